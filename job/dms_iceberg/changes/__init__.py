@@ -1,0 +1,1 @@
+"""Changes: from files to one cleaned winner per key."""

@@ -1,0 +1,1 @@
+"""The configuration document: its model, how it is parsed, and where it is loaded from."""

@@ -1,0 +1,1 @@
+"""The Iceberg side: schema, table creation, evolution and MERGE."""
