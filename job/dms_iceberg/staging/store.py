@@ -1,0 +1,139 @@
+"""Object stores: S3 and a local directory behind one interface.
+
+Keys are relative to the store's root and use ``/``. Listing is in key order (UTF-8 bytes, as S3 sorts) and in constant memory.
+"""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import unquote, urlparse
+
+import attrs
+
+from dms_iceberg.errors import BronzeError
+
+
+@attrs.frozen
+class StoredObject:
+    """One listed object. ``etag`` changes when the content does; ``size`` is in bytes."""
+
+    key: str
+    size: int
+    etag: str
+
+
+class ObjectStore(Protocol):
+    """What the package needs of a store. ``root`` is the URI that Spark reads below."""
+
+    root: str
+
+    def list(self, prefix: str, start_after: str = "") -> Iterator[StoredObject]:
+        """Yield the objects under ``prefix`` whose keys sort after ``start_after``, in key order."""
+        ...
+
+    def read(self, key: str, start: int = 0, length: int | None = None) -> bytes:
+        """Return ``length`` bytes from ``start`` (all when None); a missing object is a `BronzeError`."""
+        ...
+
+    def put(self, key: str, data: bytes) -> None:
+        """Write an object whole: a reader sees the old content or the new, never a part."""
+        ...
+
+    def delete(self, key: str) -> None:
+        """Remove an object; a missing one is no error."""
+        ...
+
+
+def join(root: str, key: str) -> str:
+    """Return the URI of ``key`` below ``root``."""
+    return f"{root.rstrip('/')}/{key}"
+
+
+class LocalStore:
+    """A directory. The ETag is made of size, modification time and inode, which a rewrite changes."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.root = directory.as_uri()
+
+    def list(self, prefix: str, start_after: str = "") -> Iterator[StoredObject]:
+        """Yield files in key order; folders that sort wholly before ``start_after`` are not entered."""
+        folder, _, name_prefix = prefix.rpartition("/")
+        base = f"{folder}/" if folder else ""
+        yield from self._walk(base, base + name_prefix, start_after)
+
+    def _walk(self, base: str, prefix: str, start_after: str) -> Iterator[StoredObject]:
+        try:
+            with os.scandir(self.directory / base) as scan:
+                # A folder sorts as its name with the slash that follows it in every key below.
+                entries = sorted((base + e.name + ("/" if e.is_dir() else ""), e) for e in scan)
+        except FileNotFoundError:
+            return
+        for key, entry in entries:
+            if not key.startswith(prefix):
+                continue
+            if key.endswith("/"):
+                if key > start_after or start_after.startswith(key):
+                    yield from self._walk(key, key, start_after)
+            elif key > start_after and not entry.name.startswith("."):
+                try:
+                    stat = entry.stat()
+                except FileNotFoundError:
+                    continue
+                yield StoredObject(key, stat.st_size, f"{stat.st_size:x}-{stat.st_mtime_ns:x}-{stat.st_ino:x}")
+
+    def read(self, key: str, start: int = 0, length: int | None = None) -> bytes:
+        """Read a part of a file."""
+        try:
+            with (self.directory / key).open("rb") as file:
+                file.seek(start)
+                return file.read(-1 if length is None else length)
+        except FileNotFoundError as error:
+            raise vanished(self.root, key) from error
+
+    def put(self, key: str, data: bytes) -> None:
+        """Write to a hidden file beside the target, then rename."""
+        path = self.directory / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(prefix=".", dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).chmod(0o644)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+    def delete(self, key: str) -> None:
+        """Remove a file."""
+        (self.directory / key).unlink(missing_ok=True)
+
+
+def vanished(root: str, key: str) -> BronzeError:
+    """The error for an object that was listed and is gone."""
+    return BronzeError(
+        f"{join(root, key)}: the object does not exist (it was listed or is needed, and is gone). Bronze is the log: "
+        "nothing may delete it while it is being merged. Restore the object, or check lifecycle rules and the DMS setting TargetTablePrepMode."
+    )
+
+
+def open_store(uri: str) -> ObjectStore:
+    """Open the store at ``s3://bucket/prefix``, ``file:///path`` or a plain path."""
+    parsed = urlparse(uri)
+    if parsed.scheme in ("s3", "s3a", "s3n"):
+        from dms_iceberg.staging.s3 import S3Store
+
+        return S3Store(parsed.netloc, parsed.path.strip("/"))
+    path = unquote(parsed.path) if parsed.scheme == "file" else uri
+    return LocalStore(Path(path).absolute())
+
+
+def digest(text: str, size: int) -> bytes:
+    """Return ``size`` bytes that stand for ``text``; stable across runs and machines."""
+    return hashlib.blake2b(text.encode(), digest_size=size).digest()
