@@ -1,0 +1,32 @@
+"""Quoting of names and values for Spark SQL: the only place that puts them into SQL text.
+
+The session runs with ``spark.sql.variable.substitute=false``, otherwise ``${...}`` inside a literal would be replaced.
+"""
+
+from collections.abc import Iterable
+
+_PRINTABLE_ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\0": "\\0"}
+
+
+def quote(name: str) -> str:
+    """Return ``name`` as a back-quoted identifier."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def quote_path(parts: Iterable[str]) -> str:
+    """Return a multi-part name, each part quoted: catalog, namespace, table."""
+    return ".".join(quote(part) for part in parts)
+
+
+def string_literal(value: str) -> str:
+    """Return ``value`` as a Spark SQL string literal (``spark.sql.parser.escapedStringLiterals=false``)."""
+    return "'" + "".join(_PRINTABLE_ESCAPES.get(char, char) for char in value) + "'"
+
+
+def typed_literal(text: str, spark_type: str) -> str:
+    """Return the value whose Spark text form is ``text`` as a literal of ``spark_type``."""
+    if spark_type in ("tinyint", "smallint", "int", "bigint"):
+        return f"CAST({int(text)} AS {spark_type})"
+    if spark_type == "string":
+        return string_literal(text)
+    return f"CAST({string_literal(text)} AS {spark_type})"

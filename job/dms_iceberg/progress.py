@@ -1,0 +1,209 @@
+"""How far a table has come. Lives in the summary of the Iceberg snapshot that holds the data, so both commit or neither does.
+
+The look-back (which files were merged lately, to tell a late file from a known one) is bounded: 14 bytes a file, 200 files, so a
+summary stays far below 16 KB and metadata.json does not grow with the age of a pipeline.
+"""
+
+import base64
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import attrs
+
+from dms_iceberg.errors import TargetError
+from dms_iceberg.staging.keys import BronzeFile, earlier
+from dms_iceberg.staging.store import digest
+
+PROGRESS_KEY = "dms-iceberg.progress"
+ACCOUNTING_KEY = "dms-iceberg.accounting"
+FORMAT_VERSION = 1
+LOOK_BACK_FILES = 200
+_KEY_BYTES, _ETAG_BYTES, _TIME_BYTES = 5, 3, 7
+
+
+def _fingerprint(file: BronzeFile) -> bytes:
+    return digest(file.key, _KEY_BYTES) + digest(file.etag, _ETAG_BYTES)
+
+
+def _pack(entries: Iterable[bytes]) -> str:
+    return base64.b64encode(b"".join(entries)).decode()
+
+
+def _unpack(text: str, size: int) -> list[bytes]:
+    data = base64.b64decode(text)
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+@attrs.frozen
+class MergedLoads:
+    """The full-load files that are merged: each one while they are few, their count and common digest beyond.
+
+    Attributes:
+        entries: fingerprints of key and ETag; empty when there are more than `LOOK_BACK_FILES`.
+        count: how many LOAD files are merged.
+        combined: digest over all fingerprints in order, "" while ``entries`` lists them.
+    """
+
+    entries: frozenset[bytes] = frozenset()
+    count: int = 0
+    combined: str = ""
+    last: str = ""
+
+    def has(self, file: BronzeFile) -> bool:
+        """Whether this very file (key and ETag) is merged."""
+        if self.combined:
+            return _load_order(file) <= self.last
+        return _fingerprint(file) in self.entries
+
+    def changed(self, loads: Sequence[BronzeFile]) -> str | None:
+        """Return the key of a merged file that has another ETag now, or a description when only their digest tells."""
+        if self.combined:
+            merged = [file for file in loads if _load_order(file) <= self.last]
+            if len(merged) == self.count and _combine(_fingerprint(file) for file in merged) == self.combined:
+                return None
+            return f"(one of the first {self.count})"
+        keys = {entry[:_KEY_BYTES] for entry in self.entries}
+        for file in loads:
+            mark = _fingerprint(file)
+            if mark not in self.entries and mark[:_KEY_BYTES] in keys:
+                return file.key
+        return None
+
+    def plus(self, files: Sequence[BronzeFile], known: Sequence[BronzeFile]) -> Self:
+        """Return this with ``files`` merged as well; ``known`` are all LOAD files as listed (needed beyond the limit)."""
+        if not files:
+            return self
+        entries = self.entries | {_fingerprint(file) for file in files}
+        if not self.combined and len(entries) <= LOOK_BACK_FILES:
+            return attrs.evolve(self, entries=entries, count=len(entries))
+        last = max([self.last, *(_load_order(file) for file in files)])
+        merged = [file for file in sorted(known) if _load_order(file) <= last]
+        combined = _combine(_fingerprint(file) for file in merged)
+        return attrs.evolve(self, entries=frozenset(), count=len(merged), combined=combined, last=last)
+
+
+def _load_order(file: BronzeFile) -> str:
+    return f"{file.order}/{file.relative}"
+
+
+def _combine(marks: Iterable[bytes]) -> str:
+    return digest(_pack(marks), 16).hex()
+
+
+@attrs.frozen
+class Progress:
+    """What is merged.
+
+    Attributes:
+        epoch: number of the full load the content belongs to.
+        frontier: 17 digits, the latest close time among merged CDC files; "" before the first.
+        since: 17 digits; CDC files closed up to here count as merged, later ones only if they are in ``recent``.
+        recent: (close time, fingerprint) of merged CDC files after ``since``.
+        high_water: the highest position ever applied; "" for none.
+        loads: the full-load files that are merged.
+    """
+
+    epoch: int = 0
+    frontier: str = ""
+    since: str = ""
+    recent: tuple[tuple[str, bytes], ...] = ()
+    high_water: str = ""
+    loads: MergedLoads = MergedLoads()
+
+    def has_merged(self, file: BronzeFile) -> bool:
+        """Whether a CDC file (key and ETag) is merged, or too old to tell."""
+        if file.order > self.frontier:
+            return False
+        if file.order <= self.since:
+            return True
+        return (file.order, _fingerprint(file)) in self.recent
+
+    def after(self, files: Sequence[BronzeFile], high_water: str, look_back_hours: float, loads: Sequence[BronzeFile]) -> Self:
+        """Return the progress once ``files`` are merged and ``high_water`` was reached."""
+        cdc = [file for file in files if file.is_cdc]
+        frontier = max([self.frontier, *(file.order for file in cdc)])
+        recent = sorted({*self.recent, *((file.order, _fingerprint(file)) for file in cdc)})
+        since = self.since
+        floor = earlier(frontier, hours=look_back_hours) if frontier else ""
+        while recent and (len(recent) > LOOK_BACK_FILES or recent[0][0] < floor):
+            since = max(since, recent.pop(0)[0])
+            # Files of one millisecond are forgotten together, or `since` would hide those that stay.
+            recent = [entry for entry in recent if entry[0] > since]
+        merged = self.loads.plus([file for file in files if not file.is_cdc], loads)
+        return attrs.evolve(
+            self,
+            frontier=frontier,
+            since=since,
+            recent=tuple(recent),
+            high_water=max(self.high_water, high_water),
+            loads=merged,
+        )
+
+    def to_json(self) -> str:
+        """Return the compact text that goes into the snapshot summary."""
+        document: dict[str, Any] = {
+            "format": FORMAT_VERSION,
+            "epoch": self.epoch,
+            "frontier": self.frontier,
+            "since": self.since,
+            "high_water": self.high_water,
+            "recent": _pack(int(time).to_bytes(_TIME_BYTES) + mark for time, mark in self.recent),
+            "loads": {
+                "count": self.loads.count,
+                "entries": _pack(sorted(self.loads.entries)),
+                "combined": self.loads.combined,
+                "last": self.loads.last,
+            },
+        }
+        return json.dumps(document, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read what `to_json` wrote.
+
+        Raises:
+            TargetError: the text was written by a newer version, which must not be guessed at.
+        """
+        document = json.loads(text)
+        if document["format"] > FORMAT_VERSION:
+            raise TargetError(
+                f"progress in the snapshot has format {document['format']}, this version reads up to {FORMAT_VERSION}: "
+                "a newer dms-iceberg wrote this table. Run that version or a later one."
+            )
+        width = _KEY_BYTES + _ETAG_BYTES
+        loads = document["loads"]
+        recent = tuple(
+            (f"{int.from_bytes(entry[:_TIME_BYTES]):017d}", entry[_TIME_BYTES:])
+            for entry in _unpack(document["recent"], _TIME_BYTES + width)
+        )
+        return cls(
+            epoch=document["epoch"],
+            frontier=document["frontier"],
+            since=document["since"],
+            high_water=document["high_water"],
+            recent=recent,
+            loads=MergedLoads(frozenset(_unpack(loads["entries"], width)), loads["count"], loads["combined"], loads["last"]),
+        )
+
+
+def find_progress(lineage: Iterable[Mapping[str, str]], copy: Mapping[str, Any] | None, known_ids: Iterable[str]) -> Progress:
+    """Return the progress of the table's current content.
+
+    Args:
+        lineage: for the head of main and its ancestors, newest first: the snapshot's summary plus ``snapshot-id`` and ``parent-id``.
+        copy: the table property's copy (`{"snapshot": id, "progress": text}`), or None.
+        known_ids: ids of all snapshots in the table's metadata, ancestors or not.
+
+    The first carrier among the ancestors counts, never simply the newest snapshot: after a rollback that one is off the line. The
+    property's copy counts only where the line of ancestors is cut by expiry before a carrier, and the copy's own snapshot was not
+    merely rolled back (it would then still be among the known ones).
+    """
+    cut = False
+    for summary in lineage:
+        if PROGRESS_KEY in summary:
+            return Progress.from_json(summary[PROGRESS_KEY])
+        cut = bool(summary.get("parent-id"))
+    if copy is not None and cut and str(copy["snapshot"]) not in set(known_ids):
+        return Progress.from_json(copy["progress"])
+    return Progress()

@@ -1,0 +1,112 @@
+"""The grammar of the keys DMS writes (AWS DMS user guide, "Using Amazon S3 as a target").
+
+``<schema>/<table>/[<segment>/]LOAD%08X.<ext>`` for a full load and ``<schema>/<table>/[<date folders>/]yyyyMMdd-HHmmssSSS.<ext>``
+for changes; a CDC file is named after the moment it was closed, in UTC. Date folders come in several layouts; those that put
+the year first sort by time, and a listing can then begin near the frontier.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from zlib import crc32
+
+import attrs
+
+_EXTENSION = r"(?P<extension>parquet|csv|csv\.gz|json|json\.gz|jsonl|jsonl\.gz)$"
+_LOAD = re.compile(r"(?:SEGMENT(?P<segment>\d+)_)?LOAD(?P<number>[0-9A-F]{8})\." + _EXTENSION)
+_CDC = re.compile(r"(?P<day>\d{8})-(?P<time>\d{9})\." + _EXTENSION)
+_SKIPPED_FOLDER = "awsdms_"
+TIME_DIGITS = 17
+
+
+class Kind(StrEnum):
+    """Which part of the task wrote a file."""
+
+    LOAD = "load"
+    CDC = "cdc"
+
+
+@attrs.frozen(order=True)
+class BronzeFile:
+    """One change file of one table; sorts in the order of processing: full load first, then by close time.
+
+    Attributes:
+        order: 17 digits of the close time for CDC, a text that sorts by segment and number for LOAD.
+        relative: the key below the table's folder.
+    """
+
+    is_cdc: bool
+    order: str
+    relative: str
+    key: str = attrs.field(order=False)
+    size: int = attrs.field(order=False)
+    etag: str = attrs.field(order=False)
+    extension: str = attrs.field(order=False)
+
+    @property
+    def kind(self) -> Kind:
+        """LOAD or CDC."""
+        return Kind.CDC if self.is_cdc else Kind.LOAD
+
+
+def table_prefix(schema: str, table: str) -> str:
+    """Return the folder of a table, with its trailing slash."""
+    return f"{schema}/{table}/"
+
+
+def parse_key(prefix: str, key: str, size: int, etag: str) -> BronzeFile | None:
+    """Return the file behind ``key``, or None when it is not a change file (control tables, markers, foreign objects)."""
+    relative = key.removeprefix(prefix)
+    folder, _, name = relative.rpartition("/")
+    if any(part.startswith(_SKIPPED_FOLDER) for part in folder.split("/")):
+        return None
+    if found := _CDC.fullmatch(name):
+        return BronzeFile(True, found["day"] + found["time"], relative, key, size, etag, found["extension"])
+    if found := _LOAD.fullmatch(name):
+        segment = f"{folder}/{found['segment'] or ''}" if folder or found["segment"] else ""
+        order = f"{crc32(segment.encode()):09d}"[-9:] + found["number"] if segment else "0" * 9 + found["number"]
+        return BronzeFile(False, order, relative, key, size, etag, found["extension"])
+    return None
+
+
+def time_of(digits: str) -> datetime:
+    """Return the UTC time behind 17 digits ``yyyyMMddHHmmssSSS``."""
+    return datetime.strptime(digits[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC) + timedelta(milliseconds=int(digits[14:17]))
+
+
+def digits_of(time: datetime) -> str:
+    """Return 17 digits for a UTC time."""
+    return time.strftime("%Y%m%d%H%M%S") + f"{time.microsecond // 1000:03d}"
+
+
+def earlier(digits: str, **delta: float) -> str:
+    """Return ``digits`` moved back, for example ``earlier(frontier, hours=24)``; impossible dates are returned as they are."""
+    try:
+        return digits_of(time_of(digits) - timedelta(**delta))
+    except (ValueError, OverflowError):
+        return digits
+
+
+# A folder is named after the commit, a file after its close: near midnight they differ, so folders get a day of slack.
+_FOLDER_SLACK = {"days": 1.0}
+_YEAR_FIRST = re.compile(r"(?P<year>(?:19|20)\d\d)(?P<sep>[-_/]?)(?P<month>0[1-9]|1[0-2])(?:(?P=sep)(?P<day>[0-3]\d))?(?:(?P=sep)[0-2]\d)?/")
+_ROOT_FILE = re.compile(r"(?:19|20)\d{6}-\d{9}\.")
+
+
+def resume_after(relative: str, since: str) -> str | None:
+    """Return the key (below the table's folder) after which a listing that has come to ``relative`` may go on.
+
+    None when ``relative`` itself may be needed: it lies at or after ``since`` (17 digits), or its layout does not sort by time
+    (``MMYYYYDD``, ``DDMMYYYY``, LOAD files), so nothing may be passed over.
+    """
+    if not since:
+        return None
+    if _ROOT_FILE.match(relative):
+        target = f"{since[:8]}-{since[8:]}"
+    elif found := _YEAR_FIRST.match(relative):
+        day = earlier(since, **_FOLDER_SLACK)
+        parts = [day[:4], day[4:6], day[6:8]] if found["day"] else [day[:4], day[4:6]]
+        target = found["sep"].join(parts)
+    else:
+        return None
+    return target if target > relative else None

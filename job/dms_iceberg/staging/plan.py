@@ -1,0 +1,74 @@
+"""Choosing the next batch: pure functions over a listing and a table's progress."""
+
+from collections.abc import Iterable
+
+import attrs
+
+from dms_iceberg.config.model import Batch
+from dms_iceberg.errors import BronzeError
+from dms_iceberg.progress import Progress
+from dms_iceberg.staging.keys import BronzeFile
+
+
+@attrs.frozen
+class FileBatch:
+    """An ordered batch: files of one kind, oldest first. ``remaining`` counts the new files behind it."""
+
+    files: tuple[BronzeFile, ...]
+    remaining: int
+
+    @property
+    def is_load(self) -> bool:
+        """Whether these are full-load files."""
+        return not self.files[0].is_cdc
+
+    @property
+    def size(self) -> int:
+        """Bytes as listed (compressed)."""
+        return sum(file.size for file in self.files)
+
+
+def new_files(listing: Iterable[BronzeFile], progress: Progress, table: str) -> list[BronzeFile]:
+    """Return the files that ``progress`` has not merged, in order of processing.
+
+    Raises:
+        BronzeError: a LOAD file that was merged has changed since: a reload in place.
+    """
+    pending, loads = [], []
+    for file in listing:
+        if not file.is_cdc:
+            loads.append(file)
+        elif not progress.has_merged(file):
+            pending.append(file)
+    return new_loads(loads, progress, table) + sorted(pending)
+
+
+def new_loads(loads: list[BronzeFile], progress: Progress, table: str) -> list[BronzeFile]:
+    """Return the LOAD files not yet merged, sorted; refuses ones that were overwritten after they were merged."""
+    loads = sorted(loads)
+    changed = progress.loads.changed(loads)
+    if changed:
+        raise BronzeError(
+            f"{table}: full-load file {changed} is not the one that was merged: its ETag changed, so DMS has loaded the table again "
+            "in place. Which rows of the first load are gone cannot be told from these files. Let DMS write a reload to a new bucket "
+            "folder and point bronze.uri there with a new target, or restore the object."
+        )
+    return [file for file in loads if not progress.loads.has(file)]
+
+
+def next_batch(pending: list[BronzeFile], bounds: Batch) -> FileBatch | None:
+    """Return the first files of ``pending`` that fit the bounds (at least one), or None when there is nothing to do.
+
+    LOAD and CDC files never share a batch: a first load is appended, changes are merged.
+    """
+    if not pending:
+        return None
+    chosen: list[BronzeFile] = []
+    size = 0
+    for file in pending:
+        full = len(chosen) >= bounds.max_files or size + file.size > bounds.max_bytes
+        if chosen and (full or file.is_cdc != chosen[0].is_cdc):
+            break
+        chosen.append(file)
+        size += file.size
+    return FileBatch(tuple(chosen), len(pending) - len(chosen))
