@@ -1,0 +1,105 @@
+"""Cleaning: casts, expressions, renames, masks, filter and rules, as three select lists over normalised changes.
+
+What a delete (``D``) carries besides its key is not data, so filters, rules and casts of other columns are never evaluated on it. A row
+that leaves the filter becomes a delete at its position.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from dms_iceberg.changes.mapping import SilverColumn, masked_sql, salt_names, typed_sql
+from dms_iceberg.changes.normalise import COMMITTED_AT, FILE_TIME, OLD_KEY, OP, POSITION, PROBLEM
+from dms_iceberg.changes.read import FILE, FILE_NAME, ROW
+from dms_iceberg.config.expressions import referenced_columns
+from dms_iceberg.config.model import OnFail, Table
+from dms_iceberg.identifiers import quote, string_literal
+
+FILTERED = "_cdc_filtered"
+FAILED_RULE = "_cdc_failed_rule"
+_CARRIED = (OP, POSITION, COMMITTED_AT, OLD_KEY, FILE_TIME, ROW, FILE_NAME, FILE)
+
+
+def typed_select(
+    table: Table,
+    columns: Sequence[SilverColumn],
+    source_types: Mapping[str, str],
+    target_types: Mapping[str, str],
+    carried: Sequence[str] = (),
+) -> list[str]:
+    """First list: silver columns in their types (masks not yet applied), and source columns that the filter or a rule needs.
+
+    Args:
+        source_types: Spark type by source column; a column a silver one copies but the files lack is NULL.
+        target_types: Spark type by silver column.
+        carried: further columns to pass through.
+    """
+    present = {name.lower() for name in source_types}
+    selected, problems = [], [f"WHEN {PROBLEM} IS NOT NULL THEN {PROBLEM}"]
+    for column in columns:
+        type_ = target_types[column.name]
+        if column.source is not None and column.source.lower() not in present:
+            selected.append(f"CAST(NULL AS {type_}) AS {quote(column.name)}")
+            continue
+        source_type = source_types.get(column.source) if column.source is not None else None
+        value = typed_sql(column, source_type, type_)
+        selected.append(f"{value} AS {quote(column.name)}")
+        problem = _cast_problem(column, value, type_)
+        if problem:
+            problems.append(problem)
+        if column.is_key:
+            null_key = f"null_key: key column {column.name} is NULL"
+            problems.append(f"WHEN {value} IS NULL THEN {string_literal(null_key)}")
+    shadowed = {column.name.lower() for column in columns}
+    needed = {name.lower() for name in _condition_columns(table)}
+    selected += [quote(name) for name in source_types if name.lower() in needed and name.lower() not in shadowed]
+    return [*selected, *_CARRIED, *carried, f"CASE {' '.join(problems)} END AS {PROBLEM}"]
+
+
+def _cast_problem(column: SilverColumn, value: str, type_: str) -> str | None:
+    if value == column.base_sql:
+        return None
+    guard = "" if column.is_key else f"{OP} <> 'D' AND "
+    text = f"cast: {column.name} does not fit {type_}" + (f" in format {column.declared.format}" if column.declared.format else "")
+    return f"WHEN {guard}{column.base_sql} IS NOT NULL AND {value} IS NULL THEN {string_literal(text)}"
+
+
+def _condition_columns(table: Table) -> set[str]:
+    conditions = [table.filter, *(rule.expr for rule in table.rules)]
+    return {name for condition in conditions if condition for name in referenced_columns(condition)}
+
+
+def judged_select(table: Table, columns: Sequence[SilverColumn], carried: Sequence[str] = ()) -> list[str]:
+    """Second list: the same silver columns, `FILTERED`, `FAILED_RULE` and the final `PROBLEM`.
+
+    A filter keeps rows for which it is true; a rule is broken by rows for which it is false (NULL passes, as in an SQL CHECK).
+    """
+    judged = f"{OP} <> 'D' AND {PROBLEM} IS NULL"
+    quarantines = [rule for rule in table.rules if rule.on_fail is OnFail.QUARANTINE]
+    drops = [f"NOT coalesce(({rule.expr}), true)" for rule in table.rules if rule.on_fail is OnFail.DROP]
+    fails = [rule for rule in table.rules if rule.on_fail is OnFail.FAIL]
+    outside = [*drops, *([f"NOT coalesce(({table.filter}), false)"] if table.filter else [])]
+    leaves = f"{judged} AND ({' OR '.join(outside)})" if outside else "false"
+    # A row outside the table is nobody's problem: rules are for rows that would be in it.
+    inside = f"{judged} AND NOT ({' OR '.join(outside)})" if outside else judged
+    broken = " ".join(
+        f"WHEN {inside} AND NOT coalesce(({rule.expr}), true) THEN {string_literal('rule: ' + rule.name)}" for rule in quarantines
+    )
+    failed = " ".join(f"WHEN {inside} AND NOT coalesce(({rule.expr}), true) THEN {string_literal(rule.name)}" for rule in fails)
+    return [
+        *(quote(column.name) for column in columns),
+        *_CARRIED,
+        *carried,
+        f"{leaves} AS {FILTERED}",
+        f"CASE WHEN {PROBLEM} IS NOT NULL THEN {PROBLEM} {broken} END AS {PROBLEM}",
+        f"{f'CASE {failed} END' if failed else 'CAST(NULL AS string)'} AS {FAILED_RULE}",
+    ]
+
+
+def masked_select(columns: Sequence[SilverColumn], carried: Sequence[str] = ()) -> list[str]:
+    """Third list: silver columns with their masks applied, and the ``_cdc_`` columns."""
+    salts = salt_names(columns)
+    selected = []
+    for column in columns:
+        mask, name = column.declared.mask, quote(column.name)
+        salt = salts.get(column.declared.mask_salt or "")
+        selected.append(f"{masked_sql(column.name, mask, salt)} AS {name}" if mask else name)
+    return [*selected, *_CARRIED, *carried, FILTERED, PROBLEM, FAILED_RULE]

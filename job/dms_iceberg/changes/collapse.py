@@ -1,0 +1,111 @@
+"""One winner per key, and the books of the batch, in one aggregation.
+
+`max_by` over a struct is planned as a sort aggregate and still far faster than the usual ``row_number`` window: every partition is reduced
+before the shuffle. Counts travel with the groups instead of in accumulators, which a retried task would count twice.
+"""
+
+from collections.abc import Sequence
+
+import attrs
+
+from dms_iceberg.changes.clean import FAILED_RULE, FILTERED
+from dms_iceberg.changes.normalise import COMMITTED_AT, FILE_TIME, OLD_KEY, OP, POSITION, PROBLEM
+from dms_iceberg.changes.read import ROW
+from dms_iceberg.identifiers import quote
+
+WINNER = "_cdc_winner"
+DELETE = "_cdc_delete"
+CONTEXT = "_cdc_context"
+BATCH_POSITION = "_cdc_batch_position"
+N_ROWS, N_QUARANTINED, N_FILTERED, N_GOOD = "_cdc_n_rows", "_cdc_n_quarantined", "_cdc_n_filtered", "_cdc_n_good"
+LOW, HIGH = "_cdc_low", "_cdc_high"
+DISORDER = "_cdc_disorder"
+
+_USABLE = f"{PROBLEM} IS NULL"
+# Two halves of a key change have one position; where both map to the same silver key, the row itself wins over the delete.
+_ORDER = f"CASE WHEN {_USABLE} THEN struct({POSITION}, 1 - {OLD_KEY}, {ROW}) END"
+# Rows read again from older files for comparison are in no book, nor is the delete half of a key change.
+_COUNTED = f"{OLD_KEY} = 0"
+
+
+@attrs.frozen
+class Books:
+    """What became of a batch's rows; the five add up to ``rows_read``.
+
+    Attributes:
+        low: lowest position among usable rows; "" without any.
+        high: highest position among usable rows.
+        disordered_keys: keys of which a later file held an older change than an earlier file.
+        failed_rule: a broken rule with ``on_fail = fail``, if any.
+    """
+
+    rows_read: int = 0
+    applied: int = 0
+    superseded: int = 0
+    stale: int = 0
+    filtered: int = 0
+    quarantined: int = 0
+    low: str = ""
+    high: str = ""
+    disordered_keys: int = 0
+    failed_rule: str | None = None
+
+
+def winner_aggregates(value_columns: Sequence[str], *, context: bool) -> list[str]:
+    """Aggregates over cleaned changes grouped by key.
+
+    Args:
+        value_columns: silver columns that are not part of the key.
+        context: rows carry `CONTEXT`, true for those read again from older files.
+    """
+    batch = f"NOT {CONTEXT}" if context else "true"
+    counted = f"{_COUNTED} AND {batch}"
+    good = f"{counted} AND {_USABLE} AND NOT {FILTERED}"
+    values = ", ".join([*(quote(name) for name in value_columns), OP, POSITION, COMMITTED_AT, FILE_TIME, f"({OP} = 'D' OR {FILTERED}) AS {DELETE}"])
+    usable = f"{batch} AND {_USABLE}"
+    return [
+        f"max_by(struct({values}), {_ORDER}) AS {WINNER}",
+        f"count_if({counted}) AS {N_ROWS}",
+        f"count_if({counted} AND {PROBLEM} IS NOT NULL) AS {N_QUARANTINED}",
+        f"count_if({counted} AND {_USABLE} AND {FILTERED}) AS {N_FILTERED}",
+        f"count_if({good}) AS {N_GOOD}",
+        f"min(CASE WHEN {usable} THEN {POSITION} END) AS {LOW}",
+        f"max(CASE WHEN {usable} THEN {POSITION} END) AS {HIGH}",
+        # The batch's own best row that is neither filtered nor a key change's delete half: is it the winner?
+        f"max(CASE WHEN {good} THEN {POSITION} END) AS {BATCH_POSITION}",
+        f"max(CASE WHEN {usable} THEN {FILE_TIME} END) AS {FILE_TIME}",
+        f"max({FAILED_RULE}) AS {FAILED_RULE}",
+    ]
+
+
+def winner_select(key_columns: Sequence[str], value_columns: Sequence[str]) -> list[str]:
+    """Select list over the groups: silver columns, the winner's ``_cdc_`` columns, and the counts."""
+    return [
+        *(quote(name) for name in key_columns),
+        *(f"{WINNER}.{quote(name)} AS {quote(name)}" for name in value_columns),
+        *(f"{WINNER}.{name} AS {name}" for name in (OP, POSITION, COMMITTED_AT, DELETE)),
+        f"coalesce({FILE_TIME} > {WINNER}.{FILE_TIME}, false) AS {DISORDER}",
+        *(N_ROWS, N_QUARANTINED, N_FILTERED, N_GOOD, LOW, HIGH, BATCH_POSITION, FAILED_RULE),
+    ]
+
+
+def books_aggregates(key_columns: Sequence[str]) -> list[str]:
+    """Aggregates over all winners: the sums of the books, the range of positions, and each key column's range as text."""
+    has_winner = f"{POSITION} IS NOT NULL"
+    return [
+        f"coalesce(sum({N_ROWS}), 0) AS rows_read",
+        f"coalesce(sum({N_QUARANTINED}), 0) AS quarantined",
+        f"coalesce(sum({N_FILTERED}), 0) AS filtered",
+        f"coalesce(sum({N_GOOD}), 0) AS good",
+        # A key counts as applied once, by its best row; a best row below the winner (a filtered row, a key change's delete) is superseded.
+        f"count_if({BATCH_POSITION} IS NOT NULL AND {BATCH_POSITION} = {POSITION}) AS applied",
+        f"count_if({has_winner}) AS winners",
+        f"count_if({has_winner} AND NOT {DELETE}) AS upserts",
+        f"coalesce(min({LOW}), '') AS low",
+        f"coalesce(max({HIGH}), '') AS high",
+        f"count_if({DISORDER}) AS disordered_keys",
+        f"max({FAILED_RULE}) AS failed_rule",
+        f"percentile_approx(CASE WHEN {N_GOOD} > 0 THEN unix_micros({COMMITTED_AT}) END, array(0.05, 0.5, 1.0), 1000) AS commit_micros",
+        *(f"CAST(min(CASE WHEN {has_winner} THEN {quote(name)} END) AS string) AS _cdc_min_{i}" for i, name in enumerate(key_columns)),
+        *(f"CAST(max(CASE WHEN {has_winner} THEN {quote(name)} END) AS string) AS _cdc_max_{i}" for i, name in enumerate(key_columns)),
+    ]

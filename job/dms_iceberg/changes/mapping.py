@@ -1,0 +1,123 @@
+"""Which silver columns a table has, and the SQL that makes each from source columns. Pure; types are resolved elsewhere."""
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from dms_iceberg.config.model import Column, Mask, OtherColumns, Table
+from dms_iceberg.errors import ConfigError
+from dms_iceberg.identifiers import quote, string_literal
+
+SALT_PREFIX = "_cdc_salt_"
+
+
+@attrs.frozen
+class SilverColumn:
+    """One silver column of a table.
+
+    Attributes:
+        source: the source column it copies, None for an expression.
+        declared: its entry in the configuration; a column kept by ``other_columns`` has a default one.
+        type: the declared Spark type, None when the files or the expression give it.
+    """
+
+    name: str
+    source: str | None
+    is_key: bool
+    declared: Column
+
+    @property
+    def type(self) -> str | None:
+        """The type that the configuration fixes: the declared one, or text for a masked column."""
+        return "string" if self.declared.mask else self.declared.type
+
+    @property
+    def base_sql(self) -> str:
+        """The value before casting."""
+        sql = quote(self.source) if self.source is not None else f"({self.declared.expr})"
+        return f"trim({sql})" if self.declared.trim else sql
+
+
+def silver_columns(table: Table, source: Sequence[str]) -> tuple[SilverColumn, ...]:
+    """Return the silver columns of ``table`` when its files have the columns ``source``: declared ones first, then kept ones.
+
+    A source column that ``columns`` names is not kept a second time; ``columns`` wins over ``drop``, ``drop`` over
+    ``other_columns``. Key columns are always there.
+
+    Raises:
+        ConfigError: two silver columns would differ in case only.
+    """
+    keys = {key.lower() for key in table.key}
+    declared_key = {
+        c.source_name.lower() for c in table.columns if c.source_name is not None and c.source_name.lower() in keys
+    } | {c.name.lower() for c in table.columns if c.expr is not None and c.name.lower() in keys}
+    columns = []
+    taken_keys: set[str] = set()
+    for column in table.columns:
+        of = (column.source_name or column.name).lower()
+        is_key = of in keys and of not in taken_keys
+        if is_key:
+            taken_keys.add(of)
+        columns.append(SilverColumn(column.name, _actual(column.source_name, source), is_key, column))
+    named = {c.source_name.lower() for c in table.columns if c.source_name} | {c.name.lower() for c in table.columns}
+    dropped = {name.lower() for name in table.drop}
+    for name in source:
+        is_key = name.lower() in keys and name.lower() not in declared_key
+        kept = table.other_columns is OtherColumns.KEEP and name.lower() not in named and name.lower() not in dropped
+        if kept or is_key:
+            columns.append(SilverColumn(name, name, is_key, Column(name=name)))
+    _refuse_twins(table, columns)
+    return tuple(columns)
+
+
+def _actual(name: str | None, source: Sequence[str]) -> str | None:
+    return next((s for s in source if name is not None and s.lower() == name.lower()), name)
+
+
+def _refuse_twins(table: Table, columns: Sequence[SilverColumn]) -> None:
+    seen: dict[str, str] = {}
+    for column in columns:
+        other = seen.setdefault(column.name.lower(), column.name)
+        if other is not column.name and other != column.name:
+            raise ConfigError(
+                [
+                    f'tables."{table.source}": silver columns {other!r} and {column.name!r} differ in case only, which Spark and Athena take for one. '
+                    "Rename one of them with columns[].name, or drop it."
+                ]
+            )
+
+
+def typed_sql(column: SilverColumn, source_type: str | None, type_: str) -> str:
+    """SQL of the value in its type, NULL where it does not fit. ``source_type`` None: unknown (an expression)."""
+    base = column.base_sql
+    if column.declared.mask:
+        # The mask makes text of it later; rules and filters see the value as declared.
+        if column.declared.type is None:
+            return base
+        type_ = column.declared.type
+    if column.declared.format and type_ in ("timestamp", "timestamp_ntz", "date"):
+        parsed = f"try_to_timestamp(CAST({base} AS string), {string_literal(column.declared.format)})"
+        return parsed if type_ == "timestamp" else f"CAST({parsed} AS {type_})"
+    if source_type == type_:
+        return base
+    if type_.startswith(("array<", "struct<", "map<")) and source_type == "string":
+        return f"from_json({base}, {string_literal(type_)})"
+    return f"try_cast({base} AS {type_})"
+
+
+def masked_sql(name: str, mask: Mask, salt_column: str | None) -> str:
+    """SQL that makes a value unreadable; NULL stays NULL. The salt is a column, so that it stands in no query plan."""
+    value = f"CAST({quote(name)} AS string)"
+    match mask:
+        case Mask.SHA256:
+            return f"sha2(concat({salt_column}, {value}), 256)" if salt_column else f"sha2({value}, 256)"
+        case Mask.REDACT:
+            return f"CASE WHEN {value} IS NOT NULL THEN '***' END"
+        case Mask.PARTIAL:
+            return f"CASE WHEN length({value}) > 4 THEN concat(repeat('*', length({value}) - 4), right({value}, 4)) ELSE repeat('*', length({value})) END"
+
+
+def salt_names(columns: Sequence[SilverColumn]) -> Mapping[str, str]:
+    """Return salt reference -> column name for the salts that ``columns`` use."""
+    references = dict.fromkeys(c.declared.mask_salt for c in columns if c.declared.mask is Mask.SHA256 and c.declared.mask_salt)
+    return {reference: f"{SALT_PREFIX}{number}" for number, reference in enumerate(references)}

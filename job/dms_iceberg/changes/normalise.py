@@ -1,0 +1,158 @@
+"""Making changes of every writer alike: operation, position, commit time, and the old key of a key change as a row of its own.
+
+Everything here is SQL text over the file's columns, so it costs no pass of its own.
+"""
+
+import attrs
+
+from dms_iceberg.changes.position import load_position_sql, sequence_position_sql, timestamp_position_sql
+from dms_iceberg.changes.read import CORRUPT, FILE, FILE_NAME, ROW
+from dms_iceberg.config.model import Change, Table
+from dms_iceberg.errors import BronzeError
+from dms_iceberg.identifiers import quote, string_literal
+
+OP = "_cdc_op"
+POSITION = "_cdc_position"
+COMMITTED_AT = "_cdc_committed_at"
+PROBLEM = "_cdc_problem"
+OLD_KEY = "_cdc_old_key"
+FILE_TIME = "_cdc_file_time"
+
+
+@attrs.frozen
+class SourceColumns:
+    """The columns of a group of files, told apart. Names keep the case they have in the files."""
+
+    source: tuple[tuple[str, str], ...]
+    op: str | None
+    timestamp: str | None
+    sequence: str | None
+    before_image: dict[str, str]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the source table's own columns."""
+        return tuple(name for name, _ in self.source)
+
+
+def split_columns(columns: list[tuple[str, str]], change: Change, table: Table, *, is_cdc: bool, example: str) -> SourceColumns:
+    """Tell service columns from source columns.
+
+    Args:
+        columns: (name, Spark type) of the files.
+        example: a file of the group, for messages.
+
+    Raises:
+        BronzeError: the operation column or a key column is missing, or nothing gives the changes an order.
+    """
+    by_name = {name.lower(): name for name, _ in columns}
+
+    def find(name: str | None) -> str | None:
+        return by_name.get(name.lower()) if name else None
+
+    op, timestamp, sequence = find(change.op_column), find(change.timestamp_column), find(change.sequence_column)
+    prefix = change.before_image_prefix
+    before = {key: found for key in table.key if prefix and (found := find(prefix + key))}
+    service = {op, timestamp, sequence, find(change.stream_position_column), *before.values()}
+    source = tuple((name, type_) for name, type_ in columns if name not in service)
+    if op is None and not (change.load_without_op and not is_cdc):
+        raise BronzeError(
+            f"{example}: no operation column {change.op_column!r} among {', '.join(n for n, _ in columns)}. "
+            + (
+                "Without it a delete cannot be told from an insert: set bronze.change.op_column to the name the task writes."
+                if is_cdc
+                else "DMS leaves it out of full-load files unless IncludeOpForFullLoad is true. If every row of these files is an insert, set "
+                "bronze.change.load_without_op to true; better, set IncludeOpForFullLoad (Terraform: include_op_for_full_load) and load again."
+            )
+        )
+    present = {name.lower() for name, _ in source}
+    missing = [key for key in table.key if key.lower() not in present]
+    if missing:
+        raise BronzeError(
+            f"{example}: key column {missing[0]!r} of {table.source} is not in the file, which has {', '.join(n for n, _ in source)}. "
+            f'Correct tables."{table.source}".key, or the mapping rules that rename or remove the column.'
+        )
+    if is_cdc and sequence is None and timestamp is None:
+        raise BronzeError(
+            f"{example}: neither the sequence column {change.sequence_column!r} nor the timestamp column {change.timestamp_column!r} is in the "
+            "file, so the changes have no order. Name the columns the task writes in bronze.change, or add $AR_H_CHANGE_SEQ with a mapping rule."
+        )
+    return SourceColumns(source, op, timestamp, sequence, before)
+
+
+def half_sql(columns: SourceColumns, change: Change) -> str:
+    """SQL of 0 for the change itself, and of 0 and 1 for an update that moved its key: 1 is the delete of the old key.
+
+    PostgreSQL fills the before image for key-changing updates only, other sources always: so it must be non-NULL and differ.
+    """
+    if not columns.before_image or columns.op is None:
+        return f"0 AS {OLD_KEY}"
+    moved = " OR ".join(
+        f"({quote(old)} IS NOT NULL AND NOT ({quote(old)} <=> {quote(key)}))" for key, old in columns.before_image.items()
+    )
+    words = [word for word, op in change.op_words.items() if op == "U"]
+    is_update = " OR ".join(f"{quote(columns.op)} = {string_literal(word)}" for word in words) or "false"
+    return f"explode(CASE WHEN ({is_update}) AND ({moved}) THEN array(0, 1) ELSE array(0) END) AS {OLD_KEY}"
+
+
+def normalise_sql(columns: SourceColumns, change: Change, table: Table, epoch: int, *, is_cdc: bool, segment: str) -> list[str]:
+    """Select list over a read group and its `OLD_KEY`: source columns by name, then the ``_cdc_`` columns.
+
+    The old-key half is a ``D`` whose key is coalesce(before image, key) per column. `PROBLEM` says why a row cannot be used.
+    """
+    keys = {key.lower(): key for key in table.key}
+    selected = []
+    for name, _ in columns.source:
+        old = columns.before_image.get(keys.get(name.lower(), ""))
+        if old:
+            selected.append(f"CASE WHEN {OLD_KEY} = 1 THEN coalesce({quote(old)}, {quote(name)}) ELSE {quote(name)} END AS {quote(name)}")
+        else:
+            selected.append(quote(name))
+    op = _op_sql(columns, change)
+    committed = f"try_cast({quote(columns.timestamp)} AS timestamp)" if columns.timestamp else "CAST(NULL AS timestamp)"
+    position = _position_sql(columns, committed, epoch, is_cdc=is_cdc, segment=segment)
+    row_order = "0L" if is_cdc and columns.sequence else ROW
+    return [
+        *selected,
+        f"CASE WHEN {OLD_KEY} = 1 THEN 'D' ELSE {op} END AS {OP}",
+        f"{position} AS {POSITION}",
+        f"{committed} AS {COMMITTED_AT}",
+        f"{_problem_sql(columns, change, op, position, committed)} AS {PROBLEM}",
+        OLD_KEY,
+        f"{_file_time_sql()} AS {FILE_TIME}" if is_cdc else f"'' AS {FILE_TIME}",
+        f"{row_order} AS {ROW}",
+        FILE_NAME,
+        FILE,
+    ]
+
+
+def _op_sql(columns: SourceColumns, change: Change) -> str:
+    if columns.op is None:
+        return "'I'"
+    cases = " ".join(f"WHEN {string_literal(word)} THEN '{op}'" for word, op in change.op_words.items())
+    return f"CASE {quote(columns.op)} {cases} END"
+
+
+def _file_time_sql() -> str:
+    return f"concat(substr({FILE_NAME}, 1, 8), substr({FILE_NAME}, 10, 9))"
+
+
+def _position_sql(columns: SourceColumns, committed: str, epoch: int, *, is_cdc: bool, segment: str) -> str:
+    if not is_cdc:
+        # One constant a file, so that the column costs nothing to store; the row number breaks ties in the collapse.
+        number = f"substr({FILE_NAME}, instr({FILE_NAME}, 'LOAD') + 4, 8)"
+        return load_position_sql(epoch, f"concat('{segment}', {number})")
+    by_time = timestamp_position_sql(epoch, committed, _file_time_sql(), ROW)
+    if columns.sequence is None:
+        return by_time
+    return sequence_position_sql(epoch, quote(columns.sequence), _file_time_sql())
+
+
+def _problem_sql(columns: SourceColumns, change: Change, op: str, position: str, committed: str) -> str:
+    checks = [f"WHEN {CORRUPT} IS NOT NULL THEN 'malformed: the row does not have the columns of its file'"]
+    if columns.op is not None:
+        checks.append(f"WHEN {op} IS NULL THEN {string_literal('unknown_op: allowed are ' + ', '.join(change.op_words))}")
+    checks.append(f"WHEN {position} IS NULL THEN 'no_position: the sequence (or commit time) of the change is missing or impossible'")
+    if columns.timestamp:
+        checks.append(f"WHEN {quote(columns.timestamp)} IS NOT NULL AND {committed} IS NULL THEN 'bad_timestamp: the commit time is impossible'")
+    return f"CASE {' '.join(checks)} END"
