@@ -1,0 +1,70 @@
+"""The columns of a file, in DMS's order, before any format is chosen."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import attrs
+
+from dms_iceberg.local.emulator.layout import Change, Column, DmsType, FileShape, Kind, TableLayout
+from dms_iceberg.local.emulator.sequence import timestamp_text
+
+TEXT: Final = DmsType(Kind.STRING)
+
+
+@attrs.frozen
+class FileColumn:
+    """One column of one file. ``required`` columns are the service columns that DMS never leaves NULL."""
+
+    name: str
+    type: DmsType
+    cells: Sequence[Any]
+    required: bool = False
+
+
+def file_columns(
+    layout: TableLayout, changes: Sequence[Change], shape: FileShape, *, load: bool = False
+) -> list[FileColumn]:
+    """Op, timestamp, source columns, added columns, before images: the order real files have.
+
+    Args:
+        layout: the table.
+        changes: the file's rows; may be none.
+        shape: which service columns there are.
+        load: whether it is a full load file, which may lack ``Op``.
+    """
+    columns = list(_leading(changes, shape, load=load))
+    columns += _values(layout.columns, [change.values for change in changes])
+    if shape.sequence_column is not None:
+        columns.append(FileColumn(shape.sequence_column, TEXT, [change.sequence for change in changes]))
+    if shape.stream_position_column is not None:
+        positions = [change.stream_position for change in changes]
+        columns.append(FileColumn(shape.stream_position_column, TEXT, positions))
+    if shape.before_image_prefix is not None:
+        keys = layout.key_columns
+        nothing = (None,) * len(keys)
+        rows = [change.before or nothing for change in changes]
+        columns += _values(keys, rows, shape.before_image_prefix)
+    return columns
+
+
+def column_names(layout: TableLayout, shape: FileShape, *, load: bool = False) -> list[str]:
+    """Names of a file's columns in order."""
+    return [column.name for column in file_columns(layout, (), shape, load=load)]
+
+
+def _leading(changes: Sequence[Change], shape: FileShape, *, load: bool) -> Iterator[FileColumn]:
+    if shape.has_op(load=load):
+        yield FileColumn(shape.op_column, TEXT, [change.op for change in changes], required=True)
+    if shape.timestamp_column is not None:
+        # A transaction's rows share their time: the text is made once.
+        texts = {micros: timestamp_text(micros) for micros in {change.commit_us for change in changes}}
+        stamps = [texts[change.commit_us] for change in changes]
+        yield FileColumn(shape.timestamp_column, TEXT, stamps, required=True)
+
+
+def _values(
+    columns: Sequence[Column], rows: Sequence[Sequence[Any]], prefix: str = ""
+) -> Iterator[FileColumn]:
+    cells = zip(*rows, strict=True) if rows else iter(((),) * len(columns))
+    for column, column_cells in zip(columns, cells, strict=True):
+        yield FileColumn(prefix + column.name, column.type, column_cells)

@@ -1,0 +1,73 @@
+"""The shape of DMS files, without a database: layouts and changes in, keys and bytes out.
+
+layout = TableLayout("shop", "orders", (Column("id", "int8", key=True), Column("total", "numeric(12,2)")))
+sequence = ChangeSequence()
+sequence.begin(commit_us)
+change = Change("I", commit_us, (1, Decimal("9.90")), sequence.advance())
+store.put(cdc_key("shop", "orders", close_ms, shape.extension), encode(layout, [change], shape))
+"""
+
+import gzip
+from collections.abc import Sequence
+
+from dms_iceberg.local.emulator.columns import column_names
+from dms_iceberg.local.emulator.keys import DateDelimiter, DatePartition, DateSequence, cdc_key, load_key
+from dms_iceberg.local.emulator.layout import (
+    NOT_SUPPLIED,
+    Change,
+    Column,
+    CsvShape,
+    DmsType,
+    FileFormat,
+    FileShape,
+    Kind,
+    TableLayout,
+    Value,
+)
+from dms_iceberg.local.emulator.parquet_shape import encode_parquet
+from dms_iceberg.local.emulator.sequence import ChangeSequence, time_part, timestamp_text
+from dms_iceberg.local.emulator.text_shape import encode_csv, encode_json
+
+__all__ = [
+    "NOT_SUPPLIED",
+    "Change",
+    "ChangeSequence",
+    "Column",
+    "CsvShape",
+    "DateDelimiter",
+    "DatePartition",
+    "DateSequence",
+    "DmsType",
+    "FileFormat",
+    "FileShape",
+    "Kind",
+    "TableLayout",
+    "Value",
+    "cdc_key",
+    "column_names",
+    "encode",
+    "load_key",
+    "time_part",
+    "timestamp_text",
+]
+
+
+def encode(layout: TableLayout, changes: Sequence[Change], shape: FileShape, *, load: bool = False) -> bytes:
+    """The bytes of one file.
+
+    Args:
+        layout: the table; each change has one value for each of its columns.
+        changes: the rows, in the order they get in the file. None at all gives a file without rows: for CSV
+            the header alone, or zero bytes.
+        shape: format and service columns.
+        load: whether it is a full load file, which has no ``Op`` when ``shape.op_on_full_load`` is off.
+
+    Raises:
+        ValueError: a value does not fit its column's type (Parquet only; text formats take any).
+    """
+    if shape.format is FileFormat.PARQUET:
+        return encode_parquet(layout, changes, shape, load=load)
+    encoder = encode_csv if shape.format is FileFormat.CSV else encode_json
+    data = encoder(layout, changes, shape, load=load)
+    # mtime=0: the same rows are the same bytes.
+    return gzip.compress(data, 6, mtime=0) if shape.gzip else data

@@ -1,0 +1,87 @@
+"""Names of the objects DMS writes, relative to its bucket folder."""
+
+import datetime as dt
+from enum import StrEnum
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import attrs
+
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+class DateSequence(StrEnum):
+    """``DatePartitionSequence`` of the S3 endpoint."""
+
+    YYYYMMDD = "YYYYMMDD"
+    YYYYMMDDHH = "YYYYMMDDHH"
+    YYYYMM = "YYYYMM"
+    MMYYYYDD = "MMYYYYDD"
+    DDMMYYYY = "DDMMYYYY"
+
+
+class DateDelimiter(StrEnum):
+    """``DatePartitionDelimiter`` of the S3 endpoint."""
+
+    SLASH = "SLASH"
+    UNDERSCORE = "UNDERSCORE"
+    DASH = "DASH"
+    NONE = "NONE"
+
+
+_PARTS: Final = {
+    DateSequence.YYYYMMDD: ("%Y", "%m", "%d"),
+    DateSequence.YYYYMMDDHH: ("%Y", "%m", "%d", "%H"),
+    DateSequence.YYYYMM: ("%Y", "%m"),
+    DateSequence.MMYYYYDD: ("%m", "%Y", "%d"),
+    DateSequence.DDMMYYYY: ("%d", "%m", "%Y"),
+}
+_DELIMITERS: Final = {
+    DateDelimiter.SLASH: "/",
+    DateDelimiter.UNDERSCORE: "_",
+    DateDelimiter.DASH: "-",
+    DateDelimiter.NONE: "",
+}
+
+
+@attrs.frozen
+class DatePartition:
+    """``DatePartitionEnabled`` with its settings. A time zone moves folder *and* file name."""
+
+    sequence: DateSequence = attrs.field(default=DateSequence.YYYYMMDDHH, converter=DateSequence)
+    delimiter: DateDelimiter = attrs.field(default=DateDelimiter.SLASH, converter=DateDelimiter)
+    timezone: str | None = None
+
+    def folder(self, close_ms: int) -> str:
+        """The folder below the table's of a file closed at ``close_ms`` milliseconds since 1970 UTC."""
+        local = local_time(close_ms, self.timezone)
+        return _DELIMITERS[self.delimiter].join(local.strftime(part) for part in _PARTS[self.sequence])
+
+
+def local_time(close_ms: int, timezone: str | None = None) -> dt.datetime:
+    """The time of so many milliseconds since 1970, in a zone; UTC without one."""
+    utc = _EPOCH + dt.timedelta(milliseconds=close_ms)
+    return utc if timezone is None else utc.astimezone(ZoneInfo(timezone))
+
+
+def load_key(schema: str, table: str, number: int, extension: str) -> str:
+    """Key of a full load file: the counter starts at 1 and is eight upper-case hexadecimal digits."""
+    return f"{schema}/{table}/LOAD{number:08X}.{extension}"
+
+
+def cdc_key(
+    schema: str, table: str, close_ms: int, extension: str, partition: DatePartition | None = None
+) -> str:
+    """Key of a change file, named ``yyyyMMdd-HHmmssSSS`` after the moment it was closed.
+
+    Args:
+        schema: the source's schema.
+        table: the source's table.
+        close_ms: milliseconds since 1970 UTC.
+        extension: ``parquet``, ``csv``, ``csv.gz``, ...
+        partition: date folders, or None for files in the table's own folder.
+    """
+    local = local_time(close_ms, partition.timezone if partition else None)
+    stamp = f"{local:%Y%m%d-%H%M%S}{close_ms % 1000:03d}"
+    folder = f"{partition.folder(close_ms)}/" if partition else ""
+    return f"{schema}/{table}/{folder}{stamp}.{extension}"

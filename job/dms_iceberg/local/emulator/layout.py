@@ -1,0 +1,229 @@
+"""What a change file is made of: DMS's column types, a table's layout, one change, a file's shape.
+
+Everything here is a frozen value without I/O, so that tests can build millions of changes without a database.
+Facts about DMS are marked *real files* where objects of a real task showed them and *guide* where only AWS's
+user guide says so; where the two disagree, the files win.
+"""
+
+import datetime as dt
+import re
+from decimal import Decimal
+from enum import Enum, StrEnum
+from typing import Final, TypeAlias
+
+import attrs
+
+MAX_NUMERIC_PRECISION: Final = 38
+
+
+class NotSupplied(Enum):
+    """The value of a column that the source's log did not carry (an unchanged TOAST value, for one)."""
+
+    NOT_SUPPLIED = "not supplied"
+
+
+NOT_SUPPLIED: Final = NotSupplied.NOT_SUPPLIED
+
+Value: TypeAlias = (
+    bool | int | float | Decimal | str | bytes | dt.datetime | dt.date | dt.time | NotSupplied | None
+)
+
+
+class Kind(StrEnum):
+    """DMS data types, by the names its documentation uses, in lower case."""
+
+    INT1 = "int1"
+    INT2 = "int2"
+    INT4 = "int4"
+    INT8 = "int8"
+    UINT1 = "uint1"
+    UINT2 = "uint2"
+    UINT4 = "uint4"
+    UINT8 = "uint8"
+    NUMERIC = "numeric"
+    REAL4 = "real4"
+    REAL8 = "real8"
+    STRING = "string"
+    WSTRING = "wstring"
+    CLOB = "clob"
+    NCLOB = "nclob"
+    BYTES = "bytes"
+    BLOB = "blob"
+    DATETIME = "datetime"
+    DATE = "date"
+    TIME = "time"
+    BOOLEAN = "boolean"
+
+
+TEXT_KINDS: Final = frozenset({Kind.STRING, Kind.WSTRING, Kind.CLOB, Kind.NCLOB})
+BINARY_KINDS: Final = frozenset({Kind.BYTES, Kind.BLOB})
+LOB_KINDS: Final = frozenset({Kind.CLOB, Kind.NCLOB, Kind.BLOB})
+INTEGER_KINDS: Final = frozenset(
+    {Kind.INT1, Kind.INT2, Kind.INT4, Kind.INT8, Kind.UINT1, Kind.UINT2, Kind.UINT4, Kind.UINT8}
+)
+
+_TYPE = re.compile(r"([a-z0-9]+)(?:\((\d+)(?:,\s*(\d+))?\))?")
+
+
+@attrs.frozen
+class DmsType:
+    """A DMS data type. ``precision`` and ``scale`` are those of ``numeric`` and None for every other kind."""
+
+    kind: Kind
+    precision: int | None = None
+    scale: int | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.kind is not Kind.NUMERIC:
+            if self.precision is not None or self.scale is not None:
+                raise ValueError(f"DMS type {self.kind}: precision and scale belong to numeric only")
+            return
+        precision, scale = self.precision, self.scale
+        if precision is None or scale is None or not 0 <= scale <= precision <= MAX_NUMERIC_PRECISION:
+            raise ValueError(
+                f"DMS type numeric: needs 0 <= scale <= precision <= {MAX_NUMERIC_PRECISION},"
+                f" found precision {precision} and scale {scale}; DMS writes wider numbers as string"
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> "DmsType":
+        """Read a type such as ``int4``, ``numeric(15,2)`` or ``wstring``.
+
+        Raises:
+            ValueError: the text is no DMS type.
+        """
+        match = _TYPE.fullmatch(text.strip().lower())
+        names = ", ".join(kind.value for kind in Kind)
+        if match is None or match[1] not in set(Kind):
+            raise ValueError(
+                f"DMS type {text!r}: unknown; allowed are {names}, numeric with (precision,scale)"
+            )
+        kind = Kind(match[1])
+        if kind is not Kind.NUMERIC:
+            # A length, as in wstring(50), says nothing about the bytes of a file.
+            return cls(kind)
+        return cls(kind, int(match[2]) if match[2] else None, int(match[3] or 0) if match[2] else None)
+
+    def __str__(self) -> str:
+        if self.kind is Kind.NUMERIC:
+            return f"numeric({self.precision},{self.scale})"
+        return self.kind.value
+
+
+def _as_type(value: "DmsType | str") -> DmsType:
+    return value if isinstance(value, DmsType) else DmsType.parse(value)
+
+
+@attrs.frozen
+class Column:
+    """A source column as it stands in the files. The type may be text: ``Column("id", "int4", key=True)``."""
+
+    name: str
+    type: DmsType = attrs.field(converter=_as_type)
+    key: bool = False
+
+
+@attrs.frozen
+class TableLayout:
+    """A source table at one moment: a DDL statement makes another layout."""
+
+    schema: str
+    name: str
+    columns: tuple[Column, ...] = attrs.field(converter=tuple)
+
+    @property
+    def key_indexes(self) -> tuple[int, ...]:
+        """Places of the primary key's columns in ``columns``, in source order."""
+        return tuple(index for index, column in enumerate(self.columns) if column.key)
+
+    @property
+    def key_columns(self) -> tuple[Column, ...]:
+        """The primary key's columns, in source order: those that get a before image."""
+        return tuple(column for column in self.columns if column.key)
+
+
+@attrs.frozen
+class Change:
+    """One row of a file.
+
+    Attributes:
+        op: ``I``, ``U`` or ``D``.
+        commit_us: the timestamp column, microseconds since 1970 UTC: commit time of the transaction; of a
+            LOAD row the start of the task.
+        values: one for each column of the layout. A key-only delete has None for the others.
+        sequence: 35 digits of ``ChangeSequence``; empty on LOAD rows.
+        stream_position: the source's own name of the change; empty on LOAD rows.
+        before: old values of *all* key columns, in the order of ``TableLayout.key_columns``; None unless this
+            is a ``U`` that changed the key.
+    """
+
+    op: str
+    commit_us: int
+    values: tuple[Value, ...]
+    sequence: str = ""
+    stream_position: str = ""
+    before: tuple[Value, ...] | None = None
+
+
+class FileFormat(StrEnum):
+    """``DataFormat`` of the S3 endpoint. JSON lines are not DMS's own; other writers use them."""
+
+    PARQUET = "parquet"
+    CSV = "csv"
+    JSON = "json"
+
+
+@attrs.frozen(kw_only=True)
+class CsvShape:
+    """How CSV looks.
+
+    Attributes:
+        header: ``AddColumnName``.
+        delimiter: ``CsvDelimiter``.
+        null: ``CsvNullValue``. Real files had an empty field, against the documented default ``NULL``.
+        no_supplement: ``CsvNoSupValue``; None writes ``null`` for a column that the log did not carry.
+        rfc4180: quote fields that hold a delimiter, a quote or a line end; False quotes nothing at all.
+    """
+
+    header: bool = False
+    delimiter: str = ","
+    null: str = ""
+    no_supplement: str | None = None
+    rfc4180: bool = True
+
+
+@attrs.frozen(kw_only=True)
+class FileShape:
+    """Everything an endpoint and its mapping rules say about the bytes of a file.
+
+    Attributes:
+        op_on_full_load: ``IncludeOpForFullLoad``. False leaves ``Op`` out of LOAD files.
+        timestamp_column: ``TimestampColumnName``, or None for no such column.
+        sequence_column: the ``add-column`` rule for ``$AR_H_CHANGE_SEQ``, or None.
+        stream_position_column: the ``add-column`` rule for ``$AR_H_STREAM_POSITION``, or None.
+        before_image_prefix: the ``add-before-image-columns`` rule with ``pk-only``, or None.
+        gzip: ``CompressionType=GZIP``: around CSV and JSON (the name gets ``.gz``), inside Parquet.
+        timestamp_millis: ``ParquetTimestampInMillisecond``; the timestamp *string* column keeps microseconds.
+    """
+
+    format: FileFormat = attrs.field(default=FileFormat.PARQUET, converter=FileFormat)
+    op_column: str = "Op"
+    op_on_full_load: bool = True
+    timestamp_column: str | None = "dms_commit_ts"
+    sequence_column: str | None = "dms_change_seq"
+    stream_position_column: str | None = "dms_stream_position"
+    before_image_prefix: str | None = "BI_"
+    csv: CsvShape = CsvShape()
+    gzip: bool = False
+    timestamp_millis: bool = False
+
+    @property
+    def extension(self) -> str:
+        """What a file's name ends with, without the dot. Compressed Parquet stays ``parquet``."""
+        if self.format is FileFormat.PARQUET or not self.gzip:
+            return self.format.value
+        return f"{self.format.value}.gz"
+
+    def has_op(self, *, load: bool) -> bool:
+        """Whether a file has the ``Op`` column."""
+        return self.op_on_full_load or not load

@@ -1,0 +1,134 @@
+"""CSV byte by byte as DMS writes it, and JSON lines with the same texts."""
+
+import json
+import math
+import re
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from dms_iceberg.local.emulator.columns import FileColumn, file_columns
+from dms_iceberg.local.emulator.layout import (
+    INTEGER_KINDS,
+    NOT_SUPPLIED,
+    TEXT_KINDS,
+    Change,
+    CsvShape,
+    DmsType,
+    FileShape,
+    Kind,
+    TableLayout,
+)
+
+Formatter = Callable[[Any], str]
+
+_FLOAT4: Final = struct.Struct("f")
+
+
+def _real4(value: float) -> str:
+    # Rounded to single precision first: real files show 32.38 as +3.23800011e+01.
+    return _scientific(_FLOAT4.unpack(_FLOAT4.pack(value))[0], 8)
+
+
+def _real8(value: float) -> str:
+    return _scientific(value, 16)
+
+
+def _scientific(value: float, digits: int) -> str:
+    return "nan" if math.isnan(value) else f"{value:+.{digits}e}"
+
+
+def _datetime(value: Any) -> str:
+    return str(value.replace(tzinfo=None).isoformat(" ", "microseconds"))
+
+
+def formatter(dms_type: DmsType) -> Formatter:
+    """How CSV shows values of a type.
+
+    Real files: timestamps with six decimals, dates in ISO form, REAL as signed scientific number with eight
+    decimals. DOUBLE is the same with sixteen, booleans are ``true`` and ``false``, binary is hexadecimal:
+    those three were not seen.
+    """
+    if dms_type.kind is Kind.NUMERIC:
+        scale = dms_type.scale
+        return lambda value: f"{value:.{scale}f}"
+    return _FORMATTERS.get(dms_type.kind, str)
+
+
+_FORMATTERS: Final[dict[Kind, Formatter]] = {
+    Kind.REAL4: _real4,
+    Kind.REAL8: _real8,
+    Kind.DATETIME: _datetime,
+    Kind.DATE: lambda value: str(value.isoformat()),
+    Kind.TIME: lambda value: str(value.isoformat()),
+    Kind.BOOLEAN: lambda value: "true" if value else "false",
+    Kind.BYTES: lambda value: bytes(value).hex(),
+    Kind.BLOB: lambda value: bytes(value).hex(),
+}
+
+_JSON_NATIVE: Final = INTEGER_KINDS | TEXT_KINDS | {Kind.BOOLEAN}
+
+
+def encode_csv(
+    layout: TableLayout, changes: Sequence[Change], shape: FileShape, *, load: bool = False
+) -> bytes:
+    """CSV in UTF-8 without a byte order mark, every line ended by one line feed.
+
+    Without changes it is the header alone, or no byte at all.
+    """
+    csv = shape.csv
+    quote = _quoter(csv)
+    columns = file_columns(layout, changes, shape, load=load)
+    lines = [csv.delimiter.join(quote(column.name) for column in columns)] if csv.header else []
+    texts = [_csv_cells(column, csv, quote) for column in columns]
+    lines.extend(map(csv.delimiter.join, zip(*texts, strict=True)))
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _csv_cells(column: FileColumn, csv: CsvShape, quote: Formatter) -> list[str]:
+    missing = csv.null if csv.no_supplement is None else csv.no_supplement
+    show = formatter(column.type)
+    texts = []
+    for cell in column.cells:
+        if cell is None:
+            texts.append(csv.null)
+        elif cell is NOT_SUPPLIED:
+            texts.append(missing)
+        else:
+            texts.append(quote(show(cell)))
+    return texts
+
+
+def _quoter(csv: CsvShape) -> Formatter:
+    if not csv.rfc4180:
+        return str
+    needs_quotes = re.compile(f'["\r\n]|{re.escape(csv.delimiter)}').search
+
+    def quote(text: str) -> str:
+        return '"' + text.replace('"', '""') + '"' if needs_quotes(text) else text
+
+    return quote
+
+
+def encode_json(
+    layout: TableLayout, changes: Sequence[Change], shape: FileShape, *, load: bool = False
+) -> bytes:
+    """One JSON object a line, its members in column order.
+
+    Integers and booleans are JSON's own. Everything else is text as in CSV: a decimal or double as a JSON
+    number would lose digits in many readers. NULL and a column that was not supplied are ``null``.
+    """
+    columns = file_columns(layout, changes, shape, load=load)
+    names = [column.name for column in columns]
+    cells = [_json_cells(column) for column in columns]
+    dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+    lines = (dump(dict(zip(names, row, strict=True))) for row in zip(*cells, strict=True))
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _json_cells(column: FileColumn) -> list[Any]:
+    cells = [None if cell is NOT_SUPPLIED else cell for cell in column.cells]
+    if column.type.kind in _JSON_NATIVE:
+        return cells
+    show = formatter(column.type)
+    return [None if cell is None else show(cell) for cell in cells]
