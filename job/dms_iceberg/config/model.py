@@ -1,93 +1,71 @@
 """The configuration as frozen values with every default in one place. No I/O, no Spark.
 
 The document these are made from is described in ``docs/configuration.md``; ``config.parse`` makes them.
+A field's metadata holds its description, its key in the document and its limits: see `about`.
 """
 
-from enum import StrEnum
+from typing import Any
 
 import attrs
 
+from dms_iceberg.config.choices import (
+    BronzeFormat,
+    CatalogType,
+    Mask,
+    Mode,
+    NullInUpdate,
+    OnFail,
+    OtherColumns,
+    SchemaChanges,
+    Timestamps,
+)
 
-class BronzeFormat(StrEnum):
-    """What DMS writes: ``DataFormat`` of its S3 endpoint, or JSON lines of another writer."""
+__all__ = [
+    "Batch",
+    "Bronze",
+    "BronzeFormat",
+    "Catalog",
+    "CatalogType",
+    "Change",
+    "Column",
+    "Config",
+    "Csv",
+    "Mask",
+    "Mode",
+    "NullInUpdate",
+    "OnFail",
+    "OtherColumns",
+    "Quarantine",
+    "Rule",
+    "SchemaChanges",
+    "Table",
+    "Timestamps",
+]
 
-    PARQUET = "parquet"
-    CSV = "csv"
-    JSON = "json"
 
+def about(doc: str, *, key: str | None = "", **limits: object) -> dict[str, Any]:
+    """Return the metadata of a field.
 
-class Mode(StrEnum):
-    """What a silver table holds. ``mirror`` is the source's current state, deletes are physical."""
-
-    MIRROR = "mirror"
-
-
-class SchemaChanges(StrEnum):
-    """What happens when files and table differ in structure.
-
-    * ``evolve``: columns are added and types widened; a value that does not fit its column is quarantined.
-    * ``quarantine``: the table keeps its structure; rows of files with another one are quarantined.
-    * ``strict``: the table fails before anything is written.
+    Args:
+        doc: the description in the JSON Schema.
+        key: the document's key when it is not the field's name; None when the document has no such key.
+        limits: keywords of JSON Schema that the parser checks as well: ``minimum``, ``maximum``,
+            ``exclusiveMinimum``, ``enum``.
     """
-
-    EVOLVE = "evolve"
-    QUARANTINE = "quarantine"
-    STRICT = "strict"
-
-
-class OtherColumns(StrEnum):
-    """What becomes of source columns that ``columns`` and ``drop`` do not name."""
-
-    KEEP = "keep"
-    DROP = "drop"
-
-
-class OnFail(StrEnum):
-    """What happens to a row that breaks a rule."""
-
-    QUARANTINE = "quarantine"
-    DROP = "drop"
-    FAIL = "fail"
-
-
-class Mask(StrEnum):
-    """How a column is made unreadable. ``sha256`` keeps equality, ``partial`` keeps the last four characters."""
-
-    SHA256 = "sha256"
-    REDACT = "redact"
-    PARTIAL = "partial"
-
-
-class CatalogType(StrEnum):
-    """Iceberg catalogs. ``hadoop`` is a plain directory or bucket: the embedded default."""
-
-    HADOOP = "hadoop"
-    GLUE = "glue"
-    REST = "rest"
-
-
-class NullInUpdate(StrEnum):
-    """What a NULL in a ``U`` means for a column: a value (``set``), or "not supplied" (``keep``)."""
-
-    SET = "set"
-    KEEP = "keep"
-
-
-class Timestamps(StrEnum):
-    """Spark type of undeclared Parquet timestamps: an instant, or a wall clock."""
-
-    INSTANT = "instant"
-    NTZ = "ntz"
+    return {"doc": doc, "key": key, "limits": limits}
 
 
 @attrs.frozen(kw_only=True)
 class Csv:
-    """How CSV files are written (``CsvDelimiter``, ``CsvNullValue``, ``AddColumnName``, ``CsvNoSupValue`` of DMS)."""
+    """How CSV files are written: ``AddColumnName``, ``CsvDelimiter``, ``CsvNullValue``, ``CsvNoSupValue`` in DMS."""
 
-    header: bool = True
-    delimiter: str = ","
-    null: str = ""
-    no_supplement: str | None = None
+    header: bool = attrs.field(default=True, metadata=about("Files begin with a line of column names."))
+    delimiter: str = attrs.field(default=",", metadata=about("The one character between fields."))
+    null: str = attrs.field(default="", metadata=about("The text that stands for NULL."))
+    no_supplement: str | None = attrs.field(
+        default=None,
+        metadata=about("The text DMS writes for a column that an update did not supply (UseCsvNoSupValue)."),
+    )
 
 
 def _default_op_words() -> dict[str, str]:
@@ -98,49 +76,81 @@ def _default_op_words() -> dict[str, str]:
 class Change:
     """Names of the service columns. The defaults are what our Terraform module makes DMS write."""
 
-    op_column: str = "Op"
-    op_words: dict[str, str] = attrs.field(factory=_default_op_words)
-    timestamp_column: str | None = "dms_commit_ts"
-    sequence_column: str | None = "dms_change_seq"
-    stream_position_column: str | None = "dms_stream_position"
-    before_image_prefix: str | None = "BI_"
-    load_without_op: bool = False
+    op_column: str = attrs.field(default="Op", metadata=about("Column with the operation."))
+    op_words: dict[str, str] = attrs.field(
+        factory=_default_op_words,
+        metadata=about("What the operation column says, and which of I, U, D it means."),
+    )
+    timestamp_column: str | None = attrs.field(
+        default="dms_commit_ts", metadata=about("Column with the source commit time; null: none.")
+    )
+    sequence_column: str | None = attrs.field(
+        default="dms_change_seq", metadata=about("Column with $AR_H_CHANGE_SEQ; null: none.")
+    )
+    stream_position_column: str | None = attrs.field(
+        default="dms_stream_position",
+        metadata=about("Column with $AR_H_STREAM_POSITION; null: none."),
+    )
+    before_image_prefix: str | None = attrs.field(
+        default="BI_", metadata=about("Prefix of before-image columns; null: none.")
+    )
+    load_without_op: bool = attrs.field(
+        default=False, metadata=about("Accept LOAD files without an operation column: rows are inserts.")
+    )
 
 
 @attrs.frozen(kw_only=True)
 class Bronze:
     """Where the change files are: ``<uri>/<schema>/<table>/...``."""
 
-    uri: str
-    format: BronzeFormat = BronzeFormat.PARQUET
-    csv: Csv = Csv()
-    change: Change = Change()
+    uri: str = attrs.field(metadata=about("Folder above the schema folders: s3://, file:// or a path."))
+    format: BronzeFormat = attrs.field(default=BronzeFormat.PARQUET, metadata=about("Format of the files."))
+    csv: Csv = attrs.field(default=Csv(), metadata=about("How CSV files are written."))
+    change: Change = attrs.field(default=Change(), metadata=about("Names and words of the service columns."))
 
 
 @attrs.frozen(kw_only=True)
 class Catalog:
     """The Iceberg catalog, under the name Spark knows it by."""
 
-    name: str = "lake"
-    type: CatalogType = CatalogType.HADOOP
-    warehouse: str
-    properties: dict[str, str] = attrs.field(factory=dict)
+    name: str = attrs.field(default="lake", metadata=about("Name of the catalog in Spark."))
+    type: CatalogType = attrs.field(default=CatalogType.HADOOP, metadata=about("Kind of catalog."))
+    warehouse: str = attrs.field(
+        metadata=about("Where tables live: s3://, file://, a path; rest: the catalog's own word.")
+    )
+    properties: dict[str, str] = attrs.field(
+        factory=dict, metadata=about("Further Iceberg catalog properties, such as uri of a REST catalog.")
+    )
 
 
 @attrs.frozen(kw_only=True)
 class Column:
     """One declared silver column. ``source`` (document key ``from``) is the source column it is made of."""
 
-    name: str
-    source: str | None = None
-    type: str | None = None
-    expr: str | None = None
-    format: str | None = None
-    trim: bool = False
-    mask: Mask | None = None
-    mask_salt: str | None = None
-    null_in_update: NullInUpdate = NullInUpdate.SET
-    backfill: str | int | float | bool | None = None
+    name: str = attrs.field(metadata=about("Name in the silver table."))
+    source: str | None = attrs.field(
+        default=None, metadata=about("Source column it copies; the same name when absent.", key="from")
+    )
+    type: str | None = attrs.field(
+        default=None, metadata=about("Spark SQL type; the source's own when absent.")
+    )
+    expr: str | None = attrs.field(
+        default=None, metadata=about("Spark SQL expression over the row's source columns.")
+    )
+    format: str | None = attrs.field(
+        default=None, metadata=about("Datetime pattern of the text a date or timestamp is read from.")
+    )
+    trim: bool = attrs.field(default=False, metadata=about("Remove spaces at both ends, before the cast."))
+    mask: Mask | None = attrs.field(default=None, metadata=about("How the value is made unreadable."))
+    mask_salt: str | None = attrs.field(
+        default=None, metadata=about("Where the salt of sha256 is: env:NAME or secret:ARN, never itself.")
+    )
+    null_in_update: NullInUpdate = attrs.field(
+        default=NullInUpdate.SET, metadata=about("Whether a NULL in an update is a value or 'not supplied'.")
+    )
+    backfill: str | int | float | bool | None = attrs.field(
+        default=None, metadata=about("Value of existing rows when this column is added to the table.")
+    )
 
     @property
     def source_name(self) -> str | None:
@@ -152,31 +162,50 @@ class Column:
 class Rule:
     """A condition on a row's silver and source columns. NULL passes, as in an SQL CHECK."""
 
-    name: str
-    expr: str
-    on_fail: OnFail = OnFail.QUARANTINE
+    name: str = attrs.field(metadata=about("Name of the rule, unique in its table; the quarantine reason."))
+    expr: str = attrs.field(metadata=about("Spark SQL condition; a row fails when it is false."))
+    on_fail: OnFail = attrs.field(
+        default=OnFail.QUARANTINE, metadata=about("What happens to a row that fails.")
+    )
 
 
 @attrs.frozen(kw_only=True)
 class Table:
     """One source table and the silver table made of it. ``source`` is ``schema.table`` as in the document."""
 
-    source: str
-    target: str
-    key: tuple[str, ...]
-    mode: Mode = Mode.MIRROR
-    schema_changes: SchemaChanges = SchemaChanges.EVOLVE
-    partition_by: tuple[str, ...] = ()
-    columns: tuple[Column, ...] = ()
-    drop: tuple[str, ...] = ()
-    other_columns: OtherColumns = OtherColumns.KEEP
-    filter: str | None = None
-    rules: tuple[Rule, ...] = ()
-    source_columns: tuple[str, ...] = ()
-    table_properties: dict[str, str] = attrs.field(factory=dict)
-    format_version: int = 2
-    write_mode: str = "merge-on-read"
-    target_file_size_mb: int = 128
+    source: str = attrs.field(metadata=about("The key of this entry in tables.", key=None))
+    target: str = attrs.field(metadata=about("Silver table: namespace.table."))
+    key: tuple[str, ...] = attrs.field(metadata=about("Source columns that identify a row."))
+    mode: Mode = attrs.field(default=Mode.MIRROR, metadata=about("What the silver table holds."))
+    schema_changes: SchemaChanges = attrs.field(
+        default=SchemaChanges.EVOLVE, metadata=about("What happens when files and table differ in structure.")
+    )
+    partition_by: tuple[str, ...] = attrs.field(
+        default=(), metadata=about("Iceberg partition transforms over silver columns.")
+    )
+    columns: tuple[Column, ...] = attrs.field(default=(), metadata=about("Declared silver columns."))
+    drop: tuple[str, ...] = attrs.field(default=(), metadata=about("Source columns that silver lacks."))
+    other_columns: OtherColumns = attrs.field(
+        default=OtherColumns.KEEP, metadata=about("Source columns that columns and drop do not name.")
+    )
+    filter: str | None = attrs.field(
+        default=None, metadata=about("Spark SQL condition over source columns; other rows are not in silver.")
+    )
+    rules: tuple[Rule, ...] = attrs.field(default=(), metadata=about("Conditions every row must keep."))
+    source_columns: tuple[str, ...] = attrs.field(
+        default=(), metadata=about("Source columns in file order, for CSV without a header.")
+    )
+    table_properties: dict[str, str] = attrs.field(
+        factory=dict, metadata=about("Further Iceberg table properties, set at creation.")
+    )
+    format_version: int = attrs.field(default=2, metadata=about("Iceberg format version.", enum=[2, 3]))
+    write_mode: str = attrs.field(
+        default="merge-on-read",
+        metadata=about("How Iceberg writes updates.", enum=["merge-on-read", "copy-on-write"]),
+    )
+    target_file_size_mb: int = attrs.field(
+        default=128, metadata=about("Size of data files to aim at, MiB.", minimum=1, maximum=10_240)
+    )
 
     @property
     def schema_name(self) -> str:
@@ -193,16 +222,20 @@ class Table:
 class Batch:
     """Bounds of one batch, and how far behind the frontier late files are looked for."""
 
-    max_bytes: int = 1 << 30
-    max_files: int = 2_000
-    look_back_hours: float = 24.0
+    max_bytes: int = attrs.field(default=1 << 30, metadata=about("Bytes of bronze in one batch.", minimum=1))
+    max_files: int = attrs.field(default=2_000, metadata=about("Files in one batch.", minimum=1))
+    look_back_hours: float = attrs.field(
+        default=24.0, metadata=about("Hours behind the frontier to look for late files.", exclusiveMinimum=0)
+    )
 
 
 @attrs.frozen(kw_only=True)
 class Quarantine:
     """Where rejected rows go. They are unmasked: give this namespace its own access rules."""
 
-    namespace: str = "quarantine"
+    namespace: str = attrs.field(
+        default="quarantine", metadata=about("Namespace (Glue database) of quarantine tables.")
+    )
 
 
 @attrs.frozen(kw_only=True)
@@ -213,12 +246,18 @@ class Config:
         state_uri: where ``runs/<table>.json`` live; by default the document's own folder.
     """
 
-    pipeline: str
-    bronze: Bronze
-    catalog: Catalog
-    tables: dict[str, Table]
-    quarantine: Quarantine = Quarantine()
-    batch: Batch = Batch()
-    parallelism: int = 4
-    timestamps: Timestamps = Timestamps.INSTANT
-    state_uri: str = "."
+    pipeline: str = attrs.field(metadata=about("Name of the pipeline, used in logs and metrics."))
+    bronze: Bronze = attrs.field(metadata=about("The files that DMS writes."))
+    catalog: Catalog = attrs.field(metadata=about("The Iceberg catalog to write to."))
+    tables: dict[str, Table] = attrs.field(metadata=about("Source tables, as schema.table."))
+    quarantine: Quarantine = attrs.field(default=Quarantine(), metadata=about("Where rejected rows go."))
+    batch: Batch = attrs.field(default=Batch(), metadata=about("Bounds of one batch."))
+    parallelism: int = attrs.field(
+        default=4, metadata=about("Tables merged at once in one Spark session.", minimum=1, maximum=64)
+    )
+    timestamps: Timestamps = attrs.field(
+        default=Timestamps.INSTANT, metadata=about("Type of undeclared Parquet timestamps.")
+    )
+    state_uri: str = attrs.field(
+        default=".", metadata=about("Folder of run state: by default the document's.")
+    )

@@ -1,0 +1,82 @@
+"""The configuration's closed sets of words. ``config.model`` hands them on; import them from there."""
+
+from enum import StrEnum
+
+
+class BronzeFormat(StrEnum):
+    """What DMS writes: ``DataFormat`` of its S3 endpoint, or JSON lines of another writer."""
+
+    PARQUET = "parquet"
+    CSV = "csv"
+    JSON = "json"
+
+
+class Mode(StrEnum):
+    """What a silver table holds. ``mirror`` is the source's current state, deletes are physical."""
+
+    MIRROR = "mirror"
+
+
+PLANNED_MODES = ("soft_delete", "history", "append")
+"""Modes that are specified and not built yet: refused with that word, not as a typing error."""
+
+
+class SchemaChanges(StrEnum):
+    """What happens when files and table differ in structure.
+
+    * ``evolve``: columns are added and types widened; a value that does not fit its column is quarantined.
+    * ``quarantine``: the table keeps its structure; rows of files with another one are quarantined.
+    * ``strict``: the table fails before anything is written.
+    """
+
+    EVOLVE = "evolve"
+    QUARANTINE = "quarantine"
+    STRICT = "strict"
+
+
+class OtherColumns(StrEnum):
+    """What becomes of source columns that ``columns`` and ``drop`` do not name."""
+
+    KEEP = "keep"
+    DROP = "drop"
+
+
+class OnFail(StrEnum):
+    """What happens to a row that breaks a rule."""
+
+    QUARANTINE = "quarantine"
+    DROP = "drop"
+    FAIL = "fail"
+
+
+class Mask(StrEnum):
+    """How a column is made unreadable.
+
+    ``sha256`` keeps equality, ``partial`` keeps the last four characters.
+    """
+
+    SHA256 = "sha256"
+    REDACT = "redact"
+    PARTIAL = "partial"
+
+
+class CatalogType(StrEnum):
+    """Iceberg catalogs. ``hadoop`` is a plain directory or bucket: the embedded default."""
+
+    HADOOP = "hadoop"
+    GLUE = "glue"
+    REST = "rest"
+
+
+class NullInUpdate(StrEnum):
+    """What a NULL in a ``U`` means for a column: a value (``set``), or "not supplied" (``keep``)."""
+
+    SET = "set"
+    KEEP = "keep"
+
+
+class Timestamps(StrEnum):
+    """Spark type of undeclared Parquet timestamps: an instant, or a wall clock."""
+
+    INSTANT = "instant"
+    NTZ = "ntz"
