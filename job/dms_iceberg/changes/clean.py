@@ -4,7 +4,7 @@ What a delete (``D``) carries besides its key is not data, so filters, rules and
 that leaves the filter becomes a delete at its position.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from dms_iceberg.changes.mapping import SilverColumn, masked_sql, salt_names, typed_sql
 from dms_iceberg.changes.normalise import COMMITTED_AT, FILE_TIME, OLD_KEY, OP, POSITION, PROBLEM
@@ -23,6 +23,7 @@ def typed_select(
     columns: Sequence[SilverColumn],
     source_types: Mapping[str, str],
     target_types: Mapping[str, str],
+    exact: Collection[str] = (),
     carried: Sequence[str] = (),
 ) -> list[str]:
     """First list: silver columns in their types (masks not yet applied), and source columns that the filter or a rule needs.
@@ -30,6 +31,7 @@ def typed_select(
     Args:
         source_types: Spark type by source column; a column a silver one copies but the files lack is NULL.
         target_types: Spark type by silver column.
+        exact: silver columns whose value must come back from its cast unchanged, because files and table disagree on the type.
         carried: further columns to pass through.
     """
     present = {name.lower() for name in source_types}
@@ -42,7 +44,7 @@ def typed_select(
         source_type = source_types.get(column.source) if column.source is not None else None
         value = typed_sql(column, source_type, type_)
         selected.append(f"{value} AS {quote(column.name)}")
-        problem = _cast_problem(column, value, type_)
+        problem = _cast_problem(column, value, type_, source_type if column.name in exact else None)
         if problem:
             problems.append(problem)
         if column.is_key:
@@ -54,12 +56,15 @@ def typed_select(
     return [*selected, *_CARRIED, *carried, f"CASE {' '.join(problems)} END AS {PROBLEM}"]
 
 
-def _cast_problem(column: SilverColumn, value: str, type_: str) -> str | None:
+def _cast_problem(column: SilverColumn, value: str, type_: str, exact_type: str | None) -> str | None:
     if value == column.base_sql:
         return None
+    lost = f"{column.base_sql} IS NOT NULL AND {value} IS NULL"
+    if exact_type is not None:
+        lost = f"{column.base_sql} IS NOT NULL AND NOT coalesce(try_cast({value} AS {exact_type}) = {column.base_sql}, false)"
     guard = "" if column.is_key else f"{OP} <> 'D' AND "
     text = f"cast: {column.name} does not fit {type_}" + (f" in format {column.declared.format}" if column.declared.format else "")
-    return f"WHEN {guard}{column.base_sql} IS NOT NULL AND {value} IS NULL THEN {string_literal(text)}"
+    return f"WHEN {guard}{lost} THEN {string_literal(text)}"
 
 
 def _condition_columns(table: Table) -> set[str]:

@@ -30,9 +30,11 @@ _COUNTED = f"{OLD_KEY} = 0"
 
 @attrs.frozen
 class Books:
-    """What became of a batch's rows; the five add up to ``rows_read``.
+    """What became of a batch's rows; applied, superseded, stale, filtered and quarantined add up to ``rows_read``.
 
     Attributes:
+        winners: rows that the MERGE gets.
+        commit_micros: source commit times in microseconds since 1970: fifth percentile, median, newest; None without any.
         low: lowest position among usable rows; "" without any.
         high: highest position among usable rows.
         disordered_keys: keys of which a later file held an older change than an earlier file.
@@ -45,6 +47,8 @@ class Books:
     stale: int = 0
     filtered: int = 0
     quarantined: int = 0
+    winners: int = 0
+    commit_micros: tuple[int, ...] | None = None
     low: str = ""
     high: str = ""
     disordered_keys: int = 0
@@ -61,7 +65,17 @@ def winner_aggregates(value_columns: Sequence[str], *, context: bool) -> list[st
     batch = f"NOT {CONTEXT}" if context else "true"
     counted = f"{_COUNTED} AND {batch}"
     good = f"{counted} AND {_USABLE} AND NOT {FILTERED}"
-    values = ", ".join([*(quote(name) for name in value_columns), OP, POSITION, COMMITTED_AT, FILE_TIME, f"({OP} = 'D' OR {FILTERED}) AS {DELETE}"])
+    values = ", ".join(
+        [
+            *(quote(name) for name in value_columns),
+            *([CONTEXT] if context else []),
+            OP,
+            POSITION,
+            COMMITTED_AT,
+            FILE_TIME,
+            f"({OP} = 'D' OR {FILTERED}) AS {DELETE}",
+        ]
+    )
     usable = f"{batch} AND {_USABLE}"
     return [
         f"max_by(struct({values}), {_ORDER}) AS {WINNER}",
@@ -78,34 +92,45 @@ def winner_aggregates(value_columns: Sequence[str], *, context: bool) -> list[st
     ]
 
 
-def winner_select(key_columns: Sequence[str], value_columns: Sequence[str]) -> list[str]:
+def winner_select(key_columns: Sequence[str], value_columns: Sequence[str], *, context: bool) -> list[str]:
     """Select list over the groups: silver columns, the winner's ``_cdc_`` columns, and the counts."""
     return [
         *(quote(name) for name in key_columns),
         *(f"{WINNER}.{quote(name)} AS {quote(name)}" for name in value_columns),
         *(f"{WINNER}.{name} AS {name}" for name in (OP, POSITION, COMMITTED_AT, DELETE)),
+        f"{WINNER}.{CONTEXT} AS {CONTEXT}" if context else f"false AS {CONTEXT}",
         f"coalesce({FILE_TIME} > {WINNER}.{FILE_TIME}, false) AS {DISORDER}",
         *(N_ROWS, N_QUARANTINED, N_FILTERED, N_GOOD, LOW, HIGH, BATCH_POSITION, FAILED_RULE),
     ]
 
 
-def books_aggregates(key_columns: Sequence[str]) -> list[str]:
-    """Aggregates over all winners: the sums of the books, the range of positions, and each key column's range as text."""
-    has_winner = f"{POSITION} IS NOT NULL"
+def books_aggregates(key_columns: Sequence[str], stale: str = "false") -> list[str]:
+    """Aggregates over all winners: the sums of the books, the range of positions, and each key column's range as text.
+
+    Args:
+        key_columns: silver key columns.
+        stale: SQL that is true for a key whose newest change in the batch is older than what the table has.
+    """
+    # A key counts once, by the newest change the batch has of it. Below that, or below a filtered row or the delete half of a key
+    # change, a change is superseded.
+    newest = f"{BATCH_POSITION} IS NOT NULL AND {BATCH_POSITION} = {HIGH}"
+    merged = f"{POSITION} IS NOT NULL AND NOT {CONTEXT}"
+    ranges = []
+    for number, name in enumerate(key_columns):
+        value = f"CASE WHEN {merged} THEN {quote(name)} END"
+        ranges += [f"CAST(min({value}) AS string) AS _cdc_min_{number}", f"CAST(max({value}) AS string) AS _cdc_max_{number}"]
     return [
         f"coalesce(sum({N_ROWS}), 0) AS rows_read",
         f"coalesce(sum({N_QUARANTINED}), 0) AS quarantined",
         f"coalesce(sum({N_FILTERED}), 0) AS filtered",
         f"coalesce(sum({N_GOOD}), 0) AS good",
-        # A key counts as applied once, by its best row; a best row below the winner (a filtered row, a key change's delete) is superseded.
-        f"count_if({BATCH_POSITION} IS NOT NULL AND {BATCH_POSITION} = {POSITION}) AS applied",
-        f"count_if({has_winner}) AS winners",
-        f"count_if({has_winner} AND NOT {DELETE}) AS upserts",
+        f"count_if({newest} AND NOT ({stale})) AS applied",
+        f"count_if({newest} AND ({stale})) AS stale",
+        f"count_if({merged}) AS winners",
         f"coalesce(min({LOW}), '') AS low",
         f"coalesce(max({HIGH}), '') AS high",
         f"count_if({DISORDER}) AS disordered_keys",
         f"max({FAILED_RULE}) AS failed_rule",
-        f"percentile_approx(CASE WHEN {N_GOOD} > 0 THEN unix_micros({COMMITTED_AT}) END, array(0.05, 0.5, 1.0), 1000) AS commit_micros",
-        *(f"CAST(min(CASE WHEN {has_winner} THEN {quote(name)} END) AS string) AS _cdc_min_{i}" for i, name in enumerate(key_columns)),
-        *(f"CAST(max(CASE WHEN {has_winner} THEN {quote(name)} END) AS string) AS _cdc_max_{i}" for i, name in enumerate(key_columns)),
+        f"percentile_approx(CASE WHEN {N_GOOD} > 0 THEN unix_micros({COMMITTED_AT}) END, array(0.05D, 0.5D, 1.0D), 1000) AS commit_micros",
+        *ranges,
     ]

@@ -109,7 +109,9 @@ def _inspect_parquet(store: ObjectStore, file: BronzeFile) -> _Inspected:
         metadata = pq.read_metadata(pa.BufferReader(tail))
         schema = metadata.schema.to_arrow_schema()
     except (pa.ArrowException, OSError) as error:
-        raise BronzeError(f"{join(store.root, file.key)}: the Parquet footer cannot be read ({type(error).__name__}). Restore the file.") from error
+        raise BronzeError(
+            f"{join(store.root, file.key)}: the Parquet footer cannot be read ({type(error).__name__}). Restore the file."
+        ) from error
     return _Inspected(file, tuple((field.name, spark_type(field.type)) for field in schema), metadata.num_rows)
 
 

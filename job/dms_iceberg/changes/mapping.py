@@ -48,9 +48,9 @@ def silver_columns(table: Table, source: Sequence[str]) -> tuple[SilverColumn, .
         ConfigError: two silver columns would differ in case only.
     """
     keys = {key.lower() for key in table.key}
-    declared_key = {
-        c.source_name.lower() for c in table.columns if c.source_name is not None and c.source_name.lower() in keys
-    } | {c.name.lower() for c in table.columns if c.expr is not None and c.name.lower() in keys}
+    declared_key = {c.source_name.lower() for c in table.columns if c.source_name is not None and c.source_name.lower() in keys} | {
+        c.name.lower() for c in table.columns if c.expr is not None and c.name.lower() in keys
+    }
     columns = []
     taken_keys: set[str] = set()
     for column in table.columns:

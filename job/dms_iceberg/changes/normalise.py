@@ -87,9 +87,7 @@ def half_sql(columns: SourceColumns, change: Change) -> str:
     """
     if not columns.before_image or columns.op is None:
         return f"0 AS {OLD_KEY}"
-    moved = " OR ".join(
-        f"({quote(old)} IS NOT NULL AND NOT ({quote(old)} <=> {quote(key)}))" for key, old in columns.before_image.items()
-    )
+    moved = " OR ".join(f"({quote(old)} IS NOT NULL AND NOT ({quote(old)} <=> {quote(key)}))" for key, old in columns.before_image.items())
     words = [word for word, op in change.op_words.items() if op == "U"]
     is_update = " OR ".join(f"{quote(columns.op)} = {string_literal(word)}" for word in words) or "false"
     return f"explode(CASE WHEN ({is_update}) AND ({moved}) THEN array(0, 1) ELSE array(0) END) AS {OLD_KEY}"
@@ -154,5 +152,7 @@ def _problem_sql(columns: SourceColumns, change: Change, op: str, position: str,
         checks.append(f"WHEN {op} IS NULL THEN {string_literal('unknown_op: allowed are ' + ', '.join(change.op_words))}")
     checks.append(f"WHEN {position} IS NULL THEN 'no_position: the sequence (or commit time) of the change is missing or impossible'")
     if columns.timestamp:
-        checks.append(f"WHEN {quote(columns.timestamp)} IS NOT NULL AND {committed} IS NULL THEN 'bad_timestamp: the commit time is impossible'")
+        checks.append(
+            f"WHEN {quote(columns.timestamp)} IS NOT NULL AND {committed} IS NULL THEN 'bad_timestamp: the commit time is impossible'"
+        )
     return f"CASE {' '.join(checks)} END"

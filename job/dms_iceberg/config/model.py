@@ -57,7 +57,7 @@ def about(doc: str, *, key: str | None = "", **limits: object) -> dict[str, Any]
 
 @attrs.frozen(kw_only=True)
 class Csv:
-    """How CSV files are written: ``AddColumnName``, ``CsvDelimiter``, ``CsvNullValue``, ``CsvNoSupValue`` in DMS."""
+    """How CSV files are written (DMS: AddColumnName, CsvDelimiter, CsvNullValue, CsvNoSupValue)."""
 
     header: bool = attrs.field(default=True, metadata=about("Files begin with a line of column names."))
     delimiter: str = attrs.field(default=",", metadata=about("The one character between fields."))
@@ -81,22 +81,14 @@ class Change:
         factory=_default_op_words,
         metadata=about("What the operation column says, and which of I, U, D it means."),
     )
-    timestamp_column: str | None = attrs.field(
-        default="dms_commit_ts", metadata=about("Column with the source commit time; null: none.")
-    )
-    sequence_column: str | None = attrs.field(
-        default="dms_change_seq", metadata=about("Column with $AR_H_CHANGE_SEQ; null: none.")
-    )
+    timestamp_column: str | None = attrs.field(default="dms_commit_ts", metadata=about("Column with the source commit time; null: none."))
+    sequence_column: str | None = attrs.field(default="dms_change_seq", metadata=about("Column with $AR_H_CHANGE_SEQ; null: none."))
     stream_position_column: str | None = attrs.field(
         default="dms_stream_position",
         metadata=about("Column with $AR_H_STREAM_POSITION; null: none."),
     )
-    before_image_prefix: str | None = attrs.field(
-        default="BI_", metadata=about("Prefix of before-image columns; null: none.")
-    )
-    load_without_op: bool = attrs.field(
-        default=False, metadata=about("Accept LOAD files without an operation column: rows are inserts.")
-    )
+    before_image_prefix: str | None = attrs.field(default="BI_", metadata=about("Prefix of before-image columns; null: none."))
+    load_without_op: bool = attrs.field(default=False, metadata=about("Accept LOAD files without an operation column: rows are inserts."))
 
 
 @attrs.frozen(kw_only=True)
@@ -115,9 +107,7 @@ class Catalog:
 
     name: str = attrs.field(default="lake", metadata=about("Name of the catalog in Spark."))
     type: CatalogType = attrs.field(default=CatalogType.HADOOP, metadata=about("Kind of catalog."))
-    warehouse: str = attrs.field(
-        metadata=about("Where tables live: s3://, file://, a path; rest: the catalog's own word.")
-    )
+    warehouse: str = attrs.field(metadata=about("Where tables live: s3://, file://, a path; rest: the catalog's own word."))
     properties: dict[str, str] = attrs.field(
         factory=dict, metadata=about("Further Iceberg catalog properties, such as uri of a REST catalog.")
     )
@@ -128,23 +118,13 @@ class Column:
     """One declared silver column. ``source`` (document key ``from``) is the source column it is made of."""
 
     name: str = attrs.field(metadata=about("Name in the silver table."))
-    source: str | None = attrs.field(
-        default=None, metadata=about("Source column it copies; the same name when absent.", key="from")
-    )
-    type: str | None = attrs.field(
-        default=None, metadata=about("Spark SQL type; the source's own when absent.")
-    )
-    expr: str | None = attrs.field(
-        default=None, metadata=about("Spark SQL expression over the row's source columns.")
-    )
-    format: str | None = attrs.field(
-        default=None, metadata=about("Datetime pattern of the text a date or timestamp is read from.")
-    )
+    source: str | None = attrs.field(default=None, metadata=about("Source column it copies; the same name when absent.", key="from"))
+    type: str | None = attrs.field(default=None, metadata=about("Spark SQL type; the source's own when absent."))
+    expr: str | None = attrs.field(default=None, metadata=about("Spark SQL expression over the row's source columns."))
+    format: str | None = attrs.field(default=None, metadata=about("Datetime pattern of the text a date or timestamp is read from."))
     trim: bool = attrs.field(default=False, metadata=about("Remove spaces at both ends, before the cast."))
     mask: Mask | None = attrs.field(default=None, metadata=about("How the value is made unreadable."))
-    mask_salt: str | None = attrs.field(
-        default=None, metadata=about("Where the salt of sha256 is: env:NAME or secret:ARN, never itself.")
-    )
+    mask_salt: str | None = attrs.field(default=None, metadata=about("Where the salt of sha256 is: env:NAME or secret:ARN, never itself."))
     null_in_update: NullInUpdate = attrs.field(
         default=NullInUpdate.SET, metadata=about("Whether a NULL in an update is a value or 'not supplied'.")
     )
@@ -164,9 +144,7 @@ class Rule:
 
     name: str = attrs.field(metadata=about("Name of the rule, unique in its table; the quarantine reason."))
     expr: str = attrs.field(metadata=about("Spark SQL condition; a row fails when it is false."))
-    on_fail: OnFail = attrs.field(
-        default=OnFail.QUARANTINE, metadata=about("What happens to a row that fails.")
-    )
+    on_fail: OnFail = attrs.field(default=OnFail.QUARANTINE, metadata=about("What happens to a row that fails."))
 
 
 @attrs.frozen(kw_only=True)
@@ -180,32 +158,22 @@ class Table:
     schema_changes: SchemaChanges = attrs.field(
         default=SchemaChanges.EVOLVE, metadata=about("What happens when files and table differ in structure.")
     )
-    partition_by: tuple[str, ...] = attrs.field(
-        default=(), metadata=about("Iceberg partition transforms over silver columns.")
-    )
+    partition_by: tuple[str, ...] = attrs.field(default=(), metadata=about("Iceberg partition transforms over silver columns."))
     columns: tuple[Column, ...] = attrs.field(default=(), metadata=about("Declared silver columns."))
     drop: tuple[str, ...] = attrs.field(default=(), metadata=about("Source columns that silver lacks."))
     other_columns: OtherColumns = attrs.field(
         default=OtherColumns.KEEP, metadata=about("Source columns that columns and drop do not name.")
     )
-    filter: str | None = attrs.field(
-        default=None, metadata=about("Spark SQL condition over source columns; other rows are not in silver.")
-    )
+    filter: str | None = attrs.field(default=None, metadata=about("Spark SQL condition over source columns; other rows are not in silver."))
     rules: tuple[Rule, ...] = attrs.field(default=(), metadata=about("Conditions every row must keep."))
-    source_columns: tuple[str, ...] = attrs.field(
-        default=(), metadata=about("Source columns in file order, for CSV without a header.")
-    )
-    table_properties: dict[str, str] = attrs.field(
-        factory=dict, metadata=about("Further Iceberg table properties, set at creation.")
-    )
+    source_columns: tuple[str, ...] = attrs.field(default=(), metadata=about("Source columns in file order, for CSV without a header."))
+    table_properties: dict[str, str] = attrs.field(factory=dict, metadata=about("Further Iceberg table properties, set at creation."))
     format_version: int = attrs.field(default=2, metadata=about("Iceberg format version.", enum=[2, 3]))
     write_mode: str = attrs.field(
         default="merge-on-read",
         metadata=about("How Iceberg writes updates.", enum=["merge-on-read", "copy-on-write"]),
     )
-    target_file_size_mb: int = attrs.field(
-        default=128, metadata=about("Size of data files to aim at, MiB.", minimum=1, maximum=10_240)
-    )
+    target_file_size_mb: int = attrs.field(default=128, metadata=about("Size of data files to aim at, MiB.", minimum=1, maximum=10_240))
 
     @property
     def schema_name(self) -> str:
@@ -233,9 +201,7 @@ class Batch:
 class Quarantine:
     """Where rejected rows go. They are unmasked: give this namespace its own access rules."""
 
-    namespace: str = attrs.field(
-        default="quarantine", metadata=about("Namespace (Glue database) of quarantine tables.")
-    )
+    namespace: str = attrs.field(default="quarantine", metadata=about("Namespace (Glue database) of quarantine tables."))
 
 
 @attrs.frozen(kw_only=True)
@@ -252,12 +218,6 @@ class Config:
     tables: dict[str, Table] = attrs.field(metadata=about("Source tables, as schema.table."))
     quarantine: Quarantine = attrs.field(default=Quarantine(), metadata=about("Where rejected rows go."))
     batch: Batch = attrs.field(default=Batch(), metadata=about("Bounds of one batch."))
-    parallelism: int = attrs.field(
-        default=4, metadata=about("Tables merged at once in one Spark session.", minimum=1, maximum=64)
-    )
-    timestamps: Timestamps = attrs.field(
-        default=Timestamps.INSTANT, metadata=about("Type of undeclared Parquet timestamps.")
-    )
-    state_uri: str = attrs.field(
-        default=".", metadata=about("Folder of run state: by default the document's.")
-    )
+    parallelism: int = attrs.field(default=4, metadata=about("Tables merged at once in one Spark session.", minimum=1, maximum=64))
+    timestamps: Timestamps = attrs.field(default=Timestamps.INSTANT, metadata=about("Type of undeclared Parquet timestamps."))
+    state_uri: str = attrs.field(default=".", metadata=about("Folder of run state: by default the document's."))

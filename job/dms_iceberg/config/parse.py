@@ -18,9 +18,7 @@ VERSION = 1
 TABLE_ONLY = ("target", "key", "columns", "source_columns")
 """Keys of a table that make no sense in ``defaults``."""
 
-_PLANNED = dict.fromkeys(
-    ("maintenance", "gold"), "planned and not available in this version; remove it for now"
-)
+_PLANNED = dict.fromkeys(("maintenance", "gold"), "planned and not available in this version; remove it for now")
 
 
 def parse_config(document: object, *, source: str = "configuration", base: str = ".") -> Config:
@@ -52,9 +50,7 @@ def _parse(document: object, base: str, problems: Problems) -> Config | None:
     if problems.lines or not _version_fits(document, problems):
         return None
     structurer = Structurer(problems)
-    values = structurer.fields(
-        document, Config, "", extra=("version", "defaults", "tables"), refused=_PLANNED
-    )
+    values = structurer.fields(document, Config, "", extra=("version", "defaults", "tables"), refused=_PLANNED)
     tables, inherited = _tables(document, structurer)
     config = structurer.complete(Config, {**values, "tables": tables})
     config = _with_absolute_paths(config, base, problems)
@@ -96,9 +92,7 @@ def _version_fits(document: dict[str, Any], problems: Problems) -> bool:
     return True
 
 
-def _tables(
-    document: dict[str, Any], structurer: Structurer
-) -> tuple[dict[str, Table], dict[str, frozenset[str]]]:
+def _tables(document: dict[str, Any], structurer: Structurer) -> tuple[dict[str, Table], dict[str, frozenset[str]]]:
     """Return tables with ``defaults`` merged in, and the document keys that each took from ``defaults``."""
     defaults = structurer.fields(
         document.get("defaults", {}),
@@ -120,9 +114,7 @@ def _tables(
         if "table_properties" in defaults:
             values["table_properties"] = {**defaults["table_properties"], **own.get("table_properties", {})}
         tables[name] = structurer.complete(Table, values)
-        inherited[name] = frozenset(
-            key for key, field in document_fields(Table).items() if field.name in set(defaults) - set(own)
-        )
+        inherited[name] = frozenset(key for key, field in document_fields(Table).items() if field.name in set(defaults) - set(own))
     return tables, inherited
 
 

@@ -106,9 +106,7 @@ class Structurer:
                 self.problems.add(below(path, key), f"missing; {field.metadata['doc']}")
         return out
 
-    def _read_field(
-        self, value: object, field: "attrs.Attribute[Any]", path: str, out: dict[str, Any]
-    ) -> None:
+    def _read_field(self, value: object, field: "attrs.Attribute[Any]", path: str, out: dict[str, Any]) -> None:
         try:
             with self.at(path):
                 result = self._structure(value, field.type)
@@ -208,17 +206,13 @@ def _as_float(value: Any) -> float:
 def _choice(value: object, cls: type[Enum]) -> Enum:
     words = [str(member.value) for member in cls]
     if cls is Mode and value in PLANNED_MODES:
-        raise _BadValueError(
-            f"mode '{value}' is planned and not available in this version; use {listed(words)} for now"
-        )
+        raise _BadValueError(f"mode '{value}' is planned and not available in this version; use {listed(words)} for now")
     if not isinstance(value, str):
         raise _BadValueError(f"expected one of {listed(words)}, found {shown(value)}")
     if value not in words:
         allowed = f"allowed: {listed(words)}"
         hint = suggestion(value, words)
-        raise _BadValueError(
-            f"'{value}' is not one of them; " + (hint if hint == allowed else f"{hint} ({allowed})")
-        )
+        raise _BadValueError(f"'{value}' is not one of them; " + (hint if hint == allowed else f"{hint} ({allowed})"))
     return cls(value)
 
 

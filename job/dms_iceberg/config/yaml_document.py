@@ -24,13 +24,9 @@ class _Loader(yaml.SafeLoader):
         for key_node, value_node in node.value:
             key = "null" if key_node.value == "null" else self.construct_object(key_node, deep=True)
             if not isinstance(key, str):
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} is not text; put it in quotes", key_node.start_mark
-                )
+                raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is not text; put it in quotes", key_node.start_mark)
             if key in out:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key '{key}' appears twice in one object", key_node.start_mark
-                )
+                raise yaml.constructor.ConstructorError(None, None, f"the key '{key}' appears twice in one object", key_node.start_mark)
             out[key] = self.construct_object(value_node, deep=deep)
         return out
 

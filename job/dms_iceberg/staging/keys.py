@@ -89,7 +89,9 @@ def earlier(digits: str, **delta: float) -> str:
 
 # A folder is named after the commit, a file after its close: near midnight they differ, so folders get a day of slack.
 _FOLDER_SLACK = {"days": 1.0}
-_YEAR_FIRST = re.compile(r"(?P<year>(?:19|20)\d\d)(?P<sep>[-_/]?)(?P<month>0[1-9]|1[0-2])(?:(?P=sep)(?P<day>[0-3]\d))?(?:(?P=sep)[0-2]\d)?/")
+_YEAR_FIRST = re.compile(
+    r"(?P<year>(?:19|20)\d\d)(?P<sep>[-_/]?)(?P<month>0[1-9]|1[0-2])(?:(?P=sep)(?P<day>[0-3]\d))?(?:(?P=sep)[0-2]\d)?/"
+)
 _ROOT_FILE = re.compile(r"(?:19|20)\d{6}-\d{9}\.")
 
 

@@ -28,19 +28,27 @@ class FileBatch:
         return sum(file.size for file in self.files)
 
 
-def new_files(listing: Iterable[BronzeFile], progress: Progress, table: str) -> list[BronzeFile]:
-    """Return the files that ``progress`` has not merged, in order of processing.
+@attrs.frozen
+class Pending:
+    """What a listing holds that is not merged, in order of processing, and every LOAD file in it."""
+
+    files: list[BronzeFile]
+    loads: list[BronzeFile]
+
+
+def pending_files(listing: Iterable[BronzeFile], progress: Progress, table: str) -> Pending:
+    """Find the files that ``progress`` has not merged; keeps nothing of what it has.
 
     Raises:
         BronzeError: a LOAD file that was merged has changed since: a reload in place.
     """
-    pending, loads = [], []
+    changes, loads = [], []
     for file in listing:
         if not file.is_cdc:
             loads.append(file)
         elif not progress.has_merged(file):
-            pending.append(file)
-    return new_loads(loads, progress, table) + sorted(pending)
+            changes.append(file)
+    return Pending(new_loads(loads, progress, table) + sorted(changes), loads)
 
 
 def new_loads(loads: list[BronzeFile], progress: Progress, table: str) -> list[BronzeFile]:

@@ -1,0 +1,173 @@
+"""Running the steps read -> normalise -> clean -> collapse as DataFrames. Lazy: no action in here except Spark's JSON inference."""
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import reduce
+
+import attrs
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import broadcast, expr
+
+from dms_iceberg.changes.clean import FAILED_RULE, FILTERED, judged_select, masked_select, typed_select
+from dms_iceberg.changes.collapse import CONTEXT, winner_aggregates, winner_select
+from dms_iceberg.changes.inspect import SchemaGroup
+from dms_iceberg.changes.mapping import SilverColumn, salt_names
+from dms_iceberg.changes.normalise import PROBLEM, SourceColumns, half_sql, normalise_sql, split_columns
+from dms_iceberg.changes.read import FILE, ORIGIN_COLUMNS, ROW, read_group
+from dms_iceberg.config.model import Config, Table
+from dms_iceberg.errors import ConfigError
+from dms_iceberg.identifiers import quote, string_literal
+
+RECORD = "_cdc_record"
+ROW_NUMBER = "_cdc_row_number"
+
+
+@attrs.frozen(eq=False)
+class ReadGroup:
+    """A schema group as a lazy DataFrame, its columns told apart."""
+
+    group: SchemaGroup
+    frame: DataFrame
+    columns: SourceColumns
+
+
+@attrs.frozen
+class Shape:
+    """What cleaning needs to know: the silver columns and their types in the target.
+
+    Attributes:
+        exact: columns whose value must survive the cast unchanged (files and table disagree on the type).
+        refused: problem text by group for files whose structure the policy does not let in.
+    """
+
+    columns: tuple[SilverColumn, ...]
+    types: Mapping[str, str]
+    exact: frozenset[str] = frozenset()
+    refused: Mapping[int, str] = attrs.field(factory=dict)
+
+    @property
+    def key(self) -> list[str]:
+        """Silver key columns."""
+        return [column.name for column in self.columns if column.is_key]
+
+    @property
+    def values(self) -> list[str]:
+        """The other silver columns."""
+        return [column.name for column in self.columns if not column.is_key]
+
+
+def read_groups(spark: SparkSession, config: Config, root: str, groups: Sequence[SchemaGroup], table: Table) -> list[ReadGroup]:
+    """Open every group; see `read_group` and `split_columns` for the errors raised."""
+    opened = []
+    for group in groups:
+        frame = read_group(spark, root, group, config.bronze, table)
+        found = [(name, type_) for name, type_ in frame.dtypes if name not in ORIGIN_COLUMNS]
+        columns = split_columns(found, config.bronze.change, table, is_cdc=group.is_cdc, example=group.files[0].key)
+        opened.append(ReadGroup(group, frame, columns))
+    return opened
+
+
+def resolve_salt(reference: str) -> str:
+    """Return the secret behind ``env:NAME`` or ``secret:ARN``.
+
+    Raises:
+        ConfigError: the variable is not set or empty.
+    """
+    kind, _, name = reference.partition(":")
+    if kind == "env":
+        value = os.environ.get(name)
+        if not value:
+            raise ConfigError([f"mask_salt {reference!r}: the environment variable {name} is not set. Set it to the salt's value."])
+        return value
+    from dms_iceberg.secrets import read_secret
+
+    return read_secret(name)
+
+
+def clean_groups(
+    spark: SparkSession, groups: Sequence[ReadGroup], config: Config, table: Table, shape: Shape, epoch: int, *, with_record: bool = False
+) -> DataFrame:
+    """Return the cleaned changes of all groups, united by name.
+
+    Args:
+        with_record: also `RECORD` (the file's own record as JSON) and `ROW_NUMBER`, for the quarantine.
+    """
+    missing = _types_elsewhere(groups)
+    frames = [_clean(spark, g, n, config, table, shape, epoch, missing, with_record=with_record) for n, g in enumerate(groups)]
+    return reduce(lambda left, right: left.unionByName(right), frames)
+
+
+def _types_elsewhere(groups: Sequence[ReadGroup]) -> dict[str, str]:
+    return {name: type_ for group in groups for name, type_ in group.columns.source}
+
+
+def _clean(
+    spark: SparkSession,
+    read: ReadGroup,
+    number: int,
+    config: Config,
+    table: Table,
+    shape: Shape,
+    epoch: int,
+    elsewhere: Mapping[str, str],
+    *,
+    with_record: bool,
+) -> DataFrame:
+    change, columns = config.bronze.change, read.columns
+    carried = (RECORD, ROW_NUMBER) if with_record else ()
+    frame = _with_record(read) if with_record else read.frame
+    frame = frame.selectExpr("*", half_sql(columns, change))
+    frame = frame.selectExpr(*normalise_sql(columns, change, table, epoch, is_cdc=read.group.is_cdc, segment=read.group.segment), *carried)
+    if number in shape.refused:
+        frame = frame.withColumn(PROBLEM, expr(f"coalesce({PROBLEM}, {string_literal(shape.refused[number])})"))
+    source = dict(columns.source)
+    present = {name.lower() for name in source}
+    # Expressions may name a column that these files lack because the source dropped or has not yet added it.
+    for name in (*elsewhere, *sorted(_expression_columns(table, shape))):
+        if name.lower() not in present and _is_referenced(name, table):
+            type_ = elsewhere.get(name, "string")
+            frame = frame.withColumn(name, expr(f"CAST(NULL AS {type_})"))
+            source[name] = type_
+            present.add(name.lower())
+    salts = salt_names(shape.columns)
+    if salts:
+        row = tuple(resolve_salt(reference) for reference in salts)
+        schema = ", ".join(f"{column} string" for column in salts.values())
+        frame = frame.crossJoin(broadcast(spark.createDataFrame([row], schema)))
+    through = (*carried, *salts.values())
+    frame = frame.selectExpr(*typed_select(table, shape.columns, source, shape.types, shape.exact, through))
+    frame = frame.selectExpr(*judged_select(table, shape.columns, through))
+    return frame.selectExpr(*masked_select(shape.columns, carried))
+
+
+def _expression_columns(table: Table, shape: Shape) -> set[str]:
+    from dms_iceberg.config.expressions import referenced_columns
+
+    texts = [c.expr for c in table.columns if c.expr] + [r.expr for r in table.rules] + ([table.filter] if table.filter else [])
+    silver = {column.name.lower() for column in shape.columns}
+    return {name for text in texts for name in referenced_columns(text) if name.lower() not in silver}
+
+
+def _is_referenced(name: str, table: Table) -> bool:
+    from dms_iceberg.config.expressions import referenced_columns
+
+    texts = [c.expr for c in table.columns if c.expr] + [r.expr for r in table.rules] + ([table.filter] if table.filter else [])
+    return any(name.lower() == found.lower() for text in texts for found in referenced_columns(text))
+
+
+def _with_record(read: ReadGroup) -> DataFrame:
+    """Add the raw record and its row number; for text files the number is counted, as Spark does not tell it."""
+    own = [name for name in read.frame.columns if name not in ORIGIN_COLUMNS] + ["_cdc_corrupt"]
+    record = f"to_json(struct({', '.join(quote(name) for name in own)})) AS {RECORD}"
+    row = f"CAST(row_number() OVER (PARTITION BY {FILE} ORDER BY {ROW}) - 1 AS bigint) AS {ROW_NUMBER}"
+    return read.frame.selectExpr("*", record, row)
+
+
+def collapse(cleaned: DataFrame, shape: Shape, *, context: bool) -> DataFrame:
+    """Return one row per key with its winner and counts; ``context`` says that rows carry `CONTEXT`."""
+    aggregates = [expr(text) for text in winner_aggregates(shape.values, context=context)]
+    grouped = cleaned.groupBy(*(quote(name) for name in shape.key)).agg(*aggregates)
+    return grouped.selectExpr(*winner_select(shape.key, shape.values, context=context))
+
+
+__all__ = ["CONTEXT", "FAILED_RULE", "FILTERED", "ReadGroup", "Shape", "clean_groups", "collapse", "read_groups"]

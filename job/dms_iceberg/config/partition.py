@@ -1,0 +1,71 @@
+"""Partition transforms as the document writes them: ``column``, ``bucket(16, column)``, ``days(column)``."""
+
+import re
+
+import attrs
+
+from dms_iceberg.config.problems import suggestion
+
+_TIMED = ("years", "months", "days", "hours")
+_COUNTED = ("bucket", "truncate")
+_NAME = r"`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^`(),]+?)"
+_IDENTITY = re.compile(rf"\s*(?:{_NAME})\s*")
+_CALL = re.compile(rf"\s*(?P<transform>\w+)\s*\(\s*(?:(?P<argument>\d+)\s*,\s*)?(?:{_NAME})\s*\)\s*")
+_WAYS = "column, bucket(n, column), truncate(n, column), and years, months, days or hours of (column)"
+
+
+class PartitionError(ValueError):
+    """The text is not a partition transform."""
+
+
+@attrs.frozen
+class PartitionField:
+    """One partition field: ``transform`` is ``identity`` or the document's word; ``argument`` is its number."""
+
+    transform: str
+    column: str
+    argument: int | None = None
+
+
+def parse_partition(text: str) -> PartitionField:
+    """Return the partition field a text describes.
+
+    Raises:
+        PartitionError: it is none; the message names those there are.
+    """
+    if identity := _IDENTITY.fullmatch(text):
+        return PartitionField("identity", _column(identity))
+    call = _CALL.fullmatch(text)
+    if call is None:
+        raise PartitionError(f"'{text}' is not a partition transform; write one of: {_WAYS}")
+    transform, number = call["transform"].lower(), call["argument"]
+    if transform not in (*_TIMED, *_COUNTED):
+        hint = suggestion(transform, (*_TIMED, *_COUNTED))
+        raise PartitionError(f"'{transform}' is not a partition transform; {hint}")
+    if (number is None) == (transform in _COUNTED) or number == "0" * len(number or "-"):
+        wanted = f"{transform}(n, column) with n from 1" if transform in _COUNTED else f"{transform}(column)"
+        raise PartitionError(f"'{text}': write {wanted}")
+    return PartitionField(transform, _column(call), int(number) if number else None)
+
+
+def _column(match: re.Match[str]) -> str:
+    quoted = match["quoted"]
+    return str(quoted.replace("``", "`") if quoted is not None else match["plain"].strip())
+
+
+def unfit_type(field: PartitionField, canonical: str) -> str | None:
+    """Return why a transform can't take a canonical type, or None.
+
+    The table of types is the Iceberg specification's.
+    """
+    kind = canonical.split("(")[0].split("<")[0]
+    allowed = {
+        "hours": ("timestamp", "timestamp_ntz"),
+        "truncate": ("tinyint", "smallint", "int", "bigint", "decimal", "string", "binary"),
+        **dict.fromkeys(("years", "months", "days"), ("date", "timestamp", "timestamp_ntz")),
+    }.get(field.transform)
+    refused = {"bucket": ("boolean", "float", "double")}.get(field.transform, ())
+    nested = kind in ("array", "map", "struct")
+    if nested or kind in refused or (allowed is not None and kind not in allowed):
+        return f"{field.transform} cannot take {canonical} (column '{field.column}')"
+    return None

@@ -1,0 +1,43 @@
+"""Spark SQL functions that a per-row, repeatable expression must not call, and why.
+
+Taken from Spark 3.5's function reference by its groups: aggregate, window, generator, misc. Functions this list
+does not know are left to Spark, which names an unknown function when the table starts.
+"""
+
+_AGGREGATE = """
+any any_value approx_count_distinct approx_percentile array_agg avg bit_and bit_or bit_xor
+bitmap_construct_agg bitmap_or_agg bool_and bool_or collect_list collect_set corr count count_if
+count_min_sketch covar_pop covar_samp every first first_value grouping grouping_id histogram_numeric
+hll_sketch_agg hll_union_agg kurtosis last last_value listagg max max_by mean median min min_by mode
+percentile percentile_approx percentile_cont percentile_disc regr_avgx regr_avgy regr_count
+regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy skewness some std stddev stddev_pop
+stddev_samp string_agg sum try_avg try_sum var_pop var_samp variance
+"""
+_WINDOW = "cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number"
+_GENERATOR = "explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer sql_keywords stack"
+_UNREPEATABLE = """
+aes_encrypt curdate current_catalog current_database current_date current_schema current_time
+current_timestamp current_timezone current_user input_file_block_length input_file_block_start
+input_file_name localtimestamp monotonically_increasing_id now rand randn random randstr session_user
+shuffle spark_partition_id try_aes_encrypt user uuid version
+"""
+_RAISING = "assert_true raise_error"
+_OUTSIDE = "java_method reflect try_reflect"
+
+_REASONS = {
+    _AGGREGATE: "is an aggregate; an expression sees one row (greatest and least compare columns)",
+    _WINDOW: "is a window function; an expression sees one row",
+    _GENERATOR: "makes several rows of one; use element access such as [0], or a gold model",
+    _UNREPEATABLE: "gives another value each time; a batch that is run again must give the same rows",
+    _RAISING: "stops the whole table on one row; use a rule with on_fail",
+    _OUTSIDE: "calls code outside SQL, which expressions may not",
+}
+
+REFUSED_CALLS: dict[str, str] = {name: reason for names, reason in _REASONS.items() for name in names.split()}
+"""Function name in lower case, and why it is refused."""
+
+REFUSED_WORDS = frozenset({"current_date", "current_timestamp", "current_user", "localtimestamp", "session_user"})
+"""Functions that Spark also calls without parentheses, when no column has that name."""
+
+CLOCK_LITERALS = frozenset({"now", "today", "tomorrow", "yesterday"})
+"""Texts that Spark's date and timestamp literals take as the clock's."""

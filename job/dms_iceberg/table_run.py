@@ -1,0 +1,294 @@
+"""One table, one batch: plan -> read -> normalise -> clean -> collapse -> evolve -> merge -> report."""
+
+import json
+import time
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import attrs
+from pyspark.sql import DataFrame, SparkSession
+
+from dms_iceberg.changes import late
+from dms_iceberg.changes.collapse import DELETE, Books, books_aggregates
+from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups, collapse, read_groups
+from dms_iceberg.changes.inspect import inspect
+from dms_iceberg.changes.normalise import POSITION
+from dms_iceberg.config.model import Config, Table, Timestamps
+from dms_iceberg.errors import RuleFailedError, TargetError
+from dms_iceberg.faults import reach
+from dms_iceberg.identifiers import quote
+from dms_iceberg.progress import ACCOUNTING_KEY, PROGRESS_KEY, Progress
+from dms_iceberg.quarantine import create_quarantine_sql, quarantine_sql, quarantine_table, rejected_rows
+from dms_iceberg.report import BatchReport
+from dms_iceberg.staging.keys import BronzeFile, table_prefix
+from dms_iceberg.staging.listing import list_files
+from dms_iceberg.staging.plan import FileBatch
+from dms_iceberg.staging.store import ObjectStore
+from dms_iceberg.target.commit import append_with_properties, merge_with_properties
+from dms_iceberg.target.evolve import evolve, plan_evolution
+from dms_iceberg.target.merge import IN_LIST_KEYS, KeyRange, insert_columns, key_list_sql, merge_sql
+from dms_iceberg.target.schema_diff import Types
+from dms_iceberg.target.table import METADATA_COLUMNS, TargetTable, ordered
+
+
+@attrs.frozen(eq=False)
+class Job:
+    """What every step of every table needs."""
+
+    spark: SparkSession
+    config: Config
+    store: ObjectStore
+    run_id: str
+
+
+@attrs.frozen
+class Planned:
+    """The next batch of a table, and the state of the table it was planned on.
+
+    Attributes:
+        head: id of the snapshot ``progress`` was read from, None for a table without one.
+        loads: all LOAD files as listed.
+    """
+
+    batch: FileBatch
+    progress: Progress
+    head: int | None
+    loads: Sequence[BronzeFile]
+
+
+class PlanIsStaleError(Exception):
+    """Somebody committed to the table after the batch was planned: plan again."""
+
+
+@attrs.frozen(eq=False)
+class Collapsed:
+    """A batch's winners, kept in memory, and its books."""
+
+    winners: DataFrame
+    books: Books
+    ranges: tuple[KeyRange, ...]
+    late: bool
+
+
+def existing_columns(target: TargetTable) -> Types | None:
+    """Return the table's columns, None when it does not exist.
+
+    Raises:
+        TargetError: there is a table of that name which this package did not make.
+    """
+    if not target.exists():
+        return None
+    types = target.column_types()
+    found = target.all_columns()
+    missing = [name for name in METADATA_COLUMNS if name not in found]
+    if missing:
+        raise TargetError(
+            f"{target.sql_name}: exists but has no column {missing[0]}, so dms-iceberg did not create it and cannot know which changes it holds. "
+            "Choose another target, or move the table away and let the full load be merged into a new one."
+        )
+    return types
+
+
+def expression_types(job: Job, groups: Sequence[ReadGroup], table: Table) -> Types:
+    """Return the types Spark finds for declared expressions without a type; analysis only, no job."""
+    untyped = [column for column in table.columns if column.expr is not None and column.type is None and column.mask is None]
+    if not untyped or not groups:
+        return {}
+    columns = {name: type_ for group in groups for name, type_ in group.columns.source}
+    frame = job.spark.createDataFrame([], ", ".join(f"{quote(name)} {type_}" for name, type_ in columns.items()))
+    return {c.name: frame.selectExpr(f"({c.expr}) AS result").dtypes[0][1] for c in untyped}
+
+
+def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> BatchReport | tuple[str, ...]:
+    """Merge one batch: data and progress in one snapshot.
+
+    Returns:
+        The batch's report; or the schema statements that had to run first, after which the batch must be planned again.
+
+    Raises:
+        DmsIcebergError: the batch cannot be merged; nothing was written to the table.
+        PlanIsStaleError: somebody else committed first.
+    """
+    started = time.monotonic()
+    groups = _read(job, table, planned.batch.files)
+    reach("after-inspect", table.source)
+    existing = existing_columns(target)
+    if not groups:
+        return _pass_over(job, target if existing is not None else None, planned, started)
+    ntz = job.config.timestamps is Timestamps.NTZ
+    evolution = plan_evolution(table, groups, expression_types(job, groups, table), existing, ntz=ntz)
+    if existing is None:
+        names = [column.name for column in evolution.shape.columns]
+        target.create(ordered(names, evolution.shape.types), table)
+        reach("after-create", table.source)
+    elif evolution.plan.operations:
+        return evolve(target, evolution.plan)
+    collapsed = _collapse(job, table, target, planned, groups, evolution.shape)
+    try:
+        _refuse_broken_rule(table, planned.batch, collapsed.books)
+        if collapsed.books.quarantined:
+            _quarantine(job, table, planned, groups, evolution.shape)
+        after = planned.progress.after(planned.batch.files, collapsed.books.high, job.config.batch.look_back_hours, planned.loads)
+        reach("before-merge", table.source)
+        _write(job, target, evolution.shape, collapsed, _properties(after, collapsed.books, planned.batch, job.run_id), planned)
+        reach("after-commit", table.source)
+    finally:
+        collapsed.winners.unpersist()
+    return _report(target, planned.batch, collapsed.books, after, started)
+
+
+def _read(job: Job, table: Table, files: Sequence[BronzeFile]) -> list[ReadGroup]:
+    groups = inspect(job.store, files, job.config.bronze, table)
+    return read_groups(job.spark, job.config, job.store.root, groups, table)
+
+
+def _collapse(job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> Collapsed:
+    progress = planned.progress
+    cleaned = clean_groups(job.spark, groups, job.config, table, shape, progress.epoch)
+    winners = collapse(cleaned, shape, context=False).persist()
+    collapsed = _measure(winners, shape, is_late=False)
+    reach("after-collapse", table.source)
+    if not late.is_late(collapsed.books.low, progress):
+        return collapsed
+    winners.unpersist()
+    context = _context(job, table, planned.batch, shape, progress, collapsed.books.low)
+    frame = job.spark.table(target.sql_name)
+    return _measure(late.collapse_late(cleaned, context, frame, shape, progress.high_water).persist(), shape, is_late=True)
+
+
+def _context(job: Job, table: Table, batch: FileBatch, shape: Shape, progress: Progress, low: str) -> DataFrame | None:
+    if not late.needs_bronze(progress):
+        return None
+    since = late.context_since(low)
+    prefix = table_prefix(table.schema_name, table.table_name)
+    listing = list_files(job.store, prefix, since, job.config.bronze.format)
+    files = late.context_files(listing, since, progress, batch.files)
+    groups = _read(job, table, files)
+    return clean_groups(job.spark, groups, job.config, table, shape, progress.epoch) if groups else None
+
+
+def _measure(winners: DataFrame, shape: Shape, *, is_late: bool) -> Collapsed:
+    """Materialise the winners and take the books in the same job."""
+    row = winners.selectExpr(*books_aggregates(shape.key, late.STALE if is_late else "false")).collect()[0]
+    books = Books(
+        rows_read=row.rows_read,
+        applied=row.applied,
+        superseded=row.good - row.applied - row.stale,
+        stale=row.stale,
+        filtered=row.filtered,
+        quarantined=row.quarantined,
+        winners=row.winners,
+        low=row.low,
+        high=row.high,
+        disordered_keys=row.disordered_keys,
+        failed_rule=row.failed_rule,
+        commit_micros=tuple(row.commit_micros) if row.commit_micros else None,
+    )
+    ranges = tuple(KeyRange(name, shape.types[name], row[f"_cdc_min_{i}"], row[f"_cdc_max_{i}"]) for i, name in enumerate(shape.key))
+    return Collapsed(winners, books, ranges, is_late)
+
+
+def _refuse_broken_rule(table: Table, batch: FileBatch, books: Books) -> None:
+    if books.failed_rule is not None:
+        raise RuleFailedError(
+            f"{table.source}: rule {books.failed_rule!r} (on_fail = fail) is broken by rows of {batch.files[0].key} to {batch.files[-1].key}. "
+            "Nothing of the batch was written. Correct the source, or set on_fail to 'quarantine' to let the other rows pass."
+        )
+
+
+def _quarantine(job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> None:
+    name = quarantine_table(job.config, table)
+    reach("before-quarantine", table.source)
+    job.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name.rpartition('.')[0]}")
+    job.spark.sql(create_quarantine_sql(name))
+    cleaned = clean_groups(job.spark, groups, job.config, table, shape, planned.progress.epoch, with_record=True)
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+    view = f"_cdc_rejected_{uuid.uuid4().hex}"
+    rejected = rejected_rows(job.spark, cleaned, planned.batch.files, table, shape, job.run_id, now)
+    rejected.createOrReplaceTempView(view)
+    try:
+        job.spark.sql(quarantine_sql(name, view))
+    finally:
+        job.spark.catalog.dropTempView(view)
+    reach("after-quarantine", table.source)
+
+
+def _properties(after: Progress, books: Books, batch: FileBatch, run_id: str) -> dict[str, str]:
+    accounting = {name: getattr(books, name) for name in ("rows_read", "applied", "superseded", "stale", "filtered", "quarantined")} | {
+        "files": len(batch.files),
+        "run_id": run_id,
+    }
+    return {PROGRESS_KEY: after.to_json(), ACCOUNTING_KEY: json.dumps(accounting, separators=(",", ":"))}
+
+
+def _write(job: Job, target: TargetTable, shape: Shape, collapsed: Collapsed, properties: dict[str, str], planned: Planned) -> None:
+    head = target.head()
+    if (head.id if head else None) != planned.head:
+        raise PlanIsStaleError
+    if collapsed.books.winners == 0:
+        target.commit_properties(properties)
+        return
+    source = collapsed.winners.where(_selective(collapsed))
+    if head is None:
+        columns = insert_columns([*shape.key, *shape.values])
+        append_with_properties(source.where(f"NOT {DELETE}").selectExpr(*columns), target.sql_name, properties, None)
+    else:
+        view = f"_cdc_winners_{uuid.uuid4().hex}"
+        source.createOrReplaceTempView(view)
+        try:
+            sql = merge_sql(target.sql_name, view, shape.key, shape.values, _pruning(collapsed, shape), compare=collapsed.late)
+            merge_with_properties(job.spark, sql, properties)
+        finally:
+            job.spark.catalog.dropTempView(view)
+    target.refresh()
+
+
+def _selective(collapsed: Collapsed) -> str:
+    """Winners to merge. The range, always true, is what lets Spark build a runtime bloom filter that spares most target rows the shuffle."""
+    condition = f"{POSITION} IS NOT NULL AND {late.merge_condition()}"
+    own_range = collapsed.ranges[0].sql() if collapsed.ranges else None
+    return f"{condition} AND {own_range}" if own_range else condition
+
+
+def _pruning(collapsed: Collapsed, shape: Shape) -> list[str]:
+    conditions = [text for one in collapsed.ranges if (text := one.sql("t."))]
+    if collapsed.books.winners <= IN_LIST_KEYS and len(shape.key) == 1:
+        name = shape.key[0]
+        rows = collapsed.winners.where(f"{POSITION} IS NOT NULL").selectExpr(f"CAST({quote(name)} AS string)").collect()
+        listed = key_list_sql("t", name, shape.types[name], [row[0] for row in rows])
+        return [listed] if listed else conditions
+    return conditions
+
+
+def _pass_over(job: Job, target: TargetTable | None, planned: Planned, started: float) -> BatchReport:
+    """Move the frontier over files that hold nothing, not even columns."""
+    books = Books()
+    after = planned.progress.after(planned.batch.files, "", job.config.batch.look_back_hours, planned.loads)
+    if target is not None:
+        target.commit_properties(_properties(after, books, planned.batch, job.run_id))
+    return _report(target, planned.batch, books, after, started)
+
+
+def _report(target: TargetTable | None, batch: FileBatch, books: Books, after: Progress, started: float) -> BatchReport:
+    head = target.head() if target is not None else None
+    lags: list[float | None] = [None, None, None]
+    if head is not None and books.commit_micros and not batch.is_load:
+        lags = [round(head.timestamp_ms / 1000 - micros / 1e6, 3) for micros in books.commit_micros]
+    return BatchReport(
+        files=len(batch.files),
+        bytes=batch.size,
+        rows_read=books.rows_read,
+        applied=books.applied,
+        superseded=books.superseded,
+        stale=books.stale,
+        filtered=books.filtered,
+        quarantined=books.quarantined,
+        snapshot_id=head.id if head is not None else None,
+        frontier=after.frontier,
+        seconds=round(time.monotonic() - started, 3),
+        lag_p95_seconds=lags[0],
+        lag_p50_seconds=lags[1],
+        lag_seconds=lags[2],
+        is_load=batch.is_load,
+    )

@@ -1,0 +1,30 @@
+"""Creating a table from the configuration alone: DMS writes nothing for an empty source table, yet readers expect its target."""
+
+from collections.abc import Mapping
+
+from dms_iceberg.changes.mapping import silver_columns
+from dms_iceberg.config.model import Table
+from dms_iceberg.target.table import TargetTable
+from dms_iceberg.target.types import canonical, stored
+
+
+def declared_types(table: Table) -> Mapping[str, str] | None:
+    """Return the silver columns the configuration types completely, None when a key column or a declared column has no type."""
+    columns = silver_columns(table, ())
+    types = {column.name: stored(canonical(column.type)) for column in columns if column.type is not None}
+    keys = [column for column in columns if column.is_key]
+    if len(keys) < len(table.key) or len(types) < len(columns):
+        return None
+    return types
+
+
+def create_from_configuration(target: TargetTable, table: Table) -> str | None:
+    """Create the table if the configuration types it; else return why it has to wait for its first file."""
+    types = declared_types(table)
+    if types is None:
+        return (
+            f"{table.source}: no file yet, and {table.target} cannot be created from the configuration alone: declare a type for every key column "
+            "(and every column in columns) to have the table before its first row."
+        )
+    target.create(types, table)
+    return None

@@ -1,0 +1,159 @@
+"""Schema policy, and carrying a schema plan out."""
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from dms_iceberg.changes.frames import ReadGroup, Shape
+from dms_iceberg.changes.mapping import SilverColumn, silver_columns
+from dms_iceberg.config.model import Column, SchemaChanges, Table
+from dms_iceberg.errors import SchemaChangeError
+from dms_iceberg.faults import reach
+from dms_iceberg.target.commit import merge_with_properties
+from dms_iceberg.target.schema_diff import AddColumn, Incompatible, SchemaPlan, Types, backfill_text, diff, wanted_types
+from dms_iceberg.target.table import PENDING_BACKFILL, TargetTable
+
+
+@attrs.frozen
+class Evolution:
+    """What a batch does to its table's schema, and how its rows are shaped for it."""
+
+    plan: SchemaPlan
+    shape: Shape
+
+
+def plan_evolution(
+    table: Table, groups: Sequence[ReadGroup], expressions: Mapping[str, str], existing: Types | None, *, ntz: bool
+) -> Evolution:
+    """Compare files, configuration and table, and apply the table's policy.
+
+    Raises:
+        SchemaChangeError: the policy is strict and something changed, or a declared type contradicts the table.
+    """
+    names = list(dict.fromkeys(name for group in groups for name in group.columns.names))
+    columns = silver_columns(table, names)
+    sources = [dict(group.columns.source) for group in groups]
+    plan = diff(columns, wanted_types(columns, sources, expressions, ntz=ntz), existing)
+    _refuse_contradiction(table, columns, plan)
+    refused: dict[int, str] = {}
+    if existing is not None and table.schema_changes is not SchemaChanges.EVOLVE:
+        plan, refused, columns = _hold_structure(table, columns, groups, plan, existing, ntz=ntz)
+    if existing is not None:
+        columns = (*columns, *_orphans(columns, existing))
+        plan = attrs.evolve(plan, target_types={**existing_types(columns, existing), **plan.target_types})
+    exact = frozenset(change.name for change in plan.incompatible)
+    typed = tuple(column for column in columns if column.name in plan.target_types)
+    renamed = {c.name: _table_spelling(c.name, existing) for c in typed}
+    shape = Shape(
+        tuple(attrs.evolve(c, name=renamed[c.name]) for c in typed),
+        {renamed[name]: type_ for name, type_ in plan.target_types.items()},
+        frozenset(_table_spelling(name, existing) for name in exact),
+        refused,
+    )
+    return Evolution(plan, shape)
+
+
+def _table_spelling(name: str, existing: Types | None) -> str:
+    return next((column for column in existing or {} if column.lower() == name.lower()), name)
+
+
+def existing_types(columns: Sequence[SilverColumn], existing: Types) -> Types:
+    """Return the table's types under the names that ``columns`` use."""
+    by_name = {name.lower(): type_ for name, type_ in existing.items()}
+    return {column.name: by_name[column.name.lower()] for column in columns if column.name.lower() in by_name}
+
+
+def _orphans(columns: Sequence[SilverColumn], existing: Types) -> list[SilverColumn]:
+    """Columns of the table that these files have no longer: NULL for their rows."""
+    named = {column.name.lower() for column in columns}
+    return [SilverColumn(name, name, False, Column(name=name)) for name in existing if name.lower() not in named]
+
+
+def _refuse_contradiction(table: Table, columns: Sequence[SilverColumn], plan: SchemaPlan) -> None:
+    declared = {column.name: column for column in columns if column.type is not None}
+    for change in plan.incompatible:
+        if change.name in declared:
+            raise SchemaChangeError(
+                f'tables."{table.source}".columns: {change.name!r} is declared as {change.file_type}, but column {change.name!r} of {table.target} is '
+                f"{change.table_type}, which Iceberg cannot widen to it (it can: int to bigint, float to double, a decimal's precision). "
+                "Declare the table's type, give the column a new name, or load the table into a new target."
+            )
+
+
+def _hold_structure(
+    table: Table, columns: tuple[SilverColumn, ...], groups: Sequence[ReadGroup], plan: SchemaPlan, existing: Types, *, ntz: bool
+) -> tuple[SchemaPlan, dict[int, str], tuple[SilverColumn, ...]]:
+    """Apply the policies that keep undeclared columns as they are; what the configuration declares is always done."""
+    declared = {column.name.lower() for column in table.columns}
+    changes = [op for op in (*plan.operations, *plan.incompatible) if op.name.lower() not in declared]
+    if not changes:
+        return plan, {}, columns
+    if table.schema_changes is SchemaChanges.STRICT:
+        raise SchemaChangeError(
+            f"{table.source}: schema_changes is 'strict' and the files differ from {table.target}: "
+            + "; ".join(_describe(change) for change in changes)
+            + ". Declare the columns, drop them, or set schema_changes to 'evolve'. Nothing was written."
+        )
+    refused = {}
+    for number, group in enumerate(groups):
+        own = diff(silver_columns(table, group.columns.names), _own_types(table, group, ntz=ntz), existing)
+        hits = [c for c in (*own.operations, *own.incompatible) if c.name.lower() not in declared]
+        if hits:
+            refused[number] = "schema_change: " + "; ".join(_describe(change) for change in hits)
+    held = {change.name for change in changes}
+    kept = tuple(op for op in plan.operations if op.name not in held)
+    added = {change.name for change in changes if isinstance(change, AddColumn)}
+    types = {name: type_ for name, type_ in plan.target_types.items() if name not in added}
+    types |= {name: type_ for name, type_ in existing_types(columns, existing).items() if name in held}
+    return SchemaPlan(types, kept, plan.incompatible), refused, tuple(c for c in columns if c.name not in added)
+
+
+def _own_types(table: Table, group: ReadGroup, *, ntz: bool) -> Types:
+    columns = [c for c in silver_columns(table, group.columns.names) if c.source is not None or c.type is not None]
+    return wanted_types(columns, [dict(group.columns.source)], {}, ntz=ntz)
+
+
+def _describe(change: object) -> str:
+    match change:
+        case AddColumn(name, type_):
+            return f"column {name} ({type_}) is new"
+        case Incompatible(name, old, new):
+            return f"column {name} is {new} in the files and {old} in the table"
+        case _:
+            return f"column {change.name} would widen from {change.old} to {change.new}"  # type: ignore[attr-defined]
+
+
+def evolve(target: TargetTable, plan: SchemaPlan) -> tuple[str, ...]:
+    """Carry out the operations of ``plan`` and return their SQL.
+
+    A backfill is announced in a table property before its column is added, so that a kill between the two is made good by the next run
+    (`finish_backfills`) before any batch is merged.
+    """
+    statements = []
+    for operation in plan.operations:
+        if isinstance(operation, AddColumn) and operation.backfill is not None:
+            target.set_properties({PENDING_BACKFILL + operation.name: backfill_text(operation.backfill)})
+        statements.append(operation.sql(target.sql_name))
+        target.spark.sql(statements[-1])
+        target.refresh()
+        reach("after-evolve")
+    statements += finish_backfills(target)
+    return tuple(statements)
+
+
+def finish_backfills(target: TargetTable) -> list[str]:
+    """Give existing rows the declared value of columns whose backfill is pending; returns the SQL."""
+    statements = []
+    types = target.column_types()
+    for key, text in target.properties().items():
+        name = key.removeprefix(PENDING_BACKFILL)
+        if name == key:
+            continue
+        if name in types:
+            statement = AddColumn(name, types[name], text).backfill_sql(target.sql_name) or ""
+            reach("before-backfill")
+            merge_with_properties(target.spark, statement, {"dms-iceberg.backfill": name})
+            target.refresh()
+            statements.append(statement)
+        target.remove_property(key)
+    return statements

@@ -1,0 +1,68 @@
+"""The MERGE text and the pruning of its target. Pure."""
+
+from collections.abc import Sequence
+
+import attrs
+
+from dms_iceberg.changes.collapse import DELETE
+from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
+from dms_iceberg.identifiers import quote, typed_literal
+
+IN_LIST_KEYS = 1_000
+# A range over these prunes files and row groups; floats are left out (NaN and -0.0 have no plain order), binaries have no literal.
+_RANGED = ("tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "timestamp_ntz")
+
+
+@attrs.frozen
+class KeyRange:
+    """Lowest and highest value of one key column among the winners, as Spark text; None where there is none."""
+
+    column: str
+    type: str
+    low: str | None
+    high: str | None
+
+    def sql(self, prefix: str = "") -> str | None:
+        """The condition on the column, None when the type gives no range. ``prefix`` is a table alias with its dot."""
+        if self.low is None or self.high is None or not (self.type in _RANGED or self.type.startswith("decimal")):
+            return None
+        column = prefix + quote(self.column)
+        return f"{column} BETWEEN {typed_literal(self.low, self.type)} AND {typed_literal(self.high, self.type)}"
+
+
+def key_list_sql(alias: str, column: str, type_: str, values: Sequence[str]) -> str | None:
+    """Return an IN list over one key column for a small batch, None when the type gives no exact text."""
+    if not values or not (type_ in _RANGED or type_.startswith("decimal")):
+        return None
+    return f"{alias}.{quote(column)} IN ({', '.join(typed_literal(value, type_) for value in values)})"
+
+
+def merge_sql(target: str, source: str, key: Sequence[str], values: Sequence[str], pruning: Sequence[str], *, compare: bool) -> str:
+    """Return the MERGE of a batch's winners.
+
+    Args:
+        target: quoted name of the table.
+        source: name of the view of winners.
+        key: silver key columns.
+        values: the other silver columns.
+        pruning: conditions on the target (alias ``t``) that hold for every key of the batch.
+        compare: the batch may hold positions below the table's high-water position, so rows must be compared one by one. An in-order batch
+            needs no such look, and then the position column of the target is not even read.
+
+    There is always a WHEN MATCHED clause: without one Spark plans an append, which no concurrent commit can conflict with.
+    """
+    on = " AND ".join([*(f"t.{quote(c)} = s.{quote(c)}" for c in key), *pruning])
+    newer = f" AND s.{POSITION} > t.{POSITION}" if compare else ""
+    columns = [*(quote(c) for c in (*key, *values)), POSITION, OP, COMMITTED_AT]
+    assignments = ", ".join(f"t.{column} = s.{column}" for column in columns)
+    return (
+        f"MERGE INTO {target} t USING {source} s ON {on} "
+        f"WHEN MATCHED AND s.{DELETE}{newer} THEN DELETE "
+        f"WHEN MATCHED{newer} THEN UPDATE SET {assignments} "
+        f"WHEN NOT MATCHED AND NOT s.{DELETE} THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(f's.{c}' for c in columns)})"
+    )
+
+
+def insert_columns(columns: Sequence[str]) -> list[str]:
+    """Return the quoted columns of an append, metadata columns last."""
+    return [*(quote(column) for column in columns), POSITION, OP, COMMITTED_AT]

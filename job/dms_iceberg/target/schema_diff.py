@@ -1,0 +1,141 @@
+"""What a batch needs of its table's schema, as data: pure functions from types to operations."""
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from dms_iceberg.changes.mapping import SilverColumn
+from dms_iceberg.identifiers import quote, string_literal
+from dms_iceberg.target.types import canonical, common, fits, stored, widens
+
+
+@attrs.frozen
+class AddColumn:
+    """A column that the table lacks. ``backfill`` is the value that existing rows get, None for NULL."""
+
+    name: str
+    type: str
+    backfill: str | int | float | bool | None = None
+
+    def sql(self, table: str) -> str:
+        """The ALTER statement."""
+        return f"ALTER TABLE {table} ADD COLUMN {quote(self.name)} {self.type}"
+
+    def backfill_sql(self, table: str) -> str | None:
+        """The UPDATE that gives existing rows the declared value."""
+        if self.backfill is None:
+            return None
+        value = f"CAST({string_literal(backfill_text(self.backfill))} AS {self.type})"
+        return f"UPDATE {table} SET {quote(self.name)} = {value} WHERE {quote(self.name)} IS NULL"
+
+
+@attrs.frozen
+class WidenColumn:
+    """A column whose type must hold more."""
+
+    name: str
+    old: str
+    new: str
+
+    def sql(self, table: str) -> str:
+        """The ALTER statement."""
+        return f"ALTER TABLE {table} ALTER COLUMN {quote(self.name)} TYPE {self.new}"
+
+
+@attrs.frozen
+class Incompatible:
+    """A column whose values do not all fit the table's type, which cannot be widened to hold them."""
+
+    name: str
+    table_type: str
+    file_type: str
+
+
+Operation = AddColumn | WidenColumn
+Types = dict[str, str]
+
+
+@attrs.frozen
+class SchemaPlan:
+    """What to do before a batch is merged.
+
+    Attributes:
+        target_types: Spark type of each silver column once the operations are done.
+        operations: ALTERs, in order.
+        incompatible: columns that stay as they are although the files have another type.
+    """
+
+    target_types: Types
+    operations: tuple[Operation, ...] = ()
+    incompatible: tuple[Incompatible, ...] = ()
+
+
+def backfill_text(value: str | int | float | bool) -> str:
+    """Return a configured value as Spark reads it from text."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def wanted_types(
+    columns: Sequence[SilverColumn], sources: Sequence[Mapping[str, str]], expressions: Mapping[str, str], *, ntz: bool
+) -> Types:
+    """Return the type each silver column would have for these files alone.
+
+    Args:
+        sources: (source column -> Spark type) of each group of files.
+        expressions: types that Spark found for expressions without a declared type.
+        ntz: undeclared Parquet timestamps are wall clocks.
+
+    A column that no group has and no declaration types is left out: it has no type yet.
+    """
+    types: Types = {}
+    for column in columns:
+        if column.type is not None:
+            types[column.name] = stored(canonical(column.type))
+            continue
+        if column.source is None:
+            types[column.name] = stored(expressions[column.name])
+            continue
+        found = [stored(types_[name]) for types_ in sources for name in types_ if name.lower() == column.source.lower()]
+        if not found:
+            continue
+        if ntz:
+            found = ["timestamp_ntz" if type_ == "timestamp" else type_ for type_ in found]
+        widest = found[0]
+        for type_ in found[1:]:
+            # Without a number that holds both, text does; the table's own type decides later.
+            widest = common(widest, type_) or "string"
+        types[column.name] = widest
+    return types
+
+
+def diff(columns: Sequence[SilverColumn], wanted: Mapping[str, str], existing: Mapping[str, str] | None) -> SchemaPlan:
+    """Compare what the files want with what the table has. Column order never matters, names match without case.
+
+    Args:
+        existing: Spark types by column of the table, None when it does not exist.
+    """
+    if existing is None:
+        return SchemaPlan(dict(wanted))
+    by_name = {name.lower(): (name, type_) for name, type_ in existing.items()}
+    target: Types = {}
+    operations: list[Operation] = []
+    incompatible = []
+    for column in columns:
+        want = wanted.get(column.name)
+        has = by_name.get(column.name.lower())
+        if has is None:
+            if want is not None:
+                target[column.name] = want
+                operations.append(AddColumn(column.name, want, column.declared.backfill))
+            continue
+        name, type_ = has
+        target[column.name] = type_
+        if want is None or fits(want, type_):
+            continue
+        wider = common(want, type_)
+        if wider is not None and widens(type_, wider):
+            target[column.name] = wider
+            operations.append(WidenColumn(name, type_, wider))
+        else:
+            incompatible.append(Incompatible(name, type_, want))
+    return SchemaPlan(target, tuple(operations), tuple(incompatible))

@@ -1,0 +1,166 @@
+"""A silver table as this package creates and reads it: DDL text, properties, and a thin handle on Iceberg's Table."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
+from dms_iceberg.config.model import Table
+from dms_iceberg.identifiers import quote, quote_path, string_literal
+from dms_iceberg.progress import Progress, find_progress
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
+    from pyspark.sql import SparkSession
+
+PROGRESS_PROPERTY = "dms-iceberg.progress-copy"
+PENDING_BACKFILL = "dms-iceberg.pending-backfill."
+
+METADATA_COLUMNS = {POSITION: "string", OP: "string", COMMITTED_AT: "timestamp"}
+"""Row lineage in silver: place in the order, last operation (I or U), and the source's commit time."""
+
+_COMMENTS = {
+    POSITION: "place of the row's last change in the order of changes; holds the bronze file's time or number",
+    OP: "operation of the row's last change: I or U",
+    COMMITTED_AT: "commit time of the row's last change at the source (full-load rows: time of the load)",
+}
+
+
+def default_properties(table: Table) -> dict[str, str]:
+    """Return the table properties this package sets at creation.
+
+    Position deletes in format v2 are what Athena, Trino and Snowflake all read. MERGE must stay serializable: with snapshot isolation
+    two jobs that insert the same new key would both succeed. ``write.metadata`` bounds the number of metadata files.
+    """
+    return {
+        "format-version": str(table.format_version),
+        "write.merge.mode": table.write_mode,
+        "write.update.mode": table.write_mode,
+        "write.delete.mode": table.write_mode,
+        "write.merge.isolation-level": "serializable",
+        "write.target-file-size-bytes": str(table.target_file_size_mb << 20),
+        "write.parquet.compression-codec": "zstd",
+        "write.metadata.delete-after-commit.enabled": "true",
+        "write.metadata.previous-versions-max": "50",
+        **table.table_properties,
+    }
+
+
+def create_sql(name: str, columns: Mapping[str, str], table: Table) -> str:
+    """Return the CREATE TABLE statement: silver columns in their order, then the metadata columns."""
+    body = [f"{quote(column)} {type_}" for column, type_ in columns.items()]
+    body += [f"{quote(column)} {type_} COMMENT {string_literal(_COMMENTS[column])}" for column, type_ in METADATA_COLUMNS.items()]
+    properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in sorted(default_properties(table).items()))
+    partition = f" PARTITIONED BY ({', '.join(table.partition_by)})" if table.partition_by else ""
+    return f"CREATE TABLE IF NOT EXISTS {name} ({', '.join(body)}) USING iceberg{partition} TBLPROPERTIES ({properties})"
+
+
+@attrs.frozen
+class Snapshot:
+    """The facts about a snapshot that progress and reports need. ``timestamp_ms`` is UTC milliseconds."""
+
+    id: int
+    parent_id: int | None
+    timestamp_ms: int
+    summary: Mapping[str, str]
+
+
+class TargetTable:
+    """An Iceberg table through the session's catalog.
+
+    The catalog caches table instances for ever and this class refreshes them, so a MERGE reads the very state that its batch was
+    planned on, and Iceberg's conflict check covers everything committed since. With an uncached catalog it would load a newer state
+    and merge a stale batch over it.
+    """
+
+    def __init__(self, spark: "SparkSession", catalog: str, target: str) -> None:
+        self.spark = spark
+        self.parts = (catalog, *target.split("."))
+        self.sql_name = quote_path(self.parts)
+
+    def exists(self) -> bool:
+        """Whether the table is in the catalog."""
+        return self.spark.catalog.tableExists(self.sql_name)
+
+    def create(self, columns: Mapping[str, str], table: Table) -> None:
+        """Create namespace and table unless they exist."""
+        self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote_path(self.parts[:-1])}")
+        self.spark.sql(create_sql(self.sql_name, columns, table))
+
+    @cached_property
+    def _java(self) -> "JavaObject":
+        jvm: Any = self.spark._jvm
+        return jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(self.spark._jsparkSession, self.sql_name)
+
+    def refresh(self) -> None:
+        """See what others committed."""
+        self._java.refresh()
+
+    def column_types(self) -> dict[str, str]:
+        """Return Spark types by column of the current schema, without the metadata columns."""
+        jvm: Any = self.spark._jvm
+        schema = json.loads(jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(self._java.schema()).json())
+        from pyspark.sql.types import StructType
+
+        return {f.name: f.dataType.simpleString() for f in StructType.fromJson(schema).fields if f.name not in METADATA_COLUMNS}
+
+    def all_columns(self) -> list[str]:
+        """Return every column name, metadata columns included."""
+        return [field.name() for field in self._java.schema().columns()]
+
+    def commit_properties(self, properties: Mapping[str, str]) -> None:
+        """Make a snapshot that changes no row and carries ``properties``, without a Spark job."""
+        append = self._java.newFastAppend()
+        for key, value in properties.items():
+            append = append.set(key, value)
+        append.commit()
+
+    def properties(self) -> dict[str, str]:
+        """Return the table properties."""
+        return dict(self._java.properties())
+
+    def head(self) -> Snapshot | None:
+        """Return the current snapshot of main, None for a table without one."""
+        current = self._java.currentSnapshot()
+        return _snapshot(current) if current is not None else None
+
+    def lineage(self) -> Iterator[Snapshot]:
+        """Yield the head and its ancestors as far as they are in the metadata, newest first."""
+        current = self._java.currentSnapshot()
+        while current is not None:
+            yield _snapshot(current)
+            parent = current.parentId()
+            current = self._java.snapshot(parent) if parent is not None else None
+
+    def progress(self) -> Progress:
+        """Return how far the table's current content has come."""
+        text = self.properties().get(PROGRESS_PROPERTY)
+        return find_progress(
+            ({**s.summary, "parent-id": str(s.parent_id or "")} for s in self.lineage()),
+            json.loads(text) if text else None,
+            # Asked for only when expiry has cut the line of ancestors.
+            (str(s.snapshotId()) for s in self._java.snapshots()) if text else (),
+        )
+
+    def set_properties(self, properties: Mapping[str, str]) -> None:
+        """Set table properties in one metadata commit."""
+        update = self._java.updateProperties()
+        for key, value in properties.items():
+            update = update.set(key, value)
+        update.commit()
+
+    def remove_property(self, key: str) -> None:
+        """Remove a table property."""
+        self._java.updateProperties().remove(key).commit()
+
+
+def _snapshot(java: "JavaObject") -> Snapshot:
+    return Snapshot(java.snapshotId(), java.parentId(), java.timestampMillis(), dict(java.summary()))
+
+
+def ordered(columns: Sequence[str], types: Mapping[str, str]) -> dict[str, str]:
+    """Return ``types`` in the order of ``columns``, those without a type left out."""
+    return {name: types[name] for name in columns if name in types}

@@ -1,0 +1,71 @@
+"""Spark types as text: which are alike, and which widen into which without losing a value (Iceberg spec, "Schema Evolution")."""
+
+import re
+
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
+_SYNONYMS = {
+    "integer": "int",
+    "long": "bigint",
+    "short": "smallint",
+    "byte": "tinyint",
+    "real": "float",
+    "timestamp_ltz": "timestamp",
+    "decimal": "decimal(10,0)",
+    "numeric": "decimal(10,0)",
+    "dec": "decimal(10,0)",
+}
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+_INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+
+
+def canonical(type_: str) -> str:
+    """Return the one spelling of a type: Spark's ``simpleString``."""
+    text = re.sub(r"\s*([,():<>])\s*", r"\1", type_.strip().lower())
+    text = re.sub(r"^(numeric|dec)\(", "decimal(", text)
+    text = re.sub(r"^(decimal\(\d+)\)", r"\1,0)", text)
+    return _SYNONYMS.get(text, text)
+
+
+def stored(type_: str) -> str:
+    """Return the type an Iceberg column of ``type_`` has when Spark reads it back (Iceberg has no 8- and 16-bit integers)."""
+    return "int" if type_ in ("tinyint", "smallint") else type_
+
+
+def decimal_of(type_: str) -> tuple[int, int] | None:
+    """Return precision and scale of a decimal type, None for another."""
+    found = _DECIMAL.fullmatch(type_)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def widens(old: str, new: str) -> bool:
+    """Whether Iceberg can promote a column of type ``old`` to ``new``: int to bigint, float to double, a decimal's precision."""
+    if (old, new) in {("int", "bigint"), ("float", "double")}:
+        return True
+    before, after = decimal_of(old), decimal_of(new)
+    return bool(before and after and before[1] == after[1] and before[0] < after[0])
+
+
+def common(left: str, right: str) -> str | None:
+    """Return the narrowest type that holds every value of both, None when only text would."""
+    if left == right:
+        return left
+    if left in _INTEGERS and right in _INTEGERS:
+        return max(left, right, key=_INTEGERS.index)
+    if {left, right} == {"float", "double"}:
+        return "double"
+    left, right = _as_decimal(left), _as_decimal(right)
+    first, second = decimal_of(left), decimal_of(right)
+    if first and second:
+        scale = max(first[1], second[1])
+        precision = max(first[0] - first[1], second[0] - second[1]) + scale
+        return f"decimal({precision},{scale})" if precision <= 38 else None
+    return None
+
+
+def _as_decimal(type_: str) -> str:
+    return f"decimal({_INTEGER_DIGITS[type_]},0)" if type_ in _INTEGER_DIGITS else type_
+
+
+def fits(value_type: str, column_type: str) -> bool:
+    """Whether every value of ``value_type`` can be stored in a column of ``column_type`` unchanged."""
+    return value_type == column_type or common(value_type, column_type) == column_type
