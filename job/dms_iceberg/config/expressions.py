@@ -7,9 +7,8 @@ from functools import lru_cache
 from itertools import pairwise
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
-from sqlglot.tokens import Token, TokenType
 
 from dms_iceberg.config.sql_functions import CLOCK_LITERALS, REFUSED_CALLS, REFUSED_WORDS
 
@@ -44,7 +43,7 @@ def expression_problems(expr: str) -> list[str]:
 
 
 @lru_cache(maxsize=4096)
-def _parsed(expr: str) -> exp.Expr:
+def _parsed(expr: str) -> exp.Expression:
     """Parse ``SELECT <expr>``: a bare text such as ``set`` would be taken for a statement."""
     try:
         statements = sqlglot.parse(_PREFIX + expr, read="spark")
@@ -61,9 +60,11 @@ def _parsed(expr: str) -> exp.Expr:
     return _single_expression(statements[0])
 
 
-def _single_expression(statement: exp.Expr | None) -> exp.Expr:
-    if not isinstance(statement, exp.Select) or not statement.expressions:
-        raise ExpressionError("not an expression" if statement is not None else "empty expression")
+def _single_expression(statement: exp.Expression | None) -> exp.Expression:
+    if not isinstance(statement, exp.Select):
+        raise ExpressionError("not an expression")
+    if not statement.expressions:
+        raise ExpressionError("empty; write an expression")
     clauses = [key.rstrip("_") for key, value in statement.args.items() if value and key != "expressions"]
     if clauses:
         raise ExpressionError(f"a query, not an expression: '{clauses[0]}' is not allowed here")
@@ -92,7 +93,7 @@ def _tokens(expr: str) -> tuple[Token, ...]:
     return tuple(sqlglot.tokenize(expr, read="spark"))
 
 
-def _tree_problems(tree: exp.Expr) -> list[str]:
+def _tree_problems(tree: exp.Expression) -> list[str]:
     found: list[str] = []
     for node in tree.walk():
         if isinstance(node, exp.Query | exp.Subquery):
@@ -108,7 +109,7 @@ def _tree_problems(tree: exp.Expr) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _is_clock(node: exp.Expr) -> bool:
+def _is_clock(node: exp.Expression) -> bool:
     return isinstance(node, exp.Literal) and node.is_string and node.name.strip().lower() in CLOCK_LITERALS
 
 
@@ -117,6 +118,8 @@ def _token_problems(tokens: tuple[Token, ...]) -> list[str]:
     for before, token, after in _neighbours(tokens):
         if token.comments:
             found.append("comments are not allowed; the expression becomes part of a longer line of SQL")
+        if token.token_type is TokenType.SEMICOLON:
+            found.append("';' is not allowed; the expression becomes part of a longer line of SQL")
         if token.token_type is TokenType.DCOLON:
             found.append("'::' is not Spark 3.5 SQL; write CAST(value AS type)")
         name = token.text.lower()
