@@ -11,6 +11,7 @@ class BatchReport:
 
     Attributes:
         seconds: wall time from planning to commit.
+        remaining: new files that were listed behind this batch.
         lag_seconds: snapshot time minus the newest source commit in the batch, None without a commit time.
         lag_p50_seconds: the same for the median change; ``lag_p95_seconds`` for the slowest twentieth.
     """
@@ -30,6 +31,7 @@ class BatchReport:
     lag_p50_seconds: float | None = None
     lag_p95_seconds: float | None = None
     is_load: bool = False
+    remaining: int = 0
 
 
 @attrs.define(kw_only=True)

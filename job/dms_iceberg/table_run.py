@@ -291,4 +291,5 @@ def _report(target: TargetTable | None, batch: FileBatch, books: Books, after: P
         lag_p50_seconds=lags[1],
         lag_seconds=lags[2],
         is_load=batch.is_load,
+        remaining=batch.remaining,
     )

@@ -127,6 +127,10 @@ class TargetTable:
         current = self._java.currentSnapshot()
         return _snapshot(current) if current is not None else None
 
+    def snapshot_count(self) -> int:
+        """Return how many snapshots the metadata holds."""
+        return len(list(self._java.snapshots()))
+
     def lineage(self) -> Iterator[Snapshot]:
         """Yield the head and its ancestors as far as they are in the metadata, newest first."""
         current = self._java.currentSnapshot()

@@ -66,7 +66,7 @@ def local_time(close_ms: int, timezone: str | None = None) -> dt.datetime:
 
 def load_key(schema: str, table: str, number: int, extension: str) -> str:
     """Key of a full load file: the counter starts at 1 and is eight upper-case hexadecimal digits."""
-    return f"{schema}/{table}/LOAD{number:08X}.{extension}"
+    return f"{_folder(schema, table)}/LOAD{number:08X}.{extension}"
 
 
 def cdc_key(
@@ -83,5 +83,10 @@ def cdc_key(
     """
     local = local_time(close_ms, partition.timezone if partition else None)
     stamp = f"{local:%Y%m%d-%H%M%S}{close_ms % 1000:03d}"
-    folder = f"{partition.folder(close_ms)}/" if partition else ""
-    return f"{schema}/{table}/{folder}{stamp}.{extension}"
+    dates = f"{partition.folder(close_ms)}/" if partition else ""
+    return f"{_folder(schema, table)}/{dates}{stamp}.{extension}"
+
+
+def _folder(schema: str, table: str) -> str:
+    # Control tables have no schema folder unless ``ControlSchema`` is set.
+    return f"{schema}/{table}" if schema else table

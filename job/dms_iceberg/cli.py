@@ -1,0 +1,133 @@
+"""The command line. Exit codes: 0 done, 1 a table failed, 2 bad configuration or usage."""
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from dms_iceberg import __version__
+from dms_iceberg.config.load import load_config
+from dms_iceberg.config.model import Config
+from dms_iceberg.errors import ConfigError, DmsIcebergError
+from dms_iceberg.logs import configure_logs
+from dms_iceberg.terminal import TableProgress, print_plan, print_report, print_status
+
+app = typer.Typer(
+    name="dms-iceberg", help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
+)
+
+ConfigPath = Annotated[
+    str,
+    typer.Argument(
+        envvar="DMS_ICEBERG_CONFIG", help="Configuration document: a path, file:// or s3:// URI; JSON or YAML.", show_default=False
+    ),
+]
+Tables = Annotated[list[str], typer.Option("--table", "-t", help="Only this table (schema.table); may be repeated.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Merge what AWS DMS writes to S3 into Apache Iceberg tables."""
+
+
+@app.command()
+def validate(config: ConfigPath, json_: AsJson = False) -> None:
+    """Check the configuration document; print every problem at once."""
+    try:
+        loaded = load_config(config)
+    except ConfigError as error:
+        if json_:
+            typer.echo(json.dumps({"valid": False, "problems": error.problems}))
+            raise typer.Exit(2) from None
+        raise
+    if json_:
+        typer.echo(json.dumps({"valid": True, "problems": []}))
+    else:
+        typer.echo(f"{config}: valid, {len(loaded.tables)} tables")
+
+
+@app.command()
+def run(config: ConfigPath, table: Tables = [], json_: AsJson = False) -> None:  # noqa: B006 - typer needs a list
+    """Merge everything there is, once."""
+    loaded = _prepare(config, quiet=json_)
+    from dms_iceberg import runner
+    from dms_iceberg.session import open_session
+
+    with TableProgress(enabled=not json_) as progress:
+        report = runner.run(open_session(loaded), loaded, table, progress.merged)
+    if json_:
+        typer.echo(json.dumps(report.to_document()))
+    else:
+        print_report(report)
+    raise typer.Exit(report.exit_code)
+
+
+@app.command()
+def plan(config: ConfigPath, table: Tables = [], json_: AsJson = False) -> None:  # noqa: B006 - typer needs a list
+    """Show what a run would do: files, rows, schema changes as SQL. Changes nothing."""
+    loaded = _prepare(config, quiet=json_)
+    from dms_iceberg.preview import preview
+    from dms_iceberg.session import open_session
+
+    previews = preview(open_session(loaded), loaded, table)
+    if json_:
+        typer.echo(json.dumps({"tables": {one.table: one.to_document() for one in previews}}))
+    else:
+        print_plan(previews)
+    raise typer.Exit(1 if any(one.error for one in previews) else 0)
+
+
+@app.command()
+def status(config: ConfigPath, table: Tables = [], json_: AsJson = False) -> None:  # noqa: B006 - typer needs a list
+    """Show per table: frontier, rows, lag, snapshots, delete files, quarantine, last error."""
+    loaded = _prepare(config, quiet=json_)
+    from dms_iceberg.session import open_session
+    from dms_iceberg.status import table_statuses
+
+    statuses = table_statuses(open_session(loaded), loaded, table)
+    if json_:
+        typer.echo(json.dumps({"tables": {one.table: one.to_document() for one in statuses}}))
+    else:
+        print_status(statuses)
+
+
+def _prepare(config: str, *, quiet: bool) -> Config:
+    configure_logs(terminal=sys.stderr.isatty() and not quiet)
+    return load_config(config)
+
+
+def _register_local() -> None:
+    """Add the commands of the ``local`` extra where its packages are installed."""
+    try:
+        from dms_iceberg.local.commands import register
+    except ImportError:
+        return
+    register(app)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit."""
+    _register_local()
+    try:
+        app(arguments)
+    except ConfigError as error:
+        Console(stderr=True, highlight=False, soft_wrap=True).print(str(error), markup=False)
+        sys.exit(2)
+    except DmsIcebergError as error:
+        Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {error}", markup=False)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""What can be set on the emulator: the endpoint and task settings of DMS that matter, and its ugly sides."""
+
+from enum import StrEnum
+from pathlib import Path
+
+import attrs
+
+from dms_iceberg.local.emulator.keys import DatePartition
+from dms_iceberg.local.emulator.layout import FileShape
+
+
+class Profile(StrEnum):
+    """Which source's habits the files have.
+
+    * ``postgres``: a delete carries its key only; commit times have microseconds.
+    * ``mysql``: a delete carries the whole row (the tables need REPLICA IDENTITY FULL); commit times are whole seconds.
+    """
+
+    POSTGRES = "postgres"
+    MYSQL = "mysql"
+
+
+@attrs.frozen(kw_only=True)
+class Ugly:
+    """DMS's ugly sides, all off. Two more are elsewhere: no ``Op`` in LOAD files, and a small ``lob_max_kb``.
+
+    Attributes:
+        reset_counter: every resumed run starts the sequence counter at 61 again, as a task created anew does.
+        reemit_changes: every resumed run writes at least so many of the last changes once more, in new files. Whole
+            transactions are repeated, so it can be some more.
+        late_every: of each table's change files every n-th is held back; 0 holds none.
+        late_by: a file held back appears, under its old name, after so many newer files of its table, or when the
+            capture ends.
+        overlap: the full load reads the tables as they are when it comes to them, not as they were when capture
+            began; what changed between is in LOAD and in change files.
+        empty_files: files without rows when a capture begins and ends, and for an empty table's full load.
+        control_tables: ``awsdms_status`` and ``awsdms_history`` beside the schemas.
+    """
+
+    reset_counter: bool = False
+    reemit_changes: int = 0
+    late_every: int = 0
+    late_by: int = 1
+    overlap: bool = False
+    empty_files: bool = False
+    control_tables: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class EmulatorSettings:
+    """One task.
+
+    Attributes:
+        state_dir: a local folder for the task's memory; whoever starts the task again must give the same one. It is
+            not beside the files, so that bronze holds nothing but what DMS writes, also when bronze is a bucket.
+        files: format and service columns.
+        partition: ``DatePartitionEnabled`` and its settings; None writes into the table's folder.
+        interval: ``CdcMaxBatchInterval`` in seconds: a table's file is closed so long after its first row came.
+        max_kb: ``CdcMinFileSize`` in KB, an upper limit in spite of its name, counted before encoding.
+        rows_per_load_file: rows of a LOAD file. DMS counts bytes (``MaxFileSize``).
+        profile: the source's habits.
+        lob_max_kb: ``LobMaxSize`` in KB: longer text, json, arrays, xml and bytea are cut. DMS's default is 32.
+        boolean_as_boolean: ``MapBooleanAsBoolean``; False writes the texts ``true`` and ``false``.
+        time_as_string: a ``change-data-type`` rule that makes ``time`` a string, which Spark needs with Parquet.
+        trim_char: ``TrimSpaceInChar``: padding of ``char(n)`` is removed.
+        slot: name of replication slot and publication.
+        ugly: DMS's ugly sides.
+    """
+
+    state_dir: Path = attrs.field(converter=Path)
+    files: FileShape = FileShape()
+    partition: DatePartition | None = DatePartition()
+    interval: float = 60.0
+    max_kb: int = 32_000
+    rows_per_load_file: int = 500_000
+    profile: Profile = attrs.field(default=Profile.POSTGRES, converter=Profile)
+    lob_max_kb: int = 1024
+    boolean_as_boolean: bool = True
+    time_as_string: bool = False
+    trim_char: bool = True
+    slot: str = "dms_iceberg"
+    ugly: Ugly = Ugly()

@@ -1,0 +1,108 @@
+"""From the text PostgreSQL shows for a value to the value DMS writes."""
+
+import datetime as dt
+import re
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from typing import Final
+
+from dms_iceberg.local.emulator.layout import Value
+
+# None stands for "as it is", which saves a call for every text value.
+Converter = Callable[[str], Value] | None
+
+# DMS has no infinite times. The ends of what its own types can show stand for them here; not seen in real files.
+_LAST_TIME: Final = dt.datetime(9999, 12, 31, 23, 59, 59, 999_999)
+_FIRST_TIME: Final = dt.datetime(1, 1, 1)
+_LAST_OF_DAY: Final = dt.time(23, 59, 59, 999_999)
+_NOT_MONEY: Final = re.compile(r"[^0-9.]")
+
+
+def to_boolean(text: str) -> bool:
+    """``t`` or ``f``."""
+    return text == "t"
+
+
+def to_boolean_text(text: str) -> str:
+    """``true`` or ``false``: what a boolean is without ``MapBooleanAsBoolean``."""
+    return "true" if text == "t" else "false"
+
+
+def to_datetime(text: str) -> dt.datetime:
+    """A timestamp with or without zone; one outside the years 1 to 9999 becomes the nearest inside."""
+    try:
+        return dt.datetime.fromisoformat(text)
+    except ValueError:
+        return _FIRST_TIME if text.startswith("-") or text.endswith("BC") else _LAST_TIME
+
+
+def to_date(text: str) -> dt.date:
+    """A date; one outside the years 1 to 9999 becomes the nearest inside."""
+    try:
+        return dt.date.fromisoformat(text)
+    except ValueError:
+        return to_datetime(text).date()
+
+
+def to_time(text: str) -> dt.time:
+    """A time of day. The zone of ``timetz`` has no place in DMS's type; 24:00 becomes the last microsecond."""
+    try:
+        return dt.time.fromisoformat(text).replace(tzinfo=None)
+    except ValueError:
+        return _LAST_OF_DAY
+
+
+def to_bytes(text: str) -> bytes:
+    r"""A ``bytea`` in ``\x`` form."""
+    return bytes.fromhex(text[2:])
+
+
+def to_money(text: str) -> Decimal | None:
+    """``money`` as the server's locale shows it, taken to have a point before its decimals."""
+    digits = _NOT_MONEY.sub("", text)
+    negative = text.startswith(("-", "(", "$-"))
+    return numeric(38, 4)(f"-{digits}" if negative else digits)
+
+
+def numeric(precision: int, scale: int) -> Callable[[str], Decimal | None]:
+    """A converter to so many digits, rounding half away from zero.
+
+    NaN, infinity and values with too many digits become NULL: DMS has no decimal for them.
+    """
+    context = Context(prec=precision, rounding=ROUND_HALF_UP)
+    quantum = Decimal(1).scaleb(-scale)
+
+    def convert(text: str) -> Decimal | None:
+        try:
+            value = Decimal(text).quantize(quantum, context=context)
+        except InvalidOperation:
+            return None
+        return value if value.is_finite() else None
+
+    return convert
+
+
+def rstrip_spaces(text: str) -> str:
+    """``char(n)`` without its padding."""
+    return text.rstrip(" ")
+
+
+def cut_text(max_bytes: int) -> Callable[[str], str]:
+    """A converter that cuts text to so many bytes of UTF-8, between characters, as limited LOB mode does."""
+
+    def convert(text: str) -> str:
+        # A character has at most four bytes.
+        if len(text) * 4 <= max_bytes:
+            return text
+        return text.encode()[:max_bytes].decode(errors="ignore")
+
+    return convert
+
+
+def cut_bytes(max_bytes: int) -> Callable[[str], bytes]:
+    """A converter of ``bytea`` that keeps the first bytes only."""
+
+    def convert(text: str) -> bytes:
+        return bytes.fromhex(text[2 : 2 + 2 * max_bytes])
+
+    return convert

@@ -1,0 +1,21 @@
+"""Structured logs: one JSON object a line, or nothing but warnings on a terminal, where progress bars and tables speak."""
+
+import logging
+import sys
+
+import structlog
+
+
+def configure_logs(*, terminal: bool) -> None:
+    """Send logs to standard error; as JSON at level info, or readable at level error when a person is watching."""
+    processors: list[structlog.typing.Processor] = [
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    renderer: structlog.typing.Processor = structlog.dev.ConsoleRenderer() if terminal else structlog.processors.JSONRenderer()
+    structlog.configure(
+        processors=[*processors, structlog.processors.format_exc_info, renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR if terminal else logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )

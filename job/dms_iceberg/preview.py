@@ -1,0 +1,104 @@
+"""What a run would do, found without changing anything: files, rows where footers tell, and schema changes as SQL."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from dms_iceberg.changes.frames import read_groups
+from dms_iceberg.changes.inspect import inspect
+from dms_iceberg.config.model import Config, Table, Timestamps
+from dms_iceberg.errors import DmsIcebergError
+from dms_iceberg.progress import Progress
+from dms_iceberg.runner import chosen_tables, first_line
+from dms_iceberg.staging.keys import table_prefix
+from dms_iceberg.staging.listing import list_files
+from dms_iceberg.staging.plan import next_batch, pending_files
+from dms_iceberg.staging.store import open_store
+from dms_iceberg.table_run import Job, existing_columns, expression_types
+from dms_iceberg.target.create import declared_types
+from dms_iceberg.target.evolve import plan_evolution
+from dms_iceberg.target.schema_diff import AddColumn, Incompatible
+from dms_iceberg.target.table import TargetTable, create_sql, ordered
+
+
+@attrs.define(kw_only=True)
+class TablePreview:
+    """What a run would do to one table. ``rows`` is None where only reading the files would tell (CSV, JSON)."""
+
+    table: str
+    files: int = 0
+    bytes: int = 0
+    rows: int | None = 0
+    batches: int = 0
+    sql: list[str] = attrs.field(factory=list)
+    warnings: list[str] = attrs.field(factory=list)
+    error: str | None = None
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the table's part of ``--json``."""
+        return attrs.asdict(self)
+
+
+def preview(spark: SparkSession, config: Config, only: Iterable[str] = ()) -> list[TablePreview]:
+    """Return what `runner.run` would do, table by table."""
+    job = Job(spark, config, open_store(config.bronze.uri), "plan")
+    previews = []
+    for table in chosen_tables(config, only):
+        one = TablePreview(table=table.source)
+        try:
+            _preview_table(job, table, one)
+        except DmsIcebergError as error:
+            one.error = str(error)
+        except (PySparkException, Py4JError, OSError) as error:
+            one.error = f"{table.source}: {first_line(error)}"
+        previews.append(one)
+    return previews
+
+
+def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
+    target = TargetTable(job.spark, job.config.catalog.name, table.target)
+    existing = existing_columns(target)
+    if existing is not None:
+        target.refresh()
+        existing = existing_columns(target)
+    progress = target.progress() if existing is not None else Progress()
+    prefix = table_prefix(table.schema_name, table.table_name)
+    pending = pending_files(list_files(job.store, prefix, progress.since, job.config.bronze.format), progress, table.source).files
+    one.files, one.bytes = len(pending), sum(file.size for file in pending)
+    left = pending
+    while batch := next_batch(left, job.config.batch):
+        one.batches += 1
+        left = left[len(batch.files) :]
+    groups = inspect(job.store, pending, job.config.bronze, table)
+    rows = [group.rows for group in groups]
+    one.rows = None if None in rows else sum(row or 0 for row in rows)
+    read = read_groups(job.spark, job.config, job.store.root, groups, table)
+    if not read:
+        types = declared_types(table)
+        if existing is None and types is not None:
+            one.sql.append(create_sql(target.sql_name, types, table))
+        return
+    evolution = plan_evolution(table, read, expression_types(job, read, table), existing, ntz=job.config.timestamps is Timestamps.NTZ)
+    if existing is None:
+        columns = ordered([column.name for column in evolution.shape.columns], evolution.shape.types)
+        one.sql.append(create_sql(target.sql_name, columns, table))
+    for operation in evolution.plan.operations:
+        one.sql.append(operation.sql(target.sql_name))
+        backfill = operation.backfill_sql(target.sql_name) if isinstance(operation, AddColumn) else None
+        one.sql.extend([backfill] if backfill else [])
+    one.warnings += [_explain(table, change) for change in evolution.plan.incompatible]
+    one.warnings += [
+        f"{table.source}: {len(evolution.shape.refused)} kinds of files would be quarantined: {why}"
+        for why in evolution.shape.refused.values()
+    ]
+
+
+def _explain(table: Table, change: Incompatible) -> str:
+    return (
+        f"{table.source}: column {change.name} is {change.file_type} in the files and {change.table_type} in the table, which cannot be widened to it; "
+        "values that do not fit will be quarantined"
+    )

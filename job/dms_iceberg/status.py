@@ -1,0 +1,93 @@
+"""Where every table stands: from Iceberg's metadata and the state files; no data is read but the quarantine's count."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+from pyspark.sql import SparkSession
+
+from dms_iceberg.config.model import Config, Table
+from dms_iceberg.errors import BronzeError
+from dms_iceberg.quarantine import quarantine_table
+from dms_iceberg.runner import chosen_tables, state_key
+from dms_iceberg.staging.store import ObjectStore, open_store
+from dms_iceberg.target.table import TargetTable
+
+
+@attrs.frozen(kw_only=True)
+class TableStatus:
+    """One table's standing.
+
+    Attributes:
+        rows: live rows by the snapshot summary (position deletes subtracted), None for a table without a snapshot.
+        lag_seconds: lag of the last batch, from source commit to snapshot.
+        last_error: error of the last run, None when it succeeded.
+    """
+
+    table: str
+    target: str
+    exists: bool = False
+    epoch: int = 0
+    frontier: str = ""
+    rows: int | None = None
+    lag_seconds: float | None = None
+    snapshots: int = 0
+    delete_files: int = 0
+    quarantined: int = 0
+    last_run: str | None = None
+    last_error: str | None = None
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the table's part of ``--json``."""
+        return attrs.asdict(self)
+
+
+def table_statuses(spark: SparkSession, config: Config, only: Iterable[str] = ()) -> list[TableStatus]:
+    """Return the status of every (chosen) table."""
+    state = open_store(config.state_uri)
+    return [_status(spark, config, table, state) for table in chosen_tables(config, only)]
+
+
+def _status(spark: SparkSession, config: Config, table: Table, state: ObjectStore) -> TableStatus:
+    last = _last_run(state, table)
+    common = {
+        "table": table.source,
+        "target": table.target,
+        "lag_seconds": last.get("lag_seconds"),
+        "last_run": last.get("ended_at"),
+        "last_error": last.get("error"),
+        "quarantined": _quarantined(spark, config, table),
+    }
+    target = TargetTable(spark, config.catalog.name, table.target)
+    if not target.exists():
+        return TableStatus(**common)
+    target.refresh()
+    head, progress = target.head(), target.progress()
+    summary = head.summary if head else {}
+    rows = int(summary.get("total-records", 0)) - int(summary.get("total-position-deletes", 0)) if head else None
+    return TableStatus(
+        **common,
+        exists=True,
+        epoch=progress.epoch,
+        frontier=progress.frontier,
+        rows=rows,
+        snapshots=target.snapshot_count(),
+        delete_files=int(summary.get("total-delete-files", 0)),
+    )
+
+
+def _last_run(state: ObjectStore, table: Table) -> dict[str, Any]:
+    try:
+        document: dict[str, Any] = json.loads(state.read(state_key(table)))
+    except BronzeError:
+        return {}
+    return document
+
+
+def _quarantined(spark: SparkSession, config: Config, table: Table) -> int:
+    name = quarantine_table(config, table)
+    if not spark.catalog.tableExists(name):
+        return 0
+    spark.sql(f"REFRESH TABLE {name}")
+    return spark.table(name).count()

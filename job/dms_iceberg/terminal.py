@@ -1,0 +1,115 @@
+"""What a person sees: tables and a progress bar, drawn by rich."""
+
+import sys
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from dms_iceberg.preview import TablePreview
+from dms_iceberg.report import BatchReport, RunReport
+from dms_iceberg.status import TableStatus
+
+
+class TableProgress:
+    """A line per table that is being merged, on a terminal; silent elsewhere."""
+
+    def __init__(self, *, enabled: bool) -> None:
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            TextColumn("files, {task.fields[rows]} rows"),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            disable=not (enabled and sys.stderr.isatty()),
+        )
+        self._tasks: dict[str, TaskID] = {}
+        self._rows: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._progress.stop()
+
+    def merged(self, table: str, batch: BatchReport) -> None:
+        """Show a committed batch (a `runner.Listener`)."""
+        self._rows[table] = self._rows.get(table, 0) + batch.rows_read
+        if table not in self._tasks:
+            self._tasks[table] = self._progress.add_task(table, total=batch.files + batch.remaining, rows=0)
+        self._progress.update(self._tasks[table], advance=batch.files, rows=self._rows[table])
+
+
+def _console() -> Console:
+    return Console(highlight=False)
+
+
+def _table(*columns: str, left: int = 1) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="left" if number < left else "right")
+    return table
+
+
+def print_report(report: RunReport) -> None:
+    """Print a run's books, warnings and errors."""
+    names = ("rows_read", "applied", "superseded", "stale", "filtered", "quarantined", "files")
+    table = _table("table", *(name.replace("_", " ") for name in names), "lag s", "seconds")
+    for name, one in report.tables.items():
+        lag = "" if one.lag_seconds is None else f"{one.lag_seconds:.1f}"
+        table.add_row(name, *(f"{getattr(one, key):,}" for key in names), lag, f"{one.seconds:.1f}")
+    console = _console()
+    console.print(table)
+    for one in report.tables.values():
+        for statement in one.ddl:
+            console.print(f"schema: {statement}", markup=False)
+        for warning in one.warnings:
+            console.print(f"warning: {warning}", markup=False, soft_wrap=True)
+    for name in report.failed:
+        console.print(f"failed: {report.tables[name].error}", markup=False, style="red", soft_wrap=True)
+
+
+def print_plan(previews: Sequence[TablePreview]) -> None:
+    """Print what a run would do."""
+    console = _console()
+    table = _table("table", "files", "bytes", "rows", "batches")
+    for one in previews:
+        table.add_row(one.table, f"{one.files:,}", f"{one.bytes:,}", "?" if one.rows is None else f"{one.rows:,}", f"{one.batches:,}")
+    console.print(table)
+    for one in previews:
+        for statement in one.sql:
+            console.print(f"{statement};", markup=False, soft_wrap=True)
+        for warning in one.warnings:
+            console.print(f"warning: {warning}", markup=False, soft_wrap=True)
+        if one.error:
+            console.print(f"would fail: {one.error}", markup=False, style="red", soft_wrap=True)
+
+
+def print_status(statuses: Sequence[TableStatus]) -> None:
+    """Print where every table stands."""
+    console = _console()
+    table = _table("table", "target", "epoch", "frontier", "rows", "lag s", "snapshots", "delete files", "quarantined", left=2)
+    for one in statuses:
+        lag = "" if one.lag_seconds is None else f"{one.lag_seconds:.1f}"
+        rows = "" if one.rows is None else f"{one.rows:,}"
+        table.add_row(
+            one.table,
+            one.target,
+            str(one.epoch),
+            one.frontier,
+            rows,
+            lag,
+            f"{one.snapshots:,}",
+            f"{one.delete_files:,}",
+            f"{one.quarantined:,}",
+        )
+    console.print(table)
+    for one in statuses:
+        if one.last_error:
+            console.print(f"{one.table}: last run failed: {one.last_error}", markup=False, style="red", soft_wrap=True)
