@@ -1,5 +1,6 @@
 """The command line. Exit codes: 0 done, 1 a table failed, 2 bad configuration or usage."""
 
+import importlib.util
 import json
 import sys
 from typing import Annotated
@@ -108,12 +109,11 @@ def _prepare(config: str, *, quiet: bool) -> Config:
 
 
 def _register_local() -> None:
-    """Add the commands of the ``local`` extra where its packages are installed."""
-    try:
+    """Add the commands of the ``local`` extra where its packages are installed: Glue has neither PostgreSQL nor a need for it."""
+    if importlib.util.find_spec("psycopg") is not None:
         from dms_iceberg.local.commands import register
-    except ImportError:
-        return
-    register(app)
+
+        register(app)
 
 
 def main(arguments: list[str] | None = None) -> None:

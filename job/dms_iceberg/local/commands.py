@@ -6,15 +6,12 @@ import typer
 
 
 def register(app: typer.Typer) -> None:
-    """Add ``emulate`` and ``demo`` to the command line.
+    """Add ``emulate`` and ``demo`` to the command line."""
+    if importlib.util.find_spec("dms_iceberg.local.emulator.cli") is not None:
+        from dms_iceberg.local.emulator.cli import emulate
 
-    Raises:
-        ImportError: the ``local`` extra is not installed.
-    """
-    if importlib.util.find_spec("psycopg") is None:
-        raise ImportError("psycopg is not installed: pip install 'dms-iceberg[local]'")
-    from dms_iceberg.local.demo.cli import demo
-    from dms_iceberg.local.emulator.cli import emulate
+        app.command()(emulate)
+    if importlib.util.find_spec("dms_iceberg.local.demo") is not None:
+        from dms_iceberg.local.demo.cli import demo
 
-    app.command()(emulate)
-    app.command()(demo)
+        app.command()(demo)

@@ -21,9 +21,7 @@ class FileColumn:
     required: bool = False
 
 
-def file_columns(
-    layout: TableLayout, changes: Sequence[Change], shape: FileShape, *, load: bool = False
-) -> list[FileColumn]:
+def file_columns(layout: TableLayout, changes: Sequence[Change], shape: FileShape, *, load: bool = False) -> list[FileColumn]:
     """Op, timestamp, source columns, added columns, before images: the order real files have.
 
     Args:
@@ -62,9 +60,7 @@ def _leading(changes: Sequence[Change], shape: FileShape, *, load: bool) -> Iter
         yield FileColumn(shape.timestamp_column, TEXT, stamps, required=True)
 
 
-def _values(
-    columns: Sequence[Column], rows: Sequence[Sequence[Any]], prefix: str = ""
-) -> Iterator[FileColumn]:
+def _values(columns: Sequence[Column], rows: Sequence[Sequence[Any]], prefix: str = "") -> Iterator[FileColumn]:
     cells = zip(*rows, strict=True) if rows else iter(((),) * len(columns))
     for column, column_cells in zip(columns, cells, strict=True):
         yield FileColumn(prefix + column.name, column.type, column_cells)

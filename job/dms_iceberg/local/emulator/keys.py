@@ -69,9 +69,7 @@ def load_key(schema: str, table: str, number: int, extension: str) -> str:
     return f"{_folder(schema, table)}/LOAD{number:08X}.{extension}"
 
 
-def cdc_key(
-    schema: str, table: str, close_ms: int, extension: str, partition: DatePartition | None = None
-) -> str:
+def cdc_key(schema: str, table: str, close_ms: int, extension: str, partition: DatePartition | None = None) -> str:
     """Key of a change file, named ``yyyyMMdd-HHmmssSSS`` after the moment it was closed.
 
     Args:

@@ -24,9 +24,7 @@ class NotSupplied(Enum):
 
 NOT_SUPPLIED: Final = NotSupplied.NOT_SUPPLIED
 
-Value: TypeAlias = (
-    bool | int | float | Decimal | str | bytes | dt.datetime | dt.date | dt.time | NotSupplied | None
-)
+Value: TypeAlias = bool | int | float | Decimal | str | bytes | dt.datetime | dt.date | dt.time | NotSupplied | None
 
 
 class Kind(StrEnum):
@@ -58,9 +56,7 @@ class Kind(StrEnum):
 TEXT_KINDS: Final = frozenset({Kind.STRING, Kind.WSTRING, Kind.CLOB, Kind.NCLOB})
 BINARY_KINDS: Final = frozenset({Kind.BYTES, Kind.BLOB})
 LOB_KINDS: Final = frozenset({Kind.CLOB, Kind.NCLOB, Kind.BLOB})
-INTEGER_KINDS: Final = frozenset(
-    {Kind.INT1, Kind.INT2, Kind.INT4, Kind.INT8, Kind.UINT1, Kind.UINT2, Kind.UINT4, Kind.UINT8}
-)
+INTEGER_KINDS: Final = frozenset({Kind.INT1, Kind.INT2, Kind.INT4, Kind.INT8, Kind.UINT1, Kind.UINT2, Kind.UINT4, Kind.UINT8})
 
 _TYPE = re.compile(r"([a-z0-9]+)(?:\((\d+)(?:,\s*(\d+))?\))?")
 
@@ -95,9 +91,7 @@ class DmsType:
         match = _TYPE.fullmatch(text.strip().lower())
         names = ", ".join(kind.value for kind in Kind)
         if match is None or match[1] not in set(Kind):
-            raise ValueError(
-                f"DMS type {text!r}: unknown; allowed are {names}, numeric with (precision,scale)"
-            )
+            raise ValueError(f"DMS type {text!r}: unknown; allowed are {names}, numeric with (precision,scale)")
         kind = Kind(match[1])
         if kind is not Kind.NUMERIC:
             # A length, as in wstring(50), says nothing about the bytes of a file.

@@ -54,17 +54,10 @@ def arrow_type(dms_type: DmsType, *, millis: bool = False) -> pa.DataType:
 
 def arrow_schema(columns: Sequence[FileColumn], *, millis: bool = False) -> pa.Schema:
     """A file's schema: Op and timestamp are required, every source column, even the key, is optional."""
-    return pa.schema(
-        [
-            pa.field(column.name, arrow_type(column.type, millis=millis), nullable=not column.required)
-            for column in columns
-        ]
-    )
+    return pa.schema([pa.field(column.name, arrow_type(column.type, millis=millis), nullable=not column.required) for column in columns])
 
 
-def encode_parquet(
-    layout: TableLayout, changes: Sequence[Change], shape: FileShape, *, load: bool = False
-) -> bytes:
+def encode_parquet(layout: TableLayout, changes: Sequence[Change], shape: FileShape, *, load: bool = False) -> bytes:
     """The bytes of a Parquet file holding ``changes`` in order; none gives a file of zero rows.
 
     Raises:
@@ -96,6 +89,5 @@ def _array(layout: TableLayout, column: FileColumn, data_type: pa.DataType) -> p
         return pa.array(cells, data_type)
     except (pa.ArrowException, TypeError, OverflowError) as error:
         raise ValueError(
-            f"{layout.schema}.{layout.name}, column {column.name}: a value does not fit DMS type"
-            f" {column.type} ({type(error).__name__})"
+            f"{layout.schema}.{layout.name}, column {column.name}: a value does not fit DMS type {column.type} ({type(error).__name__})"
         ) from None

@@ -97,10 +97,7 @@ class Replication:
 
     def start(self, slot: str, lsn: int) -> None:
         """Begin to stream from ``lsn``, or from where the slot was confirmed if that is later."""
-        command = (
-            f'START_REPLICATION SLOT "{slot}" LOGICAL {lsn_text(lsn)}'
-            f" (proto_version '1', publication_names '\"{slot}\"')"
-        )
+        command = f"START_REPLICATION SLOT \"{slot}\" LOGICAL {lsn_text(lsn)} (proto_version '1', publication_names '\"{slot}\"')"
         # The server process of a connection just closed can hold the slot for a moment.
         for attempt in Retrying(
             retry=retry_if_exception(lambda error: "is active for PID" in str(error)),

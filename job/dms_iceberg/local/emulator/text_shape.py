@@ -69,9 +69,7 @@ _FORMATTERS: Final[dict[Kind, Formatter]] = {
 _JSON_NATIVE: Final = INTEGER_KINDS | TEXT_KINDS | {Kind.BOOLEAN}
 
 
-def encode_csv(
-    layout: TableLayout, changes: Sequence[Change], shape: FileShape, *, load: bool = False
-) -> bytes:
+def encode_csv(layout: TableLayout, changes: Sequence[Change], shape: FileShape, *, load: bool = False) -> bytes:
     """CSV in UTF-8 without a byte order mark, every line ended by one line feed.
 
     Without changes it is the header alone, or no byte at all.
@@ -110,9 +108,7 @@ def _quoter(csv: CsvShape) -> Formatter:
     return quote
 
 
-def encode_json(
-    layout: TableLayout, changes: Sequence[Change], shape: FileShape, *, load: bool = False
-) -> bytes:
+def encode_json(layout: TableLayout, changes: Sequence[Change], shape: FileShape, *, load: bool = False) -> bytes:
     """One JSON object a line, its members in column order.
 
     Integers and booleans are JSON's own. Everything else is text as in CSV: a decimal or double as a JSON

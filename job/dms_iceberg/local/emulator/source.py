@@ -1,0 +1,190 @@
+"""The source's catalog: which tables there are, what they look like, whether they can be captured."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import psycopg
+from psycopg import sql
+
+from dms_iceberg.local.emulator.layout import NOT_SUPPLIED, Column, TableLayout, Value
+from dms_iceberg.local.emulator.pgoutput import Relation, RelationColumn, Texts
+from dms_iceberg.local.emulator.replication import EmulatorError, session_dsn
+from dms_iceberg.local.emulator.settings import EmulatorSettings, Profile
+from dms_iceberg.local.emulator.type_map import TypeMap
+from dms_iceberg.local.emulator.values import Converter
+
+# Generated columns do not travel through pgoutput by default, so DMS's files must not have them in LOAD either.
+_COLUMNS = """
+    select attname::text, atttypid::int8, atttypmod,
+           attnum = any(coalesce((select indkey::int2[] from pg_index where indrelid = attrelid and indisprimary), '{}'))
+    from pg_attribute
+    where attrelid = %s and attnum > 0 and not attisdropped and attgenerated = ''
+    order by attnum
+"""
+_TABLE = """
+    select c.oid::int8, c.relkind::text, c.relreplident::text, c.relpersistence::text,
+           exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary)
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname = %s and c.relname = %s
+"""
+
+
+@attrs.frozen
+class SourceTable:
+    """A table at one moment, with what turns its texts into values."""
+
+    layout: TableLayout
+    converters: tuple[Converter, ...]
+    key_indexes: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """``schema.table``."""
+        return f"{self.layout.schema}.{self.layout.name}"
+
+    def values(self, texts: Sequence[Any]) -> tuple[Value, ...]:
+        """Values of a whole row."""
+        return tuple(
+            [
+                text if text is None or convert is None or text is NOT_SUPPLIED else convert(text)
+                for text, convert in zip(texts, self.converters, strict=True)
+            ]
+        )
+
+    def key_values(self, texts: Texts) -> tuple[Value, ...]:
+        """Values of the key columns, in the order of ``TableLayout.key_columns``."""
+        return tuple(self.values(texts)[index] for index in self.key_indexes)
+
+    def only_key(self, texts: Texts) -> Texts:
+        """The row with every other column NULL."""
+        row: Texts = [None] * len(texts)
+        for index in self.key_indexes:
+            row[index] = texts[index]
+        return row
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """Schema and table of ``schema.table``.
+
+    Raises:
+        EmulatorError: there is no dot.
+    """
+    schema, dot, table = name.partition(".")
+    if not dot or not schema or not table:
+        raise EmulatorError(f"table {name!r}: expected schema.table")
+    return schema, table
+
+
+class Source:
+    """An ordinary connection to the source, for its catalog, publication and slot.
+
+    Raises:
+        EmulatorError: the source cannot be reached.
+    """
+
+    def __init__(self, dsn: str, settings: EmulatorSettings) -> None:
+        self._dsn = session_dsn(dsn)
+        self._settings = settings
+        try:
+            self.connection = psycopg.connect(self._dsn, autocommit=True)
+        except psycopg.OperationalError as error:
+            raise EmulatorError(f"source: cannot connect: {str(error).strip()}") from None
+        self._types = TypeMap(settings, self.connection)
+
+    def snapshot_connection(self, snapshot: str | None) -> "psycopg.Connection[tuple[Any, ...]]":
+        """A read-only connection that sees the tables as in an exported snapshot; None: as they are now."""
+        connection = psycopg.connect(self._dsn)
+        connection.read_only = True
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        if snapshot is not None:
+            connection.execute(sql.SQL("set transaction snapshot {}").format(sql.Literal(snapshot)))
+        return connection
+
+    def check(self, names: Sequence[str]) -> None:
+        """Make sure that every table can be captured.
+
+        Raises:
+            EmulatorError: some cannot; names each and what to do.
+        """
+        problems = [problem for name in names if (problem := self._problem(name)) is not None]
+        if problems:
+            raise EmulatorError("source: these tables cannot be captured:\n  " + "\n  ".join(problems))
+
+    def _problem(self, name: str) -> str | None:
+        row = self.connection.execute(_TABLE, split_name(name)).fetchone()
+        if row is None:
+            return f"{name}: does not exist, or the user may not see it"
+        _, kind, identity, persistence, has_key = row
+        if kind != "r":
+            # Partitioned tables, views and foreign tables: DMS does not support them with PostgreSQL.
+            return f"{name}: is not an ordinary table (pg_class.relkind = {kind!r})"
+        if persistence != "p":
+            return f"{name}: is not logged; make it so with ALTER TABLE ... SET LOGGED"
+        if not has_key:
+            return (
+                f"{name}: has no primary key. DMS ignores its updates and deletes, and while it is published"
+                " the application's own UPDATE and DELETE would fail. Add a primary key or leave the table out"
+            )
+        if self._settings.profile is Profile.MYSQL and identity != "f":
+            quoted = sql.Identifier(*split_name(name)).as_string(self.connection)
+            return f"{name}: profile mysql needs whole rows: ALTER TABLE {quoted} REPLICA IDENTITY FULL"
+        return None
+
+    def table(self, name: str) -> SourceTable:
+        """A table as the catalog shows it now.
+
+        Raises:
+            EmulatorError: it does not exist.
+        """
+        schema, table = split_name(name)
+        row = self.connection.execute(_TABLE, (schema, table)).fetchone()
+        if row is None:
+            raise EmulatorError(f"source: table {name} does not exist")
+        columns = [RelationColumn(*column) for column in self.connection.execute(_COLUMNS, (row[0],))]
+        return self._source_table(schema, table, columns)
+
+    def related(self, relation: Relation) -> SourceTable:
+        """A table as the stream announces it."""
+        columns: Sequence[RelationColumn] = relation.columns
+        if relation.identity == "f":
+            # With REPLICA IDENTITY FULL every column is marked: the key is known to the catalog alone.
+            keys = {row[0] for row in self.connection.execute(_COLUMNS, (relation.oid,)) if row[3]}
+            columns = [attrs.evolve(column, in_identity=column.name in keys) for column in columns]
+        return self._source_table(relation.schema, relation.name, columns)
+
+    def _source_table(self, schema: str, name: str, columns: Sequence[RelationColumn]) -> SourceTable:
+        mapped = [self._types.map(column.type_oid, column.type_modifier) for column in columns]
+        layout = TableLayout(
+            schema,
+            name,
+            tuple(Column(c.name, m.type, c.in_identity) for c, m in zip(columns, mapped, strict=True)),
+        )
+        return SourceTable(layout, tuple(m.converter for m in mapped), layout.key_indexes)
+
+    def publish(self, names: Sequence[str]) -> None:
+        """Make the publication anew.
+
+        It has to exist before the slot: decoding uses the catalog of its own time, and PostgreSQL 18 passes over
+        changes from before the publication without a word.
+        """
+        name = sql.Identifier(self._settings.slot)
+        tables = sql.SQL(", ").join(sql.Identifier(*split_name(table)) for table in names)
+        self.connection.execute(sql.SQL("drop publication if exists {}").format(name))
+        self.connection.execute(sql.SQL("create publication {} for table only {}").format(name, tables))
+
+    def has_slot(self) -> bool:
+        """Whether the slot exists."""
+        query = "select 1 from pg_replication_slots where slot_name = %s"
+        return self.connection.execute(query, (self._settings.slot,)).fetchone() is not None
+
+    def drop_slot(self) -> None:
+        """Drop the slot if it exists."""
+        self.connection.execute(
+            "select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = %s",
+            (self._settings.slot,),
+        )
+
+    def close(self) -> None:
+        """End the connection."""
+        self.connection.close()

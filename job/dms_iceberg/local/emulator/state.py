@@ -1,0 +1,154 @@
+"""What a task remembers between runs: one small JSON file in a local folder, replaced as a whole."""
+
+import json
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import cattrs
+
+from dms_iceberg.local.emulator.replication import EmulatorError
+
+_FILE: Final = "task.json"
+_HELD: Final = "held"
+_VERSION: Final = 1
+
+
+class Phase(StrEnum):
+    """How far a task has come. A full load that did not end has to be done again."""
+
+    LOADING = "loading"
+    CAPTURING = "capturing"
+
+
+@attrs.frozen(order=True)
+class Position:
+    """A change's place in the stream: its transaction's commit LSN, and its number in the transaction from 1."""
+
+    lsn: int = 0
+    ordinal: int = 0
+
+
+@attrs.frozen
+class Point:
+    """A place between transactions from which the stream can be read again.
+
+    The sequence's state belongs to it: the same changes get the same sequences when they come again.
+    """
+
+    lsn: int = 0
+    counter: int = 0
+    held: str = ""
+
+
+@attrs.frozen
+class Pending:
+    """A file about to be put. If it is there after a crash, everything up to ``position`` is delivered."""
+
+    key: str
+    position: Position
+
+
+@attrs.define
+class HeldFile:
+    """A file held back: it is kept in the state folder and put once ``wait`` newer ones of its table were."""
+
+    key: str
+    name: str
+    wait: int
+
+
+@attrs.define
+class TableState:
+    """One table.
+
+    Attributes:
+        delivered: the last change that is in a file.
+        last_ms: close time of the last file, milliseconds since 1970 UTC: names have to rise.
+        files: number of files closed.
+        pending: the file being put, if any.
+        held: files held back, oldest first.
+    """
+
+    delivered: Position = Position()
+    last_ms: int = 0
+    files: int = 0
+    pending: Pending | None = None
+    held: list[HeldFile] = attrs.field(factory=list)
+
+
+@attrs.define
+class TaskState:
+    """The task.
+
+    Attributes:
+        tables: the captured tables by ``schema.table``.
+        phase: full load or capture.
+        point: where a resumed run begins to read.
+        started_us: start of the task, microseconds since 1970 UTC: the time of every LOAD row.
+        load_keys: LOAD files of a load that has not ended.
+        runs: how many captures were begun.
+    """
+
+    tables: dict[str, TableState]
+    phase: Phase = Phase.LOADING
+    point: Point = Point()
+    started_us: int = 0
+    load_keys: list[str] = attrs.field(factory=list)
+    runs: int = 0
+
+
+class StateFolder:
+    """The folder on disk. Every write is whole and synced before it returns."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._path = folder / _FILE
+        self._converter = cattrs.Converter(forbid_extra_keys=True)
+
+    def load(self) -> TaskState | None:
+        """The state, or None when the task never began.
+
+        Raises:
+            EmulatorError: the file is not one of ours.
+        """
+        try:
+            document: dict[str, Any] = json.loads(self._path.read_text())
+            if document.pop("version") != _VERSION:
+                raise ValueError("another version of the state")
+            return self._converter.structure(document, TaskState)
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, AttributeError, cattrs.BaseValidationError) as error:
+            raise EmulatorError(
+                f"{self._path}: not a state of this emulator ({type(error).__name__});"
+                " remove the folder and start the task anew with a full load"
+            ) from error
+
+    def save(self, state: TaskState) -> None:
+        """Replace the state."""
+        document = {"version": _VERSION, **self._converter.unstructure(state)}
+        self._write(self._path, json.dumps(document).encode())
+
+    def hold(self, name: str, data: bytes) -> None:
+        """Keep a file's content."""
+        self._write(self.folder / _HELD / name, data)
+
+    def held(self, name: str) -> bytes:
+        """The content kept under ``name``."""
+        return (self.folder / _HELD / name).read_bytes()
+
+    def release(self, name: str) -> None:
+        """Forget a file's content."""
+        (self.folder / _HELD / name).unlink(missing_ok=True)
+
+    def _write(self, path: Path, data: bytes) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.tmp")
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
