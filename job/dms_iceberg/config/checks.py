@@ -1,10 +1,126 @@
-"""What a document's values must be together."""
+"""What the sections of a document must be by themselves and together. Tables are checked in ``table_checks``."""
 
+import re
 from collections.abc import Mapping
 
-from dms_iceberg.config.model import Config
-from dms_iceberg.config.problems import Problems
+from dms_iceberg.config.model import Bronze, BronzeFormat, Catalog, CatalogType, Change, Config, Csv, Table
+from dms_iceberg.config.paths import S3_SCHEMES, scheme
+from dms_iceberg.config.problems import Problems, below, listed, shown
+from dms_iceberg.config.table_checks import Place, check_table
+
+_IDENTIFIER = re.compile(r"[A-Za-z0-9_]{1,255}")
+_GLUE_IDENTIFIER = re.compile(r"[a-z0-9_]{1,255}")
+_PIPELINE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_OPERATIONS = ("I", "U", "D")
+_SERVICE_COLUMNS = ("op_column", "timestamp_column", "sequence_column", "stream_position_column")
+_CONTROL_TABLE_PREFIX = "awsdms_"
 
 
 def check_config(config: Config, inherited: Mapping[str, frozenset[str]], problems: Problems) -> None:
-    """Note every contradiction."""
+    """Note every contradiction in a document.
+
+    Args:
+        config: the structured document; empty values stand for what is already noted as missing or wrong.
+        inherited: for each table, the document keys it has from ``defaults``.
+        problems: grows.
+    """
+    if config.pipeline and not _PIPELINE.fullmatch(config.pipeline):
+        problems.add("pipeline", "use letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 128")
+    _check_bronze(config.bronze, problems)
+    _check_catalog(config.catalog, problems)
+    _check_identifier(config.quarantine.namespace, "quarantine.namespace", config.catalog.type, problems)
+    _check_targets(config, problems)
+    for name, table in config.tables.items():
+        place = Place(config, table, below("tables", name), inherited[name], problems)
+        _check_source_name(table, place)
+        check_table(place)
+
+
+def _check_bronze(bronze: Bronze, problems: Problems) -> None:
+    kind = scheme(bronze.uri)
+    if kind not in ("", *S3_SCHEMES):
+        problems.add("bronze.uri", f"'{kind}:' is not supported; use s3://, file:// or a path")
+    if bronze.format is BronzeFormat.CSV:
+        _check_csv(bronze.csv, problems)
+    _check_change(bronze.change, problems)
+
+
+def _check_csv(csv: Csv, problems: Problems) -> None:
+    if len(csv.delimiter) != 1 or csv.delimiter in '"\r\n':
+        problems.add("bronze.csv.delimiter", f"must be one character, neither a quote nor a line break; found {shown(csv.delimiter)}")
+    if csv.no_supplement == "":
+        problems.add("bronze.csv.no_supplement", "must not be empty: an empty field is a value; use null when DMS does not write a marker")
+    elif csv.no_supplement is not None and csv.no_supplement == csv.null:
+        problems.add("bronze.csv.no_supplement", "is the same text as bronze.csv.null; a value that was not supplied is no NULL")
+
+
+def _check_change(change: Change, problems: Problems) -> None:
+    path = "bronze.change"
+    names: dict[str, str] = {}
+    for field in _SERVICE_COLUMNS:
+        name = getattr(change, field)
+        if name is None:
+            continue
+        if not name:
+            problems.add(
+                below(path, field), "must not be empty" + ("" if field == "op_column" else "; use null when files have no such column")
+            )
+        elif (other := names.setdefault(name.casefold(), field)) != field:
+            problems.add(below(path, field), f"'{name}' is also {other}; each service column has its own name")
+    if change.before_image_prefix == "":
+        problems.add(below(path, "before_image_prefix"), "must not be empty: every column would be a before-image; use null for none")
+    if not change.op_words:
+        problems.add(below(path, "op_words"), 'must not be empty; write words such as {"INSERT": "I", "UPDATE": "U", "DELETE": "D"}')
+    for word, operation in change.op_words.items():
+        if operation not in _OPERATIONS:
+            problems.add(below(below(path, "op_words"), word), f"found {shown(operation)}; allowed: {listed(_OPERATIONS)}")
+
+
+def _check_catalog(catalog: Catalog, problems: Problems) -> None:
+    _check_identifier(catalog.name, "catalog.name", CatalogType.HADOOP, problems)
+    if catalog.name.lower() == "spark_catalog":
+        problems.add("catalog.name", "'spark_catalog' is Spark's own catalog; choose another name, such as lake")
+    if catalog.type is CatalogType.REST and not catalog.properties.get("uri"):
+        problems.add("catalog.properties.uri", "missing; a rest catalog needs its address")
+    if catalog.properties.get("cache-enabled", "false").lower() != "false":
+        problems.add("catalog.properties.cache-enabled", "must be false: with a cache, commits of other writers stay unseen")
+    for key in ("type", "warehouse"):
+        if key in catalog.properties:
+            problems.add(f"catalog.properties.{key}", f"write catalog.{key} instead")
+
+
+def _check_identifier(name: str, path: str, catalog: CatalogType, problems: Problems) -> None:
+    if catalog is CatalogType.GLUE and not _GLUE_IDENTIFIER.fullmatch(name):
+        problems.add(path, f"'{name}' is no Glue name; use lower-case letters, digits and '_', at most 255")
+    elif not _IDENTIFIER.fullmatch(name):
+        problems.add(path, f"'{name}' is no name; use letters, digits and '_', at most 255")
+
+
+def _check_targets(config: Config, problems: Problems) -> None:
+    """Two tables with one target would overwrite each other. Catalogs and Spark fold case, so that is folded here."""
+    first: dict[str, str] = {}
+    for name, table in config.tables.items():
+        path = below(below("tables", name), "target")
+        if not table.target:
+            continue
+        if table.target.count(".") != 1:
+            problems.add(path, f"expected namespace.table, found '{table.target}'")
+            continue
+        namespace, _, short = table.target.partition(".")
+        for part in (namespace, short):
+            _check_identifier(part, path, config.catalog.type, problems)
+        if namespace.lower() == config.quarantine.namespace.lower():
+            problems.add(path, f"namespace '{namespace}' is the quarantine's, which holds unmasked rows; use another")
+        other = first.setdefault(table.target.lower(), name)
+        if other != name:
+            problems.add(path, f"'{table.target}' is also the target of {below('tables', other)}; each table needs its own")
+
+
+def _check_source_name(table: Table, place: Place) -> None:
+    schema, _, name = table.source.partition(".")
+    if not schema or not name:
+        place.problems.add(place.path, f"expected schema.table (as the folders below bronze.uri), found '{table.source}'")
+    elif "/" in table.source or not table.source.isprintable():
+        place.problems.add(place.path, "must not hold '/' or control characters: the name is two folders")
+    elif name.lower().startswith(_CONTROL_TABLE_PREFIX):
+        place.problems.add(place.path, f"{_CONTROL_TABLE_PREFIX}* are control tables of DMS itself, which are never merged; remove it")

@@ -43,7 +43,7 @@ def expression_problems(expr: str) -> list[str]:
 
 
 @lru_cache(maxsize=4096)
-def _parsed(expr: str) -> exp.Expression:
+def _parsed(expr: str) -> "exp.Expr":
     """Parse ``SELECT <expr>``: a bare text such as ``set`` would be taken for a statement."""
     try:
         statements = sqlglot.parse(_PREFIX + expr, read="spark")
@@ -60,7 +60,7 @@ def _parsed(expr: str) -> exp.Expression:
     return _single_expression(statements[0])
 
 
-def _single_expression(statement: exp.Expression | None) -> exp.Expression:
+def _single_expression(statement: "exp.Expr | None") -> "exp.Expr":
     if not isinstance(statement, exp.Select):
         raise ExpressionError("not an expression")
     if not statement.expressions:
@@ -93,7 +93,7 @@ def _tokens(expr: str) -> tuple[Token, ...]:
     return tuple(sqlglot.tokenize(expr, read="spark"))
 
 
-def _tree_problems(tree: exp.Expression) -> list[str]:
+def _tree_problems(tree: "exp.Expr") -> list[str]:
     found: list[str] = []
     for node in tree.walk():
         if isinstance(node, exp.Query | exp.Subquery):
@@ -109,7 +109,7 @@ def _tree_problems(tree: exp.Expression) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _is_clock(node: exp.Expression) -> bool:
+def _is_clock(node: "exp.Expr") -> bool:
     return isinstance(node, exp.Literal) and node.is_string and node.name.strip().lower() in CLOCK_LITERALS
 
 

@@ -1,0 +1,98 @@
+"""What the entries of ``columns`` must be."""
+
+import re
+
+from dms_iceberg.config.datetime_pattern import pattern_problem
+from dms_iceberg.config.model import Column, Mask
+from dms_iceberg.config.place import Place
+from dms_iceberg.config.problems import item
+from dms_iceberg.config.types import TypeTextError, canonical_type, value_problem
+
+DEFAULT_MASK_SALT = "env:DMS_ICEBERG_MASK_SALT"
+"""Where the salt of ``sha256`` is when ``mask_salt`` does not say."""
+
+_SALT = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|secret:arn:[a-z0-9-]+:secretsmanager:[a-z0-9-]+:\d{12}:secret:[^\s:]+")
+_TIME_TYPES = ("date", "timestamp", "timestamp_ntz")
+
+
+def check_columns(place: Place) -> None:
+    """Note what is wrong with a table's declared columns."""
+    first: dict[str, int] = {}
+    for index, column in enumerate(place.table.columns):
+        path = item(place.at("columns"), index)
+        if column.name:
+            _check_name(place, f"{path}.name", column.name)
+            other = first.setdefault(column.name.casefold(), index)
+            if other != index:
+                place.problems.add(f"{path}.name", f"'{column.name}' is also the name of {item('columns', other)} (case does not count)")
+        _check_origin(place, path, column)
+        type_ = _check_type(place, path, column)
+        _check_format(place, path, column, type_)
+        _check_mask(place, path, column)
+        _check_backfill(place, path, column, type_)
+
+
+def _check_name(place: Place, path: str, name: str) -> None:
+    place.check_reserved(path, name)
+    if not name.strip() or not name.isprintable() or len(name) > 255:
+        place.problems.add(path, "must be 1 to 255 printable characters")
+
+
+def _check_origin(place: Place, path: str, column: Column) -> None:
+    if column.expr is not None:
+        if column.source is not None:
+            place.problems.add(path, "has both from and expr; a column copies a source column or computes one, remove one of them")
+        place.check_expression("column's expr", f"{path}.expr", column.expr, silver=False)
+        return
+    if column.source is not None:
+        where = f"{path}.from"
+        if not column.source.strip():
+            place.problems.add(where, "must not be empty; leave it out when the source column has the same name")
+            return
+        place.check_reserved(where, column.source)
+        place.check_source_exists(where, column.source)
+    else:
+        place.check_source_exists(f"{path}.name", column.name)
+
+
+def _check_type(place: Place, path: str, column: Column) -> str | None:
+    """Return the canonical type, None when there is none or it is wrong."""
+    if column.type is None:
+        return None
+    try:
+        return canonical_type(column.type)
+    except TypeTextError as error:
+        place.problems.add(f"{path}.type", str(error))
+        return None
+
+
+def _check_format(place: Place, path: str, column: Column, type_: str | None) -> None:
+    if column.format is None:
+        return
+    if type_ not in _TIME_TYPES and (type_ is not None or column.type is None):
+        found = f"type is {type_}" if type_ else "there is no type"
+        place.problems.add(f"{path}.format", f"needs type date, timestamp or timestamp_ntz; {found}")
+    problem = pattern_problem(column.format)
+    if problem is not None:
+        place.problems.add(f"{path}.format", problem)
+
+
+def _check_mask(place: Place, path: str, column: Column) -> None:
+    if column.mask_salt is None:
+        return
+    if column.mask is not Mask.SHA256:
+        place.problems.add(f"{path}.mask_salt", 'is used with "mask": "sha256" only; remove it, or add the mask')
+    elif not _SALT.fullmatch(column.mask_salt):
+        place.problems.add(
+            f"{path}.mask_salt",
+            "must say where the salt is: env:NAME or secret:ARN (a Secrets Manager ARN), never the salt itself; value not shown",
+        )
+
+
+def _check_backfill(place: Place, path: str, column: Column, type_: str | None) -> None:
+    if column.backfill is None:
+        return
+    if column.mask is not None:
+        place.problems.add(f"{path}.backfill", "cannot be given for a masked column: it would be stored unmasked")
+    elif type_ is not None and (problem := value_problem(column.backfill, type_)) is not None:
+        place.problems.add(f"{path}.backfill", problem)

@@ -1,0 +1,36 @@
+"""Datetime patterns of Spark SQL, as far as they can be used for reading text.
+
+Letters and their limits are those of Spark's "Datetime Patterns for Formatting and Parsing".
+"""
+
+_READABLE = frozenset("GyMLdDahKkHmsSVzOxXZ")
+_INSTEAD = {
+    "Y": "yyyy for the year",
+    "w": "dd and MM",
+    "W": "dd and MM",
+    "u": "yyyy for the year",
+    "E": "nothing: names of days cannot be read",
+    "F": "nothing: it can be written only",
+    "q": "nothing: it can be written only",
+    "Q": "nothing: it can be written only",
+}
+
+
+def pattern_problem(pattern: str) -> str | None:
+    """Return why Spark can't read text by this pattern, or None when it can."""
+    if not pattern.strip():
+        return "must not be empty; write a pattern such as yyyy-MM-dd"
+    if pattern.count("'") % 2:
+        return "has a quote without its partner"
+    unquoted = "".join(pattern.split("'")[::2])
+    for letter in unquoted:
+        if letter.isascii() and letter.isalpha() and letter not in _READABLE:
+            hint = f"; write {_INSTEAD[letter]}" if letter in _INSTEAD else "; put literal text between single quotes"
+            return f"'{letter}' in '{pattern}' is no pattern letter Spark can read{hint}"
+        if letter in "#{}":
+            return f"'{letter}' in '{pattern}' is reserved; put literal text between single quotes"
+    if "y" not in unquoted:
+        return f"'{pattern}' has no year; write a pattern such as yyyy-MM-dd"
+    if "d" not in unquoted and "D" not in unquoted and "m" in unquoted and "M" not in unquoted:
+        return f"'{pattern}' has minutes (m) and no month (M); write MM for the month"
+    return None

@@ -1,0 +1,92 @@
+"""Where a table's checks are: the table, its key path, and what is known of its source columns."""
+
+import attrs
+
+from dms_iceberg.config.expressions import ExpressionError, expression_problems, referenced_columns
+from dms_iceberg.config.model import BronzeFormat, Config, Table
+from dms_iceberg.config.problems import Problems, below, suggestion
+
+RESERVED_PREFIX = "_cdc_"
+_SERVICE_FIELDS = ("op_column", "timestamp_column", "sequence_column", "stream_position_column")
+
+
+@attrs.frozen
+class Place:
+    """One table under check. ``inherited`` are the keys it has from ``defaults``, whose problems are noted there."""
+
+    config: Config
+    table: Table
+    path: str
+    inherited: frozenset[str]
+    problems: Problems
+
+    def at(self, key: str) -> str:
+        """Return the path of one of the table's keys."""
+        return below("defaults" if key in self.inherited else self.path, key)
+
+    def add(self, key: str, message: str) -> None:
+        """Note a problem of one of the table's keys."""
+        self.problems.add(self.at(key), message)
+
+    def known_sources(self) -> frozenset[str] | None:
+        """The source columns in folded case, None when only the files know them."""
+        bronze = self.config.bronze
+        exact = bronze.format is BronzeFormat.CSV and not bronze.csv.header and self.table.source_columns
+        return frozenset(name.casefold() for name in self.table.source_columns) if exact else None
+
+    def check_source_exists(self, path: str, name: str) -> None:
+        """Note a column that ``source_columns`` does not have."""
+        known = self.known_sources()
+        if known is not None and name and name.casefold() not in known:
+            self.problems.add(path, f"'{name}' is not in source_columns; {suggestion(name, self.table.source_columns)}")
+
+    def check_reserved(self, path: str, name: str) -> None:
+        """Note a column name that belongs to the job or to DMS."""
+        change = self.config.bronze.change
+        if name.casefold().startswith(RESERVED_PREFIX):
+            self.problems.add(path, f"'{name}': names that begin with {RESERVED_PREFIX} are the job's own; choose another name")
+        for field in _SERVICE_FIELDS:
+            service = getattr(change, field)
+            if service is not None and name.casefold() == service.casefold():
+                self.problems.add(path, f"'{name}' is a service column (bronze.change.{field}); rename one of them")
+        prefix = change.before_image_prefix
+        if prefix and (name.startswith(prefix) or name.casefold() in self._before_images(prefix)):
+            self.problems.add(
+                path, f"'{name}' looks like a before-image (bronze.change.before_image_prefix is '{prefix}'); change one of them"
+            )
+
+    def _before_images(self, prefix: str) -> set[str]:
+        """A before-image in another case is still one; other names may begin with ``bi_``."""
+        names = [*self.table.key, *self.table.source_columns]
+        return {(prefix + name).casefold() for name in names}
+
+    def references(self, expr: str | None) -> frozenset[str] | None:
+        """Return the columns of an expression, None when it can't be parsed (which is noted elsewhere)."""
+        try:
+            return referenced_columns(expr) if expr else None
+        except ExpressionError:
+            return None
+
+    def check_expression(self, kind: str, path: str, expr: str, *, silver: bool) -> None:
+        """Note what is wrong with an SQL expression.
+
+        Args:
+            kind: what it is, for messages.
+            path: where it is.
+            expr: its text; an empty one is noted here.
+            silver: whether it may use silver columns beside source columns.
+        """
+        if not expr.strip():
+            self.problems.add(path, f"must not be empty; a {kind} is a Spark SQL expression")
+            return
+        for problem in expression_problems(expr):
+            self.problems.add(path, problem)
+        known = self.known_sources()
+        used = self.references(expr)
+        if known is None or used is None:
+            return
+        names = [*self.table.source_columns, *([c.name for c in self.table.columns] if silver else [])]
+        allowed = {name.casefold() for name in names}
+        for name in sorted(used):
+            if name.casefold() not in allowed:
+                self.problems.add(path, f"there is no column '{name}'; {suggestion(name, names)}")

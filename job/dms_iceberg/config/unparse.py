@@ -1,0 +1,31 @@
+"""From a `Config` back to a document: what the emulator and the demo write, and what the round-trip test reads again."""
+
+from enum import Enum
+from typing import Any
+
+import attrs
+
+from dms_iceberg.config.model import Config
+from dms_iceberg.config.parse import VERSION
+from dms_iceberg.config.structure import document_fields
+
+
+def to_document(config: Config) -> dict[str, Any]:
+    """Return the plain document of a configuration; values that are the model's defaults are left out."""
+    return {"version": VERSION, **_plain(config)}
+
+
+def _plain(value: Any) -> Any:
+    if attrs.has(type(value)):
+        fields = document_fields(type(value)).items()
+        return {key: _plain(getattr(value, field.name)) for key, field in fields if getattr(value, field.name) != _default(field)}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, tuple):
+        return [_plain(entry) for entry in value]
+    return {key: _plain(entry) for key, entry in value.items()} if isinstance(value, dict) else value
+
+
+def _default(field: "attrs.Attribute[Any]") -> Any:
+    factory = getattr(field.default, "factory", None)
+    return field.default if factory is None else factory()
