@@ -47,7 +47,8 @@ class TableProgress:
 
 
 def _console() -> Console:
-    return Console(highlight=False)
+    # Without a terminal rich assumes 80 columns, too few for the books.
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 160)
 
 
 def _table(*columns: str, left: int = 1) -> Table:

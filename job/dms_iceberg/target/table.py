@@ -35,6 +35,8 @@ def default_properties(table: Table) -> dict[str, str]:
     Position deletes in format v2 are what Athena, Trino and Snowflake all read. MERGE must stay serializable: with snapshot isolation
     two jobs that insert the same new key would both succeed. ``write.metadata`` bounds the number of metadata files.
     """
+    # Hashing a batch's few rows by target file would leave them to a single writer; a partitioned table needs its rows together.
+    distribution = {} if table.partition_by else {"write.merge.distribution-mode": "none"}
     return {
         "format-version": str(table.format_version),
         "write.merge.mode": table.write_mode,
@@ -45,6 +47,7 @@ def default_properties(table: Table) -> dict[str, str]:
         "write.parquet.compression-codec": "zstd",
         "write.metadata.delete-after-commit.enabled": "true",
         "write.metadata.previous-versions-max": "50",
+        **distribution,
         **table.table_properties,
     }
 

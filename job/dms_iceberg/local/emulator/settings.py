@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
+from typing import Final
 
 import attrs
 
@@ -46,6 +47,10 @@ class Ugly:
     control_tables: bool = False
 
 
+_SHAPE: Final = FileShape()
+_PARTITION: Final = DatePartition()
+
+
 @attrs.frozen(kw_only=True)
 class EmulatorSettings:
     """One task.
@@ -68,8 +73,8 @@ class EmulatorSettings:
     """
 
     state_dir: Path = attrs.field(converter=Path)
-    files: FileShape = FileShape()
-    partition: DatePartition | None = DatePartition()
+    files: FileShape = _SHAPE
+    partition: DatePartition | None = _PARTITION
     interval: float = 60.0
     max_kb: int = 32_000
     rows_per_load_file: int = 500_000

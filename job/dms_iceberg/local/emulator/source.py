@@ -54,7 +54,12 @@ class SourceTable:
 
     def key_values(self, texts: Texts) -> tuple[Value, ...]:
         """Values of the key columns, in the order of ``TableLayout.key_columns``."""
-        return tuple(self.values(texts)[index] for index in self.key_indexes)
+        keys = self.key_indexes
+        pairs = [(texts[index], self.converters[index]) for index in keys]
+        return tuple(
+            text if text is None or convert is None or text is NOT_SUPPLIED else convert(text)
+            for text, convert in pairs
+        )
 
     def only_key(self, texts: Texts) -> Texts:
         """The row with every other column NULL."""
@@ -158,7 +163,7 @@ class Source:
         layout = TableLayout(
             schema,
             name,
-            tuple(Column(c.name, m.type, c.in_identity) for c, m in zip(columns, mapped, strict=True)),
+            [Column(c.name, m.type, c.in_identity) for c, m in zip(columns, mapped, strict=True)],
         )
         return SourceTable(layout, tuple(m.converter for m in mapped), layout.key_indexes)
 

@@ -1,15 +1,17 @@
 """What a task remembers between runs: one small JSON file in a local folder, replaced as a whole."""
 
+import contextlib
 import json
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import attrs
 import cattrs
 
 from dms_iceberg.local.emulator.replication import EmulatorError
+from dms_iceberg.local.emulator.sequence import FIRST_COUNTER, STEP_TO_NEW_TRANSACTION
 
 _FILE: Final = "task.json"
 _HELD: Final = "held"
@@ -23,8 +25,7 @@ class Phase(StrEnum):
     CAPTURING = "capturing"
 
 
-@attrs.frozen(order=True)
-class Position:
+class Position(NamedTuple):
     """A change's place in the stream: its transaction's commit LSN, and its number in the transaction from 1."""
 
     lsn: int = 0
@@ -39,7 +40,7 @@ class Point:
     """
 
     lsn: int = 0
-    counter: int = 0
+    counter: int = FIRST_COUNTER - STEP_TO_NEW_TRANSACTION
     held: str = ""
 
 
@@ -136,9 +137,11 @@ class StateFolder:
         """Keep a file's content."""
         self._write(self.folder / _HELD / name, data)
 
-    def held(self, name: str) -> bytes:
-        """The content kept under ``name``."""
-        return (self.folder / _HELD / name).read_bytes()
+    def held(self, name: str) -> bytes | None:
+        """The content kept under ``name``, None when it was released."""
+        with contextlib.suppress(FileNotFoundError):
+            return (self.folder / _HELD / name).read_bytes()
+        return None
 
     def release(self, name: str) -> None:
         """Forget a file's content."""

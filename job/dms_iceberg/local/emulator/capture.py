@@ -1,0 +1,229 @@
+"""The capture loop: messages of the stream in, changes to the writer, the slot moved on once files are there."""
+
+import threading
+import time
+from collections import deque
+from typing import Final
+
+import attrs
+import structlog
+
+from dms_iceberg.local.emulator.layout import NOT_SUPPLIED, Change, Value
+from dms_iceberg.local.emulator.pgoutput import Begin, Commit, Message, Relation, RowChange, Texts, decode
+from dms_iceberg.local.emulator.replication import Batch, Replication
+from dms_iceberg.local.emulator.sequence import ChangeSequence
+from dms_iceberg.local.emulator.settings import EmulatorSettings, Profile
+from dms_iceberg.local.emulator.source import Source, SourceTable
+from dms_iceberg.local.emulator.state import Point, Position, StateFolder, TaskState
+from dms_iceberg.local.emulator.writer import FileWriter
+
+_log = structlog.get_logger(__name__)
+
+_MAX_WAIT: Final = 0.1
+_CONFIRM_SECONDS: Final = 1.0
+_ASK_SECONDS: Final = 10.0
+_ASK_SECONDS_TO_END: Final = 0.05
+_SECOND_US: Final = 1_000_000
+
+
+class Trail:
+    """Remembers a point with at least so many changes behind it: what a restart writes once more."""
+
+    def __init__(self, changes: int, start: Point) -> None:
+        self._changes = changes
+        self._points: deque[tuple[int, Point]] = deque([(0, start)])
+        self._total = 0
+
+    def committed(self, changes: int, point: Point) -> None:
+        """A transaction of so many changes ended at ``point``."""
+        self._total += changes
+        points = self._points
+        points.append((self._total, point))
+        while len(points) > 1 and self._total - points[1][0] >= self._changes:
+            points.popleft()
+
+    @property
+    def point(self) -> Point:
+        """The latest point far enough back."""
+        return self._points[0][1]
+
+
+@attrs.define
+class _Transaction:
+    """The transaction being read: where it can be read again from, its change count, and texts made once."""
+
+    lsn: int
+    commit_us: int
+    before: Point
+    stream_prefix: str
+    ordinal: int = 0
+
+
+class Capture:
+    """One run of change capture, from the state's point on."""
+
+    def __init__(
+        self,
+        source: Source,
+        replication: Replication,
+        writer: FileWriter,
+        folder: StateFolder,
+        state: TaskState,
+        settings: EmulatorSettings,
+    ) -> None:
+        self._source = source
+        self._replication = replication
+        self._writer = writer
+        self._folder = folder
+        self._state = state
+        self._settings = settings
+        self._point = self._begin_run()
+        self._sequence = ChangeSequence(self._point.counter, self._point.held)
+        self._trail = Trail(settings.ugly.reemit_changes, self._point)
+        self._relations: dict[int, tuple[Relation, SourceTable]] = {}
+        self._transaction: _Transaction | None = None
+        self._confirmed_at = self._asked_at = time.monotonic()
+        self.changes = 0
+
+    def _begin_run(self) -> Point:
+        state, ugly = self._state, self._settings.ugly
+        resumed = state.runs > 0
+        if resumed and ugly.reemit_changes > 0:
+            for table in state.tables.values():
+                table.delivered = Position()
+        if resumed and ugly.reset_counter:
+            state.point = Point(state.point.lsn)
+        state.runs += 1
+        self._folder.save(state)
+        return state.point
+
+    def run(self, stop: threading.Event, until: int | None) -> None:
+        """Read until ``stop`` is set, or until everything committed before the LSN ``until`` is in files.
+
+        Files still open are then closed and the slot is moved on.
+        """
+        self._replication.start(self._settings.slot, self._state.point.lsn)
+        while not stop.is_set() and not self._reached(until):
+            batch = self._replication.poll(self._wait())
+            self._take(batch)
+            self._writer.close_due()
+            self._confirm(batch.reply_wanted)
+            self._ask(until)
+        self._writer.close_all()
+        self._confirm(force=True)
+
+    def _reached(self, until: int | None) -> bool:
+        return until is not None and self._transaction is None and self._point.lsn >= until
+
+    def _wait(self) -> float:
+        deadline = self._writer.next_deadline()
+        if deadline is None:
+            return _MAX_WAIT
+        return min(max(deadline - time.monotonic(), 0.0), _MAX_WAIT)
+
+    def _take(self, batch: Batch) -> None:
+        for data in batch.messages:
+            self._handle(decode(data))
+        # Idle, the server's position is a place between transactions as well: WAL of other tables can go.
+        if self._transaction is None and batch.wal_end > self._point.lsn:
+            self._point = attrs.evolve(self._point, lsn=batch.wal_end)
+
+    def _confirm(self, reply_wanted: bool = False, *, force: bool = False) -> None:
+        """Move the slot to the oldest point that is still needed. The state on disk goes first."""
+        points = [self._writer.oldest_point() or self._point]
+        if self._settings.ugly.reemit_changes > 0:
+            points.append(self._trail.point)
+        safe = min(points, key=lambda point: point.lsn)
+        now = time.monotonic()
+        due = force or now - self._confirmed_at >= _CONFIRM_SECONDS
+        if due and safe.lsn > self._state.point.lsn:
+            self._state.point = safe
+            self._confirmed_at = now
+            reply_wanted = True
+        if force or reply_wanted:
+            self._folder.save(self._state)
+            self._replication.confirm(self._state.point.lsn)
+
+    def _ask(self, until: int | None) -> None:
+        """Ask the server where it is: with ``wal_sender_timeout = 0`` it says nothing of its own accord."""
+        now = time.monotonic()
+        if now - self._asked_at >= (_ASK_SECONDS if until is None else _ASK_SECONDS_TO_END):
+            self._asked_at = now
+            self._replication.confirm(self._state.point.lsn, ask=True)
+
+    def _handle(self, message: Message) -> None:
+        match message:
+            case RowChange():
+                self._change(message)
+            case Begin():
+                self._begin(message)
+            case Commit():
+                self._commit(message)
+            case Relation():
+                self._relation(message)
+
+    def _begin(self, message: Begin) -> None:
+        commit_us = message.commit_us
+        if self._settings.profile is Profile.MYSQL:
+            commit_us -= commit_us % _SECOND_US
+        self._sequence.begin(commit_us)
+        lsn = message.commit_lsn
+        prefix = f"{lsn >> 32:08X}/{lsn & 0xFFFFFFFF:08X}."
+        self._transaction = _Transaction(lsn, commit_us, self._point, prefix)
+
+    def _commit(self, message: Commit) -> None:
+        self._point = Point(message.end_lsn, self._sequence.counter, self._sequence.held)
+        if self._transaction is not None and self._transaction.ordinal:
+            self._trail.committed(self._transaction.ordinal, self._point)
+        self._transaction = None
+
+    def _relation(self, message: Relation) -> None:
+        # The stream repeats itself, after ANALYZE for one: only another structure makes another file.
+        known = self._relations.get(message.oid)
+        if known is None or known[0] != message:
+            self._relations[message.oid] = (message, self._source.related(message))
+
+    def _change(self, message: RowChange) -> None:
+        transaction = self._transaction
+        if transaction is None:
+            raise RuntimeError("pgoutput: a row change outside a transaction")
+        transaction.ordinal += 1
+        # Changes passed over count as well: the same change gets the same sequence when it comes again.
+        sequence = self._sequence.advance()
+        table = self._relations[message.oid][1]
+        position = Position(transaction.lsn, transaction.ordinal)
+        if position <= self._writer.delivered(table):
+            return
+        values, before = self._row(table, message)
+        change = Change(
+            message.op,
+            transaction.commit_us,
+            values,
+            sequence,
+            f"{transaction.stream_prefix}{transaction.ordinal}",
+            before,
+        )
+        self._writer.add(table, change, position, message.size, transaction.before)
+        self.changes += 1
+
+    def _row(
+        self, table: SourceTable, message: RowChange
+    ) -> tuple[tuple[Value, ...], tuple[Value, ...] | None]:
+        new, old = message.new, message.old
+        if new is None:
+            row: Texts = old or []
+            if not (message.old_is_row and self._settings.profile is Profile.MYSQL):
+                row = table.only_key(row)
+            return table.values(row), None
+        if old is None:
+            return table.values(new), None
+        if NOT_SUPPLIED in new:
+            new = _filled(new, old)
+        # A key's part that did not change is given as well, once another one did (real files).
+        moved = any(old[index] != new[index] for index in table.key_indexes)
+        return table.values(new), table.key_values(old) if moved else None
+
+
+def _filled(new: Texts, old: Texts) -> Texts:
+    """A row whose unchanged TOAST values are taken from the old one, where that has them."""
+    return [was if now is NOT_SUPPLIED and was is not None else now for now, was in zip(new, old, strict=True)]

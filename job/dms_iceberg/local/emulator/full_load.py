@@ -1,0 +1,101 @@
+"""Full load: every table as it was at the slot's first position, in numbered LOAD files."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import structlog
+from psycopg import sql
+
+from dms_iceberg.local.emulator.files import encode, load_key
+from dms_iceberg.local.emulator.layout import Change
+from dms_iceberg.local.emulator.settings import EmulatorSettings
+from dms_iceberg.local.emulator.source import Source, SourceTable
+from dms_iceberg.local.emulator.state import StateFolder, TaskState
+from dms_iceberg.staging.store import ObjectStore
+
+_log = structlog.get_logger(__name__)
+
+
+class FullLoad:
+    """One full load of all tables of a task.
+
+    Args:
+        source: the database.
+        store: where files go.
+        folder: the task's state on disk.
+        state: the task's state.
+        settings: file shape and rows a file.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        store: ObjectStore,
+        folder: StateFolder,
+        state: TaskState,
+        settings: EmulatorSettings,
+    ) -> None:
+        self._source = source
+        self._store = store
+        self._folder = folder
+        self._state = state
+        self._settings = settings
+
+    def run(self, snapshot: str | None) -> dict[str, int]:
+        """Load all tables; returns rows by ``schema.table``.
+
+        Args:
+            snapshot: the slot's exported snapshot, or None to see the tables as they are now.
+        """
+        left_over = set(self._state.load_keys)
+        self._state.load_keys = []
+        rows = {}
+        with self._source.snapshot_connection(snapshot) as connection:
+            for name in list(self._state.tables):
+                rows[name] = self._load(connection, self._source.table(name), left_over)
+        # Files of a load that was cut off, beyond those just written again: nobody would ever replace them.
+        for key in left_over - set(self._state.load_keys):
+            self._store.delete(key)
+        self._state.load_keys = []
+        return rows
+
+    def _load(
+        self, connection: "psycopg.Connection[tuple[Any, ...]]", table: SourceTable, left_over: set[str]
+    ) -> int:
+        total = 0
+        layout = table.layout
+        for number, rows in enumerate(self._chunks(connection, table), start=1):
+            key = load_key(layout.schema, layout.name, number, self._settings.files.extension)
+            data = encode(layout, rows, self._settings.files, load=True)
+            self._state.load_keys.append(key)
+            # Known before it exists; a load begun after a crash has to know of both loads' files.
+            self._folder.save(_with_keys(self._state, left_over))
+            self._store.put(key, data)
+            total += len(rows)
+        _log.info("table loaded", table=table.name, rows=total)
+        return total
+
+    def _chunks(
+        self, connection: "psycopg.Connection[tuple[Any, ...]]", table: SourceTable
+    ) -> Iterator[list[Change]]:
+        columns = sql.SQL(", ").join(sql.Identifier(column.name) for column in table.layout.columns)
+        query = sql.SQL("copy (select {} from only {}) to stdout").format(
+            columns, sql.Identifier(table.layout.schema, table.layout.name)
+        )
+        started, size = self._state.started_us, self._settings.rows_per_load_file
+        changes: list[Change] = []
+        with connection.cursor() as cursor, cursor.copy(query) as copy:
+            for texts in copy.rows():
+                changes.append(Change("I", started, table.values(texts)))
+                if len(changes) == size:
+                    yield changes
+                    changes = []
+        # An empty table has no file and no folder, unless asked for.
+        if changes or self._settings.ugly.empty_files:
+            yield changes
+
+
+def _with_keys(state: TaskState, more: set[str]) -> TaskState:
+    keys = sorted({*state.load_keys, *more})
+    return TaskState(**{**{f: getattr(state, f) for f in _FIELDS}, "load_keys": keys})

@@ -1,0 +1,45 @@
+"""Fixtures that every layer of tests may use. Spark starts once, on first use."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from support.lake import Lake
+
+
+@pytest.fixture(scope="session")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of the ``lake`` catalog that every test shares."""
+    return tmp_path_factory.mktemp("warehouse")
+
+
+@pytest.fixture(scope="session")
+def spark(warehouse: Path) -> Iterator["SparkSession"]:
+    """One Spark session with the catalog ``lake``."""
+    from dms_iceberg.config.parse import parse_config
+    from dms_iceberg.session import open_session
+
+    document = {
+        "version": 1,
+        "pipeline": "tests",
+        "bronze": {"uri": str(warehouse / "none")},
+        "catalog": {"name": "lake", "type": "hadoop", "warehouse": str(warehouse)},
+        "tables": {"public.none": {"target": "none.none", "key": ["id"]}},
+    }
+    os.environ.setdefault("DMS_ICEBERG_DRIVER_MEMORY", "2g")
+    session = open_session(parse_config(document))
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def lake(spark: "SparkSession", warehouse: Path, tmp_path: Path) -> "Lake":
+    """A lake of its own for one test."""
+    from support.lake import Lake
+
+    return Lake(spark, warehouse, tmp_path)
