@@ -1,0 +1,238 @@
+"""Random source histories: committed transactions over several tables, dense in what goes wrong.
+
+Everything is drawn from a `random.Random`. Hypothesis gives one that it controls (and shrinks); thousands of
+histories at once, or forty in one Spark run, come from a seeded one.
+
+One *history* is one range of keys; several share tables, files and runs, and never a key. So one failing history
+can be tried again alone.
+"""
+
+import math
+from collections.abc import Sequence
+from random import Random
+
+import attrs
+from hypothesis import strategies as st
+
+from support.oracle import (
+    Delete,
+    Insert,
+    Key,
+    Row,
+    Statement,
+    Transaction,
+    Update,
+    apply_to_source,
+    expected_silver,
+)
+from support.table_kinds import ALL_KINDS, KEYS, TableKind
+from support.task_run import BronzeFile, TablePlan, write_files
+
+# 2026-03-01 09:59:59.99 UTC: the first tick ends with the hour, so date folders change under way.
+START_US = 1_772_359_199_990_000
+# Mostly inside one tick of 10 ms, where the sequence's time part says nothing.
+_STEPS_US = (0, 1, 40, 900, 2_000, 10_000, 70_000)
+_STEPS_BACK_US = (-1, -3_000, -25_000)
+
+
+@attrs.frozen
+class World:
+    """Histories, how they were written as files, and how the files were handed over.
+
+    Attributes:
+        seed: what it was drawn from, for messages; 0 when Hypothesis drew it.
+        kinds: the tables.
+        transactions: all histories' transactions in the source's order.
+        plans: by table name, the full load and where its changes begin.
+        files: everything DMS writes, each table's in the order of names, full load first.
+        arrivals: for each of ``files`` the run (from 0) before which it arrives.
+        runs: how often the job runs while files arrive.
+        max_files: bound of one batch.
+    """
+
+    seed: int
+    kinds: tuple[TableKind, ...]
+    transactions: tuple[Transaction, ...]
+    plans: dict[str, TablePlan]
+    files: tuple[BronzeFile, ...]
+    arrivals: tuple[int, ...]
+    runs: int
+    max_files: int
+
+    def expected(self, kind: TableKind) -> dict[Key, Row]:
+        """The oracle's silver table."""
+        plan = self.plans[kind.name]
+        return expected_silver(kind.name, self.transactions, kind.cleaning, plan.load_at, plan.changes_from)
+
+    def owner(self, kind: TableKind, histories: int) -> dict[Key, int]:
+        """Silver key -> history."""
+        keys = {kind.cleaning.silver_key_of(kind.key(history, index)): history for history in range(histories) for index in range(KEYS)}
+        return {key: history for key, history in keys.items() if key is not None}
+
+    def only(self, kind: TableKind, history: int) -> "World":
+        """This world with one table and one range of keys; files without any of its rows stay, empty."""
+        mine = {kind.key(history, index) for index in range(KEYS)}
+
+        def touches(statement: Statement) -> bool:
+            if statement.table != kind.name:
+                return False
+            key = kind.cleaning.key_of(statement.row) if isinstance(statement, Insert) else statement.key
+            return key in mine
+
+        kept = [place for place, file in enumerate(self.files) if file.table == kind.name]
+        return attrs.evolve(
+            self,
+            kinds=(kind,),
+            transactions=tuple(attrs.evolve(each, statements=tuple(filter(touches, each.statements))) for each in self.transactions),
+            files=tuple(self.files[place].only(history) for place in kept),
+            arrivals=tuple(self.arrivals[place] for place in kept),
+        )
+
+    def story(self) -> str:
+        """The files and their rows, to be read by people."""
+        lines = []
+        for file, run in zip(self.files, self.arrivals, strict=True):
+            if file.rows:
+                lines.append(f"{file.table} {file.name} (before run {run})")
+                lines.extend(f"    {row}" for row in file.rows)
+        return "\n".join(lines)
+
+
+class Author:
+    """Invents transactions that a source would accept."""
+
+    def __init__(self, rng: Random, kinds: Sequence[TableKind], histories: int, keys: int = KEYS) -> None:
+        self._rng = rng
+        self._kinds = kinds
+        self._histories = histories
+        self._keys = keys
+        self._live: dict[tuple[str, int], dict[Key, Row]] = {}
+
+    def transactions(self, count: int) -> list[Transaction]:
+        """So many transactions, most of them inside one tick with their neighbours; now and then the clock goes back."""
+        made, now = [], START_US
+        for _ in range(count):
+            now += self._rng.choice(_STEPS_US if self._rng.random() < 0.97 else _STEPS_BACK_US)
+            statements: list[Statement] = []
+            for _ in range(self._rng.choice((1, 1, 2))):
+                kind, history = self._rng.choice(self._kinds), self._rng.randrange(self._histories)
+                for _ in range(self._rng.choice((1, 1, 2, 3))):
+                    statements += self._act(kind, history)
+            made.append(Transaction(now, tuple(statements)))
+        return made
+
+    def _act(self, kind: TableKind, history: int) -> list[Statement]:
+        live = self._live.setdefault((kind.name, history), {})
+        pool = [kind.key(history, index) for index in range(self._keys)]
+        free = [key for key in pool if key not in live]
+        taken = [key for key in pool if key in live]
+        acts = ["insert"] * 3 * bool(free) + ["update"] * 4 * bool(taken) + ["delete"] * 2 * bool(taken)
+        if free and taken and kind.moves:
+            acts += ["move"] * 3 + ["swap"] * (len(taken) > 1)
+        return self._statements(self._rng.choice(acts), kind, taken, free, live)
+
+    def _statements(self, act: str, kind: TableKind, taken: list[Key], free: list[Key], live: dict[Key, Row]) -> list[Statement]:
+        choose = self._rng.choice
+        made: list[Statement] = []
+
+        def commit(statement: Statement) -> None:
+            apply_to_source(live, statement, kind.cleaning)
+            made.append(statement)
+
+        if act == "insert":
+            commit(Insert(kind.name, self._row(kind, choose(free))))
+        elif act == "update":
+            key = choose(taken)
+            commit(self._update(kind, key, key, live[key]))
+        elif act == "delete":
+            key = choose(taken)
+            commit(Delete(kind.name, key, live[key]))
+        elif act == "move":
+            key = choose(taken)
+            commit(self._update(kind, key, choose(free), live[key]))
+        else:
+            one, two = self._rng.sample(taken, 2)
+            through = choose(free)
+            for old, new in ((one, through), (two, one), (through, two)):
+                commit(self._update(kind, old, new, live[old]))
+        return made
+
+    def _row(self, kind: TableKind, key: Key) -> Row:
+        row = {name: self._rng.choice(pool) for name, pool in kind.pools.items()}
+        return row | dict(zip(kind.cleaning.source_key, key, strict=True))
+
+    def _update(self, kind: TableKind, old: Key, new: Key, before: Row) -> Update:
+        row = dict(self._row(kind, new))
+        unsent = {name for name in kind.kept if self._rng.random() < 0.5}
+        row.update({name: before[name] for name in unsent})
+        return Update(kind.name, old, row, frozenset(unsent))
+
+
+def make_world(
+    rng: Random,
+    kinds: Sequence[TableKind],
+    *,
+    histories: int,
+    transactions: int,
+    keys: int = KEYS,
+    runs: int = 4,
+    cut: float = 0.25,
+    seed: int = 0,
+) -> World:
+    """Invent histories, write them as files and choose how the files arrive.
+
+    Args:
+        rng: every choice comes from it.
+        kinds: tables.
+        histories: ranges of keys in each table.
+        transactions: how many the source commits in all.
+        keys: keys of a range, at most `KEYS`; fewer make a denser history.
+        runs: the job runs at most so often.
+        cut: how likely a file is closed after a row.
+        seed: for messages.
+    """
+    author = Author(rng, kinds, histories, keys)
+    committed = author.transactions(transactions)
+    plans, files = write_files(rng, kinds, committed, histories, cut)
+    count = rng.randint(1, runs)
+    arrivals = [run for kind in kinds for run in _arrivals(rng, [f for f in files if f.table == kind.name], count)]
+    return World(
+        seed=seed,
+        kinds=tuple(kinds),
+        transactions=tuple(committed),
+        plans=plans,
+        files=tuple(file for kind in kinds for file in files if file.table == kind.name),
+        arrivals=tuple(arrivals),
+        runs=count,
+        max_files=rng.choice((1, 2, 3, 7, 1_000)),
+    )
+
+
+def _arrivals(rng: Random, files: Sequence[BronzeFile], runs: int) -> list[int]:
+    """In order but for a few late ones; now and then in no order at all."""
+    if rng.random() < 0.15:
+        return [rng.randrange(runs) for _ in files]
+    cuts = sorted(rng.randint(0, len(files)) for _ in range(runs - 1))
+    made = []
+    for place in range(len(files)):
+        run = sum(cut <= place for cut in cuts)
+        late = rng.random() < 0.15
+        made.append(min(runs - 1, run + rng.randint(1, 2)) if late else run)
+    return made
+
+
+def seeded_world(seed: int, kinds: Sequence[TableKind] = ALL_KINDS, *, histories: int = 6, per_table: int = 70) -> World:
+    """A large world for one Spark run: about ``per_table`` transactions for each table."""
+    count = math.ceil(per_table * len(kinds) / 1.3)
+    return make_world(Random(seed), kinds, histories=histories, transactions=count, keys=4, cut=0.12, seed=seed)
+
+
+def small_worlds(kinds: Sequence[TableKind] = ALL_KINDS) -> st.SearchStrategy[World]:
+    """One history of one table, small enough to be read when it fails."""
+    return st.builds(
+        lambda rng, kind, count, keys: make_world(rng, [kind], histories=1, transactions=count, keys=keys),
+        st.randoms(use_true_random=False),
+        st.sampled_from(list(kinds)),
+        st.integers(1, 8),
+        st.integers(2, 4),
+    )

@@ -1,0 +1,359 @@
+"""Source tables for random histories: their columns, keys and values, and their cleaning, declared and as Python.
+
+Each kind is there for something: a type of key, a filter, a kind of rule, a mask, a column that the log leaves out.
+The document's entry and the Python say the same thing; the second is the oracle's.
+"""
+
+import datetime as dt
+import hashlib
+import uuid
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+import attrs
+
+from dms_iceberg.local.emulator.files import Column, TableLayout
+from support.oracle import Cleaning, Condition, Key, Maker, Row, Unfit, Value
+
+SCHEMA = "public"
+KEYS = 6
+SALT = "pepper"
+SALT_VARIABLE = "PROPERTY_TEST_SALT"
+
+_BASE = dt.datetime(2024, 2, 29, 23, 59, 59, 999_999)
+
+
+@attrs.frozen(kw_only=True)
+class TableKind:
+    """A source table, and what is declared for it.
+
+    Attributes:
+        layout: the source's columns as DMS writes them.
+        key: (history, index below `KEYS`) -> source key. No two of them share a silver key.
+        pools: values of each column that is not in the key.
+        cleaning: what silver must hold, as Python.
+        document: the same as an entry of the configuration's ``tables``.
+        kept: columns that an update may leave out (``null_in_update: keep``); they are never NULL at the source.
+        moves: whether keys change.
+    """
+
+    layout: TableLayout
+    key: Callable[[int, int], Key]
+    pools: Mapping[str, tuple[Value, ...]]
+    cleaning: Cleaning
+    document: Mapping[str, Any]
+    kept: tuple[str, ...] = ()
+    moves: bool = True
+
+    @property
+    def only_once(self) -> bool:
+        """Whether a change written twice can't be merged from its position alone.
+
+        A key change that leaves out a kept column takes it from the old key's row, which is gone when the change
+        comes a second time. Only knowing it again would help (design: identity is not position).
+        """
+        return self.moves and bool(self.kept)
+
+    @property
+    def name(self) -> str:
+        """The table's name without its schema."""
+        return self.layout.name
+
+    @property
+    def source(self) -> str:
+        """``schema.table``, as the configuration names it."""
+        return f"{self.layout.schema}.{self.layout.name}"
+
+
+def _copy(column: str) -> Maker:
+    return lambda row: row[column]
+
+
+def _kind(
+    name: str,
+    key: Callable[[int, int], Key],
+    columns: dict[str, tuple[str, tuple[Value, ...]]],
+    declared: list[dict[str, Any]],
+    makers: dict[str, Maker] | None = None,
+    *,
+    keys: tuple[str, ...],
+    silver_key: tuple[str, ...] | None = None,
+    row_filter: Condition | None = None,
+    drop: tuple[Condition, ...] = (),
+    quarantine: tuple[Condition, ...] = (),
+    kept: tuple[str, ...] = (),
+    **document: Any,
+) -> TableKind:
+    made = {entry["name"]: _copy(entry.get("from", entry["name"])) for entry in declared} | (makers or {})
+    layout = TableLayout(SCHEMA, name, tuple(Column(column, text, column in keys) for column, (text, _) in columns.items()))
+    cleaning = Cleaning(
+        source_key=keys,
+        silver_key=silver_key or keys,
+        columns=made,
+        filter=row_filter,
+        drop=drop,
+        quarantine=quarantine,
+    )
+    entry = {"target": f"silver.{name}", "key": list(keys), "columns": declared, **document}
+    pools = {column: pool for column, (_, pool) in columns.items() if column not in keys}
+    return TableKind(layout=layout, key=key, pools=pools, cleaning=cleaning, document=entry, kept=kept)
+
+
+def _known(mapping: Mapping[Value, Value], column: str) -> Maker:
+    """A cast whose results are known one by one; what is not in the mapping does not fit."""
+
+    def make(row: Row) -> Value:
+        text = row[column]
+        if text is None:
+            return None
+        if text not in mapping:
+            raise Unfit(f"{column}: {text!r}")
+        return mapping[text]
+
+    return make
+
+
+# --- one bigint, nothing special -----------------------------------------------------------------------------------
+
+PLAIN = _kind(
+    "plain",
+    lambda history, index: ((history - 2) * 2**33 + index,),
+    {
+        "id": ("int8", ()),
+        "name": ("wstring", ("Davies", "O'Neil", 'say "hi", ok', "line one\nline two", "back\\slash", None)),
+        "amount": ("int4", (-(2**31), 0, 7, None)),
+        "price": ("numeric(12,2)", (Decimal("0.10"), Decimal("-9999999999.99"), None)),
+        "born": ("date", (dt.date(1899, 12, 31), dt.date(2024, 2, 29), None)),
+        "weight": ("real8", (0.1, -2.5e-300, None)),
+    },
+    [
+        {"name": "id", "type": "bigint"},
+        {"name": "name", "type": "string"},
+        {"name": "Total Amount", "from": "amount", "type": "int"},
+        {"name": "select", "from": "price", "type": "decimal(12,2)"},
+        {"name": "born", "type": "date"},
+        {"name": "weight", "type": "double"},
+    ],
+    keys=("id",),
+)
+
+# --- a composite key of which one part changes, and a filter that rows enter and leave -----------------------------
+
+
+def _line_key(history: int, index: int) -> Key:
+    return (f"o{history}-{'ab'[index % 2]}", index // 2)
+
+
+FILTERED = _kind(
+    "order_lines",
+    _line_key,
+    {
+        "order": ("wstring", ()),
+        "line": ("int4", ()),
+        "status": ("wstring", ("open", "closed", "hidden", None)),
+        "quantity": ("int4", (1, 2, 3)),
+        "checked": ("wstring", ("12", "13", "twelve", None)),
+    },
+    [
+        {"name": "order", "type": "string"},
+        {"name": "line", "type": "int"},
+        {"name": "status", "type": "string"},
+        {"name": "quantity", "type": "int"},
+        {"name": "checked", "type": "int"},
+    ],
+    {"checked": _known({"12": 12, "13": 13}, "checked")},
+    keys=("order", "line"),
+    row_filter=lambda row: None if row["status"] is None else row["status"] != "hidden",
+    filter="status <> 'hidden'",
+)
+
+# --- texts that break naive quoting; a quarantine rule, casts that fail, a split column ----------------------------
+
+_UGLY = ("O'Brien {}", 'say "{}"', "back\\{}\\", "${{x}} $1 {}", "Ωß 日本 😀 {}", "a,b;\t-- {}")
+_MOMENTS = {
+    "2024-02-29 10:00:00": dt.datetime(2024, 2, 29, 10, 0, 0),
+    "1969-12-31 23:59:59.999999": dt.datetime(1969, 12, 31, 23, 59, 59, 999_999),
+}
+_PLACES = ("Paris, France", " Lima ,Peru ", "Nowhere", None)
+
+
+def _place(part: int) -> Maker:
+    def make(row: Row) -> Value:
+        parts = (row["location"] or "").split(",")
+        return parts[part].strip(" ") if row["location"] is not None and part < len(parts) else None
+
+    return make
+
+
+JUDGED = _kind(
+    "judged",
+    lambda history, index: (_UGLY[index].format(history),),
+    {
+        "code": ("wstring", ()),
+        "amount": ("int4", (5, 0, -1, None)),
+        "seen_at": ("wstring", (*_MOMENTS, "2024-02-30 10:00:00", "soon", None)),
+        "location": ("wstring", _PLACES),
+    },
+    [
+        {"name": "code", "type": "string"},
+        {"name": "amount", "type": "int"},
+        {"name": "seen_at", "type": "timestamp"},
+        {"name": "city", "expr": "trim(split(location, ',')[0])", "type": "string"},
+        {"name": "country", "expr": "trim(split(location, ',')[1])", "type": "string"},
+    ],
+    {"seen_at": _known(_MOMENTS, "seen_at"), "city": _place(0), "country": _place(1)},
+    keys=("code",),
+    quarantine=(lambda row: None if row["amount"] is None else row["amount"] >= 0,),
+    drop=(),
+    rules=[{"name": "amount_not_negative", "expr": "amount >= 0"}],
+)
+JUDGED = attrs.evolve(JUDGED, document={**JUDGED.document, "drop": ["location"]})
+
+# --- a decimal key, and a rule that drops --------------------------------------------------------------------------
+
+DROPPED = _kind(
+    "dropped",
+    lambda history, index: (Decimal(history) + Decimal(index) / 100 - 3,),
+    {
+        "number": ("numeric(12,2)", ()),
+        "quantity": ("int4", (1, 2, 0, None)),
+        "happened": ("datetime", (_BASE, dt.datetime(2024, 3, 31, 2, 30), None)),
+    },
+    [
+        {"name": "number", "type": "decimal(12,2)"},
+        {"name": "quantity", "type": "int"},
+        {"name": "happened", "type": "timestamp"},
+    ],
+    keys=("number",),
+    drop=(lambda row: None if row["quantity"] is None else row["quantity"] > 0,),
+    rules=[{"name": "something_ordered", "expr": "quantity > 0", "on_fail": "drop"}],
+)
+
+# --- a trimmed and masked key, and the other masks -----------------------------------------------------------------
+
+
+def _uuid_key(history: int, index: int) -> Key:
+    text = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{history}/{index}"))
+    return (text if index % 2 else f" {text}  ",)
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(f"{SALT}{text}".encode()).hexdigest()
+
+
+MASKED = _kind(
+    "masked",
+    _uuid_key,
+    {
+        "person": ("wstring", ()),
+        "email": ("wstring", ("ann@example.org", "bob@example.org ", None)),
+        "phone": ("wstring", ("+49 30 1234567", "112", None)),
+        "card": ("wstring", ("4111111111111111", "378282246310005", None)),
+    },
+    [
+        {"name": "person", "trim": True, "mask": "sha256", "mask_salt": f"env:{SALT_VARIABLE}"},
+        {"name": "email", "trim": True, "mask": "sha256", "mask_salt": f"env:{SALT_VARIABLE}"},
+        {"name": "phone", "mask": "redact"},
+        {"name": "card", "mask": "partial"},
+    ],
+    {
+        "person": lambda row: _sha256(row["person"].strip(" ")),
+        "email": lambda row: None if row["email"] is None else _sha256(row["email"].strip(" ")),
+        "phone": lambda row: None if row["phone"] is None else "***",
+        "card": lambda row: None if row["card"] is None else "*" * (len(row["card"]) - 4) + row["card"][-4:],
+    },
+    keys=("person",),
+)
+
+# --- a key that is an instant --------------------------------------------------------------------------------------
+
+CLOCK = _kind(
+    "clock",
+    lambda history, index: (_BASE + dt.timedelta(days=history - 3, microseconds=index),),
+    {"at": ("datetime", ()), "reading": ("int8", (1, -(2**62), None))},
+    [{"name": "at", "type": "timestamp"}, {"name": "reading", "type": "bigint"}],
+    keys=("at",),
+)
+
+# --- keys that are no key in silver: NULL by an expression, or of the wrong kind -----------------------------------
+
+
+def _code_key(history: int, index: int) -> Key:
+    return ("none" if index == 0 and history == 0 else f" k{history}x{index} ",)
+
+
+def _code(row: Row) -> Value:
+    made = row["code"].strip(" ").upper()
+    return None if made == "NONE" else made
+
+
+CODED = _kind(
+    "coded",
+    _code_key,
+    {"code": ("wstring", ()), "note": ("wstring", ("a", "b", None))},
+    [
+        {"name": "code", "expr": "nullif(upper(trim(code)), 'NONE')", "type": "string"},
+        {"name": "note", "type": "string"},
+    ],
+    {"code": _code},
+    keys=("code",),
+)
+
+
+def _number_key(history: int, index: int) -> Key:
+    return (f"{history}x" if index == 0 else str(history * KEYS + index),)
+
+
+def _number(row: Row) -> Value:
+    if row["number"].endswith("x"):
+        raise Unfit(row["number"])
+    return int(row["number"])
+
+
+NUMBERED = _kind(
+    "numbered",
+    _number_key,
+    {"number": ("wstring", ()), "note": ("wstring", ("a", "b", None))},
+    [{"name": "number", "type": "int"}, {"name": "note", "type": "string"}],
+    {"number": _number},
+    keys=("number",),
+)
+
+# --- a column that updates may leave out ---------------------------------------------------------------------------
+
+KEPT = _kind(
+    "kept",
+    lambda history, index: (history * KEYS + index,),
+    {
+        "id": ("int8", ()),
+        "title": ("wstring", ("x", "y", None)),
+        "body": ("clob", ("long one", "long two", "long three")),
+    },
+    [
+        {"name": "id", "type": "bigint"},
+        {"name": "title", "type": "string"},
+        {"name": "body", "type": "string", "null_in_update": "keep"},
+    ],
+    keys=("id",),
+    kept=("body",),
+)
+MOVED = attrs.evolve(
+    KEPT,
+    layout=attrs.evolve(KEPT.layout, name="kept_and_moved"),
+    document={**KEPT.document, "target": "silver.kept_and_moved"},
+)
+KEPT = attrs.evolve(KEPT, moves=False)
+
+ALL_KINDS: tuple[TableKind, ...] = (
+    PLAIN,
+    FILTERED,
+    JUDGED,
+    DROPPED,
+    MASKED,
+    CLOCK,
+    CODED,
+    NUMBERED,
+    KEPT,
+    MOVED,
+)
