@@ -5,4 +5,5 @@ import boto3
 
 def read_secret(arn: str) -> str:
     """Return the secret string behind ``arn``."""
-    return boto3.client("secretsmanager").get_secret_value(SecretId=arn)["SecretString"]
+    secret: str = boto3.client("secretsmanager").get_secret_value(SecretId=arn)["SecretString"]
+    return secret

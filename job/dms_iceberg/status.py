@@ -51,23 +51,23 @@ def table_statuses(spark: SparkSession, config: Config, only: Iterable[str] = ()
 
 def _status(spark: SparkSession, config: Config, table: Table, state: ObjectStore) -> TableStatus:
     last = _last_run(state, table)
-    common = {
-        "table": table.source,
-        "target": table.target,
-        "lag_seconds": last.get("lag_seconds"),
-        "last_run": last.get("ended_at"),
-        "last_error": last.get("error"),
-        "quarantined": _quarantined(spark, config, table),
-    }
+    status = TableStatus(
+        table=table.source,
+        target=table.target,
+        lag_seconds=last.get("lag_seconds"),
+        last_run=last.get("ended_at"),
+        last_error=last.get("error"),
+        quarantined=_quarantined(spark, config, table),
+    )
     target = TargetTable(spark, config.catalog.name, table.target)
     if not target.exists():
-        return TableStatus(**common)
+        return status
     target.refresh()
     head, progress = target.head(), target.progress()
     summary = head.summary if head else {}
     rows = int(summary.get("total-records", 0)) - int(summary.get("total-position-deletes", 0)) if head else None
-    return TableStatus(
-        **common,
+    return attrs.evolve(
+        status,
         exists=True,
         epoch=progress.epoch,
         frontier=progress.frontier,

@@ -13,7 +13,6 @@ from dms_iceberg.changes import late
 from dms_iceberg.changes.collapse import DELETE, Books, books_aggregates
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups, collapse, read_groups
 from dms_iceberg.changes.inspect import inspect
-from dms_iceberg.changes.normalise import POSITION
 from dms_iceberg.config.model import Config, Table, Timestamps
 from dms_iceberg.errors import RuleFailedError, TargetError
 from dms_iceberg.faults import reach
@@ -27,7 +26,7 @@ from dms_iceberg.staging.plan import FileBatch
 from dms_iceberg.staging.store import ObjectStore
 from dms_iceberg.target.commit import append_with_properties, merge_with_properties
 from dms_iceberg.target.evolve import evolve, plan_evolution
-from dms_iceberg.target.merge import IN_LIST_KEYS, KeyRange, insert_columns, key_list_sql, merge_sql
+from dms_iceberg.target.merge import IN_LIST_KEYS, KeyRange, insert_columns, key_list_sql, merge_sql, mergeable
 from dms_iceberg.target.schema_diff import Types
 from dms_iceberg.target.table import METADATA_COLUMNS, TargetTable, ordered
 
@@ -229,7 +228,7 @@ def _write(job: Job, target: TargetTable, shape: Shape, collapsed: Collapsed, pr
     if collapsed.books.winners == 0:
         target.commit_properties(properties)
         return
-    source = collapsed.winners.where(_selective(collapsed))
+    source = collapsed.winners.where(mergeable())
     if head is None:
         columns = insert_columns([*shape.key, *shape.values])
         append_with_properties(source.where(f"NOT {DELETE}").selectExpr(*columns), target.sql_name, properties, None)
@@ -244,18 +243,11 @@ def _write(job: Job, target: TargetTable, shape: Shape, collapsed: Collapsed, pr
     target.refresh()
 
 
-def _selective(collapsed: Collapsed) -> str:
-    """Winners to merge. The range, always true, is what lets Spark build a runtime bloom filter that spares most target rows the shuffle."""
-    condition = f"{POSITION} IS NOT NULL AND {late.merge_condition()}"
-    own_range = collapsed.ranges[0].sql() if collapsed.ranges else None
-    return f"{condition} AND {own_range}" if own_range else condition
-
-
 def _pruning(collapsed: Collapsed, shape: Shape) -> list[str]:
     conditions = [text for one in collapsed.ranges if (text := one.sql("t."))]
     if collapsed.books.winners <= IN_LIST_KEYS and len(shape.key) == 1:
         name = shape.key[0]
-        rows = collapsed.winners.where(f"{POSITION} IS NOT NULL").selectExpr(f"CAST({quote(name)} AS string)").collect()
+        rows = collapsed.winners.where(mergeable()).selectExpr(f"CAST({quote(name)} AS string)").collect()
         listed = key_list_sql("t", name, shape.types[name], [row[0] for row in rows])
         return [listed] if listed else conditions
     return conditions

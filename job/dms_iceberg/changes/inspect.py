@@ -192,8 +192,8 @@ def _decode(data: bytes, file: BronzeFile, root: str, whole: bool) -> str:
         if (not whole or file.extension.endswith(".gz")) and error.start >= len(data) - 3:
             return data[: error.start].decode()
         raise BronzeError(
-            f"{join(root, file.key)}: not UTF-8 (byte {error.start}). DMS writes UTF-8; whatever rewrote this file has changed its encoding. "
-            "Restore the original."
+            f"{join(root, file.key)}: not UTF-8 (byte {error.start}). DMS writes UTF-8; whatever rewrote this file has "
+            "changed its encoding. Restore the original."
         ) from error
 
 
@@ -210,7 +210,7 @@ def _headerless_names(file: BronzeFile, width: int, bronze: Bronze, table: Table
     if not least <= width <= len(names):
         raise BronzeError(
             f"{join(root, file.key)}: {width} columns, but {table.source} may have {least} to {len(names)}: {', '.join(leading)}, the "
-            f"{len(table.source_columns)} source_columns, then {', '.join(trailing)} as far as the task writes them. A source column was added or "
-            f'dropped: bring tables."{table.source}".source_columns up to date, or let DMS write headers (AddColumnName) or Parquet.'
+            f"{len(table.source_columns)} source_columns, then {', '.join(trailing)} as far as the task writes them. "
+            f'A source column was added or dropped: bring tables."{table.source}".source_columns up to date, or let DMS write headers (AddColumnName) or Parquet.'
         )
     return names[:width]

@@ -1,9 +1,9 @@
 """Changes that arrive behind what was already applied.
 
-A deleted key leaves nothing in the table, so a late change cannot be compared with it there. Bronze is the log: the already merged files that
-can hold something newer than the oldest late change are read again for just the late keys, and compete for the winner without being counted.
-A file is closed after the commits it holds, so only names not before that commit (minus slack for two clocks) are needed. In-order batches
-never come here.
+A deleted key leaves nothing in the table, so a late change cannot be compared with it there. Bronze is the log: the merged
+files that can hold something newer than the oldest late change are read again for just the late keys, and compete for the winner
+without being counted. A file is closed after the commits it holds, so only names not before that commit (minus slack for two
+clocks) are needed. In-order batches never come here.
 """
 
 from collections.abc import Iterable, Sequence
@@ -71,7 +71,3 @@ def collapse_late(batch: DataFrame, context: DataFrame | None, target: DataFrame
     loses = f"{POSITION} IS NOT NULL AND ({CONTEXT} OR coalesce({_STORED} >= {POSITION}, false))"
     return joined.withColumn(STALE, expr(f"({loses}) AND {BATCH_POSITION} = {HIGH}"))
 
-
-def merge_condition() -> str:
-    """Winners to merge: a change read again from bronze was applied long ago."""
-    return f"NOT {CONTEXT}"

@@ -14,6 +14,13 @@ _PIPELINE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _OPERATIONS = ("I", "U", "D")
 _SERVICE_COLUMNS = ("op_column", "timestamp_column", "sequence_column", "stream_position_column")
 _CONTROL_TABLE_PREFIX = "awsdms_"
+OWNED_CATALOG_PROPERTIES = {
+    "type": "write catalog.type instead",
+    "warehouse": "write catalog.warehouse instead",
+    "cache-enabled": "is set by the job, which must see commits of other writers at once; remove it",
+    "cache.expiration-interval-ms": "is set by the job, which must see commits of other writers at once; remove it",
+}
+"""Catalog properties the job sets itself, and what to do instead."""
 
 
 def check_config(config: Config, inherited: Mapping[str, frozenset[str]], problems: Problems) -> None:
@@ -67,6 +74,10 @@ def _check_change(change: Change, problems: Problems) -> None:
             )
         elif (other := names.setdefault(name.casefold(), field)) != field:
             problems.add(below(path, field), f"'{name}' is also {other}; each service column has its own name")
+    if change.timestamp_column is None and change.sequence_column is None:
+        problems.add(
+            path, "timestamp_column and sequence_column are both null, so changes have no order; name one (best: $AR_H_CHANGE_SEQ)"
+        )
     if change.before_image_prefix == "":
         problems.add(below(path, "before_image_prefix"), "must not be empty: every column would be a before-image; use null for none")
     if not change.op_words:
@@ -82,11 +93,9 @@ def _check_catalog(catalog: Catalog, problems: Problems) -> None:
         problems.add("catalog.name", "'spark_catalog' is Spark's own catalog; choose another name, such as lake")
     if catalog.type is CatalogType.REST and not catalog.properties.get("uri"):
         problems.add("catalog.properties.uri", "missing; a rest catalog needs its address")
-    if catalog.properties.get("cache-enabled", "false").lower() != "false":
-        problems.add("catalog.properties.cache-enabled", "must be false: with a cache, commits of other writers stay unseen")
-    for key in ("type", "warehouse"):
-        if key in catalog.properties:
-            problems.add(f"catalog.properties.{key}", f"write catalog.{key} instead")
+    for key in catalog.properties:
+        if key in OWNED_CATALOG_PROPERTIES:
+            problems.add(below("catalog.properties", key), OWNED_CATALOG_PROPERTIES[key])
 
 
 def _check_identifier(name: str, path: str, catalog: CatalogType, problems: Problems) -> None:

@@ -164,7 +164,7 @@ class Table:
     other_columns: OtherColumns = attrs.field(
         default=OtherColumns.KEEP, metadata=about("Source columns that columns and drop do not name.")
     )
-    filter: str | None = attrs.field(default=None, metadata=about("Spark SQL condition over source columns; other rows are not in silver."))
+    filter: str | None = attrs.field(default=None, metadata=about("Spark SQL condition; rows for which it is not true are not in silver."))
     rules: tuple[Rule, ...] = attrs.field(default=(), metadata=about("Conditions every row must keep."))
     source_columns: tuple[str, ...] = attrs.field(default=(), metadata=about("Source columns in file order, for CSV without a header."))
     table_properties: dict[str, str] = attrs.field(factory=dict, metadata=about("Further Iceberg table properties, set at creation."))

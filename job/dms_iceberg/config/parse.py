@@ -50,7 +50,7 @@ def _parse(document: object, base: str, problems: Problems) -> Config | None:
     if problems.lines or not _version_fits(document, problems):
         return None
     structurer = Structurer(problems)
-    values = structurer.fields(document, Config, "", extra=("version", "defaults", "tables"), refused=_PLANNED)
+    values = structurer.fields(document, Config, "", extra=("version", "defaults", "tables", "$schema"), refused=_PLANNED)
     tables, inherited = _tables(document, structurer)
     config = structurer.complete(Config, {**values, "tables": tables})
     config = _with_absolute_paths(config, base, problems)

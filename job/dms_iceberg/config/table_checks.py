@@ -33,7 +33,7 @@ def check_table(place: Place) -> None:
     _check_partitions(place)
     _check_rules(place)
     if table.filter is not None:
-        place.check_expression("filter", place.at("filter"), table.filter, silver=False)
+        place.check_expression("filter", place.at("filter"), table.filter, silver=True)
     for name in table.table_properties:
         if name in OWNED_PROPERTIES or name.startswith(_OWNED_PREFIX):
             reason = OWNED_PROPERTIES.get(name, f"'{_OWNED_PREFIX}*' holds the job's own progress")

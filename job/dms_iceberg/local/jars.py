@@ -40,7 +40,7 @@ def _sha256(path: Path) -> str:
 
 def _resolve(coordinate: str, checksum: str) -> Path:
     from filelock import FileLock
-    from jgo import MavenContext
+    from jgo.maven import MavenContext
 
     path = _path(coordinate)
     stamp = path.with_suffix(".jar.checked")

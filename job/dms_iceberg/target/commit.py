@@ -43,7 +43,8 @@ def merge_with_properties(spark: "SparkSession", sql: str, properties: Mapping[s
     a thread-local that is read at commit, is the way.
     """
     jvm: Any = spark._jvm
-    ensure_callback_server_started(spark.sparkContext._gateway)
+    start_callbacks: Callable[[Any], None] = ensure_callback_server_started
+    start_callbacks(spark.sparkContext._gateway)
     summary = jvm.java.util.HashMap()
     for key, value in properties.items():
         summary.put(key, value)

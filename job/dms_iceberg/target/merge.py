@@ -4,13 +4,14 @@ from collections.abc import Sequence
 
 import attrs
 
-from dms_iceberg.changes.collapse import DELETE
+from dms_iceberg.changes.collapse import CONTEXT, DELETE
 from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
 from dms_iceberg.identifiers import quote, typed_literal
 
-IN_LIST_KEYS = 1_000
+IN_LIST_KEYS = 2_000
 # A range over these prunes files and row groups; floats are left out (NaN and -0.0 have no plain order), binaries have no literal.
 _RANGED = ("tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "timestamp_ntz")
+_INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 
 @attrs.frozen
@@ -26,8 +27,24 @@ class KeyRange:
         """The condition on the column, None when the type gives no range. ``prefix`` is a table alias with its dot."""
         if self.low is None or self.high is None or not (self.type in _RANGED or self.type.startswith("decimal")):
             return None
-        column = prefix + quote(self.column)
-        return f"{column} BETWEEN {typed_literal(self.low, self.type)} AND {typed_literal(self.high, self.type)}"
+        low, high = _widened(int(self.low), int(self.high), self.type) if self.type in _INTEGER_BITS else (self.low, self.high)
+        return f"{prefix}{quote(self.column)} BETWEEN {typed_literal(low, self.type)} AND {typed_literal(high, self.type)}"
+
+
+def _widened(low: int, high: int, type_: str) -> tuple[str, str]:
+    """Round a range outwards to a coarse grid: Spark compiles literals into its code, and equal literals let the next batch reuse it."""
+    bits = _INTEGER_BITS[type_]
+    step = 1 << max(0, (high - low).bit_length() - 3)
+    least, most = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+    return str(max(least, low // step * step)), str(min(most, -(-high // step) * step))
+
+
+def mergeable() -> str:
+    """SQL for the winners a MERGE gets: keys with a usable change that is not merely read again from bronze.
+
+    The comparison is true for every position, and has to be one: Spark builds a runtime bloom filter only over a side it takes for selective.
+    """
+    return f"{POSITION} >= '' AND NOT {CONTEXT}"
 
 
 def key_list_sql(alias: str, column: str, type_: str, values: Sequence[str]) -> str | None:
