@@ -1,0 +1,119 @@
+"""``python -m benchmarks``: everything in one run, one session, one machine; prints ratios and writes ``bench.json``."""
+
+import gc
+import json
+import logging
+import os
+import shutil
+import statistics
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import structlog
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.cases import CASES, Case, Result
+from benchmarks.changes import Source
+from benchmarks.contestants import Contestant, Floor, Handwritten, Ours, job_config
+from benchmarks.dms_files import BatchFiles, write_batch
+from benchmarks.lake import Lake, load
+from dms_iceberg.config.model import BronzeFormat
+from dms_iceberg.session import open_session
+
+_CONSOLE = Console()
+
+
+def main(
+    case: Annotated[list[str] | None, typer.Option(help="Only these cases; all when none is given.")] = None,
+    rows: Annotated[int, typer.Option(help="Rows of the silver table.")] = 5_000_000,
+    repetitions: Annotated[int, typer.Option(min=1, help="Measured batches per case; the median counts.")] = 3,
+    warm_ups: Annotated[int, typer.Option(min=0, help="Discarded batches before them.")] = 1,
+    heap: Annotated[str, typer.Option(help="Heap of the one Spark session.")] = "6g",
+    cores: Annotated[int, typer.Option(min=1, help="Cores of the one Spark session.")] = 2,
+    work: Annotated[Path, typer.Option(help="Scratch folder, emptied first.")] = Path("build/bench"),
+    output: Annotated[Path, typer.Option(help="Where the figures go.")] = Path("build/bench.json"),
+) -> None:
+    """Time the job, the usual hand-written script and the floor on the same batches."""
+    # The job logs each batch; the figures would drown.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    chosen = _chosen(case or [])
+    work = work.resolve()
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    config = job_config(work, work / "load", BronzeFormat.PARQUET)
+    settings = {"spark.master": f"local[{cores}]", "spark.sql.shuffle.partitions": str(cores), "spark.driver.memory": heap}
+    spark = open_session(config, **settings)
+    try:
+        _CONSOLE.print(f"loading {rows:,} rows ...")
+        lake = load(spark, work, rows)
+        results = [_measure(lake, one, warm_ups, repetitions) for one in chosen]
+    finally:
+        spark.stop()
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps({"cases": [result.to_document() for result in results]}, indent=2) + "\n", encoding="utf-8")
+    _CONSOLE.print(_shown(results, rows))
+
+
+def _chosen(names: Sequence[str]) -> list[Case]:
+    known = {case.name: case for case in CASES}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise typer.BadParameter(f"{', '.join(unknown)}: not among {', '.join(known)}")
+    return [known[name] for name in names] or list(CASES)
+
+
+def _measure(lake: Lake, case: Case, warm_ups: int, repetitions: int) -> Result:
+    """Give the contestants the same fresh batches in turn, then look whether both tables are right."""
+    lake.reset()
+    folder = lake.work / case.name
+    bronze = {kind: folder / kind.value for kind in (BronzeFormat.PARQUET, BronzeFormat.CSV)}
+    contestants: list[tuple[str, Contestant]] = [
+        ("ours", Ours(lake.spark, job_config(lake.work, bronze[case.format], case.format))),
+        ("handwritten", Handwritten(lake.spark)),
+        ("floor", Floor(lake.spark, case.format, lake.files, folder / "floor")),
+    ]
+    source = Source(lake.size)
+    touched, seconds = [], {name: list[float]() for name, _ in contestants}
+    for number in range(warm_ups + repetitions):
+        changes = source.change(case.size, case.pattern, case.mix)
+        touched.append(changes.touched)
+        batch = write_batch(changes, number, bronze[BronzeFormat.PARQUET], bronze[BronzeFormat.CSV])
+        # Another one begins each time, so that none always runs in the wake of the same other.
+        for turn in range(len(contestants)):
+            name, contestant = contestants[(number + turn) % len(contestants)]
+            taken = _timed(lake, contestant, batch)
+            if number >= warm_ups:
+                seconds[name].append(taken)
+    lake.verify(source, np.unique(np.concatenate(touched)), case.name)
+    medians = {name: statistics.median(values) for name, values in seconds.items()}
+    _CONSOLE.print(f"{case.name}: " + ", ".join(f"{name} {[round(one, 2) for one in values]}" for name, values in seconds.items()))
+    return Result(case.name, medians["ours"], medians["handwritten"], medians["floor"])
+
+
+def _timed(lake: Lake, contestant: Contestant, batch: BatchFiles) -> float:
+    # Nobody pays for another's garbage or unwritten pages.
+    gc.collect()
+    lake.spark.sparkContext._jvm.System.gc()
+    os.sync()
+    started = time.perf_counter()
+    contestant(batch)
+    return time.perf_counter() - started
+
+
+def _shown(results: Sequence[Result], rows: int) -> Table:
+    table = Table("case", title=f"Seconds per batch on {rows:,} rows, medians")
+    for heading in ("job", "hand-written", "floor", "faster than hand-written", "times the floor"):
+        table.add_column(heading, justify="right")
+    for result in results:
+        times = (result.ours_s, result.handwritten_s, result.floor_s)
+        table.add_row(result.name, *(f"{one:.2f}" for one in times), f"{result.ratio_handwritten:.1f} x", f"{result.ratio_floor:.2f} x")
+    return table
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,121 @@
+"""Batches of changes over the source table: which keys change, how, and in which order. Pure numpy, no files."""
+
+from enum import StrEnum
+from typing import Final
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.shop import ABSENT, LOADED, Keys
+
+INSERT: Final = 0
+UPDATE: Final = 1
+DELETE: Final = 2
+
+
+class Pattern(StrEnum):
+    """Which rows change: any of the table, or only the newest twentieth of the keys."""
+
+    SCATTERED = "scattered"
+    RECENT = "recent"
+
+
+RECENT_SHARE: Final = 0.05
+REPEATED_UPDATES: Final = 0.1
+"""Share of the updates that change a key the same batch has updated already: superseded rows for the collapse to drop."""
+
+
+@attrs.frozen
+class Mix:
+    """Shares of the operations; the rest are deletes."""
+
+    updates: float
+    inserts: float
+
+
+EVERYDAY: Final = Mix(updates=0.6, inserts=0.2)
+DELETE_HEAVY: Final = Mix(updates=0.2, inserts=0.1)
+
+
+@attrs.frozen(eq=False)
+class Changes:
+    """A batch in the order in which the source made its changes.
+
+    Attributes:
+        ops: `INSERT`, `UPDATE` or `DELETE` per change.
+        keys: the changed key.
+        versions: the row's version after the change; unused for deletes.
+        touched: every changed key once, ascending.
+        before: version of each touched key before the batch, `ABSENT` for inserted ones.
+        after: the same after the batch, `ABSENT` for deleted ones.
+    """
+
+    ops: npt.NDArray[np.int8]
+    keys: Keys
+    versions: Keys
+    touched: Keys
+    before: Keys
+    after: Keys
+
+    def __len__(self) -> int:
+        return len(self.ops)
+
+
+class Source:
+    """The source table as one version per key. `change` makes a batch and applies it here."""
+
+    def __init__(self, rows: int, seed: int = 1) -> None:
+        self._versions: Keys = np.full(rows, LOADED, dtype=np.int64)
+        self._random = np.random.default_rng(seed)
+        self._clock = LOADED
+
+    def keys(self) -> Keys:
+        """Return the keys of the rows there are, ascending."""
+        return np.flatnonzero(self._versions != ABSENT)
+
+    def versions(self, keys: Keys) -> Keys:
+        """Return the current version of each key, `ABSENT` where there is no such row."""
+        known = keys < len(self._versions)
+        return np.where(known, self._versions[np.where(known, keys, 0)], ABSENT)
+
+    def change(self, size: int, pattern: Pattern, mix: Mix) -> Changes:
+        """Make the next ``size`` changes.
+
+        Raises:
+            ValueError: the pattern has fewer rows than the batch updates and deletes.
+        """
+        updates, inserts = round(size * mix.updates), round(size * mix.inserts)
+        deletes = size - updates - inserts
+        repeated = round(updates * REPEATED_UPDATES)
+        existing = self._pick(updates - repeated + deletes, pattern)
+        updated, deleted = existing[: updates - repeated], existing[updates - repeated :]
+        new = np.arange(len(self._versions), len(self._versions) + inserts)
+        again = self._random.choice(updated, repeated) if repeated else updated[:0]
+
+        keys = np.concatenate([new, updated, again, deleted])
+        ops = np.repeat([INSERT, UPDATE, DELETE], [inserts, updates, deletes]).astype(np.int8)
+        # A key is only inserted, only updated or only deleted in a batch, so that every order is a possible history.
+        order = self._random.permutation(size)
+        keys, ops = keys[order], ops[order]
+        versions = self._clock + 1 + np.arange(size)
+        return self._apply(ops, keys, versions)
+
+    def _pick(self, count: int, pattern: Pattern) -> Keys:
+        keys = self.keys()
+        if pattern is Pattern.RECENT:
+            keys = keys[-round(len(keys) * RECENT_SHARE) :]
+        if len(keys) < count:
+            raise ValueError(f"{pattern.value} has {len(keys)} rows, the batch changes {count} existing ones: use more rows or fewer changes")
+        return self._random.choice(keys, count, replace=False)
+
+    def _apply(self, ops: npt.NDArray[np.int8], keys: Keys, versions: Keys) -> Changes:
+        touched = np.unique(keys)
+        before = self.versions(touched)
+        grown = np.full(max(len(self._versions), int(keys.max()) + 1), ABSENT, dtype=np.int64)
+        grown[: len(self._versions)] = self._versions
+        # Of equal indices numpy keeps the last assignment, which is the newest change.
+        grown[keys] = np.where(ops == DELETE, ABSENT, versions)
+        self._versions = grown
+        self._clock = int(versions[-1])
+        return Changes(ops, keys, versions, touched, before, self.versions(touched))

@@ -1,0 +1,113 @@
+"""The two Iceberg tables: loaded once, put back to that state before each case, and compared with what they should hold."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import attrs
+import numpy as np
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from benchmarks.changes import Source
+from benchmarks.contestants import CATALOG, HANDWRITTEN, OURS, SOURCE, job_config
+from benchmarks.dms_files import write_load
+from benchmarks.shop import ABSENT, COLUMN_TYPES, KEY, LOADED, Keys, rows
+from dms_iceberg.config.model import BronzeFormat
+from dms_iceberg.runner import run
+
+_FAR_FUTURE: Final = "2999-01-01 00:00:00"
+TABLES: Final = (OURS, HANDWRITTEN)
+
+
+@attrs.frozen
+class Digest:
+    """Number of rows and sum of a 64-bit hash over all columns: adding and removing rows adds and subtracts."""
+
+    rows: int
+    checksum: int
+
+    def __add__(self, other: "Digest") -> "Digest":
+        return Digest(self.rows + other.rows, self.checksum + other.checksum)
+
+    def __sub__(self, other: "Digest") -> "Digest":
+        return Digest(self.rows - other.rows, self.checksum - other.checksum)
+
+
+def digest(frame: DataFrame) -> Digest:
+    """Return the digest of the table's own columns; a NULL counts as a value of its own."""
+    columns = ", ".join(f"{name}, {name} IS NULL" for name in COLUMN_TYPES)
+    row = frame.selectExpr("count(*) AS n", f"coalesce(sum(CAST(xxhash64({columns}) AS decimal(38, 0))), 0) AS checksum").collect()[0]
+    return Digest(row.n, int(row.checksum))
+
+
+@attrs.frozen
+class Lake:
+    """Both tables after the first load.
+
+    Attributes:
+        size: rows loaded.
+        loaded: digest of the loaded files.
+        snapshots: each table's snapshot to go back to.
+        files: data files of the job's table at that snapshot.
+    """
+
+    spark: SparkSession
+    work: Path
+    size: int
+    loaded: Digest
+    snapshots: dict[str, int]
+    files: tuple[str, ...]
+
+    def reset(self) -> None:
+        """Put both tables back to what the load left, and remove what was written since."""
+        for table, snapshot in self.snapshots.items():
+            self.spark.sql(f"CALL {CATALOG}.system.set_current_snapshot('{table}', {snapshot})")
+            self.spark.sql(
+                f"CALL {CATALOG}.system.expire_snapshots(table => '{table}', older_than => TIMESTAMP '{_FAR_FUTURE}', retain_last => 1)"
+            )
+
+    def verify(self, source: Source, touched: Keys, case: str) -> None:
+        """Compare both tables with the source: the loaded rows, less the touched ones as loaded, plus those as they are now.
+
+        Raises:
+            AssertionError: a table holds other rows than the source.
+        """
+        gone = touched[touched < self.size]
+        now = source.versions(touched)
+        there = now != ABSENT
+        expected = self.loaded - self._digest_of(gone, np.full(len(gone), LOADED)) + self._digest_of(touched[there], now[there])
+        for table in TABLES:
+            found = digest(self.spark.table(f"{CATALOG}.{table}"))
+            if found != expected:
+                raise AssertionError(f"{case}: {table} holds {found}, the source {expected}")
+
+    def _digest_of(self, keys: Keys, versions: Keys) -> Digest:
+        path = self.work / "expected.parquet"
+        pq.write_table(rows(keys, versions), path)
+        return digest(self.spark.read.parquet(str(path)))
+
+
+def load(spark: SparkSession, work: Path, size: int) -> Lake:
+    """Write the full load, merge it with the job, and copy the result for the hand-written script, sorted by key, which suits it best.
+
+    Raises:
+        RuntimeError: the job could not load the files.
+    """
+    bronze = work / "load"
+    files = write_load(bronze, size)
+    loaded = digest(spark.read.parquet(*map(str, files)))
+    report = run(spark, job_config(work, bronze, BronzeFormat.PARQUET)).tables[SOURCE]
+    if report.error is not None or report.applied != size:
+        raise RuntimeError(f"the first load failed: {report.error or f'{report.applied} of {size} rows applied'}")
+    spark.sql(
+        f"CREATE TABLE {CATALOG}.{HANDWRITTEN} USING iceberg TBLPROPERTIES ('format-version' = '2') "
+        f"AS SELECT {', '.join(COLUMN_TYPES)} FROM {CATALOG}.{OURS} ORDER BY {KEY}"
+    )
+    data = spark.sql(f"SELECT file_path FROM {CATALOG}.{OURS}.files").collect()
+    return Lake(spark, work, size, loaded, _snapshots(spark, TABLES), tuple(row.file_path for row in data))
+
+
+def _snapshots(spark: SparkSession, tables: Sequence[str]) -> dict[str, int]:
+    query = "SELECT snapshot_id FROM {catalog}.{table}.refs WHERE name = 'main'"
+    return {table: spark.sql(query.format(catalog=CATALOG, table=table)).collect()[0].snapshot_id for table in tables}
