@@ -83,7 +83,8 @@ def existing_columns(target: TargetTable) -> Types | None:
     missing = [name for name in METADATA_COLUMNS if name not in found]
     if missing:
         raise TargetError(
-            f"{target.sql_name}: exists but has no column {missing[0]}, so dms-iceberg did not create it and cannot know which changes it holds. "
+            f"{target.sql_name}: exists but has no column {missing[0]}, so dms-iceberg did not create it and cannot know which changes "
+            f"it holds. "
             "Choose another target, or move the table away and let the full load be merged into a new one."
         )
     return types
@@ -191,7 +192,8 @@ def _measure(winners: DataFrame, shape: Shape, *, is_late: bool) -> Collapsed:
 def _refuse_broken_rule(table: Table, batch: FileBatch, books: Books) -> None:
     if books.failed_rule is not None:
         raise RuleFailedError(
-            f"{table.source}: rule {books.failed_rule!r} (on_fail = fail) is broken by rows of {batch.files[0].key} to {batch.files[-1].key}. "
+            f"{table.source}: rule {books.failed_rule!r} (on_fail = fail) is broken by rows of {batch.files[0].key} to "
+            f"{batch.files[-1].key}. "
             "Nothing of the batch was written. Correct the source, or set on_fail to 'quarantine' to let the other rows pass."
         )
 

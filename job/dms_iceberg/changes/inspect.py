@@ -211,6 +211,7 @@ def _headerless_names(file: BronzeFile, width: int, bronze: Bronze, table: Table
         raise BronzeError(
             f"{join(root, file.key)}: {width} columns, but {table.source} may have {least} to {len(names)}: {', '.join(leading)}, the "
             f"{len(table.source_columns)} source_columns, then {', '.join(trailing)} as far as the task writes them. "
-            f'A source column was added or dropped: bring tables."{table.source}".source_columns up to date, or let DMS write headers (AddColumnName) or Parquet.'
+            f'A source column was added or dropped: bring tables."{table.source}".source_columns up to date, or let DMS write headers '
+            f"(AddColumnName) or Parquet."
         )
     return names[:width]

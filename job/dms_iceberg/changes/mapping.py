@@ -81,7 +81,8 @@ def _refuse_twins(table: Table, columns: Sequence[SilverColumn]) -> None:
         if other is not column.name and other != column.name:
             raise ConfigError(
                 [
-                    f'tables."{table.source}": silver columns {other!r} and {column.name!r} differ in case only, which Spark and Athena take for one. '
+                    f'tables."{table.source}": silver columns {other!r} and {column.name!r} differ in case only, which Spark and '
+                    f"Athena take for one. "
                     "Rename one of them with columns[].name, or drop it."
                 ]
             )

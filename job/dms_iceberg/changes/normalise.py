@@ -62,7 +62,8 @@ def split_columns(columns: list[tuple[str, str]], change: Change, table: Table, 
                 "Without it a delete cannot be told from an insert: set bronze.change.op_column to the name the task writes."
                 if is_cdc
                 else "DMS leaves it out of full-load files unless IncludeOpForFullLoad is true. If every row of these files is an insert, set "
-                "bronze.change.load_without_op to true; better, set IncludeOpForFullLoad (Terraform: include_op_for_full_load) and load again."
+                "bronze.change.load_without_op to true; better, set IncludeOpForFullLoad (Terraform: include_op_for_full_load) and "
+                "load again."
             )
         )
     present = {name.lower() for name, _ in source}
@@ -74,8 +75,10 @@ def split_columns(columns: list[tuple[str, str]], change: Change, table: Table, 
         )
     if is_cdc and sequence is None and timestamp is None:
         raise BronzeError(
-            f"{example}: neither the sequence column {change.sequence_column!r} nor the timestamp column {change.timestamp_column!r} is in the "
-            "file, so the changes have no order. Name the columns the task writes in bronze.change, or add $AR_H_CHANGE_SEQ with a mapping rule."
+            f"{example}: neither the sequence column {change.sequence_column!r} nor the timestamp column {change.timestamp_column!r} "
+            f"is in the "
+            "file, so the changes have no order. Name the columns the task writes in bronze.change, or add $AR_H_CHANGE_SEQ with a "
+            "mapping rule."
         )
     return SourceColumns(source, op, timestamp, sequence, before)
 

@@ -23,7 +23,8 @@ def create_from_configuration(target: TargetTable, table: Table) -> str | None:
     types = declared_types(table)
     if types is None:
         return (
-            f"{table.source}: no file yet, and {table.target} cannot be created from the configuration alone: declare a type for every key column "
+            f"{table.source}: no file yet, and {table.target} cannot be created from the configuration alone: declare a type for every "
+            f"key column "
             "(and every column in columns) to have the table before its first row."
         )
     target.create(types, table)

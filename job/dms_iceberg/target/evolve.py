@@ -74,7 +74,8 @@ def _refuse_contradiction(table: Table, columns: Sequence[SilverColumn], plan: S
     for change in plan.incompatible:
         if change.name in declared:
             raise SchemaChangeError(
-                f'tables."{table.source}".columns: {change.name!r} is declared as {change.file_type}, but column {change.name!r} of {table.target} is '
+                f'tables."{table.source}".columns: {change.name!r} is declared as {change.file_type}, but column {change.name!r} of '
+                f"{table.target} is "
                 f"{change.table_type}, which Iceberg cannot widen to it (it can: int to bigint, float to double, a decimal's precision). "
                 "Declare the table's type, give the column a new name, or load the table into a new target."
             )
