@@ -9,7 +9,7 @@ import statistics
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import structlog
@@ -98,7 +98,8 @@ def _measure(lake: Lake, case: Case, warm_ups: int, repetitions: int) -> Result:
 def _timed(lake: Lake, contestant: Contestant, batch: BatchFiles) -> float:
     # Nobody pays for another's garbage or unwritten pages.
     gc.collect()
-    lake.spark.sparkContext._jvm.System.gc()
+    jvm: Any = lake.spark._jvm
+    jvm.System.gc()
     os.sync()
     started = time.perf_counter()
     contestant(batch)

@@ -106,7 +106,7 @@ class Source:
         if pattern is Pattern.RECENT:
             keys = keys[-round(len(keys) * RECENT_SHARE) :]
         if len(keys) < count:
-            raise ValueError(f"{pattern.value} has {len(keys)} rows, the batch changes {count} existing ones: use more rows or fewer changes")
+            raise ValueError(f"{pattern.value} has {len(keys)} rows, the batch changes {count} of them: use more rows or fewer changes")
         return self._random.choice(keys, count, replace=False)
 
     def _apply(self, ops: npt.NDArray[np.int8], keys: Keys, versions: Keys) -> Changes:

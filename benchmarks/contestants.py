@@ -62,8 +62,10 @@ class Ours:
 
 @attrs.frozen
 class Handwritten:
-    """The script most teams write, without its usual mistakes: all CSV columns as strings, explicit casts, the newest change per key by
-    sequence, one MERGE into a table with Iceberg's default copy-on-write.
+    """The script most teams write, without its usual mistakes.
+
+    All CSV columns as strings, explicit casts, the newest change per key by sequence, one MERGE into a table with Iceberg's default,
+    copy-on-write.
     """
 
     spark: SparkSession

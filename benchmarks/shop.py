@@ -66,7 +66,8 @@ def _mixed(keys: Keys, versions: Keys, salt: int) -> npt.NDArray[np.uint64]:
         z += np.uint64(salt) * np.uint64(0x8CB92BA72F3D8DD7)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return z ^ (z >> np.uint64(31))
+        mixed: npt.NDArray[np.uint64] = z ^ (z >> np.uint64(31))
+    return mixed
 
 
 def _below(limit: int, keys: Keys, versions: Keys, salt: int) -> Keys:
