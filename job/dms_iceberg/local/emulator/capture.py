@@ -14,7 +14,7 @@ from dms_iceberg.local.emulator.replication import Batch, Replication
 from dms_iceberg.local.emulator.sequence import ChangeSequence
 from dms_iceberg.local.emulator.settings import EmulatorSettings, Profile
 from dms_iceberg.local.emulator.source import Source, SourceTable
-from dms_iceberg.local.emulator.state import Point, Position, StateFolder, TaskState
+from dms_iceberg.local.emulator.state import START, Point, Position, StateFolder, TaskState
 from dms_iceberg.local.emulator.writer import FileWriter
 
 _log = structlog.get_logger(__name__)
@@ -90,7 +90,7 @@ class Capture:
         resumed = state.runs > 0
         if resumed and ugly.reemit_changes > 0:
             for table in state.tables.values():
-                table.delivered = Position()
+                table.delivered = START
         if resumed and ugly.reset_counter:
             state.point = Point(state.point.lsn)
         state.runs += 1
@@ -206,9 +206,7 @@ class Capture:
         self._writer.add(table, change, position, message.size, transaction.before)
         self.changes += 1
 
-    def _row(
-        self, table: SourceTable, message: RowChange
-    ) -> tuple[tuple[Value, ...], tuple[Value, ...] | None]:
+    def _row(self, table: SourceTable, message: RowChange) -> tuple[tuple[Value, ...], tuple[Value, ...] | None]:
         new, old = message.new, message.old
         if new is None:
             row: Texts = old or []

@@ -41,6 +41,7 @@ class FullLoad:
         self._folder = folder
         self._state = state
         self._settings = settings
+        self._written: set[str] = set()
 
     def run(self, snapshot: str | None) -> dict[str, int]:
         """Load all tables; returns rows by ``schema.table``.
@@ -49,40 +50,34 @@ class FullLoad:
             snapshot: the slot's exported snapshot, or None to see the tables as they are now.
         """
         left_over = set(self._state.load_keys)
-        self._state.load_keys = []
         rows = {}
         with self._source.snapshot_connection(snapshot) as connection:
             for name in list(self._state.tables):
-                rows[name] = self._load(connection, self._source.table(name), left_over)
+                rows[name] = self._load(connection, self._source.table(name))
         # Files of a load that was cut off, beyond those just written again: nobody would ever replace them.
-        for key in left_over - set(self._state.load_keys):
+        for key in left_over - self._written:
             self._store.delete(key)
         self._state.load_keys = []
         return rows
 
-    def _load(
-        self, connection: "psycopg.Connection[tuple[Any, ...]]", table: SourceTable, left_over: set[str]
-    ) -> int:
+    def _load(self, connection: "psycopg.Connection[tuple[Any, ...]]", table: SourceTable) -> int:
         total = 0
         layout = table.layout
         for number, rows in enumerate(self._chunks(connection, table), start=1):
             key = load_key(layout.schema, layout.name, number, self._settings.files.extension)
             data = encode(layout, rows, self._settings.files, load=True)
-            self._state.load_keys.append(key)
-            # Known before it exists; a load begun after a crash has to know of both loads' files.
-            self._folder.save(_with_keys(self._state, left_over))
+            self._written.add(key)
+            # Known before it exists, beside those of a load that was cut off.
+            self._state.load_keys = sorted({*self._state.load_keys, key})
+            self._folder.save(self._state)
             self._store.put(key, data)
             total += len(rows)
         _log.info("table loaded", table=table.name, rows=total)
         return total
 
-    def _chunks(
-        self, connection: "psycopg.Connection[tuple[Any, ...]]", table: SourceTable
-    ) -> Iterator[list[Change]]:
+    def _chunks(self, connection: "psycopg.Connection[tuple[Any, ...]]", table: SourceTable) -> Iterator[list[Change]]:
         columns = sql.SQL(", ").join(sql.Identifier(column.name) for column in table.layout.columns)
-        query = sql.SQL("copy (select {} from only {}) to stdout").format(
-            columns, sql.Identifier(table.layout.schema, table.layout.name)
-        )
+        query = sql.SQL("copy (select {} from only {}) to stdout").format(columns, sql.Identifier(table.layout.schema, table.layout.name))
         started, size = self._state.started_us, self._settings.rows_per_load_file
         changes: list[Change] = []
         with connection.cursor() as cursor, cursor.copy(query) as copy:
@@ -94,8 +89,3 @@ class FullLoad:
         # An empty table has no file and no folder, unless asked for.
         if changes or self._settings.ugly.empty_files:
             yield changes
-
-
-def _with_keys(state: TaskState, more: set[str]) -> TaskState:
-    keys = sorted({*state.load_keys, *more})
-    return TaskState(**{**{f: getattr(state, f) for f in _FIELDS}, "load_keys": keys})

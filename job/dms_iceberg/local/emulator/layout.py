@@ -7,6 +7,7 @@ user guide says so; where the two disagree, the files win.
 
 import datetime as dt
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 from enum import Enum, StrEnum
 from typing import Final, TypeAlias
@@ -117,13 +118,17 @@ class Column:
     key: bool = False
 
 
+def _as_columns(columns: Iterable[Column]) -> tuple[Column, ...]:
+    return tuple(columns)
+
+
 @attrs.frozen
 class TableLayout:
     """A source table at one moment: a DDL statement makes another layout."""
 
     schema: str
     name: str
-    columns: tuple[Column, ...] = attrs.field(converter=tuple)
+    columns: tuple[Column, ...] = attrs.field(converter=_as_columns)
 
     @property
     def key_indexes(self) -> tuple[int, ...]:

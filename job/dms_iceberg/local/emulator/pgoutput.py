@@ -10,7 +10,7 @@ import attrs
 
 from dms_iceberg.local.emulator.layout import NOT_SUPPLIED, NotSupplied
 
-Texts: TypeAlias = "list[str | NotSupplied | None]"
+Texts: TypeAlias = list[str | NotSupplied | None]
 
 # Microseconds between 1970, which we count from, and 2000, which PostgreSQL does.
 EPOCH_SHIFT_US: Final = 946_684_800_000_000
@@ -82,7 +82,7 @@ class RowChange:
     size: int
 
 
-Message: TypeAlias = "Begin | Commit | Relation | RowChange | None"
+Message: TypeAlias = Begin | Commit | Relation | RowChange | None
 
 
 def decode(data: bytes) -> Message:

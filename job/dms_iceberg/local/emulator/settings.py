@@ -21,6 +21,12 @@ class Profile(StrEnum):
     MYSQL = "mysql"
 
 
+def _zero_or_at_least_two(_: object, attribute: "attrs.Attribute[int]", value: int) -> None:
+    # With every file held back there is no newer one to wait for.
+    if value < 0 or value == 1:
+        raise ValueError(f"emulator setting {attribute.name}: found {value}, allowed are 0 (none) and 2 or more")
+
+
 @attrs.frozen(kw_only=True)
 class Ugly:
     """DMS's ugly sides, all off. Two more are elsewhere: no ``Op`` in LOAD files, and a small ``lob_max_kb``.
@@ -40,7 +46,7 @@ class Ugly:
 
     reset_counter: bool = False
     reemit_changes: int = 0
-    late_every: int = 0
+    late_every: int = attrs.field(default=0, validator=_zero_or_at_least_two)
     late_by: int = 1
     overlap: bool = False
     empty_files: bool = False
@@ -75,13 +81,14 @@ class EmulatorSettings:
     state_dir: Path = attrs.field(converter=Path)
     files: FileShape = _SHAPE
     partition: DatePartition | None = _PARTITION
-    interval: float = 60.0
-    max_kb: int = 32_000
-    rows_per_load_file: int = 500_000
+    interval: float = attrs.field(default=60.0, validator=attrs.validators.ge(0))
+    max_kb: int = attrs.field(default=32_000, validator=attrs.validators.ge(1))
+    rows_per_load_file: int = attrs.field(default=500_000, validator=attrs.validators.ge(1))
     profile: Profile = attrs.field(default=Profile.POSTGRES, converter=Profile)
-    lob_max_kb: int = 1024
+    lob_max_kb: int = attrs.field(default=1024, validator=attrs.validators.ge(1))
     boolean_as_boolean: bool = True
     time_as_string: bool = False
     trim_char: bool = True
-    slot: str = "dms_iceberg"
+    # What PostgreSQL allows for a slot; it also stands unquoted in replication commands.
+    slot: str = attrs.field(default="dms_iceberg", validator=attrs.validators.matches_re(r"[a-z0-9_]{1,63}"))
     ugly: Ugly = Ugly()

@@ -56,10 +56,7 @@ class SourceTable:
         """Values of the key columns, in the order of ``TableLayout.key_columns``."""
         keys = self.key_indexes
         pairs = [(texts[index], self.converters[index]) for index in keys]
-        return tuple(
-            text if text is None or convert is None or text is NOT_SUPPLIED else convert(text)
-            for text, convert in pairs
-        )
+        return tuple(text if text is None or convert is None or text is NOT_SUPPLIED else convert(text) for text, convert in pairs)
 
     def only_key(self, texts: Texts) -> Texts:
         """The row with every other column NULL."""
@@ -173,15 +170,21 @@ class Source:
         It has to exist before the slot: decoding uses the catalog of its own time, and PostgreSQL 18 passes over
         changes from before the publication without a word.
         """
+        self.unpublish()
         name = sql.Identifier(self._settings.slot)
         tables = sql.SQL(", ").join(sql.Identifier(*split_name(table)) for table in names)
-        self.connection.execute(sql.SQL("drop publication if exists {}").format(name))
         self.connection.execute(sql.SQL("create publication {} for table only {}").format(name, tables))
 
-    def has_slot(self) -> bool:
-        """Whether the slot exists."""
-        query = "select 1 from pg_replication_slots where slot_name = %s"
-        return self.connection.execute(query, (self._settings.slot,)).fetchone() is not None
+    def unpublish(self) -> None:
+        """Drop the publication if it exists."""
+        name = sql.Identifier(self._settings.slot)
+        self.connection.execute(sql.SQL("drop publication if exists {}").format(name))
+
+    def confirmed_lsn(self) -> str | None:
+        """Up to where the slot was confirmed; None when there is no such slot."""
+        query = "select confirmed_flush_lsn::text from pg_replication_slots where slot_name = %s"
+        row = self.connection.execute(query, (self._settings.slot,)).fetchone()
+        return None if row is None else str(row[0])
 
     def drop_slot(self) -> None:
         """Drop the slot if it exists."""

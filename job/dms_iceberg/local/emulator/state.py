@@ -32,6 +32,9 @@ class Position(NamedTuple):
     ordinal: int = 0
 
 
+START: Final = Position()
+
+
 @attrs.frozen
 class Point:
     """A place between transactions from which the stream can be read again.
@@ -73,7 +76,7 @@ class TableState:
         held: files held back, oldest first.
     """
 
-    delivered: Position = Position()
+    delivered: Position = START
     last_ms: int = 0
     files: int = 0
     pending: Pending | None = None

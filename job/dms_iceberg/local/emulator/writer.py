@@ -10,7 +10,7 @@ from dms_iceberg.local.emulator.files import cdc_key, encode
 from dms_iceberg.local.emulator.layout import Change
 from dms_iceberg.local.emulator.settings import EmulatorSettings
 from dms_iceberg.local.emulator.source import SourceTable
-from dms_iceberg.local.emulator.state import HeldFile, Pending, Point, Position, StateFolder, TableState, TaskState
+from dms_iceberg.local.emulator.state import START, HeldFile, Pending, Point, Position, StateFolder, TableState, TaskState
 from dms_iceberg.staging.store import ObjectStore
 
 _log = structlog.get_logger(__name__)
@@ -31,7 +31,7 @@ class OpenFile:
     table: SourceTable
     point: Point
     deadline: float
-    last: Position = Position()
+    last: Position = START
     size: int = 0
     changes: list[Change] = attrs.field(factory=list)
 
@@ -57,9 +57,7 @@ class FileWriter:
         settings: limits and shape.
     """
 
-    def __init__(
-        self, store: ObjectStore, folder: StateFolder, state: TaskState, settings: EmulatorSettings
-    ) -> None:
+    def __init__(self, store: ObjectStore, folder: StateFolder, state: TaskState, settings: EmulatorSettings) -> None:
         self._store = store
         self._folder = folder
         self._state = state

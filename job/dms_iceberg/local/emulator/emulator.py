@@ -1,0 +1,217 @@
+"""The task: full load, then capture, each of which can be cut off at any moment and begun again."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+import attrs
+import structlog
+
+from dms_iceberg.local.emulator.capture import Capture
+from dms_iceberg.local.emulator.control import put_control_files
+from dms_iceberg.local.emulator.full_load import FullLoad
+from dms_iceberg.local.emulator.replication import EmulatorError, Replication, Slot, lsn_number, lsn_text
+from dms_iceberg.local.emulator.settings import EmulatorSettings
+from dms_iceberg.local.emulator.source import Source
+from dms_iceberg.local.emulator.state import Phase, Point, StateFolder, TableState, TaskState
+from dms_iceberg.local.emulator.writer import FileWriter
+from dms_iceberg.staging.store import ObjectStore
+
+_log = structlog.get_logger(__name__)
+
+
+@attrs.frozen
+class CaptureReport:
+    """What one capture did. ``lsn`` is where the next one begins to read."""
+
+    changes: int
+    files: int
+    lsn: str
+
+
+class Emulator:
+    """A DMS task with a PostgreSQL source and an S3 or directory target.
+
+        with Emulator(dsn, ["public.orders"], open_store(uri), settings) as emulator:
+            if emulator.needs_full_load:
+                emulator.full_load()
+            emulator.capture(stop)
+
+    Args:
+        dsn: the source, as libpq understands it.
+        tables: ``schema.table`` names. Each needs a primary key.
+        sink: where files go; keys are relative to it.
+        settings: endpoint and task settings.
+
+    Raises:
+        EmulatorError: the source cannot be reached.
+    """
+
+    def __init__(self, dsn: str, tables: Sequence[str], sink: ObjectStore, settings: EmulatorSettings) -> None:
+        self._dsn = dsn
+        self._tables = tuple(dict.fromkeys(tables))
+        self._sink = sink
+        self._settings = settings
+        self._folder = StateFolder(settings.state_dir)
+        self._source = Source(dsn, settings)
+        self._loading: tuple[Replication, Slot, TaskState] | None = None
+
+    @property
+    def needs_full_load(self) -> bool:
+        """Whether the task never began, or its full load was cut off."""
+        state = self._folder.load()
+        return state is None or state.phase is Phase.LOADING
+
+    def prepare(self, *, reload: bool = False) -> None:
+        """Check the tables, then make publication and slot: from here on changes are kept. `full_load` does it too.
+
+        Args:
+            reload: begin anew although the task is capturing. Old files stay, as with ``DO_NOTHING``.
+
+        Raises:
+            EmulatorError: a table cannot be captured, or slot and state do not belong together.
+        """
+        self._end_loading()
+        old = self._folder.load()
+        if old is not None and old.phase is Phase.CAPTURING and not reload:
+            raise EmulatorError(
+                f"the task in {self._settings.state_dir} is loaded and captures already: resume its capture, or ask for a reload"
+            )
+        if old is None and self._source.confirmed_lsn() is not None and not reload:
+            raise EmulatorError(
+                f"source: slot {self._settings.slot!r} exists, but {self._settings.state_dir} knows nothing of it."
+                " Another task may own it: give the right state folder or another slot name, or ask for a reload"
+            )
+        self._source.check(self._tables)
+        state = TaskState({name: TableState() for name in self._tables})
+        state.load_keys = old.load_keys if old is not None else []
+        for name, table in state.tables.items():
+            if old is not None and name in old.tables:
+                # Files of the old run stay: the names of the new one have to be above theirs.
+                table.last_ms = old.tables[name].last_ms
+        state.started_us = time.time_ns() // 1000
+        # The state goes first: whoever finds it after a crash knows that the slot is ours.
+        self._folder.save(state)
+        self._source.drop_slot()
+        self._source.publish(self._tables)
+        replication = Replication(self._dsn)
+        slot = replication.create_slot(self._settings.slot)
+        state.point = Point(slot.lsn)
+        self._loading = (replication, slot, state)
+
+    def full_load(self, *, reload: bool = False) -> dict[str, int]:
+        """Write the LOAD files of all tables; returns rows by table. A load that was cut off is done again.
+
+        Raises:
+            EmulatorError: as `prepare`.
+        """
+        if self._loading is None:
+            self.prepare(reload=reload)
+        assert self._loading is not None  # noqa: S101 - prepare sets it or raises
+        _, slot, state = self._loading
+        snapshot = None if self._settings.ugly.overlap else slot.snapshot
+        rows = FullLoad(self._source, self._sink, self._folder, state, self._settings).run(snapshot)
+        self._begin_capturing(state)
+        return rows
+
+    def skip_full_load(self) -> None:
+        """Capture from now on without a full load, as a ``cdc`` task does.
+
+        Raises:
+            EmulatorError: as `prepare`.
+        """
+        if self._loading is None:
+            self.prepare()
+        assert self._loading is not None  # noqa: S101 - prepare sets it or raises
+        self._begin_capturing(self._loading[2])
+
+    def capture(self, stop: threading.Event | None = None, until_lsn: str | None = None) -> CaptureReport:
+        """Write change files until ``stop`` is set, or until everything committed before ``until_lsn`` is written.
+
+        Ended so, nothing is left open and the slot is moved on. Ended in any other way, by SIGKILL for one, the next
+        call continues without a gap and without repeating a change.
+
+        Args:
+            stop: looked at ten times a second.
+            until_lsn: such as ``pg_current_wal_lsn()`` shows.
+
+        Raises:
+            EmulatorError: there was no full load, the slot is gone or was moved by somebody else, or the source
+                ended the connection.
+        """
+        self._end_loading()
+        until = lsn_number(until_lsn) if until_lsn is not None else None
+        state = self._checked_state()
+        writer = FileWriter(self._sink, self._folder, state, self._settings)
+        writer.recover()
+        replication = Replication(self._dsn)
+        try:
+            run = Capture(self._source, replication, writer, self._folder, state, self._settings)
+            self._mark(writer, "CHANGE PROCESSING", 0)
+            run.run(stop or threading.Event(), until)
+            self._mark(writer, "NOT RUNNING", run.changes)
+            self._folder.save(state)
+        finally:
+            replication.close()
+        return CaptureReport(run.changes, writer.files, lsn_text(state.point.lsn))
+
+    def close(self) -> None:
+        """End the connections. Slot and publication stay, so that the task can be resumed."""
+        self._end_loading()
+        self._source.close()
+
+    def drop(self) -> None:
+        """Remove slot and publication from the source: else an abandoned slot fills its disk."""
+        self._end_loading()
+        self._source.drop_slot()
+        self._source.unpublish()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _begin_capturing(self, state: TaskState) -> None:
+        state.phase = Phase.CAPTURING
+        self._folder.save(state)
+        self._end_loading()
+
+    def _end_loading(self) -> None:
+        if self._loading is not None:
+            self._loading[0].close()
+            self._loading = None
+
+    def _checked_state(self) -> TaskState:
+        state = self._folder.load()
+        if state is None or state.phase is Phase.LOADING:
+            raise EmulatorError(f"the task in {self._settings.state_dir} has no finished full load to continue: run the full load")
+        added = [name for name in self._tables if name not in state.tables]
+        if added:
+            raise EmulatorError(
+                f"tables {', '.join(added)}: not part of the task in {self._settings.state_dir}, so they were never"
+                " loaded. Ask for a reload, or give them a task (slot and state folder) of their own"
+            )
+        confirmed = self._source.confirmed_lsn()
+        if confirmed is None:
+            raise EmulatorError(f"source: slot {self._settings.slot!r} does not exist any more: changes are lost; ask for a reload")
+        if lsn_number(confirmed) > state.point.lsn:
+            raise EmulatorError(
+                f"source: slot {self._settings.slot!r} stands at {confirmed}, beyond {lsn_text(state.point.lsn)} of"
+                f" the state in {self._settings.state_dir}: somebody else read it and changes are lost;"
+                " ask for a reload"
+            )
+        return state
+
+    def _mark(self, writer: FileWriter, status: str, changes: int) -> None:
+        """The traces some engine versions leave when a task starts and stops."""
+        ugly = self._settings.ugly
+        if ugly.control_tables:
+            put_control_files(self._sink, self._settings.files, self._settings.slot, status, changes)
+        if ugly.empty_files:
+            for name in self._tables:
+                with contextlib.suppress(EmulatorError):  # dropped or renamed in between
+                    writer.put_empty(self._source.table(name))
