@@ -19,6 +19,10 @@ class Problems:
         if line not in self.lines:
             self.lines.append(line)
 
+    def at(self, path: str) -> bool:
+        """Whether there is a problem at exactly this path: its value is then a stand-in."""
+        return any(line.startswith(f"{path}: ") for line in self.lines)
+
 
 def below(path: str, key: str) -> str:
     """Return the path of ``key`` inside the mapping at ``path``; keys that are not plain words are quoted."""

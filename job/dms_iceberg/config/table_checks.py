@@ -45,6 +45,8 @@ def _check_names(place: Place, key: str, names: Iterable[str]) -> None:
     first: dict[str, int] = {}
     for index, name in enumerate(names):
         path = item(place.at(key), index)
+        if place.problems.at(path):
+            continue
         if not name.strip():
             place.problems.add(path, "must not be empty")
         elif (other := first.setdefault(name.casefold(), index)) != index:
@@ -136,6 +138,8 @@ def _check_partitions(place: Place) -> None:
     seen: dict[tuple[str, str], str] = {}
     for index, text in enumerate(place.table.partition_by):
         path = item(place.at("partition_by"), index)
+        if place.problems.at(path):
+            continue
         if not text.strip():
             place.problems.add(path, "must not be empty")
             continue

@@ -89,7 +89,8 @@ class _Reader:
     def _expect(self, wanted: str) -> None:
         found = self._next()
         if found != wanted:
-            raise TypeTextError(f"'{self._text}' is not a type: expected '{wanted}', found '{found or 'the end'}'")
+            what = f"'{found}'" if found else "the end"
+            raise TypeTextError(f"'{self._text}' is not a type: expected '{wanted}', found {what}")
 
     def end(self) -> None:
         """Nothing may follow."""

@@ -1,0 +1,186 @@
+"""Structure of the document: what is accepted, and what each wrong document is told."""
+
+from typing import Any
+
+import pytest
+from config_documents import FULL, changed, sample
+
+from dms_iceberg.config.model import CatalogType, Mask, NullInUpdate, OnFail, Timestamps
+from dms_iceberg.config.parse import parse_config
+from dms_iceberg.config.unparse import to_document
+from dms_iceberg.errors import ConfigError
+
+ORDERS = 'tables."public.orders"'
+T = "tables/public.orders"
+
+
+def problems(document: object) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(document)
+    return caught.value.problems
+
+
+def test_sample_of_the_design_is_valid() -> None:
+    config = parse_config(sample(), base="s3://acme-config/shop")
+    table = config.tables["public.orders"]
+    assert (config.bronze.uri, config.catalog.warehouse) == ("s3://acme-bronze/dms/shop", "s3://acme-silver")
+    assert config.state_uri == "s3://acme-config/shop"
+    assert (table.source, table.schema_name, table.table_name) == ("public.orders", "public", "orders")
+    assert [column.source_name for column in table.columns] == ["order_id", "ordered_at", None, "email"]
+    assert table.columns[3].mask_salt == "env:DMS_ICEBERG_MASK_SALT"
+
+
+def test_every_key_arrives() -> None:
+    config = parse_config(FULL, base="/data/shop")
+    table = config.tables["public.customers"]
+    assert (config.bronze.uri, config.state_uri) == ("/data/shop/bronze", "/data/shop/state")
+    assert (config.catalog.type, config.catalog.warehouse) == (CatalogType.REST, "wh")
+    assert config.bronze.csv.delimiter == ";" and config.bronze.csv.no_supplement == "~"
+    assert config.bronze.change.op_words == {"INSERT": "I", "UPDATE": "U", "DELETE": "D"}
+    assert config.bronze.change.sequence_column is None and config.bronze.change.load_without_op
+    assert config.timestamps is Timestamps.NTZ and config.parallelism == 2 and config.quarantine.namespace == "rejected"
+    assert (config.batch.max_bytes, config.batch.max_files, config.batch.look_back_hours) == (1000, 10, 1.5)
+    assert [column.type for column in table.columns] == ["bigint", "timestamp", None, None, None, "decimal(10,2)", "boolean"]
+    assert table.columns[1].source == "joined_text" and table.columns[1].format == "dd.MM.yyyy HH:mm"
+    assert table.columns[2].trim and table.columns[2].null_in_update is NullInUpdate.KEEP
+    assert table.columns[4].mask is Mask.PARTIAL and table.columns[4].mask_salt is None
+    assert table.columns[5].backfill == "0.50" and table.columns[6].backfill is True
+    assert table.rules[0].on_fail is OnFail.DROP
+    assert (table.format_version, table.write_mode, table.target_file_size_mb) == (3, "copy-on-write", 64)
+    assert table.table_properties == {"write.parquet.compression-codec": "zstd", "write.spark.fanout.enabled": "true"}
+
+
+@pytest.mark.parametrize("document", [sample(), FULL], ids=["sample", "full"])
+def test_round_trip(document: dict[str, Any]) -> None:
+    config = parse_config(document, base="/data")
+    assert parse_config(to_document(config), base="/elsewhere") == config
+
+
+def test_defaults_are_for_tables_that_do_not_say() -> None:
+    document = changed("defaults/schema_changes", "strict")
+    document["tables"]["public.lines"] = {"target": "silver.lines", "key": ["id"], "schema_changes": "quarantine"}
+    tables = parse_config(document).tables
+    assert [table.schema_changes for table in tables.values()] == ["strict", "quarantine"]
+
+
+CASES: list[tuple[str, object, str]] = [
+    ("pipline", "x", "pipline: unknown key; did you mean 'pipeline'?"),
+    ("bronze/fromat", "csv", "bronze.fromat: unknown key; did you mean 'format'?"),
+    (f"{T}/kye", ["a"], f"{ORDERS}.kye: unknown key; did you mean 'key'?"),
+    (f"{T}/columns/2/typ", "string", f"{ORDERS}.columns[2].typ: unknown key; did you mean 'type'?"),
+    (f"{T}/columns/2/source", "x", f"{ORDERS}.columns[2].source: unknown key; allowed: name, from, type, expr, format, trim, mask, "),
+    (f"{T}/source", "x", f"{ORDERS}.source: unknown key; did you mean 'source_columns'?"),
+    ("maintenance", {}, "maintenance: planned and not available in this version; remove it for now"),
+    ("gold", {}, "gold: planned and not available in this version; remove it for now"),
+    ("defaults/target", "x", "defaults.target: belongs to each table, not to defaults"),
+    ("defaults/mode", "history", "defaults.mode: mode 'history' is planned and not available in this version; use mirror for now"),
+    (f"{T}/mode", "soft_delete", f"{ORDERS}.mode: mode 'soft_delete' is planned and not available in this version; use mirror for now"),
+    (f"{T}/mode", "miror", f"{ORDERS}.mode: 'miror' is not one of them; did you mean 'mirror'? (allowed: mirror)"),
+    (f"{T}/schema_changes", "x", f"{ORDERS}.schema_changes: 'x' is not one of them; allowed: evolve, quarantine, strict"),
+    (f"{T}/other_columns", 1, f"{ORDERS}.other_columns: expected one of keep, drop, found the number 1"),
+    ("bronze/format", "orc", "bronze.format: 'orc' is not one of them; allowed: parquet, csv, json"),
+    ("bronze", [], "bronze: expected an object, found a list"),
+    ("bronze/uri", "", "bronze.uri: must not be empty; Folder above the schema folders: s3://, file:// or a path."),
+    ("bronze/uri", "s3://", "bronze.uri: 's3://' has no bucket; write s3://bucket/prefix"),
+    ("pipeline", 7, "pipeline: expected text, found the number 7; put it in quotes"),
+    ("pipeline", None, "pipeline: expected text, found null"),
+    ("parallelism", "4", "parallelism: expected a whole number, found the text '4'"),
+    ("parallelism", True, "parallelism: expected a whole number, found the boolean true"),
+    ("parallelism", 0, "parallelism: must be from 1 to 64, found 0"),
+    ("parallelism", 65, "parallelism: must be from 1 to 64, found 65"),
+    ("batch/max_bytes", 0, "batch.max_bytes: must be at least 1, found 0"),
+    ("batch/max_files", 1.5, "batch.max_files: expected a whole number, found the number 1.5"),
+    ("batch/look_back_hours", 0, "batch.look_back_hours: must be above 0, found 0.0"),
+    ("batch/look_back_hours", float("inf"), "batch.look_back_hours: must be a finite number"),
+    ("batch/look_back_hours", 10**400, "batch.look_back_hours: the number is too large"),
+    ("timestamps", "utc", "timestamps: 'utc' is not one of them; allowed: instant, ntz"),
+    ("bronze/csv/header", "true", "bronze.csv.header: expected true or false, found the text 'true'"),
+    (f"{T}/key", "id", f"{ORDERS}.key: expected a list, found the text 'id'"),
+    (f"{T}/key", [], f"{ORDERS}.key: must not be empty; Source columns that identify a row."),
+    (f"{T}/key", [1], f"{ORDERS}.key[0]: expected text, found the number 1; put it in quotes"),
+    (f"{T}/columns/1", "x", f"{ORDERS}.columns[1]: expected an object, found the text 'x'"),
+    (f"{T}/columns/1/name", "", f"{ORDERS}.columns[1].name: must not be empty; Name in the silver table."),
+    (f"{T}/columns/1/backfill", [1], f"{ORDERS}.columns[1].backfill: expected text, a number, true or false, found a list"),
+    (
+        f"{T}/columns/3/mask",
+        "sha",
+        f"{ORDERS}.columns[3].mask: 'sha' is not one of them; did you mean 'sha256'? (allowed: sha256, redact, partial)",
+    ),
+    (f"{T}/columns/3/mask_salt", 42, f"{ORDERS}.columns[3].mask_salt: expected text (value not shown)"),
+    (f"{T}/table_properties", {"a": 1}, f"{ORDERS}.table_properties.a: expected text, found the number 1; put it in quotes"),
+    (f"{T}/format_version", 1, f"{ORDERS}.format_version: found the number 1; allowed: 2, 3"),
+    (f"{T}/write_mode", "mor", f"{ORDERS}.write_mode: found the text 'mor'; allowed: merge-on-read, copy-on-write"),
+    (f"{T}/target_file_size_mb", 0, f"{ORDERS}.target_file_size_mb: must be from 1 to 10240, found 0"),
+    ("tables", {}, "tables: expected at least one table, found an object"),
+    ("tables", [], "tables: expected at least one table, found a list"),
+    (
+        "version",
+        2,
+        "version: 2 is newer than this program reads (1); update dms-iceberg where it runs, or write the document for version 1",
+    ),
+    ("version", "1", "version: expected the number 1, found the text '1'"),
+    ("version", 0, "version: expected 1, found 0"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "message"), CASES, ids=[f"{path}={value!r}"[:60] for path, value, _ in CASES])
+def test_one_wrong_thing_is_one_problem(path: str, value: object, message: str) -> None:
+    found = problems(changed(path, value))
+    assert len(found) == 1 and found[0].startswith(message), found
+
+
+@pytest.mark.parametrize("key", ["version", "pipeline", "bronze", "catalog", "tables"])
+def test_missing_key(key: str) -> None:
+    document = sample()
+    del document[key]
+    found = problems(document)
+    assert len(found) == 1 and found[0].startswith(f"{key}: missing; ")
+
+
+def test_missing_key_of_a_table() -> None:
+    document = sample()
+    del document["tables"]["public.orders"]["key"]
+    assert problems(document) == [f"{ORDERS}.key: missing; Source columns that identify a row."]
+
+
+def test_all_problems_at_once() -> None:
+    document = changed("pipline", "x")
+    document["parallelism"] = 0
+    document["tables"]["public.orders"]["columns"][1] = {"nam": "x"}
+    document["tables"]["public.orders"]["filter"] = "a >"
+    document["tables"]["public.lines"] = {"target": "silver.orders"}
+    assert problems(document) == [
+        "pipline: unknown key; did you mean 'pipeline'?",
+        "parallelism: must be from 1 to 64, found 0",
+        f"{ORDERS}.columns[1].nam: unknown key; did you mean 'name'?",
+        f"{ORDERS}.columns[1].name: missing; Name in the silver table.",
+        'tables."public.lines".key: missing; Source columns that identify a row.',
+        'tables."public.lines".target: \'silver.orders\' is also the target of tables."public.orders"; each table needs its own',
+        f"{ORDERS}.filter: syntax error at line 1, column 3 near '>': something is missing",
+    ]
+
+
+def test_the_error_names_document_and_count() -> None:
+    with pytest.raises(ConfigError, match=r"(?s)^shop\.json: 2 problems\n  - bronze: .*\n  - catalog: ") as caught:
+        parse_config(changed("bronze", 1) | {"catalog": 1}, source="shop.json")
+    assert caught.value.source == "shop.json"
+
+
+@pytest.mark.parametrize("document", [None, [], "text", 3, True])
+def test_not_an_object(document: object) -> None:
+    (problem,) = problems(document)
+    assert problem.startswith("the document must be an object, found ")
+
+
+def test_keys_that_are_not_text() -> None:
+    assert problems(changed("batch", {1: 2})) == ["batch: keys must be text, found the number 1; put it in quotes"]
+
+
+def test_a_document_that_holds_itself() -> None:
+    document = sample()
+    document["batch"] = document
+    assert problems(document) == ["nested too deeply, or refers to itself"]
+
+
+def test_the_schema_may_be_named_for_editors() -> None:
+    assert parse_config(changed("$schema", "configuration.schema.json")).pipeline == "shop"
