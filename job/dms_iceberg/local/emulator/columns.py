@@ -52,7 +52,8 @@ def column_names(layout: TableLayout, shape: FileShape, *, load: bool = False) -
 
 def _leading(changes: Sequence[Change], shape: FileShape, *, load: bool) -> Iterator[FileColumn]:
     if shape.has_op(load=load):
-        yield FileColumn(shape.op_column, TEXT, [change.op for change in changes], required=True)
+        words = [shape.op_words[change.op] for change in changes]
+        yield FileColumn(shape.op_column, TEXT, words, required=True)
     if shape.timestamp_column is not None:
         # A transaction's rows share their time: the text is made once.
         texts = {micros: timestamp_text(micros) for micros in {change.commit_us for change in changes}}

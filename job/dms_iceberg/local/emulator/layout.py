@@ -7,9 +7,10 @@ user guide says so; where the two disagree, the files win.
 
 import datetime as dt
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from enum import Enum, StrEnum
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 import attrs
@@ -191,11 +192,15 @@ class CsvShape:
     rfc4180: bool = True
 
 
+_DMS_WORDS: Final = MappingProxyType({"I": "I", "U": "U", "D": "D"})
+
+
 @attrs.frozen(kw_only=True)
 class FileShape:
     """Everything an endpoint and its mapping rules say about the bytes of a file.
 
     Attributes:
+        op_words: what stands for ``I``, ``U`` and ``D``; DMS writes just these.
         op_on_full_load: ``IncludeOpForFullLoad``. False leaves ``Op`` out of LOAD files.
         timestamp_column: ``TimestampColumnName``, or None for no such column.
         sequence_column: the ``add-column`` rule for ``$AR_H_CHANGE_SEQ``, or None.
@@ -207,6 +212,7 @@ class FileShape:
 
     format: FileFormat = attrs.field(default=FileFormat.PARQUET, converter=FileFormat)
     op_column: str = "Op"
+    op_words: Mapping[str, str] = _DMS_WORDS
     op_on_full_load: bool = True
     timestamp_column: str | None = "dms_commit_ts"
     sequence_column: str | None = "dms_change_seq"

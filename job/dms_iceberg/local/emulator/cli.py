@@ -1,0 +1,168 @@
+"""``dms-iceberg emulate``: the command around `Emulator`."""
+
+import json
+import re
+import signal
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Final
+
+import psycopg
+import structlog
+import typer
+from psycopg.conninfo import conninfo_to_dict
+
+from dms_iceberg.config.load import load_config
+from dms_iceberg.local.emulator.emulator import CaptureReport, Emulator
+from dms_iceberg.local.emulator.from_config import default_slot, default_state_dir, file_shape
+from dms_iceberg.local.emulator.keys import DateDelimiter, DatePartition, DateSequence
+from dms_iceberg.local.emulator.settings import EmulatorSettings, Profile, Ugly
+from dms_iceberg.logs import configure_logs
+from dms_iceberg.staging.store import open_store
+
+_log = structlog.get_logger(__name__)
+
+_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)?")
+_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
+
+_TASK: Final = "Task"
+_FILES: Final = "Files"
+_UGLY: Final = "Ugly sides of DMS"
+
+
+def seconds(text: str) -> float:
+    """``500ms``, ``1s``, ``2m`` or plain seconds.
+
+    Raises:
+        typer.BadParameter: it is none of these.
+    """
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise typer.BadParameter(f"{text!r} is no duration; write 500ms, 1s or 2m")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def checked_source(text: str) -> str:
+    """The connection string, without a password.
+
+    Raises:
+        typer.BadParameter: it holds a password, or libpq does not understand it.
+    """
+    try:
+        parts = conninfo_to_dict(text)
+    except psycopg.ProgrammingError:
+        # Not libpq's own message: it can quote a part of what was given.
+        raise typer.BadParameter("not a connection string; write postgresql://user@host:5432/database, or host=... dbname=...") from None
+    if parts.get("password"):
+        raise typer.BadParameter(
+            "holds a password, which every user of this machine can read in the process list."
+            " Leave it out and set PGPASSWORD, or use ~/.pgpass or a service file (service=name)"
+        )
+    return text
+
+
+def emulate(
+    config: Annotated[
+        str,
+        typer.Argument(envvar="DMS_ICEBERG_CONFIG", help="Configuration document: path or URI.", show_default=False),
+    ],
+    source: Annotated[str, typer.Option(callback=checked_source, help="PostgreSQL URL, without password.", show_default=False)],
+    full_load_only: Annotated[bool, typer.Option("--full-load-only", help="End after the full load.", rich_help_panel=_TASK)] = False,
+    cdc_only: Annotated[bool, typer.Option("--cdc-only", help="Begin without a full load.", rich_help_panel=_TASK)] = False,
+    reload: Annotated[bool, typer.Option("--reload", help="Begin anew: new slot, new full load.", rich_help_panel=_TASK)] = False,
+    until_lsn: Annotated[str | None, typer.Option(help="End once this log position is in files.", rich_help_panel=_TASK)] = None,
+    state_dir: Annotated[
+        Path | None,
+        typer.Option(help="The task's memory.", rich_help_panel=_TASK, show_default="emulator/PIPELINE beside the document"),
+    ] = None,
+    slot: Annotated[
+        str | None,
+        typer.Option(help="Name of slot and publication.", rich_help_panel=_TASK, show_default="dms_PIPELINE"),
+    ] = None,
+    profile: Annotated[Profile, typer.Option(help="Whose habits the files have.", rich_help_panel=_TASK)] = Profile.POSTGRES,
+    interval: Annotated[str, typer.Option(metavar="DURATION", help="CdcMaxBatchInterval.", rich_help_panel=_FILES)] = "60s",
+    max_kb: Annotated[int, typer.Option(min=1, help="CdcMinFileSize.", rich_help_panel=_FILES)] = 32_000,
+    rows_per_load_file: Annotated[int, typer.Option(min=1, help="Rows of a LOAD file.", rich_help_panel=_FILES)] = 500_000,
+    gzip: Annotated[bool, typer.Option("--gzip", help="Compress the files.", rich_help_panel=_FILES)] = False,
+    partition: Annotated[bool, typer.Option(help="Date folders (DatePartitionEnabled).", rich_help_panel=_FILES)] = True,
+    partition_sequence: Annotated[DateSequence, typer.Option(case_sensitive=False, rich_help_panel=_FILES)] = DateSequence.YYYYMMDDHH,
+    partition_delimiter: Annotated[DateDelimiter, typer.Option(case_sensitive=False, rich_help_panel=_FILES)] = DateDelimiter.SLASH,
+    time_as_string: Annotated[bool, typer.Option("--time-as-string", help="Map time to string.", rich_help_panel=_FILES)] = False,
+    lob_max_kb: Annotated[int, typer.Option(min=1, help="LobMaxSize: longer values are cut.", rich_help_panel=_FILES)] = 1024,
+    no_op_on_load: Annotated[bool, typer.Option("--no-op-on-load", help="LOAD files without Op.", rich_help_panel=_UGLY)] = False,
+    reset_counter: Annotated[bool, typer.Option("--reset-counter", help="A resumed run counts from 61.", rich_help_panel=_UGLY)] = False,
+    reemit_changes: Annotated[int, typer.Option(min=0, help="A resumed run repeats so many changes.", rich_help_panel=_UGLY)] = 0,
+    late_every: Annotated[int, typer.Option(min=0, help="Every n-th file comes late (2 or more).", rich_help_panel=_UGLY)] = 0,
+    overlap: Annotated[bool, typer.Option("--overlap", help="Changes during the load come twice.", rich_help_panel=_UGLY)] = False,
+    empty_files: Annotated[bool, typer.Option("--empty-files", help="Files without rows.", rich_help_panel=_UGLY)] = False,
+    control_tables: Annotated[bool, typer.Option("--control-tables", help="awsdms_* folders.", rich_help_panel=_UGLY)] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")] = False,
+) -> None:
+    """Capture a real PostgreSQL into the files AWS DMS would write, for trying things out without AWS.
+
+    Begun again, it goes on where it was. SIGTERM or Ctrl-C ends it with everything written.
+    """
+    configure_logs(terminal=False)
+    if full_load_only and cdc_only:
+        raise typer.BadParameter("--full-load-only and --cdc-only exclude each other")
+    loaded = load_config(config)
+    folder = state_dir or default_state_dir(loaded)
+    if folder is None:
+        raise typer.BadParameter("the document is not on this machine: say with --state-dir where to keep the state")
+    try:
+        settings = EmulatorSettings(
+            state_dir=folder,
+            files=file_shape(loaded.bronze, gzip=gzip, op_on_full_load=not no_op_on_load),
+            partition=DatePartition(partition_sequence, partition_delimiter) if partition else None,
+            interval=seconds(interval),
+            max_kb=max_kb,
+            rows_per_load_file=rows_per_load_file,
+            profile=profile,
+            lob_max_kb=lob_max_kb,
+            time_as_string=time_as_string,
+            slot=slot or default_slot(loaded),
+            ugly=Ugly(
+                reset_counter=reset_counter,
+                reemit_changes=reemit_changes,
+                late_every=late_every,
+                overlap=overlap,
+                empty_files=empty_files,
+                control_tables=control_tables,
+            ),
+        )
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    stop = _stop_on_signals()
+    with Emulator(source, list(loaded.tables), open_store(loaded.bronze.uri), settings) as emulator:
+        rows: dict[str, int] = {}
+        if cdc_only and emulator.needs_full_load:
+            emulator.skip_full_load()
+        elif not cdc_only and (reload or emulator.needs_full_load):
+            rows = emulator.full_load(reload=reload)
+        report = None if full_load_only else emulator.capture(stop, until_lsn)
+    _show(rows, report, as_json=json_)
+
+
+def _stop_on_signals() -> threading.Event:
+    stop = threading.Event()
+
+    def end(number: int, _: FrameType | None) -> None:
+        # The second signal ends the process at once; it can, at any moment.
+        signal.signal(number, signal.SIG_DFL)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
+    return stop
+
+
+def _show(rows: dict[str, int], report: CaptureReport | None, *, as_json: bool) -> None:
+    if as_json:
+        capture = None if report is None else {"changes": report.changes, "files": report.files, "lsn": report.lsn}
+        typer.echo(json.dumps({"loaded": rows, "captured": capture}))
+        return
+    for table, count in rows.items():
+        typer.echo(f"{table}: {count} rows loaded")
+    if report is not None:
+        typer.echo(f"{report.changes} changes in {report.files} files, up to {report.lsn}")

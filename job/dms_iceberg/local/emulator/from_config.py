@@ -1,0 +1,44 @@
+"""A task's settings from the document that the job reads, so that the two always agree about the files."""
+
+import re
+from pathlib import Path
+
+from dms_iceberg.config.model import Bronze, Config
+from dms_iceberg.config.paths import local_path, scheme
+from dms_iceberg.local.emulator.layout import CsvShape, FileShape
+
+
+def file_shape(bronze: Bronze, *, gzip: bool = False, op_on_full_load: bool = True) -> FileShape:
+    """The shape of files that ``bronze`` describes.
+
+    Args:
+        bronze: format, CSV options and names of the service columns.
+        gzip: compress the files.
+        op_on_full_load: give LOAD files their ``Op`` column.
+    """
+    change, csv = bronze.change, bronze.csv
+    return FileShape(
+        format=bronze.format.value,
+        op_column=change.op_column,
+        # The document maps what stands in the files to I, U and D. Of several words for one, the first is written.
+        op_words={letter: word for word, letter in reversed(change.op_words.items())},
+        op_on_full_load=op_on_full_load,
+        timestamp_column=change.timestamp_column,
+        sequence_column=change.sequence_column,
+        stream_position_column=change.stream_position_column,
+        before_image_prefix=change.before_image_prefix,
+        csv=CsvShape(header=csv.header, delimiter=csv.delimiter, null=csv.null, no_supplement=csv.no_supplement),
+        gzip=gzip,
+    )
+
+
+def default_state_dir(config: Config) -> Path | None:
+    """``emulator/<pipeline>`` beside the job's own state; None where that is not a local folder."""
+    if scheme(config.state_uri) not in ("", "file"):
+        return None
+    return Path(local_path(config.state_uri)) / "emulator" / config.pipeline
+
+
+def default_slot(config: Config) -> str:
+    """A slot name made of the pipeline's."""
+    return "dms_" + re.sub("[^a-z0-9_]", "_", config.pipeline.lower())[:59]
