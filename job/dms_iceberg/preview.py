@@ -12,13 +12,14 @@ from dms_iceberg.changes.frames import read_groups
 from dms_iceberg.changes.inspect import inspect
 from dms_iceberg.config.model import Config, Table, Timestamps
 from dms_iceberg.errors import DmsIcebergError
+from dms_iceberg.job import Job
 from dms_iceberg.progress import Progress
 from dms_iceberg.runner import chosen_tables, first_line
 from dms_iceberg.staging.keys import table_prefix
 from dms_iceberg.staging.listing import list_files
 from dms_iceberg.staging.plan import next_batch, pending_files
 from dms_iceberg.staging.store import open_store
-from dms_iceberg.table_run import Job, existing_columns, expression_types
+from dms_iceberg.table_run import existing_columns, expression_types
 from dms_iceberg.target.create import declared_types
 from dms_iceberg.target.evolve import plan_evolution
 from dms_iceberg.target.schema_diff import AddColumn, Incompatible
@@ -99,6 +100,7 @@ def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
 
 def _explain(table: Table, change: Incompatible) -> str:
     return (
-        f"{table.source}: column {change.name} is {change.file_type} in the files and {change.table_type} in the table, which cannot be widened to it; "
+        f"{table.source}: column {change.name} is {change.file_type} in the files and {change.table_type} in the table, which cannot "
+        f"be widened to it; "
         "values that do not fit will be quarantined"
     )

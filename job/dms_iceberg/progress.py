@@ -97,6 +97,7 @@ class Progress:
 
     Attributes:
         epoch: number of the full load the content belongs to.
+        first: 17 digits, the earliest close time among merged CDC files; bronze that begins later has lost some.
         frontier: 17 digits, the latest close time among merged CDC files; "" before the first.
         since: 17 digits; CDC files closed up to here count as merged, later ones only if they are in ``recent``.
         recent: (close time, fingerprint) of merged CDC files after ``since``.
@@ -105,6 +106,7 @@ class Progress:
     """
 
     epoch: int = 0
+    first: str = ""
     frontier: str = ""
     since: str = ""
     recent: tuple[tuple[str, bytes], ...] = ()
@@ -133,6 +135,7 @@ class Progress:
         merged = self.loads.plus([file for file in files if not file.is_cdc], loads)
         return attrs.evolve(
             self,
+            first=min([*([self.first] if self.first else []), *(file.order for file in cdc)], default=""),
             frontier=frontier,
             since=since,
             recent=tuple(recent),
@@ -145,6 +148,7 @@ class Progress:
         document: dict[str, Any] = {
             "format": FORMAT_VERSION,
             "epoch": self.epoch,
+            "first": self.first,
             "frontier": self.frontier,
             "since": self.since,
             "high_water": self.high_water,
@@ -179,6 +183,7 @@ class Progress:
         )
         return cls(
             epoch=document["epoch"],
+            first=document["first"],
             frontier=document["frontier"],
             since=document["since"],
             high_water=document["high_water"],

@@ -43,8 +43,8 @@ def create_quarantine_sql(name: str) -> str:
     """Return the CREATE TABLE statement of a quarantine table."""
     body = ", ".join(f"{column} {type_}" for column, type_ in _COLUMNS.items())
     return (
-        f"CREATE TABLE IF NOT EXISTS {name} ({body}) USING iceberg TBLPROPERTIES ('format-version' = '2', 'write.merge.mode' = 'merge-on-read', "
-        "'write.merge.isolation-level' = 'serializable')"
+        f"CREATE TABLE IF NOT EXISTS {name} ({body}) USING iceberg TBLPROPERTIES ('format-version' = '2', "
+        "'write.merge.mode' = 'merge-on-read', 'write.merge.isolation-level' = 'serializable')"
     )
 
 

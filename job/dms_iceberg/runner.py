@@ -16,13 +16,14 @@ from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_a
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.errors import ConfigError, DmsIcebergError
 from dms_iceberg.faults import reach
+from dms_iceberg.job import Job, PlanIsStaleError, Planned
 from dms_iceberg.progress import PROGRESS_KEY, Progress
 from dms_iceberg.report import BatchReport, RunReport, TableReport
 from dms_iceberg.staging.keys import table_prefix
 from dms_iceberg.staging.listing import list_files
 from dms_iceberg.staging.plan import next_batch, pending_files
 from dms_iceberg.staging.store import ObjectStore, open_store
-from dms_iceberg.table_run import Job, PlanIsStaleError, Planned, run_batch
+from dms_iceberg.table_run import run_batch
 from dms_iceberg.target.commit import is_conflict
 from dms_iceberg.target.create import create_from_configuration
 from dms_iceberg.target.evolve import finish_backfills
@@ -79,8 +80,8 @@ def run_table(job: Job, table: Table, state: ObjectStore, listener: Listener | N
         report.error = str(error)
     except RetryError:
         report.error = (
-            f"{table.source}: gave up after {_ATTEMPTS} tries because other writers kept committing to {table.target} first. Everything committed is "
-            "consistent; run again when they are done, or give this table one writer."
+            f"{table.source}: gave up after {_ATTEMPTS} tries because other writers kept committing to {table.target} first. "
+            "Everything committed is consistent; run again when they are done, or give this table one writer."
         )
     except (PySparkException, Py4JError, OSError) as error:
         report.error = f"{table.source}: {first_line(error)}"

@@ -6,68 +6,23 @@ import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-import attrs
-from pyspark.sql import DataFrame, SparkSession
-
-from dms_iceberg.changes import late
-from dms_iceberg.changes.collapse import DELETE, Books, books_aggregates
-from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups, collapse, read_groups
-from dms_iceberg.changes.inspect import inspect
-from dms_iceberg.config.model import Config, Table, Timestamps
+from dms_iceberg.changes.collapse import DELETE, Books
+from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
+from dms_iceberg.config.model import Table, Timestamps
 from dms_iceberg.errors import RuleFailedError, TargetError
 from dms_iceberg.faults import reach
 from dms_iceberg.identifiers import quote
+from dms_iceberg.job import Job, PlanIsStaleError, Planned
 from dms_iceberg.progress import ACCOUNTING_KEY, PROGRESS_KEY, Progress
 from dms_iceberg.quarantine import create_quarantine_sql, quarantine_sql, quarantine_table, rejected_rows
 from dms_iceberg.report import BatchReport
-from dms_iceberg.staging.keys import BronzeFile, table_prefix
-from dms_iceberg.staging.listing import list_files
 from dms_iceberg.staging.plan import FileBatch
-from dms_iceberg.staging.store import ObjectStore
 from dms_iceberg.target.commit import append_with_properties, merge_with_properties
 from dms_iceberg.target.evolve import evolve, plan_evolution
-from dms_iceberg.target.merge import IN_LIST_KEYS, KeyRange, insert_columns, key_list_sql, merge_sql, mergeable
+from dms_iceberg.target.merge import IN_LIST_KEYS, insert_columns, key_list_sql, merge_sql, mergeable
 from dms_iceberg.target.schema_diff import Types
 from dms_iceberg.target.table import METADATA_COLUMNS, TargetTable, ordered
-
-
-@attrs.frozen(eq=False)
-class Job:
-    """What every step of every table needs."""
-
-    spark: SparkSession
-    config: Config
-    store: ObjectStore
-    run_id: str
-
-
-@attrs.frozen
-class Planned:
-    """The next batch of a table, and the state of the table it was planned on.
-
-    Attributes:
-        head: id of the snapshot ``progress`` was read from, None for a table without one.
-        loads: all LOAD files as listed.
-    """
-
-    batch: FileBatch
-    progress: Progress
-    head: int | None
-    loads: Sequence[BronzeFile]
-
-
-class PlanIsStaleError(Exception):
-    """Somebody committed to the table after the batch was planned: plan again."""
-
-
-@attrs.frozen(eq=False)
-class Collapsed:
-    """A batch's winners, kept in memory, and its books."""
-
-    winners: DataFrame
-    books: Books
-    ranges: tuple[KeyRange, ...]
-    late: bool
+from dms_iceberg.winners import Collapsed, collapse_batch, open_files
 
 
 def existing_columns(target: TargetTable) -> Types | None:
@@ -111,7 +66,7 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
         PlanIsStaleError: somebody else committed first.
     """
     started = time.monotonic()
-    groups = _read(job, table, planned.batch.files)
+    groups = open_files(job, table, planned.batch.files)
     reach("after-inspect", table.source)
     existing = existing_columns(target)
     if not groups:
@@ -124,11 +79,11 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
         reach("after-create", table.source)
     elif evolution.plan.operations:
         return evolve(target, evolution.plan)
-    collapsed = _collapse(job, table, target, planned, groups, evolution.shape)
+    collapsed = collapse_batch(job, table, target, planned, groups, evolution.shape)
     try:
         _refuse_broken_rule(table, planned.batch, collapsed.books)
         if collapsed.books.quarantined:
-            _quarantine(job, table, planned, groups, evolution.shape)
+            _quarantine(job, table, planned, groups, evolution.shape, collapsed)
         after = planned.progress.after(planned.batch.files, collapsed.books.high, job.config.batch.look_back_hours, planned.loads)
         reach("before-merge", table.source)
         _write(job, target, evolution.shape, collapsed, _properties(after, collapsed.books, planned.batch, job.run_id), planned)
@@ -136,57 +91,6 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
     finally:
         collapsed.winners.unpersist()
     return _report(target, planned.batch, collapsed.books, after, started)
-
-
-def _read(job: Job, table: Table, files: Sequence[BronzeFile]) -> list[ReadGroup]:
-    groups = inspect(job.store, files, job.config.bronze, table)
-    return read_groups(job.spark, job.config, job.store.root, groups, table)
-
-
-def _collapse(job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> Collapsed:
-    progress = planned.progress
-    cleaned = clean_groups(job.spark, groups, job.config, table, shape, progress.epoch)
-    winners = collapse(cleaned, shape, context=False).persist()
-    collapsed = _measure(winners, shape, is_late=False)
-    reach("after-collapse", table.source)
-    if not late.is_late(collapsed.books.low, progress):
-        return collapsed
-    winners.unpersist()
-    context = _context(job, table, planned.batch, shape, progress, collapsed.books.low)
-    frame = job.spark.table(target.sql_name)
-    return _measure(late.collapse_late(cleaned, context, frame, shape, progress.high_water).persist(), shape, is_late=True)
-
-
-def _context(job: Job, table: Table, batch: FileBatch, shape: Shape, progress: Progress, low: str) -> DataFrame | None:
-    if not late.needs_bronze(progress):
-        return None
-    since = late.context_since(low)
-    prefix = table_prefix(table.schema_name, table.table_name)
-    listing = list_files(job.store, prefix, since, job.config.bronze.format)
-    files = late.context_files(listing, since, progress, batch.files)
-    groups = _read(job, table, files)
-    return clean_groups(job.spark, groups, job.config, table, shape, progress.epoch) if groups else None
-
-
-def _measure(winners: DataFrame, shape: Shape, *, is_late: bool) -> Collapsed:
-    """Materialise the winners and take the books in the same job."""
-    row = winners.selectExpr(*books_aggregates(shape.key, late.STALE if is_late else "false")).collect()[0]
-    books = Books(
-        rows_read=row.rows_read,
-        applied=row.applied,
-        superseded=row.good - row.applied - row.stale,
-        stale=row.stale,
-        filtered=row.filtered,
-        quarantined=row.quarantined,
-        winners=row.winners,
-        low=row.low,
-        high=row.high,
-        disordered_keys=row.disordered_keys,
-        failed_rule=row.failed_rule,
-        commit_micros=tuple(row.commit_micros) if row.commit_micros else None,
-    )
-    ranges = tuple(KeyRange(name, shape.types[name], row[f"_cdc_min_{i}"], row[f"_cdc_max_{i}"]) for i, name in enumerate(shape.key))
-    return Collapsed(winners, books, ranges, is_late)
 
 
 def _refuse_broken_rule(table: Table, batch: FileBatch, books: Books) -> None:
@@ -198,7 +102,7 @@ def _refuse_broken_rule(table: Table, batch: FileBatch, books: Books) -> None:
         )
 
 
-def _quarantine(job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> None:
+def _quarantine(job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], shape: Shape, collapsed: Collapsed) -> None:
     name = quarantine_table(job.config, table)
     reach("before-quarantine", table.source)
     job.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name.rpartition('.')[0]}")
@@ -206,7 +110,7 @@ def _quarantine(job: Job, table: Table, planned: Planned, groups: Sequence[ReadG
     cleaned = clean_groups(job.spark, groups, job.config, table, shape, planned.progress.epoch, with_record=True)
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
     view = f"_cdc_rejected_{uuid.uuid4().hex}"
-    rejected = rejected_rows(job.spark, cleaned, planned.batch.files, table, shape, job.run_id, now)
+    rejected = rejected_rows(job.spark, collapsed.judge(cleaned), planned.batch.files, table, shape, job.run_id, now)
     rejected.createOrReplaceTempView(view)
     try:
         job.spark.sql(quarantine_sql(name, view))

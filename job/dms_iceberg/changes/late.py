@@ -11,17 +11,19 @@ from collections.abc import Iterable, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast, expr, lit
 
-from dms_iceberg.changes.collapse import BATCH_POSITION, CONTEXT, HIGH
+from dms_iceberg.changes.clean import FILTERED
+from dms_iceberg.changes.collapse import BATCH_POSITION, CONTEXT, DISORDER, HIGH, LOW
 from dms_iceberg.changes.frames import Shape, collapse
-from dms_iceberg.changes.normalise import POSITION, PROBLEM
-from dms_iceberg.changes.position import clock_of, is_load_position
+from dms_iceberg.changes.normalise import COMMITTED_AT, FILE_TIME, OLD_KEY, OP, POSITION, PROBLEM
+from dms_iceberg.changes.position import CLOCK_DIGITS, clock_of, epoch_prefix, is_load_position
 from dms_iceberg.identifiers import quote, string_literal
 from dms_iceberg.progress import Progress
-from dms_iceberg.staging.keys import BronzeFile, earlier
+from dms_iceberg.staging.keys import BronzeFile, earlier, resume_after
 
 SLACK_HOURS = 1.0
 STALE = "_cdc_stale"
 _STORED = "_cdc_stored_position"
+_FAR_FUTURE = "99991231235959999"
 
 
 def is_late(low: str, progress: Progress) -> bool:
@@ -49,25 +51,78 @@ def context_files(listing: Iterable[BronzeFile], since: str, progress: Progress,
     return sorted(file for file in listing if file.is_cdc and file.order >= since and file.key not in own and progress.has_merged(file))
 
 
-def collapse_late(batch: DataFrame, context: DataFrame | None, target: DataFrame, shape: Shape, high_water: str) -> DataFrame:
-    """Return winners of a late batch, with `STALE` and the position each key has in the table.
+def oldest_change_file(listing: Iterable[BronzeFile]) -> str:
+    """Return the close time of the oldest CDC file in a listing from the start (in key order), "" without one.
+
+    Where the layout sorts by time the first one is it, and the listing is not read on. The files of the late batch must not be among them.
+    """
+    oldest = ""
+    for file in listing:
+        if file.is_cdc:
+            if resume_after(file.relative, _FAR_FUTURE) is not None:
+                return min(file.order, oldest or file.order)
+            oldest = min(file.order, oldest or file.order)
+    return oldest
+
+
+def suspects(winners: DataFrame, shape: Shape, progress: Progress) -> DataFrame:
+    """Return the keys of in-order winners that need a second look: a change below the high-water position, or files out of order."""
+    below = f"{LOW} <= {string_literal(progress.high_water)}"
+    return winners.where(f"{DISORDER} OR {below}").select(*(quote(name) for name in shape.key))
+
+
+def judge_late(batch: DataFrame, context: DataFrame | None, keys: DataFrame, shape: Shape, progress: Progress, oldest: str) -> DataFrame:
+    """Return the batch's rows and, under `CONTEXT`, those of older files that share a late key; `PROBLEM` tells two more kinds of rows.
+
+    * ``older_than_bronze``: the change is late, and files that might hold a newer delete of its key are no longer in bronze.
+    * ``older_clock``: a row of a *new* file loses against an earlier file, and no earlier file holds its twin (key, operation, commit
+      time, values). A re-emitted change has one; without it nobody has seen this change, and the source's clock must have gone back.
 
     Args:
         batch: cleaned changes of the batch.
         context: cleaned changes of older files, None when there are none.
-        target: the table; key and position columns are read.
+        keys: the keys to look up in them (`suspects`).
+        oldest: close time of the oldest file bronze still has.
     """
     rows = batch.withColumn(CONTEXT, lit(False))
     if context is not None:
-        keys = [quote(name) for name in shape.key]
-        late = batch.where(f"{POSITION} <= {string_literal(high_water)} AND {PROBLEM} IS NULL").select(*keys).distinct()
-        older = context.where(f"{PROBLEM} IS NULL").join(broadcast(late), on=shape.key, how="left_semi")
-        rows = rows.unionByName(older.withColumn(CONTEXT, lit(True)).select(*rows.columns))
-    winners = collapse(rows, shape, context=True)
+        older = context.where(f"{PROBLEM} IS NULL").join(broadcast(keys), on=shape.key, how="left_semi")
+        rows = rows.unionByName(older.withColumn(CONTEXT, lit(True)), allowMissingColumns=True)
+    if progress.first and oldest > progress.first:
+        limit = f"{epoch_prefix(progress.epoch)}{oldest[:CLOCK_DIGITS]}"
+        expired = f"NOT {CONTEXT} AND {POSITION} <= {string_literal(progress.high_water)} AND {POSITION} < {string_literal(limit)}"
+        text = string_literal(f"older_than_bronze: bronze begins at {oldest}, so a later delete of this key cannot be ruled out")
+        rows = rows.withColumn(PROBLEM, expr(f"CASE WHEN {PROBLEM} IS NULL AND {expired} THEN {text} ELSE {PROBLEM} END"))
+    return _mark_unseen(rows, shape, progress.frontier)
+
+
+def _mark_unseen(rows: DataFrame, shape: Shape, frontier: str) -> DataFrame:
+    keys = ", ".join(quote(name) for name in shape.key)
+    identity = ", ".join([*(quote(name) for name in shape.values), OP, COMMITTED_AT, FILTERED, OLD_KEY])
+    usable = f"CASE WHEN {PROBLEM} IS NULL THEN {POSITION} END"
+    marked = rows.selectExpr("*", f"CAST({FILE_TIME} AS bigint) AS _cdc_closed", f"xxhash64({identity}) AS _cdc_identity").selectExpr(
+        "*",
+        f"max({usable}) OVER (PARTITION BY {keys} ORDER BY _cdc_closed RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS _cdc_earlier",
+        f"min(_cdc_closed) OVER (PARTITION BY {keys}, _cdc_identity) AS _cdc_first_seen",
+    )
+    in_new_file = f"NOT {CONTEXT} AND {PROBLEM} IS NULL AND {FILE_TIME} > {string_literal(frontier)}"
+    unseen = f"{in_new_file} AND _cdc_earlier > {POSITION} AND _cdc_first_seen = _cdc_closed"
+    text = string_literal("older_clock: not in any earlier file, yet older than a change of its key that is; the source clock went back")
+    return marked.withColumn(PROBLEM, expr(f"CASE WHEN {unseen} THEN {text} ELSE {PROBLEM} END")).drop(
+        "_cdc_closed", "_cdc_identity", "_cdc_earlier", "_cdc_first_seen"
+    )
+
+
+def collapse_late(judged: DataFrame, target: DataFrame, shape: Shape) -> DataFrame:
+    """Return the winners of a late batch, with `STALE`: whether the table, or an older file, has something newer.
+
+    Args:
+        judged: what `judge_late` returned.
+        target: the table; key and position columns are read.
+    """
+    winners = collapse(judged, shape, context=True)
     stored = target.selectExpr(*(quote(name) for name in shape.key), f"{POSITION} AS {_STORED}")
     looked_up = stored.join(broadcast(winners.select(*(quote(name) for name in shape.key))), on=shape.key, how="left_semi")
     joined = winners.join(looked_up, on=shape.key, how="left")
-    # The batch's newest change of a key is stale when the table, or a change read again from bronze, is newer.
     loses = f"{POSITION} IS NOT NULL AND ({CONTEXT} OR coalesce({_STORED} >= {POSITION}, false))"
     return joined.withColumn(STALE, expr(f"({loses}) AND {BATCH_POSITION} = {HIGH}"))
-

@@ -1,0 +1,97 @@
+"""The winners and the books of one batch: in order in one pass, late ones with a second look at bronze and at the table."""
+
+from collections.abc import Callable, Sequence
+
+import attrs
+from pyspark.sql import DataFrame
+
+from dms_iceberg.changes import late
+from dms_iceberg.changes.collapse import Books, books_aggregates
+from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups, collapse, read_groups
+from dms_iceberg.changes.inspect import inspect
+from dms_iceberg.config.model import Table
+from dms_iceberg.faults import reach
+from dms_iceberg.job import Job, Planned
+from dms_iceberg.staging.keys import BronzeFile, table_prefix
+from dms_iceberg.staging.listing import list_files
+from dms_iceberg.target.merge import KeyRange
+from dms_iceberg.target.table import TargetTable
+
+
+@attrs.frozen(eq=False)
+class Collapsed:
+    """A batch's winners, kept in memory, and its books.
+
+    Attributes:
+        ranges: lowest and highest value of each key column among the winners.
+        late: the batch holds changes older than the table's newest, so the MERGE must compare row by row.
+        judge: marks, among cleaned changes of this very batch, those that only the second look rejects.
+    """
+
+    winners: DataFrame
+    books: Books
+    ranges: tuple[KeyRange, ...]
+    late: bool
+    judge: Callable[[DataFrame], DataFrame]
+
+
+def open_files(job: Job, table: Table, files: Sequence[BronzeFile]) -> list[ReadGroup]:
+    """Look into ``files`` and open them, grouped by their columns."""
+    groups = inspect(job.store, files, job.config.bronze, table)
+    return read_groups(job.spark, job.config, job.store.root, groups, table)
+
+
+def collapse_batch(job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> Collapsed:
+    """Return one winner per key, materialised together with the books; the caller unpersists ``winners``."""
+    progress = planned.progress
+    cleaned = clean_groups(job.spark, groups, job.config, table, shape, progress.epoch)
+    winners = collapse(cleaned, shape, context=False).persist()
+    collapsed = _measure(winners, shape, None)
+    reach("after-collapse", table.source)
+    if not (late.is_late(collapsed.books.low, progress) or collapsed.books.disordered_keys):
+        return collapsed
+    try:
+        judge = _second_look(job, table, planned, winners, shape, collapsed.books.low)
+        looked = late.collapse_late(judge(cleaned), job.spark.table(target.sql_name), shape).persist()
+        return _measure(looked, shape, judge)
+    finally:
+        winners.unpersist()
+
+
+def _second_look(job: Job, table: Table, planned: Planned, winners: DataFrame, shape: Shape, low: str) -> Callable[[DataFrame], DataFrame]:
+    progress = planned.progress
+    prefix = table_prefix(table.schema_name, table.table_name)
+    context, oldest = None, ""
+    if late.needs_bronze(progress):
+        since = late.context_since(low)
+        listing = list_files(job.store, prefix, since, job.config.bronze.format)
+        groups = open_files(job, table, late.context_files(listing, since, progress, planned.batch.files))
+        # Files that were let in once are not refused now, whatever the schema policy says of the batch's own.
+        plain = attrs.evolve(shape, refused={})
+        context = clean_groups(job.spark, groups, job.config, table, plain, progress.epoch) if groups else None
+        own = {file.key for file in planned.batch.files}
+        others = (file for file in list_files(job.store, prefix, "", job.config.bronze.format) if file.key not in own)
+        oldest = late.oldest_change_file(others)
+    keys = late.suspects(winners, shape, progress)
+    return lambda batch: late.judge_late(batch, context, keys, shape, progress, oldest)
+
+
+def _measure(winners: DataFrame, shape: Shape, judge: Callable[[DataFrame], DataFrame] | None) -> Collapsed:
+    """Materialise the winners and take the books in the same job."""
+    row = winners.selectExpr(*books_aggregates(shape.key, late.STALE if judge else "false")).collect()[0]
+    books = Books(
+        rows_read=row.rows_read,
+        applied=row.applied,
+        superseded=row.good - row.applied - row.stale,
+        stale=row.stale,
+        filtered=row.filtered,
+        quarantined=row.quarantined,
+        winners=row.winners,
+        low=row.low,
+        high=row.high,
+        disordered_keys=row.disordered_keys,
+        failed_rule=row.failed_rule,
+        commit_micros=tuple(row.commit_micros) if row.commit_micros else None,
+    )
+    ranges = tuple(KeyRange(name, shape.types[name], row[f"_cdc_min_{i}"], row[f"_cdc_max_{i}"]) for i, name in enumerate(shape.key))
+    return Collapsed(winners, books, ranges, judge is not None, judge or (lambda batch: batch))

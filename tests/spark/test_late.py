@@ -1,0 +1,79 @@
+"""Changes that arrive behind what was applied: compared with bronze, never dropped without a trace."""
+
+import pyarrow as pa
+from support.lake import Lake
+
+ID_V = [("id", pa.int64()), ("v", pa.string())]
+T1, T2, T3, T4 = "20260301100100", "20260301100200", "20260301100300", "20260301100400"
+
+
+def cdc(minute: int) -> str:
+    return f"2026/03/01/10/20260301-10{minute:02d}30000.parquet"
+
+
+def test_unseen_change_with_an_older_clock_is_quarantined_not_dropped(lake: Lake) -> None:
+    config = lake.config({"public.t": {}})
+    lake.load("public.t", ID_V, [(1, "a"), (2, "b")])
+    lake.changes("public.t", cdc(3), ID_V, [("U", T3, 200, 1, "new")])
+    lake.run_one(config)
+    lake.changes("public.t", cdc(4), ID_V, [("U", T2, 61, 1, "from a clock that went back"), ("U", T2, 65, 2, "no rival")])
+    report = lake.run_one(config)
+    assert (report.quarantined, report.applied) == (1, 1)
+    assert lake.quarantine("t", "reason, key") == [("older_clock", '{"id":1}')]
+    assert lake.rows("t", "id, v") == [(1, "new"), (2, "no rival")]
+
+
+def test_unseen_change_with_an_older_clock_inside_one_batch(lake: Lake) -> None:
+    config = lake.config({"public.t": {}})
+    lake.load("public.t", ID_V, [(1, "a")])
+    lake.run_one(config)
+    lake.changes("public.t", cdc(3), ID_V, [("U", T3, 200, 1, "new")])
+    lake.changes("public.t", cdc(4), ID_V, [("U", T2, 61, 1, "old clock")])
+    report = lake.run_one(config)
+    assert (report.quarantined, report.applied, report.superseded) == (1, 1, 0)
+    assert lake.rows("t", "id, v") == [(1, "new")]
+
+
+def test_reemitted_change_has_a_twin_and_is_stale(lake: Lake) -> None:
+    config = lake.config({"public.t": {}})
+    lake.load("public.t", ID_V, [(1, "a")])
+    lake.changes("public.t", cdc(2), ID_V, [("U", T1, 400, 1, "x"), ("U", T2, 412, 1, "y")])
+    lake.run_one(config)
+    lake.changes("public.t", cdc(4), ID_V, [("U", T1, 61, 1, "x")])
+    report = lake.run_one(config)
+    assert (report.stale, report.quarantined) == (1, 0)
+    assert lake.rows("t", "id, v") == [(1, "y")]
+
+
+def test_late_change_older_than_bronze_is_quarantined(lake: Lake) -> None:
+    config = lake.config({"public.t": {}})
+    lake.load("public.t", ID_V, [(1, "a"), (2, "b")])
+    gone = lake.changes("public.t", cdc(2), ID_V, [("D", T2, 100, 1, None)])
+    lake.changes("public.t", cdc(4), ID_V, [("U", T4, 200, 2, "B")])
+    lake.run_one(config)
+    gone.unlink()
+    lake.changes("public.t", cdc(1), ID_V, [("U", T1, 50, 1, "late")])
+    report = lake.run_one(config)
+    assert report.quarantined == 1
+    assert [reason for reason, _ in lake.quarantine("t")] == ["older_than_bronze"]
+    assert lake.rows("t", "id, v") == [(2, "B")]
+
+
+def test_late_key_change_keeps_the_deleted_old_key_deleted(lake: Lake) -> None:
+    config = lake.config({"public.t": {}})
+    lake.load("public.t", ID_V, [(1, "a")])
+    lake.changes("public.t", cdc(3), ID_V, [("U", T3, 200, 5, "a", 1)])
+    lake.run_one(config)
+    lake.changes("public.t", cdc(2), ID_V, [("U", T2, 100, 1, "late")])
+    lake.run_one(config)
+    assert lake.rows("t", "id, v") == [(5, "a")]
+
+
+def test_late_change_after_the_row_left_the_filter(lake: Lake) -> None:
+    config = lake.config({"public.t": {"filter": "v <> 'hidden'"}})
+    lake.load("public.t", ID_V, [(1, "a")])
+    lake.changes("public.t", cdc(3), ID_V, [("U", T3, 200, 1, "hidden")])
+    lake.run_one(config)
+    lake.changes("public.t", cdc(2), ID_V, [("U", T2, 100, 1, "late")])
+    lake.run_one(config)
+    assert lake.rows("t", "id, v") == []
