@@ -2,8 +2,10 @@
 
 import csv
 import io
+import sys
 import zlib
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import attrs
@@ -20,6 +22,11 @@ _HEAD_BYTES = 1 << 16
 _MAX_RECORD_BYTES = 64 << 20
 _MAGIC = b"PAR1"
 _THREADS = 16
+_BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_GZIP_MAGIC = b"\x1f\x8b"
+
+# The module's default of 128 KiB is less than a LOB may have.
+csv.field_size_limit(sys.maxsize)
 
 Columns = tuple[tuple[str, str], ...]
 """(name, Spark type) of a file's columns in file order; a type in ``<>`` is one Spark cannot read."""
@@ -30,6 +37,7 @@ class SchemaGroup:
     """Files of one kind with the same columns, to be read together. ``rows`` is known for Parquet only.
 
     ``segment`` is the first part of `BronzeFile.order`, which full-load files of one parallel segment share; "" for CDC.
+    ``line_end`` is what ends a CSV record; left to guess, Spark takes a carriage return inside the first quoted field for it.
     """
 
     is_cdc: bool
@@ -37,6 +45,7 @@ class SchemaGroup:
     columns: Columns
     files: tuple[BronzeFile, ...]
     rows: int | None
+    line_end: str = "\n"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -49,27 +58,59 @@ class _Inspected:
     file: BronzeFile
     columns: Columns
     rows: int | None
+    line_end: str = "\n"
+
+
+@attrs.frozen
+class FirstRecord:
+    """The first record of a CSV file, whether it is the only one, and what ends it."""
+
+    fields: tuple[str, ...]
+    only: bool
+    line_end: str = "\n"
 
 
 def inspect(store: ObjectStore, files: Sequence[BronzeFile], bronze: Bronze, table: Table) -> list[SchemaGroup]:
     """Return ``files`` grouped by kind and columns, in order of first appearance. Files without a row are left out.
 
+    When no file has a row, those that at least have columns are returned, so that a table can be made from an empty load.
     JSON files make one group per kind with no columns: Spark finds them, as every line may differ.
 
     Raises:
-        BronzeError: a file is missing, truncated, or has a number of columns that the configuration does not allow.
+        BronzeError: a file is missing, truncated, or has columns that the configuration or Spark does not allow.
     """
     with ThreadPoolExecutor(_THREADS) as pool:
         found = list(pool.map(lambda file: _inspect(store, file, bronze, table), files))
-    groups: dict[tuple[bool, str, Columns], list[_Inspected]] = {}
+    if all(one.rows == 0 for one in found):
+        found = [one for one in found if one.columns]
+    else:
+        found = [one for one in found if one.rows != 0]
+    groups: dict[tuple[bool, str, Columns, str], list[_Inspected]] = {}
     for one in found:
-        if one.rows != 0:
-            segment = "" if one.file.is_cdc else one.file.order[:9]
-            groups.setdefault((one.file.is_cdc, segment, one.columns), []).append(one)
+        refuse_twins(table, one.file, (name for name, _ in one.columns))
+        segment = "" if one.file.is_cdc else one.file.order[:9]
+        groups.setdefault((one.file.is_cdc, segment, one.columns, one.line_end), []).append(one)
     return [
-        SchemaGroup(is_cdc, segment, columns, tuple(m.file for m in members), _total(m.rows for m in members))
-        for (is_cdc, segment, columns), members in groups.items()
+        SchemaGroup(is_cdc, segment, columns, tuple(m.file for m in members), _total(m.rows for m in members), line_end)
+        for (is_cdc, segment, columns, line_end), members in groups.items()
     ]
+
+
+def refuse_twins(table: Table, file: BronzeFile, names: Iterable[str]) -> None:
+    """Refuse columns that differ in case only: Spark, Athena and Iceberg's catalogs take them for one.
+
+    Raises:
+        BronzeError: there are such columns.
+    """
+    names = list(names)
+    counts = Counter(name.lower() for name in names)
+    twins = [name for name in names if counts[name.lower()] > 1]
+    if twins:
+        raise BronzeError(
+            f"{file.key}: the columns {' and '.join(repr(name) for name in twins)} of {table.source} differ in case only (or not at all), and Spark "
+            "and Athena take them for one. Give all but one another name, or leave them out, with a DMS mapping rule (rename or remove-column), "
+            "and load the table again."
+        )
 
 
 def _total(rows: Iterable[int | None]) -> int | None:
@@ -83,15 +124,17 @@ def _inspect(store: ObjectStore, file: BronzeFile, bronze: Bronze, table: Table)
     if file.size == 0:
         return _Inspected(file, (), 0)
     if bronze.format is BronzeFormat.JSON:
+        _refuse_wrong_gzip(store, file)
         return _Inspected(file, (), None)
-    record, only = first_record(store, file, bronze.csv.delimiter)
-    if not record:
+    first = first_record(store, file, bronze.csv.delimiter)
+    if not first.fields:
         return _Inspected(file, (), 0)
     if bronze.csv.header:
-        names: Sequence[str] = record
+        names: Sequence[str] = _header(first.fields, file, store.root)
     else:
-        names, only = _headerless_names(file, len(record), bronze, table, store.root), False
-    return _Inspected(file, tuple((name, "string") for name in names), 0 if only else None)
+        names = _headerless_names(file, len(first.fields), bronze, table, store.root)
+    rows = 0 if bronze.csv.header and first.only else None
+    return _Inspected(file, tuple((name, "string") for name in names), rows, first.line_end)
 
 
 def _inspect_parquet(store: ObjectStore, file: BronzeFile) -> _Inspected:
@@ -112,7 +155,26 @@ def _inspect_parquet(store: ObjectStore, file: BronzeFile) -> _Inspected:
         raise BronzeError(
             f"{join(store.root, file.key)}: the Parquet footer cannot be read ({type(error).__name__}). Restore the file."
         ) from error
+    if _data_end(metadata) > file.size - footer:
+        raise BronzeError(
+            f"{join(store.root, file.key)}: its Parquet footer describes more data than the file holds ({file.size} bytes): a part in the middle is "
+            "missing. Restore the file from the source task (or from a bucket version)."
+        )
     return _Inspected(file, tuple((field.name, spark_type(field.type)) for field in schema), metadata.num_rows)
+
+
+def _data_end(metadata: pq.FileMetaData) -> int:
+    """Return the offset behind the last column chunk; chunks of the last row group are the last in the file."""
+    if metadata.num_row_groups == 0:
+        return 0
+    group = metadata.row_group(metadata.num_row_groups - 1)
+    ends = []
+    for number in range(group.num_columns):
+        column = group.column(number)
+        # Writers without a dictionary leave the offset out, or set it to 0.
+        start = column.dictionary_page_offset or column.data_page_offset
+        ends.append(start + column.total_compressed_size)
+    return max(ends, default=0)
 
 
 _SIMPLE_TYPES: dict[pa.DataType, str] = {
@@ -150,51 +212,94 @@ def spark_type(type_: pa.DataType) -> str:
     return f"<{type_}>"
 
 
-def first_record(store: ObjectStore, file: BronzeFile, delimiter: str) -> tuple[list[str], bool]:
-    """Return the first record of a CSV file, and whether it is the only one.
+def first_record(store: ObjectStore, file: BronzeFile, delimiter: str) -> FirstRecord:
+    """Return the first record of a CSV file; bytes that are not UTF-8 become lone surrogates.
 
     Raises:
-        BronzeError: the file is not UTF-8, not gzip although named so, or its first record has no end.
+        BronzeError: the file is not gzip although named so, begins with a byte order mark, or its first record has no end.
     """
     size = _HEAD_BYTES
     while True:
         data = store.read(file.key, 0, min(size, file.size))
         whole = len(data) >= file.size
-        text = _decode(_decompress(data, file, store.root), file, store.root, whole)
-        reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), delimiter=delimiter, strict=True)
-        try:
-            record = next(reader, [])
-            following = next(reader, None)
-        except csv.Error as error:
-            if not whole and size < _MAX_RECORD_BYTES:
-                size *= 8
-                continue
-            raise BronzeError(f"{join(store.root, file.key)}: the first record is not valid CSV ({error}).") from error
-        if whole or following is not None or size >= _MAX_RECORD_BYTES:
-            return record, whole and following is None
+        data = _decompress(data, file, store.root)
+        _refuse_byte_order_mark(data, file, store.root)
+        found = _parse_first(data.decode(errors="surrogateescape"), delimiter)
+        if isinstance(found, FirstRecord) and (whole or not found.only):
+            return found
+        if whole or size >= _MAX_RECORD_BYTES:
+            reason = "it has no end" if isinstance(found, FirstRecord) else str(found)
+            raise BronzeError(
+                f"{join(store.root, file.key)}: the first record is not valid CSV ({reason}). Check bronze.csv against the endpoint's "
+                "settings (CsvDelimiter, Rfc4180), or restore the file."
+            )
         size *= 8
+
+
+def _parse_first(text: str, delimiter: str) -> FirstRecord | csv.Error:
+    last = ""
+
+    def lines() -> Iterator[str]:
+        nonlocal last
+        # Not universal newlines: a lone carriage return ends no record.
+        for line in stream:
+            last = line
+            yield line
+
+    stream = io.StringIO(text, newline="\n")
+    try:
+        record = next((fields for fields in csv.reader(lines(), delimiter=delimiter, strict=True) if fields), [])
+    except csv.Error as error:
+        return error
+    only = not stream.read().strip("\r\n")
+    return FirstRecord(tuple(record), only, "\r\n" if last.endswith("\r\n") else "\n")
 
 
 def _decompress(data: bytes, file: BronzeFile, root: str) -> bytes:
     if not file.extension.endswith(".gz"):
         return data
+    text = b""
     try:
-        return zlib.decompressobj(wbits=31).decompress(data)
+        # Files put together from several are gzip streams one after the other.
+        while data:
+            stream = zlib.decompressobj(wbits=31)
+            text += stream.decompress(data)
+            data = stream.unused_data
     except zlib.error as error:
-        raise BronzeError(f"{join(root, file.key)}: named .gz but not gzip data ({error}).") from error
+        raise _not_gzip(file, root) from error
+    return text
 
 
-def _decode(data: bytes, file: BronzeFile, root: str, whole: bool) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        # A character cut by the end of the range is no fault of the file.
-        if (not whole or file.extension.endswith(".gz")) and error.start >= len(data) - 3:
-            return data[: error.start].decode()
+def _refuse_wrong_gzip(store: ObjectStore, file: BronzeFile) -> None:
+    if file.extension.endswith(".gz") and store.read(file.key, 0, len(_GZIP_MAGIC)) != _GZIP_MAGIC:
+        raise _not_gzip(file, store.root)
+
+
+def _not_gzip(file: BronzeFile, root: str) -> BronzeError:
+    return BronzeError(
+        f"{join(root, file.key)}: named .gz but it is not gzip data, or damaged. Restore the file from the source task (or from a bucket version); "
+        "if something unpacked it on the way, it must also take the .gz from the name."
+    )
+
+
+def _refuse_byte_order_mark(data: bytes, file: BronzeFile, root: str) -> None:
+    if data.startswith(_BYTE_ORDER_MARKS):
         raise BronzeError(
-            f"{join(root, file.key)}: not UTF-8 (byte {error.start}). DMS writes UTF-8; whatever rewrote this file has "
-            "changed its encoding. Restore the original."
-        ) from error
+            f"{join(root, file.key)}: begins with a byte order mark. DMS writes UTF-8 without one; whatever rewrote this file may have changed "
+            "more. Restore the original."
+        )
+
+
+def _header(fields: Sequence[str], file: BronzeFile, root: str) -> Sequence[str]:
+    for number, field in enumerate(fields, 1):
+        try:
+            field.encode()
+        except UnicodeEncodeError as error:
+            raise BronzeError(
+                f"{join(root, file.key)}: the name of column {number} in the header is not UTF-8. DMS writes UTF-8; whatever rewrote this file has "
+                "changed its encoding. Restore the original."
+            ) from error
+    return fields
 
 
 def _headerless_names(file: BronzeFile, width: int, bronze: Bronze, table: Table, root: str) -> list[str]:

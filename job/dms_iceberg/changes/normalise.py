@@ -6,7 +6,7 @@ Everything here is SQL text over the file's columns, so it costs no pass of its 
 import attrs
 
 from dms_iceberg.changes.position import load_position_sql, sequence_position_sql, timestamp_position_sql
-from dms_iceberg.changes.read import CORRUPT, FILE, FILE_NAME, ROW
+from dms_iceberg.changes.read import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ROW
 from dms_iceberg.config.model import Change, Table
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.identifiers import quote, string_literal
@@ -150,7 +150,10 @@ def _position_sql(columns: SourceColumns, committed: str, epoch: int, *, is_cdc:
 
 
 def _problem_sql(columns: SourceColumns, change: Change, op: str, position: str, committed: str) -> str:
-    checks = [f"WHEN {CORRUPT} IS NOT NULL THEN 'malformed: the row does not have the columns of its file'"]
+    checks = [
+        f"WHEN {NOT_TEXT} THEN 'encoding: the row holds bytes that are not UTF-8'",
+        f"WHEN {CORRUPT} IS NOT NULL THEN 'malformed: the row does not parse, or does not have the columns of its file'",
+    ]
     if columns.op is not None:
         checks.append(f"WHEN {op} IS NULL THEN {string_literal('unknown_op: allowed are ' + ', '.join(change.op_words))}")
     checks.append(f"WHEN {position} IS NULL THEN 'no_position: the sequence (or commit time) of the change is missing or impossible'")

@@ -4,8 +4,8 @@ import json
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
-from dms_iceberg.changes.inspect import Columns, SchemaGroup
-from dms_iceberg.config.model import Bronze, BronzeFormat, OtherColumns, Table
+from dms_iceberg.changes.inspect import Columns, SchemaGroup, refuse_twins
+from dms_iceberg.config.model import Bronze, BronzeFormat, Csv, OtherColumns, Table
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.identifiers import quote
 from dms_iceberg.staging.store import join
@@ -14,14 +14,16 @@ FILE = "_cdc_file"
 FILE_NAME = "_cdc_file_name"
 ROW = "_cdc_row"
 CORRUPT = "_cdc_corrupt"
-ORIGIN_COLUMNS = frozenset({FILE, FILE_NAME, ROW, CORRUPT})
+NOT_TEXT = "_cdc_not_text"
+ORIGIN_COLUMNS = frozenset({FILE, FILE_NAME, ROW, CORRUPT, NOT_TEXT})
+_BYTES = "ISO-8859-1"
 
 
 def read_group(spark: SparkSession, root: str, group: SchemaGroup, bronze: Bronze, table: Table) -> DataFrame:
     """Return the rows of ``group``.
 
-    Adds `FILE` (full path), `FILE_NAME`, `ROW` (place in the file: the row number in Parquet; for text formats a number that rises
-    within a file, as a text file is never split) and `CORRUPT` (the raw line when it did not parse, else NULL).
+    Adds `FILE` (full path), `FILE_NAME`, `ROW` (place in the file: the row number in Parquet, for text formats a number that rises
+    within a file), `CORRUPT` (the raw line when it did not parse, else NULL) and `NOT_TEXT` (whether the row has bytes that are not UTF-8).
 
     Raises:
         BronzeError: a column has a type that Spark cannot read and is not dropped.
@@ -30,32 +32,66 @@ def read_group(spark: SparkSession, root: str, group: SchemaGroup, bronze: Bronz
     reader = spark.read.option("__globPaths__", "false")
     if bronze.format is BronzeFormat.PARQUET:
         frame = reader.schema(_ddl(_readable(group, table))).parquet(*paths)
-        return frame.selectExpr("*", *_origin("_metadata.row_index"), f"CAST(NULL AS string) AS {CORRUPT}")
+        return frame.selectExpr("*", *_origin("_metadata.row_index"), f"CAST(NULL AS string) AS {CORRUPT}", f"false AS {NOT_TEXT}")
     if bronze.format is BronzeFormat.CSV:
-        frame = (
-            reader.options(
-                header=bronze.csv.header,
-                sep=bronze.csv.delimiter,
-                quote='"',
-                # RFC 4180 doubles quotes; Spark's default escape would corrupt a field that ends with a backslash.
-                escape='"',
-                multiLine=True,
-                enforceSchema=True,
-                encoding="UTF-8",
-                maxCharsPerColumn=-1,
-                maxColumns=20_480,
-                columnNameOfCorruptRecord=CORRUPT,
-                **({"nullValue": bronze.csv.null} if bronze.csv.null else {}),
-            )
-            .schema(_ddl((*group.columns, (CORRUPT, "string"))))
-            .csv(paths)
+        return _read_csv(reader, paths, group, bronze.csv)
+    return _read_json(reader, paths, group, table)
+
+
+def _read_csv(reader: DataFrameReader, paths: list[str], group: SchemaGroup, csv: Csv) -> DataFrame:
+    """Read bytes as Latin-1, which any byte is, and decode them here: Spark's own decoding replaces what is not UTF-8 without a word."""
+    frame = (
+        reader.options(
+            header=csv.header,
+            sep=_as_bytes(csv.delimiter),
+            quote='"',
+            # RFC 4180 doubles quotes; Spark's default escape would corrupt a field that ends with a backslash.
+            escape='"',
+            multiLine=True,
+            lineSep=group.line_end,
+            enforceSchema=True,
+            encoding=_BYTES,
+            maxCharsPerColumn=-1,
+            maxColumns=20_480,
+            columnNameOfCorruptRecord=CORRUPT,
+            **({"nullValue": _as_bytes(csv.null)} if csv.null else {}),
         )
-        return frame.selectExpr("*", *_origin("monotonically_increasing_id()"))
-    return _read_json(reader, paths)
+        .schema(_ddl((*group.columns, (CORRUPT, "string"))))
+        .csv(paths)
+    )
+    # A text file with quoted line ends is never split.
+    row = f"monotonically_increasing_id() AS {ROW}"
+    names = [quote(name) for name in (*group.names, CORRUPT)]
+    invalid = " OR ".join(f"coalesce({_is_not_text(name)}, false)" for name in names)
+    return frame.selectExpr(
+        *(f"{_decoded(name)} AS {name}" for name in names), *_origin_of_file(), row, f"({invalid}) AS {NOT_TEXT}"
+    )
+
+
+def _as_bytes(text: str) -> str:
+    return text.encode().decode(_BYTES)
+
+
+def _is_ascii(column: str) -> str:
+    return f"octet_length({column}) = char_length({column})"
+
+
+def _decoded(column: str) -> str:
+    return f"CASE WHEN {_is_ascii(column)} THEN {column} ELSE decode(encode({column}, '{_BYTES}'), 'UTF-8') END"
+
+
+def _is_not_text(column: str) -> str:
+    # What decoding had to replace does not come back as the same bytes; a replacement character the source itself holds does.
+    data = f"encode({column}, '{_BYTES}')"
+    return f"NOT ({_is_ascii(column)}) AND encode(decode({data}, 'UTF-8'), 'UTF-8') <> {data}"
+
+
+def _origin_of_file() -> list[str]:
+    return [f"_metadata.file_path AS {FILE}", f"_metadata.file_name AS {FILE_NAME}"]
 
 
 def _origin(row: str) -> list[str]:
-    return [f"_metadata.file_path AS {FILE}", f"_metadata.file_name AS {FILE_NAME}", f"{row} AS {ROW}"]
+    return [*_origin_of_file(), f"{row} AS {ROW}"]
 
 
 def _ddl(columns: Columns) -> str:
@@ -87,11 +123,16 @@ def _is_used(name: str, table: Table) -> bool:
     return name.lower() in declared or (name.lower() not in dropped and table.other_columns is OtherColumns.KEEP)
 
 
-def _read_json(reader: DataFrameReader, paths: list[str]) -> DataFrame:
-    reader = reader.options(primitivesAsString=True, columnNameOfCorruptRecord=CORRUPT, mode="PERMISSIVE", encoding="UTF-8")
-    inferred = reader.json(paths).schema
-    columns = tuple((field.name, field.dataType.simpleString()) for field in inferred.fields if field.name != CORRUPT)
+def _read_json(reader: DataFrameReader, paths: list[str], group: SchemaGroup, table: Table) -> DataFrame:
+    """Read JSON lines: every member as text, a nested one as the JSON it is.
+
+    Without an ``encoding`` the parser sees the bytes, and a line that is not UTF-8 does not parse; with one it would be repaired silently.
+    """
+    reader = reader.options(primitivesAsString=True, columnNameOfCorruptRecord=CORRUPT, mode="PERMISSIVE")
+    names = [name for name in reader.json(paths).columns if name != CORRUPT]
+    refuse_twins(table, group.files[0], names)
+    columns = [(name, "string") for name in names]
     frame = reader.schema(_ddl((*columns, (CORRUPT, "string")))).json(paths)
-    # A nested value stays the text it is until a declared type parses it.
-    texts = [quote(name) if type_ == "string" else f"to_json({quote(name)}) AS {quote(name)}" for name, type_ in columns]
-    return frame.selectExpr(*texts, CORRUPT, *_origin("monotonically_increasing_id()"))
+    # Big files are split, in blocks of 4 MiB or more, that may be read in any order.
+    row = "shiftleft(shiftright(_metadata.file_block_start, 20), 33) + (monotonically_increasing_id() & 8589934591)"
+    return frame.selectExpr(*(quote(name) for name in names), CORRUPT, *_origin(row), f"false AS {NOT_TEXT}")
