@@ -25,12 +25,6 @@ def dsn(postgres: LocalPostgres) -> Iterator[str]:
     yield postgres.dsn(name)
     with psycopg.connect(postgres.dsn(), autocommit=True) as admin:
         # A slot left behind would keep WAL and count against max_replication_slots.
-        admin.execute(
-            "select pg_terminate_backend(active_pid) from pg_replication_slots"
-            " where database = %s and active", (name,)
-        )
-        admin.execute(
-            "select pg_drop_replication_slot(slot_name) from pg_replication_slots"
-            " where database = %s and not active", (name,)
-        )
+        admin.execute("select pg_terminate_backend(active_pid) from pg_replication_slots where database = %s and active", (name,))
+        admin.execute("select pg_drop_replication_slot(slot_name) from pg_replication_slots where database = %s and not active", (name,))
         admin.execute(f"drop database {name} with (force)")

@@ -1,0 +1,127 @@
+"""Reads the emulator's files in plain Python and replays them, knowing nothing of how they were made."""
+
+import csv
+import datetime as dt
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import psycopg
+import pyarrow.parquet as pq
+
+from dms_iceberg.local.emulator import Emulator, EmulatorSettings
+from dms_iceberg.staging.store import open_store
+
+Row = dict[str, Any]
+SERVICE = ("Op", "dms_commit_ts", "dms_change_seq", "dms_stream_position")
+
+
+@attrs.frozen
+class Task:
+    """One task of the tests: its bronze folder, its settings and how to make it."""
+
+    dsn: str
+    folder: Path
+    tables: tuple[str, ...]
+    settings: EmulatorSettings
+
+    @property
+    def bronze(self) -> Path:
+        return self.folder / "bronze"
+
+    def emulator(self) -> Emulator:
+        return Emulator(self.dsn, self.tables, open_store(str(self.bronze)), self.settings)
+
+    def load(self) -> None:
+        with self.emulator() as emulator:
+            emulator.full_load()
+
+    def catch_up(self) -> int:
+        """Capture everything committed so far; returns the number of changes."""
+        with self.emulator() as emulator:
+            return emulator.capture(until_lsn=current_lsn(self.dsn)).changes
+
+    def files(self, table: str) -> list[Path]:
+        """A table's files in the order of their names: LOAD first."""
+        found = [path for path in (self.bronze / table.replace(".", "/", 1)).rglob("*.*") if path.is_file()]
+        return sorted(found, key=lambda path: (not path.name.startswith("LOAD"), path.name))
+
+    def rows(self, table: str) -> list[Row]:
+        return [row for path in self.files(table) for row in read(path)]
+
+    def changes(self, table: str) -> list[Row]:
+        return [row for path in self.files(table) if not path.name.startswith("LOAD") for row in read(path)]
+
+
+def make_task(dsn: str, folder: Path, *tables: str, **settings: Any) -> Task:
+    settings = {"interval": 0.05, **settings}
+    return Task(dsn, folder, tables, EmulatorSettings(state_dir=folder / "state", **settings))
+
+
+def current_lsn(dsn: str) -> str:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        row = connection.execute("select pg_current_wal_insert_lsn()::text").fetchone()
+        assert row is not None
+        return str(row[0])
+
+
+def run(dsn: str, *statements: str) -> None:
+    """Execute statements, each in a transaction of its own."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def read(path: Path) -> list[Row]:
+    if path.suffix == ".parquet":
+        # Not a dataset: its folder would become a partition column.
+        return list(map(_naive, pq.ParquetFile(path).read().to_pylist()))
+    text = path.read_text()
+    if path.suffix == ".json":
+        return [json.loads(line) for line in text.splitlines()]
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def _naive(row: Row) -> Row:
+    return {name: value.replace(tzinfo=None) if isinstance(value, dt.datetime) else value for name, value in row.items()}
+
+
+def replay(rows: list[Row], key: tuple[str, ...]) -> list[Row]:
+    """The table after all changes, in file order.
+
+    Strict: an insert of a present key, an update or delete of an absent one is an error. So is a sequence that does
+    not rise, so a gap, an overlap or a repetition cannot go unseen.
+    """
+    state: dict[tuple[Any, ...], Row] = {}
+    last = ""
+    for row in rows:
+        assert row["dms_change_seq"] == "" or row["dms_change_seq"] > last
+        last = row["dms_change_seq"] or last
+        now = tuple(row[name] for name in key)
+        old = tuple(row[f"BI_{name}"] for name in key)
+        moved = any(part not in (None, "") for part in old)
+        if row["Op"] == "I":
+            assert now not in state, f"insert of a key that is there: {now}"
+        elif row["Op"] == "U":
+            del state[old if moved else now]
+        if row["Op"] == "D":
+            del state[now]
+        else:
+            state[now] = {n: v for n, v in row.items() if n not in SERVICE and not n.startswith("BI_")}
+    return [state[key] for key in sorted(state)]
+
+
+def source_rows(dsn: str, table: str, key: tuple[str, ...]) -> list[Row]:
+    """The table as psycopg sees it, times in UTC without zone."""
+    with psycopg.connect(dsn, options="-c timezone=UTC", row_factory=psycopg.rows.dict_row) as connection:
+        rows = connection.execute(f"select * from {table}").fetchall()
+    return sorted((_naive(row) for row in rows), key=lambda row: tuple(row[name] for name in key))
+
+
+def texts(rows: list[Row], *names: str) -> Iterator[tuple[Any, ...]]:
+    """Some columns of rows."""
+    for row in rows:
+        yield tuple(row[name] for name in names)
