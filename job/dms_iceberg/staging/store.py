@@ -70,7 +70,7 @@ class LocalStore:
             with os.scandir(self.directory / base) as scan:
                 # A folder sorts as its name with the slash that follows it in every key below.
                 entries = sorted((base + e.name + ("/" if e.is_dir() else ""), e) for e in scan)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return
         for key, entry in entries:
             if not key.startswith(prefix):
@@ -119,7 +119,8 @@ def vanished(root: str, key: str) -> BronzeError:
     """The error for an object that was listed and is gone."""
     return BronzeError(
         f"{join(root, key)}: the object does not exist (it was listed or is needed, and is gone). Bronze is the log: "
-        "nothing may delete it while it is being merged. Restore the object, or check lifecycle rules and the DMS setting TargetTablePrepMode."
+        "nothing may delete it while it is being merged. Restore the object, or check lifecycle rules and the DMS setting "
+        "TargetTablePrepMode."
     )
 
 

@@ -1,0 +1,215 @@
+"""Listing bronze: the same order locally and on S3, jumps over old bronze, and errors that name the object."""
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import boto3
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from moto import mock_aws
+
+from dms_iceberg.config.model import BronzeFormat
+from dms_iceberg.errors import BronzeError
+from dms_iceberg.staging.keys import digits_of
+from dms_iceberg.staging.listing import list_files
+from dms_iceberg.staging.s3 import S3Store
+from dms_iceberg.staging.store import LocalStore, ObjectStore, StoredObject, open_store
+
+BUCKET = "bronze"
+PREFIX = "public/t/"
+
+
+@pytest.fixture
+def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    with mock_aws():
+        client = boto3.client("s3")
+        client.create_bucket(Bucket=BUCKET)
+        yield client
+
+
+class MemoryStore:
+    """Keys in memory, listed as S3 lists them. Counts what it is asked for and what it gave."""
+
+    root = "memory:"
+
+    def __init__(self, keys: list[str]) -> None:
+        self.keys = sorted(keys, key=str.encode)
+        self.listings = self.given = 0
+
+    def list(self, prefix: str, start_after: str = "") -> Iterator[StoredObject]:
+        self.listings += 1
+        for key in self.keys:
+            if key.startswith(prefix) and key.encode() > start_after.encode():
+                self.given += 1
+                yield StoredObject(key, 1, "e")
+
+    def read(self, key: str, start: int = 0, length: int | None = None) -> bytes:
+        raise NotImplementedError
+
+    def put(self, key: str, data: bytes) -> None:
+        raise NotImplementedError
+
+    def delete(self, key: str) -> None:
+        raise NotImplementedError
+
+
+def names(store: ObjectStore, since: str = "") -> list[str]:
+    return [file.relative for file in list_files(store, PREFIX, since, BronzeFormat.PARQUET)]
+
+
+def file_name(time: datetime) -> str:
+    digits = digits_of(time)
+    return f"{digits[:8]}-{digits[8:]}.parquet"
+
+
+START = datetime(2025, 1, 1, tzinfo=UTC)
+moments = st.integers(0, 600 * 24 * 60).map(lambda minutes: START + timedelta(minutes=minutes))
+mixed_names = st.one_of(
+    moments.map(file_name),
+    moments.map(lambda t: f"{t:%Y/%m/%d}/{file_name(t)}"),
+    moments.map(lambda t: f"{t:%Y%m%d}/{file_name(t)}"),
+    moments.map(lambda t: f"{t:%Y-%m-%d-%H}/{file_name(t)}"),
+    moments.map(lambda t: f"{t:%Y%m}/{file_name(t)}"),
+    moments.map(lambda t: f"{t:%m%Y%d}/{file_name(t)}"),
+    moments.map(lambda t: f"{t:%d%m%Y}/{file_name(t)}"),
+    st.integers(1, 300).map(lambda number: f"LOAD{number:08X}.parquet"),
+)
+
+
+@given(st.lists(mixed_names, max_size=40, unique=True), moments)
+def test_jumps_lose_no_file_that_is_needed(relatives: list[str], since: datetime) -> None:
+    """Even when the endpoint's layout was changed in the life of a table, and several are mixed in one folder."""
+    store = MemoryStore([PREFIX + name for name in relatives])
+    limit = digits_of(since)
+    found = names(store, limit)
+    assert found == sorted(found, key=str.encode)
+    assert len(found) == len(set(found))
+    missing = set(relatives) - set(found)
+    assert all(name.rpartition("/")[2][:18].replace("-", "") < limit for name in missing)
+    assert not any("LOAD" in name for name in missing)
+
+
+@pytest.mark.parametrize("layout", ["", "%Y/%m/%d/", "%Y-%m-%d-%H/", "%Y%m/"])
+def test_cost_of_a_listing_follows_the_look_back_not_the_age_of_bronze(layout: str) -> None:
+    times = [START + timedelta(minutes=10 * number) for number in range(20_000)]
+    since = times[-1] - timedelta(hours=1)
+    store = MemoryStore([f"{PREFIX}{format(t, layout) if layout else ''}{file_name(t)}" for t in times] + [f"{PREFIX}LOAD00000001.parquet"])
+    found = names(store, digits_of(since))
+    assert {file_name(t) for t in times if t >= since} <= {name.rpartition("/")[2] for name in found}
+    assert store.listings == 2
+    assert store.given < (32 * 144 if layout == "%Y%m/" else 3 * 144)
+
+
+def test_s3_listing_behind_100_000_old_keys_takes_few_calls(s3: Any) -> None:
+    times = [START + timedelta(minutes=number) for number in range(100_000)]
+    _fill(s3, [f"{PREFIX}{t:%Y/%m/%d/}{file_name(t)}" for t in times])
+    calls = []
+    store = S3Store(BUCKET, "")
+    store._client.meta.events.register("before-call.s3.ListObjectsV2", lambda **_: calls.append(1))
+    since = times[-1] - timedelta(minutes=30)
+    found = names(store, digits_of(since))
+    assert [file_name(t) for t in times if t >= since] == [name.rpartition("/")[2] for name in found][-31:]
+    assert len(calls) <= 4, "one from the start, then the two days behind the jump"
+
+
+def _fill(client: Any, keys: list[str]) -> None:
+    """Put empty objects into moto directly: 100,000 requests would take minutes."""
+    from moto.s3.models import s3_backends
+
+    for backends in s3_backends.values():
+        for backend in backends.values():
+            if BUCKET in backend.buckets:
+                for key in keys:
+                    backend.put_object(BUCKET, key, b"")
+                return
+    raise AssertionError("moto has no such bucket")
+
+
+segments = st.text(alphabet="abAB019-_.=é\U0001f600", min_size=1, max_size=3).filter(
+    lambda s: not s.startswith(".") and s not in ("", "..")
+)
+paths = st.lists(segments, min_size=1, max_size=3).map("/".join)
+
+
+def _without_clashes(found: list[str]) -> list[str]:
+    """A file system cannot have both `a` and `a/b`."""
+    return [key for key in found if not any(other.startswith(key + "/") for other in found)]
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(paths, min_size=1, max_size=12, unique=True).map(_without_clashes), paths, st.sampled_from(["", "a", "a/", "B/"]))
+def test_local_directory_lists_in_the_order_of_s3(keys: list[str], start: str, prefix: str) -> None:
+    with TemporaryDirectory() as folder:
+        store = LocalStore(Path(folder))
+        for key in keys:
+            store.put(key, b"x")
+        expected = MemoryStore(keys)
+        for after in ("", start, prefix + start):
+            assert [o.key for o in store.list(prefix, after)] == [o.key for o in expected.list(prefix, after)]
+
+
+KEYS = [
+    "public/t/LOAD00000001.parquet",
+    "public/t/2026/03/01/20260301-100000000.parquet",
+    "public/t/2026-03-01/20260301-100000000.parquet",
+    "public/t/20260301/x.parquet",
+    "public/t-2/20260301-100000000.parquet",
+    "public/t!/20260301-100000000.parquet",
+    "public/Tä/20260301-100000000.parquet",
+    "public/\ufb00/a.parquet",
+    "public/\U0001f600/a.parquet",
+    "z.parquet",
+]
+
+
+def test_s3_and_directory_list_alike(s3: Any, tmp_path: Path) -> None:
+    local, remote = open_store(str(tmp_path)), open_store(f"s3://{BUCKET}/some/prefix/")
+    for key in KEYS:
+        local.put(key, b"data")
+        remote.put(key, b"data")
+    for prefix in ("", "public/", "public/t/", "public/t", "none/"):
+        for after in ("", *KEYS, "public/t/2026/02", "public/t/2026/03/01/"):
+            of = [[(o.key, o.size) for o in store.list(prefix, after)] for store in (local, remote)]
+            assert of[0] == of[1], (prefix, after)
+    assert remote.read(KEYS[0]) == local.read(KEYS[0]) == b"data"
+    assert remote.read(KEYS[0], 1, 2) == local.read(KEYS[0], 1, 2) == b"at"
+
+
+def test_vanished_object_is_named(s3: Any, tmp_path: Path) -> None:
+    key = "public/t/20260301-100000000.parquet"
+    for store in (open_store(str(tmp_path)), open_store(f"s3://{BUCKET}/p")):
+        with pytest.raises(BronzeError, match=key) as error:
+            store.read(key)
+        assert store.root in str(error.value)
+
+
+def test_etag_changes_when_a_file_is_rewritten(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path))
+    store.put("a", b"one")
+    (before,) = store.list("")
+    store.put("a", b"two")
+    (after,) = store.list("")
+    assert before.etag != after.etag
+
+
+def test_half_written_file_is_not_listed(tmp_path: Path) -> None:
+    (tmp_path / "public" / "t").mkdir(parents=True)
+    (tmp_path / "public" / "t" / ".20260301-100000000.parquet.part").write_bytes(b"x")
+    assert list(open_store(str(tmp_path)).list("public/t/")) == []
+
+
+def test_file_of_another_format_is_refused_by_name(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path))
+    store.put("public/t/LOAD00000001.csv", b"x")
+    with pytest.raises(BronzeError, match=r"LOAD00000001\.csv.*bronze\.format is 'parquet'"):
+        names(store)

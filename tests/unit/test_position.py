@@ -1,0 +1,74 @@
+"""A position is text that compares like the tuple (epoch, clock, file time, counter)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dms_iceberg.changes.position import (
+    CLOCK_DIGITS,
+    clock_of,
+    epoch_prefix,
+    is_load_position,
+    load_position,
+    sequence_position,
+)
+
+epochs = st.integers(0, 10**6) | st.integers(0, 12)
+clocks = st.integers(1, 10**CLOCK_DIGITS - 1) | st.integers(1, 3)
+file_times = st.integers(0, 10**17 - 1) | st.integers(0, 3)
+counters = st.integers(0, 10**19 - 1) | st.integers(0, 1100)
+places = st.tuples(epochs, clocks, file_times, counters)
+
+
+def encode(place: tuple[int, int, int, int]) -> str:
+    epoch, clock, file_time, counter = place
+    return sequence_position(epoch, f"{clock:016d}{counter:019d}", f"{file_time:017d}")
+
+
+@given(places, places)
+def test_text_compares_like_the_tuple(left: tuple[int, int, int, int], right: tuple[int, int, int, int]) -> None:
+    assert (encode(left) < encode(right)) == (left < right)
+    assert (encode(left) == encode(right)) == (left == right)
+
+
+@given(places, places)
+def test_bytes_compare_like_the_text(left: tuple[int, int, int, int], right: tuple[int, int, int, int]) -> None:
+    """Spark compares UTF-8 bytes, Python code points."""
+    assert (encode(left) < encode(right)) == (encode(left).encode() < encode(right).encode())
+
+
+@given(epochs, file_times, places)
+def test_load_rows_lie_below_every_change_of_their_epoch(epoch: int, order: int, place: tuple[int, int, int, int]) -> None:
+    load = load_position(epoch, f"{order:017d}")
+    _, clock, file_time, counter = place
+    assert load < encode((epoch, clock, file_time, counter))
+    assert load < epoch_prefix(epoch + 1)
+    assert encode((epoch, clock, file_time, counter)) < load_position(epoch + 1, f"{0:017d}")
+    assert is_load_position(load, epoch)
+    assert not is_load_position(encode((epoch, clock, file_time, counter)), epoch)
+
+
+@given(epochs, st.integers(0, 10**17 - 1), st.integers(0, 10**17 - 1))
+def test_load_rows_compare_like_their_files(epoch: int, left: int, right: int) -> None:
+    assert (load_position(epoch, f"{left:017d}") < load_position(epoch, f"{right:017d}")) == (left < right)
+
+
+@given(places)
+def test_clock_is_found_again(place: tuple[int, int, int, int]) -> None:
+    assert clock_of(encode(place)) == f"{place[1]:016d}0"
+
+
+def test_nothing_applied_yet_counts_as_load() -> None:
+    assert is_load_position("", 0)
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        ((0, 2026030110000000, 20260301100130000, 61), "a0202603011000000020260301100130000b61"),
+        ((10, 1, 2, 0), "b10000000000000000100000000000000002a0"),
+    ],
+)
+def test_examples(place: tuple[int, int, int, int], text: str) -> None:
+    """The encoding is in every table: it must never change unnoticed."""
+    assert encode(place) == text

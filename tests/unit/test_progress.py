@@ -1,0 +1,184 @@
+"""Progress: what one snapshot summary remembers, and where it is found again."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dms_iceberg.errors import TargetError
+from dms_iceberg.progress import LOOK_BACK_FILES, PROGRESS_KEY, MergedLoads, Progress, find_progress
+from dms_iceberg.staging.keys import BronzeFile, digits_of, earlier, parse_key, time_of
+
+PREFIX = "public/t/"
+FIRST = "20260301100000000"
+SUMMARY_LIMIT = 16 * 1024
+
+
+def cdc(order: str, etag: str = "e", folder: str = "") -> BronzeFile:
+    file = parse_key(PREFIX, f"{PREFIX}{folder}{order[:8]}-{order[8:]}.parquet", 10, etag)
+    assert file is not None
+    return file
+
+
+def load(number: int, etag: str = "e") -> BronzeFile:
+    file = parse_key(PREFIX, f"{PREFIX}LOAD{number:08X}.parquet", 10, etag)
+    assert file is not None
+    return file
+
+
+def minutes(count: int, start: str = FIRST) -> list[BronzeFile]:
+    return [cdc(earlier(start, minutes=-number)) for number in range(count)]
+
+
+times = st.datetimes(
+    min_value=time_of("20200101000000000").replace(tzinfo=None), max_value=time_of("20300101000000000").replace(tzinfo=None)
+).map(digits_of)
+cdc_files = st.builds(cdc, times, st.sampled_from(["e1", "e2"]))
+load_files = st.builds(load, st.integers(1, 400), st.just("e1"))
+batches = st.lists(
+    st.lists(cdc_files, min_size=1, max_size=8) | st.lists(load_files, min_size=1, max_size=60, unique_by=lambda f: f.key), max_size=12
+)
+
+
+@given(batches, st.sampled_from(["", "a0", "b61"]), st.floats(0.1, 1000))
+def test_round_trip_through_the_summary(groups: list[list[BronzeFile]], high: str, hours: float) -> None:
+    progress = Progress()
+    loads: dict[str, BronzeFile] = {}
+    for files in groups:
+        loads |= {file.key: file for file in files if not file.is_cdc}
+        progress = progress.after(sorted(files), high, hours, list(loads.values()))
+        assert Progress.from_json(progress.to_json()) == progress
+
+
+@given(st.lists(cdc_files, min_size=1, max_size=30), st.integers(1, 5), st.floats(0.1, 1000))
+def test_whatever_was_merged_counts_as_merged_and_progress_never_goes_back(files: list[BronzeFile], size: int, hours: float) -> None:
+    progress = Progress()
+    done: list[BronzeFile] = []
+    for start in range(0, len(files), size):
+        after = progress.after(sorted(files[start : start + size]), "", hours, [])
+        assert (after.frontier, after.since) >= (progress.frontier, progress.since)
+        assert after.since <= after.frontier
+        progress = after
+        done += files[start : start + size]
+        assert all(progress.has_merged(file) for file in done)
+
+
+@given(st.lists(times, min_size=2, max_size=60, unique=True), st.integers(1, 7))
+def test_files_in_order_are_never_taken_for_merged_before_they_are(orders: list[str], size: int) -> None:
+    files = sorted(cdc(order) for order in orders)
+    progress = Progress()
+    for start in range(0, len(files), size):
+        assert not any(progress.has_merged(file) for file in files[start:])
+        progress = progress.after(files[start : start + size], "", 24, [])
+
+
+def test_look_back_is_bounded_and_the_summary_stays_small() -> None:
+    progress = Progress(epoch=99)
+    known: list[BronzeFile] = []
+    for number in range(LOOK_BACK_FILES):
+        known.append(load(number))
+        progress = progress.after([known[-1]], "a0" + "9" * 52, 24, known)
+    for file in minutes(3 * LOOK_BACK_FILES):
+        progress = progress.after([file], "a0" + "9" * 52, 24, known)
+        assert len(progress.recent) <= LOOK_BACK_FILES
+        assert len(progress.to_json()) < SUMMARY_LIMIT
+    assert len(progress.recent) == LOOK_BACK_FILES
+
+
+def test_one_batch_of_more_files_than_the_look_back_holds() -> None:
+    files = minutes(3 * LOOK_BACK_FILES)
+    progress = Progress().after(files, "", 24, [])
+    assert len(progress.recent) == LOOK_BACK_FILES
+    assert all(progress.has_merged(file) for file in files)
+    assert not progress.has_merged(cdc(earlier(FIRST, minutes=-3 * LOOK_BACK_FILES)))
+
+
+def test_late_file_within_the_look_back_is_new_and_behind_it_is_not() -> None:
+    progress = Progress().after(minutes(50), "", 0.5, [])
+    assert not progress.has_merged(cdc(earlier(progress.frontier, seconds=90)))
+    assert progress.has_merged(cdc(earlier(progress.frontier, minutes=45, seconds=30)))
+
+
+def test_rewritten_change_file_is_a_new_file() -> None:
+    progress = Progress().after([cdc(FIRST, "old")], "", 24, [])
+    assert progress.has_merged(cdc(FIRST, "old"))
+    assert not progress.has_merged(cdc(FIRST, "new"))
+
+
+def test_files_of_one_millisecond_in_two_folders_are_two_files() -> None:
+    progress = Progress().after([cdc(FIRST, folder="a/")], "", 24, [])
+    assert not progress.has_merged(cdc(FIRST, folder="b/"))
+
+
+def test_high_water_mark_never_sinks() -> None:
+    progress = Progress().after([cdc(FIRST)], "b61", 24, []).after([cdc(FIRST, "again")], "a9", 24, [])
+    assert progress.high_water == "b61"
+
+
+def test_newer_format_is_not_guessed_at() -> None:
+    document = json.loads(Progress().to_json()) | {"format": 99}
+    with pytest.raises(TargetError, match="format 99"):
+        Progress.from_json(json.dumps(document))
+
+
+@pytest.mark.parametrize("count", [3, LOOK_BACK_FILES, LOOK_BACK_FILES + 1, 3 * LOOK_BACK_FILES])
+@pytest.mark.parametrize("size", [1, 70, 1000])
+def test_merged_loads_below_and_beyond_the_limit(count: int, size: int) -> None:
+    files = [load(number) for number in range(1, count + 1)]
+    merged = MergedLoads()
+    for start in range(0, count, size):
+        assert not any(merged.has(file) for file in files[start:])
+        merged = merged.plus(files[start : start + size], files)
+    assert all(merged.has(file) for file in files)
+    assert merged.count == count
+    assert merged.changed(files) is None
+    assert not merged.has(load(count + 1))
+    assert merged.changed([*files, load(count + 1)]) is None
+    rewritten = [*files[:1], load(2, "other"), *files[2:]]
+    assert merged.changed(rewritten) is not None
+
+
+def test_changed_load_file_is_named_while_they_are_few() -> None:
+    files = [load(1), load(2)]
+    merged = MergedLoads().plus(files, files)
+    assert merged.changed([files[0], load(2, "other")]) == f"{PREFIX}LOAD00000002.parquet"
+
+
+def summary(progress: Progress | None, parent: str) -> dict[str, str]:
+    return {"parent-id": parent} | ({PROGRESS_KEY: progress.to_json()} if progress else {})
+
+
+OLD = Progress().after(minutes(1), "", 24, [])
+NEW = OLD.after(minutes(3), "", 24, [])
+
+
+def copy_of(progress: Progress, snapshot: int) -> dict[str, str]:
+    return {"snapshot": str(snapshot), "progress": progress.to_json()}
+
+
+def test_first_carrier_among_the_ancestors_counts() -> None:
+    lineage = [summary(None, "3"), summary(NEW, "2"), summary(OLD, "1"), summary(None, "")]
+    assert find_progress(lineage, None, ["1", "2", "3"]) == NEW
+
+
+def test_table_that_never_was_merged_into_has_no_progress() -> None:
+    assert find_progress([], None, []) == Progress()
+    assert find_progress([summary(None, "")], None, ["1"]) == Progress()
+
+
+def test_copy_counts_where_expiry_removed_the_carrier() -> None:
+    assert find_progress([summary(None, "2")], copy_of(NEW, 2), ["3"]) == NEW
+
+
+def test_copy_of_a_snapshot_that_was_rolled_back_is_not_trusted() -> None:
+    assert find_progress([summary(None, "1")], copy_of(NEW, 2), ["2", "3"]) == Progress()
+    assert find_progress([summary(OLD, "")], copy_of(NEW, 2), ["1", "2"]) == OLD
+
+
+def test_copy_does_not_count_for_a_table_that_was_rolled_back_before_its_first_batch() -> None:
+    assert find_progress([summary(None, "")], copy_of(NEW, 2), ["1"]) == Progress()
+
+
+def test_progress_without_a_change_stays_itself() -> None:
+    assert NEW.after([], "", 24, []) == NEW
