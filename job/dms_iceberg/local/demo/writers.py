@@ -2,6 +2,7 @@
 
 import random
 import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -9,6 +10,7 @@ from typing import Any, Final
 import attrs
 import psycopg
 from psycopg import errors
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
 from dms_iceberg.local.demo.shop import (
     ADD_COLUMN,
@@ -27,6 +29,7 @@ WRITERS: Final = 4
 _PAUSE_SECONDS: Final = 0.03
 _ROLLBACK_SHARE: Final = 0.05
 _STORY: Final = ("paid", "packed", "shipped", "delivered")
+_ALTER_ATTEMPTS: Final = 20
 # Orders of the first load below this number belong to the story and to the bad row.
 _FIRST_FREE_ORDER: Final = 10
 
@@ -54,6 +57,11 @@ class Tally:
             for name, count in counts.items():
                 setattr(self, name, getattr(self, name) + count)
 
+    def to_document(self) -> dict[str, int]:
+        """The counts by name."""
+        names = ("commits", "rollbacks", "conflicts", "statements", "key_changes")
+        return {name: getattr(self, name) for name in names}
+
 
 @attrs.frozen
 class Event:
@@ -68,7 +76,7 @@ class Writers:
 
     Args:
         dsn: the shop.
-        seconds: how long they are meant to write; the story is spread over this time.
+        seconds: how long they write; the story is spread over this time.
 
     Attributes:
         tally: what was done so far.
@@ -80,6 +88,9 @@ class Writers:
         self._dsn = dsn
         self._seconds = seconds
         self._stop = threading.Event()
+        self._clock = threading.Timer(seconds, self._stop.set)
+        self._clock.daemon = True
+        self._started = 0.0
         self._column_added = threading.Event()
         self.tally = Tally()
         self.events: list[Event] = []
@@ -90,24 +101,35 @@ class Writers:
         ]
 
     def start(self) -> None:
-        """Start all threads."""
+        """Start all threads, and the clock that ends them."""
+        self._started = time.monotonic()
+        self._clock.start()
         for thread in self._threads:
             thread.start()
 
-    def stop(self) -> None:
-        """End all threads after the transaction at hand; raises what ended one of them too soon."""
+    def end(self) -> None:
+        """End all threads after the transaction at hand, also before their time."""
+        self._clock.cancel()
         self._stop.set()
         for thread in self._threads:
             if thread.is_alive():
                 thread.join()
-        if self.failure is not None:
-            raise self.failure
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._started
+
+    @property
+    def done(self) -> bool:
+        """Whether the time is over, or a thread failed."""
+        return self._stop.is_set()
 
     def _guard(self, work: Callable[[], None]) -> None:
         try:
             work()
         except BaseException as error:
-            # Given back by stop(): a thread has nobody to raise to.
+            # Kept for whoever asks: a thread has nobody to raise to.
             self.failure = error
             self._stop.set()
 
@@ -124,7 +146,7 @@ class Writers:
         script = [steps[0], acts[0], steps[1], acts[1], steps[2], steps[3]]
         with psycopg.connect(self._dsn) as connection:
             for step in script:
-                # A stop that comes early must not leave the later acts out: they are what the report is about.
+                # A stop that comes early leaves nothing out: these are what the report is about.
                 self._stop.wait(self._seconds / (len(script) + 1))
                 step(connection)
                 connection.commit()
@@ -139,7 +161,15 @@ class Writers:
         self.events.append(Event(datetime.now(UTC), "negative amount written"))
 
     def _add_column(self, connection: Connection) -> None:
-        connection.execute(ADD_COLUMN)
+        # ALTER TABLE wants the table for itself and may be the one that PostgreSQL picks to break a deadlock.
+        for attempt in Retrying(
+            retry=retry_if_exception_type(errors.DeadlockDetected),
+            stop=stop_after_attempt(_ALTER_ATTEMPTS),
+            before_sleep=lambda _: connection.rollback(),
+            reraise=True,
+        ):
+            with attempt:
+                connection.execute(ADD_COLUMN)
         connection.commit()
         self.tally.add(commits=1, statements=1)
         self.events.append(Event(datetime.now(UTC), "column added"))

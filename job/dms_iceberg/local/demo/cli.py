@@ -1,0 +1,51 @@
+"""The command ``dms-iceberg demo``."""
+
+import json
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from dms_iceberg.logs import configure_logs
+
+_INTERRUPTED = 130
+
+
+def demo(
+    seconds: Annotated[
+        float, typer.Option(envvar="DEMO_SECONDS", min=1, help="How long the shop is written to.")
+    ] = 60.0,
+    directory: Annotated[Path, typer.Option(help="Where everything is left; replaces an earlier demo.")] = Path("build/demo"),
+) -> None:
+    """Mirror a PostgreSQL shop into Iceberg on this machine, and report: all of it, live.
+
+    Exit code 1 when a table is not equal to its source in the end.
+    """
+    # Spark and the database are imported only by those who run the demo: the other commands start without them.
+    from dms_iceberg.local.demo.page import write_page
+    from dms_iceberg.local.demo.pipeline import run_demo
+    from dms_iceberg.local.demo.screen import Screen
+    from dms_iceberg.local.demo.summary import print_summary
+
+    configure_logs(terminal=True)
+    signal.signal(signal.SIGTERM, _terminate)
+    console = Console(highlight=False)
+    try:
+        with Screen(console) as screen:
+            report = run_demo(directory, seconds, screen)
+    except KeyboardInterrupt:
+        console.print("interrupted: everything is stopped; what was written so far is left", markup=False)
+        raise typer.Exit(_INTERRUPTED) from None
+    (directory / "report.json").write_text(json.dumps(report.to_document(), indent=2) + "\n")
+    write_page(report, directory / "report.html")
+    print_summary(report, directory, console)
+    raise typer.Exit(0 if report.equal else 1)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    """End as after Ctrl-C, so that servers are stopped."""
+    sys.exit(128 + number)

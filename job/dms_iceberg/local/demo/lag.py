@@ -1,0 +1,88 @@
+"""How long changes took, measured from what the run left and not from what the job said.
+
+Every row of every change file has its source commit time. The first snapshot of the table whose progress covers the file is the one
+that brought the row into Iceberg: its time minus the commit time is the row's lag. So each change counts once, also one that was
+superseded by a newer change of its key or quarantined, and the times between the job's runs are in it.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dms_iceberg.config.model import BronzeFormat
+from dms_iceberg.progress import PROGRESS_KEY, Progress
+from dms_iceberg.staging.keys import BronzeFile, table_prefix
+from dms_iceberg.staging.listing import list_files
+from dms_iceberg.staging.store import LocalStore
+from dms_iceberg.target.table import Snapshot
+
+COMMIT_COLUMN: Final = "dms_commit_ts"
+
+
+@attrs.frozen(eq=False)
+class AppliedFile:
+    """A change file and the snapshot it came into Iceberg with.
+
+    Attributes:
+        commits: source commit time of each row, microseconds since 1970 UTC.
+        keys: value of the first key column of each row.
+    """
+
+    file: BronzeFile
+    snapshot: Snapshot
+    commits: tuple[int, ...]
+    keys: tuple[Any, ...]
+
+    @property
+    def lags(self) -> list[float]:
+        """Seconds from source commit to snapshot, for each row."""
+        return [self.snapshot.timestamp_ms / 1e3 - micros / 1e6 for micros in self.commits]
+
+
+@attrs.frozen
+class Lags:
+    """The distribution over changes, in seconds; all None when there were none."""
+
+    p50: float | None
+    p95: float | None
+    worst: float | None
+
+    @classmethod
+    def of(cls, files: Sequence[AppliedFile]) -> "Lags":
+        """Percentiles over all rows of ``files``, with linear interpolation between neighbours."""
+        lags = pa.array([lag for file in files for lag in file.lags], pa.float64())
+        if not len(lags):
+            return cls(None, None, None)
+        return cls(*(round(value, 3) for value in pc.quantile(lags, [0.5, 0.95, 1.0]).to_pylist()))
+
+
+def applied_files(bronze: Path, source: str, key: str, lineage: Sequence[Snapshot]) -> list[AppliedFile]:
+    """All merged change files of a table, oldest first.
+
+    Args:
+        bronze: the folder above the schema folders.
+        source: ``schema.table``.
+        key: the table's first key column.
+        lineage: the table's snapshots, newest first.
+    """
+    carriers = [(Progress.from_json(s.summary[PROGRESS_KEY]).frontier, s) for s in lineage if PROGRESS_KEY in s.summary]
+    carriers.reverse()
+    frontiers = [frontier for frontier, _ in carriers]
+    schema, _, name = source.partition(".")
+    applied = []
+    for file in sorted(list_files(LocalStore(bronze), table_prefix(schema, name), "", BronzeFormat.PARQUET)):
+        place = bisect_left(frontiers, file.order)
+        if file.is_cdc and place < len(carriers):
+            # One file, not a data set: date folders of bronze are no columns.
+            rows = pq.ParquetFile(bronze / file.key).read(columns=[COMMIT_COLUMN, key])
+            commits = pc.cast(pc.cast(rows[COMMIT_COLUMN], pa.timestamp("us")), pa.int64())
+            applied.append(
+                AppliedFile(file, carriers[place][1], tuple(commits.to_pylist()), tuple(rows[key].to_pylist()))
+            )
+    return applied

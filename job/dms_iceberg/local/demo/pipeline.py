@@ -1,0 +1,231 @@
+"""The demo itself: source side and job side by side, then the checks."""
+
+import json
+import os
+import platform
+import secrets
+import shutil
+import statistics
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from dms_iceberg import runner
+from dms_iceberg.config.load import load_config
+from dms_iceberg.config.model import Config, Table
+from dms_iceberg.local.demo.check import Comparison, Row, compare, last_good_order
+from dms_iceberg.local.demo.job_side import JobSide
+from dms_iceberg.local.demo.lag import AppliedFile, Lags, applied_files
+from dms_iceberg.local.demo.report import DemoReport, LagPoint, TableOutcome
+from dms_iceberg.local.demo.screen import Screen
+from dms_iceberg.local.demo.shop import BAD_ORDER, SALT_VARIABLE, configuration
+from dms_iceberg.local.demo.source_side import SourceSide
+from dms_iceberg.local.demo.story import Rejected, rejected_rows, tell_story
+from dms_iceberg.quarantine import quarantine_table
+from dms_iceberg.session import open_session
+from dms_iceberg.target.table import Snapshot, TargetTable
+
+BRONZE: Final = "bronze"
+_OURS: Final = (BRONZE, "warehouse", "runs", "config.json", "report.html", "report.json")
+_SALT_BYTES: Final = 16
+_IDLE_SECONDS: Final = 0.1
+_SESSION: Final = {
+    "spark.driver.memory": os.environ.get("DMS_ICEBERG_DRIVER_MEMORY", "2g"),
+    # For a minute of small batches the optimising compiler costs more than it brings.
+    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+
+
+def prepare(directory: Path) -> Config:
+    """Remove what an earlier demo left in ``directory``, nothing else, and write the configuration document."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name in _OURS:
+        path = directory / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    document = directory / "config.json"
+    document.write_text(json.dumps(configuration(), indent=2) + "\n")
+    return load_config(str(document))
+
+
+def run_demo(directory: Path, seconds: float, screen: Screen) -> DemoReport:
+    """Run everything and return what was found; all that was started has ended then.
+
+    Args:
+        directory: where configuration, bronze, warehouse and run state are left.
+        seconds: how long the writers write.
+        screen: told of every step.
+    """
+    config = prepare(directory)
+    salt = os.environ[SALT_VARIABLE] = secrets.token_hex(_SALT_BYTES)
+    with ExitStack() as stack:
+        source = stack.enter_context(SourceSide(directory / BRONZE, seconds))
+        spark = _start(config, source, stack, screen)
+        last_good = last_good_order(source.dsn, salt)
+        job = JobSide(spark, config)
+        job.run()
+        screen.step(f"full load merged into Iceberg: {job.loaded:,} rows")
+        started_at = datetime.now(UTC)
+        _live(source, job, seconds, screen)
+        idle = _finish(source, job, screen)
+        screen.now("comparing source and silver ...")
+        return Examiner(config, spark, source, salt, last_good, directory / BRONZE).examine(
+            job, started_at, seconds, idle, screen
+        )
+
+
+def _start(config: Config, source: SourceSide, stack: ExitStack, screen: Screen) -> SparkSession:
+    """Start both sides at once: Spark takes some seconds, the shop and its full load too."""
+    screen.now("starting PostgreSQL and Spark ...")
+    with ThreadPoolExecutor(1, "source") as pool:
+        load = pool.submit(source.start)
+        spark = open_session(config, **_SESSION)
+        stack.callback(spark.stop)
+        rows = load.result()
+    screen.step(f"PostgreSQL {source.server_version()} has the shop, the full load is in bronze: {sum(rows.values()):,} rows")
+    return spark
+
+
+def _live(source: SourceSide, job: JobSide, seconds: float, screen: Screen) -> None:
+    """Let writers, capture and job work together until the writers' time is over."""
+    source.capture()
+    source.write()
+    screen.step(f"writers, capture and job run together for {seconds:g} s")
+    writers = source.writers
+    while not writers.done:
+        source.check()
+        if not job.run():
+            time.sleep(_IDLE_SECONDS)
+        screen.now(
+            f"{min(writers.elapsed, seconds):3.0f} of {seconds:g} s: {writers.tally.commits:,} transactions, "
+            f"{job.applied:,} changes in Iceberg, lag {job.lag_text}"
+        )
+    screen.now("writers stopped, the rest is merged ...")
+    writers.end()
+    source.check()
+
+
+def _finish(source: SourceSide, job: JobSide, screen: Screen) -> int:
+    """Bring the rest over; returns how many snapshots a run with nothing to do makes."""
+    source.drain()
+    while job.run():
+        pass
+    screen.step(f"writers stopped, the rest is merged: {job.applied:,} changes in {job.runs} runs")
+    before = job.snapshot_count()
+    job.run()
+    return job.snapshot_count() - before
+
+
+class Examiner:
+    """Looks at both sides once they are at rest."""
+
+    def __init__(
+        self, config: Config, spark: SparkSession, source: SourceSide, salt: str, last_good: Row, bronze: Path
+    ) -> None:
+        self._config = config
+        self._spark = spark
+        self._source = source
+        self._salt = salt
+        self._last_good = last_good
+        self._bronze = bronze
+
+    def examine(
+        self, job: JobSide, started_at: datetime, seconds: float, idle: int, screen: Screen
+    ) -> DemoReport:
+        """Compare, measure and collect."""
+        outcomes, points, story = [], [], []
+        files: list[AppliedFile] = []
+        rejected: list[Rejected] = []
+        for table in runner.chosen_tables(self._config, ()):
+            target = TargetTable(self._spark, self._config.catalog.name, table.target)
+            lineage = list(target.lineage())
+            applied = applied_files(self._bronze, table.source, table.key[0], lineage)
+            refused = rejected_rows(self._spark, table.source, quarantine_table(self._config, table))
+            outcomes.append(self._outcome(job, table, target, lineage, applied, refused))
+            points += lag_points(table.source, applied, started_at)
+            if table.source == "public.orders":
+                story = tell_story(self._spark, target.parts, lineage, applied)
+            files += applied
+            rejected += refused
+        writers = self._source.writers
+        return DemoReport(
+            started_at=started_at,
+            seconds=seconds,
+            total_seconds=screen.elapsed,
+            tables=outcomes,
+            lags=Lags.of(files),
+            points=points,
+            events=[((event.at - started_at).total_seconds(), event) for event in writers.events],
+            quarantined=rejected,
+            story=story,
+            schema_changes=job.schema_changes,
+            transactions=writers.tally.to_document(),
+            runs=job.runs,
+            idle_snapshots=idle,
+            environment=self._environment(),
+        )
+
+    def _outcome(
+        self,
+        job: JobSide,
+        table: Table,
+        target: TargetTable,
+        lineage: Sequence[Snapshot],
+        applied: Sequence[AppliedFile],
+        refused: Sequence[Rejected],
+    ) -> TableOutcome:
+        captured = sum(len(file.commits) for file in applied)
+        books = job.books(table.source)
+        problem = job.errors.get(table.source)
+        if problem is None and not books.balanced:
+            problem = f"the books do not balance: {books}"
+        elif problem is None and books.read != captured:
+            problem = f"the job read {books.read:,} changes, the change files hold {captured:,}"
+        elif problem is None and {row.key for row in refused} != _expected_rejects(table):
+            problem = f"in quarantine are {sorted({row.key for row in refused})}, expected {sorted(_expected_rejects(table))}"
+        return TableOutcome(
+            source=table.source,
+            target=table.target,
+            comparison=self._compare(table, target),
+            books=books,
+            lags=Lags.of(applied),
+            loaded=job.loads(table.source),
+            captured=captured,
+            files=len(applied),
+            snapshots=len(lineage),
+            problem=problem,
+        )
+
+    def _compare(self, table: Table, target: TargetTable) -> Comparison:
+        return compare(self._spark, self._source.dsn, self._salt, table.source, target.parts, self._last_good)
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            "PostgreSQL": self._source.server_version(),
+            "Spark": self._spark.version,
+            "Python": platform.python_version(),
+            "processors": str(os.cpu_count()),
+        }
+
+
+def _expected_rejects(table: Table) -> set[str]:
+    return {f'{{"order_id":{BAD_ORDER}}}'} if table.source == "public.orders" else set()
+
+
+def lag_points(table: str, files: Sequence[AppliedFile], start: datetime) -> list[LagPoint]:
+    """One dot a file: its median change."""
+    return [
+        LagPoint(
+            table,
+            round(statistics.median(file.commits) / 1e6 - start.timestamp(), 3),
+            round(statistics.median(file.lags), 3),
+            len(file.commits),
+        )
+        for file in files
+        if file.commits
+    ]

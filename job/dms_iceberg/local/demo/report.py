@@ -1,0 +1,164 @@
+"""What the demo found, as plain data that turns into ``report.json``; how it is shown is elsewhere."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import attrs
+
+from dms_iceberg.local.demo.check import Comparison
+from dms_iceberg.local.demo.lag import Lags
+from dms_iceberg.local.demo.story import Chapter, Rejected
+from dms_iceberg.local.demo.writers import Event
+
+
+@attrs.frozen(kw_only=True)
+class Books:
+    """What became of the changes of one table, summed over all batches after the full load.
+
+    ``applied + superseded + stale + filtered + quarantined = read``.
+    """
+
+    read: int = 0
+    applied: int = 0
+    superseded: int = 0
+    stale: int = 0
+    filtered: int = 0
+    quarantined: int = 0
+
+    @property
+    def balanced(self) -> bool:
+        """Whether every change read ended in exactly one place."""
+        return self.read == self.applied + self.superseded + self.stale + self.filtered + self.quarantined
+
+
+@attrs.frozen(kw_only=True)
+class TableOutcome:
+    """One table at the end.
+
+    Attributes:
+        loaded: rows of the full load.
+        captured: rows in the table's change files, counted from the files.
+        problem: why the table is not right although the rows are equal; None when there is nothing.
+    """
+
+    source: str
+    target: str
+    comparison: Comparison
+    books: Books
+    lags: Lags
+    loaded: int
+    captured: int
+    files: int
+    snapshots: int
+    problem: str | None = None
+
+    @property
+    def equal(self) -> bool:
+        """Whether silver is what it has to be and the books are right."""
+        return self.comparison.equal and self.problem is None
+
+    def to_document(self) -> dict[str, Any]:
+        """The table's part of ``report.json``."""
+        return {
+            "equal": self.equal,
+            "rows": self.comparison.silver_rows,
+            "changes": self.books.applied,
+            "lag_p50_seconds": self.lags.p50,
+            "lag_p95_seconds": self.lags.p95,
+            "lag_max_seconds": self.lags.worst,
+            "target": self.target,
+            "source_rows": self.comparison.source_rows,
+            "source_md5": self.comparison.source_md5,
+            "silver_md5": self.comparison.silver_md5,
+            "columns": list(self.comparison.columns),
+            "differing_rows": self.comparison.differing,
+            "last_good_version_expected": list(self.comparison.substituted),
+            "rows_loaded": self.loaded,
+            "changes_captured": self.captured,
+            "books": attrs.asdict(self.books),
+            "change_files": self.files,
+            "snapshots": self.snapshots,
+            "problem": self.problem,
+        }
+
+
+@attrs.frozen
+class LagPoint:
+    """A dot of the chart: the changes of one file. ``second`` counts from the writers' start; lags are in seconds."""
+
+    table: str
+    second: float
+    lag: float
+    changes: int
+
+
+@attrs.frozen(kw_only=True)
+class DemoReport:
+    """Everything the demo has to say.
+
+    Attributes:
+        seconds: how long the writers wrote.
+        total_seconds: the whole demo, from its first step to the end of the checks.
+        lags: over the changes of all tables.
+        schema_changes: what the job did to tables while it ran, as SQL.
+        transactions: what the writers did, by name.
+        idle_snapshots: snapshots made by one more run with nothing to do; has to be 0.
+        environment: versions worth naming.
+    """
+
+    started_at: datetime
+    seconds: float
+    total_seconds: float
+    tables: Sequence[TableOutcome]
+    lags: Lags
+    points: Sequence[LagPoint]
+    events: Sequence[tuple[float, Event]]
+    quarantined: Sequence[Rejected]
+    story: Sequence[Chapter]
+    schema_changes: Sequence[str]
+    transactions: dict[str, int]
+    runs: int
+    idle_snapshots: int
+    environment: dict[str, str]
+
+    @property
+    def equal(self) -> bool:
+        """Whether every table is right."""
+        return all(table.equal for table in self.tables)
+
+    @property
+    def changes(self) -> int:
+        """Changes applied, all tables."""
+        return sum(table.books.applied for table in self.tables)
+
+    def to_document(self) -> dict[str, Any]:
+        """The whole ``report.json``."""
+        return {
+            "equal": self.equal,
+            "started_at": self.started_at.isoformat(timespec="seconds"),
+            "writing_seconds": round(self.seconds, 1),
+            "total_seconds": round(self.total_seconds, 1),
+            "changes": self.changes,
+            "lag_p50_seconds": self.lags.p50,
+            "lag_p95_seconds": self.lags.p95,
+            "lag_max_seconds": self.lags.worst,
+            "tables": {table.source: table.to_document() for table in self.tables},
+            "quarantined": [attrs.asdict(row) for row in self.quarantined],
+            "story": [_chapter(chapter) for chapter in self.story],
+            "schema_changes": list(self.schema_changes),
+            "events": [{"second": round(second, 1), "what": event.text} for second, event in self.events],
+            "transactions": self.transactions,
+            "runs": self.runs,
+            "idle_snapshots": self.idle_snapshots,
+            "environment": self.environment,
+        }
+
+
+def _chapter(chapter: Chapter) -> dict[str, Any]:
+    return {
+        "snapshot_id": chapter.snapshot_id,
+        "snapshot_at": chapter.snapshot_at.isoformat(timespec="milliseconds"),
+        "committed_at": chapter.committed_at.isoformat(timespec="microseconds") if chapter.committed_at else None,
+        **chapter.values,
+    }

@@ -1,0 +1,46 @@
+"""What a person sees while the demo runs: a moving line on a terminal, a line a step elsewhere."""
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.status import Status
+
+
+class Screen:
+    """Prints the steps.
+
+    Args:
+        console: where to; its own ``is_terminal`` decides about the moving line.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self._started = time.monotonic()
+        self._status = Status("", console=console) if console.is_terminal else None
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the beginning."""
+        return time.monotonic() - self._started
+
+    def __enter__(self) -> Self:
+        if self._status is not None:
+            self._status.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def step(self, text: str) -> None:
+        """A line that stays, with the time since the beginning."""
+        self.console.print(f"{self.elapsed:6.1f} s  {text}", markup=False, highlight=False, soft_wrap=True)
+
+    def now(self, text: str) -> None:
+        """What is going on at this moment; shown on a terminal only."""
+        if self._status is not None:
+            self._status.update(text)

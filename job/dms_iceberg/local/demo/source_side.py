@@ -1,0 +1,94 @@
+"""What AWS would run: the database, its users, and the replication task that writes change files."""
+
+import contextlib
+import tempfile
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import psycopg
+
+from dms_iceberg.local.demo.shop import TABLES, create_shop
+from dms_iceberg.local.demo.writers import Writers
+from dms_iceberg.local.emulator import CaptureReport, Emulator, EmulatorSettings
+from dms_iceberg.local.postgres import LocalPostgres
+from dms_iceberg.staging.store import LocalStore
+
+FLUSH_SECONDS: Final = 1.0
+"""The emulated task's ``CdcMaxBatchInterval``; DMS's own default is 60."""
+
+
+class SourceSide:
+    """PostgreSQL, emulator and writers; everything ends with the context.
+
+    Args:
+        bronze: where the change files go.
+        seconds: how long the writers write.
+    """
+
+    def __init__(self, bronze: Path, seconds: float) -> None:
+        self._bronze = bronze
+        self._seconds = seconds
+        self._stack = contextlib.ExitStack()
+        self._stop = threading.Event()
+        self._capture: Future[CaptureReport] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def start(self) -> dict[str, int]:
+        """Start the server, fill the shop, write the full load; returns rows by table."""
+        with contextlib.ExitStack() as stack:
+            self._postgres = stack.enter_context(LocalPostgres())
+            self.dsn = self._postgres.dsn()
+            create_shop(self.dsn)
+            state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dms-iceberg-task-")))
+            settings = EmulatorSettings(state_dir=state, interval=FLUSH_SECONDS)
+            self._bronze.mkdir(parents=True)
+            store = LocalStore(self._bronze.absolute())
+            self._emulator = stack.enter_context(Emulator(self.dsn, TABLES, store, settings))
+            rows = self._emulator.full_load()
+            self.writers = Writers(self.dsn, self._seconds)
+            self._stack = stack.pop_all()
+        return rows
+
+    def capture(self) -> None:
+        """Begin to write change files in the background."""
+        pool = self._stack.enter_context(ThreadPoolExecutor(1, "capture"))
+        self._stack.callback(self._stop.set)
+        self._capture = pool.submit(self._emulator.capture, self._stop)
+
+    def write(self) -> None:
+        """Let the writers begin; whatever happens, they end before the server does."""
+        self._stack.callback(self.writers.end)
+        self.writers.start()
+
+    def check(self) -> None:
+        """Raise what ended the capture or a writer too soon."""
+        if self.writers.failure is not None:
+            raise self.writers.failure
+        if self._capture is not None and self._capture.done():
+            self._capture.result()
+            raise RuntimeError("the capture ended although nobody asked it to")
+
+    def drain(self) -> None:
+        """Write everything committed so far to files: the capture is stopped, and resumed up to the log's end."""
+        self._stop.set()
+        if self._capture is not None:
+            self._capture.result()
+        with psycopg.connect(self.dsn) as connection:
+            row = connection.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone()
+        self._emulator.capture(until_lsn=row[0] if row else None)
+
+    def server_version(self) -> str:
+        """Such as ``18.6``."""
+        with psycopg.connect(self.dsn) as connection:
+            row = connection.execute("SHOW server_version").fetchone()
+        return str(row[0]) if row else ""

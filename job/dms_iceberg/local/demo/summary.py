@@ -1,0 +1,49 @@
+"""The report on a terminal."""
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from dms_iceberg.local.demo import wording
+from dms_iceberg.local.demo.report import DemoReport
+
+
+def print_summary(report: DemoReport, directory: Path, console: Console) -> None:
+    """Print what was found and where it is."""
+    _print_tables(report, console)
+    for line in wording.problems(report):
+        console.print(line, style="red", markup=False, soft_wrap=True)
+    for row in report.quarantined:
+        console.print(f"\nin quarantine: {wording.rejected(row)}", markup=False, soft_wrap=True)
+    for statement in report.schema_changes:
+        console.print(f"schema change: {statement}", markup=False, soft_wrap=True)
+    console.print(f"\n{wording.story_note()}", markup=False)
+    story = _grid(wording.STORY_COLUMNS, left=4)
+    for cells in wording.story_rows(report):
+        story.add_row(*cells)
+    console.print(story)
+    style = "bold green" if report.equal else "bold red"
+    console.print(
+        f"\n{wording.verdict(report)}: {report.changes:,} changes, lag p50 {report.lags.p50} s, p95 {report.lags.p95} s",
+        style=style,
+        markup=False,
+    )
+    console.print(f"report: {directory / 'report.html'}", markup=False, soft_wrap=True)
+    console.print(f"look:   dms-iceberg status {directory / 'config.json'}", markup=False, soft_wrap=True)
+
+
+def _print_tables(report: DemoReport, console: Console) -> None:
+    table = _grid(wording.TABLE_COLUMNS_IN_SHORT, left=1)
+    for outcome, cells in zip(report.tables, wording.table_rows(report), strict=True):
+        *plain, verdict = (cells[name] for name in wording.TABLE_COLUMNS_IN_SHORT)
+        table.add_row(*plain, f"[{'green' if outcome.equal else 'red'}]{verdict}[/]")
+    console.print()
+    console.print(table)
+
+
+def _grid(columns: tuple[str, ...], left: int) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="left" if place < left else "right", no_wrap=True)
+    return table
