@@ -46,7 +46,7 @@ class Task:
 
     def files(self, table: str) -> list[Path]:
         """A table's files in the order of their names: LOAD first."""
-        found = [path for path in (self.bronze / table.replace(".", "/", 1)).rglob("*.*") if path.is_file()]
+        found = [path for path in (self.bronze / table.replace(".", "/", 1)).rglob("[!.]*.*") if path.is_file()]
         return sorted(found, key=lambda path: (not path.name.startswith("LOAD"), path.name))
 
     def rows(self, table: str) -> list[Row]:

@@ -1,5 +1,6 @@
 """Capture of a real PostgreSQL: what ends in files is what happened, once and in order."""
 
+import datetime as dt
 import random
 import threading
 import time
@@ -231,22 +232,35 @@ def test_unchanged_toast_is_not_supplied_unless_the_identity_is_full(dsn: str, t
 
 def test_each_table_has_its_own_timer(dsn: str, tmp_path: Path) -> None:
     run(dsn, ORDERS, LINES)
-    task = make_task(dsn, tmp_path, *KEYS, interval=0.6)
+    task = make_task(dsn, tmp_path, *KEYS, interval=1.5)
     task.load()
     stop = threading.Event()
     with task.emulator() as emulator:
         runner = threading.Thread(target=emulator.capture, args=(stop,))
         runner.start()
         run(dsn, "insert into orders values (1)")
-        time.sleep(0.3)
-        run(dsn, "insert into lines values (1, 1)", "insert into orders values (2)")
-        time.sleep(0.45)  # past the timer of orders, before that of lines
-        assert len(task.changes("public.orders")) == 2
-        assert task.changes("public.lines") == []
-        time.sleep(0.6)
-        assert len(task.changes("public.lines")) == 1
+        time.sleep(0.7)
+        run(dsn, "begin; insert into lines values (1, 1); insert into orders values (2); commit")
+        deadline = time.monotonic() + 20
+        while not (task.files("public.lines") and task.files("public.orders")) and time.monotonic() < deadline:
+            time.sleep(0.05)
         stop.set()
         runner.join()
+    (orders,), (lines,) = task.files("public.orders"), task.files("public.lines")
+    # One transaction, two files: that of orders was due first.
+    assert [len(read(orders)), len(read(lines))] == [2, 1]
+    assert _close_time(lines) - _close_time(orders) > 0.3
+    assert _close_time(lines) - _seconds(read(lines)[0]["dms_commit_ts"]) > 1.4
+
+
+def _close_time(path: Path) -> float:
+    stamp = dt.datetime.strptime(path.name.split(".")[0] + "000 +0000", "%Y%m%d-%H%M%S%f %z")
+    assert path.parent.relative_to(path.parents[4]).as_posix() == stamp.strftime("%Y/%m/%d/%H")
+    return stamp.timestamp()
+
+
+def _seconds(text: str) -> float:
+    return dt.datetime.fromisoformat(text + "+00:00").timestamp()
 
 
 def test_size_closes_a_file_inside_a_transaction(dsn: str, tmp_path: Path) -> None:

@@ -1,0 +1,240 @@
+"""A task can be cut off at any moment: nothing is lost and nothing is written twice."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dms_iceberg.local.emulator import Emulator, EmulatorError
+from dms_iceberg.staging.store import ObjectStore, StoredObject, open_store
+from emulator.bronze import Task, current_lsn, make_task, read, replay, run, source_rows
+
+TABLES = ("public.a", "public.b")
+
+
+class Broken(Exception):
+    """Stands for the end of the process."""
+
+
+class BreakingStore:
+    """A store that fails at its n-th put, before or after the object is there."""
+
+    def __init__(self, inner: ObjectStore, fail_at: int, *, after: bool) -> None:
+        self._inner = inner
+        self._left = fail_at
+        self._after = after
+        self.root = inner.root
+
+    def list(self, prefix: str, start_after: str = "") -> Iterator[StoredObject]:
+        return self._inner.list(prefix, start_after)
+
+    def read(self, key: str, start: int = 0, length: int | None = None) -> bytes:
+        return self._inner.read(key, start, length)
+
+    def delete(self, key: str) -> None:
+        self._inner.delete(key)
+
+    def put(self, key: str, data: bytes) -> None:
+        self._left -= 1
+        if self._left == 0 and not self._after:
+            raise Broken
+        self._inner.put(key, data)
+        if self._left == 0:
+            raise Broken
+
+
+@pytest.fixture
+def task(dsn: str, tmp_path: Path) -> Task:
+    for name in "ab":
+        run(dsn, f"create table {name} (id int primary key, n int)")
+        run(dsn, f"insert into {name} select g, 0 from generate_series(1, 100) g")
+    return make_task(dsn, tmp_path, *TABLES, max_kb=1)
+
+
+def _check(task: Task) -> None:
+    for table in TABLES:
+        assert replay(task.rows(table), ("id",)) == source_rows(task.dsn, table, ("id",))
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before the put", "after the put"])
+@pytest.mark.parametrize("fail_at", [1, 2, 5])
+def test_capture_goes_on_exactly_where_it_broke(task: Task, fail_at: int, after: bool) -> None:
+    task.load()
+    for round_ in range(3):
+        run(
+            task.dsn,
+            f"begin; update a set n = n + 1; insert into b values (200 + {round_}, 1); update b set n = n + 1; commit",
+            f"delete from b where id = {round_ + 1}",
+        )
+    store = BreakingStore(open_store(str(task.bronze)), fail_at, after=after)
+    with Emulator(task.dsn, TABLES, store, task.settings) as emulator, pytest.raises(Broken):
+        emulator.capture(until_lsn=current_lsn(task.dsn))
+    task.catch_up()
+    _check(task)
+    # The same change has the same sequence when it is read again: no number is missing.
+    counters = sorted(int(row["dms_change_seq"][16:]) for table in TABLES for row in task.changes(table))
+    assert len(counters) == 3 * 100 + (101 + 101 + 101) + 3 + 3
+    assert counters == _counters([100 + 1 + 101, 1] * 3)
+
+
+def _counters(transactions: list[int]) -> list[int]:
+    """The counters of transactions of so many changes each: 61, then 4 more, and 12 more at a new transaction."""
+    counters = [49]
+    for size in transactions:
+        counters += [counters[-1] + 12 + 4 * number for number in range(size)]
+    return counters[1:]
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_full_load_that_broke_is_done_again_without_left_overs(dsn: str, tmp_path: Path, after: bool) -> None:
+    run(dsn, "create table a (id int primary key, n int)", "insert into a select g from generate_series(1, 50) g")
+    task = make_task(dsn, tmp_path, "public.a", rows_per_load_file=10)
+    store = BreakingStore(open_store(str(task.bronze)), 4, after=after)
+    with Emulator(dsn, task.tables, store, task.settings) as emulator, pytest.raises(Broken):
+        emulator.full_load()
+    with task.emulator() as emulator:
+        assert emulator.needs_full_load
+        with pytest.raises(EmulatorError, match="no finished full load"):
+            emulator.capture()
+    run(dsn, "delete from a where id > 20")
+    task.load()
+    assert [path.name for path in task.files("public.a")] == ["LOAD00000001.parquet", "LOAD00000002.parquet"]
+    run(dsn, "insert into a values (51, 1)")
+    task.catch_up()
+    assert replay(task.rows("public.a"), ("id",)) == source_rows(dsn, "a", ("id",))
+
+
+def test_file_names_rise_over_runs_even_when_the_clock_does_not(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    task.load()
+    run(task.dsn, "update a set n = 1 where id = 1")
+    task.catch_up()
+    frozen = time.time_ns() - 3_600_000_000_000
+    monkeypatch.setattr("dms_iceberg.local.emulator.writer.time.time_ns", lambda: frozen)
+    for number in (2, 3):
+        run(task.dsn, f"update a set n = {number} where id = 1")
+        task.catch_up()
+    names = [path.name for path in task.files("public.a")]
+    assert len(names) == 4
+    assert [row["n"] for path in task.files("public.a")[1:] for row in read(path)] == [1, 2, 3]
+
+
+CAPTURE = """
+import sys, threading
+from dms_iceberg.local.emulator import Emulator, EmulatorSettings
+from dms_iceberg.staging.store import open_store
+dsn, bronze, state = sys.argv[1:]
+settings = EmulatorSettings(state_dir=state, interval=0.01, max_kb=1)
+with Emulator(dsn, ["public.a", "public.b"], open_store(bronze), settings) as emulator:
+    print("begun", flush=True)
+    if emulator.needs_full_load:
+        emulator.full_load()
+    emulator.capture(threading.Event())
+"""
+
+
+def _count(task: Task) -> int:
+    return sum(len(task.files(table)) for table in TABLES)
+
+
+def test_sigkill_at_random_moments_loses_and_doubles_nothing(task: Task) -> None:
+    stop = threading.Event()
+
+    def write() -> None:
+        number = 1000
+        while not stop.is_set():
+            number += 1
+            run(
+                task.dsn,
+                f"begin; insert into a values ({number}, 0); update b set n = n + 1 where id < {number % 7}; commit",
+                f"update a set id = -id where id = {number}",
+                f"delete from a where id = {-number + 5}",
+            )
+
+    command = [sys.executable, "-c", CAPTURE, task.dsn, str(task.bronze), str(task.settings.state_dir)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    writer = threading.Thread(target=write)
+    writer.start()
+    # Killed while starting, in the full load, and after so many more files: then in any stage of putting the next.
+    for files in (0, 1, 2, 3, 5, 8, 4):
+        before = _count(task)
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            deadline = time.monotonic() + 60
+            while _count(task) < before + files and time.monotonic() < deadline:
+                time.sleep(0.001)
+            process.send_signal(signal.SIGKILL)
+    stop.set()
+    writer.join()
+    with task.emulator() as emulator:
+        assert not emulator.needs_full_load
+    task.catch_up()
+    assert len(task.changes("public.a")) > 20
+    _check(task)
+    leftovers = [path for path in task.bronze.rglob("*") if path.is_file() and path.name.startswith(".")]
+    # A file cut off while it was written stays under a hidden name, which readers pass over.
+    assert len(leftovers) <= 6
+
+
+def test_a_task_does_not_take_what_is_not_its_own(dsn: str, tmp_path: Path) -> None:
+    run(dsn, "create table a (id int primary key)", "create table b (id int primary key)")
+    task = make_task(dsn, tmp_path / "one", "public.a")
+    task.load()
+    with task.emulator() as emulator, pytest.raises(EmulatorError, match="captures already"):
+        emulator.full_load()
+    stranger = make_task(dsn, tmp_path / "two", "public.a")
+    with stranger.emulator() as emulator, pytest.raises(EmulatorError, match="knows nothing of it"):
+        emulator.full_load()
+    wider = make_task(dsn, tmp_path / "one", "public.a", "public.b")
+    with wider.emulator() as emulator, pytest.raises(EmulatorError, match=r"public\.b.*not part of the task"):
+        emulator.capture(until_lsn="0/0")
+
+
+def test_a_slot_that_was_moved_or_dropped_is_an_error(dsn: str, tmp_path: Path) -> None:
+    run(dsn, "create table a (id int primary key)")
+    task = make_task(dsn, tmp_path, "public.a")
+    task.load()
+    run(
+        dsn,
+        "set synchronous_commit = on",  # a slot moves over flushed WAL only
+        "insert into a values (1)",
+        "select count(*) from pg_replication_slot_advance('dms_iceberg', pg_current_wal_lsn())",
+    )
+    with task.emulator() as emulator, pytest.raises(EmulatorError, match="changes are lost"):
+        emulator.capture(until_lsn="0/0")
+    run(dsn, "select pg_drop_replication_slot('dms_iceberg')")
+    with task.emulator() as emulator, pytest.raises(EmulatorError, match="does not exist any more"):
+        emulator.capture(until_lsn="0/0")
+
+
+def test_a_reload_starts_over_and_leaves_old_files(dsn: str, tmp_path: Path) -> None:
+    run(dsn, "create table a (id int primary key)", "insert into a select generate_series(1, 20)")
+    task = make_task(dsn, tmp_path, "public.a", rows_per_load_file=10)
+    task.load()
+    run(dsn, "insert into a values (21)")
+    task.catch_up()
+    run(dsn, "delete from a where id > 10")
+    with task.emulator() as emulator:
+        assert emulator.full_load(reload=True) == {"public.a": 10}
+    run(dsn, "insert into a values (99)")
+    task.catch_up()
+    names = [path.name for path in task.files("public.a")]
+    assert names[:2] == ["LOAD00000001.parquet", "LOAD00000002.parquet"]  # the second is stale, as DMS leaves it
+    assert [row["dms_change_seq"][16:] for row in task.changes("public.a")] == ["0" * 17 + "61"] * 2
+    with task.emulator() as emulator:
+        emulator.drop()
+
+
+def test_a_damaged_state_is_named(dsn: str, tmp_path: Path) -> None:
+    run(dsn, "create table a (id int primary key)")
+    task = make_task(dsn, tmp_path, "public.a")
+    task.load()
+    (tmp_path / "state" / "task.json").write_text('{"version": 1, "tables": 3}')
+    with task.emulator() as emulator, pytest.raises(EmulatorError, match=r"task\.json: not a state"):
+        emulator.capture()
