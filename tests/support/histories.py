@@ -64,6 +64,17 @@ class World:
         plan = self.plans[kind.name]
         return expected_silver(kind.name, self.transactions, kind.cleaning, plan.load_at, plan.changes_from)
 
+    def bad_rows(self, kind: TableKind) -> int:
+        """Rows in files that must end in quarantine; a delete is there when it has no key in silver."""
+        columns = [column.name for column in kind.layout.columns]
+        count = 0
+        for file in self.files:
+            for row in file.rows if file.table == kind.name else ():
+                values = dict(zip(columns, row.change.values, strict=True))
+                keyless = kind.cleaning.silver_key_of(kind.cleaning.key_of(values)) is None
+                count += keyless or (row.change.op != "D" and kind.cleaning.is_bad(values))
+        return count
+
     def owner(self, kind: TableKind, histories: int) -> dict[Key, int]:
         """Silver key -> history."""
         keys = {kind.cleaning.silver_key_of(kind.key(history, index)): history for history in range(histories) for index in range(KEYS)}
@@ -175,7 +186,9 @@ def make_world(
     histories: int,
     transactions: int,
     keys: int = KEYS,
-    runs: int = 4,
+    runs: int | None = None,
+    restarts: int | None = None,
+    max_files: int | None = None,
     cut: float = 0.25,
     seed: int = 0,
 ) -> World:
@@ -187,14 +200,16 @@ def make_world(
         histories: ranges of keys in each table.
         transactions: how many the source commits in all.
         keys: keys of a range, at most `KEYS`; fewer make a denser history.
-        runs: the job runs at most so often.
+        runs: the job runs so often; drawn when None.
+        restarts: the task starts again so often; drawn when None.
+        max_files: bound of one batch; drawn when None.
         cut: how likely a file is closed after a row.
         seed: for messages.
     """
     author = Author(rng, kinds, histories, keys)
     committed = author.transactions(transactions)
-    plans, files = write_files(rng, kinds, committed, histories, cut)
-    count = rng.randint(1, runs)
+    plans, files = write_files(rng, kinds, committed, histories, cut, rng.choice((0, 0, 1, 1, 2)) if restarts is None else restarts)
+    count = rng.randint(1, 4) if runs is None else runs
     arrivals = [run for kind in kinds for run in _arrivals(rng, [f for f in files if f.table == kind.name], count)]
     return World(
         seed=seed,
@@ -204,7 +219,7 @@ def make_world(
         files=tuple(file for kind in kinds for file in files if file.table == kind.name),
         arrivals=tuple(arrivals),
         runs=count,
-        max_files=rng.choice((1, 2, 3, 7, 1_000)),
+        max_files=rng.choice((1, 2, 3, 7, 1_000)) if max_files is None else max_files,
     )
 
 
@@ -221,10 +236,10 @@ def _arrivals(rng: Random, files: Sequence[BronzeFile], runs: int) -> list[int]:
     return made
 
 
-def seeded_world(seed: int, kinds: Sequence[TableKind] = ALL_KINDS, *, histories: int = 6, per_table: int = 70) -> World:
-    """A large world for one Spark run: about ``per_table`` transactions for each table."""
+def seeded_world(seed: int, kinds: Sequence[TableKind] = ALL_KINDS, *, histories: int = 6, per_table: int = 70, **shape: int) -> World:
+    """A large world for one Spark run: about ``per_table`` acts on each table; ``shape`` goes to `make_world`."""
     count = math.ceil(per_table * len(kinds) / 1.3)
-    return make_world(Random(seed), kinds, histories=histories, transactions=count, keys=4, cut=0.12, seed=seed)
+    return make_world(Random(seed), kinds, histories=histories, transactions=count, keys=4, cut=0.12, seed=seed, **shape)
 
 
 def small_worlds(kinds: Sequence[TableKind] = ALL_KINDS) -> st.SearchStrategy[World]:

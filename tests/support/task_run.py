@@ -86,6 +86,7 @@ def write_files(
     transactions: Sequence[Transaction],
     histories: int,
     cut: float,
+    restarts: int,
 ) -> tuple[dict[str, TablePlan], list[BronzeFile]]:
     """Full load, changes, restarts and copies of all tables.
 
@@ -95,6 +96,7 @@ def write_files(
         transactions: what the source committed.
         histories: ranges of keys.
         cut: how likely a file is closed after a row.
+        restarts: how often the task stops and starts again.
     """
     once = {kind.name for kind in kinds if kind.only_once}
     plans = {kind.name: _plan(rng, len(transactions), kind.name in once) for kind in kinds}
@@ -108,7 +110,7 @@ def write_files(
     for kind in kinds:
         rows = source_rows(kind.name, transactions[: plans[kind.name].load_at], kind.cleaning)
         writer.load(kind, list(rows.values()))
-    _run_task(rng, writer, stream, plans, once)
+    _run_task(rng, writer, stream, plans, once, restarts)
     for kind in kinds:
         if kind.name not in once:
             writer.copy_some(kind.name)
@@ -128,9 +130,10 @@ def _run_task(
     stream: Sequence[_Captured],
     plans: dict[str, TablePlan],
     once: Collection[str],
+    restarts: int,
 ) -> None:
     """Write the stream, stopping now and then and starting again a little further back."""
-    place, restarts, seen = 0, rng.choice((0, 0, 1, 1, 2)), -1
+    place, seen = 0, -1
     stops = sorted(rng.randint(0, len(stream)) for _ in range(restarts))
     while True:
         stop = stops.pop(0) if stops else len(stream)

@@ -1,0 +1,121 @@
+"""Driving the job over a random world, and looking at what it left."""
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import attrs
+from pyspark.sql import SparkSession
+
+from dms_iceberg.config.parse import parse_config
+from dms_iceberg.progress import ACCOUNTING_KEY
+from dms_iceberg.report import BatchReport, RunReport
+from dms_iceberg.runner import run
+from support.bronze_writer import BronzeFolder, Format
+from support.histories import World
+from support.oracle import Key, Row
+from support.table_kinds import TableKind
+
+_NUMBERS = itertools.count(1)
+_BOOKS = ("applied", "superseded", "stale", "filtered", "quarantined")
+
+
+@attrs.frozen
+class Difference:
+    """A silver key whose row is not the oracle's; None where there is no row."""
+
+    kind: TableKind
+    key: Key
+    expected: Row | None
+    found: Row | None
+
+    def __str__(self) -> str:
+        return f"{self.kind.name} {self.key!r}:\n      expected {self.expected}\n      found    {self.found}"
+
+
+class Merging:
+    """A world's bucket folder and silver tables, and the job between them."""
+
+    def __init__(self, spark: SparkSession, warehouse: Path, folder: Path, world: World, form: Format) -> None:
+        number = next(_NUMBERS)
+        self.world = world
+        self._spark = spark
+        self._namespace = f"properties_{number}"
+        self._folder = BronzeFolder(folder / f"bronze_{number}", world, form)
+        self._folder.root.mkdir(parents=True)
+        self.config = parse_config(self._folder.document(warehouse, self._namespace))
+
+    def run(self) -> RunReport:
+        """One run of the job; no table may fail."""
+        report = run(self._spark, self.config)
+        errors = {name: table.error for name, table in report.tables.items() if table.error}
+        assert not errors, errors
+        return report
+
+    def run_all(self) -> list[RunReport]:
+        """Deliver the files run by run, with the job after each delivery, and check each batch's books."""
+        reports = []
+        for number in range(self.world.runs):
+            self._folder.deliver(number)
+            reports.append(self.run())
+        for report in reports:
+            for name, table in report.tables.items():
+                for batch in table.batches:
+                    self._check_books(name, batch)
+        return reports
+
+    def differences(self) -> list[Difference]:
+        """Where silver and oracle disagree."""
+        found = []
+        for kind in self.world.kinds:
+            expected, silver = self.world.expected(kind), self.silver(kind)
+            found += [
+                Difference(kind, key, expected.get(key), silver.get(key))
+                for key in sorted(expected.keys() | silver.keys(), key=repr)
+                if expected.get(key) != silver.get(key)
+            ]
+        return found
+
+    def silver(self, kind: TableKind) -> dict[Key, Row]:
+        """A silver table's declared columns by key, instants as UTC wall clocks."""
+        frame = self._spark.table(self._name(kind))
+        declared = [name for name in frame.columns if not name.startswith("_cdc_")]
+        assert sorted(declared) == sorted(kind.cleaning.columns), declared
+        types = dict(frame.dtypes)
+        shown = [_wall_clock(name) if types[name] == "timestamp" else f"`{name}`" for name in declared]
+        rows = [row.asDict() for row in frame.selectExpr(*shown).collect()]
+        made = {tuple(row[name] for name in kind.cleaning.silver_key): row for row in rows}
+        assert len(made) == len(rows), f"{kind.name}: a key twice"
+        return made
+
+    def quarantined(self, kind: TableKind) -> int:
+        """Rows in a table's quarantine."""
+        name = f"lake.{self.config.quarantine.namespace}.{kind.name}"
+        candidates = self._spark.sql(f"SHOW TABLES IN lake.{self.config.quarantine.namespace}").collect()
+        names = [row.tableName for row in candidates if row.tableName.endswith(kind.name)]
+        return self._spark.table(name.rpartition(".")[0] + "." + names[0]).count() if names else 0
+
+    def snapshots(self) -> dict[str, list[int]]:
+        """The snapshot ids of each table that exists, oldest first."""
+        return {kind.name: [row.snapshot_id for row in self._snapshots(kind)] for kind in self.world.kinds}
+
+    def _snapshots(self, kind: TableKind) -> list[Any]:
+        sql = f"SELECT snapshot_id, summary FROM {self._name(kind)}.snapshots ORDER BY committed_at"
+        return self._spark.sql(sql).collect()
+
+    def _check_books(self, name: str, batch: BatchReport) -> None:
+        books = {word: getattr(batch, word) for word in ("rows_read", *_BOOKS)}
+        assert batch.rows_read == sum(books[word] for word in _BOOKS), f"{name}: {books}"
+        kind = next(kind for kind in self.world.kinds if kind.source == name)
+        summary = {row.snapshot_id: row.summary for row in self._snapshots(kind)}[batch.snapshot_id]
+        kept = json.loads(summary[ACCOUNTING_KEY])
+        assert {word: kept[word] for word in books} == books, f"{name}: the snapshot says {kept}"
+
+    def _name(self, kind: TableKind) -> str:
+        return f"lake.{self._namespace}.{kind.name}"
+
+
+def _wall_clock(name: str) -> str:
+    # A collected timestamp is in the machine's zone; a wall clock of the session's zone (UTC) is the same everywhere.
+    return f"CAST(`{name}` AS timestamp_ntz) AS `{name}`"

@@ -1,0 +1,85 @@
+"""Random worlds as objects in a bucket folder, in every format, and the configuration that reads them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from dms_iceberg.local.emulator.files import CsvShape, FileFormat, FileShape, encode
+from support.histories import World
+from support.table_kinds import SCHEMA, TableKind
+
+
+@attrs.frozen
+class Format:
+    """A format: how files are written, and what ``bronze`` says about it."""
+
+    name: str
+    shape: FileShape
+    bronze: Mapping[str, Any]
+
+    @property
+    def needs_source_columns(self) -> bool:
+        """Whether a table must name its columns, because the files don't."""
+        return self.shape.format is FileFormat.CSV and not self.shape.csv.header
+
+
+def _csv(name: str, *, header: bool, gzip: bool = False) -> Format:
+    shape = FileShape(format=FileFormat.CSV, csv=CsvShape(header=header), gzip=gzip)
+    return Format(name, shape, {"format": "csv", "csv": {"header": header}})
+
+
+FORMATS: tuple[Format, ...] = (
+    Format("parquet", FileShape(), {"format": "parquet"}),
+    _csv("csv", header=True),
+    _csv("csv-headerless", header=False),
+    _csv("csv-gz", header=True, gzip=True),
+    Format("json", FileShape(format=FileFormat.JSON), {"format": "json"}),
+)
+
+
+@attrs.frozen
+class BronzeFolder:
+    """A bucket folder that the files of a world arrive in."""
+
+    root: Path
+    world: World
+    form: Format
+
+    def deliver(self, run: int) -> int:
+        """Write the files that arrive before a run; returns how many."""
+        layouts = {kind.name: kind.layout for kind in self.world.kinds}
+        count = 0
+        for file, arrival in zip(self.world.files, self.world.arrivals, strict=True):
+            if arrival == run:
+                changes = [row.change for row in file.rows]
+                data = encode(layouts[file.table], changes, self.form.shape, load=file.is_load)
+                self._put(file.key(SCHEMA, self.form.shape.extension), data)
+                count += 1
+        return count
+
+    def document(self, warehouse: Path, namespace: str) -> dict[str, Any]:
+        """The configuration that merges this folder into tables of a namespace."""
+        return {
+            "version": 1,
+            "pipeline": "properties",
+            "bronze": {"uri": str(self.root), **self.form.bronze},
+            "catalog": {"name": "lake", "type": "hadoop", "warehouse": str(warehouse)},
+            "quarantine": {"namespace": f"{namespace}_quarantine"},
+            "batch": {"max_files": self.world.max_files},
+            "parallelism": 3,
+            "state_uri": str(self.root.parent / "state"),
+            "tables": {kind.source: self._table(kind, namespace) for kind in self.world.kinds},
+        }
+
+    def _table(self, kind: TableKind, namespace: str) -> dict[str, Any]:
+        entry = {**kind.document, "target": f"{namespace}.{kind.name}"}
+        if self.form.needs_source_columns:
+            entry["source_columns"] = [column.name for column in kind.layout.columns]
+        return entry
+
+    def _put(self, key: str, data: bytes) -> None:
+        path = self.root / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
