@@ -14,7 +14,8 @@ from dms_iceberg.config.model import Config, Table, Timestamps
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.job import Job
 from dms_iceberg.progress import Progress
-from dms_iceberg.runner import chosen_tables, first_line
+from dms_iceberg.runner import chosen_tables
+from dms_iceberg.spark_errors import describe
 from dms_iceberg.staging.keys import table_prefix
 from dms_iceberg.staging.listing import list_files
 from dms_iceberg.staging.plan import next_batch, pending_files
@@ -55,7 +56,7 @@ def preview(spark: SparkSession, config: Config, only: Iterable[str] = ()) -> li
         except DmsIcebergError as error:
             one.error = str(error)
         except (PySparkException, Py4JError, OSError) as error:
-            one.error = f"{table.source}: {first_line(error)}"
+            one.error = f"{table.source}: {describe(error)}"
         previews.append(one)
     return previews
 

@@ -36,13 +36,18 @@ class BatchReport:
 
 @attrs.define(kw_only=True)
 class TableReport:
-    """What happened to one table: the sums of its batches, or the error that stopped it."""
+    """What happened to one table: the sums of its batches, or the error that stopped it.
+
+    Attributes:
+        passed_over: keys of files without columns that were met before the table exists.
+    """
 
     table: str
     target: str
     batches: list[BatchReport] = attrs.field(factory=list)
     ddl: list[str] = attrs.field(factory=list)
     warnings: list[str] = attrs.field(factory=list)
+    passed_over: set[str] = attrs.field(factory=set)
     snapshot_id: int | None = None
     frontier: str = ""
     error: str | None = None

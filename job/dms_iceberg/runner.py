@@ -13,12 +13,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from dms_iceberg.changes.gzipped import blame_gzip
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.errors import ConfigError, DmsIcebergError
 from dms_iceberg.faults import reach
 from dms_iceberg.job import Job, PlanIsStaleError, Planned
 from dms_iceberg.progress import PROGRESS_KEY, Progress
 from dms_iceberg.report import BatchReport, RunReport, TableReport
+from dms_iceberg.spark_errors import describe
 from dms_iceberg.staging.keys import table_prefix
 from dms_iceberg.staging.listing import list_files
 from dms_iceberg.staging.plan import next_batch, pending_files
@@ -84,7 +86,7 @@ def run_table(job: Job, table: Table, state: ObjectStore, listener: Listener | N
             "Everything committed is consistent; run again when they are done, or give this table one writer."
         )
     except (PySparkException, Py4JError, OSError) as error:
-        report.error = f"{table.source}: {first_line(error)}"
+        report.error = f"{table.source}: {describe(error)}"
         log.debug("table_failed", exc_info=True)
     report.seconds = time.monotonic() - started
     if report.error:
@@ -103,12 +105,6 @@ def run_table(job: Job, table: Table, state: ObjectStore, listener: Listener | N
     return report
 
 
-def first_line(error: BaseException) -> str:
-    """Return what failed without the stack: Spark's own message may go on for pages, and never quotes row data in its first line."""
-    text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0][:500]}" if text else type(error).__name__
-
-
 def _merge_all(job: Job, table: Table, report: TableReport, listener: Listener | None) -> None:
     target = TargetTable(job.spark, job.config.catalog.name, table.target)
     retrying = Retrying(
@@ -125,6 +121,7 @@ def _merge_all(job: Job, table: Table, report: TableReport, listener: Listener |
 
 def _step(job: Job, table: Table, target: TargetTable, report: TableReport, listener: Listener | None) -> bool:
     """Plan and merge one batch; False when nothing is left. A lost race becomes `PlanIsStaleError`, and is tried again."""
+    planned = None
     try:
         planned = plan_table(job, table, target, report)
         if planned is None:
@@ -133,6 +130,8 @@ def _step(job: Job, table: Table, target: TargetTable, report: TableReport, list
     except (PySparkException, Py4JError) as error:
         if is_conflict(error):
             raise PlanIsStaleError from error
+        if planned is not None:
+            blame_gzip(job.store, planned.batch.files, error)
         raise
     if isinstance(result, BatchReport):
         report.batches.append(result)
@@ -150,7 +149,11 @@ def _step(job: Job, table: Table, target: TargetTable, report: TableReport, list
         )
         if listener is not None:
             listener(table.source, result)
-        return result.snapshot_id is not None and planned.batch.remaining > 0
+        if result.snapshot_id is None:
+            # Files without even columns make no table, so nothing remembers them but this run.
+            report.passed_over.update(file.key for file in planned.batch.files)
+            return True
+        return planned.batch.remaining > 0
     report.ddl.extend(result)
     _LOG.info("schema_changed", table=table.source, run_id=job.run_id, statements=list(result))
     return True
@@ -167,7 +170,7 @@ def plan_table(job: Job, table: Table, target: TargetTable, report: TableReport)
     listing = list_files(job.store, prefix, progress.since, job.config.bronze.format)
     pending = pending_files(listing, progress, table.source)
     reach("after-listing", table.source)
-    batch = next_batch(pending.files, job.config.batch)
+    batch = next_batch([file for file in pending.files if file.key not in report.passed_over], job.config.batch)
     if not target.exists() and batch is None:
         waiting = create_from_configuration(target, table)
         report.warnings.extend([waiting] if waiting else [])

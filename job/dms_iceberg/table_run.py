@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from dms_iceberg.changes.collapse import DELETE, Books
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
+from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Table, Timestamps
 from dms_iceberg.errors import RuleFailedError, TargetError
 from dms_iceberg.faults import reach
@@ -46,11 +47,22 @@ def existing_columns(target: TargetTable) -> Types | None:
 
 
 def expression_types(job: Job, groups: Sequence[ReadGroup], table: Table) -> Types:
-    """Return the types Spark finds for declared expressions without a type; analysis only, no job."""
-    untyped = [column for column in table.columns if column.expr is not None and column.type is None and column.mask is None]
+    """Return the types Spark finds for declared expressions without a type; analysis only, no job.
+
+    Expressions that read a column which no file has are left out.
+    """
+    columns = {name: type_ for group in groups for name, type_ in group.columns.source}
+    present = {name.lower() for name in columns}
+    untyped = [
+        column
+        for column in table.columns
+        if column.expr is not None
+        and column.type is None
+        and column.mask is None
+        and all(name.lower() in present for name in referenced_columns(column.expr))
+    ]
     if not untyped or not groups:
         return {}
-    columns = {name: type_ for group in groups for name, type_ in group.columns.source}
     frame = job.spark.createDataFrame([], ", ".join(f"{quote(name)} {type_}" for name, type_ in columns.items()))
     return {c.name: frame.selectExpr(f"({c.expr}) AS result").dtypes[0][1] for c in untyped}
 

@@ -4,7 +4,6 @@ One run a format holds a table for every case; the cases are then judged one by 
 """
 
 import gzip
-import io
 import json
 import random
 from collections.abc import Callable, Iterator
@@ -13,14 +12,13 @@ from typing import Any
 
 import attrs
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from support.lake import COMMIT, Lake, sequence
-from support.text_files import HEADER, cdc_name, change_line, load_line, write_bytes, write_text
 
 from dms_iceberg.report import TableReport
 from dms_iceberg.staging.store import LocalStore
+from support.lake import COMMIT, Lake, sequence
+from support.text_files import HEADER, cdc_name, change_line, load_line, write_bytes, write_text
 
 ID_V = [("id", pa.int64()), ("v", pa.string())]
 T1 = "20260301100100"
@@ -161,7 +159,7 @@ PARQUET = [
     Case("good", load, rows=[(1, "a"), (2, "b")]),
     Case("truncated", damage(lambda data: data[: len(data) // 2]), error=("LOAD00000001.parquet", "no Parquet footer", "Restore")),
     Case("cut_in_the_middle", damage(cut_in_the_middle), error=("LOAD00000001.parquet", "more data than the file holds", "Restore")),
-    Case("overwritten", damage(overwritten_in_the_middle), error=("LOAD00000001.parquet", "Restore")),
+    Case("overwritten", damage(overwritten_in_the_middle), error=("LOAD00000001.parquet", "Restore"), rows=[]),
     Case("empty_parquet", lambda lake, t: write_bytes(lake, t, "LOAD00000001.parquet", b""), error=("not a whole Parquet file (0 bytes",)),
     Case(
         "garbage_parquet",
@@ -212,7 +210,7 @@ PARQUET = [
         rejected=[("no_position", "sequence")] * 3,
     ),
     Case("null_key", service([change("I", 61, None), change("I", 65, 1)], ID_V), rows=[(1, "x")], rejected=[("null_key", "id is NULL")]),
-    Case("missing_key_column", load, error=("LOAD00000001.parquet", "key column 'code'", "Op"[:0] + "id, v", "tables."), table={"key": ["code"]}),
+    Case("missing_key_column", load, error=("LOAD00000001.parquet", "key column 'code'", "id, v", "tables."), table={"key": ["code"]}),
     Case("big_field", service([change("I", 61, 1, "y" * 10_000_000)], ID_V), rows=[(1, "y" * 10_000_000)]),
     Case("gone_before_inspection", load, error=("gone_before_inspection/LOAD00000001.parquet", "does not exist", "Restore")),
     Case("gone_before_reading", load, error=("gone_before_reading/LOAD00000001.parquet", "Restore")),
@@ -221,6 +219,8 @@ PARQUET = [
     Case("time_column_dropped", time_column, rows=[(1, "a")], table={"drop": ["opens"]}),
     Case("twins", twins, error=("'Name' and 'NAME'", "LOAD00000001.parquet", "mapping rule")),
 ]
+
+TYPED = {"columns": [{"name": "id", "type": "bigint"}, {"name": "v", "type": "string"}]}
 
 # --- CSV -------------------------------------------------------------------------------------------------------------------------
 
@@ -236,6 +236,11 @@ def raw(data: bytes, name: str = "LOAD00000001.csv") -> Writer:
     return write
 
 
+def empty_then_changes(lake: Lake, table: str) -> None:
+    write_text(lake, table, "LOAD00000001.csv", [], header=None)
+    write_text(lake, table, cdc_name(1, "csv"), [change_line("I", T1, 61, 1, "a")])
+
+
 PADDING = [load_line(number, "pad" * 40) for number in range(100, 1_000)]
 """More than the bytes that are looked at for the header."""
 PADDED = [(number, "pad" * 40) for number in range(100, 1_000)]
@@ -248,7 +253,8 @@ CSV = [
         rows=[(1, "a"), (4, "d")],
         rejected=[("malformed", "columns")] * 2,
     ),
-    Case("empty_csv", csv_load(header=None)),
+    Case("empty_csv", csv_load(header=None), rows=[], table=TYPED),
+    Case("empty_csv_then_changes", empty_then_changes, rows=[(1, "a")]),
     Case("header_only", csv_load(), rows=[]),
     Case("garbage_csv", raw(b"\x9c\x01" + random.Random(3).randbytes(5000)), error=("LOAD00000001.csv",)),
     Case("ascii_garbage", raw(b"hello world\nthis is no csv\n"), error=("LOAD00000001.csv", "'Op'", "hello world")),
@@ -279,7 +285,8 @@ CSV = [
     Case(
         "truncated_gzip",
         raw(gzip.compress("\n".join([HEADER, *PADDING]).encode())[:-200], "LOAD00000001.csv.gz"),
-        error=("LOAD00000001.csv.gz", "Restore"),
+        error=("LOAD00000001.csv.gz", "cut off", "Restore"),
+        rows=[],
     ),
     Case(
         "gzip_in_two_members",
@@ -335,7 +342,7 @@ HEADERLESS = [
         rejected=[("malformed", "columns")],
         table=SOURCE_COLUMNS,
     ),
-    Case("empty_headerless", csv_load(header=None), table=SOURCE_COLUMNS),
+    Case("empty_headerless", csv_load(header=None), rows=[], table=SOURCE_COLUMNS | TYPED),
 ]
 
 # --- JSON lines ------------------------------------------------------------------------------------------------------------------
@@ -367,10 +374,10 @@ JSON = [
         table=DECLARED_ID,
     ),
     Case("garbage_json", raw(random.Random(4).randbytes(3000), "LOAD00000001.json"), error=("LOAD00000001.json", "'Op'"), table=DECLARED_ID),
-    Case("empty_json", json_load(), table=DECLARED_ID),
+    Case("empty_json", json_load(), rows=[], table=TYPED),
     Case("not_gzip", raw(json_line(id=1, v="a").encode(), "LOAD00000001.json.gz"), error=("json.gz", "not gzip"), table=DECLARED_ID),
     Case("big_field", json_load(json_line(id=1, v="z" * 10_000_000)), rows=[(1, "z" * 10_000_000)], table=DECLARED_ID),
-    Case("twins", json_load(json_line(id=1, v="a"), json_line(ID=2, v="b")), error=("'ID'", "'id'", "case only"), table=DECLARED_ID),
+    Case("twins", json_load(json_line(id=1, v="a"), json_line(ID=2, v="b")), error=("'id'", "case only", "LOAD00000001.json"), table=DECLARED_ID),
     Case("gone_before_reading", json_load(json_line(id=1, v="a"), name="LOAD00000001.json.gz"), error=("gone_before_reading", "Restore")),
     Case("null_op", json_load(json_line(Op=None, id=1, v="a")), rows=[], rejected=[("unknown_op", "allowed")], table=DECLARED_ID),
 ]

@@ -6,7 +6,7 @@ that leaves the filter becomes a delete at its position.
 
 from collections.abc import Collection, Mapping, Sequence
 
-from dms_iceberg.changes.mapping import SilverColumn, masked_sql, salt_names, typed_sql
+from dms_iceberg.changes.mapping import SilverColumn, backfill_text, masked_sql, salt_names, typed_sql
 from dms_iceberg.changes.normalise import COMMITTED_AT, FILE_TIME, OLD_KEY, OP, POSITION, PROBLEM
 from dms_iceberg.changes.read import FILE, FILE_NAME, ROW
 from dms_iceberg.config.expressions import referenced_columns
@@ -39,12 +39,12 @@ def typed_select(
     for column in columns:
         type_ = target_types[column.name]
         if column.source is not None and column.source.lower() not in present:
-            selected.append(f"CAST(NULL AS {type_}) AS {quote(column.name)}")
+            selected.append(f"{_absent_sql(column, type_)} AS {quote(column.name)}")
             continue
         source_type = source_types.get(column.source) if column.source is not None else None
         value = typed_sql(column, source_type, type_)
         selected.append(f"{value} AS {quote(column.name)}")
-        problem = _cast_problem(column, value, type_, source_type if column.name in exact else None)
+        problem = _cast_problem(column, value, type_, source_type, exact=column.name in exact)
         if problem:
             problems.append(problem)
         if column.is_key:
@@ -56,14 +56,22 @@ def typed_select(
     return [*selected, *_CARRIED, *carried, f"CASE {' '.join(problems)} END AS {PROBLEM}"]
 
 
-def _cast_problem(column: SilverColumn, value: str, type_: str, exact_type: str | None) -> str | None:
-    if value == column.base_sql:
+def _absent_sql(column: SilverColumn, type_: str) -> str:
+    """The value of a column that a file lacks: what the source gave its existing rows when it added the column, else NULL."""
+    backfill = column.declared.backfill
+    return f"CAST({'NULL' if backfill is None else string_literal(backfill_text(backfill))} AS {type_})"
+
+
+def _cast_problem(column: SilverColumn, value: str, type_: str, source_type: str | None, *, exact: bool) -> str | None:
+    base = column.base_sql(source_type)
+    if value == base:
         return None
-    lost = f"{column.base_sql} IS NOT NULL AND {value} IS NULL"
-    if exact_type is not None:
-        lost = f"{column.base_sql} IS NOT NULL AND NOT coalesce(try_cast({value} AS {exact_type}) = {column.base_sql}, false)"
+    lost = f"{base} IS NOT NULL AND {value} IS NULL"
+    if exact and source_type is not None:
+        lost = f"{base} IS NOT NULL AND NOT coalesce(try_cast({value} AS {source_type}) = {base}, false)"
     guard = "" if column.is_key else f"{OP} <> 'D' AND "
-    text = f"cast: {column.name} does not fit {type_}" + (f" in format {column.declared.format}" if column.declared.format else "")
+    wanted = column.declared.type or type_
+    text = f"cast: {column.name} does not fit {wanted}" + (f" in format {column.declared.format}" if column.declared.format else "")
     return f"WHEN {guard}{lost} THEN {string_literal(text)}"
 
 

@@ -3,7 +3,6 @@
 import csv
 import io
 import sys
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +11,7 @@ import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dms_iceberg.changes.gzipped import decompress, refuse_wrong_gzip
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.staging.keys import BronzeFile
@@ -23,7 +23,6 @@ _MAX_RECORD_BYTES = 64 << 20
 _MAGIC = b"PAR1"
 _THREADS = 16
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
-_GZIP_MAGIC = b"\x1f\x8b"
 
 # The module's default of 128 KiB is less than a LOB may have.
 csv.field_size_limit(sys.maxsize)
@@ -124,7 +123,7 @@ def _inspect(store: ObjectStore, file: BronzeFile, bronze: Bronze, table: Table)
     if file.size == 0:
         return _Inspected(file, (), 0)
     if bronze.format is BronzeFormat.JSON:
-        _refuse_wrong_gzip(store, file)
+        refuse_wrong_gzip(store, file)
         return _Inspected(file, (), None)
     first = first_record(store, file, bronze.csv.delimiter)
     if not first.fields:
@@ -222,7 +221,7 @@ def first_record(store: ObjectStore, file: BronzeFile, delimiter: str) -> FirstR
     while True:
         data = store.read(file.key, 0, min(size, file.size))
         whole = len(data) >= file.size
-        data = _decompress(data, file, store.root)
+        data = decompress(data, file, store.root)
         _refuse_byte_order_mark(data, file, store.root)
         found = _parse_first(data.decode(errors="surrogateescape"), delimiter)
         if isinstance(found, FirstRecord) and (whole or not found.only):
@@ -253,33 +252,6 @@ def _parse_first(text: str, delimiter: str) -> FirstRecord | csv.Error:
         return error
     only = not stream.read().strip("\r\n")
     return FirstRecord(tuple(record), only, "\r\n" if last.endswith("\r\n") else "\n")
-
-
-def _decompress(data: bytes, file: BronzeFile, root: str) -> bytes:
-    if not file.extension.endswith(".gz"):
-        return data
-    text = b""
-    try:
-        # Files put together from several are gzip streams one after the other.
-        while data:
-            stream = zlib.decompressobj(wbits=31)
-            text += stream.decompress(data)
-            data = stream.unused_data
-    except zlib.error as error:
-        raise _not_gzip(file, root) from error
-    return text
-
-
-def _refuse_wrong_gzip(store: ObjectStore, file: BronzeFile) -> None:
-    if file.extension.endswith(".gz") and store.read(file.key, 0, len(_GZIP_MAGIC)) != _GZIP_MAGIC:
-        raise _not_gzip(file, store.root)
-
-
-def _not_gzip(file: BronzeFile, root: str) -> BronzeError:
-    return BronzeError(
-        f"{join(root, file.key)}: named .gz but it is not gzip data, or damaged. Restore the file from the source task (or from a bucket version); "
-        "if something unpacked it on the way, it must also take the .gz from the name."
-    )
 
 
 def _refuse_byte_order_mark(data: bytes, file: BronzeFile, root: str) -> None:

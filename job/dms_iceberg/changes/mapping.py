@@ -31,11 +31,10 @@ class SilverColumn:
         """The type that the configuration fixes: the declared one, or text for a masked column."""
         return "string" if self.declared.mask else self.declared.type
 
-    @property
-    def base_sql(self) -> str:
-        """The value before casting."""
+    def base_sql(self, source_type: str | None) -> str:
+        """The value before casting. ``source_type`` None: unknown (an expression); only text is trimmed."""
         sql = quote(self.source) if self.source is not None else f"({self.declared.expr})"
-        return f"trim({sql})" if self.declared.trim else sql
+        return f"trim({sql})" if self.declared.trim and source_type in (None, "string") else sql
 
 
 def silver_columns(table: Table, source: Sequence[str]) -> tuple[SilverColumn, ...]:
@@ -90,7 +89,7 @@ def _refuse_twins(table: Table, columns: Sequence[SilverColumn]) -> None:
 
 def typed_sql(column: SilverColumn, source_type: str | None, type_: str) -> str:
     """SQL of the value in its type, NULL where it does not fit. ``source_type`` None: unknown (an expression)."""
-    base = column.base_sql
+    base = column.base_sql(source_type)
     if column.declared.mask:
         # The mask makes text of it later; rules and filters see the value as declared.
         if column.declared.type is None:
@@ -102,8 +101,20 @@ def typed_sql(column: SilverColumn, source_type: str | None, type_: str) -> str:
     if source_type == type_:
         return base
     if type_.startswith(("array<", "struct<", "map<")) and source_type == "string":
-        return f"from_json({base}, {string_literal(type_)})"
+        return _parsed_json(base, type_)
+    if type_ in ("timestamp", "timestamp_ntz") and source_type == "string":
+        # Spark completes a time without a date with today's.
+        return f"CASE WHEN try_cast({base} AS date) IS NOT NULL THEN try_cast({base} AS {type_}) END"
     return f"try_cast({base} AS {type_})"
+
+
+def _parsed_json(text: str, type_: str) -> str:
+    """SQL of JSON text in a nested type. By itself `from_json` makes NULL of whatever does not fit; only a corrupt-record field tells."""
+    parsed = (
+        f"from_json(concat('{{\"v\":', {text}, '}}'), {string_literal(f'struct<v:{type_},_cdc_corrupt:string>')}, "
+        "map('columnNameOfCorruptRecord', '_cdc_corrupt'))"
+    )
+    return f"CASE WHEN {parsed}._cdc_corrupt IS NULL THEN {parsed}.v END"
 
 
 def masked_sql(name: str, mask: Mask, salt_column: str | None) -> str:
@@ -122,3 +133,8 @@ def salt_names(columns: Sequence[SilverColumn]) -> Mapping[str, str]:
     """Return salt reference -> column name for the salts that ``columns`` use."""
     references = dict.fromkeys(c.declared.mask_salt for c in columns if c.declared.mask is Mask.SHA256 and c.declared.mask_salt)
     return {reference: f"{SALT_PREFIX}{number}" for number, reference in enumerate(references)}
+
+
+def backfill_text(value: str | int | float | bool) -> str:
+    """Return a configured value as Spark reads it from text."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -110,7 +110,7 @@ def normalise_sql(columns: SourceColumns, change: Change, table: Table, epoch: i
         else:
             selected.append(quote(name))
     op = _op_sql(columns, change)
-    committed = f"try_cast({quote(columns.timestamp)} AS timestamp)" if columns.timestamp else "CAST(NULL AS timestamp)"
+    committed = _committed_sql(columns.timestamp)
     position = _position_sql(columns, committed, epoch, is_cdc=is_cdc, segment=segment)
     row_order = "0L" if is_cdc and columns.sequence else ROW
     return [
@@ -125,6 +125,13 @@ def normalise_sql(columns: SourceColumns, change: Change, table: Table, epoch: i
         FILE_NAME,
         FILE,
     ]
+
+
+def _committed_sql(column: str | None) -> str:
+    if column is None:
+        return "CAST(NULL AS timestamp)"
+    # Spark completes a time without a date with today's.
+    return f"CASE WHEN substr(CAST({quote(column)} AS string), 5, 1) = '-' THEN try_cast({quote(column)} AS timestamp) END"
 
 
 def _op_sql(columns: SourceColumns, change: Change) -> str:

@@ -2,6 +2,7 @@
 
 import json
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 from dms_iceberg.changes.inspect import Columns, SchemaGroup, refuse_twins
@@ -129,8 +130,14 @@ def _read_json(reader: DataFrameReader, paths: list[str], group: SchemaGroup, ta
     Without an ``encoding`` the parser sees the bytes, and a line that is not UTF-8 does not parse; with one it would be repaired silently.
     """
     reader = reader.options(primitivesAsString=True, columnNameOfCorruptRecord=CORRUPT, mode="PERMISSIVE")
-    names = [name for name in reader.json(paths).columns if name != CORRUPT]
-    refuse_twins(table, group.files[0], names)
+    try:
+        names = [name for name in reader.json(paths).columns if name != CORRUPT]
+    except AnalysisException as error:
+        if error.getErrorClass() != "COLUMN_ALREADY_EXISTS":
+            raise
+        name = (error.getMessageParameters() or {}).get("columnName", "").strip("`")
+        refuse_twins(table, group.files[0], [name, name])
+        raise
     columns = [(name, "string") for name in names]
     frame = reader.schema(_ddl((*columns, (CORRUPT, "string")))).json(paths)
     # Big files are split, in blocks of 4 MiB or more, that may be read in any order.

@@ -57,7 +57,8 @@ class LocalStore:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.root = directory.as_uri()
+        # Not percent-encoded: Hadoop takes the text behind the scheme as it is.
+        self.root = f"file://{directory}"
 
     def list(self, prefix: str, start_after: str = "") -> Iterator[StoredObject]:
         """Yield files in key order; folders that sort wholly before ``start_after`` are not entered."""

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from dms_iceberg.changes.frames import ReadGroup, Shape
-from dms_iceberg.changes.mapping import SilverColumn, silver_columns
+from dms_iceberg.changes.mapping import SilverColumn, backfill_text, silver_columns
 from dms_iceberg.config.model import Column, SchemaChanges, Table
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.faults import reach
 from dms_iceberg.target.commit import merge_with_properties
-from dms_iceberg.target.schema_diff import AddColumn, Incompatible, SchemaPlan, Types, backfill_text, diff, wanted_types
+from dms_iceberg.target.schema_diff import AddColumn, Incompatible, SchemaPlan, Types, diff, wanted_types
 from dms_iceberg.target.table import PENDING_BACKFILL, TargetTable
 
 
@@ -34,6 +34,7 @@ def plan_evolution(
     columns = silver_columns(table, names)
     sources = [dict(group.columns.source) for group in groups]
     plan = diff(columns, wanted_types(columns, sources, expressions, ntz=ntz), existing)
+    _refuse_untyped(table, columns, plan)
     _refuse_contradiction(table, columns, plan)
     refused: dict[int, str] = {}
     if existing is not None and table.schema_changes is not SchemaChanges.EVOLVE:
@@ -67,6 +68,15 @@ def _orphans(columns: Sequence[SilverColumn], existing: Types) -> list[SilverCol
     """Columns of the table that these files have no longer: NULL for their rows."""
     named = {column.name.lower() for column in columns}
     return [SilverColumn(name, name, False, Column(name=name)) for name in existing if name.lower() not in named]
+
+
+def _refuse_untyped(table: Table, columns: Sequence[SilverColumn], plan: SchemaPlan) -> None:
+    untyped = [c.name for c in columns if c.source is None and c.name not in plan.target_types]
+    if untyped:
+        raise SchemaChangeError(
+            f'tables."{table.source}".columns: the type of the expression {untyped[0]!r} cannot be found, because it reads a column that none of '
+            "these files has. Correct the column's name in expr; or, if the source adds that column later, declare the expression's type."
+        )
 
 
 def _refuse_contradiction(table: Table, columns: Sequence[SilverColumn], plan: SchemaPlan) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from dms_iceberg.changes.mapping import SilverColumn
+from dms_iceberg.changes.mapping import SilverColumn, backfill_text
 from dms_iceberg.identifiers import quote, string_literal
 from dms_iceberg.target.types import canonical, common, fits, stored, widens
 
@@ -70,11 +70,6 @@ class SchemaPlan:
     incompatible: tuple[Incompatible, ...] = ()
 
 
-def backfill_text(value: str | int | float | bool) -> str:
-    """Return a configured value as Spark reads it from text."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def wanted_types(
     columns: Sequence[SilverColumn], sources: Sequence[Mapping[str, str]], expressions: Mapping[str, str], *, ntz: bool
 ) -> Types:
@@ -82,10 +77,10 @@ def wanted_types(
 
     Args:
         sources: (source column -> Spark type) of each group of files.
-        expressions: types that Spark found for expressions without a declared type.
+        expressions: types that Spark found for expressions without a declared type; those that read a column no file has are not there.
         ntz: undeclared Parquet timestamps are wall clocks.
 
-    A column that no group has and no declaration types is left out: it has no type yet.
+    A column that no group has and no declaration types is left out: it has no type yet, or the table's.
     """
     types: Types = {}
     for column in columns:
@@ -93,7 +88,8 @@ def wanted_types(
             types[column.name] = stored(canonical(column.type))
             continue
         if column.source is None:
-            types[column.name] = stored(expressions[column.name])
+            if column.name in expressions:
+                types[column.name] = stored(expressions[column.name])
             continue
         found = [stored(types_[name]) for types_ in sources for name in types_ if name.lower() == column.source.lower()]
         if not found:

@@ -9,6 +9,7 @@ import attrs
 
 from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
 from dms_iceberg.config.model import Table
+from dms_iceberg.config.partition import parse_partition
 from dms_iceberg.identifiers import quote, quote_path, string_literal
 from dms_iceberg.progress import Progress, find_progress
 
@@ -57,8 +58,16 @@ def create_sql(name: str, columns: Mapping[str, str], table: Table) -> str:
     body = [f"{quote(column)} {type_}" for column, type_ in columns.items()]
     body += [f"{quote(column)} {type_} COMMENT {string_literal(_COMMENTS[column])}" for column, type_ in METADATA_COLUMNS.items()]
     properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in sorted(default_properties(table).items()))
-    partition = f" PARTITIONED BY ({', '.join(table.partition_by)})" if table.partition_by else ""
+    partition = f" PARTITIONED BY ({', '.join(map(_partition_sql, table.partition_by))})" if table.partition_by else ""
     return f"CREATE TABLE IF NOT EXISTS {name} ({', '.join(body)}) USING iceberg{partition} TBLPROPERTIES ({properties})"
+
+
+def _partition_sql(text: str) -> str:
+    field = parse_partition(text)
+    if field.transform == "identity":
+        return quote(field.column)
+    argument = "" if field.argument is None else f"{field.argument}, "
+    return f"{field.transform}({argument}{quote(field.column)})"
 
 
 @attrs.frozen

@@ -1,0 +1,81 @@
+"""Gzip around CSV and JSON lines, where Spark's errors do not even name the file."""
+
+import zlib
+from collections.abc import Sequence
+
+from dms_iceberg.errors import BronzeError
+from dms_iceberg.staging.keys import BronzeFile
+from dms_iceberg.staging.store import ObjectStore, join
+
+_MAGIC = b"\x1f\x8b"
+_GZIP = 31
+_CHUNK_BYTES = 8 << 20
+
+
+def decompress(data: bytes, file: BronzeFile, root: str) -> bytes:
+    """Return what the first bytes of a file hold; as they are when the file is not named .gz.
+
+    Raises:
+        BronzeError: they are not gzip data.
+    """
+    if not _is_gzip(file):
+        return data
+    text = b""
+    try:
+        # Files put together from several are gzip streams one after the other.
+        while data:
+            stream = zlib.decompressobj(wbits=_GZIP)
+            text += stream.decompress(data)
+            data = stream.unused_data
+    except zlib.error as error:
+        raise _damaged(file, root) from error
+    return text
+
+
+def refuse_wrong_gzip(store: ObjectStore, file: BronzeFile) -> None:
+    """Refuse a file that is named .gz and does not begin like one.
+
+    Raises:
+        BronzeError: so it is.
+    """
+    if _is_gzip(file) and store.read(file.key, 0, len(_MAGIC)) != _MAGIC:
+        raise _damaged(file, store.root)
+
+
+def blame_gzip(store: ObjectStore, files: Sequence[BronzeFile], failure: BaseException) -> None:
+    """Find the file behind Spark's "unexpected end of input": reads every gzip file of the batch, in pieces.
+
+    Raises:
+        BronzeError: a file is cut off or damaged.
+    """
+    if not any(word in str(failure) for word in ("EOFException", "ZipException", "ZlibDecompressor")):
+        return
+    for file in files:
+        if _is_gzip(file) and not _is_whole(store, file):
+            raise _damaged(file, store.root) from failure
+
+
+def _is_whole(store: ObjectStore, file: BronzeFile) -> bool:
+    stream = zlib.decompressobj(wbits=_GZIP)
+    for start in range(0, file.size, _CHUNK_BYTES):
+        data = store.read(file.key, start, min(_CHUNK_BYTES, file.size - start))
+        while data:
+            if stream.eof:
+                stream = zlib.decompressobj(wbits=_GZIP)
+            try:
+                stream.decompress(data)
+            except zlib.error:
+                return False
+            data = stream.unused_data
+    return stream.eof
+
+
+def _is_gzip(file: BronzeFile) -> bool:
+    return file.extension.endswith(".gz")
+
+
+def _damaged(file: BronzeFile, root: str) -> BronzeError:
+    return BronzeError(
+        f"{join(root, file.key)}: named .gz but it is not gzip data, or is cut off or damaged. Restore the file from the source task (or from a "
+        "bucket version); if something unpacked it on the way, it must also take the .gz from the name."
+    )
