@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from support.lake import Lake
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test with the layer it belongs to: its folder, so that ``-m "not spark"`` chooses."""
+    for item in items:
+        item.add_marker(item.path.relative_to(Path(__file__).parent).parts[0])
+
+
 @pytest.fixture(scope="session")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of the ``lake`` catalog that every test shares."""

@@ -1,0 +1,67 @@
+# Bare `make` prints help and changes nothing.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+
+BIN := .venv/bin
+PYTEST_ARGS ?=
+# Until the Terraform module refers to it, the zip is a build product and not committed.
+DIST_DIR ?= build/dist
+BENCH_ARGS ?=
+
+##@ Use
+.PHONY: demo
+demo: setup ## A real PostgreSQL mirrored into Iceberg on this machine; DEMO_SECONDS=15 shortens it
+	@$(BIN)/dms-iceberg demo
+
+##@ Develop
+.PHONY: setup
+setup: ## Python packages, Java, jars, PostgreSQL into .venv; every target below does it by itself
+	@PYTHON="$(PYTHON)" tools/setup.sh
+
+.PHONY: test
+test: setup ## All tests, with coverage; PYTEST_ARGS="-k position" chooses
+	@mkdir -p build
+	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered --cov-report=html $(PYTEST_ARGS)
+
+.PHONY: test-fast
+test-fast: setup ## Only the tests without Spark and without PostgreSQL: seconds
+	$(BIN)/python -m pytest tests/unit $(PYTEST_ARGS)
+
+.PHONY: lint
+lint: setup ## Style, types, spelling, file length, lock; changes nothing, asks no network
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/codespell
+	$(BIN)/python tools/file_length.py
+	$(BIN)/python tools/lock.py --check
+
+.PHONY: fmt
+fmt: setup ## Format the code and mend what can be mended by itself
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+.PHONY: bench
+bench: setup ## Against the hand-written script and the floor, into build/bench.json; BENCH_ARGS
+	$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+##@ Deliver
+.PHONY: dist
+dist: setup ## Build the reproducible job.zip for Glue in DIST_DIR
+	@$(BIN)/python tools/build_dist.py $(DIST_DIR)/job.zip
+
+.PHONY: lock
+lock: setup ## Resolve the Python packages again into requirements.lock; needs a network
+	$(BIN)/python tools/lock.py
+
+.PHONY: clean
+clean: ## Remove what demo, tests, bench and dist made here; never .venv, configuration or another lake
+	rm -rf build/demo build/dist build/coverage build/.coverage build/bench build/bench.json
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find job tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+.PHONY: help
+help:
+	@awk 'BEGIN { FS = ":.*## "; print "usage: make TARGET" } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile

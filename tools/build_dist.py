@@ -1,0 +1,116 @@
+"""Build job.zip: the package and the pure-Python packages it needs, for a Glue job that starts without a network.
+
+The same sources give the same bytes on any machine: members are stored, not deflated (compressors differ between zlib builds),
+in one order, with one time and one mode. What to bundle is the closure of the run-time requirements in pyproject.toml, less what
+Glue 5.x has of its own; the files are those installed from requirements.lock.
+"""
+
+import argparse
+import sys
+import tomllib
+import zipfile
+from importlib import metadata
+from pathlib import Path, PurePosixPath
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parent.parent
+PROVIDED = frozenset({"boto3", "pyarrow"})
+"""Run-time requirements that Glue 5.x brings; compiled, or too large to carry."""
+
+GLUE = {
+    "implementation_name": "cpython",
+    "os_name": "posix",
+    "platform_machine": "x86_64",
+    "platform_python_implementation": "CPython",
+    "platform_system": "Linux",
+    "python_full_version": "3.11.14",
+    "python_version": "3.11",
+    "sys_platform": "linux",
+}
+"""What environment markers are judged by: the machine the zip runs on, not the one it is built on."""
+
+SPEEDUPS = frozenset({"pyyaml"})
+"""Packages whose compiled part only makes them faster; without it they fall back to Python."""
+
+_LICENCES = ("LICENSE", "LICENCE", "COPYING", "NOTICE", "AUTHORS")
+_LEXERS = PurePosixPath("pygments/lexers")
+_LEXERS_KEPT = {"__init__.py", "_mapping.py", "python.py", "special.py"}
+"""Of 4 MB of Pygments' lexers, those that Rich asks for by itself."""
+
+
+def bundled_distributions(requirements: list[str]) -> list[metadata.Distribution]:
+    """Return the installed distributions that the requirements lead to, without those Glue brings, by name.
+
+    Raises:
+        PackageNotFoundError: one is not installed: `make setup` first.
+    """
+    found: dict[str, metadata.Distribution] = {}
+    waiting = [Requirement(text) for text in requirements]
+    while waiting:
+        wanted = waiting.pop()
+        name = canonicalize_name(wanted.name)
+        if name in PROVIDED or name in found or (wanted.marker and not wanted.marker.evaluate({**GLUE, "extra": ""})):
+            continue
+        found[name] = metadata.distribution(name)
+        waiting += [Requirement(text) for text in found[name].requires or []]
+    return [found[name] for name in sorted(found)]
+
+
+def is_bundled(member: PurePosixPath) -> bool:
+    """Say whether an installed file goes into the zip: Python sources, licences and the metadata that names the version."""
+    if member.is_absolute() or ".." in member.parts or "__pycache__" in member.parts:
+        return False
+    if member.parts[0].endswith(".dist-info"):
+        return member.name == "METADATA" or member.name.upper().startswith(_LICENCES)
+    if member.parent == _LEXERS:
+        return member.name in _LEXERS_KEPT
+    return member.suffix == ".py" or member.name.upper().startswith(_LICENCES)
+
+
+def members(root: Path = ROOT) -> dict[str, Path]:
+    """Return the zip's members: name in the zip to file on disk.
+
+    Raises:
+        ValueError: a bundled package has compiled parts, which cannot be imported from a zip.
+    """
+    package = root / "job" / "dms_iceberg"
+    sources = [path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    collected = {path.relative_to(package.parent).as_posix(): path for path in sources}
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    for distribution in bundled_distributions(project["dependencies"]):
+        files = distribution.files or []
+        if canonicalize_name(distribution.name) not in SPEEDUPS and any(file.suffix in {".so", ".pyd", ".dylib"} for file in files):
+            raise ValueError(
+                f"{distribution.name} {distribution.version} has compiled parts, which cannot be imported from a zip: "
+                "choose another version or package in pyproject.toml"
+            )
+        collected |= {file.as_posix(): Path(str(distribution.locate_file(file))) for file in files if is_bundled(file)}
+    return collected
+
+
+def build(target: Path, root: Path = ROOT) -> None:
+    """Write the zip, making its folder; an older one is replaced only once the new one is whole."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_suffix(".part")
+    with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as archive:
+        for name, path in sorted(members(root).items()):
+            entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+            entry.create_system = 3  # Unix, on whatever system it is built
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, path.read_bytes())
+    unfinished.replace(target)
+
+
+def main() -> None:
+    """Build the zip at the path given."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else None)
+    parser.add_argument("target", type=Path)
+    target = parser.parse_args().target
+    build(target)
+    sys.stdout.write(f"{target}: {target.stat().st_size / 1e6:.1f} MB\n")
+
+
+if __name__ == "__main__":
+    main()
