@@ -34,9 +34,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, "subprocess.Co
     stale.parent.mkdir(parents=True)
     stale.write_text("left by an earlier demo")
     (directory / "notes.txt").write_text("a file of the user's own")
-    done = subprocess.run(
-        [*COMMAND, "demo"], cwd=base, env=environment(DEMO_SECONDS="6"), capture_output=True, text=True, timeout=500
-    )
+    done = subprocess.run([*COMMAND, "demo"], cwd=base, env=environment(DEMO_SECONDS="6"), capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr
     return directory, done
 
@@ -164,9 +162,7 @@ def running(tmp_path: Path, temporary: Path) -> Iterator["subprocess.Popen[str]"
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_demo_stops_everything(
-    running: "subprocess.Popen[str]", temporary: Path, number: signal.Signals, code: int
-) -> None:
+def test_an_interrupted_demo_stops_everything(running: "subprocess.Popen[str]", temporary: Path, number: signal.Signals, code: int) -> None:
     assert running.stdout is not None
     line = running.stdout.readline()
     assert "the full load is in bronze" in line

@@ -43,9 +43,7 @@ def nice_step(span: float, steps: int = _TICKS) -> float:
     return next((factor * power for factor in (1.0, 2.0, 5.0) if factor * power >= raw), 10 * power)
 
 
-def lag_chart(
-    points: Sequence[LagPoint], events: Sequence[tuple[float, str]], lines: Mapping[str, float | None]
-) -> str:
+def lag_chart(points: Sequence[LagPoint], events: Sequence[tuple[float, str]], lines: Mapping[str, float | None]) -> str:
     """Return the ``<svg>``.
 
     Args:

@@ -16,9 +16,7 @@ _INTERRUPTED = 130
 
 
 def demo(
-    seconds: Annotated[
-        float, typer.Option(envvar="DEMO_SECONDS", min=1, help="How long the shop is written to.")
-    ] = 60.0,
+    seconds: Annotated[float, typer.Option(envvar="DEMO_SECONDS", min=1, help="How long the shop is written to.")] = 60.0,
     directory: Annotated[Path, typer.Option(help="Where everything is left; replaces an earlier demo.")] = Path("build/demo"),
 ) -> None:
     """Mirror a PostgreSQL shop into Iceberg on this machine, and report: all of it, live.
@@ -32,7 +30,7 @@ def demo(
     from dms_iceberg.local.demo.summary import print_summary
 
     configure_logs(terminal=True)
-    signal.signal(signal.SIGTERM, _terminate)
+    default = signal.signal(signal.SIGTERM, _terminate)
     console = Console(highlight=False)
     try:
         with Screen(console) as screen:
@@ -40,6 +38,8 @@ def demo(
     except KeyboardInterrupt:
         console.print("interrupted: everything is stopped; what was written so far is left", markup=False)
         raise typer.Exit(_INTERRUPTED) from None
+    finally:
+        signal.signal(signal.SIGTERM, default)
     (directory / "report.json").write_text(json.dumps(report.to_document(), indent=2) + "\n")
     write_page(report, directory / "report.html")
     print_summary(report, directory, console)

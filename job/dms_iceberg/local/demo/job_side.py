@@ -75,7 +75,5 @@ class JobSide:
 
     def snapshot_count(self) -> int:
         """Snapshots of all tables."""
-        tables = (
-            TargetTable(self._spark, self._config.catalog.name, table.target) for table in self._config.tables.values()
-        )
+        tables = (TargetTable(self._spark, self._config.catalog.name, table.target) for table in self._config.tables.values())
         return sum(table.snapshot_count() for table in tables)

@@ -82,7 +82,5 @@ def applied_files(bronze: Path, source: str, key: str, lineage: Sequence[Snapsho
             # One file, not a data set: date folders of bronze are no columns.
             rows = pq.ParquetFile(bronze / file.key).read(columns=[COMMIT_COLUMN, key])
             commits = pc.cast(pc.cast(rows[COMMIT_COLUMN], pa.timestamp("us")), pa.int64())
-            applied.append(
-                AppliedFile(file, carriers[place][1], tuple(commits.to_pylist()), tuple(rows[key].to_pylist()))
-            )
+            applied.append(AppliedFile(file, carriers[place][1], tuple(commits.to_pylist()), tuple(rows[key].to_pylist())))
     return applied

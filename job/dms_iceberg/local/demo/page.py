@@ -74,7 +74,6 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int, 
 
     head = "".join(f"<th{css(place)}>{escape(column)}</th>" for place, column in enumerate(columns))
     body = "".join(
-        "<tr>" + "".join(f"<td{css(n)}>{cell if escaped else escape(cell)}</td>" for n, cell in enumerate(row)) + "</tr>"
-        for row in rows
+        "<tr>" + "".join(f"<td{css(n)}>{cell if escaped else escape(cell)}</td>" for n, cell in enumerate(row)) + "</tr>" for row in rows
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

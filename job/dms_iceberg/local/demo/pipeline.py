@@ -74,9 +74,7 @@ def run_demo(directory: Path, seconds: float, screen: Screen) -> DemoReport:
         _live(source, job, seconds, screen)
         idle = _finish(source, job, screen)
         screen.now("comparing source and silver ...")
-        return Examiner(config, spark, source, salt, last_good, directory / BRONZE).examine(
-            job, started_at, seconds, idle, screen
-        )
+        return Examiner(config, spark, source, salt, last_good, directory / BRONZE).examine(job, started_at, seconds, idle, screen)
 
 
 def _start(config: Config, source: SourceSide, stack: ExitStack, screen: Screen) -> SparkSession:
@@ -97,14 +95,16 @@ def _live(source: SourceSide, job: JobSide, seconds: float, screen: Screen) -> N
     source.write()
     screen.step(f"writers, capture and job run together for {seconds:g} s")
     writers = source.writers
+    screen.now(
+        lambda: (
+            f"{min(writers.elapsed, seconds):.0f} of {seconds:g} s: {writers.tally.commits:,} transactions, "
+            f"{job.applied:,} changes in Iceberg, lag {job.lag_text}"
+        )
+    )
     while not writers.done:
         source.check()
         if not job.run():
             time.sleep(_IDLE_SECONDS)
-        screen.now(
-            f"{min(writers.elapsed, seconds):3.0f} of {seconds:g} s: {writers.tally.commits:,} transactions, "
-            f"{job.applied:,} changes in Iceberg, lag {job.lag_text}"
-        )
     screen.now("writers stopped, the rest is merged ...")
     writers.end()
     source.check()
@@ -124,9 +124,7 @@ def _finish(source: SourceSide, job: JobSide, screen: Screen) -> int:
 class Examiner:
     """Looks at both sides once they are at rest."""
 
-    def __init__(
-        self, config: Config, spark: SparkSession, source: SourceSide, salt: str, last_good: Row, bronze: Path
-    ) -> None:
+    def __init__(self, config: Config, spark: SparkSession, source: SourceSide, salt: str, last_good: Row, bronze: Path) -> None:
         self._config = config
         self._spark = spark
         self._source = source
@@ -134,9 +132,7 @@ class Examiner:
         self._last_good = last_good
         self._bronze = bronze
 
-    def examine(
-        self, job: JobSide, started_at: datetime, seconds: float, idle: int, screen: Screen
-    ) -> DemoReport:
+    def examine(self, job: JobSide, started_at: datetime, seconds: float, idle: int, screen: Screen) -> DemoReport:
         """Compare, measure and collect."""
         outcomes, points, story = [], [], []
         files: list[AppliedFile] = []

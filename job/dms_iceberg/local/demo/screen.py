@@ -1,11 +1,23 @@
 """What a person sees while the demo runs: a moving line on a terminal, a line a step elsewhere."""
 
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
+import attrs
 from rich.console import Console
 from rich.status import Status
+
+
+@attrs.frozen
+class _Fresh:
+    """Text that is made anew each time it is drawn."""
+
+    make: Callable[[], str]
+
+    def __rich__(self) -> str:
+        return self.make()
 
 
 class Screen:
@@ -30,9 +42,7 @@ class Screen:
             self._status.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._status is not None:
             self._status.stop()
 
@@ -40,7 +50,7 @@ class Screen:
         """A line that stays, with the time since the beginning."""
         self.console.print(f"{self.elapsed:6.1f} s  {text}", markup=False, highlight=False, soft_wrap=True)
 
-    def now(self, text: str) -> None:
-        """What is going on at this moment; shown on a terminal only."""
+    def now(self, text: str | Callable[[], str]) -> None:
+        """What is going on at this moment, on a terminal only; a function is asked again several times a second."""
         if self._status is not None:
-            self._status.update(text)
+            self._status.update(text if isinstance(text, str) else _Fresh(text))

@@ -111,9 +111,7 @@ def create_shop(dsn: str, seed: int = 7) -> None:
     dice = random.Random(seed)  # noqa: S311 - sample data
     start = datetime.now(UTC) - timedelta(days=90)
     customers = [customer_values(dice) for _ in range(CUSTOMERS)]
-    orders = [
-        order_values(dice, dice.randrange(1, CUSTOMERS + 1), start + timedelta(seconds=n * 1_500)) for n in range(ORDERS)
-    ]
+    orders = [order_values(dice, dice.randrange(1, CUSTOMERS + 1), start + timedelta(seconds=n * 1_500)) for n in range(ORDERS)]
     with psycopg.connect(dsn) as connection:
         connection.execute(_SCHEMA)
         _copy(connection, "customers", customers)

@@ -44,9 +44,7 @@ class Rejected:
     record: Mapping[str, Any]
 
 
-def tell_story(
-    spark: SparkSession, target: tuple[str, ...], lineage: Sequence[Snapshot], files: Sequence[AppliedFile]
-) -> list[Chapter]:
+def tell_story(spark: SparkSession, target: tuple[str, ...], lineage: Sequence[Snapshot], files: Sequence[AppliedFile]) -> list[Chapter]:
     """Read the story's order as of the first snapshot and as of each one that brought a change of it.
 
     Args:

@@ -96,9 +96,7 @@ class Writers:
         self.events: list[Event] = []
         self.failure: BaseException | None = None
         targets: list[Callable[[], None]] = [lambda n=n: self._trade(n) for n in range(WRITERS)]  # type: ignore[misc]
-        self._threads = [
-            threading.Thread(target=self._guard, args=(target,), daemon=True) for target in (*targets, self._tell)
-        ]
+        self._threads = [threading.Thread(target=self._guard, args=(target,), daemon=True) for target in (*targets, self._tell)]
 
     def start(self) -> None:
         """Start all threads, and the clock that ends them."""
@@ -179,9 +177,7 @@ class Writers:
 class Trader:
     """One writer's habits. It changes only orders of its own, so that writers seldom wait for each other."""
 
-    def __init__(
-        self, dice: random.Random, number: int, column_added: threading.Event, tally: Tally
-    ) -> None:
+    def __init__(self, dice: random.Random, number: int, column_added: threading.Event, tally: Tally) -> None:
         self._dice = dice
         self._tally = tally
         self._column_added = column_added
@@ -223,15 +219,12 @@ class Trader:
     def _place_order(self, connection: Connection) -> None:
         customer = self._dice.randrange(1, CUSTOMERS + 1)
         row = connection.execute(
-            "INSERT INTO orders (customer_id, status, amount, ordered_at, promised_for)"
-            " VALUES (%s, %s, %s, %s, %s) RETURNING order_id",
+            "INSERT INTO orders (customer_id, status, amount, ordered_at, promised_for) VALUES (%s, %s, %s, %s, %s) RETURNING order_id",
             order_values(self._dice, customer, datetime.now(UTC)),
         ).fetchone()
         order = int(row[0]) if row else 0
         for line in range(1, self._dice.randrange(2, 4)):
-            connection.execute(
-                "INSERT INTO order_lines VALUES (%s, %s, %s, %s, %s)", (order, line, *line_values(self._dice))
-            )
+            connection.execute("INSERT INTO order_lines VALUES (%s, %s, %s, %s, %s)", (order, line, *line_values(self._dice)))
         self._orders.append(order)
 
     def _change_order(self, connection: Connection) -> None:
@@ -240,9 +233,7 @@ class Trader:
             "UPDATE orders SET status = %s, amount = amount + %s WHERE order_id = %s",
             (self._dice.choice(("paid", "packed", "shipped", "returned")), self._dice.randrange(3), order),
         )
-        connection.execute(
-            "UPDATE order_lines SET quantity = quantity %% 9 + 1 WHERE order_id = %s AND line_no = 1", (order,)
-        )
+        connection.execute("UPDATE order_lines SET quantity = quantity %% 9 + 1 WHERE order_id = %s AND line_no = 1", (order,))
 
     def _change_customer(self, connection: Connection) -> None:
         customer = self._dice.randrange(1, CUSTOMERS + 1)
@@ -276,9 +267,7 @@ class Trader:
             self._tally.add(key_changes=1)
 
     def _renumber_line(self, connection: Connection) -> None:
-        connection.execute(
-            "UPDATE order_lines SET line_no = line_no + 10 WHERE order_id = %s AND line_no = 1", (self._any_order(),)
-        )
+        connection.execute("UPDATE order_lines SET line_no = line_no + 10 WHERE order_id = %s AND line_no = 1", (self._any_order(),))
         self._tally.add(key_changes=1)
 
     def _sign_up(self, connection: Connection) -> None:
