@@ -69,17 +69,14 @@ def is_bundled(member: PurePosixPath) -> bool:
     return member.suffix == ".py" or member.name.upper().startswith(_LICENCES)
 
 
-def members(root: Path = ROOT) -> dict[str, Path]:
-    """Return the zip's members: name in the zip to file on disk.
+def collect(requirements: list[str]) -> dict[str, Path]:
+    """Return the files that the requirements bring into the zip: name in the zip to file on disk.
 
     Raises:
         ValueError: a bundled package has compiled parts, which cannot be imported from a zip.
     """
-    package = root / "job" / "dms_iceberg"
-    sources = [path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-    collected = {path.relative_to(package.parent).as_posix(): path for path in sources}
-    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
-    for distribution in bundled_distributions(project["dependencies"]):
+    collected: dict[str, Path] = {}
+    for distribution in bundled_distributions(requirements):
         files = distribution.files or []
         if canonicalize_name(distribution.name) not in SPEEDUPS and any(file.suffix in {".so", ".pyd", ".dylib"} for file in files):
             raise ValueError(
@@ -88,6 +85,14 @@ def members(root: Path = ROOT) -> dict[str, Path]:
             )
         collected |= {file.as_posix(): Path(str(distribution.locate_file(file))) for file in files if is_bundled(file)}
     return collected
+
+
+def members(root: Path = ROOT) -> dict[str, Path]:
+    """Return all of the zip's members: name in the zip to file on disk. Raises what `collect` raises."""
+    package = root / "job" / "dms_iceberg"
+    sources = [path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    return {path.relative_to(package.parent).as_posix(): path for path in sources} | collect(project["dependencies"])
 
 
 def build(target: Path, root: Path = ROOT) -> None:
