@@ -28,7 +28,7 @@ from dms_iceberg.staging.store import ObjectStore, open_store
 from dms_iceberg.table_run import run_batch
 from dms_iceberg.target.commit import is_conflict
 from dms_iceberg.target.create import create_from_configuration
-from dms_iceberg.target.evolve import finish_backfills
+from dms_iceberg.target.evolve import restore_backfills
 from dms_iceberg.target.table import PROGRESS_PROPERTY, TargetTable
 
 _LOG = structlog.get_logger("dms_iceberg")
@@ -164,7 +164,7 @@ def plan_table(job: Job, table: Table, target: TargetTable, report: TableReport)
     prefix = table_prefix(table.schema_name, table.table_name)
     if target.exists():
         target.refresh()
-        report.ddl.extend(finish_backfills(target))
+        report.ddl.extend(restore_backfills(target))
     head = target.head() if target.exists() else None
     progress = target.progress() if head is not None else Progress()
     listing = list_files(job.store, prefix, progress.since, job.config.bronze.format)

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlparse
 
@@ -11,7 +12,9 @@ from dms_iceberg.config.model import Catalog, CatalogType, Config
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+DRAFT_CATALOG = "dms_iceberg_draft"
 _S3_SCHEMES = ("s3", "s3a")
+_LOG_SETTINGS = Path(__file__).with_name("local") / "log4j2.properties"
 
 
 def catalog_settings(catalog: Catalog) -> dict[str, str]:
@@ -39,6 +42,8 @@ def session_settings(config: Config) -> dict[str, str]:
     return {
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         **catalog_settings(config.catalog),
+        # Tables that exist in memory only (Iceberg's own maintenance procedures use the same): see `target.commit.Draft`.
+        f"spark.sql.catalog.{DRAFT_CATALOG}": "org.apache.iceberg.spark.SparkCachedTableCatalog",
         # DMS writes UTC; Parquet wall clocks are flagged as UTC too, so any other zone would shift them.
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "false",
@@ -78,6 +83,7 @@ def _local_settings(config: Config) -> dict[str, str]:
         "spark.driver.memory": os.environ.get("DMS_ICEBERG_DRIVER_MEMORY", "3g"),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": str(cores),

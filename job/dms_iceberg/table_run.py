@@ -13,12 +13,12 @@ from dms_iceberg.config.model import Table, Timestamps
 from dms_iceberg.errors import RuleFailedError, TargetError
 from dms_iceberg.faults import reach
 from dms_iceberg.identifiers import quote
-from dms_iceberg.job import Job, PlanIsStaleError, Planned
+from dms_iceberg.job import Job, Planned
 from dms_iceberg.progress import ACCOUNTING_KEY, PROGRESS_KEY, Progress
 from dms_iceberg.quarantine import create_quarantine_sql, quarantine_sql, quarantine_table, rejected_rows
 from dms_iceberg.report import BatchReport
 from dms_iceberg.staging.plan import FileBatch
-from dms_iceberg.target.commit import append_with_properties, merge_with_properties
+from dms_iceberg.target.commit import Draft
 from dms_iceberg.target.evolve import evolve, plan_evolution
 from dms_iceberg.target.merge import IN_LIST_KEYS, insert_columns, key_list_sql, merge_sql, mergeable
 from dms_iceberg.target.schema_diff import Types
@@ -90,7 +90,7 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
         target.create(ordered(names, evolution.shape.types), table)
         reach("after-create", table.source)
     elif evolution.plan.operations:
-        return evolve(target, evolution.plan)
+        return evolve(target, evolution.plan, planned.head)
     collapsed = collapse_batch(job, table, target, planned, groups, evolution.shape)
     try:
         _refuse_broken_rule(table, planned.batch, collapsed.books)
@@ -98,7 +98,9 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
             _quarantine(job, table, planned, groups, evolution.shape, collapsed)
         after = planned.progress.after(planned.batch.files, collapsed.books.high, job.config.batch.look_back_hours, planned.loads)
         reach("before-merge", table.source)
-        _write(job, target, evolution.shape, collapsed, _properties(after, collapsed.books, planned.batch, job.run_id), planned)
+        draft = _draft(job, target, evolution.shape, collapsed, _properties(after, collapsed.books, planned.batch, job.run_id), planned)
+        reach("before-publish", table.source)
+        target.publish(draft)
         reach("after-commit", table.source)
     finally:
         collapsed.winners.unpersist()
@@ -139,26 +141,23 @@ def _properties(after: Progress, books: Books, batch: FileBatch, run_id: str) ->
     return {PROGRESS_KEY: after.to_json(), ACCOUNTING_KEY: json.dumps(accounting, separators=(",", ":"))}
 
 
-def _write(job: Job, target: TargetTable, shape: Shape, collapsed: Collapsed, properties: dict[str, str], planned: Planned) -> None:
-    head = target.head()
-    if (head.id if head else None) != planned.head:
-        raise PlanIsStaleError
-    if collapsed.books.winners == 0:
-        target.commit_properties(properties)
-        return
+def _draft(job: Job, target: TargetTable, shape: Shape, collapsed: Collapsed, properties: dict[str, str], planned: Planned) -> Draft:
+    draft = target.draft(planned.head)
     source = collapsed.winners.where(mergeable())
-    if head is None:
+    if collapsed.books.winners == 0:
+        draft.touch(properties)
+    elif planned.head is None:
         columns = insert_columns([*shape.key, *shape.values])
-        append_with_properties(source.where(f"NOT {DELETE}").selectExpr(*columns), target.sql_name, properties, None)
+        draft.append(source.where(f"NOT {DELETE}").selectExpr(*columns), properties)
     else:
         view = f"_cdc_winners_{uuid.uuid4().hex}"
         source.createOrReplaceTempView(view)
+        pruning = _pruning(collapsed, shape)
         try:
-            sql = merge_sql(target.sql_name, view, shape.key, shape.values, _pruning(collapsed, shape), compare=collapsed.late)
-            merge_with_properties(job.spark, sql, properties)
+            draft.execute(lambda name: merge_sql(name, view, shape.key, shape.values, pruning, compare=collapsed.late), properties)
         finally:
             job.spark.catalog.dropTempView(view)
-    target.refresh()
+    return draft
 
 
 def _pruning(collapsed: Collapsed, shape: Shape) -> list[str]:
@@ -176,7 +175,9 @@ def _pass_over(job: Job, target: TargetTable | None, planned: Planned, started: 
     books = Books()
     after = planned.progress.after(planned.batch.files, "", job.config.batch.look_back_hours, planned.loads)
     if target is not None:
-        target.commit_properties(_properties(after, books, planned.batch, job.run_id))
+        draft = target.draft(planned.head)
+        draft.touch(_properties(after, books, planned.batch, job.run_id))
+        target.publish(draft)
     return _report(target, planned.batch, books, after, started)
 
 

@@ -1,5 +1,6 @@
-"""Committing data and progress in one Iceberg snapshot."""
+"""Committing data and progress in one Iceberg snapshot, on the very state of the table that the batch was planned on."""
 
+import uuid
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -7,15 +8,166 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.java_gateway import ensure_callback_server_started
 
+from dms_iceberg.job import PlanIsStaleError
+from dms_iceberg.session import DRAFT_CATALOG
+
 if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
     from pyspark.sql import DataFrame, SparkSession
 
+_COMMIT_FAILED = "org.apache.iceberg.exceptions.CommitFailedException"
 _CONFLICTS = (
     "org.apache.iceberg.exceptions.ValidationException",
-    "org.apache.iceberg.exceptions.CommitFailedException",
+    _COMMIT_FAILED,
     "org.apache.iceberg.exceptions.CommitStateUnknownException",
     "org.apache.iceberg.exceptions.AlreadyExistsException",
 )
+
+
+class Draft:
+    """Changes of a table that only this object sees, until `publish` makes them the table's state in one step, or not at all.
+
+    Iceberg's own checks compare files, so they miss the commits that matter most here: a batch that changes no row in the end, or holds
+    nothing but rejected rows, adds no file, and a batch planned before it would be merged over it, bring deleted rows back and move the
+    progress back. A draft is published by compare-and-swap on the table's whole metadata instead. Until then it reads the state it began
+    with, whatever other sessions or threads see.
+    """
+
+    def __init__(self, spark: "SparkSession", table: "JavaObject", planned_on: int | None) -> None:
+        """Begin a draft of ``table``.
+
+        Args:
+            planned_on: id of the snapshot that the changes were planned on, None for a table without one.
+
+        Raises:
+            PlanIsStaleError: the table has another head or another schema by now.
+        """
+        self._spark = spark
+        self._published = table.operations()
+        schema = table.schema().schemaId()
+        transaction = table.newTransaction()
+        self._start = transaction.startMetadata()
+        operations = transaction.table().operations()
+        self._operations = operations
+        # A transaction's own table refuses scans; the same operations under a plain table allow them.
+        self._table = spark._jvm.org.apache.iceberg.BaseTable(operations, table.name())  # type: ignore[union-attr]
+        if self.head() != planned_on or self._start.currentSchemaId() != schema:
+            raise PlanIsStaleError
+
+    def head(self) -> int | None:
+        """Return the id of the draft's current snapshot, None without one."""
+        current = self._operations.current().currentSnapshot()
+        return current.snapshotId() if current is not None else None
+
+    def execute(self, statement: Callable[[str], str], properties: Mapping[str, str]) -> None:
+        """Run a MERGE or UPDATE, given the table's name; its snapshot carries ``properties`` in its summary.
+
+        These statements have no write options in Spark 3.5, and the session setting ``snapshot-property.*`` has no effect on them:
+        Iceberg's CommitMetadata, a thread-local that is read at commit, is the way.
+        """
+        jvm: Any = self._spark._jvm
+        ensure_callback_server_started(self._spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
+        with _Registered(self._spark, self._table) as name:
+            call = _Callable(lambda: self._spark.sql(statement(name)))
+            jvm.org.apache.iceberg.spark.CommitMetadata.withCommitProperties(
+                _java_map(jvm, properties), call, jvm.java.lang.RuntimeException._java_lang_class
+            )
+        if call.error is not None:
+            raise call.error
+
+    def append(self, frame: "DataFrame", properties: Mapping[str, str]) -> None:
+        """Append the rows of ``frame``; the snapshot carries ``properties``."""
+        with _Registered(self._spark, self._table) as name:
+            writer = frame.writeTo(name)
+            for key, value in properties.items():
+                writer = writer.option(f"snapshot-property.{key}", value)
+            writer.append()
+
+    def touch(self, properties: Mapping[str, str]) -> None:
+        """Make a snapshot that changes no row and carries ``properties``, without a Spark job."""
+        append = self._table.newFastAppend()
+        for key, value in properties.items():
+            append = append.set(key, value)
+        append.commit()
+
+    def set_properties(self, properties: Mapping[str, str]) -> None:
+        """Set table properties."""
+        update = self._table.updateProperties()
+        for key, value in properties.items():
+            update = update.set(key, value)
+        update.commit()
+
+    def add_column(self, name: str, type_: str) -> None:
+        """Add a column of a Spark type."""
+        # The variant with a parent takes names with dots in them.
+        self._table.updateSchema().addColumn(None, name, self._iceberg_type(type_)).commit()
+
+    def widen_column(self, name: str, type_: str) -> None:
+        """Give a column a wider Spark type."""
+        self._table.updateSchema().updateColumn(name, self._iceberg_type(type_)).commit()
+
+    def _iceberg_type(self, type_: str) -> "JavaObject":
+        jvm: Any = self._spark._jvm
+        return jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(jvm.org.apache.spark.sql.types.DataType.fromDDL(type_))
+
+    def publish(self) -> None:
+        """Make the draft the table's state.
+
+        Raises:
+            Py4JJavaError: somebody committed since the draft began (see `is_conflict`); nothing of the draft is to be seen.
+        """
+        try:
+            self._published.commit(self._start, self._operations.current())
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getName() == _COMMIT_FAILED:
+                self._discard()
+            raise
+
+    def _discard(self) -> None:
+        """Delete the files of a draft that is known not to be committed; whatever is left is for the removal of orphan files."""
+        files = self._operations.io()
+        old = {s.snapshotId() for s in self._start.snapshots()}
+        for snapshot in self._operations.current().snapshots():
+            if snapshot.snapshotId() in old:
+                continue
+            for added in (*snapshot.addedDataFiles(files), *snapshot.addedDeleteFiles(files)):
+                files.deleteFile(added.location())
+            for manifest in snapshot.allManifests(files):
+                if manifest.snapshotId() == snapshot.snapshotId():
+                    files.deleteFile(manifest.path())
+            files.deleteFile(snapshot.manifestListLocation())
+
+
+class _Registered:
+    """A table in the draft catalog for as long as one statement needs it."""
+
+    def __init__(self, spark: "SparkSession", table: "JavaObject") -> None:
+        self._cache = _table_cache(spark)
+        self._table = table
+        self._key = uuid.uuid4().hex
+
+    def __enter__(self) -> str:
+        self._cache.add(self._key, self._table)
+        return f"{DRAFT_CATALOG}.`{self._key}`"
+
+    def __exit__(self, *_: object) -> None:
+        self._cache.remove(self._key)
+
+
+def _table_cache(spark: "SparkSession") -> "JavaObject":
+    # Py4J cannot call a static method whose class has an instance method of the same name; Java's reflection can.
+    jvm: Any = spark._jvm
+    new_array = spark.sparkContext._gateway.new_array  # type: ignore[union-attr]
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    method = loader.loadClass("org.apache.iceberg.spark.SparkTableCache").getMethod("get", new_array(jvm.java.lang.Class, 0))
+    return method.invoke(None, new_array(jvm.java.lang.Object, 0))
+
+
+def _java_map(jvm: Any, values: Mapping[str, str]) -> "JavaObject":
+    result = jvm.java.util.HashMap()
+    for key, value in values.items():
+        result.put(key, value)
+    return result
 
 
 class _Callable:
@@ -34,39 +186,6 @@ class _Callable:
             self.function()
         except BaseException as error:
             self.error = error
-
-
-def merge_with_properties(spark: "SparkSession", sql: str, properties: Mapping[str, str]) -> None:
-    """Run a MERGE (or UPDATE) whose snapshot carries ``properties`` in its summary.
-
-    MERGE has no write options in Spark 3.5, and the session setting ``snapshot-property.*`` has no effect on it: Iceberg's CommitMetadata,
-    a thread-local that is read at commit, is the way.
-    """
-    jvm: Any = spark._jvm
-    start_callbacks: Callable[[Any], None] = ensure_callback_server_started
-    start_callbacks(spark.sparkContext._gateway)
-    summary = jvm.java.util.HashMap()
-    for key, value in properties.items():
-        summary.put(key, value)
-    call = _Callable(lambda: spark.sql(sql))
-    jvm.org.apache.iceberg.spark.CommitMetadata.withCommitProperties(summary, call, jvm.java.lang.RuntimeException._java_lang_class)
-    if call.error is not None:
-        raise call.error
-
-
-def append_with_properties(frame: "DataFrame", table: str, properties: Mapping[str, str], planned_on: int | None) -> None:
-    """Append as compare-and-swap: fails when anything was committed since snapshot ``planned_on`` (None: since creation).
-
-    A plain append never conflicts, so two first loads at once would double every row; an overwrite of nothing is checked.
-    """
-    writer = frame.writeTo(table).option("isolation-level", "serializable")
-    if planned_on is not None:
-        writer = writer.option("validate-from-snapshot-id", str(planned_on))
-    for key, value in properties.items():
-        writer = writer.option(f"snapshot-property.{key}", value)
-    from pyspark.sql.functions import lit
-
-    writer.overwrite(lit(False))
 
 
 def is_conflict(error: BaseException) -> bool:

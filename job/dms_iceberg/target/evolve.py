@@ -1,6 +1,7 @@
 """Schema policy, and carrying a schema plan out."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
@@ -9,9 +10,11 @@ from dms_iceberg.changes.mapping import SilverColumn, backfill_text, silver_colu
 from dms_iceberg.config.model import Column, SchemaChanges, Table
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.faults import reach
-from dms_iceberg.target.commit import merge_with_properties
+from dms_iceberg.target.commit import Draft
 from dms_iceberg.target.schema_diff import AddColumn, Incompatible, SchemaPlan, Types, diff, wanted_types
-from dms_iceberg.target.table import PENDING_BACKFILL, TargetTable
+from dms_iceberg.target.table import BACKFILL_PROPERTY, TargetTable
+
+_BACKFILL_KEY = "dms-iceberg.backfill"
 
 
 @attrs.frozen
@@ -134,37 +137,63 @@ def _describe(change: object) -> str:
             return f"column {change.name} would widen from {change.old} to {change.new}"  # type: ignore[attr-defined]
 
 
-def evolve(target: TargetTable, plan: SchemaPlan) -> tuple[str, ...]:
-    """Carry out the operations of ``plan`` and return their SQL.
+def evolve(target: TargetTable, plan: SchemaPlan, planned_on: int | None) -> tuple[str, ...]:
+    """Carry out the operations of ``plan``, backfills included, in one commit, and return their SQL.
 
-    A backfill is announced in a table property before its column is added, so that a kill between the two is made good by the next run
-    (`finish_backfills`) before any batch is merged.
+    Raises:
+        PlanIsStaleError: somebody else committed after the plan was made on snapshot ``planned_on``.
     """
-    statements = []
+    draft = target.draft(planned_on)
+    statements = [operation.sql(target.sql_name) for operation in plan.operations]
     for operation in plan.operations:
-        if isinstance(operation, AddColumn) and operation.backfill is not None:
-            target.set_properties({PENDING_BACKFILL + operation.name: backfill_text(operation.backfill)})
-        statements.append(operation.sql(target.sql_name))
-        target.spark.sql(statements[-1])
-        target.refresh()
-        reach("after-evolve")
-    statements += finish_backfills(target)
+        if isinstance(operation, AddColumn):
+            draft.add_column(operation.name, operation.type)
+            statements += _backfill(draft, operation, target.sql_name)
+        else:
+            draft.widen_column(operation.name, operation.new)
+    target.publish(draft)
+    reach("after-evolve")
     return tuple(statements)
 
 
-def finish_backfills(target: TargetTable) -> list[str]:
-    """Give existing rows the declared value of columns whose backfill is pending; returns the SQL."""
-    statements = []
+def restore_backfills(target: TargetTable) -> list[str]:
+    """Backfill again where the table was rolled back behind a backfill: its columns stay, their values are gone. Returns the SQL."""
+    done = {key: json.loads(text) for key, text in target.properties().items() if key.startswith(BACKFILL_PROPERTY)}
+    lost = {key.removeprefix(BACKFILL_PROPERTY): one["value"] for key, one in done.items() if target.is_rolled_back(one["snapshot"])}
+    missing = _without_backfill(target, lost) if lost else set()
+    if not missing:
+        return []
     types = target.column_types()
-    for key, text in target.properties().items():
-        name = key.removeprefix(PENDING_BACKFILL)
-        if name == key:
-            continue
-        if name in types:
-            statement = AddColumn(name, types[name], text).backfill_sql(target.sql_name) or ""
-            reach("before-backfill")
-            merge_with_properties(target.spark, statement, {"dms-iceberg.backfill": name})
-            target.refresh()
-            statements.append(statement)
-        target.remove_property(key)
+    head = target.head()
+    draft = target.draft(head.id if head else None)
+    statements: list[str] = []
+    for name in sorted(missing):
+        statements += _backfill(draft, AddColumn(name, types[name], lost[name]), target.sql_name)
+    target.publish(draft)
     return statements
+
+
+def _without_backfill(target: TargetTable, names: Iterable[str]) -> set[str]:
+    """Return the columns among ``names`` that no ancestor backfilled; none when expiry has cut the line before it can tell."""
+    missing = set(names) & set(target.column_types())
+    oldest = None
+    for oldest in target.lineage():
+        missing.discard(oldest.summary.get(_BACKFILL_KEY, ""))
+    return set() if oldest is not None and oldest.parent_id is not None else missing
+
+
+def _backfill(draft: Draft, column: AddColumn, table: str) -> list[str]:
+    statement = column.backfill_sql(table)
+    if column.backfill is None or statement is None:
+        return []
+    reach("before-backfill")
+    mark = {_BACKFILL_KEY: column.name}
+    if draft.head() is None:
+        # No row to fill, but from now on a NULL is the source's own.
+        draft.touch(mark)
+    else:
+        draft.execute(lambda name: column.backfill_sql(name) or "", mark)
+    reach("after-backfill")
+    done = {"snapshot": draft.head(), "value": backfill_text(column.backfill)}
+    draft.set_properties({BACKFILL_PROPERTY + column.name: json.dumps(done, separators=(",", ":"))})
+    return [statement]

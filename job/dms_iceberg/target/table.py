@@ -12,13 +12,15 @@ from dms_iceberg.config.model import Table
 from dms_iceberg.config.partition import parse_partition
 from dms_iceberg.identifiers import quote, quote_path, string_literal
 from dms_iceberg.progress import Progress, find_progress
+from dms_iceberg.target.commit import Draft
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import SparkSession
 
 PROGRESS_PROPERTY = "dms-iceberg.progress-copy"
-PENDING_BACKFILL = "dms-iceberg.pending-backfill."
+BACKFILL_PROPERTY = "dms-iceberg.backfill."
+"""Prefix of one property per column that was added with a value for existing rows: that value, and the snapshot that gave it to them."""
 
 METADATA_COLUMNS = {POSITION: "string", OP: "string", COMMITTED_AT: "timestamp"}
 """Row lineage in silver: place in the order, last operation (I or U), and the source's commit time."""
@@ -83,9 +85,8 @@ class Snapshot:
 class TargetTable:
     """An Iceberg table through the session's catalog.
 
-    The catalog caches table instances for ever and this class refreshes them, so a MERGE reads the very state that its batch was
-    planned on, and Iceberg's conflict check covers everything committed since. With an uncached catalog it would load a newer state
-    and merge a stale batch over it.
+    The catalog caches table instances for ever and this class refreshes them, so that a batch is planned on one state. Changes are made
+    in a `Draft`, which is published only if that state is still the table's.
     """
 
     def __init__(self, spark: "SparkSession", catalog: str, target: str) -> None:
@@ -123,12 +124,22 @@ class TargetTable:
         """Return every column name, metadata columns included."""
         return [field.name() for field in self._java.schema().columns()]
 
-    def commit_properties(self, properties: Mapping[str, str]) -> None:
-        """Make a snapshot that changes no row and carries ``properties``, without a Spark job."""
-        append = self._java.newFastAppend()
-        for key, value in properties.items():
-            append = append.set(key, value)
-        append.commit()
+    def draft(self, planned_on: int | None) -> Draft:
+        """Begin changes that were planned on snapshot ``planned_on``; see `Draft` for the errors raised."""
+        return Draft(self.spark, self._java, planned_on)
+
+    def publish(self, draft: Draft) -> None:
+        """Publish a draft of this table and see the result."""
+        draft.publish()
+        self.refresh()
+
+    def is_rolled_back(self, snapshot: int) -> bool:
+        """Whether ``snapshot`` is in the metadata, but not among the head and its ancestors."""
+        if self._java.snapshot(snapshot) is None:
+            return False
+        jvm: Any = self.spark._jvm
+        head = self._java.currentSnapshot()
+        return head is None or not jvm.org.apache.iceberg.util.SnapshotUtil.isAncestorOf(self._java, head.snapshotId(), snapshot)
 
     def properties(self) -> dict[str, str]:
         """Return the table properties."""
@@ -167,10 +178,6 @@ class TargetTable:
         for key, value in properties.items():
             update = update.set(key, value)
         update.commit()
-
-    def remove_property(self, key: str) -> None:
-        """Remove a table property."""
-        self._java.updateProperties().remove(key).commit()
 
 
 def _snapshot(java: "JavaObject") -> Snapshot:
