@@ -3,6 +3,8 @@
 Everything here is SQL text over the file's columns, so it costs no pass of its own.
 """
 
+from collections.abc import Callable
+
 import attrs
 
 from dms_iceberg.changes.position import load_position_sql, sequence_position_sql, timestamp_position_sql
@@ -83,17 +85,33 @@ def split_columns(columns: list[tuple[str, str]], change: Change, table: Table, 
     return SourceColumns(source, op, timestamp, sequence, before)
 
 
-def half_sql(columns: SourceColumns, change: Change) -> str:
-    """SQL of 0 for the change itself, and of 0 and 1 for an update that moved its key: 1 is the delete of the old key.
+def is_op_sql(columns: SourceColumns, change: Change, op: str) -> str:
+    """SQL that is true for rows of a file with the operation ``op`` (I, U or D)."""
+    words = [word for word, meaning in change.op_words.items() if meaning == op]
+    if columns.op is None:
+        return "false"
+    return " OR ".join(f"{quote(columns.op)} = {string_literal(word)}" for word in words) or "false"
+
+
+def moved_sql(columns: SourceColumns, change: Change, read: Callable[[str], str] = quote) -> str:
+    """SQL that is true for an update that moved its key.
 
     PostgreSQL fills the before image for key-changing updates only, other sources always: so it must be non-NULL and differ.
+
+    Args:
+        read: SQL of a column.
     """
     if not columns.before_image or columns.op is None:
+        return "false"
+    moved = " OR ".join(f"({read(old)} IS NOT NULL AND NOT ({read(old)} <=> {read(key)}))" for key, old in columns.before_image.items())
+    return f"({is_op_sql(columns, change, 'U')}) AND ({moved})"
+
+
+def half_sql(columns: SourceColumns, change: Change) -> str:
+    """SQL of 0 for the change itself, and of 0 and 1 for an update that moved its key: 1 is the delete of the old key."""
+    if not columns.before_image or columns.op is None:
         return f"0 AS {OLD_KEY}"
-    moved = " OR ".join(f"({quote(old)} IS NOT NULL AND NOT ({quote(old)} <=> {quote(key)}))" for key, old in columns.before_image.items())
-    words = [word for word, op in change.op_words.items() if op == "U"]
-    is_update = " OR ".join(f"{quote(columns.op)} = {string_literal(word)}" for word in words) or "false"
-    return f"explode(CASE WHEN ({is_update}) AND ({moved}) THEN array(0, 1) ELSE array(0) END) AS {OLD_KEY}"
+    return f"explode(CASE WHEN {moved_sql(columns, change)} THEN array(0, 1) ELSE array(0) END) AS {OLD_KEY}"
 
 
 def normalise_sql(columns: SourceColumns, change: Change, table: Table, epoch: int, *, is_cdc: bool, segment: str) -> list[str]:
