@@ -52,7 +52,7 @@ PYTHON
 }
 
 install_packages() {
-    echo "setup: installing the locked Python packages into $VENV (once; some 700 MB, a minute or two)"
+    echo "setup: installing the locked Python packages into $VENV (once; some 700 MB, one to five minutes)"
     local pip="$VENV/bin/python -m pip --quiet --disable-pip-version-check --no-input install"
     $pip --no-deps --require-hashes --requirement "$LOCK" ||
         fail "the Python packages could not be installed: see above; the package index must be reachable this once"

@@ -72,25 +72,24 @@ def test_compiled_requirement_is_refused() -> None:
         build_dist.collect(["duckdb"])
 
 
-def run_on_glue(job_zip: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Start merge.py with nothing but the zip and Glue's packages: no site-packages, no network asked for."""
+def run_on_glue(job_zip: Path, folder: Path, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python code with nothing but the zip and Glue's packages: no site-packages, no network asked for."""
     packages = folder / "glue"
-    packages.mkdir(exist_ok=True)
+    packages.mkdir()
     for name in ON_GLUE:
         found = importlib.util.find_spec(name)
         assert found is not None
         assert found.origin is not None
         origin = Path(found.origin)
         source = origin.parent if origin.name == "__init__.py" else origin
-        if not (packages / source.name).exists():
-            (packages / source.name).symlink_to(source)
-    start = f"import runpy, sys; sys.path[:0] = [{str(job_zip)!r}, {str(packages)!r}]; sys.argv[0] = {str(ROOT / 'job/merge.py')!r}; "
-    start += "runpy.run_path(sys.argv[0], run_name='__main__')"
+        (packages / source.name).symlink_to(source)
+    start = f"import sys; sys.path[:0] = [{str(job_zip)!r}, {str(packages)!r}]; {code}"
     environment = {"PATH": os.environ["PATH"]}
     command = [sys.executable, "-I", "-S", "-c", start, *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
 
+START = f"import runpy; sys.argv[0] = {str(ROOT / 'job/merge.py')!r}; runpy.run_path(sys.argv[0], run_name='__main__')"
 GLUES_OWN = (
     "--JOB_NAME",
     "merge",
@@ -110,22 +109,21 @@ def test_starts_with_glues_packages_and_ignores_glues_arguments(job_zip: Path, t
         "version: 1\npipeline: shop\nbronze: {uri: bronze}\ncatalog: {warehouse: lake}\n"
         "tables: {public.orders: {target: silver.orders, key: [id], filter: id > 0}}\n"
     )
-    done = run_on_glue(job_zip, tmp_path, "--command", "validate", "--config", "shop.yaml", *GLUES_OWN)
+    done = run_on_glue(job_zip, tmp_path, START, "--command", "validate", "--config", "shop.yaml", *GLUES_OWN)
     assert (done.returncode, done.stderr) == (0, "")
     assert "valid, 1 tables" in done.stdout
 
 
 def test_wrong_configuration_ends_with_exit_code_2(job_zip: Path, tmp_path: Path) -> None:
     (tmp_path / "shop.json").write_text("{}")
-    done = run_on_glue(job_zip, tmp_path, *GLUES_OWN, "--config", "shop.json", "--command", "validate")
+    done = run_on_glue(job_zip, tmp_path, START, *GLUES_OWN, "--config", "shop.json", "--command", "validate")
     assert done.returncode == 2
     assert "shop.json" in done.stderr
 
 
-@pytest.mark.parametrize("module", ["runner", "preview", "status", "session", "table_run"])
-def test_every_part_of_the_job_imports_from_the_zip(job_zip: Path, tmp_path: Path, module: str) -> None:
-    run_on_glue(job_zip, tmp_path, "--config", "none")
-    start = f"import sys; sys.path[:0] = [{str(job_zip)!r}, 'glue']; import dms_iceberg.{module} as m; print(m.__file__)"
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", start], cwd=tmp_path, capture_output=True, text=True, check=False)
+def test_every_part_of_the_job_imports_from_the_zip(job_zip: Path, tmp_path: Path) -> None:
+    modules = ("runner", "preview", "status", "session", "table_run", "secrets", "config.s3", "staging.s3")
+    imports = "".join(f"import dms_iceberg.{module} as m; print(m.__file__); " for module in modules)
+    done = run_on_glue(job_zip, tmp_path, imports)
     assert done.returncode == 0, done.stderr
-    assert str(job_zip) in done.stdout
+    assert done.stdout.count(str(job_zip)) == len(modules)
