@@ -6,6 +6,7 @@ is read from Iceberg by Spark. Each row becomes a list of texts, the sorted rows
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -88,14 +89,15 @@ def compare(spark: SparkSession, dsn: str, salt: str, source: str, target: tuple
         rows = [last_good if row[0] == str(BAD_ORDER) else row for row in rows]
         substituted = (f"order_id {BAD_ORDER}",)
     found_columns, found = _silver_rows(spark, target, columns)
-    different = set(rows) ^ set(found) if columns == found_columns else set(rows) | set(found)
+    here, there = Counter(rows), Counter(found)
+    different = (here - there) + (there - here) if columns == found_columns else here + there
     return Comparison(
         source_rows=len(rows),
         silver_rows=len(found),
         source_md5=_checksum(columns, rows),
         silver_md5=_checksum(found_columns, found),
         columns=columns,
-        differing=len(different),
+        differing=different.total(),
         examples=tuple(sorted({str(row[0]) for row in different})[:_SHOWN_DIFFERENCES]),
         substituted=substituted,
     )

@@ -23,7 +23,7 @@ TABLES_NOTE: Final = (
 LAG_NOTE: Final = (
     f"Each dot is a change file, larger for more changes. The emulated DMS task closes a file {FLUSH_SECONDS:g} s after its first change"
     " (DMS: 60 s unless told otherwise), so that time is part of the lag. Percentiles count every single change, from the commit time"
-    " in its file to the time of the first snapshot whose progress covers that file."
+    " in its file to the time of the first snapshot whose progress covers that file. The first merges take longest: Spark is still cold."
 )
 QUARANTINE_NOTE: Final = (
     f"Order {BAD_ORDER} was given a negative amount, against the declared rule amount >= 0. The table goes on without it, silver keeps the"
