@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
+from tenacity import Retrying, stop_after_delay, wait_fixed
 
 from dms_iceberg.local.postgres import LocalPostgres
 
@@ -24,7 +25,17 @@ def dsn(postgres: LocalPostgres) -> Iterator[str]:
         admin.execute(f"create database {name}")
     yield postgres.dsn(name)
     with psycopg.connect(postgres.dsn(), autocommit=True) as admin:
-        # A slot left behind would keep WAL and count against max_replication_slots.
-        admin.execute("select pg_terminate_backend(active_pid) from pg_replication_slots where database = %s and active", (name,))
-        admin.execute("select pg_drop_replication_slot(slot_name) from pg_replication_slots where database = %s and not active", (name,))
+        _drop_slots(admin, name)
         admin.execute(f"drop database {name} with (force)")
+
+
+def _drop_slots(admin: psycopg.Connection, database: str) -> None:
+    """Slots belong to the server: one left behind would keep WAL and its name. A WAL sender takes a moment to end."""
+    for attempt in Retrying(stop=stop_after_delay(30), wait=wait_fixed(0.05), reraise=True):
+        with attempt:
+            for slot, pid in admin.execute(
+                "select slot_name, active_pid from pg_replication_slots where database = %s", (database,)
+            ).fetchall():
+                if pid is not None:
+                    admin.execute("select pg_terminate_backend(%s)", (pid,))
+                admin.execute("select pg_drop_replication_slot(%s)", (slot,))

@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 import typer
 from typer.testing import CliRunner
 
@@ -23,6 +25,13 @@ from emulator.bronze import current_lsn, make_task, run
 
 app = typer.Typer()
 app.command()(emulate)
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_before() -> Iterator[None]:
+    # The command sends logs to standard error, which the runner replaces and closes.
+    yield
+    structlog.reset_defaults()
 
 
 def _document(folder: Path, **bronze: Any) -> Path:

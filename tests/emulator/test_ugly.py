@@ -2,12 +2,14 @@
 
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from dms_iceberg.local.emulator import Ugly
 from dms_iceberg.local.emulator.files import CsvShape, FileShape
+from dms_iceberg.local.emulator.state import StateFolder
 from emulator.bronze import Task, current_lsn, make_task, read, replay, run, source_rows, texts
 
 TABLE = "create table t (id int primary key, v text)"
@@ -73,8 +75,9 @@ def test_a_late_file_appears_after_newer_ones_under_its_old_name(dsn: str, tmp_p
         runner.start()
         for number in range(1, 9):
             _insert(dsn, number)
+            _wait(lambda number=number: _closed(task) == number)
             # The third and the sixth file are missing for a while.
-            _wait_for_files(task, number - (number in (3, 4, 6, 7)))
+            _wait(lambda number=number: len(task.files("public.t")) == number - (number in (3, 4, 6, 7)))
             seen += [path.name for path in task.files("public.t") if path.name not in seen]
         stop.set()
         runner.join()
@@ -84,9 +87,15 @@ def test_a_late_file_appears_after_newer_ones_under_its_old_name(dsn: str, tmp_p
     assert replay(task.rows("public.t"), ("id",)) == source_rows(dsn, "t", ("id",))
 
 
-def _wait_for_files(task: Task, count: int) -> None:
-    deadline = time.monotonic() + 20
-    while len(task.files("public.t")) < count and time.monotonic() < deadline:
+def _closed(task: Task) -> int:
+    state = StateFolder(task.settings.state_dir).load()
+    return state.tables["public.t"].files if state else 0
+
+
+def _wait(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
         time.sleep(0.01)
 
 

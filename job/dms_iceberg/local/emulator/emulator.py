@@ -3,12 +3,12 @@
 import contextlib
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
 import attrs
-import structlog
+import psycopg
 
 from dms_iceberg.local.emulator.capture import Capture
 from dms_iceberg.local.emulator.control import put_control_files
@@ -20,7 +20,16 @@ from dms_iceberg.local.emulator.state import Phase, Point, StateFolder, TableSta
 from dms_iceberg.local.emulator.writer import FileWriter
 from dms_iceberg.staging.store import ObjectStore
 
-_log = structlog.get_logger(__name__)
+
+@contextlib.contextmanager
+def _source_errors() -> Iterator[None]:
+    """A failing server is the user's to mend: say so without a stack of calls."""
+    try:
+        yield
+    except psycopg.Error as error:
+        # Not the details, which can quote a row.
+        reason = error.diag.message_primary or str(error).strip() or type(error).__name__
+        raise EmulatorError(f"source: {reason}. The task can be begun again and goes on where it was") from error
 
 
 @attrs.frozen
@@ -65,6 +74,7 @@ class Emulator:
         state = self._folder.load()
         return state is None or state.phase is Phase.LOADING
 
+    @_source_errors()
     def prepare(self, *, reload: bool = False) -> None:
         """Check the tables, then make publication and slot: from here on changes are kept. `full_load` does it too.
 
@@ -102,6 +112,7 @@ class Emulator:
         state.point = Point(slot.lsn)
         self._loading = (replication, slot, state)
 
+    @_source_errors()
     def full_load(self, *, reload: bool = False) -> dict[str, int]:
         """Write the LOAD files of all tables; returns rows by table. A load that was cut off is done again.
 
@@ -128,6 +139,7 @@ class Emulator:
         assert self._loading is not None  # noqa: S101 - prepare sets it or raises
         self._begin_capturing(self._loading[2])
 
+    @_source_errors()
     def capture(self, stop: threading.Event | None = None, until_lsn: str | None = None) -> CaptureReport:
         """Write change files until ``stop`` is set, or until everything committed before ``until_lsn`` is written.
 
@@ -163,6 +175,7 @@ class Emulator:
         self._end_loading()
         self._source.close()
 
+    @_source_errors()
     def drop(self) -> None:
         """Remove slot and publication from the source: else an abandoned slot fills its disk."""
         self._end_loading()

@@ -1,11 +1,12 @@
 """The source's catalog: which tables there are, what they look like, whether they can be captured."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import psycopg
 from psycopg import sql
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from dms_iceberg.local.emulator.layout import NOT_SUPPLIED, Column, TableLayout, Value
 from dms_iceberg.local.emulator.pgoutput import Relation, RelationColumn, Texts
@@ -28,6 +29,9 @@ _TABLE = """
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where n.nspname = %s and c.relname = %s
 """
+
+
+_SLOT_BUSY_SECONDS: Final = 15
 
 
 @attrs.frozen
@@ -187,7 +191,17 @@ class Source:
         return None if row is None else str(row[0])
 
     def drop_slot(self) -> None:
-        """Drop the slot if it exists."""
+        """Drop the slot if it exists; waits for the server process of a connection just closed to let it go."""
+        for attempt in Retrying(
+            retry=retry_if_exception_type(psycopg.errors.ObjectInUse),
+            stop=stop_after_delay(_SLOT_BUSY_SECONDS),
+            wait=wait_fixed(0.1),
+            reraise=True,
+        ):
+            with attempt:
+                self._drop_slot()
+
+    def _drop_slot(self) -> None:
         self.connection.execute(
             "select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = %s",
             (self._settings.slot,),
