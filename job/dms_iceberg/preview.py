@@ -18,12 +18,12 @@ from dms_iceberg.runner import chosen_tables
 from dms_iceberg.spark_errors import describe
 from dms_iceberg.staging.keys import table_prefix
 from dms_iceberg.staging.listing import list_files
-from dms_iceberg.staging.plan import next_batch, pending_files
+from dms_iceberg.staging.plan import FileBatch, next_batch, pending_files
 from dms_iceberg.staging.store import open_store
 from dms_iceberg.table_run import existing_columns, expression_types
 from dms_iceberg.target.create import declared_types
 from dms_iceberg.target.evolve import plan_evolution
-from dms_iceberg.target.schema_diff import AddColumn, Incompatible
+from dms_iceberg.target.schema_diff import AddColumn, Incompatible, Operation, Types
 from dms_iceberg.target.table import TargetTable, create_sql, ordered
 
 
@@ -71,32 +71,42 @@ def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
     prefix = table_prefix(table.schema_name, table.table_name)
     pending = pending_files(list_files(job.store, prefix, progress.since, job.config.bronze.format), progress, table.source).files
     one.files, one.bytes = len(pending), sum(file.size for file in pending)
+    one.rows = 0
     left = pending
     while batch := next_batch(left, job.config.batch):
         one.batches += 1
         left = left[len(batch.files) :]
-    groups = inspect(job.store, pending, job.config.bronze, table)
+        existing = _preview_batch(job, table, target, batch, existing, one)
+    types = declared_types(table)
+    if existing is None and types is not None:
+        one.sql.append(create_sql(target.sql_name, types, table))
+
+
+def _preview_batch(
+    job: Job, table: Table, target: TargetTable, batch: FileBatch, existing: Types | None, one: TablePreview
+) -> Types | None:
+    """Add what one batch would do; returns the table's columns after it."""
+    groups = inspect(job.store, batch.files, job.config.bronze, table)
     rows = [group.rows for group in groups]
-    one.rows = None if None in rows else sum(row or 0 for row in rows)
+    one.rows = None if one.rows is None or None in rows else one.rows + sum(row or 0 for row in rows)
     read = read_groups(job.spark, job.config, job.store.root, groups, table)
     if not read:
-        types = declared_types(table)
-        if existing is None and types is not None:
-            one.sql.append(create_sql(target.sql_name, types, table))
-        return
+        return existing
     evolution = plan_evolution(table, read, expression_types(job, read, table), existing, ntz=job.config.timestamps is Timestamps.NTZ)
     if existing is None:
         columns = ordered([column.name for column in evolution.shape.columns], evolution.shape.types)
         one.sql.append(create_sql(target.sql_name, columns, table))
-    for operation in evolution.plan.operations:
-        one.sql.append(operation.sql(target.sql_name))
-        backfill = operation.backfill_sql(target.sql_name) if isinstance(operation, AddColumn) else None
-        one.sql.extend([backfill] if backfill else [])
+        return columns
+    one.sql += [operation.sql(target.sql_name) for operation in evolution.plan.operations]
+    added = [operation for operation in evolution.plan.operations if isinstance(operation, AddColumn)]
+    one.sql += [sql for operation in added if (sql := operation.backfill_sql(target.sql_name)) is not None]
     one.warnings += [_explain(table, change) for change in evolution.plan.incompatible]
-    one.warnings += [
-        f"{table.source}: {len(evolution.shape.refused)} kinds of files would be quarantined: {why}"
-        for why in evolution.shape.refused.values()
-    ]
+    one.warnings += [f"{table.source}: rows of some files would be quarantined: {why}" for why in evolution.shape.refused.values()]
+    return existing | {operation.name: _type_after(operation) for operation in evolution.plan.operations}
+
+
+def _type_after(operation: Operation) -> str:
+    return operation.type if isinstance(operation, AddColumn) else operation.new
 
 
 def _explain(table: Table, change: Incompatible) -> str:

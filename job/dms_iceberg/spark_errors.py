@@ -18,8 +18,8 @@ _ERROR_CLASS = re.compile(r"\[(?P<name>[A-Z][A-Z_0-9.]+)\]")
 def describe(error: BaseException) -> str:
     """Return what failed and, where it is known, what to do.
 
-    Messages of errors that Spark meets while it works on rows may quote a value, so only their names are given. The two that bad input causes,
-    a change file that cannot be decoded and one that vanished, are told in full.
+    Messages of errors that Spark meets while it works on rows may quote a value, so only their names are given. The two that bad input
+    causes, a change file that cannot be decoded and one that vanished, are told in full.
     """
     text = str(error).strip()
     if any(word in text for word in _GONE_WORDS) and (gone := _GONE.search(text)):
@@ -29,8 +29,8 @@ def describe(error: BaseException) -> str:
     if found := _UNREADABLE.search(text):
         cause = causes[-1]["name"].rpartition(".")[2] if causes else type(error).__name__
         return (
-            f"{found['path']}: the file cannot be decoded ({cause}). It is damaged, cut off, or was overwritten while it was read. Restore it from "
-            "the source task (or from a bucket version). Nothing of its batch was written."
+            f"{found['path']}: the file cannot be decoded ({cause}). It is damaged, cut off, or was overwritten while it was read. "
+            "Restore it from the source task (or from a bucket version). Nothing of its batch was written."
         )
     if isinstance(error, Py4JJavaError) and causes:
         return _of_cause(causes[-1]["name"].rpartition(".")[2], causes[-1]["message"] or "")

@@ -214,7 +214,11 @@ PARQUET = [
     Case("big_field", service([change("I", 61, 1, "y" * 10_000_000)], ID_V), rows=[(1, "y" * 10_000_000)]),
     Case("gone_before_inspection", load, error=("gone_before_inspection/LOAD00000001.parquet", "does not exist", "Restore")),
     Case("gone_before_reading", load, error=("gone_before_reading/LOAD00000001.parquet", "Restore")),
-    Case("other_extension", lambda lake, t: write_text(lake, t, "LOAD00000001.csv", []), error=("LOAD00000001.csv", "bronze.format is 'parquet'")),
+    Case(
+        "other_extension",
+        lambda lake, t: write_text(lake, t, "LOAD00000001.csv", []),
+        error=("LOAD00000001.csv", "bronze.format is 'parquet'"),
+    ),
     Case("time_column", time_column, error=("'opens'", "time32[ms]", "change-data-type", '"column-name": "opens"', "drop")),
     Case("time_column_dropped", time_column, rows=[(1, "a")], table={"drop": ["opens"]}),
     Case("twins", twins, error=("'Name' and 'NAME'", "LOAD00000001.parquet", "mapping rule")),
@@ -281,7 +285,9 @@ CSV = [
     Case("unknown_op", csv_load(load_line(1, "a", op="x"), load_line(2, "b", op="")), rows=[], rejected=[("unknown_op", "allowed")] * 2),
     Case("big_field_first", csv_load(load_line(1, "z" * 10_000_000), load_line(2, "b")), rows=[(1, "z" * 10_000_000), (2, "b")]),
     Case("big_field_gzip", csv_load(load_line(1, "z" * 10_000_000), name="LOAD00000001.csv.gz"), rows=[(1, "z" * 10_000_000)]),
-    Case("not_gzip", raw(f"{HEADER}\n{load_line(1, 'a')}\n".encode(), "LOAD00000001.csv.gz"), error=("LOAD00000001.csv.gz", "not gzip data")),
+    Case(
+        "not_gzip", raw(f"{HEADER}\n{load_line(1, 'a')}\n".encode(), "LOAD00000001.csv.gz"), error=("LOAD00000001.csv.gz", "not gzip data")
+    ),
     Case(
         "truncated_gzip",
         raw(gzip.compress("\n".join([HEADER, *PADDING]).encode())[:-200], "LOAD00000001.csv.gz"),
@@ -316,7 +322,10 @@ CSV = [
         rejected=[("bad_timestamp", "impossible")] * 2,
     ),
 ]
-CSV = [attrs.evolve(case, table={"columns": [{"name": "id", "type": "bigint"}], **case.table}) if case.table.get("key") is None else case for case in CSV]
+CSV = [
+    attrs.evolve(case, table={"columns": [{"name": "id", "type": "bigint"}], **case.table}) if case.table.get("key") is None else case
+    for case in CSV
+]
 
 # --- CSV without header ----------------------------------------------------------------------------------------------------------
 
@@ -373,11 +382,18 @@ JSON = [
         rejected=[("malformed", "parse")],
         table=DECLARED_ID,
     ),
-    Case("garbage_json", raw(random.Random(4).randbytes(3000), "LOAD00000001.json"), error=("LOAD00000001.json", "'Op'"), table=DECLARED_ID),
+    Case(
+        "garbage_json", raw(random.Random(4).randbytes(3000), "LOAD00000001.json"), error=("LOAD00000001.json", "'Op'"), table=DECLARED_ID
+    ),
     Case("empty_json", json_load(), rows=[], table=TYPED),
     Case("not_gzip", raw(json_line(id=1, v="a").encode(), "LOAD00000001.json.gz"), error=("json.gz", "not gzip"), table=DECLARED_ID),
     Case("big_field", json_load(json_line(id=1, v="z" * 10_000_000)), rows=[(1, "z" * 10_000_000)], table=DECLARED_ID),
-    Case("twins", json_load(json_line(id=1, v="a"), json_line(ID=2, v="b")), error=("'id'", "case only", "LOAD00000001.json"), table=DECLARED_ID),
+    Case(
+        "twins",
+        json_load(json_line(id=1, v="a"), json_line(ID=2, v="b")),
+        error=("'id'", "case only", "LOAD00000001.json"),
+        table=DECLARED_ID,
+    ),
     Case("gone_before_reading", json_load(json_line(id=1, v="a"), name="LOAD00000001.json.gz"), error=("gone_before_reading", "Restore")),
     Case("null_op", json_load(json_line(Op=None, id=1, v="a")), rows=[], rejected=[("unknown_op", "allowed")], table=DECLARED_ID),
 ]
@@ -393,9 +409,7 @@ FORMATS: dict[str, tuple[list[Case], dict[str, Any]]] = {
 @pytest.fixture(scope="module")
 def outcomes(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Outcome]]:
     """Every format's cases in one run each."""
-    yield {
-        name: run_cases(spark, warehouse, tmp_path_factory.mktemp(name), cases, bronze) for name, (cases, bronze) in FORMATS.items()
-    }
+    yield {name: run_cases(spark, warehouse, tmp_path_factory.mktemp(name), cases, bronze) for name, (cases, bronze) in FORMATS.items()}
 
 
 @pytest.mark.parametrize(

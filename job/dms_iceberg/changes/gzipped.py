@@ -76,6 +76,6 @@ def _is_gzip(file: BronzeFile) -> bool:
 
 def _damaged(file: BronzeFile, root: str) -> BronzeError:
     return BronzeError(
-        f"{join(root, file.key)}: named .gz but it is not gzip data, or is cut off or damaged. Restore the file from the source task (or from a "
-        "bucket version); if something unpacked it on the way, it must also take the .gz from the name."
+        f"{join(root, file.key)}: named .gz but it is not gzip data, or is cut off or damaged. Restore the file from the source "
+        "task (or from a bucket version); if something unpacked it on the way, it must also take the .gz from the name."
     )

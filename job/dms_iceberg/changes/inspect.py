@@ -80,10 +80,8 @@ def inspect(store: ObjectStore, files: Sequence[BronzeFile], bronze: Bronze, tab
     """
     with ThreadPoolExecutor(_THREADS) as pool:
         found = list(pool.map(lambda file: _inspect(store, file, bronze, table), files))
-    if all(one.rows == 0 for one in found):
-        found = [one for one in found if one.columns]
-    else:
-        found = [one for one in found if one.rows != 0]
+    filled = [one for one in found if one.rows != 0]
+    found = filled or [one for one in found if one.columns]
     groups: dict[tuple[bool, str, Columns, str], list[_Inspected]] = {}
     for one in found:
         refuse_twins(table, one.file, (name for name, _ in one.columns))
@@ -106,9 +104,9 @@ def refuse_twins(table: Table, file: BronzeFile, names: Iterable[str]) -> None:
     twins = [name for name in names if counts[name.lower()] > 1]
     if twins:
         raise BronzeError(
-            f"{file.key}: the columns {' and '.join(repr(name) for name in twins)} of {table.source} differ in case only (or not at all), and Spark "
-            "and Athena take them for one. Give all but one another name, or leave them out, with a DMS mapping rule (rename or remove-column), "
-            "and load the table again."
+            f"{file.key}: the columns {' and '.join(repr(name) for name in twins)} of {table.source} differ in case only (or not at all), "
+            "and Spark and Athena take them for one. Give all but one another name, or leave them out, with a DMS mapping rule (rename or "
+            "remove-column), and load the table again."
         )
 
 
@@ -156,8 +154,8 @@ def _inspect_parquet(store: ObjectStore, file: BronzeFile) -> _Inspected:
         ) from error
     if _data_end(metadata) > file.size - footer:
         raise BronzeError(
-            f"{join(store.root, file.key)}: its Parquet footer describes more data than the file holds ({file.size} bytes): a part in the middle is "
-            "missing. Restore the file from the source task (or from a bucket version)."
+            f"{join(store.root, file.key)}: its Parquet footer describes more data than the file holds ({file.size} bytes): a part in "
+            "the middle is missing. Restore the file from the source task (or from a bucket version)."
         )
     return _Inspected(file, tuple((field.name, spark_type(field.type)) for field in schema), metadata.num_rows)
 
@@ -257,8 +255,8 @@ def _parse_first(text: str, delimiter: str) -> FirstRecord | csv.Error:
 def _refuse_byte_order_mark(data: bytes, file: BronzeFile, root: str) -> None:
     if data.startswith(_BYTE_ORDER_MARKS):
         raise BronzeError(
-            f"{join(root, file.key)}: begins with a byte order mark. DMS writes UTF-8 without one; whatever rewrote this file may have changed "
-            "more. Restore the original."
+            f"{join(root, file.key)}: begins with a byte order mark. DMS writes UTF-8 without one; whatever rewrote this file may "
+            "have changed more. Restore the original."
         )
 
 
@@ -268,8 +266,8 @@ def _header(fields: Sequence[str], file: BronzeFile, root: str) -> Sequence[str]
             field.encode()
         except UnicodeEncodeError as error:
             raise BronzeError(
-                f"{join(root, file.key)}: the name of column {number} in the header is not UTF-8. DMS writes UTF-8; whatever rewrote this file has "
-                "changed its encoding. Restore the original."
+                f"{join(root, file.key)}: the name of column {number} in the header is not UTF-8. DMS writes UTF-8; whatever "
+                "rewrote this file has changed its encoding. Restore the original."
             ) from error
     return fields
 

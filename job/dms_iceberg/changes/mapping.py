@@ -126,7 +126,8 @@ def masked_sql(name: str, mask: Mask, salt_column: str | None) -> str:
         case Mask.REDACT:
             return f"CASE WHEN {value} IS NOT NULL THEN '***' END"
         case Mask.PARTIAL:
-            return f"CASE WHEN length({value}) > 4 THEN concat(repeat('*', length({value}) - 4), right({value}, 4)) ELSE repeat('*', length({value})) END"
+            length = f"length({value})"
+            return f"CASE WHEN {length} > 4 THEN concat(repeat('*', {length} - 4), right({value}, 4)) ELSE repeat('*', {length}) END"
 
 
 def salt_names(columns: Sequence[SilverColumn]) -> Mapping[str, str]:

@@ -64,9 +64,7 @@ def _read_csv(reader: DataFrameReader, paths: list[str], group: SchemaGroup, csv
     row = f"monotonically_increasing_id() AS {ROW}"
     names = [quote(name) for name in (*group.names, CORRUPT)]
     invalid = " OR ".join(f"coalesce({_is_not_text(name)}, false)" for name in names)
-    return frame.selectExpr(
-        *(f"{_decoded(name)} AS {name}" for name in names), *_origin_of_file(), row, f"({invalid}) AS {NOT_TEXT}"
-    )
+    return frame.selectExpr(*(f"{_decoded(name)} AS {name}" for name in names), *_origin_of_file(), row, f"({invalid}) AS {NOT_TEXT}")
 
 
 def _as_bytes(text: str) -> str:

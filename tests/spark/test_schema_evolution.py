@@ -1,0 +1,213 @@
+"""Schema change: every table is loaded in one run, meets its change in a second one, and the plan printed before is what was done."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from dms_iceberg.preview import TablePreview, preview
+from dms_iceberg.report import RunReport
+from dms_iceberg.target import table as target_table
+from support.lake import Lake
+from support.text_files import cdc_name
+
+T1, T2, T3 = "20260301100100", "20260301100200", "20260301100300"
+ID = ("id", pa.int64())
+V = ("v", pa.string())
+N32, N64 = ("n", pa.int32()), ("n", pa.int64())
+EXTRA = ("extra", pa.int32())
+NUMBERS = [ID, N32, ("f", pa.float32()), ("m", pa.decimal128(10, 2)), ("s", pa.int16())]
+WIDER = [ID, N64, ("f", pa.float64()), ("m", pa.decimal128(12, 2)), ("s", pa.int32())]
+
+BEFORE: dict[str, dict[str, Any]] = {
+    "public.added": {},
+    "public.widened": {},
+    "public.dropped": {},
+    "public.shuffled": {},
+    "public.narrower": {},
+    "public.backfilled": {},
+    "public.became_text": {},
+    "public.held": {"schema_changes": "quarantine"},
+    "public.held_type": {"schema_changes": "quarantine"},
+    "public.strict_added": {"schema_changes": "strict"},
+    "public.strict_wider": {"schema_changes": "strict"},
+    "public.strict_declared": {"schema_changes": "strict"},
+    "public.contradicted": {},
+}
+AFTER = BEFORE | {
+    "public.backfilled": {
+        "columns": [
+            {"name": "extra", "type": "int", "backfill": 7},
+            {"name": "flag", "type": "boolean", "backfill": True},
+            {"name": "plain", "type": "string"},
+        ]
+    },
+    "public.strict_declared": {"schema_changes": "strict", "columns": [{"name": "extra", "type": "bigint"}]},
+    "public.contradicted": {"columns": [{"name": "v", "type": "int"}]},
+}
+
+
+def write_before(lake: Lake) -> None:
+    for table in BEFORE:
+        match table.removeprefix("public."):
+            case "widened":
+                lake.load(table, NUMBERS, [(1, 1, 0.5, Decimal("1.25"), 3), (2, 2, 1.5, Decimal("99999999.99"), 4)])
+            case "shuffled":
+                lake.load(table, [ID, V, N32], [(1, "a", 10), (2, "b", 20)])
+            case "dropped":
+                lake.load(table, [ID, V, N32], [(1, "a", 10), (2, "b", 20)])
+            case "narrower":
+                lake.load(table, [ID, N64], [(1, 10), (2, 20)])
+            case "became_text" | "held_type" | "strict_wider":
+                lake.load(table, [ID, N32], [(1, 10), (2, 20)])
+            case "backfilled":
+                lake.load(table, [ID, V], [(1, "a"), (2, "b"), (4, "d")])
+            case _:
+                lake.load(table, [ID, V], [(1, "a"), (2, "b")])
+
+
+def write_after(lake: Lake) -> None:
+    first, second = cdc_name(1), cdc_name(2)
+    for table in ("public.added", "public.held", "public.strict_added", "public.strict_declared"):
+        lake.changes(table, first, [ID, V], [("U", T1, 61, 1, "A")])
+        lake.changes(table, second, [ID, V, EXTRA], [("I", T2, 73, 3, "c", 5)])
+    lake.changes("public.widened", first, NUMBERS, [("U", T1, 61, 1, 11, 2.5, Decimal("2.50"), 5)])
+    lake.changes("public.widened", second, WIDER, [("I", T2, 73, 3, 2**40, 0.1, Decimal("9999999999.99"), 70_000)])
+    lake.changes("public.dropped", first, [ID, N32], [("U", T1, 61, 1, 11), ("I", T1, 65, 3, 30)])
+    lake.changes("public.shuffled", first, [N32, ID, V], [("U", T1, 61, 11, 1, "A"), ("I", T1, 65, 30, 3, "c")])
+    lake.changes("public.narrower", first, [ID, N32], [("U", T1, 61, 1, 11)])
+    extended = [ID, V, EXTRA, ("flag", pa.bool_()), ("plain", pa.string())]
+    lake.changes("public.backfilled", first, [ID, V], [("U", T1, 61, 1, "A"), ("I", T1, 65, 5, "e")])
+    lake.changes("public.backfilled", second, extended, [("U", T2, 73, 2, "B", None, None, None), ("I", T2, 77, 3, "c", 1, False, "x")])
+    texts = [("U", T1, 61, 1, "12"), ("U", T1, 65, 2, "twelve"), ("I", T1, 69, 3, "012"), ("I", T1, 73, 4, None), ("D", T1, 77, 9, None)]
+    lake.changes("public.became_text", first, [ID, ("n", pa.string())], texts)
+    lake.changes("public.held_type", first, [ID, ("n", pa.string())], texts[:1])
+    lake.changes("public.held_type", second, [ID, N32], [("U", T2, 81, 2, 22)])
+    lake.changes("public.strict_wider", first, [ID, N64], [("U", T1, 61, 1, 2**40)])
+    lake.changes("public.contradicted", first, [ID, V], [("U", T1, 61, 1, "A")])
+
+
+@attrs.frozen
+class Evolved:
+    lake: Lake
+    plans: dict[str, TablePreview]
+    report: RunReport
+    created: set[str]
+    create_plans: dict[str, TablePreview]
+
+    def rows(self, table: str, columns: str) -> list[tuple[Any, ...]]:
+        one = self.report.tables[f"public.{table}"]
+        assert one.error is None, one.error
+        assert one.rows_read == one.applied + one.superseded + one.stale + one.filtered + one.quarantined
+        return self.lake.rows(table, columns)
+
+    def refused(self, table: str) -> str:
+        """The error of a table that must be as it was."""
+        one = self.report.tables[f"public.{table}"]
+        assert one.error is not None and one.batches == [] and one.ddl == []
+        assert self.lake.snapshots(table) == 1
+        return one.error
+
+
+@pytest.fixture(scope="module")
+def evolved(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evolved]:
+    lake = Lake(spark, warehouse, tmp_path_factory.mktemp("evolution"))
+    write_before(lake)
+    before, after = lake.config(BEFORE), lake.config(AFTER)
+    create_plans = preview(spark, before)
+    created = set()
+    with pytest.MonkeyPatch.context() as patch:
+        create_sql = target_table.create_sql
+        patch.setattr(target_table, "create_sql", lambda *args: (created.add(create_sql(*args)), create_sql(*args))[1])
+        assert lake.run(before).failed == []
+    write_after(lake)
+    plans = preview(spark, after)
+    yield Evolved(lake, {p.table: p for p in plans}, lake.run(after), created, {p.table: p for p in create_plans})
+
+
+@pytest.mark.parametrize("table", AFTER)
+def test_plan_prints_exactly_what_the_run_executes(evolved: Evolved, table: str) -> None:
+    plan, report = evolved.plans[table], evolved.report.tables[table]
+    assert plan.error == report.error
+    assert plan.sql == report.ddl
+
+
+def test_plan_prints_the_create_statement_that_the_run_executes(evolved: Evolved) -> None:
+    planned = [plan.sql for plan in evolved.create_plans.values()]
+    assert all(len(sql) == 1 and sql[0].startswith("CREATE TABLE") for sql in planned)
+    assert {sql[0] for sql in planned} == evolved.created
+
+
+def test_added_column_appears(evolved: Evolved) -> None:
+    assert evolved.rows("added", "id, v, extra") == [(1, "A", None), (2, "b", None), (3, "c", 5)]
+
+
+def test_types_widen_and_int_and_bigint_files_share_a_batch(evolved: Evolved) -> None:
+    rows = evolved.rows("widened", "id, n, f, m, s")
+    assert rows == [
+        (1, 11, 2.5, Decimal("2.50"), 5),
+        (2, 2, 1.5, Decimal("99999999.99"), 4),
+        (3, 2**40, 0.1, Decimal("9999999999.99"), 70_000),
+    ]
+    assert len(evolved.report.tables["public.widened"].batches) == 1
+    types = dict(evolved.lake.spark.table(f"lake.{evolved.lake.namespace}.widened").dtypes)
+    assert (types["n"], types["f"], types["m"], types["s"]) == ("bigint", "double", "decimal(12,2)", "int")
+
+
+def test_dropped_column_is_null_for_later_rows(evolved: Evolved) -> None:
+    assert evolved.rows("dropped", "id, v, n") == [(1, None, 11), (2, "b", 20), (3, None, 30)]
+
+
+def test_column_order_does_not_matter(evolved: Evolved) -> None:
+    assert evolved.rows("shuffled", "id, v, n") == [(1, "A", 11), (2, "b", 20), (3, "c", 30)]
+
+
+def test_narrower_file_needs_no_change(evolved: Evolved) -> None:
+    assert evolved.rows("narrower", "id, n") == [(1, 11), (2, 20)]
+    assert evolved.report.tables["public.narrower"].ddl == []
+
+
+def test_backfill_reaches_existing_rows_and_rows_of_files_from_before_the_change(evolved: Evolved) -> None:
+    assert evolved.rows("backfilled", "id, v, extra, flag, plain") == [
+        (1, "A", 7, True, None),
+        (2, "B", None, None, None),
+        (3, "c", 1, False, "x"),
+        (4, "d", 7, True, None),
+        (5, "e", 7, True, None),
+    ]
+
+
+def test_incompatible_type_keeps_what_survives_and_quarantines_the_rest(evolved: Evolved) -> None:
+    assert evolved.rows("became_text", "id, n") == [(1, 12), (2, 20), (4, None)]
+    assert evolved.lake.quarantine("became_text") == [("cast", "n does not fit int")] * 2
+    (warning,) = evolved.plans["public.became_text"].warnings
+    assert "column n is string in the files and int in the table" in warning
+
+
+def test_policy_quarantine_holds_the_structure(evolved: Evolved) -> None:
+    assert evolved.rows("held", "id, v") == [(1, "A"), (2, "b")]
+    assert evolved.lake.quarantine("held") == [("schema_change", "column extra (int) is new")]
+    assert evolved.rows("held_type", "id, n") == [(1, 10), (2, 22)]
+    assert evolved.lake.quarantine("held_type") == [("schema_change", "column n is string in the files and int in the table")]
+    assert "extra" in evolved.lake.quarantine("held", "record")[0][0]
+
+
+def test_policy_strict_writes_nothing(evolved: Evolved) -> None:
+    for part in ("schema_changes is 'strict'", "column extra (int) is new", "Declare", "evolve"):
+        assert part in evolved.refused("strict_added")
+    assert "column n would widen from int to bigint" in evolved.refused("strict_wider")
+
+
+def test_declared_change_is_done_under_strict(evolved: Evolved) -> None:
+    assert evolved.rows("strict_declared", "id, v, extra") == [(1, "A", None), (2, "b", None), (3, "c", 5)]
+
+
+def test_declared_type_that_contradicts_the_table(evolved: Evolved) -> None:
+    error = evolved.refused("contradicted")
+    for part in ("'v' is declared as int", "is string", "int to bigint", "new target"):
+        assert part in error

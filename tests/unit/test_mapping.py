@@ -1,0 +1,136 @@
+"""Which silver columns a table has, and the SQL that cleans each: golden texts."""
+
+from typing import Any
+
+import pytest
+
+from dms_iceberg.changes.clean import judged_select, masked_select, typed_select
+from dms_iceberg.changes.mapping import SALT_PREFIX, SilverColumn, masked_sql, salt_names, silver_columns, typed_sql
+from dms_iceberg.config.model import Column, Mask, OnFail, OtherColumns, Rule, Table
+from dms_iceberg.errors import ConfigError
+
+
+def table(*columns: Column, **options: Any) -> Table:
+    return Table(**{"source": "public.t", "target": "n.t", "key": ("id",), "columns": columns, **options})
+
+
+def names(one: Table, *source: str) -> list[tuple[str, str | None, bool]]:
+    return [(c.name, c.source, c.is_key) for c in silver_columns(one, source)]
+
+
+def test_declared_columns_come_first_and_the_rest_is_kept() -> None:
+    one = table(Column(name="city", expr="split(location, ',')[0]"), Column(name="title", source="Name"))
+    assert names(one, "id", "name", "location") == [
+        ("city", None, False),
+        ("title", "name", False),
+        ("id", "id", True),
+        ("location", "location", False),
+    ]
+
+
+def test_columns_wins_over_drop_and_drop_over_other_columns() -> None:
+    one = table(Column(name="a"), drop=("a", "B"))
+    assert [name for name, *_ in names(one, "id", "a", "b", "c")] == ["a", "id", "c"]
+
+
+def test_key_columns_are_always_there() -> None:
+    assert names(table(drop=("x",), other_columns=OtherColumns.DROP), "x", "ID") == [("ID", "ID", True)]
+
+
+def test_renamed_key_is_the_key_once() -> None:
+    one = table(Column(name="order_id", source="id"), Column(name="copy", source="id"))
+    assert names(one, "id") == [("order_id", "id", True), ("copy", "id", False)]
+
+
+def test_silver_columns_that_differ_in_case_only_are_refused() -> None:
+    with pytest.raises(ConfigError, match="differ in case only"):
+        silver_columns(table(), ["id", "city", "City"])
+
+
+def column(**options: Any) -> SilverColumn:
+    declared = Column(**{"name": "v", **options})
+    return SilverColumn("v", None if declared.expr else "v", False, declared)
+
+
+@pytest.mark.parametrize(
+    ("options", "source", "target", "expected"),
+    [
+        ({}, "int", "int", "`v`"),
+        ({}, "int", "bigint", "try_cast(`v` AS bigint)"),
+        ({"trim": True}, "string", "string", "trim(`v`)"),
+        ({"trim": True}, "bigint", "bigint", "`v`"),
+        ({"expr": "a + b"}, None, "int", "try_cast((a + b) AS int)"),
+        ({"type": "date", "format": "dd.MM.yyyy"}, "string", "date", "CAST(try_to_timestamp(CAST(`v` AS string), 'dd.MM.yyyy') AS date)"),
+        ({"type": "timestamp", "format": "yyyy"}, "string", "timestamp", "try_to_timestamp(CAST(`v` AS string), 'yyyy')"),
+        ({"mask": Mask.REDACT}, "int", "string", "`v`"),
+        ({"mask": Mask.REDACT, "type": "int"}, "string", "string", "try_cast(`v` AS int)"),
+    ],
+)
+def test_value_in_its_type(options: dict[str, Any], source: str | None, target: str, expected: str) -> None:
+    assert typed_sql(column(**options), source, target) == expected
+
+
+def test_time_without_a_date_is_not_completed_with_today() -> None:
+    text = typed_sql(column(type="timestamp"), "string", "timestamp")
+    assert text == "CASE WHEN try_cast(`v` AS date) IS NOT NULL THEN try_cast(`v` AS timestamp) END"
+
+
+def test_masks() -> None:
+    assert masked_sql("a b", Mask.SHA256, f"{SALT_PREFIX}0") == "sha2(concat(_cdc_salt_0, CAST(`a b` AS string)), 256)"
+    assert masked_sql("a", Mask.REDACT, None) == "CASE WHEN CAST(`a` AS string) IS NOT NULL THEN '***' END"
+    assert "right(CAST(`a` AS string), 4)" in masked_sql("a", Mask.PARTIAL, None)
+
+
+def test_one_salt_column_for_each_place_of_a_salt() -> None:
+    columns = [column(mask=Mask.SHA256, mask_salt=place) for place in ("env:A", "env:B", "env:A")]
+    assert salt_names(columns) == {"env:A": "_cdc_salt_0", "env:B": "_cdc_salt_1"}
+
+
+def selects(one: Table, source: dict[str, str], target: dict[str, str]) -> tuple[list[str], list[str], list[str]]:
+    columns = silver_columns(one, list(source))
+    return typed_select(one, columns, source, target), judged_select(one, columns), masked_select(columns)
+
+
+def test_first_select_casts_and_finds_problems_but_never_on_what_a_delete_carries() -> None:
+    typed, _, _ = selects(table(Column(name="n", type="int")), {"id": "bigint", "n": "string"}, {"id": "bigint", "n": "int"})
+    assert typed[:2] == ["try_cast(`n` AS int) AS `n`", "`id` AS `id`"]
+    assert typed[-1] == (
+        "CASE WHEN _cdc_problem IS NOT NULL THEN _cdc_problem "
+        "WHEN _cdc_op <> 'D' AND `n` IS NOT NULL AND try_cast(`n` AS int) IS NULL THEN 'cast: n does not fit int' "
+        "WHEN `id` IS NULL THEN 'null_key: key column id is NULL' END AS _cdc_problem"
+    )
+
+
+def test_first_select_hands_on_source_columns_that_conditions_read() -> None:
+    one = table(drop=("status", "x"), filter="status = 'live'")
+    typed, _, _ = selects(one, {"id": "int", "status": "string", "x": "int"}, {"id": "int"})
+    assert "`status`" in typed and "`x`" not in typed
+
+
+def test_file_without_a_column_has_null_or_the_backfill_for_it() -> None:
+    one = table(Column(name="a", type="int"), Column(name="b", type="int", backfill=7))
+    typed, _, _ = selects(one, {"id": "int"}, {"id": "int", "a": "int", "b": "int"})
+    assert typed[:2] == ["CAST(NULL AS int) AS `a`", "CAST('7' AS int) AS `b`"]
+
+
+def test_second_select_judges_rows_that_are_no_deletes_and_have_no_problem() -> None:
+    rules = (
+        Rule(name="r1", expr="n > 0"),
+        Rule(name="r2", expr="n < 9", on_fail=OnFail.DROP),
+        Rule(name="r3", expr="n <> 5", on_fail=OnFail.FAIL),
+    )
+    _, judged, _ = selects(table(filter="n IS NOT NULL", rules=rules), {"id": "int", "n": "int"}, {"id": "int", "n": "int"})
+    outside = "NOT coalesce((n < 9), true) OR NOT coalesce((n IS NOT NULL), false)"
+    row = "_cdc_op <> 'D' AND _cdc_problem IS NULL"
+    assert judged[-3:] == [
+        f"{row} AND ({outside}) AS _cdc_filtered",
+        f"CASE WHEN _cdc_problem IS NOT NULL THEN _cdc_problem WHEN {row} AND NOT ({outside}) AND NOT coalesce((n > 0), true) "
+        "THEN 'rule: r1' END AS _cdc_problem",
+        f"CASE WHEN {row} AND NOT ({outside}) AND NOT coalesce((n <> 5), true) THEN 'r3' END AS _cdc_failed_rule",
+    ]
+
+
+def test_third_select_masks() -> None:
+    one = table(Column(name="id", mask=Mask.SHA256, mask_salt="env:S"))
+    _, _, masked = selects(one, {"id": "string"}, {"id": "string"})
+    assert masked[0] == "sha2(concat(_cdc_salt_0, CAST(`id` AS string)), 256) AS `id`"
