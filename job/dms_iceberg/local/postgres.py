@@ -98,17 +98,13 @@ class LocalPostgres:
         port: the TCP port.
     """
 
-    def __init__(
-        self, directory: Path | str | None = None, settings: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, directory: Path | str | None = None, settings: Mapping[str, str] | None = None) -> None:
         self._keep = directory is not None
         self._settings = {**_SETTINGS, **(settings or {})}
         self._account = _unprivileged_account() if os.geteuid() == 0 else None
         # Only these three, and only as root: Popen would else refuse them.
         self._as: dict[str, Any] = (
-            {"user": self._account.pw_uid, "group": self._account.pw_gid, "extra_groups": []}
-            if self._account
-            else {}
+            {"user": self._account.pw_uid, "group": self._account.pw_gid, "extra_groups": []} if self._account else {}
         )
         if directory is None:
             self.base = Path(tempfile.mkdtemp(prefix="dms-iceberg-pg-"))
@@ -138,9 +134,7 @@ class LocalPostgres:
         elif self._control("status").returncode == 0:
             self.stop()
         atexit.register(self.stop)
-        started = self._control(
-            "start", "-w", "-t", str(_START_SECONDS), "-s", "-o", f"-p {self.port}", "-l", self.base / "log"
-        )
+        started = self._control("start", "-w", "-t", str(_START_SECONDS), "-s", "-o", f"-p {self.port}", "-l", self.base / "log")
         if started.returncode != 0:
             log = (self.base / "log").read_text(errors="replace") if (self.base / "log").exists() else ""
             tail = "\n".join(log.splitlines()[-10:])
@@ -162,9 +156,7 @@ class LocalPostgres:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
 
     def _initialise(self) -> None:
@@ -173,9 +165,7 @@ class LocalPostgres:
         options = ("-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
         done = self._run(initdb, "-D", self.data, *options)
         if done.returncode != 0:
-            raise PostgresError(
-                f"initdb failed in {self.data}: {done.stderr.decode(errors='replace').strip()}"
-            )
+            raise PostgresError(f"initdb failed in {self.data}: {done.stderr.decode(errors='replace').strip()}")
         with (self.data / "postgresql.conf").open("a") as file:
             file.writelines(f"{name} = '{value}'\n" for name, value in self._settings.items())
 
@@ -210,9 +200,7 @@ class LocalPostgres:
         replacement = Path(tempfile.gettempdir()) / f"dms-iceberg-pg-{name}"
         replacement.mkdir(exist_ok=True)
         if replacement.is_symlink() or replacement.stat().st_uid not in (0, self._account.pw_uid):
-            raise PostgresError(
-                f"{replacement} belongs to somebody else: remove it or choose another directory"
-            )
+            raise PostgresError(f"{replacement} belongs to somebody else: remove it or choose another directory")
         return replacement
 
     def _may_enter(self, folder: Path) -> bool:
@@ -241,7 +229,4 @@ def _unprivileged_account() -> pwd.struct_passwd:
     for name in ("postgres", "nobody"):
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name)
-    raise PostgresError(
-        "running as root, which PostgreSQL refuses, and there is no user postgres or nobody;"
-        " run as another user"
-    )
+    raise PostgresError("running as root, which PostgreSQL refuses, and there is no user postgres or nobody; run as another user")
