@@ -105,6 +105,9 @@ def typed_sql(column: SilverColumn, source_type: str | None, type_: str) -> str:
     if type_ in ("timestamp", "timestamp_ntz") and source_type == "string":
         # Spark completes a time without a date with today's.
         return f"CASE WHEN try_cast({base} AS date) IS NOT NULL THEN try_cast({base} AS {type_}) END"
+    if type_ == "binary" and source_type == "string":
+        # DMS writes bytes into text formats as hexadecimal digits.
+        return f"unhex({base})"
     return f"try_cast({base} AS {type_})"
 
 
