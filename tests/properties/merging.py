@@ -10,12 +10,13 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.progress import ACCOUNTING_KEY
+from dms_iceberg.quarantine import quarantine_table
 from dms_iceberg.report import BatchReport, RunReport
 from dms_iceberg.runner import run
 from support.bronze_writer import BronzeFolder, Format
 from support.histories import World
 from support.oracle import Key, Row
-from support.table_kinds import TableKind
+from support.table_kind import TableKind
 
 _NUMBERS = itertools.count(1)
 _BOOKS = ("applied", "superseded", "stale", "filtered", "quarantined")
@@ -85,16 +86,14 @@ class Merging:
         types = dict(frame.dtypes)
         shown = [_wall_clock(name) if types[name] == "timestamp" else f"`{name}`" for name in declared]
         rows = [row.asDict() for row in frame.selectExpr(*shown).collect()]
-        made = {tuple(row[name] for name in kind.cleaning.silver_key): row for row in rows}
+        made: dict[Key, Row] = {tuple(row[name] for name in kind.cleaning.silver_key): row for row in rows}
         assert len(made) == len(rows), f"{kind.name}: a key twice"
         return made
 
     def quarantined(self, kind: TableKind) -> int:
         """Rows in a table's quarantine."""
-        name = f"lake.{self.config.quarantine.namespace}.{kind.name}"
-        candidates = self._spark.sql(f"SHOW TABLES IN lake.{self.config.quarantine.namespace}").collect()
-        names = [row.tableName for row in candidates if row.tableName.endswith(kind.name)]
-        return self._spark.table(name.rpartition(".")[0] + "." + names[0]).count() if names else 0
+        name = quarantine_table(self.config, self.config.tables[kind.source])
+        return self._spark.table(name).count() if self._spark.catalog.tableExists(name) else 0
 
     def snapshots(self) -> dict[str, list[int]]:
         """The snapshot ids of each table that exists, oldest first."""

@@ -8,7 +8,7 @@ import attrs
 
 from dms_iceberg.local.emulator.files import CsvShape, FileFormat, FileShape, encode
 from support.histories import World
-from support.table_kinds import SCHEMA, TableKind
+from support.table_kind import SCHEMA, TableKind
 
 
 @attrs.frozen

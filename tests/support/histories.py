@@ -25,7 +25,8 @@ from support.oracle import (
     apply_to_source,
     expected_silver,
 )
-from support.table_kinds import ALL_KINDS, KEYS, TableKind
+from support.table_kind import KEYS, TableKind
+from support.table_kinds import ALL_KINDS
 from support.task_run import BronzeFile, TablePlan, write_files
 
 # 2026-03-01 09:59:59.99 UTC: the first tick ends with the hour, so date folders change under way.

@@ -11,7 +11,7 @@ import attrs
 
 from dms_iceberg.local.emulator.files import NOT_SUPPLIED
 from support.oracle import Key, Row
-from support.table_kinds import TableKind
+from support.table_kind import TableKind
 from support.task_run import BronzeFile, BronzeRow
 
 Position: TypeAlias = tuple[str, ...]

@@ -7,116 +7,22 @@ The document's entry and the Python say the same thing; the second is the oracle
 import datetime as dt
 import hashlib
 import uuid
-from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Any
 
 import attrs
 
-from dms_iceberg.local.emulator.files import Column, TableLayout
-from support.oracle import Cleaning, Condition, Key, Maker, Row, Unfit, Value
+from support.oracle import Key, Maker, Row, Unfit, Value
+from support.table_kind import KEYS, TableKind, known, make_kind
 
-SCHEMA = "public"
-KEYS = 6
 SALT = "pepper"
 SALT_VARIABLE = "PROPERTY_TEST_SALT"
 
 _BASE = dt.datetime(2024, 2, 29, 23, 59, 59, 999_999)
 
 
-@attrs.frozen(kw_only=True)
-class TableKind:
-    """A source table, and what is declared for it.
-
-    Attributes:
-        layout: the source's columns as DMS writes them.
-        key: (history, index below `KEYS`) -> source key. No two of them share a silver key.
-        pools: values of each column that is not in the key.
-        cleaning: what silver must hold, as Python.
-        document: the same as an entry of the configuration's ``tables``.
-        kept: columns that an update may leave out (``null_in_update: keep``); they are never NULL at the source.
-        moves: whether keys change.
-    """
-
-    layout: TableLayout
-    key: Callable[[int, int], Key]
-    pools: Mapping[str, tuple[Value, ...]]
-    cleaning: Cleaning
-    document: Mapping[str, Any]
-    kept: tuple[str, ...] = ()
-    moves: bool = True
-
-    @property
-    def only_once(self) -> bool:
-        """Whether a change written twice can't be merged from its position alone.
-
-        A key change that leaves out a kept column takes it from the old key's row, which is gone when the change
-        comes a second time. Only knowing it again would help (design: identity is not position).
-        """
-        return self.moves and bool(self.kept)
-
-    @property
-    def name(self) -> str:
-        """The table's name without its schema."""
-        return self.layout.name
-
-    @property
-    def source(self) -> str:
-        """``schema.table``, as the configuration names it."""
-        return f"{self.layout.schema}.{self.layout.name}"
-
-
-def _copy(column: str) -> Maker:
-    return lambda row: row[column]
-
-
-def _kind(
-    name: str,
-    key: Callable[[int, int], Key],
-    columns: dict[str, tuple[str, tuple[Value, ...]]],
-    declared: list[dict[str, Any]],
-    makers: dict[str, Maker] | None = None,
-    *,
-    keys: tuple[str, ...],
-    silver_key: tuple[str, ...] | None = None,
-    row_filter: Condition | None = None,
-    drop: tuple[Condition, ...] = (),
-    quarantine: tuple[Condition, ...] = (),
-    kept: tuple[str, ...] = (),
-    **document: Any,
-) -> TableKind:
-    made = {entry["name"]: _copy(entry.get("from", entry["name"])) for entry in declared} | (makers or {})
-    layout = TableLayout(SCHEMA, name, tuple(Column(column, text, column in keys) for column, (text, _) in columns.items()))
-    cleaning = Cleaning(
-        source_key=keys,
-        silver_key=silver_key or keys,
-        columns=made,
-        filter=row_filter,
-        drop=drop,
-        quarantine=quarantine,
-    )
-    entry = {"target": f"silver.{name}", "key": list(keys), "columns": declared, **document}
-    pools = {column: pool for column, (_, pool) in columns.items() if column not in keys}
-    return TableKind(layout=layout, key=key, pools=pools, cleaning=cleaning, document=entry, kept=kept)
-
-
-def _known(mapping: Mapping[Value, Value], column: str) -> Maker:
-    """A cast whose results are known one by one; what is not in the mapping does not fit."""
-
-    def make(row: Row) -> Value:
-        text = row[column]
-        if text is None:
-            return None
-        if text not in mapping:
-            raise Unfit(f"{column}: {text!r}")
-        return mapping[text]
-
-    return make
-
-
 # --- one bigint, nothing special -----------------------------------------------------------------------------------
 
-PLAIN = _kind(
+PLAIN = make_kind(
     "plain",
     lambda history, index: ((history - 2) * 2**33 + index,),
     {
@@ -145,7 +51,7 @@ def _line_key(history: int, index: int) -> Key:
     return (f"o{history}-{'ab'[index % 2]}", index // 2)
 
 
-FILTERED = _kind(
+FILTERED = make_kind(
     "order_lines",
     _line_key,
     {
@@ -162,7 +68,7 @@ FILTERED = _kind(
         {"name": "quantity", "type": "int"},
         {"name": "checked", "type": "int"},
     ],
-    {"checked": _known({"12": 12, "13": 13}, "checked")},
+    {"checked": known({"12": 12, "13": 13}, "checked")},
     keys=("order", "line"),
     row_filter=lambda row: None if row["status"] is None else row["status"] != "hidden",
     filter="status <> 'hidden'",
@@ -186,7 +92,7 @@ def _place(part: int) -> Maker:
     return make
 
 
-JUDGED = _kind(
+JUDGED = make_kind(
     "judged",
     lambda history, index: (_UGLY[index].format(history),),
     {
@@ -202,7 +108,7 @@ JUDGED = _kind(
         {"name": "city", "expr": "trim(split(location, ',')[0])", "type": "string"},
         {"name": "country", "expr": "trim(split(location, ',')[1])", "type": "string"},
     ],
-    {"seen_at": _known(_MOMENTS, "seen_at"), "city": _place(0), "country": _place(1)},
+    {"seen_at": known(_MOMENTS, "seen_at"), "city": _place(0), "country": _place(1)},
     keys=("code",),
     quarantine=(lambda row: None if row["amount"] is None else row["amount"] >= 0,),
     drop=(),
@@ -212,7 +118,7 @@ JUDGED = attrs.evolve(JUDGED, document={**JUDGED.document, "drop": ["location"]}
 
 # --- a decimal key, and a rule that drops --------------------------------------------------------------------------
 
-DROPPED = _kind(
+DROPPED = make_kind(
     "dropped",
     lambda history, index: (Decimal(history) + Decimal(index) / 100 - 3,),
     {
@@ -242,7 +148,7 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(f"{SALT}{text}".encode()).hexdigest()
 
 
-MASKED = _kind(
+MASKED = make_kind(
     "masked",
     _uuid_key,
     {
@@ -268,7 +174,7 @@ MASKED = _kind(
 
 # --- a key that is an instant --------------------------------------------------------------------------------------
 
-CLOCK = _kind(
+CLOCK = make_kind(
     "clock",
     lambda history, index: (_BASE + dt.timedelta(days=history - 3, microseconds=index),),
     {"at": ("datetime", ()), "reading": ("int8", (1, -(2**62), None))},
@@ -288,7 +194,7 @@ def _code(row: Row) -> Value:
     return None if made == "NONE" else made
 
 
-CODED = _kind(
+CODED = make_kind(
     "coded",
     _code_key,
     {"code": ("wstring", ()), "note": ("wstring", ("a", "b", None))},
@@ -311,7 +217,7 @@ def _number(row: Row) -> Value:
     return int(row["number"])
 
 
-NUMBERED = _kind(
+NUMBERED = make_kind(
     "numbered",
     _number_key,
     {"number": ("wstring", ()), "note": ("wstring", ("a", "b", None))},
@@ -322,7 +228,7 @@ NUMBERED = _kind(
 
 # --- a column that updates may leave out ---------------------------------------------------------------------------
 
-KEPT = _kind(
+KEPT = make_kind(
     "kept",
     lambda history, index: (history * KEYS + index,),
     {

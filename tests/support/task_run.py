@@ -13,8 +13,8 @@ from random import Random
 import attrs
 
 from dms_iceberg.local.emulator.files import NOT_SUPPLIED, Change, ChangeSequence, cdc_key, load_key
-from support.oracle import Delete, Insert, Row, Statement, Transaction, Update, source_rows
-from support.table_kinds import KEYS, TableKind
+from support.oracle import Delete, Insert, Key, Row, Statement, Transaction, Update, Value, source_rows
+from support.table_kind import KEYS, TableKind
 
 
 class Profile(StrEnum):
@@ -271,7 +271,7 @@ class _Writer:
                 before = self._before(old, kind.cleaning.key_of(row))
                 return Change("U", captured.commit_us, values, sequence, position, before)
 
-    def _before(self, old: tuple[object, ...], new: tuple[object, ...]) -> tuple[object, ...] | None:
+    def _before(self, old: Key, new: Key) -> Key | None:
         if self._profile is Profile.MYSQL:
             return old
         if old == new:
@@ -284,7 +284,7 @@ class _Writer:
         return self._owner[kind.name, kind.cleaning.key_of(row)]
 
 
-def _values(kind: TableKind, row: Row, left_out: frozenset[str]) -> tuple[object, ...]:
+def _values(kind: TableKind, row: Row, left_out: frozenset[str]) -> tuple[Value, ...]:
     return tuple(NOT_SUPPLIED if c.name in left_out else row[c.name] for c in kind.layout.columns)
 
 

@@ -19,7 +19,8 @@ from support.oracle import (
     expected_silver,
     source_rows,
 )
-from support.table_kinds import ALL_KINDS, TableKind
+from support.table_kind import TableKind
+from support.table_kinds import ALL_KINDS
 
 
 def _row(key: object, value: object) -> Row:
@@ -110,14 +111,14 @@ def test_null_does_not_pass_a_filter_but_passes_a_rule() -> None:
 
 
 def test_a_load_that_overlaps_its_changes_makes_no_difference_to_good_rows() -> None:
-    story = [_insert(1, "a"), _update(1, 2, "b"), _insert(1, "c"), _update(2, 2, "d")]
+    story: list[Statement] = [_insert(1, "a"), _update(1, 2, "b"), _insert(1, "c"), _update(2, 2, "d")]
     for load_at in range(5):
         for changes_from in range(load_at + 1):
             assert _silver(PLAIN, *story, load_at=load_at, changes_from=changes_from) == {1: "c", 2: "d"}
 
 
 def test_a_good_version_from_before_the_load_is_unknown() -> None:
-    story = [_insert(1, "a"), _update(1, 1, "bad")]
+    story: list[Statement] = [_insert(1, "a"), _update(1, 1, "bad")]
     assert _silver(PLAIN, *story, load_at=2, changes_from=2) == {}
     assert _silver(PLAIN, *story, load_at=1, changes_from=1) == {1: "a"}
 

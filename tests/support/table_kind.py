@@ -1,0 +1,118 @@
+"""What a source table for random histories is: columns, keys, values, and its cleaning twice over."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from dms_iceberg.local.emulator.files import Column, TableLayout
+from support.oracle import Cleaning, Condition, Key, Maker, Row, Unfit, Value
+
+SCHEMA = "public"
+KEYS = 6
+
+
+@attrs.frozen(kw_only=True)
+class TableKind:
+    """A source table, and what is declared for it.
+
+    Attributes:
+        layout: the source's columns as DMS writes them.
+        key: (history, index below `KEYS`) -> source key. No two of them share a silver key.
+        pools: values of each column that is not in the key.
+        cleaning: what silver must hold, as Python.
+        document: the same as an entry of the configuration's ``tables``.
+        kept: columns that an update may leave out (``null_in_update: keep``); they are never NULL at the source.
+        moves: whether keys change.
+    """
+
+    layout: TableLayout
+    key: Callable[[int, int], Key]
+    pools: Mapping[str, tuple[Value, ...]]
+    cleaning: Cleaning
+    document: Mapping[str, Any]
+    kept: tuple[str, ...] = ()
+    moves: bool = True
+
+    @property
+    def only_once(self) -> bool:
+        """Whether a change written twice can't be merged from its position alone.
+
+        A key change that leaves out a kept column takes it from the old key's row, which is gone when the change
+        comes a second time. Only knowing it again would help (design: identity is not position).
+        """
+        return self.moves and bool(self.kept)
+
+    @property
+    def name(self) -> str:
+        """The table's name without its schema."""
+        return self.layout.name
+
+    @property
+    def source(self) -> str:
+        """``schema.table``, as the configuration names it."""
+        return f"{self.layout.schema}.{self.layout.name}"
+
+
+def _copy(column: str) -> Maker:
+    return lambda row: row[column]
+
+
+def make_kind(
+    name: str,
+    key: Callable[[int, int], Key],
+    columns: dict[str, tuple[str, tuple[Value, ...]]],
+    declared: list[dict[str, Any]],
+    makers: dict[str, Maker] | None = None,
+    *,
+    keys: tuple[str, ...],
+    silver_key: tuple[str, ...] | None = None,
+    row_filter: Condition | None = None,
+    drop: tuple[Condition, ...] = (),
+    quarantine: tuple[Condition, ...] = (),
+    kept: tuple[str, ...] = (),
+    **document: Any,
+) -> TableKind:
+    """A kind whose silver columns copy source columns, but for those that ``makers`` names.
+
+    Args:
+        name: of the table.
+        key: see `TableKind`.
+        columns: source column -> DMS type and pool of values (empty for key columns).
+        declared: the document's ``columns``.
+        makers: silver column -> how it is made, where it is not a copy.
+        keys: source key columns.
+        silver_key: their silver columns, where they have other names.
+        row_filter: the filter as Python.
+        drop: rules that drop, as Python.
+        quarantine: rules that quarantine, as Python.
+        kept: see `TableKind`.
+        document: further keys of the document's entry.
+    """
+    made = {entry["name"]: _copy(entry.get("from", entry["name"])) for entry in declared} | (makers or {})
+    layout = TableLayout(SCHEMA, name, tuple(Column(column, text, column in keys) for column, (text, _) in columns.items()))
+    cleaning = Cleaning(
+        source_key=keys,
+        silver_key=silver_key or keys,
+        columns=made,
+        filter=row_filter,
+        drop=drop,
+        quarantine=quarantine,
+    )
+    entry = {"target": f"silver.{name}", "key": list(keys), "columns": declared, **document}
+    pools = {column: pool for column, (_, pool) in columns.items() if column not in keys}
+    return TableKind(layout=layout, key=key, pools=pools, cleaning=cleaning, document=entry, kept=kept)
+
+
+def known(mapping: Mapping[Value, Value], column: str) -> Maker:
+    """A cast whose results are known one by one; what is not in the mapping does not fit."""
+
+    def make(row: Row) -> Value:
+        text = row[column]
+        if text is None:
+            return None
+        if text not in mapping:
+            raise Unfit(f"{column}: {text!r}")
+        return mapping[text]
+
+    return make
