@@ -77,8 +77,9 @@ def _refuse_untyped(table: Table, columns: Sequence[SilverColumn], plan: SchemaP
     untyped = [c.name for c in columns if c.source is None and c.name not in plan.target_types]
     if untyped:
         raise SchemaChangeError(
-            f'tables."{table.source}".columns: the type of the expression {untyped[0]!r} cannot be found, because it reads a column that none of '
-            "these files has. Correct the column's name in expr; or, if the source adds that column later, declare the expression's type."
+            f'tables."{table.source}".columns: the type of the expression {untyped[0]!r} cannot be found, because it reads a column that '
+            "none of these files has. Correct the column's name in expr; or, if the source adds that column later, declare the "
+            "expression's type."
         )
 
 
@@ -148,11 +149,11 @@ def evolve(target: TargetTable, plan: SchemaPlan, planned_on: int | None) -> tup
     for operation in plan.operations:
         if isinstance(operation, AddColumn):
             draft.add_column(operation.name, operation.type)
-            statements += _backfill(draft, operation, target.sql_name)
+            statements += _backfill(draft, operation, target)
         else:
             draft.widen_column(operation.name, operation.new)
     target.publish(draft)
-    reach("after-evolve")
+    reach("after-evolve", target.name)
     return tuple(statements)
 
 
@@ -168,7 +169,7 @@ def restore_backfills(target: TargetTable) -> list[str]:
     draft = target.draft(head.id if head else None)
     statements: list[str] = []
     for name in sorted(missing):
-        statements += _backfill(draft, AddColumn(name, types[name], lost[name]), target.sql_name)
+        statements += _backfill(draft, AddColumn(name, types[name], lost[name]), target)
     target.publish(draft)
     return statements
 
@@ -182,18 +183,18 @@ def _without_backfill(target: TargetTable, names: Iterable[str]) -> set[str]:
     return set() if oldest is not None and oldest.parent_id is not None else missing
 
 
-def _backfill(draft: Draft, column: AddColumn, table: str) -> list[str]:
-    statement = column.backfill_sql(table)
+def _backfill(draft: Draft, column: AddColumn, target: TargetTable) -> list[str]:
+    statement = column.backfill_sql(target.sql_name)
     if column.backfill is None or statement is None:
         return []
-    reach("before-backfill")
+    reach("before-backfill", target.name)
     mark = {_BACKFILL_KEY: column.name}
     if draft.head() is None:
         # No row to fill, but from now on a NULL is the source's own.
         draft.touch(mark)
     else:
         draft.execute(lambda name: column.backfill_sql(name) or "", mark)
-    reach("after-backfill")
+    reach("after-backfill", target.name)
     done = {"snapshot": draft.head(), "value": backfill_text(column.backfill)}
     draft.set_properties({BACKFILL_PROPERTY + column.name: json.dumps(done, separators=(",", ":"))})
     return [statement]
