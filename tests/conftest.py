@@ -9,6 +9,7 @@ import pytest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
     from support.lake import Lake
 
 

@@ -62,8 +62,9 @@ def session_settings(config: Config) -> dict[str, str]:
 
 
 def _join_settings() -> dict[str, str]:
-    # A batch is small beside its table: a bloom filter over its keys drops most target rows before they are shuffled. Spark builds one only for
-    # joins it does not take for broadcastable, and it wrongly takes a small MERGE for one (the source of an outer join cannot be broadcast).
+    # A batch is small beside its table: a bloom filter over its keys drops most target rows before they are shuffled. Spark builds
+    # one only for joins it does not take for broadcastable, and it wrongly takes a small MERGE for one (the source of an outer join
+    # cannot be broadcast).
     return {
         "spark.sql.autoBroadcastJoinThreshold": "-1",
         "spark.sql.optimizer.runtime.bloomFilter.enabled": "true",

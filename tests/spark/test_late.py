@@ -1,6 +1,7 @@
 """Changes that arrive behind what was applied: compared with bronze, never dropped without a trace."""
 
 import pyarrow as pa
+
 from support.lake import Lake
 
 ID_V = [("id", pa.int64()), ("v", pa.string())]

@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 import pytest
+
 from support.lake import Lake
 
 ID_V = [("id", pa.int64()), ("v", pa.string())]

@@ -1,0 +1,225 @@
+"""A real PostgreSQL with concurrent writers, the emulated DMS and the job at work together: at the end source and silver are equal."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from dms_iceberg.config.load import load_config
+from dms_iceberg.local.postgres import LocalPostgres
+from dms_iceberg.runner import run
+from support.lake import Lake
+
+SCHEMA = """
+create schema "Shop Floor";
+create table public.everything (
+    id bigint primary key, small smallint, i int, big bigint, num numeric(14,3), wide numeric(38,10), r real, d double precision,
+    flag boolean, t text, vc varchar(60), c char(8), bin bytea, u uuid, j json, jb jsonb, day date, wall timestamp, instant timestamptz, arr int[]);
+create table public.pairs (a text, b int, v text, primary key (a, b));
+create table "Shop Floor"."Order" (id uuid primary key, "Select" text, "a b" int);
+"""
+WORDS = ["plain", "comma, quote \" and 'single'", "line\nbreak", "back\\slash\\", "Grüße 中文 🙂", "", "NULL", "${spark.master}"]
+RUNS = 5
+
+# Each column as text in both worlds; the left is PostgreSQL's, the right is Spark's.
+EVERYTHING = {
+    **{name: (f"{name}::text", f"cast({name} as string)") for name in ("id", "small", "i", "big", "num", "wide", "flag", "extra", "given")},
+    **{name: (name, name) for name in ("t", "vc", "r", "d")},
+    "c": ("rtrim(c)", "c"),
+    "bin": ("encode(bin, 'hex')", "lower(hex(bin))"),
+    "u": ("u::text", "u"),
+    "j": ("j::text", "j"),
+    "jb": ("jb::text", "jb"),
+    "day": ("day::text", "cast(day as string)"),
+    "wall": ("to_char(wall, 'YYYY-MM-DD HH24:MI:SS.US')", "date_format(wall, 'yyyy-MM-dd HH:mm:ss.SSSSSS')"),
+    "instant": ("to_char(instant at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')", "date_format(instant, 'yyyy-MM-dd HH:mm:ss.SSSSSS')"),
+    "arr": ("arr::text", "arr"),
+}
+PAIRS = {"a": ("a", "a"), "b": ("b::text", "cast(b as string)"), "v": ("v", "v")}
+ORDER = {"id": ("id::text", "id"), "sel": ('"Select"', "`Select`"), "ab": ('"a b"::text', "cast(`a b` as string)")}
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[LocalPostgres]:
+    with LocalPostgres() as server:
+        yield server
+
+
+def everything(chance: random.Random, key: int) -> dict[str, Any]:
+    def maybe(value: Any) -> Any:
+        return None if chance.random() < 0.2 else value
+
+    return {
+        "id": key,
+        "small": maybe(chance.choice([-32768, 0, 32767])),
+        "i": maybe(chance.randint(-(2**31), 2**31 - 1)),
+        "big": maybe(chance.randint(-(2**63), 2**63 - 1)),
+        "num": maybe(round(chance.uniform(-1e9, 1e9), 3)),
+        "wide": maybe(f"{chance.randint(-(10**27), 10**27)}.{chance.randint(0, 10**10 - 1):010d}"),
+        "r": maybe(chance.choice([0.1, -2.5e-20, 3.4e38, 1.0])),
+        "d": maybe(chance.choice([0.1, 1e-300, -1.7e308, 3.0])),
+        "flag": maybe(chance.random() < 0.5),
+        "t": maybe(chance.choice(WORDS)),
+        "vc": maybe(chance.choice(WORDS)),
+        "c": maybe(chance.choice(["ab", "12345678", "x  y"])),
+        "bin": maybe(chance.randbytes(chance.randint(0, 20))),
+        "u": maybe(f"{chance.getrandbits(128):032x}"),
+        "j": maybe(json.dumps({"k": chance.choice(WORDS), "n": [1, 2.5, None]})),
+        "jb": maybe(json.dumps({"k": chance.choice(WORDS)})),
+        "day": maybe(chance.choice(["0001-01-01", "1582-10-10", "1970-01-01", "2026-02-28", "9999-12-31"])),
+        "wall": maybe(chance.choice(["1900-01-01 00:00:00", "2026-03-29 02:30:00.123456", "2026-07-01 12:00:00.5"])),
+        "instant": maybe(chance.choice(["2026-03-29 02:30:00.123456+02", "1969-12-31 23:59:59.999999+00", "2026-07-01 12:00:00-07"])),
+        "arr": maybe([1, 2, chance.randint(0, 9)]),
+    }
+
+
+class Writer(threading.Thread):
+    """Transactions of several statements, some rolled back; keys change now and then. Only unique violations are expected."""
+
+    def __init__(self, dsn: str, seed: int, stop: threading.Event, altered: threading.Event) -> None:
+        super().__init__()
+        self.dsn, self.chance, self.stop, self.transactions = dsn, random.Random(seed), stop, 0
+        self.altered = altered
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            with psycopg.connect(self.dsn) as connection:
+                while not self.stop.is_set():
+                    self.transaction(connection)
+        except BaseException as error:
+            self.error = error
+
+    def transaction(self, connection: psycopg.Connection[Any]) -> None:
+        try:
+            for _ in range(self.chance.randint(1, 6)):
+                self.statement(connection)
+            connection.rollback() if self.chance.random() < 0.15 else connection.commit()
+            self.transactions += 1
+        except (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected):
+            connection.rollback()
+        time.sleep(0.01)
+
+    def statement(self, connection: psycopg.Connection[Any]) -> None:
+        chance, key = self.chance, self.chance.randint(1, 400)
+        a, b, word = chance.choice("xyz'é"), chance.randint(1, 20), chance.choice(WORDS)
+        match chance.randint(0, 9):
+            case 0 | 1:
+                row = everything(chance, key)
+                marks = ", ".join(f"%({name})s" for name in row)
+                connection.execute(f"insert into everything ({', '.join(row)}) values ({marks}) on conflict (id) do nothing", row)
+            case 2 | 3:
+                row = everything(chance, key)
+                sets = ", ".join(f"{name} = %({name})s" for name in row if name != "id")
+                connection.execute(f"update everything set {sets} where id = %(id)s", row)
+                if chance.random() < 0.3 and self.altered.is_set():
+                    connection.execute("update everything set extra = %s, given = %s where id = %s", (key, chance.choice([None, 1]), key))
+            case 4:
+                connection.execute("delete from everything where id = %s", (key,))
+            case 5:
+                connection.execute("update everything set id = %s where id = %s", (chance.randint(1, 400), key))
+            case 6:
+                connection.execute("insert into pairs values (%s, %s, %s) on conflict (a, b) do update set v = excluded.v", (a, b, word))
+            case 7:
+                connection.execute("update pairs set b = %s where a = %s and b = %s", (chance.randint(1, 20), a, b))
+            case 8:
+                connection.execute("delete from pairs where a = %s and b = %s", (a, b))
+            case 9:
+                sql = 'insert into "Shop Floor"."Order" values (gen_random_uuid(), %s, %s)'
+                connection.execute(sql, (word, key))
+                connection.execute('update "Shop Floor"."Order" set "a b" = "a b" + 1 where "a b" %% 7 = %s', (b % 7,))
+
+
+def emulate(config: Path, dsn: str, *options: str) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "dms_iceberg.cli", "emulate", str(config), "--source", dsn, "--interval", "300ms", *options]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def source_rows(connection: psycopg.Connection[Any], table: str, columns: dict[str, tuple[str, str]]) -> list[tuple[Any, ...]]:
+    return sorted(connection.execute(f"select {', '.join(sql for sql, _ in columns.values())} from {table}").fetchall(), key=repr)
+
+
+def silver_rows(lake: Lake, table: str, columns: dict[str, tuple[str, str]]) -> list[tuple[Any, ...]]:
+    return sorted(lake.rows(table, ", ".join(sql for _, sql in columns.values())), key=repr)
+
+
+@pytest.mark.parametrize("bronze", [{"format": "parquet"}, {"format": "csv", "csv": {"header": True}}], ids=["parquet", "csv"])
+def test_silver_equals_postgres(lake: Lake, postgres: LocalPostgres, tmp_path: Path, bronze: dict[str, Any]) -> None:
+    name = f"e2e_{bronze['format']}"
+    with psycopg.connect(postgres.dsn(), autocommit=True) as admin:
+        admin.execute(f"create database {name}")
+    dsn = postgres.dsn(name)
+    text_types = {} if bronze["format"] == "parquet" else CSV_TYPES
+    added = {"name": "given", "type": "int", "backfill": 5}
+    columns = [{"name": n, "type": t} for n, t in {"wall": "timestamp_ntz", **text_types}.items()]
+    document = lake.document(
+        {
+            "public.everything": {"columns": [*columns, added]},
+            "public.pairs": {"key": ["a", "b"]},
+            "Shop Floor.Order": {"target": f"{lake.namespace}.orders"},
+        },
+        bronze=bronze,
+    )
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(document))
+    config = load_config(str(path))
+    chance = random.Random(7)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(SCHEMA)
+        for key in range(1, 200):
+            row = everything(chance, key)
+            connection.execute(f"insert into everything ({', '.join(row)}) values ({', '.join(f'%({n})s' for n in row)})", row)
+        stop, altered = threading.Event(), threading.Event()
+        writers = [Writer(dsn, seed, stop, altered) for seed in range(3)]
+        for writer in writers:
+            writer.start()
+        dms = emulate(path, dsn)
+        for number in range(RUNS):
+            time.sleep(1)
+            if number == RUNS // 2:
+                connection.execute("alter table everything add column extra int, add column given int default 5")
+                altered.set()
+            report = run(lake.spark, config)
+            assert not report.failed, [table.error for table in report.tables.values()]
+        stop.set()
+        for writer in writers:
+            writer.join()
+        assert [writer.error for writer in writers] == [None] * 3
+        dms.send_signal(signal.SIGTERM)
+        assert dms.wait(60) == 0, dms.stderr.read().decode() if dms.stderr else ""
+        (lsn,) = connection.execute("select pg_current_wal_insert_lsn()::text").fetchone() or ("",)
+        assert emulate(path, dsn, "--until-lsn", lsn).wait(60) == 0
+        run(lake.spark, config)
+        assert sum(writer.transactions for writer in writers) > 100
+        compared = [("everything", "everything", "everything", EVERYTHING), ("pairs", "pairs", "pairs", PAIRS)]
+        for _, table, target, mapping in [*compared, ("", '"Shop Floor"."Order"', "orders", ORDER)]:
+            source, silver = source_rows(connection, table, mapping), silver_rows(lake, target, mapping)
+            assert len(source) > 10
+            assert [row for row in source if row not in silver] == [row for row in silver if row not in source] == []
+            assert len(source) == len(silver)
+    again = run(lake.spark, config)
+    assert all(not table.batches for table in again.tables.values())
+
+
+CSV_TYPES = {
+    "id": "bigint",
+    "small": "smallint",
+    "i": "int",
+    "big": "bigint",
+    "num": "decimal(14,3)",
+    "wide": "decimal(38,10)",
+    "r": "float",
+    "d": "double",
+    "flag": "boolean",
+    "day": "date",
+    "instant": "timestamp",
+}
