@@ -11,7 +11,7 @@ import pytest
 
 from dms_iceberg.local.emulator.files import Change, Column, CsvShape, FileFormat, FileShape, TableLayout, encode
 from support.lake import COMMIT, Lake, sequence
-from support.text_files import cdc_name, load_line, write_bytes, write_text
+from support.text_files import cdc_name, change_line, load_line, write_bytes, write_text
 
 UTC = dt.UTC
 NASTY = 'comma, "quote"\nline\r\nreturn\rand \\n two characters, € and 😀, tail \\'
@@ -118,9 +118,7 @@ TASKS = {
     ),
     "json": Task(FileShape(format=FileFormat.JSON), {"format": "json"}),
     "json_gzip": Task(FileShape(format=FileFormat.JSON, gzip=True), {"format": "json"}),
-    "other_task_json": Task(
-        FileShape(format=FileFormat.JSON, **OTHER_SHAPE), {"format": "json", "change": OTHER_TASK}, moves=False
-    ),
+    "other_task_json": Task(FileShape(format=FileFormat.JSON, **OTHER_SHAPE), {"format": "json", "change": OTHER_TASK}, moves=False),
     "other_task_csv": Task(attrs.evolve(CSV, **OTHER_SHAPE), {"format": "csv", "change": OTHER_TASK}, moves=False),
 }
 
@@ -158,6 +156,15 @@ def test_csv_whose_first_record_holds_a_quoted_carriage_return(lake: Lake) -> No
     )
     lake.run_one(lake.config({"public.t": table}, bronze={"format": "csv", "csv": {"header": False}}))
     assert lake.rows("t", "id, v") == [(1, "a\r\nb"), (2, "c\rd"), (3, "e"), (4, "f\ng"), (5, "h")]
+
+
+def test_a_text_for_null_leaves_empty_text_empty(lake: Lake) -> None:
+    """Spark takes every unquoted empty field for NULL; but who sets CsvNullValue wants to tell the two apart."""
+    lines = [load_line(1, ""), load_line(2, '""'), load_line(3, "~ø~"), load_line(4, "NULL"), change_line("U", "20260301100100", 61, 5, "")]
+    write_text(lake, "public.t", "LOAD00000001.csv", lines)
+    bronze = {"format": "csv", "csv": {"null": "~ø~"}}
+    lake.run_one(lake.config({"public.t": {"columns": [{"name": "id", "type": "bigint"}]}}, bronze=bronze))
+    assert lake.rows("t", "id, v") == [(1, ""), (2, ""), (3, None), (4, "NULL"), (5, "")]
 
 
 def test_nested_json_stays_the_text_it_is(lake: Lake) -> None:

@@ -1,6 +1,7 @@
 """Awkward names of tables and columns, and key columns of every type with awkward values, all in one run."""
 
 import datetime as dt
+import json
 import math
 from collections.abc import Iterator
 from decimal import Decimal
@@ -38,7 +39,7 @@ ODD_COLUMNS = [
 ODD = [(KEY_NAME, pa.int64()), *((name, pa.string()) for name in ODD_COLUMNS[1:])]
 ODD_TABLES = {
     'Sales Dept.Ord"ers `2`': "odd_1",
-    "öffentlich.größen%20 #1?": "Größen Tabelle",
+    "öffentlich.größen%20 #1?": "_2",
     "public.dotted.name": "order",
     "public.select": "select",
     "Public.CamelCase": "CamelCase",
@@ -147,7 +148,9 @@ def ran(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempPathF
     tables: dict[str, dict[str, Any]] = {}
     for source, target in ODD_TABLES.items():
         tables[source] = {"target": f"{lake.namespace}.{target}", "key": [KEY_NAME]}
-        lake.load(source, ODD, [(1, *(f"a {n}" for n in range(len(ODD) - 1))), (2, *["b"] * (len(ODD) - 1))])
+        lake.load(
+            source, ODD, [(1, *(f"a {n}" for n in range(len(ODD) - 1))), (2, *["b"] * (len(ODD) - 1)), (None, *["bad"] * (len(ODD) - 1))]
+        )
     for name, case in KEYS.items():
         tables[f"keys.{name}"] = {"target": f"{lake.namespace}.{name}", "key": ["k"]}
         lake.load(f"keys.{name}", [("k", case.type), ("v", pa.string())], [(value, word) for word, value in case.values.items()])
@@ -178,7 +181,12 @@ def ran(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempPathF
 
 @pytest.mark.parametrize("source", ODD_TABLES)
 def test_awkward_names(ran: Ran, source: str) -> None:
-    ran.check(source)
+    first, second = ran.first.tables[source], ran.second.tables[source]
+    assert (first.error, first.applied, first.quarantined) == (None, 2, 1)
+    assert (second.error, second.applied, second.quarantined) == (None, 2, 0)
+    ((file, record),) = ran.lake.quarantine(ODD_TABLES[source], "file, record")
+    assert file == f"{source.replace('.', '/', 1)}/LOAD00000001.parquet"
+    assert json.loads(record)["two words"] == "bad"
     name = f"lake.{ran.lake.namespace}.`{ODD_TABLES[source]}`"
     rows = [tuple(row)[: len(ODD)] for row in ran.lake.spark.sql(f"SELECT * FROM {name} ORDER BY 1").collect()]
     assert rows == [(1, *["A"] * (len(ODD) - 1)), (3, *["c"] * (len(ODD) - 1))]

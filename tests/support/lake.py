@@ -50,7 +50,7 @@ class Lake:
 
     def path(self, table: str, name: str) -> Path:
         """Where DMS would put a file of ``table``."""
-        path = self.bronze / table.replace(".", "/") / name
+        path = self.bronze / table.replace(".", "/", 1) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 

@@ -6,9 +6,9 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 from dms_iceberg.changes.inspect import Columns, SchemaGroup, refuse_twins
-from dms_iceberg.config.model import Bronze, BronzeFormat, Csv, OtherColumns, Table
+from dms_iceberg.config.model import Bronze, BronzeFormat, OtherColumns, Table
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.identifiers import quote
+from dms_iceberg.identifiers import quote, string_literal
 from dms_iceberg.staging.store import join
 
 FILE = "_cdc_file"
@@ -35,12 +35,16 @@ def read_group(spark: SparkSession, root: str, group: SchemaGroup, bronze: Bronz
         frame = reader.schema(_ddl(_readable(group, table))).parquet(*paths)
         return frame.selectExpr("*", *_origin("_metadata.row_index"), f"CAST(NULL AS string) AS {CORRUPT}", f"false AS {NOT_TEXT}")
     if bronze.format is BronzeFormat.CSV:
-        return _read_csv(reader, paths, group, bronze.csv)
+        return _read_csv(reader, paths, group, bronze, table)
     return _read_json(reader, paths, group, table)
 
 
-def _read_csv(reader: DataFrameReader, paths: list[str], group: SchemaGroup, csv: Csv) -> DataFrame:
-    """Read bytes as Latin-1, which any byte is, and decode them here: Spark's own decoding replaces what is not UTF-8 without a word."""
+def _read_csv(reader: DataFrameReader, paths: list[str], group: SchemaGroup, bronze: Bronze, table: Table) -> DataFrame:
+    """Read bytes as Latin-1, which any byte is, and decode them here: Spark's own decoding replaces what is not UTF-8 without a word.
+
+    Spark makes NULL of every unquoted empty field, whatever stands for NULL; so where a text does, it is told from the empty text here.
+    """
+    csv = bronze.csv
     frame = (
         reader.options(
             header=csv.header,
@@ -55,7 +59,6 @@ def _read_csv(reader: DataFrameReader, paths: list[str], group: SchemaGroup, csv
             maxCharsPerColumn=-1,
             maxColumns=20_480,
             columnNameOfCorruptRecord=CORRUPT,
-            **({"nullValue": _as_bytes(csv.null)} if csv.null else {}),
         )
         .schema(_ddl((*group.columns, (CORRUPT, "string"))))
         .csv(paths)
@@ -64,7 +67,26 @@ def _read_csv(reader: DataFrameReader, paths: list[str], group: SchemaGroup, csv
     row = f"monotonically_increasing_id() AS {ROW}"
     names = [quote(name) for name in (*group.names, CORRUPT)]
     invalid = " OR ".join(f"coalesce({_is_not_text(name)}, false)" for name in names)
-    return frame.selectExpr(*(f"{_decoded(name)} AS {name}" for name in names), *_origin_of_file(), row, f"({invalid}) AS {NOT_TEXT}")
+    service = _service_columns(bronze, table)
+    values = [_null_told(quote(name), csv.null, service=name.lower() in service) for name in group.names] + [_decoded(CORRUPT)]
+    texts = [f"{value} AS {name}" for value, name in zip(values, names, strict=True)]
+    return frame.selectExpr(*texts, *_origin_of_file(), row, f"({invalid}) AS {NOT_TEXT}")
+
+
+def _service_columns(bronze: Bronze, table: Table) -> set[str]:
+    change = bronze.change
+    names = [change.op_column, change.timestamp_column, change.sequence_column, change.stream_position_column]
+    names += [change.before_image_prefix + key for key in table.key] if change.before_image_prefix else []
+    return {name.lower() for name in names if name}
+
+
+def _null_told(column: str, null: str, *, service: bool) -> str:
+    if not null:
+        return _decoded(column)
+    absent = "NULL" if service else "''"
+    return (
+        f"CASE WHEN {column} IS NULL THEN {absent} WHEN {column} = {string_literal(_as_bytes(null))} THEN NULL ELSE {_decoded(column)} END"
+    )
 
 
 def _as_bytes(text: str) -> str:
