@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from dms_iceberg.changes.gzipped import blame_gzip
+from dms_iceberg.changes.kept import with_positions
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.errors import ConfigError, DmsIcebergError
 from dms_iceberg.faults import reach
@@ -68,7 +69,8 @@ def chosen_tables(config: Config, only: Iterable[str]) -> list[Table]:
         raise ConfigError(
             [f"--table {name}: not among the configured tables: {', '.join(config.tables)}" for name in unknown], config.pipeline
         )
-    return [config.tables[name] for name in names] if names else list(config.tables.values())
+    chosen = [config.tables[name] for name in names] if names else list(config.tables.values())
+    return [with_positions(config, table) for table in chosen]
 
 
 def run_table(job: Job, table: Table, state: ObjectStore, listener: Listener | None = None) -> TableReport:

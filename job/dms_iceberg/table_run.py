@@ -154,7 +154,8 @@ def _draft(job: Job, target: TargetTable, shape: Shape, collapsed: Collapsed, pr
         source.createOrReplaceTempView(view)
         pruning = _pruning(collapsed, shape)
         try:
-            draft.execute(lambda name: merge_sql(name, view, shape.key, shape.values, pruning, compare=collapsed.late), properties)
+            late, refill = collapsed.late, collapsed.refill
+            draft.execute(lambda name: merge_sql(name, view, shape.key, shape.values, pruning, compare=late, refill=refill), properties)
         finally:
             job.spark.catalog.dropTempView(view)
     return draft

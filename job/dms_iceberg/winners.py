@@ -5,13 +5,17 @@ from collections.abc import Callable, Sequence
 import attrs
 from pyspark.sql import DataFrame
 
-from dms_iceberg.changes import late
+from dms_iceberg.changes import fill, late
 from dms_iceberg.changes.collapse import Books, books_aggregates
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups, collapse, read_groups
 from dms_iceberg.changes.inspect import inspect
+from dms_iceberg.changes.kept import N_LACKING, N_MOVED, count_aggregates, kept_columns
+from dms_iceberg.changes.normalise import POSITION
 from dms_iceberg.config.model import Table
 from dms_iceberg.faults import reach
+from dms_iceberg.identifiers import quote
 from dms_iceberg.job import Job, Planned
+from dms_iceberg.quarantine import quarantine_table
 from dms_iceberg.staging.keys import BronzeFile, table_prefix
 from dms_iceberg.staging.listing import list_files
 from dms_iceberg.target.merge import KeyRange
@@ -25,7 +29,8 @@ class Collapsed:
     Attributes:
         ranges: lowest and highest value of each key column among the winners.
         late: the batch holds changes older than the table's newest, so the MERGE must compare row by row.
-        judge: marks, among cleaned changes of this very batch, those that only the second look rejects.
+        judge: marks, among cleaned changes of this very batch, those that only a second look rejects.
+        refill: column of the winners that is true for older changes written again, None without any.
     """
 
     winners: DataFrame
@@ -33,6 +38,7 @@ class Collapsed:
     ranges: tuple[KeyRange, ...]
     late: bool
     judge: Callable[[DataFrame], DataFrame]
+    refill: str | None = None
 
 
 def open_files(job: Job, table: Table, files: Sequence[BronzeFile]) -> list[ReadGroup]:
@@ -45,17 +51,52 @@ def collapse_batch(job: Job, table: Table, target: TargetTable, planned: Planned
     """Return one winner per key, materialised together with the books; the caller unpersists ``winners``."""
     progress = planned.progress
     cleaned = clean_groups(job.spark, groups, job.config, table, shape, progress.epoch)
-    winners = collapse(cleaned, shape, context=False).persist()
-    collapsed = _measure(winners, shape, None)
+    kept = [column.name for column in kept_columns(job.config.bronze, table, shape.columns)]
+    winners = collapse(cleaned, shape, context=False, counts=count_aggregates(kept) if kept else None).persist()
+    collapsed = _measure(winners, shape, _as_it_is, is_late=False)
     reach("after-collapse", table.source)
-    if not (late.is_late(collapsed.books.low, progress) or collapsed.books.disordered_keys):
+    is_late = late.is_late(collapsed.books.low, progress) or bool(collapsed.books.disordered_keys)
+    filler = _filler(job, table, target, planned, collapsed, shape, kept, is_late=is_late) if kept else None
+    if not is_late and filler is None:
         return collapsed
     try:
-        judge = _second_look(job, table, planned, winners, shape, collapsed.books.low)
-        looked = late.collapse_late(judge(cleaned), job.spark.table(target.sql_name), shape).persist()
-        return _measure(looked, shape, judge)
+        look = _second_look(job, table, planned, winners, shape, collapsed.books.low) if is_late else _as_it_is
+        fill_in = filler or _as_it_is
+
+        def judge(rows: DataFrame) -> DataFrame:
+            return fill_in(look(rows))
+
+        if not is_late:
+            return _measure(collapse(judge(cleaned), shape, context=False).persist(), shape, judge, is_late=False)
+        looked_shape = filler.collapse_shape if filler is not None else shape
+        looked = late.collapse_late(judge(cleaned), job.spark.table(target.sql_name), looked_shape)
+        looked = fill.settle(looked) if filler is not None else looked
+        measured = _measure(looked.persist(), shape, judge, is_late=True)
+        return attrs.evolve(measured, refill=fill.REFILL if filler is not None else None)
     finally:
         winners.unpersist()
+
+
+def _as_it_is(rows: DataFrame) -> DataFrame:
+    return rows
+
+
+def _filler(
+    job: Job, table: Table, target: TargetTable, planned: Planned, first: Collapsed, shape: Shape, kept: Sequence[str], *, is_late: bool
+) -> fill.Filler | None:
+    """Return what completes the batch's changes, None when each supplies every column and none is late."""
+    counts = first.winners.selectExpr(f"coalesce(sum({N_LACKING}), 0) AS lacking", f"coalesce(sum({N_MOVED}), 0) AS moved").collect()[0]
+    if not is_late and counts.lacking == 0:
+        return None
+    keys = first.winners.where(f"{POSITION} IS NOT NULL").select(*(quote(name) for name in shape.key))
+    ranges = [text for one in first.ranges if (text := one.sql())]
+    stored = fill.stored_rows(job.spark.table(target.sql_name), keys, shape, kept, ranges)
+    name = quarantine_table(job.config, table)
+    rejected = None
+    if job.spark.catalog.tableExists(name):
+        files = [file.key for file in planned.batch.files]
+        rejected = fill.rejected_rows(job.spark.table(name), keys, shape, table.source, files)
+    return fill.Filler(tuple(kept), shape, stored, rejected, late=is_late, moves=counts.moved > 0)
 
 
 def _second_look(job: Job, table: Table, planned: Planned, winners: DataFrame, shape: Shape, low: str) -> Callable[[DataFrame], DataFrame]:
@@ -76,9 +117,9 @@ def _second_look(job: Job, table: Table, planned: Planned, winners: DataFrame, s
     return lambda batch: late.judge_late(batch, context, keys, shape, progress, oldest)
 
 
-def _measure(winners: DataFrame, shape: Shape, judge: Callable[[DataFrame], DataFrame] | None) -> Collapsed:
+def _measure(winners: DataFrame, shape: Shape, judge: Callable[[DataFrame], DataFrame], *, is_late: bool) -> Collapsed:
     """Materialise the winners and take the books in the same job."""
-    row = winners.selectExpr(*books_aggregates(shape.key, late.STALE if judge else "false")).collect()[0]
+    row = winners.selectExpr(*books_aggregates(shape.key, late.STALE if is_late else "false")).collect()[0]
     books = Books(
         rows_read=row.rows_read,
         applied=row.applied,
@@ -94,4 +135,4 @@ def _measure(winners: DataFrame, shape: Shape, judge: Callable[[DataFrame], Data
         commit_micros=tuple(row.commit_micros) if row.commit_micros else None,
     )
     ranges = tuple(KeyRange(name, shape.types[name], row[f"_cdc_min_{i}"], row[f"_cdc_max_{i}"]) for i, name in enumerate(shape.key))
-    return Collapsed(winners, books, ranges, judge is not None, judge or (lambda batch: batch))
+    return Collapsed(winners, books, ranges, is_late, judge)

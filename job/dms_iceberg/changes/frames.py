@@ -11,8 +11,9 @@ from pyspark.sql.functions import broadcast, expr
 from dms_iceberg.changes.clean import FAILED_RULE, FILTERED, judged_select, masked_select, typed_select
 from dms_iceberg.changes.collapse import CONTEXT, winner_aggregates, winner_select
 from dms_iceberg.changes.inspect import SchemaGroup
+from dms_iceberg.changes.kept import FLAGS, MISPLACED, kept_columns, mark_select, marker_of
 from dms_iceberg.changes.mapping import SilverColumn, salt_names
-from dms_iceberg.changes.normalise import PROBLEM, SourceColumns, half_sql, normalise_sql, split_columns
+from dms_iceberg.changes.normalise import OLD_KEY, PROBLEM, SourceColumns, half_sql, normalise_sql, split_columns
 from dms_iceberg.changes.read import FILE, ORIGIN_COLUMNS, ROW, read_group
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.errors import ConfigError
@@ -116,8 +117,15 @@ def _clean(
     change, columns = config.bronze.change, read.columns
     carried = (RECORD, ROW_NUMBER) if with_record else ()
     frame = _with_record(read) if with_record else read.frame
+    kept = kept_columns(config.bronze, table, shape.columns)
+    flags = FLAGS if kept else ()
+    if kept:
+        frame = frame.selectExpr(*mark_select(frame.columns, columns, change, table, shape.columns, kept, marker_of(config.bronze)))
     frame = frame.selectExpr("*", half_sql(columns, change))
-    frame = frame.selectExpr(*normalise_sql(columns, change, table, epoch, is_cdc=read.group.is_cdc, segment=read.group.segment), *carried)
+    normal = normalise_sql(columns, change, table, epoch, is_cdc=read.group.is_cdc, segment=read.group.segment)
+    frame = frame.selectExpr(*normal, *carried, *flags, *([MISPLACED] if kept else []))
+    if kept:
+        frame = frame.withColumn(PROBLEM, expr(f"coalesce({PROBLEM}, CASE WHEN {OLD_KEY} = 0 THEN {MISPLACED} END)")).drop(MISPLACED)
     if number in shape.refused:
         frame = frame.withColumn(PROBLEM, expr(f"coalesce({PROBLEM}, {string_literal(shape.refused[number])})"))
     source = dict(columns.source)
@@ -134,6 +142,7 @@ def _clean(
         row = tuple(resolve_salt(reference) for reference in salts)
         schema = ", ".join(f"{column} string" for column in salts.values())
         frame = frame.crossJoin(broadcast(spark.createDataFrame([row], schema)))
+    carried = (*carried, *flags)
     through = (*carried, *salts.values())
     frame = frame.selectExpr(*typed_select(table, shape.columns, source, shape.types, shape.exact, through))
     frame = frame.selectExpr(*judged_select(table, shape.columns, through))
@@ -163,11 +172,17 @@ def _with_record(read: ReadGroup) -> DataFrame:
     return read.frame.selectExpr("*", record, row)
 
 
-def collapse(cleaned: DataFrame, shape: Shape, *, context: bool) -> DataFrame:
-    """Return one row per key with its winner and counts; ``context`` says that rows carry `CONTEXT`."""
+def collapse(cleaned: DataFrame, shape: Shape, *, context: bool, counts: Mapping[str, str] | None = None) -> DataFrame:
+    """Return one row per key with its winner and counts.
+
+    Args:
+        context: rows carry `CONTEXT`.
+        counts: further aggregates by name.
+    """
     aggregates = [expr(text) for text in winner_aggregates(shape.values, context=context)]
-    grouped = cleaned.groupBy(*(quote(name) for name in shape.key)).agg(*aggregates)
-    return grouped.selectExpr(*winner_select(shape.key, shape.values, context=context))
+    further = [expr(text).alias(name) for name, text in (counts or {}).items()]
+    grouped = cleaned.groupBy(*(quote(name) for name in shape.key)).agg(*aggregates, *further)
+    return grouped.selectExpr(*winner_select(shape.key, shape.values, context=context), *(counts or {}))
 
 
 __all__ = ["CONTEXT", "FAILED_RULE", "FILTERED", "ReadGroup", "Shape", "clean_groups", "collapse", "read_groups"]

@@ -22,7 +22,7 @@ from dms_iceberg.staging.keys import BronzeFile, earlier, resume_after
 
 SLACK_HOURS = 1.0
 STALE = "_cdc_stale"
-_STORED = "_cdc_stored_position"
+STORED_POSITION = "_cdc_stored_position"
 _FAR_FUTURE = "99991231235959999"
 
 
@@ -121,8 +121,8 @@ def collapse_late(judged: DataFrame, target: DataFrame, shape: Shape) -> DataFra
         target: the table; key and position columns are read.
     """
     winners = collapse(judged, shape, context=True)
-    stored = target.selectExpr(*(quote(name) for name in shape.key), f"{POSITION} AS {_STORED}")
+    stored = target.selectExpr(*(quote(name) for name in shape.key), f"{POSITION} AS {STORED_POSITION}")
     looked_up = stored.join(broadcast(winners.select(*(quote(name) for name in shape.key))), on=shape.key, how="left_semi")
     joined = winners.join(looked_up, on=shape.key, how="left")
-    loses = f"{POSITION} IS NOT NULL AND ({CONTEXT} OR coalesce({_STORED} >= {POSITION}, false))"
+    loses = f"{POSITION} IS NOT NULL AND ({CONTEXT} OR coalesce({STORED_POSITION} >= {POSITION}, false))"
     return joined.withColumn(STALE, expr(f"({loses}) AND {BATCH_POSITION} = {HIGH}"))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from dms_iceberg.config.column_checks import check_columns
+from dms_iceberg.config.kept_checks import check_kept
 from dms_iceberg.config.key_columns import key_column
 from dms_iceberg.config.model import BronzeFormat, Column, OtherColumns, Table
 from dms_iceberg.config.partition import PartitionError, PartitionField, parse_partition, unfit_type
@@ -27,6 +28,7 @@ def check_table(place: Place) -> None:
     """Note what is wrong with one table."""
     table = place.table
     check_columns(place)
+    check_kept(place)
     _check_key(place)
     _check_drop(place)
     _check_source_columns(place)

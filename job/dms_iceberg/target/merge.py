@@ -54,7 +54,9 @@ def key_list_sql(alias: str, column: str, type_: str, values: Sequence[str]) -> 
     return f"{alias}.{quote(column)} IN ({', '.join(typed_literal(value, type_) for value in values)})"
 
 
-def merge_sql(target: str, source: str, key: Sequence[str], values: Sequence[str], pruning: Sequence[str], *, compare: bool) -> str:
+def merge_sql(
+    target: str, source: str, key: Sequence[str], values: Sequence[str], pruning: Sequence[str], *, compare: bool, refill: str | None = None
+) -> str:
     """Return the MERGE of a batch's winners.
 
     Args:
@@ -65,11 +67,15 @@ def merge_sql(target: str, source: str, key: Sequence[str], values: Sequence[str
         pruning: conditions on the target (alias ``t``) that hold for every key of the batch.
         compare: the batch may hold positions below the table's high-water position, so rows must be compared one by one. An in-order batch
             needs no such look, and then the position column of the target is not even read.
+        refill: column of ``source`` that is true for rows that are written again at the position they have; only looked at when comparing.
 
     There is always a WHEN MATCHED clause: without one Spark plans an append, which no concurrent commit can conflict with.
     """
     on = " AND ".join([*(f"t.{quote(c)} = s.{quote(c)}" for c in key), *pruning])
-    newer = f" AND s.{POSITION} > t.{POSITION}" if compare else ""
+    newer = f"s.{POSITION} > t.{POSITION}"
+    if refill is not None:
+        newer = f"({newer} OR s.{refill} AND s.{POSITION} = t.{POSITION})"
+    newer = f" AND {newer}" if compare else ""
     columns = [*(quote(c) for c in (*key, *values)), POSITION, OP, COMMITTED_AT]
     assignments = ", ".join(f"t.{column} = s.{column}" for column in columns)
     return (

@@ -1,0 +1,130 @@
+"""Giving columns that updates leave out the last value their row was given: from the batch, else from the table.
+
+Never across a delete, along changes of key, and never past a change in quarantine that may hold the value: what can't be completed is
+quarantined, not guessed. See `fill_sql` for the words used here.
+"""
+
+from collections.abc import Sequence
+
+import attrs
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import expr, lit
+
+from dms_iceberg.changes import fill_sql
+from dms_iceberg.changes.collapse import BATCH_POSITION, CONTEXT, DELETE, HIGH
+from dms_iceberg.changes.fill_sql import CHANGE, CHILD, FRESH, KIND, LIFE, PARENT, SEGMENT
+from dms_iceberg.changes.frames import Shape
+from dms_iceberg.changes.kept import MOVED, POSITIONS
+from dms_iceberg.changes.late import STALE, STORED_POSITION
+from dms_iceberg.changes.mapping import SilverColumn
+from dms_iceberg.changes.normalise import OLD_KEY, POSITION, PROBLEM
+from dms_iceberg.changes.read import FILE
+from dms_iceberg.config.model import Column
+from dms_iceberg.identifiers import quote, string_literal
+
+REFILL = "_cdc_refill"
+
+
+@attrs.frozen(eq=False)
+class Filler:
+    """What completes the changes of one batch.
+
+    Attributes:
+        kept: silver columns that updates may leave out.
+        stored: the table's rows of the batch's keys (`stored_rows`).
+        rejected: quarantine rows of those keys (`rejected_rows`), None without any.
+        late: rows carry `CONTEXT`, and the batch was judged against older files.
+        moves: whether keys change, as far as the batch's own rows tell.
+    """
+
+    kept: tuple[str, ...]
+    shape: Shape
+    stored: DataFrame
+    rejected: DataFrame | None
+    late: bool
+    moves: bool
+
+    @property
+    def collapse_shape(self) -> Shape:
+        """The shape of completed rows: `FRESH` must come through the collapse of a late batch."""
+        fresh = SilverColumn(FRESH, None, False, Column(name=FRESH))
+        return attrs.evolve(self.shape, columns=(*self.shape.columns, fresh)) if self.late else self.shape
+
+    def __call__(self, rows: DataFrame) -> DataFrame:
+        """Return cleaned changes completed, with `FRESH`; the `PROBLEM` of some says why they can't be."""
+        events = rows.withColumn(KIND, lit(CHANGE))
+        if not self.late:
+            events = events.withColumn(CONTEXT, lit(False))
+        for more in (self.stored, self.rejected):
+            events = events.unionByName(more, allowMissingColumns=True) if more is not None else events
+        key = self.shape.key
+        values = [name for name in self.shape.values if name != POSITIONS]
+        events = events.selectExpr(*fill_sql.start_select(key, values, late=self.late)).selectExpr(*fill_sql.segment_select(key))
+        events = _with_lives(events) if self.moves or self.late else events.withColumn(LIFE, expr(SEGMENT))
+        events = events.selectExpr(*fill_sql.supply_select(self.kept)).selectExpr(*fill_sql.lost_select(self.kept))
+        events = events.selectExpr(*fill_sql.best_select(key)).where(f"{KIND} = '{CHANGE}'")
+        return events.selectExpr(*fill_sql.filled_select(rows.columns, self.kept, late=self.late))
+
+
+def _with_lives(events: DataFrame) -> DataFrame:
+    """Join segments along changes of key: both halves of one have the same position in the same file."""
+    old = events.where(f"{OLD_KEY} = 1 AND {PROBLEM} IS NULL").selectExpr(POSITION, FILE, f"{SEGMENT} AS {PARENT}")
+    new = events.where(f"{MOVED} AND {OLD_KEY} = 0").selectExpr(POSITION, FILE, f"{SEGMENT} AS {CHILD}")
+    links = new.join(old, [POSITION, FILE]).select(CHILD, PARENT).dropDuplicates([CHILD]).localCheckpoint()
+    if links.isEmpty():
+        return events.withColumn(LIFE, expr(SEGMENT))
+    roots = _roots(links).withColumnRenamed(CHILD, SEGMENT)
+    return events.join(roots, SEGMENT, "left").withColumn(LIFE, expr(f"coalesce({PARENT}, {SEGMENT})"))
+
+
+def _roots(links: DataFrame) -> DataFrame:
+    """Follow each segment to the first of its life; each turn doubles how far, so a chain of a thousand takes ten.
+
+    Checkpoints, because a plan that holds itself twice per turn would double in size with every one.
+    """
+    while True:
+        upper = links.selectExpr(f"{CHILD} AS {PARENT}", f"{PARENT} AS upper")
+        turn = links.join(upper, PARENT, "left").selectExpr(CHILD, f"coalesce(upper, {PARENT}) AS {PARENT}", "upper IS NOT NULL AS went")
+        turn = turn.localCheckpoint()
+        links = turn.select(CHILD, PARENT)
+        if turn.where("went").isEmpty():
+            return links
+
+
+def stored_rows(target: DataFrame, keys: DataFrame, shape: Shape, kept: Sequence[str], ranges: Sequence[str]) -> DataFrame:
+    """Return the table's rows of ``keys`` as events. ``ranges`` are conditions that hold for all keys and prune the table's files."""
+    found = target
+    for condition in ranges:
+        found = found.where(condition)
+    return found.join(keys, on=shape.key, how="left_semi").selectExpr(*fill_sql.stored_select(shape.key, kept))
+
+
+def rejected_rows(quarantine: DataFrame, keys: DataFrame, shape: Shape, source: str, files: Sequence[str]) -> DataFrame:
+    """Return the quarantine rows of ``keys`` as events.
+
+    Args:
+        quarantine: the quarantine table.
+        source: source table.
+        files: keys of the batch's own files, whose rows an earlier, killed attempt may have written.
+    """
+    text = f"to_json(struct({', '.join(quote(name) for name in shape.key)}))"
+    listed = keys.selectExpr("*", f"{text} AS {fill_sql.Q_KEY}").distinct()
+    own = ", ".join(map(string_literal, files))
+    others = quarantine.where(f"source_table = {string_literal(source)} AND position IS NOT NULL AND file NOT IN ({own})")
+    # Only the columns used: silver keys may have the names of quarantine columns.
+    others = others.selectExpr(f"op AS {fill_sql.Q_OP}", f"position AS {fill_sql.Q_POSITION}", f"key AS {fill_sql.Q_KEY}")
+    return listed.join(others, fill_sql.Q_KEY).selectExpr(*fill_sql.rejected_select(shape.key))
+
+
+def settle(looked: DataFrame) -> DataFrame:
+    """Let completed older changes into the MERGE of a late batch: `REFILL`.
+
+    The winner of such a key is a change that was merged before. It is written again when it takes a value from the batch, or when the
+    table does not have it: then it could not be completed in its time, and can be now.
+    """
+    stored = f"coalesce({STORED_POSITION} < {POSITION}, true) OR {FRESH} AND {STORED_POSITION} = {POSITION}"
+    refill = f"{CONTEXT} AND NOT {DELETE} AND {POSITIONS} IS NOT NULL AND ({stored})"
+    settled = looked.withColumn(REFILL, expr(f"coalesce({refill}, false)"))
+    return settled.withColumn(STALE, expr(f"{STALE} AND NOT ({REFILL} AND {BATCH_POSITION} = {HIGH})")).withColumn(
+        CONTEXT, expr(f"{CONTEXT} AND NOT {REFILL}")
+    )

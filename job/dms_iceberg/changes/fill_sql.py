@@ -1,0 +1,194 @@
+"""SQL text of giving columns that updates leave out the last value their row was given. Pure; `fill` runs it.
+
+A row's *segment* is the run of changes of one key from its birth (an insert, a key that moved here, or the table's row) to its death (a
+delete, or a key that moved away). Segments joined by changes of key are a *life*: a value is taken from anywhere earlier in the
+life, and never from outside of it. Table rows and rows in quarantine are events of a life as well.
+"""
+
+from collections.abc import Sequence
+
+from dms_iceberg.changes.clean import FILTERED
+from dms_iceberg.changes.collapse import CONTEXT
+from dms_iceberg.changes.kept import LACKS, MOVED, POSITIONS
+from dms_iceberg.changes.normalise import COMMITTED_AT, OLD_KEY, OP, POSITION, PROBLEM
+from dms_iceberg.changes.read import ROW
+from dms_iceberg.identifiers import quote, string_literal
+
+FRESH = "_cdc_fresh"
+KIND = "_cdc_kind"
+CHANGE, STORED, REJECTED = "change", "stored", "rejected"
+STORED_ROW = "_cdc_stored_row"
+SEGMENT, LIFE, PARENT, CHILD = "_cdc_segment", "_cdc_life", "_cdc_parent", "_cdc_child"
+Q_OP, Q_POSITION, Q_KEY = "_cdc_q_op", "_cdc_q_position", "_cdc_q_key"
+_START, _GONE, _TWIN, _LOST, _BEST = "_cdc_start", "_cdc_gone", "_cdc_twin", "_cdc_lost", "_cdc_best"
+
+# The table's row stands behind the very change that made it.
+_ORDER = f"{POSITION}, CASE WHEN {KIND} = '{STORED}' THEN 2 ELSE 1 - {OLD_KEY} END, {ROW}"
+_SO_FAR = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+_OWN = f"struct({POSITION}, 1 - {OLD_KEY} AS half, {ROW})"
+
+
+def stored_select(key: Sequence[str], kept: Sequence[str]) -> list[str]:
+    """Select list over the table: its rows as events that supply columns at the positions that the table remembers."""
+    values = ", ".join(f"{quote(name)} AS v{number}" for number, name in enumerate(kept))
+    return [
+        *(quote(name) for name in key),
+        f"struct({values}, from_json({POSITIONS}, 'map<string,string>') AS positions, {POSITION} AS position) AS {STORED_ROW}",
+        f"'U' AS {OP}",
+        POSITION,
+        f"0 AS {OLD_KEY}",
+        f"0L AS {ROW}",
+        f"true AS {CONTEXT}",
+        f"'{STORED}' AS {KIND}",
+    ]
+
+
+def rejected_select(key: Sequence[str]) -> list[str]:
+    """Select list over quarantine rows joined with their keys: what they would have supplied is not known."""
+    return [
+        *(quote(name) for name in key),
+        f"coalesce({Q_OP}, 'U') AS {OP}",
+        f"{Q_POSITION} AS {POSITION}",
+        f"0 AS {OLD_KEY}",
+        f"0L AS {ROW}",
+        f"true AS {CONTEXT}",
+        f"'in quarantine' AS {PROBLEM}",
+        f"'{REJECTED}' AS {KIND}",
+    ]
+
+
+def start_select(key: Sequence[str], values: Sequence[str], *, late: bool) -> list[str]:
+    """First step: which events begin a segment. In a late batch also whether an older file holds the same change."""
+    keys = _quoted(key)
+    born = f"coalesce({OP} = 'I', false) OR coalesce({MOVED}, false) AND {OLD_KEY} = 0"
+    identity = f"xxhash64({', '.join([*map(quote, values), OP, COMMITTED_AT])})"
+    twin = f"max({CONTEXT} AND {KIND} = '{CHANGE}') OVER (PARTITION BY {keys}, {identity})" if late else "false"
+    return [
+        "*",
+        f"CASE WHEN {born} OR coalesce(lag({OP}) OVER (PARTITION BY {keys} ORDER BY {_ORDER}), 'D') = 'D' THEN 1 ELSE 0 END AS {_START}",
+        f"{twin} AS {_TWIN}",
+    ]
+
+
+def segment_select(key: Sequence[str]) -> list[str]:
+    """Second step: the segment of each event."""
+    keys = _quoted(key)
+    return ["*", f"struct({keys}, sum({_START}) OVER (PARTITION BY {keys} ORDER BY {_ORDER} {_SO_FAR}) AS number) AS {SEGMENT}"]
+
+
+def supply_select(kept: Sequence[str]) -> list[str]:
+    """Third step, per life: the last supply of each column so far, the table's row, and the last change of key that is already merged."""
+    supplies = []
+    for number, name in enumerate(kept):
+        gives = f"{KIND} <> '{STORED}' AND coalesce({OP} <> 'D', true) AND NOT coalesce({LACKS}.{quote(name)}, false)"
+        value = f"struct({POSITION} AS position, {quote(name)} AS value, {PROBLEM} IS NOT NULL AS broken, {CONTEXT} AS context)"
+        supplies.append(
+            f"max_by(CASE WHEN {gives} THEN {value} END, CASE WHEN {gives} THEN {POSITION} END) "
+            f"OVER (PARTITION BY {LIFE} ORDER BY {_ORDER} {_SO_FAR}) AS {_supply(number)}"
+        )
+    return [
+        "*",
+        *supplies,
+        f"max_by({STORED_ROW}, CASE WHEN {KIND} = '{STORED}' THEN {POSITION} END) OVER (PARTITION BY {LIFE}) AS {_stored()}",
+        f"max(CASE WHEN {CONTEXT} AND {OLD_KEY} = 1 THEN {POSITION} END) OVER (PARTITION BY {LIFE}) AS {_GONE}",
+    ]
+
+
+def lost_select(kept: Sequence[str]) -> list[str]:
+    """Fourth step: why a row can't be completed, NULL where it can."""
+    lost = ", ".join(_lost_sql(number, name) for number, name in enumerate(kept))
+    return ["*", f"coalesce({lost}, CAST(NULL AS string)) AS {_LOST}"]
+
+
+def best_select(key: Sequence[str]) -> list[str]:
+    """Fifth step: the best change of each key that needs nothing; what is older than it needs nothing either."""
+    usable = f"{KIND} = '{CHANGE}' AND {PROBLEM} IS NULL AND NOT ({_needs()})"
+    return ["*", f"max(CASE WHEN {usable} THEN {_OWN} END) OVER (PARTITION BY {_quoted(key)}) AS {_BEST}"]
+
+
+def filled_select(columns: Sequence[str], kept: Sequence[str], *, late: bool) -> list[str]:
+    """Last step: the columns of the changes, completed, and `FRESH`: whether a value comes from a change of this batch."""
+    numbers = {name: number for number, name in enumerate(kept)}
+    lacking = " OR ".join(_lacks(name) for name in kept)
+    entries = ", ".join(
+        f"CASE WHEN {_lacks(name)} THEN struct({string_literal(name)} AS k, {_position_sql(number, name)} AS v) END"
+        for name, number in numbers.items()
+    )
+    positions = f"to_json(map_from_entries(filter(array({entries}), entry -> entry IS NOT NULL)))"
+    replaced = {
+        **{name: _value_sql(number, name) for name, number in numbers.items()},
+        POSITIONS: f"CASE WHEN {lacking} THEN {positions} END",
+        PROBLEM: _problem_sql(kept, late=late),
+    }
+    fresh = " OR ".join(f"{_lacks(name)} AND NOT ({_is_stored(number, name)}) AND {_is_new(number)}" for name, number in numbers.items())
+    return [
+        *(f"{replaced[name]} AS {quote(name)}" if name in replaced else quote(name) for name in columns),
+        f"({fresh}) AS {FRESH}",
+    ]
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(map(quote, names))
+
+
+def _supply(number: int) -> str:
+    return f"_cdc_supply_{number}"
+
+
+def _stored() -> str:
+    return "_cdc_stored"
+
+
+def _lacks(name: str) -> str:
+    return f"coalesce({LACKS}.{quote(name)}, false)"
+
+
+def _stored_position(name: str) -> str:
+    return f"coalesce({_stored()}.positions[{string_literal(name)}], {_stored()}.position)"
+
+
+def _is_stored(number: int, name: str) -> str:
+    """Whether the table's value is the last supplied one: older than the row, and newer than what the batch has."""
+    position = _stored_position(name)
+    return f"coalesce({position} <= {POSITION} AND ({_supply(number)} IS NULL OR {position} > {_supply(number)}.position), false)"
+
+
+def _is_new(number: int) -> str:
+    return f"coalesce(NOT ({_supply(number)}.context OR {_supply(number)}.broken), false)"
+
+
+def _value_sql(number: int, name: str) -> str:
+    taken = f"CASE WHEN {_is_stored(number, name)} THEN {_stored()}.v{number} ELSE {_supply(number)}.value END"
+    return f"CASE WHEN {_lacks(name)} THEN {taken} ELSE {quote(name)} END"
+
+
+def _position_sql(number: int, name: str) -> str:
+    return f"CASE WHEN {_is_stored(number, name)} THEN {_stored_position(name)} ELSE {_supply(number)}.position END"
+
+
+def _lost_sql(number: int, name: str) -> str:
+    none = string_literal(
+        f"not_supplied: the update has no value for {name}, and neither the batch nor the table has the row's last one "
+        "(it was outside the filter, deleted, or never seen)"
+    )
+    broken = string_literal(f"not_supplied: the update has no value for {name}, and the change that may have it is in quarantine")
+    found = f"CASE WHEN {_supply(number)} IS NULL THEN {none} WHEN {_supply(number)}.broken THEN {broken} END"
+    return f"CASE WHEN {_lacks(name)} AND NOT ({_is_stored(number, name)}) THEN {found} END"
+
+
+def _needs() -> str:
+    return f"{_LOST} IS NOT NULL AND {OP} = 'U' AND NOT coalesce({FILTERED}, false)"
+
+
+def _problem_sql(kept: Sequence[str], *, late: bool) -> str:
+    cases = [
+        f"WHEN {PROBLEM} IS NOT NULL THEN {PROBLEM}",
+        f"WHEN {_needs()} AND ({_BEST} IS NULL OR {_BEST} < {_OWN}) THEN {_LOST}",
+    ]
+    if late:
+        supplies = " OR ".join(f"NOT {_lacks(name)}" for name in kept)
+        text = "late_key_change: the row moved to another key in a change that is merged already, and took older values with it"
+        cases.append(
+            f"WHEN NOT {CONTEXT} AND {OP} <> 'D' AND ({supplies}) AND NOT {_TWIN} AND {_GONE} > {POSITION} THEN {string_literal(text)}"
+        )
+    return f"CASE {' '.join(cases)} END"
