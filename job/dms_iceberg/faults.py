@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 
 POINTS = (
     "after-listing",
@@ -16,14 +17,33 @@ POINTS = (
     "before-merge",
     "before-publish",
     "after-commit",
-    "after-property-copy",
     "before-state",
 )
 _VARIABLE = "DMS_ICEBERG_KILL_AT"
+_arrived: set[str] = set()
+_arrival = threading.Lock()
 
 
 def reach(point: str, table: str = "") -> None:
-    """Kill this process with SIGKILL when ``DMS_ICEBERG_KILL_AT`` names ``point`` or ``point@table``; else do nothing."""
+    """Kill this process with SIGKILL when ``DMS_ICEBERG_KILL_AT`` names ``point`` or ``point@table``; else do nothing.
+
+    The variable may name several, separated by commas: whoever reaches one waits there, and the last to arrive kills the process, so that
+    one death finds many tables at as many points.
+
+    Args:
+        point: one of `POINTS`.
+        table: the source table, or the target where only that is known.
+    """
     wanted = os.environ.get(_VARIABLE)
-    if wanted and wanted in (point, f"{point}@{table}"):
+    if not wanted:
+        return
+    names = set(wanted.split(","))
+    here = names & {point, f"{point}@{table}"}
+    if not here:
+        return
+    with _arrival:
+        _arrived.update(here)
+        complete = _arrived >= names
+    if complete:
         os.kill(os.getpid(), signal.SIGKILL)
+    threading.Event().wait()

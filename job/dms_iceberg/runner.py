@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from typing import Any
 
 import structlog
 from py4j.protocol import Py4JError
@@ -19,7 +20,7 @@ from dms_iceberg.config.model import Config, Table
 from dms_iceberg.errors import ConfigError, DmsIcebergError
 from dms_iceberg.faults import reach
 from dms_iceberg.job import Job, PlanIsStaleError, Planned
-from dms_iceberg.progress import PROGRESS_KEY, Progress
+from dms_iceberg.progress import Progress
 from dms_iceberg.report import BatchReport, RunReport, TableReport
 from dms_iceberg.spark_errors import describe
 from dms_iceberg.staging.keys import table_prefix
@@ -30,7 +31,7 @@ from dms_iceberg.table_run import run_batch
 from dms_iceberg.target.commit import is_conflict
 from dms_iceberg.target.create import create_from_configuration
 from dms_iceberg.target.evolve import restore_backfills
-from dms_iceberg.target.table import PROGRESS_PROPERTY, TargetTable
+from dms_iceberg.target.table import TargetTable
 
 _LOG = structlog.get_logger("dms_iceberg")
 _ATTEMPTS = 8
@@ -78,6 +79,7 @@ def run_table(job: Job, table: Table, state: ObjectStore, listener: Listener | N
     started = time.monotonic()
     report = TableReport(table=table.source, target=table.target)
     log = _LOG.bind(table=table.source, run_id=job.run_id)
+    _activate(job.spark)
     try:
         _merge_all(job, table, report, listener)
     except DmsIcebergError as error:
@@ -107,6 +109,12 @@ def run_table(job: Job, table: Table, state: ObjectStore, listener: Listener | N
     return report
 
 
+def _activate(spark: SparkSession) -> None:
+    """Give this thread the session; without one, `expr` parses by default settings, and replaces ``${...}`` in names and literals."""
+    jvm: Any = spark._jvm
+    jvm.org.apache.spark.sql.SparkSession.setActiveSession(spark._jsparkSession)
+
+
 def _merge_all(job: Job, table: Table, report: TableReport, listener: Listener | None) -> None:
     target = TargetTable(job.spark, job.config.catalog.name, table.target)
     retrying = Retrying(
@@ -116,8 +124,6 @@ def _merge_all(job: Job, table: Table, report: TableReport, listener: Listener |
     )
     while retrying(_step, job, table, target, report, listener):
         pass
-    if report.batches and target.exists():
-        _copy_progress(table, target)
     _describe_end(target, report)
 
 
@@ -177,15 +183,6 @@ def plan_table(job: Job, table: Table, target: TargetTable, report: TableReport)
         waiting = create_from_configuration(target, table)
         report.warnings.extend([waiting] if waiting else [])
     return Planned(batch, progress, head.id if head else None, pending.loads) if batch is not None else None
-
-
-def _copy_progress(table: Table, target: TargetTable) -> None:
-    """Copy the progress to a table property, for the day somebody else's expiry removes the snapshot that carries it."""
-    head = target.head()
-    if head is not None and PROGRESS_KEY in head.summary:
-        copy = {"snapshot": str(head.id), "progress": head.summary[PROGRESS_KEY]}
-        target.set_properties({PROGRESS_PROPERTY: json.dumps(copy, separators=(",", ":"))})
-        reach("after-property-copy", table.source)
 
 
 def _describe_end(target: TargetTable, report: TableReport) -> None:

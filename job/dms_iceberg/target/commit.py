@@ -59,6 +59,11 @@ class Draft:
         current = self._operations.current().currentSnapshot()
         return current.snapshotId() if current is not None else None
 
+    def summary(self) -> dict[str, str]:
+        """Return the summary of the draft's current snapshot, empty without one."""
+        current = self._operations.current().currentSnapshot()
+        return dict(current.summary()) if current is not None else {}
+
     def execute(self, statement: Callable[[str], str], properties: Mapping[str, str]) -> None:
         """Run a MERGE or UPDATE, given the table's name; its snapshot carries ``properties`` in its summary.
 

@@ -11,7 +11,7 @@ from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
 from dms_iceberg.config.model import Table
 from dms_iceberg.config.partition import parse_partition
 from dms_iceberg.identifiers import quote, quote_path, string_literal
-from dms_iceberg.progress import Progress, find_progress
+from dms_iceberg.progress import PROGRESS_KEY, Progress, find_progress
 from dms_iceberg.target.commit import Draft
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ class TargetTable:
     def __init__(self, spark: "SparkSession", catalog: str, target: str) -> None:
         self.spark = spark
         self.parts = (catalog, *target.split("."))
+        self.name = target
         self.sql_name = quote_path(self.parts)
 
     def exists(self) -> bool:
@@ -129,7 +130,15 @@ class TargetTable:
         return Draft(self.spark, self._java, planned_on)
 
     def publish(self, draft: Draft) -> None:
-        """Publish a draft of this table and see the result."""
+        """Publish a draft of this table and see the result.
+
+        The progress that its snapshot carries is copied to a table property by the same commit, for the day somebody else's expiry
+        removes that snapshot.
+        """
+        progress = draft.summary().get(PROGRESS_KEY)
+        if progress is not None:
+            copy = {"snapshot": str(draft.head()), "progress": progress}
+            draft.set_properties({PROGRESS_PROPERTY: json.dumps(copy, separators=(",", ":"))})
         draft.publish()
         self.refresh()
 
