@@ -6,7 +6,7 @@ import attrs
 from pyspark.sql import DataFrame
 
 from dms_iceberg.changes import fill, late
-from dms_iceberg.changes.collapse import Books, books_aggregates
+from dms_iceberg.changes.collapse import CONTEXT, Books, books_aggregates
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups, collapse, read_groups
 from dms_iceberg.changes.inspect import inspect
 from dms_iceberg.changes.kept import N_LACKING, N_MOVED, count_aggregates, kept_columns
@@ -71,7 +71,7 @@ def collapse_batch(job: Job, table: Table, target: TargetTable, planned: Planned
         looked_shape = filler.collapse_shape if filler is not None else shape
         looked = late.collapse_late(judge(cleaned), job.spark.table(target.sql_name), looked_shape)
         looked = fill.settle(looked) if filler is not None else looked
-        measured = _measure(looked.persist(), shape, judge, is_late=True)
+        measured = _measure(looked.persist(), shape, lambda rows: judge(rows).where(f"NOT {CONTEXT}"), is_late=True)
         return attrs.evolve(measured, refill=fill.REFILL if filler is not None else None)
     finally:
         winners.unpersist()

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dms_iceberg.changes.fill_sql import filled_select, lost_select, supply_select
+from dms_iceberg.changes.fill_sql import filled_select, lost_select, settled_select, supply_select
 from dms_iceberg.changes.kept import POSITIONS, kept_columns, mark_select, with_positions
 from dms_iceberg.changes.mapping import silver_columns
 from dms_iceberg.changes.normalise import split_columns
@@ -114,3 +114,11 @@ def test_merge_is_the_same_as_ever_without_kept_columns() -> None:
     assert merge_sql("t0", "v", ["id"], ["c"], ["p"], compare=False) == golden.format("")
     assert merge_sql("t0", "v", ["id"], ["c"], ["p"], compare=True) == golden.format(late)
     assert merge_sql("t0", "v", ["id"], ["c"], ["p"], compare=True, refill="again") == golden.format(again)
+
+
+def test_a_row_in_quarantine_that_was_completed_since_is_no_obstacle() -> None:
+    text = settled_select(["id"])[1]
+    assert text.startswith(
+        "_cdc_kind = 'rejected' AND (max(_cdc_kind = 'change' AND _cdc_old_key = 0) OVER (PARTITION BY `id`, _cdc_position)"
+    )
+    assert "_cdc_reason = 'not_supplied' AND max(CASE WHEN _cdc_kind = 'stored' THEN _cdc_position END) OVER (PARTITION BY `id`)" in text

@@ -59,6 +59,8 @@ class Filler:
             events = events.unionByName(more, allowMissingColumns=True) if more is not None else events
         key = self.shape.key
         values = [name for name in self.shape.values if name != POSITIONS]
+        if self.rejected is not None:
+            events = events.selectExpr(*fill_sql.settled_select(key)).where(f"NOT {fill_sql.SETTLED}")
         events = events.selectExpr(*fill_sql.start_select(key, values, late=self.late)).selectExpr(*fill_sql.segment_select(key))
         events = _with_lives(events) if self.moves or self.late else events.withColumn(LIFE, expr(SEGMENT))
         events = events.selectExpr(*fill_sql.supply_select(self.kept)).selectExpr(*fill_sql.lost_select(self.kept))
@@ -112,7 +114,9 @@ def rejected_rows(quarantine: DataFrame, keys: DataFrame, shape: Shape, source: 
     own = ", ".join(map(string_literal, files))
     others = quarantine.where(f"source_table = {string_literal(source)} AND position IS NOT NULL AND file NOT IN ({own})")
     # Only the columns used: silver keys may have the names of quarantine columns.
-    others = others.selectExpr(f"op AS {fill_sql.Q_OP}", f"position AS {fill_sql.Q_POSITION}", f"key AS {fill_sql.Q_KEY}")
+    others = others.selectExpr(
+        f"op AS {fill_sql.Q_OP}", f"position AS {fill_sql.Q_POSITION}", f"key AS {fill_sql.Q_KEY}", f"reason AS {fill_sql.Q_REASON}"
+    )
     return listed.join(others, fill_sql.Q_KEY).selectExpr(*fill_sql.rejected_select(shape.key))
 
 

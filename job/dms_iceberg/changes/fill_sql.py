@@ -19,7 +19,8 @@ KIND = "_cdc_kind"
 CHANGE, STORED, REJECTED = "change", "stored", "rejected"
 STORED_ROW = "_cdc_stored_row"
 SEGMENT, LIFE, PARENT, CHILD = "_cdc_segment", "_cdc_life", "_cdc_parent", "_cdc_child"
-Q_OP, Q_POSITION, Q_KEY = "_cdc_q_op", "_cdc_q_position", "_cdc_q_key"
+Q_OP, Q_POSITION, Q_KEY, Q_REASON = "_cdc_q_op", "_cdc_q_position", "_cdc_q_key", "_cdc_q_reason"
+REASON, SETTLED = "_cdc_reason", "_cdc_settled"
 _START, _GONE, _TWIN, _LOST, _BEST = "_cdc_start", "_cdc_gone", "_cdc_twin", "_cdc_lost", "_cdc_best"
 
 # The table's row stands behind the very change that made it.
@@ -53,8 +54,22 @@ def rejected_select(key: Sequence[str]) -> list[str]:
         f"0L AS {ROW}",
         f"true AS {CONTEXT}",
         f"'in quarantine' AS {PROBLEM}",
+        f"{Q_REASON} AS {REASON}",
         f"'{REJECTED}' AS {KIND}",
     ]
+
+
+def settled_select(key: Sequence[str]) -> list[str]:
+    """Step before the others, where there are rows in quarantine: `SETTLED` are those that need not be feared any more.
+
+    Such a row is read again as a change that can be completed now; or it was in quarantine because it could not be completed, and the
+    table's row is as new: a late change has completed it since.
+    """
+    keys = _quoted(key)
+    again = f"max({KIND} = '{CHANGE}' AND {OLD_KEY} = 0) OVER (PARTITION BY {keys}, {POSITION})"
+    stored = f"max(CASE WHEN {KIND} = '{STORED}' THEN {POSITION} END) OVER (PARTITION BY {keys})"
+    completed = f"{REASON} = 'not_supplied' AND {stored} >= {POSITION}"
+    return ["*", f"{KIND} = '{REJECTED}' AND ({again} OR coalesce({completed}, false)) AS {SETTLED}"]
 
 
 def start_select(key: Sequence[str], values: Sequence[str], *, late: bool) -> list[str]:
