@@ -99,7 +99,7 @@ def write_files(
         restarts: how often the task stops and starts again.
     """
     once = {kind.name for kind in kinds if kind.only_once}
-    plans = {kind.name: _plan(rng, len(transactions), kind.name in once) for kind in kinds}
+    plans = {kind.name: _plan(rng, len(transactions), without_overlap=bool(kind.kept)) for kind in kinds}
     writer = _Writer(rng, {kind.name: kind for kind in kinds}, histories, Profile(rng.choice(list(Profile))), cut)
     stream = [
         _Captured(number, place, transaction.commit_us, statement)
@@ -118,7 +118,7 @@ def write_files(
     return plans, files
 
 
-def _plan(rng: Random, transactions: int, without_overlap: bool) -> TablePlan:
+def _plan(rng: Random, transactions: int, *, without_overlap: bool) -> TablePlan:
     load_at = rng.choice((0, rng.randint(0, transactions), rng.randint(0, transactions // 2)))
     overlap = 0 if without_overlap else rng.choice((0, rng.randint(0, load_at)))
     return TablePlan(load_at, load_at - overlap)
