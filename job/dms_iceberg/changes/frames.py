@@ -130,13 +130,17 @@ def _clean(
         frame = frame.withColumn(PROBLEM, expr(f"coalesce({PROBLEM}, {string_literal(shape.refused[number])})"))
     source = dict(columns.source)
     present = {name.lower() for name in source}
+    shown = {column.name.lower() for column in shape.columns}
+    kept_types = {column.source.lower(): shape.types[column.name] for column in shape.columns if column.source is not None}
     # Expressions may name a column that these files lack because the source dropped or has not yet added it.
     for name in (*elsewhere, *sorted(_expression_columns(table, shape))):
         if name.lower() not in present and _is_referenced(name, table):
-            type_ = elsewhere.get(name, "string")
+            type_ = elsewhere.get(name) or kept_types.get(name.lower(), "string")
             frame = frame.withColumn(name, expr(f"CAST(NULL AS {type_})"))
-            source[name] = type_
             present.add(name.lower())
+            # A silver column of that name stays absent, which may mean its backfill.
+            if name.lower() not in shown:
+                source[name] = type_
     salts = salt_names(shape.columns)
     if salts:
         row = tuple(resolve_salt(reference) for reference in salts)
@@ -152,9 +156,11 @@ def _clean(
 def _expression_columns(table: Table, shape: Shape) -> set[str]:
     from dms_iceberg.config.expressions import referenced_columns
 
-    texts = [c.expr for c in table.columns if c.expr] + [r.expr for r in table.rules] + ([table.filter] if table.filter else [])
+    conditions = [rule.expr for rule in table.rules] + ([table.filter] if table.filter else [])
     silver = {column.name.lower() for column in shape.columns}
-    return {name for text in texts for name in referenced_columns(text) if name.lower() not in silver}
+    of_conditions = {name for text in conditions for name in referenced_columns(text) if name.lower() not in silver}
+    # Conditions see silver columns first, expressions source columns only.
+    return of_conditions | {name for column in table.columns if column.expr for name in referenced_columns(column.expr)}
 
 
 def _is_referenced(name: str, table: Table) -> bool:
