@@ -64,8 +64,8 @@ def split_columns(columns: list[tuple[str, str]], change: Change, table: Table, 
                 "Without it a delete cannot be told from an insert: set bronze.change.op_column to the name the task writes."
                 if is_cdc
                 else "DMS leaves it out of full-load files unless IncludeOpForFullLoad is true. If every row of these files is an "
-                "insert, set bronze.change.load_without_op to true; better, set IncludeOpForFullLoad (Terraform: include_op_for_full_load) and "
-                "load again."
+                "insert, set bronze.change.load_without_op to true; better, set IncludeOpForFullLoad (Terraform: include_op_for_full_load) "
+                "and load again."
             )
         )
     present = {name.lower() for name, _ in source}
