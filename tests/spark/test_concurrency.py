@@ -15,6 +15,7 @@ from dms_iceberg.report import TableReport
 from dms_iceberg.runner import run
 from dms_iceberg.target import evolve
 from support.crash_books import check_books
+from support.crash_process import JobProcess
 from support.lake import Lake
 
 ID_V = [("id", pa.int64()), ("v", pa.string())]
@@ -186,17 +187,37 @@ def test_compaction_between_plan_and_commit(lake: Lake, other: SparkSession, pau
     check_books(lake.spark, silver(lake), 5)
 
 
+def write_four_files(lake: Lake, table: str) -> None:
+    lake.load(table, ID_V, [(1, "a"), (2, "b")])
+    lake.changes(table, cdc(1), ID_V, [("I", T1, 61, 3, "c"), ("U", T1, 65, 1, "A")])
+    lake.changes(table, cdc(2), ID_V, [("I", T2, 69, 4, "d"), ("D", T2, 73, 3, None)])
+    lake.changes(table, cdc(3), ID_V, [("U", T3, 77, 5, "e", 4)])
+
+
+def check_four_files(lake: Lake, table: str) -> None:
+    assert lake.rows(table, "id, v") == [(1, "A"), (2, "b"), (5, "e")]
+    books = check_books(lake.spark, f"lake.{lake.namespace}.`{table}`", 7)
+    assert [batch["files"] for batch in books] == [1, 1, 1, 1]
+
+
 def test_two_sessions_race_over_many_batches(lake: Lake, other: SparkSession) -> None:
     config = lake.config({"public.t": {}, "public.u": {}}, batch={"max_files": 1})
     for table in config.tables:
-        lake.load(table, ID_V, [(1, "a"), (2, "b")])
-        lake.changes(table, cdc(1), ID_V, [("I", T1, 61, 3, "c"), ("U", T1, 65, 1, "A")])
-        lake.changes(table, cdc(2), ID_V, [("I", T2, 69, 4, "d"), ("D", T2, 73, 3, None)])
-        lake.changes(table, cdc(3), ID_V, [("U", T3, 77, 5, "e", 4)])
+        write_four_files(lake, table)
     with ThreadPoolExecutor(2) as pool:
         reports = list(pool.map(lambda session: run(session, config), (lake.spark, other)))
     for name in ("t", "u"):
         assert [one.tables[f"public.{name}"].error for one in reports] == [None, None]
         assert sum(len(one.tables[f"public.{name}"].batches) for one in reports) == 4
-        assert lake.rows(name, "id, v") == [(1, "A"), (2, "b"), (5, "e")]
-        check_books(lake.spark, f"lake.{lake.namespace}.`{name}`", 7)
+        check_four_files(lake, name)
+
+
+def test_two_processes_race_over_many_batches(lake: Lake) -> None:
+    document = lake.document({"public.t": {}, "public.u": {}}, batch={"max_files": 1})
+    for table in ("public.t", "public.u"):
+        write_four_files(lake, table)
+    with JobProcess(document, lake.folder) as one, JobProcess(document, lake.folder) as two:
+        assert (one.wait(), two.wait()) == (0, 0), one.text() + two.text()
+    for name in ("t", "u"):
+        check_four_files(lake, name)
+    assert [report.batches for report in lake.run(lake.config({"public.t": {}, "public.u": {}})).tables.values()] == [[], []]
