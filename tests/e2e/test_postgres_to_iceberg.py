@@ -23,7 +23,8 @@ SCHEMA = """
 create schema "Shop Floor";
 create table public.everything (
     id bigint primary key, small smallint, i int, big bigint, num numeric(14,3), wide numeric(38,10), r real, d double precision,
-    flag boolean, t text, vc varchar(60), c char(8), bin bytea, u uuid, j json, jb jsonb, day date, wall timestamp, instant timestamptz, arr int[]);
+    flag boolean, t text, vc varchar(60), c char(8), bin bytea, u uuid, j json, jb jsonb, day date, wall timestamp,
+    instant timestamptz, arr int[]);
 create table public.pairs (a text, b int, v text, primary key (a, b));
 create table "Shop Floor"."Order" (id uuid primary key, "Select" text, "a b" int);
 """
@@ -152,7 +153,9 @@ def silver_rows(lake: Lake, table: str, columns: dict[str, tuple[str, str]]) -> 
     return sorted(lake.rows(table, ", ".join(sql for _, sql in columns.values())), key=repr)
 
 
-@pytest.mark.parametrize("bronze", [{"format": "parquet"}, {"format": "csv", "csv": {"header": True}}], ids=["parquet", "csv"])
+@pytest.mark.parametrize(
+    "bronze", [{"format": "parquet"}, {"format": "csv", "csv": {"header": True, "null": "<null>"}}], ids=["parquet", "csv"]
+)
 def test_silver_equals_postgres(lake: Lake, postgres: LocalPostgres, tmp_path: Path, bronze: dict[str, Any]) -> None:
     name = f"e2e_{bronze['format']}"
     with psycopg.connect(postgres.dsn(), autocommit=True) as admin:
@@ -220,6 +223,7 @@ CSV_TYPES = {
     "r": "float",
     "d": "double",
     "flag": "boolean",
+    "bin": "binary",
     "day": "date",
     "instant": "timestamp",
 }

@@ -187,7 +187,10 @@ def collapse(cleaned: DataFrame, shape: Shape, *, context: bool, counts: Mapping
     """
     aggregates = [expr(text) for text in winner_aggregates(shape.values, context=context)]
     further = [expr(text).alias(name) for name, text in (counts or {}).items()]
-    grouped = cleaned.groupBy(*(quote(name) for name in shape.key)).agg(*aggregates, *further)
+    keys = [quote(name) for name in shape.key]
+    # Few rows of a batch share a key, so reducing them before the shuffle costs a sort and saves nothing: shuffle first, sort once.
+    spread = cleaned.repartition(cleaned.sparkSession.sparkContext.defaultParallelism, *keys)
+    grouped = spread.groupBy(*keys).agg(*aggregates, *further)
     return grouped.selectExpr(*winner_select(shape.key, shape.values, context=context), *(counts or {}))
 
 

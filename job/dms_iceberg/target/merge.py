@@ -42,7 +42,8 @@ def _widened(low: int, high: int, type_: str) -> tuple[str, str]:
 def mergeable() -> str:
     """SQL for the winners a MERGE gets: keys with a usable change that is not merely read again from bronze.
 
-    The comparison is true for every position, and has to be one: Spark builds a runtime bloom filter only over a side it takes for selective.
+    The comparison is true for every position, and has to be one: Spark builds a runtime bloom filter only over a side that it takes
+    for selective.
     """
     return f"{POSITION} >= '' AND NOT {CONTEXT}"
 
