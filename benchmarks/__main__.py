@@ -19,11 +19,11 @@ from rich.table import Table
 
 from benchmarks.cases import CASES, Case, Result
 from benchmarks.changes import Source
-from benchmarks.contestants import Contestant, Floor, Handwritten, Ours, job_config
+from benchmarks.contestants import BROADCAST, SPARKS_BROADCAST, Contestant, Floor, Handwritten, Ours, job_config
 from benchmarks.dms_files import BatchFiles, write_batch
 from benchmarks.lake import Lake, load
 from dms_iceberg.config.model import BronzeFormat
-from dms_iceberg.session import open_session
+from dms_iceberg.session import open_session, session_settings
 
 _CONSOLE = Console()
 
@@ -72,12 +72,13 @@ def _measure(lake: Lake, case: Case, warm_ups: int, repetitions: int) -> Result:
     lake.reset()
     folder = lake.work / case.name
     bronze = {kind: folder / kind.value for kind in (BronzeFormat.PARQUET, BronzeFormat.CSV)}
+    config = job_config(lake.work, bronze[case.format], case.format)
     contestants: list[tuple[str, Contestant]] = [
-        ("ours", Ours(lake.spark, job_config(lake.work, bronze[case.format], case.format))),
+        ("ours", Ours(lake.spark, config)),
         ("handwritten", Handwritten(lake.spark)),
         ("floor", Floor(lake.spark, case.format, lake.files, folder / "floor")),
     ]
-    source = Source(lake.size)
+    source, own_broadcast = Source(lake.size), session_settings(config)[BROADCAST]
     touched, seconds = [], {name: list[float]() for name, _ in contestants}
     for number in range(warm_ups + repetitions):
         changes = source.change(case.size, case.pattern, case.mix)
@@ -86,6 +87,7 @@ def _measure(lake: Lake, case: Case, warm_ups: int, repetitions: int) -> Result:
         # Another one begins each time, so that none always runs in the wake of the same other.
         for turn in range(len(contestants)):
             name, contestant = contestants[(number + turn) % len(contestants)]
+            lake.spark.conf.set(BROADCAST, own_broadcast if name == "ours" else SPARKS_BROADCAST)
             taken = _timed(lake, contestant, batch)
             if number >= warm_ups:
                 seconds[name].append(taken)

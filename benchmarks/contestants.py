@@ -18,6 +18,9 @@ CATALOG: Final = "lake"
 OURS: Final = "silver.orders"
 HANDWRITTEN: Final = "silver.orders_handwritten"
 SOURCE: Final = f"{SCHEMA_NAME}.{TABLE_NAME}"
+BROADCAST: Final = "spark.sql.autoBroadcastJoinThreshold"
+"""The one setting of the job's session that could slow the others down: they get Spark's default back."""
+SPARKS_BROADCAST: Final = "10MB"
 
 
 class Contestant(Protocol):

@@ -70,6 +70,8 @@ def _join_settings() -> dict[str, str]:
         "spark.sql.optimizer.runtime.bloomFilter.enabled": "true",
         "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold": "0",
         "spark.sql.optimizer.runtime.bloomFilter.creationSideThreshold": "256MB",
+        # The winners are cached for seconds and read three times: compressing them costs more than it saves.
+        "spark.sql.inMemoryColumnarStorage.compressed": "false",
     }
 
 
