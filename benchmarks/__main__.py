@@ -45,17 +45,20 @@ def main(
     work = work.resolve()
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
+    output.unlink(missing_ok=True)
     config = job_config(work, work / "load", BronzeFormat.PARQUET)
     settings = {"spark.master": f"local[{cores}]", "spark.sql.shuffle.partitions": str(cores), "spark.driver.memory": heap}
+    results: list[Result] = []
     spark = open_session(config, **settings)
     try:
         _CONSOLE.print(f"loading {rows:,} rows ...")
         lake = load(spark, work, rows)
-        results = [_measure(lake, one, warm_ups, repetitions) for one in chosen]
+        for one in chosen:
+            results.append(_measure(lake, one, warm_ups, repetitions))
+            # After each case: an interrupted run keeps what it has measured.
+            _write(results, output)
     finally:
         spark.stop()
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps({"cases": [result.to_document() for result in results]}, indent=2) + "\n", encoding="utf-8")
     _CONSOLE.print(_shown(results, rows))
 
 
@@ -106,6 +109,11 @@ def _timed(lake: Lake, contestant: Contestant, batch: BatchFiles) -> float:
     started = time.perf_counter()
     contestant(batch)
     return time.perf_counter() - started
+
+
+def _write(results: Sequence[Result], output: Path) -> None:
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps({"cases": [result.to_document() for result in results]}, indent=2) + "\n", encoding="utf-8")
 
 
 def _shown(results: Sequence[Result], rows: int) -> Table:
