@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -90,10 +91,12 @@ class Merging:
         assert len(made) == len(rows), f"{kind.name}: a key twice"
         return made
 
-    def quarantined(self, kind: TableKind) -> int:
-        """Rows in a table's quarantine."""
+    def quarantined(self, kind: TableKind) -> Counter[str]:
+        """Rows in a table's quarantine by reason."""
         name = quarantine_table(self.config, self.config.tables[kind.source])
-        return self._spark.table(name).count() if self._spark.catalog.tableExists(name) else 0
+        if not self._spark.catalog.tableExists(name):
+            return Counter()
+        return Counter(row.reason.split(":")[0] for row in self._spark.table(name).select("reason").collect())
 
     def snapshots(self) -> dict[str, list[int]]:
         """The snapshot ids of each table that exists, oldest first."""

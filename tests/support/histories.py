@@ -76,6 +76,16 @@ class World:
                 count += keyless or (row.change.op != "D" and kind.cleaning.is_bad(values))
         return count
 
+    def early_copies(self, kind: TableKind) -> int:
+        """Rows that are written for the second time in a file that arrives a run or more before the first writing."""
+        latest: dict[int, int] = {}
+        count = 0
+        for file, run in zip(self.files, self.arrivals, strict=True):
+            for row in file.rows if file.table == kind.name and not file.is_load else ():
+                count += latest.get(row.number, 0) > run
+                latest[row.number] = max(run, latest.get(row.number, 0))
+        return count
+
     def owner(self, kind: TableKind, histories: int) -> dict[Key, int]:
         """Silver key -> history."""
         keys = {kind.cleaning.silver_key_of(kind.key(history, index)): history for history in range(histories) for index in range(KEYS)}
