@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from dms_iceberg import faults
 from support.crash_books import check_books, snapshot_ids
@@ -84,6 +85,7 @@ def after(point: str) -> list[tuple[Any, ...]]:
     return [*AFTER, LATE] if point in LATE_POINTS else AFTER
 
 
+@pytest.mark.timeout(1200)
 def test_killed_at_every_point(lake: Lake) -> None:
     tables = {point: f"p_{point.replace('-', '_')}" for point in NEW_POINTS}
     fresh = {point: f"l_{point.replace('-', '_')}" for point in FIRST_LOAD_POINTS}
