@@ -94,11 +94,20 @@ def selects(one: Table, source: dict[str, str], target: dict[str, str]) -> tuple
 def test_first_select_casts_and_finds_problems_but_never_on_what_a_delete_carries() -> None:
     typed, _, _ = selects(table(Column(name="n", type="int")), {"id": "bigint", "n": "string"}, {"id": "bigint", "n": "int"})
     assert typed[:2] == ["try_cast(`n` AS int) AS `n`", "`id` AS `id`"]
-    assert typed[-1] == (
-        "CASE WHEN _cdc_problem IS NOT NULL THEN _cdc_problem "
-        "WHEN _cdc_op <> 'D' AND `n` IS NOT NULL AND try_cast(`n` AS int) IS NULL THEN 'cast: n does not fit int' "
-        "WHEN `id` IS NULL THEN 'null_key: key column id is NULL' END AS _cdc_problem"
-    )
+    unfit = "WHEN _cdc_op <> 'D' AND `n` IS NOT NULL AND try_cast(`n` AS int) IS NULL THEN 'cast: n does not fit int'"
+    no_key = "WHEN `id` IS NULL THEN 'null_key: key column id is NULL'"
+    assert typed[-2:] == [
+        f"CASE WHEN _cdc_problem IS NOT NULL THEN _cdc_problem {no_key} END AS _cdc_problem",
+        f"CASE {unfit} END AS _cdc_value_problem",
+    ]
+
+
+def test_a_value_that_does_not_fit_stops_the_filter_only_where_the_filter_reads_it() -> None:
+    columns = (Column(name="n", type="int"), Column(name="m", type="int"))
+    source = {"id": "bigint", "n": "string", "m": "string"}
+    typed, _, _ = selects(table(*columns, filter="n > 0"), source, {"id": "bigint", "n": "int", "m": "int"})
+    assert "does not fit" in typed[-2] and "cast: n" in typed[-2] and "cast: m" not in typed[-2]
+    assert "cast: m" in typed[-1] and "cast: n" not in typed[-1]
 
 
 def test_first_select_hands_on_source_columns_that_conditions_read() -> None:
@@ -122,11 +131,13 @@ def test_second_select_judges_rows_that_are_no_deletes_and_have_no_problem() -> 
     _, judged, _ = selects(table(filter="n IS NOT NULL", rules=rules), {"id": "int", "n": "int"}, {"id": "int", "n": "int"})
     outside = "NOT coalesce((n < 9), true) OR NOT coalesce((n IS NOT NULL), false)"
     row = "_cdc_op <> 'D' AND _cdc_problem IS NULL"
+    inside = f"{row} AND NOT ({outside})"
     assert judged[-3:] == [
         f"{row} AND ({outside}) AS _cdc_filtered",
-        f"CASE WHEN _cdc_problem IS NOT NULL THEN _cdc_problem WHEN {row} AND NOT ({outside}) AND NOT coalesce((n > 0), true) "
-        "THEN 'rule: r1' END AS _cdc_problem",
-        f"CASE WHEN {row} AND NOT ({outside}) AND NOT coalesce((n <> 5), true) THEN 'r3' END AS _cdc_failed_rule",
+        "CASE WHEN _cdc_problem IS NOT NULL THEN _cdc_problem "
+        f"WHEN {inside} AND _cdc_value_problem IS NOT NULL THEN _cdc_value_problem "
+        f"WHEN {inside} AND NOT coalesce((n > 0), true) THEN 'rule: r1' END AS _cdc_problem",
+        f"CASE WHEN {inside} AND _cdc_value_problem IS NULL AND NOT coalesce((n <> 5), true) THEN 'r3' END AS _cdc_failed_rule",
     ]
 
 

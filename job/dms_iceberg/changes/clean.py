@@ -15,6 +15,8 @@ from dms_iceberg.identifiers import quote, string_literal
 
 FILTERED = "_cdc_filtered"
 FAILED_RULE = "_cdc_failed_rule"
+VALUE_PROBLEM = "_cdc_value_problem"
+"""A value that does not fit, in a column that the filter and drop rules don't read: it matters only to a row inside them."""
 _CARRIED = (OP, POSITION, COMMITTED_AT, OLD_KEY, FILE_TIME, ROW, FILE_NAME, FILE)
 
 
@@ -35,7 +37,8 @@ def typed_select(
         carried: further columns to pass through.
     """
     present = {name.lower() for name in source_types}
-    selected, problems = [], [f"WHEN {PROBLEM} IS NOT NULL THEN {PROBLEM}"]
+    deciding = {name.lower() for name in _outside_columns(table)}
+    selected, problems, value_problems = [], [f"WHEN {PROBLEM} IS NOT NULL THEN {PROBLEM}"], []
     for column in columns:
         type_ = target_types[column.name]
         if column.source is not None and column.source.lower() not in present:
@@ -46,14 +49,16 @@ def typed_select(
         selected.append(f"{value} AS {quote(column.name)}")
         problem = _cast_problem(column, value, type_, source_type, exact=column.name in exact)
         if problem:
-            problems.append(problem)
+            decides = column.is_key or column.name.lower() in deciding
+            (problems if decides else value_problems).append(problem)
         if column.is_key:
             null_key = f"null_key: key column {column.name} is NULL"
             problems.append(f"WHEN {value} IS NULL THEN {string_literal(null_key)}")
     shadowed = {column.name.lower() for column in columns}
     needed = {name.lower() for name in _condition_columns(table)}
     selected += [quote(name) for name in source_types if name.lower() in needed and name.lower() not in shadowed]
-    return [*selected, *_CARRIED, *carried, f"CASE {' '.join(problems)} END AS {PROBLEM}"]
+    value_problem = f"CASE {' '.join(value_problems)} END" if value_problems else "CAST(NULL AS string)"
+    return [*selected, *_CARRIED, *carried, f"CASE {' '.join(problems)} END AS {PROBLEM}", f"{value_problem} AS {VALUE_PROBLEM}"]
 
 
 def _absent_sql(column: SilverColumn, type_: str) -> str:
@@ -80,10 +85,16 @@ def _condition_columns(table: Table) -> set[str]:
     return {name for condition in conditions if condition for name in referenced_columns(condition)}
 
 
+def _outside_columns(table: Table) -> set[str]:
+    conditions = [table.filter, *(rule.expr for rule in table.rules if rule.on_fail is OnFail.DROP)]
+    return {name for condition in conditions if condition for name in referenced_columns(condition)}
+
+
 def judged_select(table: Table, columns: Sequence[SilverColumn], carried: Sequence[str] = ()) -> list[str]:
     """Second list: the same silver columns, `FILTERED`, `FAILED_RULE` and the final `PROBLEM`.
 
     A filter keeps rows for which it is true; a rule is broken by rows for which it is false (NULL passes, as in an SQL CHECK).
+    A row outside the filter leaves silver even when another of its values does not fit: silver is the source WHERE filter.
     """
     judged = f"{OP} <> 'D' AND {PROBLEM} IS NULL"
     quarantines = [rule for rule in table.rules if rule.on_fail is OnFail.QUARANTINE]
@@ -93,16 +104,20 @@ def judged_select(table: Table, columns: Sequence[SilverColumn], carried: Sequen
     leaves = f"{judged} AND ({' OR '.join(outside)})" if outside else "false"
     # A row outside the table is nobody's problem: rules are for rows that would be in it.
     inside = f"{judged} AND NOT ({' OR '.join(outside)})" if outside else judged
+    unfit = f"WHEN {inside} AND {VALUE_PROBLEM} IS NOT NULL THEN {VALUE_PROBLEM}"
     broken = " ".join(
         f"WHEN {inside} AND NOT coalesce(({rule.expr}), true) THEN {string_literal('rule: ' + rule.name)}" for rule in quarantines
     )
-    failed = " ".join(f"WHEN {inside} AND NOT coalesce(({rule.expr}), true) THEN {string_literal(rule.name)}" for rule in fails)
+    failed = " ".join(
+        f"WHEN {inside} AND {VALUE_PROBLEM} IS NULL AND NOT coalesce(({rule.expr}), true) THEN {string_literal(rule.name)}"
+        for rule in fails
+    )
     return [
         *(quote(column.name) for column in columns),
         *_CARRIED,
         *carried,
         f"{leaves} AS {FILTERED}",
-        f"CASE WHEN {PROBLEM} IS NOT NULL THEN {PROBLEM} {broken} END AS {PROBLEM}",
+        f"CASE WHEN {PROBLEM} IS NOT NULL THEN {PROBLEM} {unfit} {broken} END AS {PROBLEM}",
         f"{f'CASE {failed} END' if failed else 'CAST(NULL AS string)'} AS {FAILED_RULE}",
     ]
 
