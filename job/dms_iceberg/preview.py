@@ -69,7 +69,8 @@ def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
         existing = existing_columns(target)
     progress = target.progress() if existing is not None else Progress()
     prefix = table_prefix(table.schema_name, table.table_name)
-    pending = pending_files(list_files(job.store, prefix, progress.since, job.config.bronze.format), progress, table.source).files
+    listing = list_files(job.store, prefix, progress.since, job.config.bronze.format, progress.committed)
+    pending = pending_files(listing, progress, table.source).files
     one.files, one.bytes = len(pending), sum(file.size for file in pending)
     one.rows = 0
     left = pending

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import attrs
 
+from dms_iceberg.changes.position import clock_of
 from dms_iceberg.errors import TargetError
 from dms_iceberg.staging.keys import BronzeFile, earlier
 from dms_iceberg.staging.store import digest
@@ -112,6 +113,11 @@ class Progress:
     recent: tuple[tuple[str, bytes], ...] = ()
     high_water: str = ""
     loads: MergedLoads = MergedLoads()
+
+    @property
+    def committed(self) -> str:
+        """Commit time of the newest applied change, 17 digits; "" before the first."""
+        return clock_of(self.high_water) if self.high_water else ""
 
     def has_merged(self, file: BronzeFile) -> bool:
         """Whether a CDC file (key and ETag) is merged, or too old to tell."""

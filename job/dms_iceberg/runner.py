@@ -175,7 +175,7 @@ def plan_table(job: Job, table: Table, target: TargetTable, report: TableReport)
         report.ddl.extend(restore_backfills(target))
     head = target.head() if target.exists() else None
     progress = target.progress() if head is not None else Progress()
-    listing = list_files(job.store, prefix, progress.since, job.config.bronze.format)
+    listing = list_files(job.store, prefix, progress.since, job.config.bronze.format, progress.committed)
     pending = pending_files(listing, progress, table.source)
     reach("after-listing", table.source)
     batch = next_batch([file for file in pending.files if file.key not in report.passed_over], job.config.batch)

@@ -212,3 +212,14 @@ def test_file_of_another_format_is_refused_by_name(tmp_path: Path) -> None:
     store.put("public/t/LOAD00000001.csv", b"x")
     with pytest.raises(BronzeError, match=r"LOAD00000001\.csv.*bronze\.format is 'parquet'"):
         names(store)
+
+
+def test_files_of_a_task_that_catches_up_are_found_in_the_folders_of_their_commits() -> None:
+    """After a pause of days, DMS writes files that are closed now into folders named after the commits."""
+    merged = "2026/03/01/20260305-100000000.parquet"
+    after = ["2026/03/01/20260305-100100000.parquet", "2026/03/02/20260305-100200000.parquet"]
+    old = [f"2026/01/{day:02}/202601{day:02}-000000000.parquet" for day in range(1, 32)]
+    store = MemoryStore([PREFIX + key for key in [*old, merged, *after]])
+    files = list_files(store, PREFIX, "20260305100000000", BronzeFormat.PARQUET, committed="20260301235959000")
+    assert [file.relative for file in files] == [merged, *after]
+    assert store.given == 1 + 3

@@ -87,7 +87,7 @@ def earlier(digits: str, **delta: float) -> str:
         return digits
 
 
-# A folder is named after the commit, a file after its close: near midnight they differ, so folders get a day of slack.
+# A folder is named after a commit: near midnight, or in another time zone, it may be that of a day before. So folders get a day of slack.
 _FOLDER_SLACK = {"days": 1.0}
 _YEAR_FIRST = re.compile(
     r"(?P<year>(?:19|20)\d\d)(?P<sep>[-_/]?)(?P<month>0[1-9]|1[0-2])(?:(?P=sep)(?P<day>[0-3]\d))?(?:(?P=sep)[0-2]\d)?/"
@@ -95,8 +95,12 @@ _YEAR_FIRST = re.compile(
 _ROOT_FILE = re.compile(r"(?:19|20)\d{6}-\d{9}\.")
 
 
-def resume_after(relative: str, since: str) -> str | None:
+def resume_after(relative: str, since: str, committed: str | None = None) -> str | None:
     """Return the key (below the table's folder) after which a listing that has come to ``relative`` may go on.
+
+    Args:
+        committed: 17 digits, the commit time of the oldest change that is still to come, if that may be before ``since``: a task that
+            catches up after days writes files that are closed now into the folders of those days.
 
     None when ``relative`` itself may be needed: it lies at or after ``since`` (17 digits), or its layout does not sort by time
     (``MMYYYYDD``, ``DDMMYYYY``, LOAD files), so nothing may be passed over.
@@ -106,7 +110,7 @@ def resume_after(relative: str, since: str) -> str | None:
     if _ROOT_FILE.match(relative):
         target = f"{since[:8]}-{since[8:]}"
     elif found := _YEAR_FIRST.match(relative):
-        day = earlier(since, **_FOLDER_SLACK)
+        day = earlier(since if committed is None else min(since, committed), **_FOLDER_SLACK)
         parts = [day[:4], day[4:6], day[6:8]] if found["day"] else [day[:4], day[4:6]]
         target = found["sep"].join(parts)
     else:

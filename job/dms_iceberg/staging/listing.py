@@ -8,11 +8,12 @@ from dms_iceberg.staging.keys import BronzeFile, parse_key, resume_after
 from dms_iceberg.staging.store import ObjectStore, join
 
 
-def list_files(store: ObjectStore, prefix: str, since: str, format_: BronzeFormat) -> Iterator[BronzeFile]:
+def list_files(store: ObjectStore, prefix: str, since: str, format_: BronzeFormat, committed: str | None = None) -> Iterator[BronzeFile]:
     """Yield a table's LOAD files and its CDC files, in key order and in constant memory.
 
     Date folders and file names that lie wholly before ``since`` (17 digits, "" for all) are jumped over: the listing restarts
     behind them, so its cost follows the look-back, not the age of bronze. A few files from before ``since`` may still be yielded.
+    Date folders are not jumped over from ``committed`` on (17 digits): they are named after commits, which may lie days before the close.
 
     Raises:
         BronzeError: a change file has another format than the configuration says.
@@ -20,7 +21,7 @@ def list_files(store: ObjectStore, prefix: str, since: str, format_: BronzeForma
     start = ""
     while True:
         for found in store.list(prefix, start):
-            target = resume_after(found.key.removeprefix(prefix), since)
+            target = resume_after(found.key.removeprefix(prefix), since, committed)
             if target is not None and prefix + target > found.key:
                 start = prefix + target
                 break
