@@ -4,8 +4,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import attrs
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from dms_iceberg.changes.frames import read_groups
@@ -15,7 +13,7 @@ from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.job import Job
 from dms_iceberg.progress import Progress
 from dms_iceberg.runner import chosen_tables
-from dms_iceberg.spark_errors import describe
+from dms_iceberg.spark_errors import FAILURES, describe
 from dms_iceberg.staging.keys import table_prefix
 from dms_iceberg.staging.listing import list_files
 from dms_iceberg.staging.plan import FileBatch, next_batch, pending_files
@@ -55,7 +53,7 @@ def preview(spark: SparkSession, config: Config, only: Iterable[str] = ()) -> li
             _preview_table(job, table, one)
         except DmsIcebergError as error:
             one.error = str(error)
-        except (PySparkException, Py4JError, OSError) as error:
+        except FAILURES as error:
             one.error = f"{table.source}: {describe(error)}"
         previews.append(one)
     return previews

@@ -22,7 +22,7 @@ from dms_iceberg.faults import reach
 from dms_iceberg.job import Job, PlanIsStaleError, Planned
 from dms_iceberg.progress import Progress
 from dms_iceberg.report import BatchReport, RunReport, TableReport
-from dms_iceberg.spark_errors import describe
+from dms_iceberg.spark_errors import FAILURES, describe, describe_defect
 from dms_iceberg.staging.keys import table_prefix
 from dms_iceberg.staging.listing import list_files
 from dms_iceberg.staging.plan import next_batch, pending_files
@@ -89,8 +89,12 @@ def run_table(job: Job, table: Table, state: ObjectStore, listener: Listener | N
             f"{table.source}: gave up after {_ATTEMPTS} tries because other writers kept committing to {table.target} first. "
             "Everything committed is consistent; run again when they are done, or give this table one writer."
         )
-    except (PySparkException, Py4JError, OSError) as error:
+    except FAILURES as error:
         report.error = f"{table.source}: {describe(error)}"
+        log.debug("table_failed", exc_info=True)
+    except Exception as error:
+        # Whatever it is, it must not stop the other tables.
+        report.error = f"{table.source}: {describe_defect(error)}"
         log.debug("table_failed", exc_info=True)
     report.seconds = time.monotonic() - started
     if report.error:
@@ -105,7 +109,12 @@ def run_table(job: Job, table: Table, state: ObjectStore, listener: Listener | N
         )
     if report.error or report.batches:
         reach("before-state", table.source)
-        write_state(state, table, job.run_id, report)
+        try:
+            write_state(state, table, job.run_id, report)
+        except FAILURES as error:
+            # The batches are committed all the same.
+            report.warnings.append(f"{table.source}: {state.root}/{state_key(table)} could not be written: {describe(error)}")
+            log.error("state_not_written", error=describe(error))
     return report
 
 

@@ -1,11 +1,17 @@
-"""Saying what Spark's errors mean, without its pages of stack trace and without row data."""
+"""Saying what the errors of Spark and AWS mean, without pages of stack trace and without row data."""
 
 import re
+import traceback
+from pathlib import Path
 
-from py4j.protocol import Py4JJavaError
+from botocore.exceptions import BotoCoreError, ClientError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
 from dms_iceberg.staging.store import vanished
+
+FAILURES = (PySparkException, Py4JError, OSError, BotoCoreError, ClientError)
+"""What Spark, the disk and AWS raise when they cannot do what they were asked."""
 
 _FILE = r"(?P<path>\S.*?\.(?:parquet|csv|jsonl?)(?:\.gz)?)"
 _UNREADABLE = re.compile(rf"Encountered error while reading file {_FILE}\. Details")
@@ -38,6 +44,13 @@ def describe(error: BaseException) -> str:
     if isinstance(error, AnalysisException) or not isinstance(error, PySparkException):
         return f"{type(error).__name__}: {first[:500]}" if first else type(error).__name__
     return _of_cause(type(error).__name__, first)
+
+
+def describe_defect(error: BaseException) -> str:
+    """Return what is known of an error that nobody foresaw: its kind and place, as its message might quote a value."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"unexpected {type(error).__name__}{place}. This is a defect of dms-iceberg: please report it. Nothing of the batch is lost."
 
 
 def _of_cause(name: str, message: str) -> str:
