@@ -64,7 +64,8 @@ def chosen_tables(config: Config, only: Iterable[str]) -> list[Table]:
     Raises:
         ConfigError: a name is not configured.
     """
-    names = list(only)
+    # Named twice, a table would be merged by two threads at once.
+    names = list(dict.fromkeys(only))
     unknown = [name for name in names if name not in config.tables]
     if unknown:
         raise ConfigError(
