@@ -88,7 +88,8 @@ def winner_aggregates(value_columns: Sequence[str], *, context: bool) -> list[st
         # The batch's own best row that is neither filtered nor a key change's delete half: is it the winner?
         f"max(CASE WHEN {good} THEN {POSITION} END) AS {BATCH_POSITION}",
         f"max(CASE WHEN {usable} THEN {FILE_TIME} END) AS {FILE_TIME}",
-        f"max({FAILED_RULE}) AS {FAILED_RULE}",
+        # Rows merged before a rule was declared must not stop a later batch.
+        f"max(CASE WHEN {batch} THEN {FAILED_RULE} END) AS {FAILED_RULE}",
     ]
 
 
