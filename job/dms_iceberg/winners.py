@@ -104,7 +104,7 @@ def _second_look(job: Job, table: Table, planned: Planned, winners: DataFrame, s
     prefix = table_prefix(table.schema_name, table.table_name)
     context, oldest = None, ""
     if late.needs_bronze(progress):
-        since = late.context_since(low)
+        since = late.context_since(low, progress)
         listing = list_files(job.store, prefix, since, job.config.bronze.format)
         groups = open_files(job, table, late.context_files(listing, since, progress, planned.batch.files))
         # Files that were let in once are not refused now, whatever the schema policy says of the batch's own.

@@ -21,6 +21,8 @@ from dms_iceberg.progress import Progress
 from dms_iceberg.staging.keys import BronzeFile, earlier, resume_after
 
 SLACK_HOURS = 1.0
+# With DatePartitionTimezone DMS names files in local time; nowhere is that further behind UTC, in which commits are told.
+ZONE_HOURS = 12.0
 STALE = "_cdc_stale"
 STORED_POSITION = "_cdc_stored_position"
 _FAR_FUTURE = "99991231235959999"
@@ -39,10 +41,12 @@ def needs_bronze(progress: Progress) -> bool:
     return not is_load_position(progress.high_water, progress.epoch)
 
 
-def context_since(low: str) -> str:
+def context_since(low: str, progress: Progress) -> str:
     """Return the earliest close time (17 digits) of a file that can hold a change newer than position ``low``."""
     clock = clock_of(low)
-    return earlier(clock, hours=SLACK_HOURS) if clock.strip("0") else "0" * len(clock)
+    # A file cannot be closed before a commit it holds, unless its name is not in UTC.
+    hours = SLACK_HOURS + (ZONE_HOURS if progress.frontier < progress.committed else 0.0)
+    return earlier(clock, hours=hours) if clock.strip("0") else "0" * len(clock)
 
 
 def context_files(listing: Iterable[BronzeFile], since: str, progress: Progress, batch: Sequence[BronzeFile]) -> list[BronzeFile]:
