@@ -61,6 +61,9 @@ class MergedLoads:
         """Return the key of a merged file that has another ETag now, or a description when only their digest tells."""
         if self.combined:
             merged = [file for file in loads if _load_order(file) <= self.last]
+            if not merged:
+                # Bronze keeps its full load no longer: nothing is left to be compared, or to be merged twice.
+                return None
             if len(merged) == self.count and _combine(_fingerprint(file) for file in merged) == self.combined:
                 return None
             return f"(one of the first {self.count})"

@@ -182,3 +182,11 @@ def test_copy_does_not_count_for_a_table_that_was_rolled_back_before_its_first_b
 
 def test_progress_without_a_change_stays_itself() -> None:
     assert NEW.after([], "", 24, []) == NEW
+
+
+@pytest.mark.parametrize("count", [3, 2 * LOOK_BACK_FILES])
+def test_a_full_load_that_bronze_keeps_no_longer_is_not_a_changed_one(count: int) -> None:
+    files = [load(number) for number in range(1, count + 1)]
+    loads = MergedLoads().plus(files, files)
+    assert loads.changed([]) is None
+    assert loads.changed([load(1, "another")]) is not None
