@@ -38,7 +38,8 @@ def typed_select(
     """
     present = {name.lower() for name in source_types}
     deciding = {name.lower() for name in _outside_columns(table)}
-    selected, problems, value_problems = [], [f"WHEN {PROBLEM} IS NOT NULL THEN {PROBLEM}"], []
+    selected: list[str] = []
+    problems, value_problems = [f"WHEN {PROBLEM} IS NOT NULL THEN {PROBLEM}"], list[str]()
     for column in columns:
         type_ = target_types[column.name]
         if column.source is not None and column.source.lower() not in present:
