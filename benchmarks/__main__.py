@@ -32,7 +32,7 @@ def main(
     case: Annotated[list[str] | None, typer.Option(help="Only these cases; all when none is given.")] = None,
     rows: Annotated[int, typer.Option(help="Rows of the silver table.")] = 5_000_000,
     repetitions: Annotated[int, typer.Option(min=1, help="Measured batches per case; the median counts.")] = 3,
-    warm_ups: Annotated[int, typer.Option(min=0, help="Discarded batches before them.")] = 1,
+    warm_ups: Annotated[int, typer.Option(min=0, help="Discarded batches before them.")] = 3,
     heap: Annotated[str, typer.Option(help="Heap of the one Spark session.")] = "6g",
     cores: Annotated[int, typer.Option(min=1, help="Cores of the one Spark session.")] = 2,
     work: Annotated[Path, typer.Option(help="Scratch folder, emptied first.")] = Path("build/bench"),
