@@ -92,6 +92,14 @@ def test_columns_of_a_file_without_header(tmp_path: Path, width: int, names: lis
     assert list(group.names) == names
 
 
+@pytest.mark.parametrize("data", [b"I,1,Ann Smith\nI,2,Bob\n", b"I,1,Ann Smith\n", b"Ann Smith,Ann Smith\n", b"Op;id;v\nI;1;a\n"])
+def test_data_is_not_taken_for_a_header_and_not_told(tmp_path: Path, data: bytes) -> None:
+    store, file = stored(tmp_path, data)
+    with pytest.raises(BronzeError, match=r"names neither .* \(id\), so it is taken for data") as caught:
+        inspect(store, [file], Bronze(uri="x", format=BronzeFormat.CSV), TABLE)
+    assert "Smith" not in str(caught.value)
+
+
 def parquet(table: pa.Table, **options: object) -> bytes:
     sink = io.BytesIO()
     pq.write_table(table, sink, **options)

@@ -11,6 +11,7 @@ import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dms_iceberg.changes.csv_names import header_names, headerless_names
 from dms_iceberg.changes.gzipped import decompress, refuse_wrong_gzip
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.errors import BronzeError
@@ -127,9 +128,9 @@ def _inspect(store: ObjectStore, file: BronzeFile, bronze: Bronze, table: Table)
     if not first.fields:
         return _Inspected(file, (), 0)
     if bronze.csv.header:
-        names: Sequence[str] = _header(first.fields, file, store.root)
+        names = header_names(first.fields, file, bronze, table, store.root)
     else:
-        names = _headerless_names(file, len(first.fields), bronze, table, store.root)
+        names = headerless_names(file, len(first.fields), bronze, table, store.root)
     rows = 0 if bronze.csv.header and first.only else None
     return _Inspected(file, tuple((name, "string") for name in names), rows, first.line_end)
 
@@ -258,35 +259,3 @@ def _refuse_byte_order_mark(data: bytes, file: BronzeFile, root: str) -> None:
             f"{join(root, file.key)}: begins with a byte order mark. DMS writes UTF-8 without one; whatever rewrote this file may "
             "have changed more. Restore the original."
         )
-
-
-def _header(fields: Sequence[str], file: BronzeFile, root: str) -> Sequence[str]:
-    for number, field in enumerate(fields, 1):
-        try:
-            field.encode()
-        except UnicodeEncodeError as error:
-            raise BronzeError(
-                f"{join(root, file.key)}: the name of column {number} in the header is not UTF-8. DMS writes UTF-8; whatever "
-                "rewrote this file has changed its encoding. Restore the original."
-            ) from error
-    return fields
-
-
-def _headerless_names(file: BronzeFile, width: int, bronze: Bronze, table: Table, root: str) -> list[str]:
-    change = bronze.change
-    leading = [change.timestamp_column] if change.timestamp_column else []
-    if file.is_cdc or not change.load_without_op:
-        leading.insert(0, change.op_column)
-    trailing = [name for name in (change.sequence_column, change.stream_position_column) if name]
-    if change.before_image_prefix:
-        trailing += [change.before_image_prefix + key for key in table.key]
-    names = [*leading, *table.source_columns, *trailing]
-    least = len(names) - len(trailing)
-    if not least <= width <= len(names):
-        raise BronzeError(
-            f"{join(root, file.key)}: {width} columns, but {table.source} may have {least} to {len(names)}: {', '.join(leading)}, the "
-            f"{len(table.source_columns)} source_columns, then {', '.join(trailing)} as far as the task writes them. "
-            f'A source column was added or dropped: bring tables."{table.source}".source_columns up to date, or let DMS write headers '
-            f"(AddColumnName) or Parquet."
-        )
-    return names[:width]
