@@ -60,7 +60,7 @@ def collapse_batch(job: Job, table: Table, target: TargetTable, planned: Planned
     if not is_late and filler is None:
         return collapsed
     try:
-        look = _second_look(job, table, planned, winners, shape, collapsed.books.low) if is_late else _as_it_is
+        look = _second_look(job, table, planned, winners, shape, collapsed.books) if is_late else _as_it_is
         fill_in = filler or _as_it_is
 
         def judge(rows: DataFrame) -> DataFrame:
@@ -69,7 +69,7 @@ def collapse_batch(job: Job, table: Table, target: TargetTable, planned: Planned
         if not is_late:
             return _measure(collapse(judge(cleaned), shape, context=False).persist(), shape, judge, is_late=False)
         looked_shape = filler.collapse_shape if filler is not None else shape
-        looked = late.collapse_late(judge(cleaned), job.spark.table(target.sql_name), looked_shape)
+        looked = late.collapse_late(judge(cleaned), job.spark.table(target.sql_name), looked_shape, collapsed.books.winners)
         looked = fill.settle(looked) if filler is not None else looked
         measured = _measure(looked.persist(), shape, lambda rows: judge(rows).where(f"NOT {CONTEXT}"), is_late=True)
         return attrs.evolve(measured, refill=fill.REFILL if filler is not None else None)
@@ -99,12 +99,14 @@ def _filler(
     return fill.Filler(tuple(kept), shape, stored, rejected, late=is_late, moves=counts.moved > 0)
 
 
-def _second_look(job: Job, table: Table, planned: Planned, winners: DataFrame, shape: Shape, low: str) -> Callable[[DataFrame], DataFrame]:
+def _second_look(
+    job: Job, table: Table, planned: Planned, winners: DataFrame, shape: Shape, books: Books
+) -> Callable[[DataFrame], DataFrame]:
     progress = planned.progress
     prefix = table_prefix(table.schema_name, table.table_name)
     context, oldest = None, ""
     if late.needs_bronze(progress):
-        since = late.context_since(low, progress)
+        since = late.context_since(books.low, progress)
         listing = list_files(job.store, prefix, since, job.config.bronze.format)
         groups = open_files(job, table, late.context_files(listing, since, progress, planned.batch.files))
         # Files that were let in once are not refused now, whatever the schema policy says of the batch's own.
@@ -113,7 +115,7 @@ def _second_look(job: Job, table: Table, planned: Planned, winners: DataFrame, s
         own = {file.key for file in planned.batch.files}
         others = (file for file in list_files(job.store, prefix, "", job.config.bronze.format) if file.key not in own)
         oldest = late.oldest_change_file(others)
-    keys = late.suspects(winners, shape, progress)
+    keys = late.suspects(winners, shape, progress, books.winners)
     return lambda batch: late.judge_late(batch, context, keys, shape, progress, oldest)
 
 

@@ -26,6 +26,8 @@ ZONE_HOURS = 12.0
 STALE = "_cdc_stale"
 STORED_POSITION = "_cdc_stored_position"
 _FAR_FUTURE = "99991231235959999"
+# As much as every executor and the driver can hold beside their work; more keys are joined by a shuffle.
+_BROADCAST_KEYS = 1_000_000
 
 
 def is_late(low: str, progress: Progress) -> bool:
@@ -69,10 +71,18 @@ def oldest_change_file(listing: Iterable[BronzeFile]) -> str:
     return oldest
 
 
-def suspects(winners: DataFrame, shape: Shape, progress: Progress) -> DataFrame:
-    """Return the keys of in-order winners that need a second look: a change below the high-water position, or files out of order."""
+def suspects(winners: DataFrame, shape: Shape, progress: Progress, count: int) -> DataFrame:
+    """Return the keys of in-order winners that need a second look: a change below the high-water position, or files out of order.
+
+    Args:
+        count: how many ``winners`` there are.
+    """
     below = f"{LOW} <= {string_literal(progress.high_water)}"
-    return winners.where(f"{DISORDER} OR {below}").select(*(quote(name) for name in shape.key))
+    return _handed_out(winners.where(f"{DISORDER} OR {below}").select(*(quote(name) for name in shape.key)), count)
+
+
+def _handed_out(keys: DataFrame, count: int) -> DataFrame:
+    return broadcast(keys) if count <= _BROADCAST_KEYS else keys
 
 
 def judge_late(batch: DataFrame, context: DataFrame | None, keys: DataFrame, shape: Shape, progress: Progress, oldest: str) -> DataFrame:
@@ -90,7 +100,7 @@ def judge_late(batch: DataFrame, context: DataFrame | None, keys: DataFrame, sha
     """
     rows = batch.withColumn(CONTEXT, lit(False))
     if context is not None:
-        older = context.where(f"{PROBLEM} IS NULL").join(broadcast(keys), on=shape.key, how="left_semi")
+        older = context.where(f"{PROBLEM} IS NULL").join(keys, on=shape.key, how="left_semi")
         rows = rows.unionByName(older.withColumn(CONTEXT, lit(True)), allowMissingColumns=True)
     if progress.first and oldest > progress.first:
         limit = f"{epoch_prefix(progress.epoch)}{oldest[:CLOCK_DIGITS]}"
@@ -117,16 +127,18 @@ def _mark_unseen(rows: DataFrame, shape: Shape, frontier: str) -> DataFrame:
     )
 
 
-def collapse_late(judged: DataFrame, target: DataFrame, shape: Shape) -> DataFrame:
+def collapse_late(judged: DataFrame, target: DataFrame, shape: Shape, count: int) -> DataFrame:
     """Return the winners of a late batch, with `STALE`: whether the table, or an older file, has something newer.
 
     Args:
         judged: what `judge_late` returned.
         target: the table; key and position columns are read.
+        count: how many winners there are, about.
     """
     winners = collapse(judged, shape, context=True)
     stored = target.selectExpr(*(quote(name) for name in shape.key), f"{POSITION} AS {STORED_POSITION}")
-    looked_up = stored.join(broadcast(winners.select(*(quote(name) for name in shape.key))), on=shape.key, how="left_semi")
+    keys = _handed_out(winners.select(*(quote(name) for name in shape.key)), count)
+    looked_up = stored.join(keys, on=shape.key, how="left_semi")
     joined = winners.join(looked_up, on=shape.key, how="left")
     loses = f"{POSITION} IS NOT NULL AND ({CONTEXT} OR coalesce({STORED_POSITION} >= {POSITION}, false))"
     return joined.withColumn(STALE, expr(f"({loses}) AND {BATCH_POSITION} = {HIGH}"))
