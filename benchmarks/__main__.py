@@ -117,7 +117,8 @@ def _write(results: Sequence[Result], output: Path) -> None:
 
 
 def _shown(results: Sequence[Result], rows: int) -> Table:
-    table = Table("case", title=f"Seconds per batch on {rows:,} rows, medians")
+    table = Table(title=f"Seconds per batch on {rows:,} rows, medians")
+    table.add_column("case", no_wrap=True)
     for heading in ("job", "hand-written", "floor", "faster than hand-written", "times the floor"):
         table.add_column(heading, justify="right")
     for result in results:
