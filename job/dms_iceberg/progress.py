@@ -13,7 +13,7 @@ import attrs
 
 from dms_iceberg.changes.position import clock_of
 from dms_iceberg.errors import TargetError
-from dms_iceberg.staging.keys import BronzeFile, earlier
+from dms_iceberg.staging.keys import SEGMENT_DIGITS, BronzeFile, earlier
 from dms_iceberg.staging.store import digest
 
 PROGRESS_KEY = "dms-iceberg.progress"
@@ -37,36 +37,53 @@ def _unpack(text: str, size: int) -> list[bytes]:
 
 
 @attrs.frozen
+class MergedSegment:
+    """The merged LOAD files of one folder: DMS numbers them upwards, and loads several such segments side by side.
+
+    Attributes:
+        name: first part of `BronzeFile.order`.
+        last: the highest of them in order.
+        count: how many there are.
+        combined: digest over their fingerprints in order.
+    """
+
+    name: str
+    last: str
+    count: int
+    combined: str
+
+    @classmethod
+    def of(cls, name: str, last: str, known: Iterable[BronzeFile]) -> Self:
+        """Return the segment merged up to ``last``; ``known`` are all LOAD files as listed."""
+        merged = sorted(file for file in known if _segment(file) == name and _load_order(file) <= last)
+        return cls(name, last, len(merged), digest(_pack(map(_fingerprint, merged)), 16).hex())
+
+
+@attrs.frozen
 class MergedLoads:
-    """The full-load files that are merged: each one while they are few, their count and common digest beyond.
+    """The full-load files that are merged: each one while they are few, count and common digest of each segment beyond.
 
     Attributes:
         entries: fingerprints of key and ETag; empty when there are more than `LOOK_BACK_FILES`.
-        count: how many LOAD files are merged.
-        combined: digest over all fingerprints in order, "" while ``entries`` lists them.
+        segments: by name; empty while ``entries`` lists the files.
     """
 
     entries: frozenset[bytes] = frozenset()
-    count: int = 0
-    combined: str = ""
-    last: str = ""
+    segments: tuple[MergedSegment, ...] = ()
 
     def has(self, file: BronzeFile) -> bool:
         """Whether this very file (key and ETag) is merged."""
-        if self.combined:
-            return _load_order(file) <= self.last
+        if self.segments:
+            return any(one.name == _segment(file) and _load_order(file) <= one.last for one in self.segments)
         return _fingerprint(file) in self.entries
 
     def changed(self, loads: Sequence[BronzeFile]) -> str | None:
         """Return the key of a merged file that has another ETag now, or a description when only their digest tells."""
-        if self.combined:
-            merged = [file for file in loads if _load_order(file) <= self.last]
-            if not merged:
-                # Bronze keeps its full load no longer: nothing is left to be compared, or to be merged twice.
-                return None
-            if len(merged) == self.count and _combine(_fingerprint(file) for file in merged) == self.combined:
-                return None
-            return f"(one of the first {self.count})"
+        for one in self.segments:
+            now = MergedSegment.of(one.name, one.last, loads)
+            # Where bronze keeps its full load no longer, nothing is left to be compared, or to be merged twice.
+            if now.count and now != one:
+                return f"(one of the first {one.count})"
         keys = {entry[:_KEY_BYTES] for entry in self.entries}
         for file in loads:
             mark = _fingerprint(file)
@@ -79,20 +96,21 @@ class MergedLoads:
         if not files:
             return self
         entries = self.entries | {_fingerprint(file) for file in files}
-        if not self.combined and len(entries) <= LOOK_BACK_FILES:
-            return attrs.evolve(self, entries=entries, count=len(entries))
-        last = max([self.last, *(_load_order(file) for file in files)])
-        merged = [file for file in sorted(known) if _load_order(file) <= last]
-        combined = _combine(_fingerprint(file) for file in merged)
-        return attrs.evolve(self, entries=frozenset(), count=len(merged), combined=combined, last=last)
+        if not self.segments and len(entries) <= LOOK_BACK_FILES:
+            return attrs.evolve(self, entries=entries)
+        lasts = {one.name: one.last for one in self.segments}
+        for file in [*files, *(file for file in known if self.has(file))]:
+            lasts[_segment(file)] = max(lasts.get(_segment(file), ""), _load_order(file))
+        segments = tuple(MergedSegment.of(name, last, known) for name, last in sorted(lasts.items()))
+        return attrs.evolve(self, entries=frozenset(), segments=segments)
+
+
+def _segment(file: BronzeFile) -> str:
+    return file.order[:SEGMENT_DIGITS]
 
 
 def _load_order(file: BronzeFile) -> str:
     return f"{file.order}/{file.relative}"
-
-
-def _combine(marks: Iterable[bytes]) -> str:
-    return digest(_pack(marks), 16).hex()
 
 
 @attrs.frozen
@@ -163,10 +181,8 @@ class Progress:
             "high_water": self.high_water,
             "recent": _pack(int(time).to_bytes(_TIME_BYTES) + mark for time, mark in self.recent),
             "loads": {
-                "count": self.loads.count,
                 "entries": _pack(sorted(self.loads.entries)),
-                "combined": self.loads.combined,
-                "last": self.loads.last,
+                "segments": [attrs.astuple(one) for one in self.loads.segments],
             },
         }
         return json.dumps(document, separators=(",", ":"))
@@ -197,7 +213,7 @@ class Progress:
             since=document["since"],
             high_water=document["high_water"],
             recent=recent,
-            loads=MergedLoads(frozenset(_unpack(loads["entries"], width)), loads["count"], loads["combined"], loads["last"]),
+            loads=MergedLoads(frozenset(_unpack(loads["entries"], width)), tuple(MergedSegment(*one) for one in loads["segments"])),
         )
 
 

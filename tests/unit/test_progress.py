@@ -2,6 +2,7 @@
 
 import json
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,7 +132,6 @@ def test_merged_loads_below_and_beyond_the_limit(count: int, size: int) -> None:
         assert not any(merged.has(file) for file in files[start:])
         merged = merged.plus(files[start : start + size], files)
     assert all(merged.has(file) for file in files)
-    assert merged.count == count
     assert merged.changed(files) is None
     assert not merged.has(load(count + 1))
     assert merged.changed([*files, load(count + 1)]) is None
@@ -190,3 +190,23 @@ def test_a_full_load_that_bronze_keeps_no_longer_is_not_a_changed_one(count: int
     loads = MergedLoads().plus(files, files)
     assert loads.changed([]) is None
     assert loads.changed([load(1, "another")]) is not None
+
+
+def segment(name: str, first: int, last: int) -> list[BronzeFile]:
+    found = [parse_key(PREFIX, f"{PREFIX}{name}/LOAD{number:08X}.parquet", 10, "e") for number in range(first, last + 1)]
+    return [file for file in found if file is not None]
+
+
+@pytest.mark.parametrize(("one", "other"), [("a", "b"), ("b", "a")])
+def test_segments_of_a_parallel_load_grow_side_by_side(one: str, other: str) -> None:
+    """Neither is a file merged twice nor is a grown segment taken for a changed one, in whichever order they sort."""
+    merged, listed = MergedLoads(), []
+    for first in range(1, 2 * LOOK_BACK_FILES, 90):
+        for name in (one, other):
+            files = segment(name, first, first + 89)
+            listed += files
+            assert merged.changed(listed) is None
+            assert not any(merged.has(file) for file in files)
+            merged = merged.plus(sorted(files), listed)
+            assert all(merged.has(file) for file in listed)
+    assert merged.changed([attrs.evolve(listed[0], etag="other"), *listed[1:]]) is not None
