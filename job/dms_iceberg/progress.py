@@ -228,12 +228,23 @@ def find_progress(lineage: Iterable[Mapping[str, str]], copy: Mapping[str, Any] 
     The first carrier among the ancestors counts, never simply the newest snapshot: after a rollback that one is off the line. The
     property's copy counts only where the line of ancestors is cut by expiry before a carrier, and the copy's own snapshot was not
     merely rolled back (it would then still be among the known ones).
+
+    Raises:
+        TargetError: the line is cut and the copy does not count, so nothing tells what the content holds.
     """
     cut = False
     for summary in lineage:
         if PROGRESS_KEY in summary:
             return Progress.from_json(summary[PROGRESS_KEY])
         cut = bool(summary.get("parent-id"))
-    if copy is not None and cut and str(copy["snapshot"]) not in set(known_ids):
+    if not cut:
+        return Progress()
+    if copy is not None and str(copy["snapshot"]) not in set(known_ids):
         return Progress.from_json(copy["progress"])
-    return Progress()
+    raise TargetError(
+        "the snapshots that carry the table's progress have expired, and its copy in the table properties belongs to a snapshot that "
+        "was rolled "
+        "back: which files the content holds is not known, and merging them again unseen could bring deleted rows back. Roll the table "
+        "back to "
+        "a snapshot whose summary has dms-iceberg.progress, or load it into a new target."
+    )

@@ -8,9 +8,10 @@ import attrs
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config, Table
-from dms_iceberg.errors import BronzeError
+from dms_iceberg.errors import BronzeError, DmsIcebergError
 from dms_iceberg.quarantine import quarantine_table
 from dms_iceberg.runner import chosen_tables, state_key
+from dms_iceberg.spark_errors import FAILURES, describe
 from dms_iceberg.staging.store import ObjectStore, open_store
 from dms_iceberg.target.table import TargetTable
 
@@ -46,7 +47,16 @@ class TableStatus:
 def table_statuses(spark: SparkSession, config: Config, only: Iterable[str] = ()) -> list[TableStatus]:
     """Return the status of every (chosen) table."""
     state = open_store(config.state_uri)
-    return [_status(spark, config, table, state) for table in chosen_tables(config, only)]
+    return [_isolated(spark, config, table, state) for table in chosen_tables(config, only)]
+
+
+def _isolated(spark: SparkSession, config: Config, table: Table, state: ObjectStore) -> TableStatus:
+    try:
+        return _status(spark, config, table, state)
+    except FAILURES as error:
+        return TableStatus(table=table.source, target=table.target, last_error=describe(error))
+    except DmsIcebergError as error:
+        return TableStatus(table=table.source, target=table.target, last_error=str(error))
 
 
 def _status(spark: SparkSession, config: Config, table: Table, state: ObjectStore) -> TableStatus:
