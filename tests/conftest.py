@@ -40,7 +40,7 @@ def spark(warehouse: Path) -> Iterator["SparkSession"]:
     }
     os.environ.setdefault("DMS_ICEBERG_DRIVER_MEMORY", "2g")
     # Short jobs gain nothing from the second compiler: without it the JVM needs about half the processor time.
-    quick = {"spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+    quick = {"spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC"}
     session = open_session(parse_config(document), **quick)
     yield session
     session.stop()

@@ -16,6 +16,7 @@ def configure_logs(*, terminal: bool) -> None:
     structlog.configure(
         processors=[*processors, structlog.processors.format_exc_info, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR if terminal else logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        # Looked up at each call: whoever replaces standard error (a test runner, a notebook) closes the old one.
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
         cache_logger_on_first_use=False,
     )

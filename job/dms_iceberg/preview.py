@@ -6,8 +6,6 @@ from typing import Any
 import attrs
 from pyspark.sql import SparkSession
 
-from dms_iceberg.changes.frames import read_groups
-from dms_iceberg.changes.inspect import inspect
 from dms_iceberg.config.model import Config, Table, Timestamps
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.job import Job
@@ -23,6 +21,7 @@ from dms_iceberg.target.create import declared_types
 from dms_iceberg.target.evolve import plan_evolution
 from dms_iceberg.target.schema_diff import AddColumn, Incompatible, Operation, Types
 from dms_iceberg.target.table import TargetTable, create_sql, ordered
+from dms_iceberg.winners import open_files
 
 
 @attrs.define(kw_only=True)
@@ -85,10 +84,9 @@ def _preview_batch(
     job: Job, table: Table, target: TargetTable, batch: FileBatch, existing: Types | None, one: TablePreview
 ) -> Types | None:
     """Add what one batch would do; returns the table's columns after it."""
-    groups = inspect(job.store, batch.files, job.config.bronze, table)
-    rows = [group.rows for group in groups]
+    read = open_files(job, table, batch.files)
+    rows = [group.group.rows for group in read]
     one.rows = None if one.rows is None or None in rows else one.rows + sum(row or 0 for row in rows)
-    read = read_groups(job.spark, job.config, job.store.root, groups, table)
     if not read:
         return existing
     evolution = plan_evolution(table, read, expression_types(job, read, table), existing, ntz=job.config.timestamps is Timestamps.NTZ)
@@ -111,6 +109,5 @@ def _type_after(operation: Operation) -> str:
 def _explain(table: Table, change: Incompatible) -> str:
     return (
         f"{table.source}: column {change.name} is {change.file_type} in the files and {change.table_type} in the table, which cannot "
-        f"be widened to it; "
-        "values that do not fit will be quarantined"
+        "be widened to it; values that do not fit will be quarantined"
     )

@@ -90,6 +90,3 @@ def rejected_rows(
         f"TIMESTAMP {string_literal(now)} AS quarantined_at",
         f"{string_literal(run_id)} AS run_id",
     )
-
-
-__all__ = ["create_quarantine_sql", "quarantine_sql", "quarantine_table", "rejected_rows"]

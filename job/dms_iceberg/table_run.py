@@ -40,8 +40,7 @@ def existing_columns(target: TargetTable) -> Types | None:
     if missing:
         raise TargetError(
             f"{target.sql_name}: exists but has no column {missing[0]}, so dms-iceberg did not create it and cannot know which changes "
-            f"it holds. "
-            "Choose another target, or move the table away and let the full load be merged into a new one."
+            "it holds. Choose another target, or move the table away and let the full load be merged into a new one."
         )
     return types
 

@@ -56,7 +56,7 @@ def typed_select(
             null_key = f"null_key: key column {column.name} is NULL"
             problems.append(f"WHEN {value} IS NULL THEN {string_literal(null_key)}")
     shadowed = {column.name.lower() for column in columns}
-    needed = {name.lower() for name in _condition_columns(table)}
+    needed = {name.lower() for name in condition_columns(table)}
     selected += [quote(name) for name in source_types if name.lower() in needed and name.lower() not in shadowed]
     value_problem = f"CASE {' '.join(value_problems)} END" if value_problems else "CAST(NULL AS string)"
     return [*selected, *_CARRIED, *carried, f"CASE {' '.join(problems)} END AS {PROBLEM}", f"{value_problem} AS {VALUE_PROBLEM}"]
@@ -81,7 +81,8 @@ def _cast_problem(column: SilverColumn, value: str, type_: str, source_type: str
     return f"WHEN {guard}{lost} THEN {string_literal(text)}"
 
 
-def _condition_columns(table: Table) -> set[str]:
+def condition_columns(table: Table) -> set[str]:
+    """Return the columns that the filter and the rules read."""
     conditions = [table.filter, *(rule.expr for rule in table.rules)]
     return {name for condition in conditions if condition for name in referenced_columns(condition)}
 

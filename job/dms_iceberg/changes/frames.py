@@ -8,13 +8,14 @@ import attrs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import broadcast, expr
 
-from dms_iceberg.changes.clean import FAILED_RULE, FILTERED, judged_select, masked_select, typed_select
-from dms_iceberg.changes.collapse import CONTEXT, winner_aggregates, winner_select
+from dms_iceberg.changes.clean import condition_columns, judged_select, masked_select, typed_select
+from dms_iceberg.changes.collapse import winner_aggregates, winner_select
 from dms_iceberg.changes.inspect import SchemaGroup
 from dms_iceberg.changes.kept import FLAGS, MISPLACED, kept_columns, mark_select, marker_of
 from dms_iceberg.changes.mapping import SilverColumn, salt_names
 from dms_iceberg.changes.normalise import OLD_KEY, PROBLEM, SourceColumns, half_sql, normalise_sql, split_columns
 from dms_iceberg.changes.read import FILE, ORIGIN_COLUMNS, ROW, read_group
+from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.identifiers import quote, string_literal
@@ -93,13 +94,9 @@ def clean_groups(
     Args:
         with_record: also `RECORD` (the file's own record as JSON) and `ROW_NUMBER`, for the quarantine.
     """
-    missing = _types_elsewhere(groups)
-    frames = [_clean(spark, g, n, config, table, shape, epoch, missing, with_record=with_record) for n, g in enumerate(groups)]
+    elsewhere = {name: type_ for group in groups for name, type_ in group.columns.source}
+    frames = [_clean(spark, g, n, config, table, shape, epoch, elsewhere, with_record=with_record) for n, g in enumerate(groups)]
     return reduce(lambda left, right: left.unionByName(right), frames)
-
-
-def _types_elsewhere(groups: Sequence[ReadGroup]) -> dict[str, str]:
-    return {name: type_ for group in groups for name, type_ in group.columns.source}
 
 
 def _clean(
@@ -133,8 +130,12 @@ def _clean(
     shown = {column.name.lower() for column in shape.columns}
     kept_types = {column.source.lower(): shape.types[column.name] for column in shape.columns if column.source is not None}
     # Expressions may name a column that these files lack because the source dropped or has not yet added it.
-    for name in (*elsewhere, *sorted(_expression_columns(table, shape))):
-        if name.lower() not in present and _is_referenced(name, table):
+    conditions, expressions = condition_columns(table), _expression_columns(table)
+    referenced = {name.lower() for name in conditions | expressions}
+    # Conditions see silver columns first, expressions source columns only.
+    wanted = {name for name in conditions if name.lower() not in shown} | expressions
+    for name in (*elsewhere, *sorted(wanted)):
+        if name.lower() not in present and name.lower() in referenced:
             type_ = elsewhere.get(name) or kept_types.get(name.lower(), "string")
             frame = frame.withColumn(name, expr(f"CAST(NULL AS {type_})"))
             present.add(name.lower())
@@ -153,21 +154,8 @@ def _clean(
     return frame.selectExpr(*masked_select(shape.columns, carried))
 
 
-def _expression_columns(table: Table, shape: Shape) -> set[str]:
-    from dms_iceberg.config.expressions import referenced_columns
-
-    conditions = [rule.expr for rule in table.rules] + ([table.filter] if table.filter else [])
-    silver = {column.name.lower() for column in shape.columns}
-    of_conditions = {name for text in conditions for name in referenced_columns(text) if name.lower() not in silver}
-    # Conditions see silver columns first, expressions source columns only.
-    return of_conditions | {name for column in table.columns if column.expr for name in referenced_columns(column.expr)}
-
-
-def _is_referenced(name: str, table: Table) -> bool:
-    from dms_iceberg.config.expressions import referenced_columns
-
-    texts = [c.expr for c in table.columns if c.expr] + [r.expr for r in table.rules] + ([table.filter] if table.filter else [])
-    return any(name.lower() == found.lower() for text in texts for found in referenced_columns(text))
+def _expression_columns(table: Table) -> set[str]:
+    return {name for column in table.columns if column.expr for name in referenced_columns(column.expr)}
 
 
 def _with_record(read: ReadGroup) -> DataFrame:
@@ -192,6 +180,3 @@ def collapse(cleaned: DataFrame, shape: Shape, *, context: bool, counts: Mapping
     spread = cleaned.repartition(cleaned.sparkSession.sparkContext.defaultParallelism, *keys)
     grouped = spread.groupBy(*keys).agg(*aggregates, *further)
     return grouped.selectExpr(*winner_select(shape.key, shape.values, context=context), *(counts or {}))
-
-
-__all__ = ["CONTEXT", "FAILED_RULE", "FILTERED", "ReadGroup", "Shape", "clean_groups", "collapse", "read_groups"]

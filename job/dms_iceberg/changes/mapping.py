@@ -81,8 +81,7 @@ def _refuse_twins(table: Table, columns: Sequence[SilverColumn]) -> None:
             raise ConfigError(
                 [
                     f'tables."{table.source}": silver columns {other!r} and {column.name!r} differ in case only, which Spark and '
-                    f"Athena take for one. "
-                    "Rename one of them with columns[].name, or drop it."
+                    "Athena take for one. Rename one of them with columns[].name, or drop it."
                 ]
             )
 

@@ -16,7 +16,6 @@ _EXTENSION = r"(?P<extension>parquet|csv|csv\.gz|json|json\.gz|jsonl|jsonl\.gz)$
 _LOAD = re.compile(r"(?:SEGMENT(?P<segment>\d+)_)?LOAD(?P<number>[0-9A-F]{8})\." + _EXTENSION)
 _CDC = re.compile(r"(?P<day>\d{8})-(?P<time>\d{9})\." + _EXTENSION)
 _SKIPPED_FOLDER = "awsdms_"
-TIME_DIGITS = 17
 SEGMENT_DIGITS = 9
 
 

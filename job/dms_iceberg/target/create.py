@@ -24,8 +24,7 @@ def create_from_configuration(target: TargetTable, table: Table) -> str | None:
     if types is None:
         return (
             f"{table.source}: no file yet, and {table.target} cannot be created from the configuration alone: declare a type for every "
-            f"key column "
-            "(and every column in columns) to have the table before its first row."
+            "key column (and every column in columns) to have the table before its first row."
         )
     target.create(types, table)
     return None

@@ -38,7 +38,7 @@ _IDLE_SECONDS: Final = 0.1
 _SESSION: Final = {
     "spark.driver.memory": os.environ.get("DMS_ICEBERG_DRIVER_MEMORY", "2g"),
     # For a minute of small batches the optimising compiler costs more than it brings.
-    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC",
 }
 
 

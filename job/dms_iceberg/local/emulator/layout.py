@@ -56,8 +56,6 @@ class Kind(StrEnum):
 
 
 TEXT_KINDS: Final = frozenset({Kind.STRING, Kind.WSTRING, Kind.CLOB, Kind.NCLOB})
-BINARY_KINDS: Final = frozenset({Kind.BYTES, Kind.BLOB})
-LOB_KINDS: Final = frozenset({Kind.CLOB, Kind.NCLOB, Kind.BLOB})
 INTEGER_KINDS: Final = frozenset({Kind.INT1, Kind.INT2, Kind.INT4, Kind.INT8, Kind.UINT1, Kind.UINT2, Kind.UINT4, Kind.UINT8})
 
 _TYPE = re.compile(r"([a-z0-9]+)(?:\((\d+)(?:,\s*(\d+))?\))?")
