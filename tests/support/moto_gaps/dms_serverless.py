@@ -1,0 +1,98 @@
+"""DMS Serverless, which moto does not know at all: a replication configuration and its one replication.
+
+Every answer is an echo of the request. An empty second plan shows that the values travel through the provider and back, no more.
+"""
+
+import json
+from typing import Any
+
+from moto.dms.exceptions import InvalidResourceStateFault, ResourceAlreadyExistsFault, ResourceNotFoundFault
+from moto.dms.responses import DatabaseMigrationServiceResponse as Responses
+from moto.dms.utils import random_id
+
+from support.moto_gaps.patching import operation
+
+_Config = dict[str, Any]
+_held: dict[tuple[str, str], dict[str, _Config]] = {}
+"""By account and region, then ARN. The state of the replication is under `_status`."""
+
+
+def configurations(responses: Responses) -> dict[str, _Config]:
+    """Return the replication configurations of the caller's account and region by ARN."""
+    return _held.setdefault((responses.current_account, responses.region), {})
+
+
+def _asked(responses: Responses) -> list[_Config]:
+    wanted = {one["Name"]: one["Values"] for one in responses._get_param("Filters", [])}
+    found = [
+        config
+        for arn, config in configurations(responses).items()
+        if arn in wanted.get("replication-config-arn", [arn])
+        and config["ReplicationConfigIdentifier"] in wanted.get("replication-config-id", [config["ReplicationConfigIdentifier"]])
+    ]
+    if not found:
+        raise ResourceNotFoundFault("Replication config could not be found.")
+    return found
+
+
+def _config(responses: Responses) -> _Config:
+    found = configurations(responses).get(responses._get_param("ReplicationConfigArn"))
+    if not found:
+        raise ResourceNotFoundFault("Replication config could not be found.")
+    return found
+
+
+def _shown(config: _Config) -> _Config:
+    return {name: value for name, value in config.items() if not name.startswith("_")}
+
+
+def _replication(config: _Config) -> dict[str, Any]:
+    kept = ("ReplicationConfigArn", "ReplicationConfigIdentifier", "ReplicationType")
+    return {**{name: config[name] for name in kept}, "Status": config["_status"]}
+
+
+def close_gaps() -> None:
+    """Patch ``aws_dms_replication_config``."""
+
+    @operation(Responses)
+    def create_replication_config(self: Responses) -> str:
+        given, backend = json.loads(self.body), self.dms_backend
+        if any(one["ReplicationConfigIdentifier"] == given["ReplicationConfigIdentifier"] for one in configurations(self).values()):
+            raise ResourceAlreadyExistsFault("The resource you are attempting to create already exists.")
+        name = given.get("ResourceIdentifier") or random_id(True, 26)
+        arn = f"arn:aws:dms:{backend.region_name}:{backend.account_id}:replication-config:{name}"
+        backend.tagger.tag_resource(arn, given.pop("Tags", None) or [])
+        given.setdefault("ReplicationSettings", "{}")
+        config = configurations(self)[arn] = {**given, "ReplicationConfigArn": arn, "_status": "created"}
+        return json.dumps({"ReplicationConfig": _shown(config)})
+
+    @operation(Responses)
+    def describe_replication_configs(self: Responses) -> str:
+        return json.dumps({"ReplicationConfigs": [_shown(config) for config in _asked(self)]})
+
+    @operation(Responses)
+    def describe_replications(self: Responses) -> str:
+        return json.dumps({"Replications": [_replication(config) for config in _asked(self)]})
+
+    @operation(Responses)
+    def modify_replication_config(self: Responses) -> str:
+        config = _config(self)
+        if config["_status"] == "running":
+            raise InvalidResourceStateFault("Replication is running")
+        config.update(json.loads(self.body))
+        return json.dumps({"ReplicationConfig": _shown(config)})
+
+    @operation(Responses)
+    def start_replication(self: Responses) -> str:
+        _config(self)["_status"] = "running"
+        return json.dumps({"Replication": _replication(_config(self))})
+
+    @operation(Responses)
+    def stop_replication(self: Responses) -> str:
+        _config(self)["_status"] = "stopped"
+        return json.dumps({"Replication": _replication(_config(self))})
+
+    @operation(Responses)
+    def delete_replication_config(self: Responses) -> str:
+        gone = configurations(self).pop(_config(self)["ReplicationConfigArn"])
+        return json.dumps({"ReplicationConfig": _shown(gone)})

@@ -1,0 +1,105 @@
+"""One module or example, applied to the local AWS in a copy of its folder."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from support.local_aws import LocalAws
+from support.terraform.binary import quiet_environment, run, write_cli_configuration
+from support.terraform.tree import copy_tree
+
+_PROVIDER = """
+provider "aws" {{
+{alias}  s3_use_path_style           = true
+  skip_credentials_validation = true
+  skip_metadata_api_check     = true
+  # The local AWS answers 500 where it has no answer: asking 25 times does not help.
+  max_retries = 2
+{more}}}
+"""
+_VARIABLES = "zz_tests.auto.tfvars.json"
+
+
+class Stack:
+    """A root module on its way through init, apply, change and destroy.
+
+    ``folder`` is where Terraform works; everything Terraform has said is in ``log``.
+    """
+
+    def __init__(self, path: str, folder: Path, aws: LocalAws, account: str, other_accounts: dict[str, str] | None = None) -> None:
+        """Prepare the root module ``path`` (below ``terraform/``) below ``folder``.
+
+        ``other_accounts`` has the accounts of further providers of the root module by alias.
+        """
+        self.aws, self.account, self.log = aws, account, ""
+        self.folder = copy_tree(folder) / path
+        self.environment = quiet_environment() | aws.environment(account) | {"TF_CLI_CONFIG_FILE": str(folder / "terraform.rc")}
+        write_cli_configuration(folder / "terraform.rc")
+        providers = [_PROVIDER.format(alias="", more="")]
+        for alias, number in (other_accounts or {}).items():
+            role = f'  assume_role {{\n    role_arn = "arn:aws:iam::{number}:role/administrator"\n  }}\n'
+            providers.append(_PROVIDER.format(alias=f'  alias = "{alias}"\n', more=role))
+        (self.folder / "zz_tests_override.tf").write_text('terraform {\n  backend "local" {}\n}\n' + "".join(providers))
+        # A plugin cache that several processes fill at once is spoiled.
+        with FileLock(Path.home() / ".cache" / "dms-iceberg-terraform-init.lock"):
+            self.run("init", "-input=false")
+
+    def run(self, *arguments: str, ok: tuple[int, ...] = (0,)) -> str:
+        """Run a Terraform command and return what it printed. Raises `TerraformError`."""
+        done = run(self.folder, *arguments, "-no-color", environment=self.environment, ok=ok)
+        self.log += done.stdout + done.stderr
+        return done.stdout
+
+    def apply(self, **variables: Any) -> dict[str, Any]:
+        """Apply with these variables, those of earlier calls included; returns the outputs."""
+        path = self.folder / _VARIABLES
+        before = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps(before | variables))
+        self.run("apply", "-auto-approve", "-input=false")
+        return self.outputs()
+
+    def outputs(self) -> dict[str, Any]:
+        """Return the outputs by name, sensitive ones too."""
+        found = json.loads(run(self.folder, "output", "-json", environment=self.environment).stdout)
+        return {name: one["value"] for name, one in found.items()}
+
+    def plan(self) -> dict[str, Any]:
+        """Plan, and return the plan as Terraform's JSON."""
+        self.run("plan", "-input=false", "-out=tests.tfplan")
+        found: dict[str, Any] = json.loads(run(self.folder, "show", "-json", "tests.tfplan", environment=self.environment).stdout)
+        return found
+
+    def drift(self) -> list[str]:
+        """Return what another apply would do, one line a resource or output: [] when the plan is empty."""
+        plan = self.plan()
+        changes = [(one["address"], one["change"]["actions"]) for one in plan.get("resource_changes", [])]
+        changes += [(f"output.{name}", one["actions"]) for name, one in plan.get("output_changes", {}).items()]
+        return [f"{' and '.join(actions)} {address}" for address, actions in changes if actions not in (["no-op"], ["read"])]
+
+    def resources(self) -> dict[str, dict[str, Any]]:
+        """Return the attributes of every managed resource by address."""
+        root = json.loads(run(self.folder, "show", "-json", environment=self.environment).stdout).get("values", {}).get("root_module", {})
+        return {one["address"]: one["values"] for one in _resources(root) if one["mode"] == "managed"}
+
+    def destroy(self) -> None:
+        """Destroy everything."""
+        self.run("destroy", "-auto-approve", "-input=false")
+
+    def places_of(self, secret: str) -> list[str]:
+        """Return the places where Terraform left a value: its state, its plans and what it printed."""
+        files: Iterable[Path] = (path for path in self.folder.rglob("*") if path.is_file() and ".terraform" not in path.parts)
+        found = [path.name for path in files if secret.encode() in path.read_bytes()]
+        return found + (["log"] if secret in self.log else [])
+
+    def client(self, service: str) -> Any:
+        """Return a boto3 client of the stack's account."""
+        return self.aws.client(service, self.account)
+
+
+def _resources(module: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    yield from module.get("resources", [])
+    for child in module.get("child_modules", []):
+        yield from _resources(child)
