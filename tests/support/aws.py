@@ -1,7 +1,7 @@
 """S3 and Glue on this machine: a moto server that, unlike moto's own, honours the VersionId of Glue's UpdateTable.
 
-Iceberg's GlueCatalog commits by compare-and-swap on that version. moto 5.2.5 ignores it, and 15 of 100 concurrent commits are lost without
-an error. Run as a script, this file is the server.
+Iceberg's GlueCatalog commits by compare-and-swap on that version. The server is a process of its own, so that Spark does not share this
+one's lock with it. Run as a script, this file is the server.
 """
 
 import logging
@@ -9,7 +9,6 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,28 +52,17 @@ def _wait(server: "subprocess.Popen[bytes]", port: int) -> None:
 
 
 def _serve(arguments: list[str]) -> None:
-    from moto.core.exceptions import JsonRESTError
-    from moto.glue.responses import GlueResponse
     from moto.server import main
 
-    lock, update_table = threading.Lock(), GlueResponse.update_table
+    from support.moto_gaps.glue_catalog import compare_and_swap
 
-    def strict_update_table(self: GlueResponse) -> str:
-        # moto serves requests in threads: compare and swap must be one step.
-        with lock:
-            wanted = self.parameters.get("VersionId")
-            if wanted is not None:
-                table = self.glue_backend.get_table(self.parameters["DatabaseName"], self.parameters["TableInput"]["Name"])
-                if str(wanted) != str(table._current_version):
-                    raise JsonRESTError("ConcurrentModificationException", "Update table failed due to concurrent modifications.")
-            return update_table(self)
-
-    GlueResponse.update_table = strict_update_table
+    compare_and_swap()
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     main(arguments)
 
 
 if __name__ == "__main__":
-    # Beside this file lie modules named like the standard library's.
-    sys.path[:] = [entry for entry in sys.path if entry != os.path.dirname(os.path.abspath(__file__))]  # noqa: PTH100, PTH120
+    # The folder of this file is on the path of a script; it holds modules named like the standard library's. The one above is meant.
+    here = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
+    sys.path[:] = [os.path.dirname(here), *(entry for entry in sys.path if entry != here)]  # noqa: PTH120
     _serve(sys.argv[1:])

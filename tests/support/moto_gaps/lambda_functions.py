@@ -3,8 +3,9 @@
 The zip, the handler and the environment are the function's own; its credentials are a session of its role, so that its calls go to its own
 account. Python is the one of the tests, not the runtime's.
 
-Limits of moto that stay: an event source mapping delivers inside the request that sends a message. There is no poller, no batching window and
-no limit of concurrency, and a message that was not handled is tried again only when the next one arrives. Retry *timing* cannot be tested.
+Limits of moto that stay: an event source mapping delivers inside the request that sends a message. There is no poller, no batching
+window and no limit of concurrency, and a message that was not handled is tried again only when the next one arrives. Retry *timing*
+cannot be tested.
 """
 
 import io

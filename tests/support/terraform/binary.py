@@ -59,7 +59,8 @@ def quiet_environment() -> dict[str, str]:
 def provider_mirror() -> Path | None:
     """Return a directory with a copy of the AWS provider, or None: then Terraform asks the registry.
 
-    Looked for in $TF_PLUGIN_MIRROR, in the directories that Terraform looks in by itself, and a few levels below the usual places of programs.
+    Looked for in $TF_PLUGIN_MIRROR, in the directories that Terraform looks in by itself, and a few levels below the usual places of
+    programs.
     """
     named = os.environ.get("TF_PLUGIN_MIRROR")
     for folder in ([named] if named else []) + list(_IMPLIED):

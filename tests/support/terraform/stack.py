@@ -1,6 +1,7 @@
 """One module or example, applied to the local AWS in a copy of its folder."""
 
 import json
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ class Stack:
             providers.append(_PROVIDER.format(alias=f'  alias = "{alias}"\n', more=role))
         (self.folder / "zz_tests_override.tf").write_text('terraform {\n  backend "local" {}\n}\n' + "".join(providers))
         # A plugin cache that several processes fill at once is spoiled.
-        with FileLock(Path.home() / ".cache" / "dms-iceberg-terraform-init.lock"):
+        with FileLock(Path(tempfile.gettempdir()) / "dms-iceberg-terraform-init.lock"):
             self.run("init", "-input=false")
 
     def run(self, *arguments: str, ok: tuple[int, ...] = (0,)) -> str:

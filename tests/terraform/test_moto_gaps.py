@@ -1,0 +1,267 @@
+"""The gaps of moto that `support.moto_gaps` closes, each seen as a client of AWS sees it. No Terraform."""
+
+import io
+import json
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+if TYPE_CHECKING:
+    from support.local_aws import LocalAws
+
+S3_SETTINGS = {"BucketName": "bronze", "ServiceAccessRoleArn": "arn:aws:iam::1:role/dms", "CdcMaxBatchInterval": 60}
+TRUST = json.dumps({"Version": "2012-10-17", "Statement": []})
+
+
+@pytest.fixture
+def account(aws: "LocalAws") -> str:
+    return aws.new_account()
+
+
+def endpoint(dms: Any, name: str = "target") -> str:
+    made = dms.create_endpoint(EndpointIdentifier=name, EndpointType="target", EngineName="s3", S3Settings=S3_SETTINGS)
+    return str(made["Endpoint"]["EndpointArn"])
+
+
+def test_queue_keeps_its_policy_and_writes_redrive_policies_without_blanks(aws: "LocalAws", account: str) -> None:
+    sqs = aws.client("sqs", account)
+    dead = sqs.create_queue(QueueName="dead")["QueueUrl"]
+    dead_arn = sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    redrive = json.dumps({"deadLetterTargetArn": dead_arn, "maxReceiveCount": 5}, separators=(",", ":"))
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "*"}]})
+    queue = sqs.create_queue(QueueName="files", Attributes={"RedrivePolicy": redrive, "Policy": policy})["QueueUrl"]
+    sqs.set_queue_attributes(QueueUrl=queue, Attributes={"VisibilityTimeout": "60"})
+    found = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["All"])["Attributes"]
+    assert (found["RedrivePolicy"], found["Policy"], found["VisibilityTimeout"]) == (redrive, policy, "60")
+
+    allow = json.dumps({"redrivePermission": "denyAll"})
+    sqs.set_queue_attributes(QueueUrl=dead, Attributes={"RedriveAllowPolicy": allow})
+    assert json.loads(sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["All"])["Attributes"]["RedriveAllowPolicy"])
+    sqs.set_queue_attributes(QueueUrl=dead, Attributes={"RedriveAllowPolicy": ""})
+    assert "RedriveAllowPolicy" not in sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["All"])["Attributes"]
+
+
+def test_parameters_of_a_group_are_the_users(aws: "LocalAws", account: str) -> None:
+    rds = aws.client("rds", account)
+    rds.create_db_parameter_group(DBParameterGroupName="g", DBParameterGroupFamily="postgres16", Description="d")
+    parameter = {"ParameterName": "rds.logical_replication", "ParameterValue": "1", "ApplyMethod": "pending-reboot"}
+    rds.modify_db_parameter_group(DBParameterGroupName="g", Parameters=[parameter])
+    [found] = rds.describe_db_parameters(DBParameterGroupName="g")["Parameters"]
+    assert (found["ParameterName"], found["Source"]) == ("rds.logical_replication", "user")
+
+
+def test_second_revoke_of_a_permission_fails(aws: "LocalAws", account: str) -> None:
+    lake_formation = aws.client("lakeformation", account)
+    grant = {
+        "Principal": {"DataLakePrincipalIdentifier": f"arn:aws:iam::{account}:role/r"},
+        "Resource": {"Database": {"Name": "silver"}},
+        "Permissions": ["DESCRIBE"],
+    }
+    lake_formation.grant_permissions(**grant)
+    lake_formation.revoke_permissions(**grant)
+    with pytest.raises(ClientError, match="No permissions revoked"):
+        lake_formation.revoke_permissions(**grant)
+
+
+def test_statement_with_a_condition_does_not_lock_a_bucket(aws: "LocalAws", account: str) -> None:
+    s3 = aws.client("s3", account)
+    bucket = f"bucket-{account}"
+    s3.create_bucket(Bucket=bucket)
+    deny: dict[str, Any] = {"Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": f"arn:aws:s3:::{bucket}/*"}
+    conditional = deny | {"Condition": {"Bool": {"aws:SecureTransport": "false"}}}
+    s3.put_bucket_policy(Bucket=bucket, Policy=json.dumps({"Version": "2012-10-17", "Statement": [conditional]}))
+    s3.put_object(Bucket=bucket, Key="k", Body=b"x")
+    s3.put_bucket_policy(Bucket=bucket, Policy=json.dumps({"Version": "2012-10-17", "Statement": [conditional, deny]}))
+    with pytest.raises(ClientError, match="Forbidden"):
+        s3.get_object(Bucket=bucket, Key="k")
+
+
+def test_stale_version_of_a_glue_table_is_refused(aws: "LocalAws", account: str) -> None:
+    glue = aws.client("glue", account)
+    glue.create_database(DatabaseInput={"Name": "d"})
+    glue.create_table(DatabaseName="d", TableInput={"Name": "t"})
+    version = glue.get_table(DatabaseName="d", Name="t")["Table"]["VersionId"]
+    glue.update_table(DatabaseName="d", TableInput={"Name": "t"}, VersionId=version)
+    with pytest.raises(ClientError, match="ConcurrentModificationException"):
+        glue.update_table(DatabaseName="d", TableInput={"Name": "t"}, VersionId=version)
+
+
+def test_connection_can_be_changed_and_deleted(aws: "LocalAws", account: str) -> None:
+    glue = aws.client("glue", account)
+    made = {"Name": "c", "ConnectionType": "NETWORK", "ConnectionProperties": {}}
+    glue.create_connection(ConnectionInput=made)
+    glue.update_connection(Name="c", ConnectionInput=made | {"Description": "to the database"})
+    found = glue.get_connection(Name="c")["Connection"]
+    assert (found["ConnectionType"], found["Description"]) == ("NETWORK", "to the database")
+    glue.delete_connection(ConnectionName="c")
+    with pytest.raises(ClientError, match="EntityNotFoundException"):
+        glue.delete_connection(ConnectionName="c")
+
+
+def test_update_of_a_job_replaces_its_definition(aws: "LocalAws", account: str) -> None:
+    glue = aws.client("glue", account)
+    command = {"Name": "glueetl", "ScriptLocation": "s3://b/merge.py"}
+    glue.create_job(Name="j", Role="r", Command=command, GlueVersion="5.0", Timeout=60, DefaultArguments={"--config": "a"})
+    glue.update_job(JobName="j", JobUpdate={"Role": "r", "Command": command, "GlueVersion": "5.1", "DefaultArguments": {"--config": "b"}})
+    found = glue.get_job(JobName="j")["Job"]
+    assert (found["GlueVersion"], found["DefaultArguments"], found.get("Timeout")) == ("5.1", {"--config": "b"}, None)
+
+
+def test_trigger_can_be_changed_and_a_run_stopped(aws: "LocalAws", account: str) -> None:
+    glue = aws.client("glue", account)
+    glue.create_job(Name="j", Role="r", Command={"Name": "glueetl"})
+    glue.create_trigger(Name="t", Type="SCHEDULED", Schedule="cron(0 * * * ? *)", Actions=[{"JobName": "j"}])
+    glue.update_trigger(Name="t", TriggerUpdate={"Schedule": "cron(30 * * * ? *)"})
+    assert glue.get_trigger(Name="t")["Trigger"]["Schedule"] == "cron(30 * * * ? *)"
+    run = glue.start_job_run(JobName="j")["JobRunId"]
+    glue.batch_stop_job_run(JobName="j", JobRunIds=[run])
+    assert glue.get_job_run(JobName="j", RunId=run)["JobRun"]["JobRunState"] == "STOPPED"
+
+
+def test_changed_endpoint_keeps_the_settings_it_was_not_told(aws: "LocalAws", account: str) -> None:
+    dms = aws.client("dms", account)
+    arn = endpoint(dms)
+    dms.modify_endpoint(EndpointArn=arn, S3Settings={"CdcMaxBatchInterval": 10})
+    [found] = dms.describe_endpoints(Filters=[{"Name": "endpoint-arn", "Values": [arn]}])["Endpoints"]
+    assert (found["S3Settings"]["CdcMaxBatchInterval"], found["S3Settings"]["BucketName"]) == (10, "bronze")
+    with pytest.raises(ClientError, match="could not be found"):
+        dms.modify_endpoint(EndpointArn=arn + "x")
+
+
+def test_subnet_group_keeps_its_subnets(aws: "LocalAws", account: str) -> None:
+    dms = aws.client("dms", account)
+    name = {"ReplicationSubnetGroupIdentifier": "g", "ReplicationSubnetGroupDescription": "d"}
+    dms.create_replication_subnet_group(**name, SubnetIds=["subnet-a", "subnet-b"], Tags=[{"Key": "k", "Value": "v"}])
+    dms.modify_replication_subnet_group(**name, SubnetIds=["subnet-a", "subnet-c"])
+    [group] = dms.describe_replication_subnet_groups()["ReplicationSubnetGroups"]
+    assert [subnet["SubnetIdentifier"] for subnet in group["Subnets"]] == ["subnet-a", "subnet-c"]
+    tags = dms.list_tags_for_resource(ResourceArn=f"arn:aws:dms:us-east-1:{account}:subgrp:g")["TagList"]
+    assert [(tag["Key"], tag["Value"]) for tag in tags] == [("k", "v")]
+
+
+def test_certificate(aws: "LocalAws", account: str) -> None:
+    dms = aws.client("dms", account)
+    arn = dms.import_certificate(CertificateIdentifier="ca", CertificatePem="PEM")["Certificate"]["CertificateArn"]
+    [found] = dms.describe_certificates(Filters=[{"Name": "certificate-id", "Values": ["ca"]}])["Certificates"]
+    assert (found["CertificateArn"], found["CertificatePem"]) == (arn, "PEM")
+    dms.delete_certificate(CertificateArn=arn)
+    assert dms.describe_certificates()["Certificates"] == []
+
+
+def test_task_reaches_its_states_and_is_changed_when_stopped(aws: "LocalAws", account: str) -> None:
+    dms = aws.client("dms", account)
+    target = endpoint(dms)
+    source = dms.create_endpoint(EndpointIdentifier="source", EndpointType="source", EngineName="postgres")["Endpoint"]["EndpointArn"]
+    instance = dms.create_replication_instance(ReplicationInstanceIdentifier="i", ReplicationInstanceClass="dms.t3.small")
+    made = dms.create_replication_task(
+        ReplicationTaskIdentifier="t",
+        SourceEndpointArn=source,
+        TargetEndpointArn=target,
+        ReplicationInstanceArn=instance["ReplicationInstance"]["ReplicationInstanceArn"],
+        MigrationType="full-load-and-cdc",
+        TableMappings="{}",
+        CdcStartPosition="0/0",
+    )["ReplicationTask"]
+    arn = made["ReplicationTaskArn"]
+
+    def task() -> dict[str, Any]:
+        found: dict[str, Any] = dms.describe_replication_tasks()["ReplicationTasks"][0]
+        return found
+
+    assert (task()["Status"], task()["CdcStartPosition"], json.loads(task()["ReplicationTaskSettings"])) == ("ready", "0/0", {})
+    dms.start_replication_task(ReplicationTaskArn=arn, StartReplicationTaskType="start-replication")
+    assert task()["Status"] == "running"
+    with pytest.raises(ClientError, match="is running"):
+        dms.modify_replication_task(ReplicationTaskArn=arn, TableMappings='{"rules": []}')
+    dms.stop_replication_task(ReplicationTaskArn=arn)
+    dms.modify_replication_task(ReplicationTaskArn=arn, TableMappings='{"rules": []}')
+    assert (task()["Status"], task()["TableMappings"]) == ("stopped", '{"rules": []}')
+
+
+def test_serverless_replication(aws: "LocalAws", account: str) -> None:
+    dms = aws.client("dms", account)
+    made = dms.create_replication_config(
+        ReplicationConfigIdentifier="shop",
+        SourceEndpointArn="arn:aws:dms:us-east-1:1:endpoint:S",
+        TargetEndpointArn=endpoint(dms),
+        ComputeConfig={"MaxCapacityUnits": 2},
+        ReplicationType="cdc",
+        TableMappings="{}",
+        Tags=[{"Key": "k", "Value": "v"}],
+    )["ReplicationConfig"]
+    arn = made["ReplicationConfigArn"]
+    assert dms.describe_replications()["Replications"][0]["Status"] == "created"
+    dms.start_replication(ReplicationConfigArn=arn, StartReplicationType="start-replication")
+    with pytest.raises(ClientError, match="is running"):
+        dms.modify_replication_config(ReplicationConfigArn=arn, ReplicationType="full-load")
+    dms.stop_replication(ReplicationConfigArn=arn)
+    dms.modify_replication_config(ReplicationConfigArn=arn, ComputeConfig={"MaxCapacityUnits": 4})
+    [found] = dms.describe_replication_configs()["ReplicationConfigs"]
+    assert (found["ComputeConfig"]["MaxCapacityUnits"], found["ReplicationType"], found["ReplicationSettings"]) == (4, "cdc", "{}")
+    dms.delete_replication_config(ReplicationConfigArn=arn)
+    with pytest.raises(ClientError, match="could not be found"):
+        dms.describe_replication_configs(Filters=[{"Name": "replication-config-arn", "Values": [arn]}])
+
+
+def test_event_subscription(aws: "LocalAws", account: str) -> None:
+    dms = aws.client("dms", account)
+    dms.create_event_subscription(SubscriptionName="s", SnsTopicArn="arn:t", SourceType="replication-task", SourceIds=["a"])
+    dms.modify_event_subscription(SubscriptionName="s", SnsTopicArn="arn:u", EventCategories=["failure"])
+    [found] = dms.describe_event_subscriptions(SubscriptionName="s")["EventSubscriptionsList"]
+    assert (found["SnsTopicArn"], found["SourceIdsList"], found["EventCategoriesList"]) == ("arn:u", ["a"], ["failure"])
+    dms.delete_event_subscription(SubscriptionName="s")
+    with pytest.raises(ClientError, match="could not be found"):
+        dms.describe_event_subscriptions(SubscriptionName="s")
+
+
+HANDLER = """
+import json, os, boto3
+def handler(event, context):
+    print("seen", len(event["Records"]))
+    bucket = os.environ["BUCKET"]
+    for record in event["Records"]:
+        boto3.client("s3").put_object(Bucket=bucket, Key=record["messageId"], Body=record["body"])
+    bad = [record["messageId"] for record in event["Records"] if record["body"] == "bad"]
+    if any(record["body"] == "crash" for record in event["Records"]):
+        raise ValueError("as asked")
+    return {"batchItemFailures": [{"itemIdentifier": one} for one in bad]}
+"""
+
+
+def test_function_runs_in_its_own_account_and_reports_failed_messages(aws: "LocalAws", account: str) -> None:
+    bucket = f"function-{account}"
+    aws.client("s3", account).create_bucket(Bucket=bucket)
+    role = aws.client("iam", account).create_role(RoleName="r", AssumeRolePolicyDocument=TRUST)["Role"]["Arn"]
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w") as archive:
+        archive.writestr("index.py", HANDLER)
+    functions = aws.client("lambda", account)
+    made = functions.create_function(
+        FunctionName="f",
+        Runtime="python3.13",
+        Role=role,
+        Handler="index.handler",
+        Timeout=30,
+        Code={"ZipFile": zipped.getvalue()},
+        Environment={"Variables": {"BUCKET": bucket}},
+    )
+    sqs = aws.client("sqs", account)
+    queue = sqs.create_queue(QueueName="q", Attributes={"VisibilityTimeout": "1"})["QueueUrl"]
+    functions.create_event_source_mapping(
+        FunctionName=made["FunctionArn"],
+        EventSourceArn=f"arn:aws:sqs:us-east-1:{account}:q",
+        FunctionResponseTypes=["ReportBatchItemFailures"],
+    )
+
+    sqs.send_message(QueueUrl=queue, MessageBody="good")
+    sqs.send_message(QueueUrl=queue, MessageBody="bad")
+    stored = aws.client("s3", account).list_objects_v2(Bucket=bucket)["Contents"]
+    assert len(stored) == 2
+    [left] = sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10)["Messages"]
+    assert left["Body"] == "bad"
+
+    answer = functions.invoke(FunctionName="f", Payload=json.dumps({"Records": [{"messageId": "m", "body": "crash"}]}))
+    assert answer["FunctionError"]
+    assert "as asked" in json.loads(answer["Payload"].read())["errorMessage"]
