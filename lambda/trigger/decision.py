@@ -1,0 +1,105 @@
+"""Wait, start, or covered: pure functions over what Glue tells of the job's runs. ADR 6 has the argument."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+SLACK = timedelta(seconds=10)
+"""How far the clocks of S3 and Glue may be apart. EventBridge gives whole seconds only, which takes one of the ten."""
+
+_ACTIVE = frozenset({"STARTING", "RUNNING", "STOPPING", "WAITING"})
+_MERGES = frozenset({"STARTING", "RUNNING", "SUCCEEDED"})
+"""States of runs that merge, or have merged, what was there when they began. Others may never have listed a file: a run that Glue refused
+because another one was active is FAILED, a queued one may become that."""
+
+_LASTING = "Nothing to do unless it goes on: then look at the AWS Health Dashboard."
+_THROTTLED = "Nothing to do unless it goes on: then another client of Glue in this account calls too often."
+_PASSING = {
+    "ResourceNumberLimitExceededException": "An account quota is reached: wait, or have Glue's quotas of runs and DPUs raised.",
+    "OperationTimeoutException": _LASTING,
+    "InternalServiceException": _LASTING,
+    "InternalFailure": _LASTING,
+    "ServiceUnavailable": _LASTING,
+    "ThrottlingException": _THROTTLED,
+    "Throttling": _THROTTLED,
+    "TooManyRequestsException": _THROTTLED,
+}
+_LASTS = {
+    "EntityNotFoundException": "The job named by JOB_NAME is not in this account and Region: apply Terraform again, or correct the name.",
+    "AccessDeniedException": "Allow the function's role glue:StartJobRun and glue:GetJobRuns on the job named by JOB_NAME.",
+    "InvalidInputException": "Glue refuses the job's settings or arguments: compare the error with the job's definition.",
+}
+_UNKNOWN = "An error that this function does not know: mend the cause it names. The message stays in the queue and is tried again."
+
+_FIRST_WAIT, _WAIT_STEP, _LONGEST_WAIT = 30, 20, 900
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of the Glue job, as far as it matters here.
+
+    Attributes:
+        merges_all: whether it merges all tables of this pipeline, rather than some, or does something else.
+    """
+
+    id: str
+    state: str
+    started_on: datetime
+    merges_all: bool
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it is not over yet."""
+        return self.state in _ACTIVE
+
+    def covers(self, existed_at: datetime) -> bool:
+        """Say whether it sees a file that existed at that time.
+
+        It lists after it began, so a beginning after the file is proof. That it is active proves nothing: its last listing may be over.
+        """
+        return self.merges_all and self.state in _MERGES and self.started_on >= existed_at + SLACK
+
+
+def merges_all(arguments: Mapping[str, str], config_uri: str) -> bool:
+    """Say whether a run with these arguments merges all tables of the document; the job's own defaults do."""
+    return (
+        arguments.get("--command", "run") == "run"
+        and arguments.get("--config", config_uri) == config_uri
+        and not any(name == "--table" or name.startswith("--table=") for name in arguments)
+    )
+
+
+def is_covered(existed_at: datetime, runs: Iterable[Run]) -> bool:
+    """Say whether some run sees a file that existed at that time."""
+    return any(run.covers(existed_at) for run in runs)
+
+
+def active_run(runs: Iterable[Run]) -> Run | None:
+    """Return a run after whose end there is reason to look again. Runs that merge other things do not stand in the way: Glue decides."""
+    return next((run for run in runs if run.merges_all and run.is_active), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What an error of Glue means: ``waiting`` when it passes by itself, ``failed`` when a person is needed. A message is kept for both."""
+
+    level: str
+    outcome: str
+    advice: str
+
+
+def judge(code: str) -> Judgement:
+    """Judge an error by its code."""
+    if code == "ConcurrentRunsExceededException":
+        return Judgement("INFO", "waiting", "Nothing to do: another run is active, and the message waits for its end.")
+    if code in _PASSING:
+        return Judgement("WARNING", "waiting", _PASSING[code])
+    return Judgement("ERROR", "failed", _LASTS.get(code, _UNKNOWN))
+
+
+def wait_seconds(receives: int) -> int:
+    """Return for how long a message stays hidden when it is received for the n-th time and has to wait.
+
+    Short at first, as most runs are; 15 minutes in the end, so that the queue's 1000 receives last longer than a run may (7 days).
+    """
+    return min(_FIRST_WAIT + _WAIT_STEP * (max(receives, 1) - 1), _LONGEST_WAIT)

@@ -1,0 +1,203 @@
+"""S3 -> SQS -> here -> one run of the merge job per burst of change files.
+
+README.md beside this file says what it needs of its infrastructure, docs/adr/0006-one-run-per-burst.md why nothing is lost.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from typing import Any, Protocol
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from decision import Judgement, Run, active_run, is_covered, judge, merges_all, wait_seconds
+from events import Bronze, UnreadableMessageError, read_message
+
+_RUNS_LOOKED_AT = 50
+"""Glue names the newest runs first. One that is left out can only cost a run too many, never a file."""
+
+
+class Glue(Protocol):
+    """What is used of the Glue client."""
+
+    def get_job_runs(self, *, JobName: str, MaxResults: int) -> Mapping[str, Any]:
+        """List runs, the newest first."""
+
+    def start_job_run(self, *, JobName: str, Arguments: dict[str, str], JobRunQueuingEnabled: bool) -> Mapping[str, Any]:
+        """Start a run."""
+
+
+class Sqs(Protocol):
+    """What is used of the SQS client."""
+
+    def change_message_visibility(self, *, QueueUrl: str, ReceiptHandle: str, VisibilityTimeout: int) -> object:
+        """Hide a message for so many seconds from now."""
+
+    def send_message(self, *, QueueUrl: str, MessageBody: str, MessageAttributes: dict[str, Any]) -> object:
+        """Send a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The function's environment."""
+
+    job_name: str
+    config_uri: str
+    bronze: Bronze
+    queue_url: str
+    dead_letter_queue_url: str
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
+        """Read them.
+
+        Raises:
+            ValueError: variables are missing.
+        """
+        names = ("JOB_NAME", "CONFIG_URI", "BRONZE_BUCKET", "QUEUE_URL", "DEAD_LETTER_QUEUE_URL")
+        missing = [name for name in names if not environment.get(name)]
+        if missing:
+            raise ValueError(f"environment variables not set: {', '.join(missing)}. The Terraform module trigger sets them; apply it again")
+        prefix = environment.get("BRONZE_PREFIX", "").strip("/")
+        job, config, bucket, queue, dead_letters = (environment[name] for name in names)
+        return cls(job, config, Bronze(bucket, prefix and f"{prefix}/"), queue, dead_letters)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message that asks for a run, with the time since when its files exist."""
+
+    id: str
+    receipt_handle: str
+    receives: int
+    newest: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of the messages that ask for a run: the fields of a log line, and the message that waits."""
+
+    level: str
+    outcome: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    waiting: Message | None = None
+
+
+def handler(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
+    """Answer one batch of SQS messages: what Lambda calls."""
+    return trigger().handle(event["Records"])
+
+
+@cache
+def trigger() -> "Trigger":
+    """Return the trigger of this process, with clients that are kept from event to event."""
+    # Few and short tries: the queue tries again, and the function has 60 s.
+    config = Config(connect_timeout=3, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 2})
+    return Trigger(boto3.client("glue", config=config), boto3.client("sqs", config=config), Settings.from_environment(os.environ))
+
+
+class Trigger:
+    """Starts runs for messages. All that is remembered between two batches is in the queue and in Glue."""
+
+    def __init__(self, glue: Glue, sqs: Sqs, settings: Settings) -> None:
+        self._glue = glue
+        self._sqs = sqs
+        self._settings = settings
+
+    def handle(self, records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Answer a batch: Lambda deletes the messages that the answer does not name."""
+        messages: list[Message] = []
+        kept: list[str] = []
+        files = ignored = 0
+        for record in records:
+            try:
+                news = read_message(record["body"], self._settings.bronze)
+            except UnreadableMessageError as error:
+                if not self._dead_letter(record, str(error)):
+                    kept.append(record["messageId"])
+                continue
+            files, ignored = files + news.files, ignored + news.ignored
+            if news.newest is not None:
+                receives = int(record.get("attributes", {}).get("ApproximateReceiveCount", 1))
+                messages.append(Message(record["messageId"], record["receiptHandle"], receives, news.newest))
+        answer = self._ask_for_run(messages) if messages else Answer("INFO", "ignored")
+        if answer.waiting is not None:
+            kept.append(answer.waiting.id)
+        _log(answer.level, "batch", outcome=answer.outcome, messages=len(records), files=files, ignored=ignored, **answer.facts)
+        return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in kept]}
+
+    def _ask_for_run(self, messages: list[Message]) -> Answer:
+        """See to it that a run begins after the files of these messages, or name the one message that waits for all."""
+        left = messages
+        try:
+            runs = self._runs()
+            left = [message for message in messages if not is_covered(message.newest, runs)]
+            facts: dict[str, Any] = {"covered": len(messages) - len(left)}
+            if not left:
+                return Answer("INFO", "covered", facts)
+            active = active_run(runs)
+            if active is None:
+                return Answer("INFO", "started", facts | {"run_id": self._start()})
+            return self._wait(left, judge("ConcurrentRunsExceededException"), run_id=active.id)
+        except ClientError as error:
+            return self._wait(left, judge(error.response["Error"]["Code"]), error=str(error))
+        except BotoCoreError as error:  # No connection, no answer in time, no credentials.
+            return self._wait(left, judge("ServiceUnavailable"), error=str(error))
+
+    def _wait(self, left: list[Message], why: Judgement, **facts: str) -> Answer:
+        """Keep the newest message and hide it for a while; whatever covers it covers the others, so they are done."""
+        newest = max(left, key=lambda message: (message.newest, -message.receives))
+        seconds = wait_seconds(newest.receives)
+        try:
+            self._sqs.change_message_visibility(
+                QueueUrl=self._settings.queue_url, ReceiptHandle=newest.receipt_handle, VisibilityTimeout=seconds
+            )
+        except (ClientError, BotoCoreError) as error:
+            advice = "The message comes back after the queue's visibility timeout. Allow the function's role sqs:ChangeMessageVisibility."
+            _log("WARNING", "visibility", message_id=newest.id, error=str(error), advice=advice)
+        waiting = {"wait_seconds": seconds, "receives": newest.receives, "message_id": newest.id, "advice": why.advice}
+        return Answer(why.level, why.outcome, facts | waiting, newest)
+
+    def _runs(self) -> list[Run]:
+        answer = self._glue.get_job_runs(JobName=self._settings.job_name, MaxResults=_RUNS_LOOKED_AT)
+        config = self._settings.config_uri
+        return [
+            Run(run["Id"], run["JobRunState"], run["StartedOn"], merges_all(run.get("Arguments", {}), config)) for run in answer["JobRuns"]
+        ]
+
+    def _start(self) -> str:
+        answer = self._glue.start_job_run(
+            JobName=self._settings.job_name,
+            Arguments={"--command": "run", "--config": self._settings.config_uri},
+            # A queued run may fail without having run, and its messages would be gone.
+            JobRunQueuingEnabled=False,
+        )
+        return str(answer["JobRunId"])
+
+    def _dead_letter(self, record: Mapping[str, Any], reason: str) -> bool:
+        """Move a message that nobody can read to the dead-letter queue at once; False when that did not work."""
+        facts = {"message_id": record["messageId"], "reason": reason}
+        try:
+            self._sqs.send_message(
+                QueueUrl=self._settings.dead_letter_queue_url,
+                MessageBody=record["body"],
+                MessageAttributes={"reason": {"DataType": "String", "StringValue": reason}},
+            )
+        except (ClientError, BotoCoreError) as error:
+            advice = "The message stays in the queue. Allow the function's role sqs:SendMessage on the dead-letter queue."
+            _log("ERROR", "dead_letter_failed", **facts, error=str(error), advice=advice)
+            return False
+        advice = "Find who sends such messages. If one told of a change file, start a run of the job by hand; then delete the message."
+        _log("ERROR", "dead_lettered", **facts, advice=advice)
+        return True
+
+
+def _log(level: str, event: str, **facts: Any) -> None:
+    # Not by logging: its lines are JSON only under one of Lambda's log formats.
+    sys.stdout.write(json.dumps({"level": level, "event": event, **facts}) + "\n")
