@@ -1,0 +1,85 @@
+# The job's own schema says which keys there are, of what type, and which values are allowed: one owner for that knowledge. A key
+# that the job learns is known here by the same commit.
+locals {
+  schema = jsondecode(file("${path.module}/../../../docs/configuration.schema.json"))["$defs"]
+
+  # The one key that is not the job's: how DMS loads the table.
+  load_key = { load = { type = "object" } }
+
+  definitions = {
+    table = {
+      properties = merge(local.schema.Table.properties, local.load_key)
+      required   = [for key in local.schema.Table.required : key if key != "target"]
+    }
+    defaults = { properties = local.schema.Defaults.properties, required = [] }
+    column   = { properties = local.schema.Column.properties, required = local.schema.Column.required }
+    rule     = { properties = local.schema.Rule.properties, required = local.schema.Rule.required }
+    load     = { properties = { parallel = { type = "object" } }, required = [] }
+  }
+
+  paths = { for name in keys(var.tables) : name => "tables.\"${name}\"" }
+
+  # Every object that a user wrote, with its place. `try` skips what is no list or object: that is a problem of the key that holds it.
+  objects = concat(
+    [for name, table in var.tables : { kind = "table", path = local.paths[name], value = table }],
+    [{ kind = "defaults", path = "table_defaults", value = var.defaults }],
+    flatten([for name, table in var.tables : [
+      for i, column in try([for c in table.columns : c], []) :
+      { kind = "column", path = "${local.paths[name]}.columns[${i}]", value = column }
+    ]]),
+    flatten([for name, table in var.tables : [
+      for i, rule in try([for r in table.rules : r], []) : { kind = "rule", path = "${local.paths[name]}.rules[${i}]", value = rule }
+    ]]),
+    [for i, rule in try([for r in var.defaults.rules : r], []) : { kind = "rule", path = "table_defaults.rules[${i}]", value = rule }],
+    [for name, table in var.tables : { kind = "load", path = "${local.paths[name]}.load", value = table.load } if try(keys(table.load), null) != null],
+  )
+
+  # Keys with null count as left out, as everywhere in Terraform.
+  given = [for o in local.objects : merge(o, {
+    keys    = [for key in try(keys(o.value), []) : key if o.value[key] != null]
+    allowed = keys(local.definitions[o.kind].properties)
+  })]
+
+  values = flatten([for o in local.given : [for key in o.keys : {
+    path   = "${o.path}.${key}"
+    schema = local.definitions[o.kind].properties[key]
+    json   = jsonencode(o.value[key])
+  } if contains(o.allowed, key)]])
+
+  judged = [for v in local.values : {
+    path  = v.path
+    json  = v.json
+    shown = endswith(v.path, ".mask_salt") ? "(value not shown)" : length(v.json) > 80 ? "${substr(v.json, 0, 77)}..." : v.json
+    found = (
+      startswith(v.json, "\"") ? "string" : startswith(v.json, "[") ? "array" : startswith(v.json, "{") ? "object" :
+      contains(["true", "false"], v.json) ? "boolean" : can(regex("^-?[0-9]+$", v.json)) ? "integer" : "number"
+    )
+    wanted   = [for type in try(tolist(v.schema.type), [v.schema.type], []) : type if type != "null"]
+    choices  = [for choice in try(v.schema.enum, []) : jsonencode(choice) if choice != null]
+    minimum  = try(v.schema.minimum, null)
+    maximum  = try(v.schema.maximum, null)
+    nonempty = try(v.schema.minItems, v.schema.minLength, 0) > 0
+    element  = can(v.schema.items["$ref"]) ? "object" : try(v.schema.items.type, v.schema.additionalProperties.type, null)
+    elements = try([for element in jsondecode(v.json) : jsonencode(element)], [])
+  }]
+
+  words = {
+    string = "text", integer = "a whole number", number = "a number", boolean = "true or false", array = "a list", object = "an object"
+  }
+}
+
+# What the job and DMS are given.
+locals {
+  names   = { for name in keys(var.tables) : name => try(regex("^([^.]+)[.](.+)$", name), ["", name]) }
+  targets = { for name, table in var.tables : name => try(tostring(table.target), null) != null ? table.target : "${var.silver_database}.${lower(local.names[name][1])}" }
+
+  document = { for name, table in var.tables : name => merge(
+    try({ for key, value in table : key => value if value != null && !contains(["load", "columns"], key) }, {}),
+    { target = local.targets[name] },
+    try({ columns = [for column in table.columns : { for key, value in column : key => value if value != null }] }, {}),
+  ) }
+
+  salts = distinct(flatten([for name, table in var.tables : [
+    for column in try(table.columns, []) : trimprefix(column.mask_salt, "secret:") if try(startswith(column.mask_salt, "secret:"), false)
+  ]]))
+}

@@ -1,0 +1,24 @@
+output "config" {
+  description = <<-EOT
+    What the tables come to, once nothing is wrong with them:
+    `tables`: `target`, `key` and `load` of each table, for DMS and the Glue catalog;
+    `document`: the value of `tables` in the job's configuration document;
+    `databases`: Glue databases of the targets;
+    `secret_arns`: Secrets Manager ARNs of the masks' salts, which the job's role must be allowed to read.
+  EOT
+  value = {
+    tables = { for name, table in var.tables : name => {
+      target = local.targets[name]
+      key    = try(tolist(table.key), [])
+      load   = try(table.load, null)
+    } }
+    document    = local.document
+    databases   = sort(distinct([for target in values(local.targets) : split(".", target)[0]]))
+    secret_arns = local.salts
+  }
+
+  precondition {
+    condition     = length(local.problems) == 0
+    error_message = "${length(local.problems)} ${length(local.problems) == 1 ? "problem" : "problems"} with the tables:\n${join("\n", [for problem in local.problems : "  - ${problem}"])}"
+  }
+}
