@@ -10,7 +10,7 @@ _LEFT_OUT = shutil.ignore_patterns(".terraform", ".terraform.lock.hcl", "*.tfsta
 def copy_tree(target: Path) -> Path:
     """Copy ``terraform/`` below ``target`` and link what the modules reach by relative paths; returns the copy of ``terraform/``."""
     shutil.copytree(ROOT / "terraform", target / "terraform", ignore=_LEFT_OUT)
-    for name in ("dist", "job", "lambda"):
+    for name in ("dist", "docs", "job", "lambda"):
         if (ROOT / name).exists():
             (target / name).symlink_to(ROOT / name)
     return target / "terraform"
