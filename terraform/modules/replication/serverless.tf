@@ -1,0 +1,28 @@
+# https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Serverless.html
+resource "aws_dms_replication_config" "this" {
+  count = local.is_provisioned ? 0 : 1
+
+  # A new epoch is a new replication, which loads everything.
+  replication_config_identifier = "${var.name}-epoch-${var.load_epoch}"
+  resource_identifier           = local.resource_identifier
+  replication_type              = var.migration_type
+  source_endpoint_arn           = aws_dms_endpoint.source.endpoint_arn
+  target_endpoint_arn           = aws_dms_s3_endpoint.target.endpoint_arn
+  table_mappings                = jsonencode(local.table_mappings)
+  replication_settings          = jsonencode(local.task_settings)
+  start_replication             = var.start
+  tags                          = var.tags
+
+  compute_config {
+    replication_subnet_group_id  = aws_dms_replication_subnet_group.this.replication_subnet_group_id
+    vpc_security_group_ids       = var.security_group_ids
+    min_capacity_units           = var.min_capacity_units
+    max_capacity_units           = var.max_capacity_units
+    multi_az                     = var.multi_az
+    kms_key_id                   = var.kms_key_arn
+    preferred_maintenance_window = var.maintenance_window
+  }
+
+  # DMS would make the log group itself, and keep it for ever.
+  depends_on = [aws_cloudwatch_log_group.dms]
+}
