@@ -1,0 +1,50 @@
+"""Every module and example by itself: formatted, valid, and its own tests (`terraform test` with a mocked provider) pass."""
+
+from collections.abc import Callable
+
+import pytest
+
+from support.terraform.binary import quiet_environment, run, write_cli_configuration
+from support.terraform.tree import ROOT, copy_tree, examples, modules
+
+pytestmark = pytest.mark.usefixtures("terraform")
+
+Terraform = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def initialised(tmp_path_factory: pytest.TempPathFactory) -> Terraform:
+    """Run Terraform in a folder below ``terraform/`` of a copy; the provider and all modules are there."""
+    folder = tmp_path_factory.mktemp("modules")
+    tree = copy_tree(folder)
+    write_cli_configuration(folder / "terraform.rc")
+    environment = quiet_environment() | {"TF_CLI_CONFIG_FILE": str(folder / "terraform.rc")}
+
+    def terraform(path: str, *arguments: str) -> str:
+        if not (tree / path / ".terraform").exists():
+            run(tree / path, "init", "-backend=false", "-input=false", "-no-color", environment=environment)
+        return run(tree / path, *arguments, "-no-color", environment=environment).stdout
+
+    return terraform
+
+
+def test_there_are_modules() -> None:
+    assert modules()
+
+
+def test_format() -> None:
+    done = run(ROOT / "terraform", "fmt", "-check", "-recursive", "-diff", environment=quiet_environment(), ok=(0, 3))
+    assert done.returncode == 0, f"run `make fmt`\n{done.stdout}"
+
+
+@pytest.mark.parametrize("path", [f"modules/{name}" for name in modules()] + [f"examples/{name}" for name in examples()])
+def test_valid(initialised: Terraform, path: str) -> None:
+    initialised(path, "validate")
+
+
+@pytest.mark.parametrize("name", modules())
+def test_own_tests(initialised: Terraform, name: str) -> None:
+    """A module without tests of its own fails."""
+    said = initialised(f"modules/{name}", "test")
+    assert "Success!" in said, said
+    assert "0 passed" not in said, said
