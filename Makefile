@@ -27,19 +27,31 @@ test: setup ## All tests, with coverage; PYTEST_ARGS="-k position" chooses
 test-fast: setup ## Only the tests without Spark and without PostgreSQL: seconds
 	$(BIN)/python -m pytest tests/unit $(PYTEST_ARGS)
 
+.PHONY: test-terraform
+test-terraform: setup ## Only the Terraform tests: modules, two stacks applied to a local AWS, the whole chain
+	$(BIN)/python -m pytest tests/terraform $(PYTEST_ARGS)
+
+.PHONY: test-full
+test-full: setup ## All tests, with every example applied
+	DMS_ICEBERG_ALL_EXAMPLES=1 $(BIN)/python -m pytest $(PYTEST_ARGS)
+
 .PHONY: lint
-lint: setup ## Style, types, spelling, file length, lock; changes nothing, asks no network
+lint: setup ## Style, types, spelling, lengths, lock, Terraform; changes nothing, after the first time without a network
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/codespell
 	$(BIN)/python tools/file_length.py
 	$(BIN)/python tools/lock.py --check
+	$(BIN)/python tools/terraform_readme.py --check
+	$(BIN)/python tools/terraform_lint.py
 
 .PHONY: fmt
 fmt: setup ## Format the code and mend what can be mended by itself
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
+	if command -v terraform >/dev/null; then terraform fmt -recursive terraform; fi
+	$(BIN)/python tools/terraform_readme.py
 
 .PHONY: bench
 bench: setup ## Against the hand-written script and the floor, into build/bench.json; BENCH_ARGS
@@ -58,10 +70,10 @@ lock: setup ## Resolve the Python packages again into requirements.lock; needs a
 clean: ## Remove what demo, tests, bench and dist made here; never .venv, configuration or another lake
 	rm -rf build/demo build/dist build/coverage build/.coverage build/bench build/bench.json
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	find job tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find job lambda tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 .PHONY: help
 help:
 	@awk 'BEGIN { FS = ":.*## "; print "usage: make TARGET" } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+		/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile

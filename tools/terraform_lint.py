@@ -1,0 +1,138 @@
+"""Check the Terraform code with terraform fmt, tflint and checkov.
+
+tflint and checkov are no packages of ours: the one is a Go program, the other pins its own boto3. What is not on PATH is put into .tools
+once: tflint is built by Go, checkov gets a virtual environment. A tool that cannot be had is named and left out; with CI or
+DMS_ICEBERG_REQUIRE_TERRAFORM in the environment it is an error.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TOOLS = ROOT / ".tools"
+TFLINT = "v0.64.0"
+CHECKOV = "3.3.30"
+_TFLINT_MODULE = f"github.com/terraform-linters/tflint@{TFLINT}"
+
+_PARSE = """
+import sys, hcl2
+for path in sys.argv[1:]:
+    try:
+        hcl2.loads(open(path, encoding="utf-8").read())
+    except Exception as error:
+        print(f"{path}: {error}".splitlines()[0])
+"""
+"""For checkov's own Python: its parser knows less of the language than Terraform."""
+
+
+class MissingError(Exception):
+    """A tool is not here and cannot be had; the message says what would help."""
+
+
+def is_required(environment: Mapping[str, str]) -> bool:
+    """Say whether a missing tool is an error, as it is in CI."""
+    return bool(environment.get("CI") or environment.get("DMS_ICEBERG_REQUIRE_TERRAFORM"))
+
+
+def _call(command: Sequence[str | Path], **more: str) -> int:
+    return subprocess.run(command, cwd=ROOT, env=os.environ | more, check=False).returncode  # noqa: S603 - our own words
+
+
+def terraform() -> Path:
+    """Return Terraform.
+
+    Raises:
+        MissingError: it is not on PATH.
+    """
+    found = shutil.which("terraform")
+    if not found:
+        raise MissingError("terraform is not on PATH: install version 1.9 or newer")
+    return Path(found)
+
+
+def tflint() -> Path:
+    """Return tflint in our version, building it the first time (some minutes).
+
+    Raises:
+        MissingError: there is neither tflint nor Go, or Go could not build it.
+    """
+    built = TOOLS / f"tflint-{TFLINT}" / "tflint"
+    if built.exists():
+        return built
+    found, go = shutil.which("tflint"), shutil.which("go")
+    if found:
+        return Path(found)
+    if not go:
+        raise MissingError(f"tflint is not on PATH, and there is no Go to build it: install tflint {TFLINT} or Go")
+    sys.stderr.write(f"lint: building tflint {TFLINT} (once; some minutes)\n")
+    if _call([go, "install", _TFLINT_MODULE], GOBIN=str(built.parent)) != 0 or not built.exists():
+        raise MissingError(f"Go could not build {_TFLINT_MODULE}: see above; the Go module proxy must be reachable this once")
+    return built
+
+
+def checkov() -> Path:
+    """Return checkov in our version, installing it the first time (300 MB).
+
+    Raises:
+        MissingError: it could not be installed.
+    """
+    folder = TOOLS / f"checkov-{CHECKOV}"
+    program, done = folder / "bin" / "checkov", folder / "done"
+    if done.exists():
+        return program
+    sys.stderr.write(f"lint: installing checkov {CHECKOV} (once; 300 MB, about a minute)\n")
+    install: list[str | Path] = [folder / "bin" / "python", "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input", "install"]
+    if _call([sys.executable, "-m", "venv", "--clear", folder]) != 0 or _call([*install, f"checkov=={CHECKOV}"]) != 0:
+        raise MissingError(f"checkov {CHECKOV} could not be installed: see above; the package index must be reachable this once")
+    done.touch()
+    return program
+
+
+def check_format() -> int:
+    """Run terraform fmt."""
+    # A configuration file that is named but not there makes Terraform warn; this command needs none.
+    return _call([terraform(), "fmt", "-check", "-recursive", "-diff", "terraform"], TF_CLI_CONFIG_FILE=os.devnull)
+
+
+def check_tflint() -> int:
+    """Run tflint in every folder with Terraform code."""
+    return _call([tflint(), "--recursive", "--chdir=terraform", f"--config={ROOT / '.tflint.hcl'}"])
+
+
+def check_checkov() -> int:
+    """Run checkov over modules and examples. Which checks are left out, and why, is in .checkov.yaml and beside the resources."""
+    program = checkov()
+    # It passes over a file that it cannot parse: nothing in it would be checked.
+    unread = subprocess.run(  # noqa: S603 - our own words
+        [program.with_name("python"), "-c", _PARSE, *sorted((ROOT / "terraform").rglob("*.tf"))], capture_output=True, text=True, check=True
+    ).stdout
+    if unread:
+        sys.stderr.write(f"lint: checkov cannot parse, and so would not check:\n{unread}")
+    return _call([program, "--config-file", ROOT / ".checkov.yaml"]) or int(bool(unread))
+
+
+CHECKS = {"terraform fmt": check_format, "tflint": check_tflint, "checkov": check_checkov}
+
+
+def main() -> int:
+    """Run all three; the exit code is 1 when one found something or, where it is required, could not run."""
+    failed = []
+    for name, check in CHECKS.items():
+        try:
+            if check() != 0:
+                failed.append(name)
+        except MissingError as error:
+            sys.stderr.write(f"lint: {name} was NOT run: {error}\n")
+            if is_required(os.environ):
+                failed.append(name)
+    if failed:
+        sys.stderr.write(f"lint: failed: {', '.join(failed)}\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
