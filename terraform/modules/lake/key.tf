@@ -1,0 +1,92 @@
+locals {
+  create_key = var.encryption.mode == "SSE_KMS" && var.encryption.create_key
+  key_arn    = local.create_key ? aws_kms_key.this[0].arn : var.encryption.mode == "SSE_KMS" ? var.encryption.key_arn : null
+}
+
+resource "aws_kms_key" "this" {
+  count = local.create_key ? 1 : 0
+
+  description             = "Encrypts buckets, logs and alarms of the pipeline ${var.name}"
+  enable_key_rotation     = true
+  deletion_window_in_days = 30
+  policy                  = data.aws_iam_policy_document.key.json
+  tags                    = merge(var.tags, { Name = "${var.name}-lake" })
+}
+
+resource "aws_kms_alias" "this" {
+  count = local.create_key ? 1 : 0
+
+  name          = "alias/${var.name}-lake"
+  target_key_id = aws_kms_key.this[0].key_id
+}
+
+# In the policy of a key, "*" is the key itself.
+data "aws_iam_policy_document" "key" {
+  #checkov:skip=CKV_AWS_109: the account's own IAM decides who may manage the key, as in the policy that AWS gives a key by default
+  #checkov:skip=CKV_AWS_111: as above
+  #checkov:skip=CKV_AWS_356: as above
+  source_policy_documents = concat([data.aws_iam_policy_document.key_users.json], var.key_policy_documents)
+
+  statement {
+    sid       = "AccountDecidesByIam"
+    actions   = ["kms:*"]
+    resources = ["*"]
+    principals {
+      type        = "AWS"
+      identifiers = ["arn:${local.partition}:iam::${local.account}:root"]
+    }
+  }
+}
+
+# What any key of the pipeline must allow, also one that is brought along.
+data "aws_iam_policy_document" "key_users" {
+  #checkov:skip=CKV_AWS_111: "*" in the policy of a key is the key itself
+  #checkov:skip=CKV_AWS_356: as above
+  statement {
+    sid       = "LogGroups"
+    actions   = ["kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:Describe*"]
+    resources = ["*"]
+    principals {
+      type        = "Service"
+      identifiers = ["logs.${local.region}.amazonaws.com"]
+    }
+    condition {
+      test     = "ArnLike"
+      variable = "kms:EncryptionContext:aws:logs:arn"
+      values   = ["arn:${local.partition}:logs:${local.region}:${local.account}:log-group:*"]
+    }
+  }
+
+  # Alarms, and the notice of bronze that DMS suspended a table, go to an encrypted topic.
+  statement {
+    sid       = "AlarmsToTopic"
+    actions   = ["kms:Decrypt", "kms:GenerateDataKey*"]
+    resources = ["*"]
+    principals {
+      type        = "Service"
+      identifiers = ["cloudwatch.amazonaws.com", "s3.amazonaws.com"]
+    }
+    condition {
+      test     = "StringEquals"
+      variable = "aws:SourceAccount"
+      values   = [local.account]
+    }
+  }
+
+  # EventBridge sends neither aws:SourceAccount nor aws:SourceArn for encrypted topics; with such a condition messages are lost without
+  # a word. https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html
+  statement {
+    sid       = "EventsToTopic"
+    actions   = ["kms:Decrypt", "kms:GenerateDataKey*"]
+    resources = ["*"]
+    principals {
+      type        = "Service"
+      identifiers = ["events.amazonaws.com"]
+    }
+    condition {
+      test     = "ArnLike"
+      variable = "kms:EncryptionContext:aws:sns:topicArn"
+      values   = ["arn:${local.partition}:sns:${local.region}:${local.account}:*"]
+    }
+  }
+}

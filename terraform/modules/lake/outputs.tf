@@ -1,0 +1,37 @@
+output "buckets" {
+  description = "`name` and `arn` of the buckets by role: `bronze`, `silver`, `quarantine`, `artifacts`."
+  # What uses a bucket waits until it is safe to use.
+  value      = local.buckets
+  depends_on = [aws_s3_bucket_policy.this, aws_s3_bucket_public_access_block.this, aws_s3_bucket_server_side_encryption_configuration.this]
+}
+
+output "kms_key_arn" {
+  description = "Key of the buckets; null with `SSE_S3`."
+  value       = local.key_arn
+}
+
+output "key_policy" {
+  description = "Statements that the policy of an existing key (`encryption.key_arn`) must have for logs and alarms, as JSON. Roles of the key's own account need no statement."
+  value       = data.aws_iam_policy_document.key_users.json
+}
+
+output "bucket_policies" {
+  description = "By role, the policy that a created bucket has and an existing one should have, as JSON: no plain HTTP, and `bucket_policy_documents`."
+  value       = { for role, document in data.aws_iam_policy_document.bucket : role => document.json }
+}
+
+output "warehouse" {
+  description = "Location of the Iceberg catalog's tables that are in no known database."
+  value       = "s3://${local.buckets.silver.name}/"
+}
+
+output "databases" {
+  description = "Location of the Glue databases by name."
+  value       = local.locations
+  depends_on  = [aws_glue_catalog_database.this]
+}
+
+output "bronze_tables" {
+  description = "External tables over bronze as `database.table`."
+  value       = [for name in keys(local.raw_layouts) : "${local.bronze_database}.${name}"]
+}

@@ -1,0 +1,74 @@
+locals {
+  bronze_folder = coalesce(var.bronze_folder, var.bronze_prefix)
+
+  cleanup = { for role in keys(local.created) : role => concat(
+    [{ id = "abandoned-uploads", prefix = "", abort = 7, noncurrent = null, move = null, class = null, expire = null }],
+    var.versioning[role] > 0
+    ? [{ id = "replaced-and-deleted", prefix = "", abort = null, noncurrent = var.versioning[role], move = null, class = null, expire = null }] : [],
+  ) }
+
+  bronze = concat(
+    var.bronze_retention.transition_after_days == null ? [] : [{
+      id    = "colder-storage", prefix = var.bronze_prefix, abort = null, noncurrent = null, move = var.bronze_retention.transition_after_days,
+      class = var.bronze_retention.storage_class, expire = null
+    }],
+    # Change files lie in folders that begin with the year, full-load files beside those folders: `20` leaves them alone.
+    var.bronze_retention.changes_expire_after_days == null ? [] : [for table in sort(var.source_tables) : {
+      id     = "changes-${substr(sha256(table), 0, 12)}", prefix = "${local.bronze_folder}${join("/", regex("^([^.]+)[.](.+)$", table))}/20", abort = null,
+      expire = var.bronze_retention.changes_expire_after_days, noncurrent = null, move = null, class = null
+    }],
+    var.bronze_retention.past_epochs_expire_after_days == null ? [] : [for folder in sort(var.past_bronze_folders) : {
+      id     = "past-epoch-${substr(sha256(folder), 0, 12)}", prefix = folder, abort = null,
+      expire = var.bronze_retention.past_epochs_expire_after_days, noncurrent = null, move = null, class = null
+    }],
+  )
+
+  rules = { for role, rules in local.cleanup : role => role == "bronze" ? concat(rules, local.bronze) : rules }
+}
+
+resource "aws_s3_bucket_lifecycle_configuration" "this" {
+  for_each = local.rules
+
+  bucket = aws_s3_bucket.this[each.key].id
+
+  dynamic "rule" {
+    for_each = each.value
+    content {
+      id     = rule.value.id
+      status = "Enabled"
+
+      filter {
+        prefix = rule.value.prefix
+      }
+
+      dynamic "abort_incomplete_multipart_upload" {
+        for_each = rule.value.abort == null ? [] : [rule.value.abort]
+        content {
+          days_after_initiation = abort_incomplete_multipart_upload.value
+        }
+      }
+      dynamic "noncurrent_version_expiration" {
+        for_each = rule.value.noncurrent == null ? [] : [rule.value.noncurrent]
+        content {
+          noncurrent_days = noncurrent_version_expiration.value
+        }
+      }
+      dynamic "transition" {
+        for_each = rule.value.move == null ? [] : [rule.value.move]
+        content {
+          days          = transition.value
+          storage_class = rule.value.class
+        }
+      }
+      dynamic "expiration" {
+        for_each = rule.value.expire == null ? [] : [rule.value.expire]
+        content {
+          days = expiration.value
+        }
+      }
+    }
+  }
+
+  # Rules for old versions are refused by a bucket that has none.
+  depends_on = [aws_s3_bucket_versioning.this]
+}

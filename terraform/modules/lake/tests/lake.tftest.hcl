@@ -1,0 +1,204 @@
+mock_provider "aws" {
+  mock_data "aws_caller_identity" {
+    defaults = { account_id = "123456789012" }
+  }
+  mock_data "aws_partition" {
+    defaults = { partition = "aws" }
+  }
+  mock_data "aws_region" {
+    defaults = { id = "eu-central-1" }
+  }
+  mock_data "aws_iam_policy_document" {
+    defaults = { json = "{\"Version\":\"2012-10-17\",\"Statement\":[]}" }
+  }
+  mock_resource "aws_kms_key" {
+    defaults = { arn = "arn:aws:kms:eu-central-1:123456789012:key/00000000-0000-0000-0000-000000000000", key_id = "00000000-0000-0000-0000-000000000000" }
+  }
+  mock_resource "aws_s3_bucket" {
+    defaults = { arn = "arn:aws:s3:::mock" }
+  }
+  mock_resource "aws_lakeformation_resource" {
+    defaults = { arn = "arn:aws:s3:::mock" }
+  }
+}
+
+variables {
+  name          = "shop"
+  bronze_prefix = "dms/shop/"
+  databases     = { silver = ["shop"], quarantine = "shop_quarantine" }
+}
+
+run "defaults_are_safe" {
+  command = plan
+
+  assert {
+    condition     = { for role, bucket in aws_s3_bucket.this : role => bucket.bucket } == { bronze = "shop-bronze-123456789012", silver = "shop-silver-123456789012", quarantine = "shop-quarantine-123456789012", artifacts = "shop-artifacts-123456789012" }
+    error_message = "four buckets, named after role and account"
+  }
+  assert {
+    condition     = alltrue([for block in aws_s3_bucket_public_access_block.this : block.block_public_acls && block.block_public_policy && block.ignore_public_acls && block.restrict_public_buckets])
+    error_message = "public access is blocked"
+  }
+  assert {
+    condition = alltrue([for document in data.aws_iam_policy_document.bucket : anytrue([
+      for statement in document.statement : statement.effect == "Deny" && anytrue([for c in statement.condition : c.variable == "aws:SecureTransport" && tolist(c.values) == tolist(["false"])])
+    ])])
+    error_message = "plain HTTP is refused"
+  }
+  assert {
+    condition     = alltrue([for config in aws_s3_bucket_server_side_encryption_configuration.this : one(config.rule).bucket_key_enabled && one(one(config.rule).apply_server_side_encryption_by_default).sse_algorithm == "aws:kms"])
+    error_message = "KMS, with a bucket key"
+  }
+  assert {
+    condition     = length(aws_s3_bucket_versioning.this) == 4 && aws_kms_key.this[0].enable_key_rotation && !aws_s3_bucket.this["bronze"].force_destroy
+    error_message = "versioned, rotated, not destroyed with content"
+  }
+  assert {
+    condition     = alltrue([for config in aws_s3_bucket_lifecycle_configuration.this : alltrue([for rule in config.rule : length(rule.expiration) == 0 && length(rule.transition) == 0])])
+    error_message = "by default no current object is moved or deleted"
+  }
+  assert {
+    condition     = { for name, database in aws_glue_catalog_database.this : name => database.location_uri } == { shop = "s3://shop-silver-123456789012/shop", shop_quarantine = "s3://shop-quarantine-123456789012/shop_quarantine" }
+    error_message = "the quarantine is in a bucket of its own"
+  }
+  assert {
+    condition     = aws_ssm_parameter.bronze_prefix[0].name == "/dms-iceberg/bronze/shop-bronze-123456789012/dms/shop"
+    error_message = "the folder is claimed"
+  }
+  assert {
+    condition     = length(aws_glue_catalog_table.bronze) + length(aws_glue_catalog_database.bronze) + length(aws_lakeformation_permissions.tables) + length(aws_lakeformation_resource.this) + length(aws_s3_bucket_logging.this) == 0
+    error_message = "what is opt-in is off"
+  }
+  assert {
+    condition     = length(aws_glue_catalog_database.this["shop"].create_table_default_permission) == 0
+    error_message = "without Lake Formation, Glue's defaults stay"
+  }
+}
+
+run "everything_off" {
+  command = plan
+  variables {
+    buckets = {
+      bronze     = { create = false, name = "acme-bronze" }
+      silver     = { create = false, name = "acme-silver" }
+      quarantine = { create = false, name = "acme-quarantine" }
+      artifacts  = { create = false, name = "acme-artifacts" }
+    }
+    databases           = { create = false, silver = ["shop"], quarantine = "shop_quarantine", catalog_id = "210987654321" }
+    encryption          = { create_key = false, key_arn = "arn:aws:kms:eu-central-1:210987654321:key/x" }
+    claim_bronze_prefix = false
+  }
+  assert {
+    condition     = length(aws_s3_bucket.this) + length(aws_s3_bucket_policy.this) + length(aws_s3_bucket_lifecycle_configuration.this) + length(aws_kms_key.this) + length(aws_glue_catalog_database.this) + length(aws_ssm_parameter.bronze_prefix) == 0
+    error_message = "nothing is made when everything is brought along"
+  }
+  assert {
+    condition     = output.buckets.silver == { name = "acme-silver", arn = "arn:aws:s3:::acme-silver" } && output.kms_key_arn == "arn:aws:kms:eu-central-1:210987654321:key/x" && length(output.bucket_policies) == 4
+    error_message = "what is brought along is passed on, with the policies its owner needs"
+  }
+}
+
+run "sse_s3_needs_no_key" {
+  command = plan
+  variables { encryption = { mode = "SSE_S3" } }
+  assert {
+    condition     = length(aws_kms_key.this) == 0 && output.kms_key_arn == null && one(one(aws_s3_bucket_server_side_encryption_configuration.this["silver"].rule).apply_server_side_encryption_by_default).sse_algorithm == "AES256"
+    error_message = "SSE-S3"
+  }
+}
+
+run "versioning_is_a_choice" {
+  command = plan
+  variables { versioning = { silver = 0 } }
+  assert {
+    condition     = !contains(keys(aws_s3_bucket_versioning.this), "silver") && [for rule in aws_s3_bucket_lifecycle_configuration.this["silver"].rule : rule.id] == ["abandoned-uploads"]
+    error_message = "no versions, no rule for them"
+  }
+}
+
+run "retention_spares_the_full_load" {
+  command = plan
+  variables {
+    bronze_folder       = "dms/shop/epoch-3/"
+    past_bronze_folders = ["dms/shop/epoch-1/"]
+    source_tables       = ["public.orders", "public.order.lines"]
+    bronze_retention    = { transition_after_days = 60, changes_expire_after_days = 400 }
+  }
+  assert {
+    condition = { for rule in aws_s3_bucket_lifecycle_configuration.this["bronze"].rule : one(rule.filter).prefix => one(rule.expiration).days if length(rule.expiration) > 0 } == {
+      "dms/shop/epoch-3/public/orders/20"      = 400
+      "dms/shop/epoch-3/public/order.lines/20" = 400
+      "dms/shop/epoch-1/"                      = 90
+    }
+    error_message = "found ${jsonencode({ for rule in aws_s3_bucket_lifecycle_configuration.this["bronze"].rule : one(rule.filter).prefix => one(rule.expiration).days if length(rule.expiration) > 0 })}"
+  }
+  assert {
+    condition     = [for rule in aws_s3_bucket_lifecycle_configuration.this["bronze"].rule : one(rule.transition).storage_class if length(rule.transition) > 0] == ["GLACIER_IR"]
+    error_message = "colder, and still readable at once"
+  }
+  assert {
+    condition     = alltrue([for role in ["silver", "quarantine", "artifacts"] : alltrue([for rule in aws_s3_bucket_lifecycle_configuration.this[role].rule : length(rule.expiration) + length(rule.transition) == 0])])
+    error_message = "only bronze ages"
+  }
+}
+
+run "raw_tables_for_athena" {
+  command = plan
+  variables {
+    bronze_folder = "dms/shop/epoch-1/"
+    bronze_tables = { "public.orders" = { columns = [{ name = "order_id", type = "bigint" }, { name = "amount", type = "decimal(12,2)" }], key = ["order_id"] } }
+  }
+  assert {
+    condition     = sort(keys(aws_glue_catalog_table.bronze)) == tolist(["public_orders", "public_orders_changes"]) && aws_glue_catalog_database.bronze[0].name == "shop_bronze"
+    error_message = "two tables in a database of their own"
+  }
+  assert {
+    condition     = [for column in one(aws_glue_catalog_table.bronze["public_orders"].storage_descriptor).columns : "${column.name} ${column.type}"] == ["op string", "dms_commit_ts string", "order_id bigint", "amount decimal(12,2)", "dms_change_seq string", "dms_stream_position string", "bi_order_id bigint"]
+    error_message = "columns as DMS writes them"
+  }
+  assert {
+    condition     = aws_glue_catalog_table.bronze["public_orders_changes"].parameters["storage.location.template"] == "s3://shop-bronze-123456789012/dms/shop/epoch-1/public/orders/$${hour}/" && length(aws_glue_catalog_table.bronze["public_orders"].partition_keys) == 0
+    error_message = "hours are partitions by projection"
+  }
+}
+
+run "lake_formation" {
+  command = plan
+  variables {
+    lake_formation = {
+      enabled            = true
+      register_locations = true
+      writers            = { job = "arn:aws:iam::123456789012:role/shop-merge" }
+      readers            = { analysts = "arn:aws:iam::123456789012:role/analysts" }
+    }
+  }
+  assert {
+    condition     = sort(keys(aws_lakeformation_permissions.tables)) == tolist(["read analysts shop", "write job shop", "write job shop_quarantine"])
+    error_message = "readers see silver, not the quarantine"
+  }
+  assert {
+    condition     = aws_lakeformation_permissions.tables["read analysts shop"].permissions == toset(["DESCRIBE", "SELECT"])
+    error_message = "readers read"
+  }
+  assert {
+    condition     = sort(keys(aws_lakeformation_resource.this)) == tolist(["quarantine", "silver"]) && length(aws_lakeformation_permissions.location) == 2
+    error_message = "locations are registered for the writer"
+  }
+}
+
+run "access_logs" {
+  command = plan
+  variables { access_logs = { bucket = "acme-logs" } }
+  assert {
+    condition     = aws_s3_bucket_logging.this["silver"].target_prefix == "s3-access/shop-silver-123456789012/" && length(aws_s3_bucket_logging.this) == 4
+    error_message = "a folder for each bucket"
+  }
+}
+
+run "apply" {
+  command = apply
+  assert {
+    condition     = output.kms_key_arn == "arn:aws:kms:eu-central-1:123456789012:key/00000000-0000-0000-0000-000000000000" && output.warehouse == "s3://shop-silver-123456789012/"
+    error_message = "outputs"
+  }
+}
