@@ -39,12 +39,13 @@ class Run:
     """A run of the Glue job, as far as it matters here.
 
     Attributes:
+        started_on: None while Glue does not tell.
         merges_all: whether it merges all tables of this pipeline, rather than some, or does something else.
     """
 
     id: str
     state: str
-    started_on: datetime
+    started_on: datetime | None
     merges_all: bool
 
     @property
@@ -57,7 +58,7 @@ class Run:
 
         It lists after it began, so a beginning after the file is proof. That it is active proves nothing: its last listing may be over.
         """
-        return self.merges_all and self.state in _MERGES and self.started_on >= existed_at + SLACK
+        return self.merges_all and self.state in _MERGES and self.started_on is not None and self.started_on - SLACK >= existed_at
 
 
 def merges_all(arguments: Mapping[str, str], config_uri: str) -> bool:

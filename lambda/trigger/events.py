@@ -70,8 +70,8 @@ def read_message(body: str, bronze: Bronze) -> News:
 def _load(text: str) -> dict[str, Any]:
     try:
         document = json.loads(text)
-    except ValueError as error:
-        raise UnreadableMessageError("not JSON") from error
+    except (ValueError, RecursionError) as error:
+        raise UnreadableMessageError("not JSON, or nested too deeply") from error
     if not isinstance(document, dict):
         raise UnreadableMessageError(f"not a JSON object but {type(document).__name__}")
     return document

@@ -168,7 +168,8 @@ class Trigger:
         answer = self._glue.get_job_runs(JobName=self._settings.job_name, MaxResults=_RUNS_LOOKED_AT)
         config = self._settings.config_uri
         return [
-            Run(run["Id"], run["JobRunState"], run["StartedOn"], merges_all(run.get("Arguments", {}), config)) for run in answer["JobRuns"]
+            Run(run["Id"], run["JobRunState"], run.get("StartedOn"), merges_all(run.get("Arguments", {}), config))
+            for run in answer["JobRuns"]
         ]
 
     def _start(self) -> str:
