@@ -1,6 +1,7 @@
 """Fixtures that every layer of tests may use. Spark starts once, on first use."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from support.lake import Lake
+
+# Without Terraform the plugin ends every test run, so pyproject.toml keeps pytest from loading it.
+pytest_plugins = ["pytest_terraform.plugin"] if shutil.which("terraform") else []
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the plugin take Terraform also where OpenTofu is there."""
+    if pytest_plugins:
+        config.option.dest_tf_binary = config.option.dest_tf_binary or shutil.which("terraform")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
