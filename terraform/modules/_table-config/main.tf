@@ -3,7 +3,7 @@
 locals {
   schema = jsondecode(file("${path.module}/../../../docs/configuration.schema.json"))["$defs"]
 
-  # The one key that is not the job's: how DMS loads the table.
+  # The one key that is not the job's: how DMS loads the table. The module replication says what is in it.
   load_key = { load = { type = "object" } }
 
   definitions = {
@@ -14,7 +14,6 @@ locals {
     defaults = { properties = local.schema.Defaults.properties, required = [] }
     column   = { properties = local.schema.Column.properties, required = local.schema.Column.required }
     rule     = { properties = local.schema.Rule.properties, required = local.schema.Rule.required }
-    load     = { properties = { parallel = { type = "object" } }, required = [] }
   }
 
   paths = { for name in keys(var.tables) : name => "tables.\"${name}\"" }
@@ -31,7 +30,6 @@ locals {
       for i, rule in try([for r in table.rules : r], []) : { kind = "rule", path = "${local.paths[name]}.rules[${i}]", value = rule }
     ]]),
     [for i, rule in try([for r in var.defaults.rules : r], []) : { kind = "rule", path = "table_defaults.rules[${i}]", value = rule }],
-    [for name, table in var.tables : { kind = "load", path = "${local.paths[name]}.load", value = table.load } if try(keys(table.load), null) != null],
   )
 
   # Keys with null count as left out, as everywhere in Terraform.

@@ -1,11 +1,11 @@
 variable "name" {
-  description = "Prefix of every name: lower-case letters, digits and `-`, beginning with a letter, at most 31."
+  description = "Prefix of every name: up to 31 lower-case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen."
   type        = string
   nullable    = false
 
   validation {
-    condition     = can(regex("^[a-z][a-z0-9-]{0,30}$", var.name))
-    error_message = "name: found \"${var.name}\"; use lower-case letters, digits and '-', beginning with a letter, at most 31."
+    condition     = can(regex("^[a-z](-?[a-z0-9])*$", var.name)) && length(var.name) <= 31
+    error_message = "name is ${jsonencode(var.name)}. Allowed: up to 31 lower-case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen."
   }
 }
 
@@ -247,10 +247,10 @@ variable "databases" {
 
 variable "bronze_tables" {
   description = <<-EOT
-    External Glue tables over bronze, so that raw changes can be queried in Athena; none by default. By `schema.table`:
+    External Glue tables over bronze, so that raw changes can be queried in Athena; none by default. Two for each source table: `<schema>_<table>` with all files, and
+    `<schema>_<table>_changes` with the change files by hour. By `schema.table`:
     - `columns`: the source's columns as `{ name, type }` with Hive types
     - `key`: names of its key columns, whose before-images are columns too
-    Of each two are made: `<schema>_<table>` with all files, and `<schema>_<table>_changes` with the change files by hour.
   EOT
   type = map(object({
     columns = list(object({ name = string, type = string }))

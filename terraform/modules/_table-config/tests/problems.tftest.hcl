@@ -53,9 +53,9 @@ run "misspelled_key_of_a_rule" {
   expect_failures = [output.config]
 }
 
-run "misspelled_key_of_the_load" {
+run "load_that_is_no_object" {
   command = plan
-  variables { tables = { "public.orders" = { key = ["id"], load = { segments = 4 } } } }
+  variables { tables = { "public.orders" = { key = ["id"], load = ["parallel"] } } }
   expect_failures = [output.config]
 }
 

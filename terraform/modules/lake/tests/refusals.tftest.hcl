@@ -35,8 +35,8 @@ run "second_rules" {
   command = plan
   variables {
     buckets          = { bronze = { create = false, name = "s3://acme" } }
-    bronze_prefix    = ""                                                      # the whole bucket
-    encryption       = { create_key = false }                                  # no key at all
+    bronze_prefix    = ""                                                            # the whole bucket
+    encryption       = { create_key = false }                                        # no key at all
     bronze_retention = { transition_after_days = 10, storage_class = "STANDARD_IA" } # too early
     databases        = { silver = ["shop", "q"], quarantine = "q" }
     bronze_tables    = { "orders" = { columns = [{ name = "id", type = "int" }] } } # no schema
