@@ -4,8 +4,8 @@ SHELL := /bin/bash
 
 BIN := .venv/bin
 PYTEST_ARGS ?=
-# Until the Terraform module refers to it, the zip is a build product and not committed.
-DIST_DIR ?= build/dist
+# Committed, so that the Terraform modules find the zips in the git ref they are taken from.
+DIST_DIR ?= dist
 BENCH_ARGS ?=
 
 ##@ Use
@@ -25,7 +25,7 @@ test: setup ## All tests, with coverage; PYTEST_ARGS="-k position" chooses
 
 .PHONY: test-fast
 test-fast: setup ## Only the tests without Spark and without PostgreSQL: seconds
-	$(BIN)/python -m pytest tests/unit $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests/unit tests/trigger $(PYTEST_ARGS)
 
 .PHONY: test-terraform
 test-terraform: setup ## Only the Terraform tests: modules, two stacks applied to a local AWS, the whole chain
@@ -59,16 +59,16 @@ bench: setup ## Against the hand-written script and the floor, into build/bench.
 
 ##@ Deliver
 .PHONY: dist
-dist: setup ## Build the reproducible job.zip for Glue in DIST_DIR
-	@$(BIN)/python tools/build_dist.py $(DIST_DIR)/job.zip
+dist: setup ## Build the reproducible zips for Glue and Lambda in DIST_DIR; commit them
+	@$(BIN)/python tools/build_dist.py $(DIST_DIR)
 
 .PHONY: lock
 lock: setup ## Resolve the Python packages again into requirements.lock; needs a network
 	$(BIN)/python tools/lock.py
 
 .PHONY: clean
-clean: ## Remove what demo, tests, bench and dist made here; never .venv, configuration or another lake
-	rm -rf build/demo build/dist build/coverage build/.coverage build/bench build/bench.json
+clean: ## Remove what demo, tests and bench made here; never .venv, configuration or another lake
+	rm -rf build/demo build/coverage build/.coverage build/bench build/bench.json
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find job lambda tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 

@@ -1,8 +1,9 @@
-"""Build job.zip: the package and the pure-Python packages it needs, for a Glue job that starts without a network.
+"""Build what the Terraform modules hand to AWS: job.zip for Glue, trigger.zip for Lambda.
 
 The same sources give the same bytes on any machine: members are stored, not deflated (compressors differ between zlib builds),
-in one order, with one time and one mode. What to bundle is the closure of the run-time requirements in pyproject.toml, less what
-Glue 5.x has of its own; the files are those installed from requirements.lock.
+in one order, with one time and one mode. job.zip holds the package and the pure-Python packages it needs, so that the job starts
+without a network: the closure of the run-time requirements in pyproject.toml, less what Glue 5.x has of its own, as installed from
+requirements.lock. trigger.zip holds the function's modules only.
 """
 
 import argparse
@@ -88,19 +89,34 @@ def collect(requirements: list[str]) -> dict[str, Path]:
 
 
 def members(root: Path = ROOT) -> dict[str, Path]:
-    """Return all of the zip's members: name in the zip to file on disk. Raises what `collect` raises."""
+    """Return the members of job.zip: name in the zip to file on disk. Raises what `collect` raises."""
     package = root / "job" / "dms_iceberg"
     sources = [path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
     return {path.relative_to(package.parent).as_posix(): path for path in sources} | collect(project["dependencies"])
 
 
+def trigger_members(root: Path = ROOT) -> dict[str, Path]:
+    """Return the members of trigger.zip: name in the zip to file on disk."""
+    return {path.name: path for path in (root / "lambda" / "trigger").glob("*.py")}
+
+
 def build(target: Path, root: Path = ROOT) -> None:
-    """Write the zip, making its folder; an older one is replaced only once the new one is whole."""
+    """Write job.zip. Raises what `collect` raises."""
+    write_zip(target, members(root))
+
+
+def build_trigger(target: Path, root: Path = ROOT) -> None:
+    """Write trigger.zip."""
+    write_zip(target, trigger_members(root))
+
+
+def write_zip(target: Path, files: dict[str, Path]) -> None:
+    """Write a zip, making its folder; an older one is replaced only once the new one is whole."""
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_suffix(".part")
     with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as archive:
-        for name, path in sorted(members(root).items()):
+        for name, path in sorted(files.items()):
             entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
             entry.create_system = 3  # Unix, on whatever system it is built
             entry.external_attr = 0o644 << 16
@@ -109,12 +125,13 @@ def build(target: Path, root: Path = ROOT) -> None:
 
 
 def main() -> None:
-    """Build the zip at the path given."""
+    """Build both zips in the folder given."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else None)
-    parser.add_argument("target", type=Path)
-    target = parser.parse_args().target
-    build(target)
-    sys.stdout.write(f"{target}: {target.stat().st_size / 1e6:.1f} MB\n")
+    parser.add_argument("folder", type=Path)
+    folder: Path = parser.parse_args().folder
+    for name, builder in {"job.zip": build, "trigger.zip": build_trigger}.items():
+        builder(folder / name)
+        sys.stdout.write(f"{folder / name}: {(folder / name).stat().st_size / 1e3:,.0f} kB\n")
 
 
 if __name__ == "__main__":
