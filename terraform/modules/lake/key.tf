@@ -48,7 +48,7 @@ data "aws_iam_policy_document" "key_users" {
     resources = ["*"]
     principals {
       type        = "Service"
-      identifiers = ["logs.${local.region}.amazonaws.com"]
+      identifiers = ["logs.${local.region}.${data.aws_partition.current.dns_suffix}"]
     }
     condition {
       test     = "ArnLike"

@@ -1,0 +1,59 @@
+# Keys hold the hash of their content: a change of code or configuration is a change of the job's arguments, and a run that has begun keeps
+# what it began with.
+locals {
+  home = "${var.name}/"
+
+  script_path = coalesce(var.package.script_path, "${path.module}/../../../job/merge.py")
+  zip_path    = coalesce(var.package.zip_path, "${path.module}/../../../dist/job.zip")
+
+  files = merge(
+    var.package.script_s3_uri == null ? { script = { path = local.script_path, key = "${local.home}code/merge-${substr(filesha256(local.script_path), 0, 16)}.py" } } : {},
+    var.package.zip_s3_uri == null ? { zip = { path = local.zip_path, key = "${local.home}code/job-${substr(filesha256(local.zip_path), 0, 16)}.zip" } } : {},
+  )
+
+  script_uri = var.package.script_s3_uri != null ? var.package.script_s3_uri : "s3://${var.buckets.artifacts.name}/${aws_s3_object.code["script"].key}"
+  zip_uri    = var.package.zip_s3_uri != null ? var.package.zip_s3_uri : "s3://${var.buckets.artifacts.name}/${aws_s3_object.code["zip"].key}"
+  config_uri = "s3://${var.buckets.artifacts.name}/${aws_s3_object.config.key}"
+  state_uri  = "s3://${var.buckets.artifacts.name}/${local.home}"
+}
+
+resource "aws_s3_object" "code" {
+  #checkov:skip=CKV_AWS_186: encrypted as the bucket says, with kms_key_arn where there is one
+  for_each = local.files
+
+  bucket      = var.buckets.artifacts.name
+  key         = each.value.key
+  source      = each.value.path
+  source_hash = filesha256(each.value.path)
+  kms_key_id  = var.kms_key_arn
+
+  # An object takes ten tags, which a provider's default tags may exceed.
+  override_provider {
+    default_tags {
+      tags = {}
+    }
+  }
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "config" {
+  #checkov:skip=CKV_AWS_186: as above
+  bucket       = var.buckets.artifacts.name
+  key          = "${local.home}config-${substr(sha256(var.config_json), 0, 16)}.json"
+  content      = var.config_json
+  content_type = "application/json"
+  kms_key_id   = var.kms_key_arn
+
+  override_provider {
+    default_tags {
+      tags = {}
+    }
+  }
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}

@@ -1,0 +1,92 @@
+################################################################################
+# For what starts runs
+################################################################################
+
+output "job_name" {
+  description = "Name of the Glue job."
+  value       = aws_glue_job.merge.name
+}
+
+output "job_arn" {
+  description = "ARN of the Glue job."
+  value       = aws_glue_job.merge.arn
+}
+
+output "arguments" {
+  description = "Arguments that a run is started with unless told otherwise."
+  value       = aws_glue_job.merge.default_arguments
+}
+
+output "script_uri" {
+  description = "The script that Glue starts."
+  value       = local.script_uri
+}
+
+output "config_uri" {
+  description = "The configuration document of the job."
+  value       = local.config_uri
+}
+
+output "state_uri" {
+  description = "Folder of the run state (`runs/<table>.json`): `state_uri` of the configuration document."
+  value       = local.state_uri
+}
+
+output "start_command" {
+  description = "Command that starts a run by hand."
+  value       = "aws glue start-job-run --region ${local.region} --job-name ${aws_glue_job.merge.name}"
+}
+
+################################################################################
+# For alarms
+################################################################################
+
+output "log_groups" {
+  description = "Log groups: `output` has what the job itself says (JSON lines), `error` what Spark and Glue say."
+  value       = { for key, group in aws_cloudwatch_log_group.job : key => group.name }
+}
+
+################################################################################
+# For other accounts
+################################################################################
+
+output "role_arn" {
+  description = "Role of the job's runs."
+  value       = aws_iam_role.job.arn
+}
+
+output "role_name" {
+  description = "Name of the role."
+  value       = aws_iam_role.job.name
+}
+
+output "resource_policies" {
+  description = <<-EOT
+    What resources of another account must allow this job's role, as JSON policies:
+    `bronze`, `silver`, `quarantine`, `artifacts`: for the policy of the bucket;
+    `key`: for the policy of the KMS key;
+    `catalog`: for the resource policy of the Glue catalog.
+  EOT
+  value = merge(
+    { for role, statements in local.bucket_statements : role => jsonencode({
+      Version = "2012-10-17"
+      Statement = [for statement in concat(statements, [local.list_statements[role]]) : merge(statement, {
+        Sid = "${local.sid}${statement.Sid}", Effect = "Allow", Principal = { AWS = aws_iam_role.job.arn }
+      })]
+    }) },
+    {
+      key = jsonencode({
+        Version   = "2012-10-17"
+        Statement = [{ Sid = "${local.sid}Encrypt", Effect = "Allow", Principal = { AWS = aws_iam_role.job.arn }, Action = local.key_actions, Resource = "*", Condition = local.key_via }]
+      })
+      catalog = jsonencode({
+        Version   = "2012-10-17"
+        Statement = [{ Sid = "${local.sid}Catalog", Effect = "Allow", Principal = { AWS = aws_iam_role.job.arn }, Action = local.glue_actions, Resource = local.glue_resources }]
+      })
+    },
+  )
+}
+
+locals {
+  sid = join("", [for part in split("-", local.job_name) : title(part)])
+}
