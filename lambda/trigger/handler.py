@@ -135,22 +135,23 @@ class Trigger:
     def _ask_for_run(self, messages: list[Message]) -> Answer:
         """See to it that a run begins after the files of these messages, or name the one message that waits for all."""
         left = messages
+        facts: dict[str, Any] = {"covered": 0}
         try:
             runs = self._runs()
             left = [message for message in messages if not is_covered(message.newest, runs)]
-            facts: dict[str, Any] = {"covered": len(messages) - len(left)}
+            facts["covered"] = len(messages) - len(left)
             if not left:
                 return Answer("INFO", "covered", facts)
             active = active_run(runs)
             if active is None:
                 return Answer("INFO", "started", facts | {"run_id": self._start()})
-            return self._wait(left, judge("ConcurrentRunsExceededException"), run_id=active.id)
+            return self._wait(left, judge("ConcurrentRunsExceededException"), facts | {"run_id": active.id})
         except ClientError as error:
-            return self._wait(left, judge(error.response["Error"]["Code"]), error=str(error))
+            return self._wait(left, judge(error.response["Error"]["Code"]), facts | {"error": str(error)})
         except BotoCoreError as error:  # No connection, no answer in time, no credentials.
-            return self._wait(left, judge("ServiceUnavailable"), error=str(error))
+            return self._wait(left, judge("ServiceUnavailable"), facts | {"error": str(error)})
 
-    def _wait(self, left: list[Message], why: Judgement, **facts: str) -> Answer:
+    def _wait(self, left: list[Message], why: Judgement, facts: Mapping[str, Any]) -> Answer:
         """Keep the newest message and hide it for a while; whatever covers it covers the others, so they are done."""
         newest = max(left, key=lambda message: (message.newest, -message.receives))
         seconds = wait_seconds(newest.receives)
@@ -162,7 +163,7 @@ class Trigger:
             advice = "The message comes back after the queue's visibility timeout. Allow the function's role sqs:ChangeMessageVisibility."
             _log("WARNING", "visibility", message_id=newest.id, error=str(error), advice=advice)
         waiting = {"wait_seconds": seconds, "receives": newest.receives, "message_id": newest.id, "advice": why.advice}
-        return Answer(why.level, why.outcome, facts | waiting, newest)
+        return Answer(why.level, why.outcome, {**facts, **waiting}, newest)
 
     def _runs(self) -> list[Run]:
         answer = self._glue.get_job_runs(JobName=self._settings.job_name, MaxResults=_RUNS_LOOKED_AT)

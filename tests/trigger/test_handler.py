@@ -143,6 +143,7 @@ class TestOnAws:
         assert aws.in_queue() == (0, 1)
         (line,) = log_lines()
         assert (line["outcome"], line["wait_seconds"], line["run_id"]) == ("waiting", 30, aws.runs()[0].job_run_id)
+        assert (line["files"], line["covered"]) == (3, 0)
         aws.time_comes()
         aws.poll()
         assert log_lines()[0]["wait_seconds"] == 50

@@ -128,10 +128,10 @@ class WrongRules:
     def any_run_merges_all(*_: object) -> bool:
         return True
 
-    def keeps_the_oldest(self: Any, left: list[Message], why: decision.Judgement, **facts: str) -> Answer:
+    def keeps_the_oldest(self: Any, left: list[Message], why: decision.Judgement, facts: object) -> Answer:
         return Answer(why.level, why.outcome, {}, min(left, key=lambda message: message.newest))
 
-    def keeps_none(self: Any, left: list[Message], why: decision.Judgement, **facts: str) -> Answer:
+    def keeps_none(self: Any, left: list[Message], why: decision.Judgement, facts: object) -> Answer:
         return Answer(why.level, why.outcome)
 
 
