@@ -26,13 +26,21 @@ class LocalAws:
 
     def environment(self, account: str) -> dict[str, str]:
         """Return the variables that make every AWS client an administrator of an account here."""
+        return self.environment_of(f"arn:aws:iam::{account}:role/administrator")
+
+    def environment_of(self, role_arn: str) -> dict[str, str]:
+        """Return the variables of a session of a role."""
         from support.moto_gaps.lambda_functions import credentials
 
-        return credentials(f"arn:aws:iam::{account}:role/administrator", REGION)
+        return credentials(role_arn, REGION)
 
     def client(self, service: str, account: str) -> Any:
         """Return a boto3 client with all rights in an account."""
-        variables = self.environment(account)
+        return self.client_of(f"arn:aws:iam::{account}:role/administrator", service)
+
+    def client_of(self, role_arn: str, service: str) -> Any:
+        """Return a boto3 client with the rights of a role."""
+        variables = self.environment_of(role_arn)
         return boto3.client(
             service,  # type: ignore[call-overload]
             endpoint_url=self.url,
