@@ -36,41 +36,50 @@ output "secret_role_arn" {
   value       = aws_iam_role.secret.arn
 }
 
-output "bucket_policy_statements" {
-  description = "Statements that the policy of a bucket in another account needs."
-  value = [
-    {
-      Sid       = "DmsWrites${local.sid_suffix}"
-      Effect    = "Allow"
-      Principal = { AWS = aws_iam_role.s3.arn }
-      Action    = local.s3_actions.objects
-      Resource  = "${local.bucket_arn}/${var.bronze.prefix}/*"
-    },
-    {
-      Sid       = "DmsFinds${local.sid_suffix}"
-      Effect    = "Allow"
-      Principal = { AWS = aws_iam_role.s3.arn }
-      Action    = local.s3_actions.bucket
-      Resource  = local.bucket_arn
-    },
-  ]
-}
-
-output "kms_key_policy_statements" {
-  description = "Statements that the policy of the bucket's KMS key needs when the key is in another account."
-  value = [{
-    Sid       = "DmsEncrypts${local.sid_suffix}"
-    Effect    = "Allow"
-    Principal = { AWS = aws_iam_role.s3.arn }
-    Action    = local.kms_actions
-    # In a key's policy this is the key itself.
-    Resource  = "*"
-    Condition = local.via_s3
-  }]
+output "resource_policies" {
+  description = <<-EOT
+    What resources of another account must allow the role, as JSON policies:
+    `bronze`: for the policy of the bucket;
+    `key`: for the policy of the bucket's KMS key.
+  EOT
+  value = {
+    bronze = jsonencode({
+      Version = "2012-10-17"
+      Statement = [
+        {
+          Sid       = "${local.sid}WriteObjects"
+          Effect    = "Allow"
+          Principal = { AWS = aws_iam_role.s3.arn }
+          Action    = local.s3_actions.objects
+          Resource  = "${local.bucket_arn}/${var.bronze.prefix}/*"
+        },
+        {
+          Sid       = "${local.sid}FindBucket"
+          Effect    = "Allow"
+          Principal = { AWS = aws_iam_role.s3.arn }
+          Action    = local.s3_actions.bucket
+          Resource  = local.bucket_arn
+        },
+      ]
+    })
+    key = jsonencode({
+      Version = "2012-10-17"
+      Statement = [{
+        Sid       = "${local.sid}EncryptObjects"
+        Effect    = "Allow"
+        Principal = { AWS = aws_iam_role.s3.arn }
+        Action    = local.kms_actions
+        # In a key's policy this is the key itself.
+        Resource  = "*"
+        Condition = local.via_s3
+      }]
+    })
+  }
 }
 
 locals {
-  sid_suffix = join("", [for part in split("-", var.name) : title(part)])
+  # Statements of several pipelines in one policy need names of their own.
+  sid = "Dms${join("", [for part in split("-", var.name) : title(part)])}"
 }
 
 ################################################################################
@@ -110,6 +119,11 @@ output "replication_instance_id" {
 output "replication_instance_arn" {
   description = "ARN of the replication instance; null when serverless."
   value       = one(aws_dms_replication_instance.this[*].replication_instance_arn)
+}
+
+output "source_endpoint_id" {
+  description = "Identifier of the source endpoint."
+  value       = aws_dms_endpoint.source.endpoint_id
 }
 
 output "source_endpoint_arn" {

@@ -1,0 +1,132 @@
+# A replication that runs is never pointed elsewhere; a new epoch is how to load again.
+
+mock_provider "aws" {
+  source = "./tests/aws"
+}
+
+variables {
+  name = "shop"
+  source_database = {
+    engine     = "aurora-postgresql"
+    database   = "shop"
+    secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop-AbCdEf"
+  }
+  tables             = { "public.orders" = { key = ["order_id"] } }
+  bronze             = { bucket = "acme-bronze", prefix = "dms/shop" }
+  subnet_ids         = ["subnet-1", "subnet-2"]
+  security_group_ids = ["sg-1"]
+}
+
+run "first" {
+  command = apply
+}
+
+run "settings_that_a_running_replication_takes_over" {
+  command = apply
+
+  variables {
+    cdc_max_batch_interval_seconds = 10
+    max_capacity_units             = 16
+    tables                         = { "public.orders" = { key = ["order_id"] }, "public.customers" = { key = ["customer_id"] } }
+    start                          = false
+  }
+  assert {
+    condition     = aws_dms_s3_endpoint.target.cdc_max_batch_interval == 10 && aws_dms_s3_endpoint.target.endpoint_id == "shop-target-epoch-1"
+    error_message = "the same endpoint"
+  }
+}
+
+run "refuses_another_folder" {
+  command = plan
+  variables {
+    bronze = { bucket = "acme-bronze", prefix = "bronze/shop" }
+  }
+  expect_failures = [aws_dms_s3_endpoint.target]
+}
+
+run "refuses_another_bucket" {
+  command = plan
+  variables {
+    bronze = { bucket = "acme-bronze-2", prefix = "dms/shop" }
+  }
+  expect_failures = [aws_dms_s3_endpoint.target]
+}
+
+run "refuses_another_migration_type" {
+  command = plan
+  variables {
+    migration_type = "cdc"
+  }
+  expect_failures = [aws_dms_s3_endpoint.target]
+}
+
+run "refuses_another_mode" {
+  command = plan
+  variables {
+    mode = "provisioned"
+  }
+  expect_failures = [aws_dms_s3_endpoint.target]
+}
+
+run "refuses_another_database" {
+  command = plan
+  variables {
+    source_database = {
+      engine     = "aurora-postgresql"
+      database   = "shop2"
+      secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop-AbCdEf"
+    }
+  }
+  expect_failures = [aws_dms_s3_endpoint.target]
+}
+
+run "other_postgres_settings_make_another_endpoint" {
+  command = plan
+  variables {
+    source_database = {
+      engine     = "aurora-postgresql"
+      database   = "shop"
+      secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop-AbCdEf"
+      postgres   = { heartbeat_minutes = 1 }
+    }
+  }
+  assert {
+    condition     = aws_dms_endpoint.source.endpoint_id != run.first.source_endpoint_id && aws_dms_endpoint.source.postgres_settings[0].heartbeat_frequency == 1
+    error_message = "AWS gets the new settings"
+  }
+}
+
+run "next_epoch" {
+  command = apply
+
+  variables {
+    load_epoch     = 2
+    mode           = "provisioned"
+    migration_type = "full-load-and-cdc"
+    bronze         = { bucket = "acme-bronze-2", prefix = "dms/shop" }
+  }
+  assert {
+    condition     = aws_dms_s3_endpoint.target.endpoint_id == "shop-target-epoch-2" && aws_dms_s3_endpoint.target.bucket_folder == "dms/shop/epoch-2"
+    error_message = "a new endpoint with a new folder"
+  }
+  assert {
+    condition     = aws_dms_replication_task.this[0].replication_task_id == "shop-epoch-2" && output.load_epoch == 2 && output.bronze_prefix == "dms/shop/epoch-2/"
+    error_message = "a new task"
+  }
+}
+
+run "refuses_other_postgres_settings_for_a_task" {
+  command = plan
+  variables {
+    load_epoch = 2
+    mode       = "provisioned"
+    bronze     = { bucket = "acme-bronze-2", prefix = "dms/shop" }
+    source_database = {
+      engine     = "aurora-postgresql"
+      database   = "shop"
+      secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop-AbCdEf"
+      postgres   = { heartbeat_minutes = 1 }
+    }
+  }
+  expect_failures = [aws_dms_s3_endpoint.target]
+}

@@ -1,0 +1,150 @@
+# Which tables and columns, and the names the job looks for.
+
+mock_provider "aws" {
+  source = "./tests/aws"
+}
+
+variables {
+  name = "shop"
+  source_database = {
+    engine     = "aurora-postgresql"
+    database   = "shop"
+    secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop-AbCdEf"
+  }
+  tables             = { "public.orders" = { key = ["order_id"] } }
+  bronze             = { bucket = "acme-bronze", prefix = "dms/shop" }
+  subnet_ids         = ["subnet-1", "subnet-2"]
+  security_group_ids = ["sg-1"]
+}
+
+run "rules_of_one_table" {
+  command = plan
+
+  assert {
+    condition     = length(jsondecode(output.table_mappings_json).rules) == 4
+    error_message = output.table_mappings_json
+  }
+  assert {
+    condition = jsondecode(output.table_mappings_json).rules[0] == {
+      rule-type      = "selection"
+      rule-id        = "1"
+      rule-name      = "1-select-public-orders"
+      rule-action    = "include"
+      object-locator = { schema-name = "public", table-name = "orders" }
+      filters        = []
+    }
+    error_message = "selection"
+  }
+  assert {
+    condition = jsondecode(output.table_mappings_json).rules[1] == {
+      rule-type      = "transformation"
+      rule-id        = "2"
+      rule-name      = "2-change-sequence"
+      rule-target    = "column"
+      rule-action    = "add-column"
+      object-locator = { schema-name = "%", table-name = "%" }
+      value          = "dms_change_seq"
+      expression     = "$AR_H_CHANGE_SEQ"
+      data-type      = { type = "string", length = 50 }
+    }
+    error_message = "the order of changes"
+  }
+  assert {
+    condition     = jsondecode(output.table_mappings_json).rules[2].value == "dms_stream_position" && jsondecode(output.table_mappings_json).rules[2].expression == "$AR_H_STREAM_POSITION"
+    error_message = "stream position"
+  }
+  assert {
+    condition     = jsondecode(output.table_mappings_json).rules[3].before-image-def == { column-prefix = "BI_", column-suffix = "", column-filter = "pk-only" }
+    error_message = "before-image of the key"
+  }
+  assert {
+    condition     = aws_dms_replication_config.this[0].table_mappings == output.table_mappings_json
+    error_message = "DMS gets them"
+  }
+}
+
+run "wildcards_stand_for_themselves" {
+  command = plan
+
+  variables {
+    tables = {
+      "public.order_lines"   = { key = ["order_id"] }
+      "my_app.a[1]"          = { key = ["id"] }
+      "public.order.archive" = { key = ["id"] }
+    }
+  }
+  assert {
+    condition = [for rule in jsondecode(output.table_mappings_json).rules : rule.object-locator if rule.rule-type == "selection"] == [
+      { schema-name = "my[_]app", table-name = "a[[]1]" },
+      { schema-name = "public", table-name = "order.archive" },
+      { schema-name = "public", table-name = "order[_]lines" },
+    ]
+    error_message = output.table_mappings_json
+  }
+}
+
+run "load_settings" {
+  command = plan
+
+  variables {
+    tables = {
+      "public.order_lines" = {
+        key = ["order_id", "line_no"]
+        load = {
+          parallel        = { columns = ["order_id"], boundaries = [[1000000], ["2000000"]] }
+          columns_as_text = ["opens_at", "closes_at"]
+        }
+      }
+      "public.order-lines" = { key = ["id"], load = null }
+    }
+  }
+  assert {
+    condition     = length(distinct([for rule in jsondecode(output.table_mappings_json).rules : rule.rule-id])) == 8 && length(distinct([for rule in jsondecode(output.table_mappings_json).rules : rule.rule-name])) == 8
+    error_message = "ids and names are unique: ${output.table_mappings_json}"
+  }
+  assert {
+    condition = [for rule in jsondecode(output.table_mappings_json).rules : rule if rule.rule-type == "table-settings"] == [{
+      rule-type      = "table-settings"
+      rule-id        = "8"
+      rule-name      = "8-load-public-order-lines"
+      object-locator = { schema-name = "public", table-name = "order_lines" }
+      parallel-load = {
+        type          = "ranges"
+        columns       = ["order_id"]
+        boundaries    = [["1000000"], ["2000000"]]
+        segment-names = ["segment-01", "segment-02", "segment-03"]
+      }
+    }]
+    error_message = "parallel load: no wildcards in its names, a folder for each segment"
+  }
+  assert {
+    condition = [for rule in jsondecode(output.table_mappings_json).rules : [rule.object-locator, rule.data-type] if try(rule.rule-action, "") == "change-data-type"] == [
+      [{ schema-name = "public", table-name = "order[_]lines", column-name = "opens_at" }, { type = "string", length = 255 }],
+      [{ schema-name = "public", table-name = "order[_]lines", column-name = "closes_at" }, { type = "string", length = 255 }],
+    ]
+    error_message = "columns as text"
+  }
+}
+
+run "partitions_of_mysql" {
+  command = plan
+
+  variables {
+    source_database = {
+      engine     = "mysql"
+      secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop-AbCdEf"
+      tls        = { mode = "none" }
+    }
+    tables = {
+      "shop.a" = { key = ["id"], load = { parallel = { type = "partitions-auto" } } }
+      "shop.b" = { key = ["id"], load = { parallel = { type = "partitions-list", partitions = ["p2023", "p2024"] } } }
+    }
+  }
+  assert {
+    condition = [for rule in jsondecode(output.table_mappings_json).rules : rule.parallel-load if rule.rule-type == "table-settings"] == [
+      { type = "partitions-auto" },
+      { type = "partitions-list", partitions = ["p2023", "p2024"] },
+    ]
+    error_message = output.table_mappings_json
+  }
+}
