@@ -1,0 +1,144 @@
+# What the function needs of its surroundings, and why, is said in lambda/trigger/README.md.
+data "aws_caller_identity" "current" {}
+
+data "aws_partition" "current" {}
+
+data "aws_region" "current" {}
+
+locals {
+  account   = data.aws_caller_identity.current.account_id
+  partition = data.aws_partition.current.partition
+  region    = data.aws_region.current.id
+
+  function_name = "${var.name}-trigger"
+  queue_name    = "${var.name}-changes"
+  rule_names    = { schedule = "${var.name}-schedule", files = "${var.name}-files" }
+
+  # Made of their parts, so that each can stand in the policy of the other.
+  bucket_arn  = "arn:${local.partition}:s3:::${var.bronze.bucket}"
+  queue_arns  = { changes = "arn:${local.partition}:sqs:${local.region}:${local.account}:${local.queue_name}", dead = "arn:${local.partition}:sqs:${local.region}:${local.account}:${local.queue_name}-dead-letters" }
+  rule_arns   = { for rule, name in local.rule_names : rule => "arn:${local.partition}:events:${local.region}:${local.account}:rule/${name}" }
+  retain_days = 14
+
+  schedule = coalesce(var.schedule, { event = "rate(6 hours)", schedule = "-", continuous = "rate(1 minute)" }[var.type])
+  hears    = var.type == "event" ? var.notification : "none"
+  timeout  = 60
+}
+
+################################################################################
+# Queue
+################################################################################
+
+locals {
+  only_tls = {
+    Sid       = "DenyPlainHttp"
+    Effect    = "Deny"
+    Principal = "*"
+    Action    = "sqs:*"
+    Condition = { Bool = { "aws:SecureTransport" = "false" } }
+  }
+  senders = concat(
+    [for owner in [coalesce(var.bronze.owner, local.account)] : {
+      Sid       = "BucketTellsOfFiles"
+      Effect    = "Allow"
+      Principal = { Service = "s3.amazonaws.com" }
+      Action    = "sqs:SendMessage"
+      Resource  = local.queue_arns.changes
+      Condition = { ArnEquals = { "aws:SourceArn" = local.bucket_arn }, StringEquals = { "aws:SourceAccount" = owner } }
+    }],
+    [{
+      Sid       = "RulesTellOfFilesAndTimes"
+      Effect    = "Allow"
+      Principal = { Service = "events.amazonaws.com" }
+      Action    = "sqs:SendMessage"
+      Resource  = local.queue_arns.changes
+      Condition = { ArnEquals = { "aws:SourceArn" = [local.rule_arns.schedule, local.rule_arns.files] } }
+    }],
+  )
+}
+
+resource "aws_sqs_queue" "dead_letters" {
+  name                      = "${local.queue_name}-dead-letters"
+  message_retention_seconds = local.retain_days * 86400
+  sqs_managed_sse_enabled   = var.kms_key_arn == null ? true : null
+  kms_master_key_id         = var.kms_key_arn
+  tags                      = var.tags
+
+  policy = jsonencode({
+    Version   = "2012-10-17"
+    Statement = [merge(local.only_tls, { Resource = local.queue_arns.dead })]
+  })
+}
+
+resource "aws_sqs_queue" "changes" {
+  name                    = local.queue_name
+  sqs_managed_sse_enabled = var.kms_key_arn == null ? true : null
+  kms_master_key_id       = var.kms_key_arn
+  tags                    = var.tags
+
+  # Lambda's rule of thumb: six times the function's timeout, and the window.
+  visibility_timeout_seconds = 6 * local.timeout + max(60, var.batching_window_seconds)
+  receive_wait_time_seconds  = 20
+  # A message waits in the queue while a run is active, and waiting counts as receiving. 1000 receives are ten days; Glue ends any run after seven.
+  message_retention_seconds = local.retain_days * 86400
+  redrive_policy            = jsonencode({ deadLetterTargetArn = aws_sqs_queue.dead_letters.arn, maxReceiveCount = 1000 })
+
+  policy = jsonencode({
+    Version   = "2012-10-17"
+    Statement = concat([merge(local.only_tls, { Resource = local.queue_arns.changes })], local.senders)
+  })
+}
+
+################################################################################
+# News of files, and times
+################################################################################
+
+# A bucket has one set of notifications: this resource owns all of them.
+resource "aws_s3_bucket_notification" "bronze" {
+  count = local.hears == "s3" ? 1 : 0
+
+  bucket = var.bronze.bucket
+
+  queue {
+    id            = local.queue_name
+    queue_arn     = aws_sqs_queue.changes.arn
+    events        = ["s3:ObjectCreated:*"]
+    filter_prefix = var.bronze.folder
+  }
+}
+
+resource "aws_cloudwatch_event_rule" "files" {
+  count = local.hears == "eventbridge" ? 1 : 0
+
+  name        = local.rule_names.files
+  description = "New files in s3://${var.bronze.bucket}/${var.bronze.folder} go to the queue ${local.queue_name}"
+  tags        = var.tags
+  event_pattern = jsonencode({
+    source      = ["aws.s3"]
+    detail-type = ["Object Created"]
+    detail      = { bucket = { name = [var.bronze.bucket] }, object = { key = [{ prefix = var.bronze.folder }] } }
+  })
+}
+
+resource "aws_cloudwatch_event_target" "files" {
+  count = local.hears == "eventbridge" ? 1 : 0
+
+  rule = aws_cloudwatch_event_rule.files[0].name
+  arn  = aws_sqs_queue.changes.arn
+}
+
+resource "aws_cloudwatch_event_rule" "schedule" {
+  count = local.schedule == "off" ? 0 : 1
+
+  name                = local.rule_names.schedule
+  description         = "Asks for a run of ${var.job.name}; one that is active is not disturbed"
+  schedule_expression = local.schedule
+  tags                = var.tags
+}
+
+resource "aws_cloudwatch_event_target" "schedule" {
+  count = local.schedule == "off" ? 0 : 1
+
+  rule = aws_cloudwatch_event_rule.schedule[0].name
+  arn  = aws_sqs_queue.changes.arn
+}

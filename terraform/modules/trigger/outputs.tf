@@ -1,0 +1,34 @@
+output "queue" {
+  description = "`name`, `arn` and `url` of the queue that asks for runs."
+  value       = { name = aws_sqs_queue.changes.name, arn = aws_sqs_queue.changes.arn, url = aws_sqs_queue.changes.url }
+}
+
+output "dead_letter_queue" {
+  description = "`name`, `arn` and `url` of the queue of messages that nobody could read."
+  value       = { name = aws_sqs_queue.dead_letters.name, arn = aws_sqs_queue.dead_letters.arn, url = aws_sqs_queue.dead_letters.url }
+}
+
+output "function" {
+  description = "`name`, `arn` and `log_group` of the function."
+  value       = { name = aws_lambda_function.trigger.function_name, arn = aws_lambda_function.trigger.arn, log_group = aws_cloudwatch_log_group.function.name }
+}
+
+output "role_arn" {
+  description = "Role of the function."
+  value       = aws_iam_role.function.arn
+}
+
+output "schedule" {
+  description = "When a run is asked for beside new files; `off` for never."
+  value       = local.schedule
+}
+
+output "bucket_notification" {
+  description = "What the owner of the bucket adds to its notifications where this module does not: the queue, the events, the folder."
+  value       = { QueueArn = aws_sqs_queue.changes.arn, Events = ["s3:ObjectCreated:*"], Prefix = var.bronze.folder }
+}
+
+output "retry_command" {
+  description = "Command that sends dead-lettered messages to the queue again, once their cause is mended."
+  value       = "aws sqs start-message-move-task --region ${local.region} --source-arn ${aws_sqs_queue.dead_letters.arn} --destination-arn ${aws_sqs_queue.changes.arn}"
+}

@@ -1,0 +1,46 @@
+# Each run breaks one rule of every variable it names: a start of the provider costs a second.
+mock_provider "aws" {}
+
+variables {
+  name   = "shop"
+  job    = { name = "shop-merge", arn = "arn:aws:glue:eu-central-1:123456789012:job/shop-merge", config_uri = "s3://shop-artifacts/shop/config-0.json" }
+  bronze = { bucket = "shop-bronze", folder = "dms/shop/epoch-1/" }
+}
+
+run "first_rules" {
+  command = plan
+  variables {
+    name                    = "Shop"
+    schedule                = "every hour"
+    batching_window_seconds = 301
+    bronze                  = { bucket = "shop-bronze", folder = "dms/shop" }
+    notification            = "sns"
+    package                 = { zip_path = "no/such.zip" }
+    log_retention_days      = 42
+  }
+  expect_failures = [var.name, var.schedule, var.batching_window_seconds, var.bronze, var.notification, var.package, var.log_retention_days]
+}
+
+run "second_rules" {
+  command = plan
+  variables {
+    type    = "schedule" # without one
+    package = { zip_s3_uri = "acme-code/trigger.zip" }
+  }
+  expect_failures = [var.schedule, var.package]
+}
+
+run "continuous_without_a_clock" {
+  command = plan
+  variables {
+    type     = "continuous"
+    schedule = "off"
+  }
+  expect_failures = [var.schedule]
+}
+
+run "type" {
+  command = plan
+  variables { type = "events" }
+  expect_failures = [var.type]
+}

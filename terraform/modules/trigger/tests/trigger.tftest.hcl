@@ -1,0 +1,155 @@
+mock_provider "aws" {
+  mock_data "aws_caller_identity" {
+    defaults = { account_id = "123456789012" }
+  }
+  mock_data "aws_partition" {
+    defaults = { partition = "aws" }
+  }
+  mock_data "aws_region" {
+    defaults = { id = "eu-central-1" }
+  }
+  mock_resource "aws_sqs_queue" {
+    defaults = { arn = "arn:aws:sqs:eu-central-1:123456789012:shop-changes", url = "https://sqs/shop-changes" }
+  }
+  mock_resource "aws_lambda_function" {
+    defaults = { arn = "arn:aws:lambda:eu-central-1:123456789012:function:shop-trigger" }
+  }
+  mock_resource "aws_iam_role" {
+    defaults = { arn = "arn:aws:iam::123456789012:role/shop-trigger", id = "shop-trigger" }
+  }
+  mock_resource "aws_cloudwatch_log_group" {
+    defaults = { arn = "arn:aws:logs:eu-central-1:123456789012:log-group:/aws/lambda/shop-trigger" }
+  }
+}
+
+variables {
+  name   = "shop"
+  job    = { name = "shop-merge", arn = "arn:aws:glue:eu-central-1:123456789012:job/shop-merge", config_uri = "s3://shop-artifacts/shop/config-0.json" }
+  bronze = { bucket = "shop-bronze", folder = "dms/shop/epoch-1/" }
+}
+
+run "event" {
+  command = apply
+
+  assert {
+    condition     = aws_sqs_queue.changes.visibility_timeout_seconds == 420 && aws_sqs_queue.changes.message_retention_seconds == 1209600 && aws_sqs_queue.changes.receive_wait_time_seconds == 20 && jsondecode(aws_sqs_queue.changes.redrive_policy).maxReceiveCount == 1000
+    error_message = "the queue holds a message as long as a full load lasts"
+  }
+  assert {
+    condition     = aws_sqs_queue.changes.sqs_managed_sse_enabled && aws_sqs_queue.dead_letters.sqs_managed_sse_enabled && aws_sqs_queue.dead_letters.message_retention_seconds == 1209600
+    error_message = "both queues are encrypted"
+  }
+  assert {
+    condition = { for s in jsondecode(aws_sqs_queue.changes.policy).Statement : s.Sid => s.Condition if s.Effect == "Allow" } == {
+      BucketTellsOfFiles       = { ArnEquals = { "aws:SourceArn" = "arn:aws:s3:::shop-bronze" }, StringEquals = { "aws:SourceAccount" = "123456789012" } }
+      RulesTellOfFilesAndTimes = { ArnEquals = { "aws:SourceArn" = ["arn:aws:events:eu-central-1:123456789012:rule/shop-schedule", "arn:aws:events:eu-central-1:123456789012:rule/shop-files"] } }
+    }
+    error_message = "found ${aws_sqs_queue.changes.policy}"
+  }
+  assert {
+    condition     = alltrue([for policy in [aws_sqs_queue.changes.policy, aws_sqs_queue.dead_letters.policy] : anytrue([for s in jsondecode(policy).Statement : s.Sid == "DenyPlainHttp"])])
+    error_message = "plain HTTP is refused"
+  }
+  assert {
+    condition     = one(aws_s3_bucket_notification.bronze[0].queue).filter_prefix == "dms/shop/epoch-1/" && aws_s3_bucket_notification.bronze[0].bucket == "shop-bronze"
+    error_message = "the bucket tells of the folder's files"
+  }
+  assert {
+    condition     = aws_cloudwatch_event_rule.schedule[0].schedule_expression == "rate(6 hours)" && output.schedule == "rate(6 hours)" && aws_cloudwatch_event_target.schedule[0].input == null && length(aws_cloudwatch_event_rule.files) == 0
+    error_message = "a quiet schedule beside the files"
+  }
+  assert {
+    condition     = aws_lambda_function.trigger.runtime == "python3.13" && aws_lambda_function.trigger.architectures == tolist(["arm64"]) && aws_lambda_function.trigger.handler == "handler.handler" && aws_lambda_function.trigger.timeout == 60 && aws_lambda_function.trigger.reserved_concurrent_executions == null
+    error_message = "the function as its README asks for"
+  }
+  assert {
+    condition = one(aws_lambda_function.trigger.environment).variables == tomap({
+      JOB_NAME              = "shop-merge"
+      CONFIG_URI            = "s3://shop-artifacts/shop/config-0.json"
+      BRONZE_BUCKET         = "shop-bronze"
+      BRONZE_PREFIX         = "dms/shop/epoch-1/"
+      QUEUE_URL             = "https://sqs/shop-changes"
+      DEAD_LETTER_QUEUE_URL = "https://sqs/shop-changes"
+    })
+    error_message = "found ${jsonencode(one(aws_lambda_function.trigger.environment).variables)}"
+  }
+  assert {
+    condition     = aws_lambda_event_source_mapping.changes.batch_size == 1000 && aws_lambda_event_source_mapping.changes.maximum_batching_window_in_seconds == 20 && aws_lambda_event_source_mapping.changes.function_response_types == toset(["ReportBatchItemFailures"]) && one(aws_lambda_event_source_mapping.changes.scaling_config).maximum_concurrency == 2
+    error_message = "the mapping as the README asks for"
+  }
+  assert {
+    condition = { for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s.Sid => s.Resource } == {
+      StartRuns = ["arn:aws:glue:eu-central-1:123456789012:job/shop-merge"]
+      ReadQueue = ["arn:aws:sqs:eu-central-1:123456789012:shop-changes"]
+      SetAside  = ["arn:aws:sqs:eu-central-1:123456789012:shop-changes-dead-letters"]
+      WriteLogs = ["arn:aws:logs:eu-central-1:123456789012:log-group:/aws/lambda/shop-trigger:*"]
+    }
+    error_message = "found ${aws_iam_role_policy.function.policy}"
+  }
+  assert {
+    condition     = one(aws_lambda_function.trigger.logging_config).log_format == "JSON" && one(aws_lambda_function.trigger.logging_config).log_group == "/aws/lambda/shop-trigger" && aws_cloudwatch_log_group.function.retention_in_days == 365
+    error_message = "logs are JSON, and end"
+  }
+}
+
+run "eventbridge_of_a_bucket_elsewhere" {
+  command = apply
+  variables {
+    notification         = "eventbridge"
+    schedule             = "off"
+    bronze               = { bucket = "acme-bronze", folder = "dms/shop/epoch-1/", owner = "210987654321" }
+    kms_key_arn          = "arn:aws:kms:eu-central-1:123456789012:key/x"
+    permissions_boundary = "arn:aws:iam::123456789012:policy/boundary"
+    package              = { zip_s3_uri = "s3://acme-code/trigger.zip" }
+  }
+  assert {
+    condition     = length(aws_s3_bucket_notification.bronze) == 0 && length(aws_cloudwatch_event_rule.schedule) == 0 && output.schedule == "off"
+    error_message = "nothing of the bucket is touched"
+  }
+  assert {
+    condition     = jsondecode(aws_cloudwatch_event_rule.files[0].event_pattern).detail == { bucket = { name = ["acme-bronze"] }, object = { key = [{ prefix = "dms/shop/epoch-1/" }] } }
+    error_message = "the rule is for this folder"
+  }
+  assert {
+    condition     = [for s in jsondecode(aws_sqs_queue.changes.policy).Statement : s.Condition.StringEquals["aws:SourceAccount"] if s.Sid == "BucketTellsOfFiles"] == ["210987654321"]
+    error_message = "the bucket's account is named"
+  }
+  assert {
+    condition     = aws_sqs_queue.changes.kms_master_key_id == "arn:aws:kms:eu-central-1:123456789012:key/x" && anytrue([for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s.Sid == "UseKeyOfQueues"])
+    error_message = "a key of one's own"
+  }
+  assert {
+    condition     = aws_lambda_function.trigger.s3_bucket == "acme-code" && aws_lambda_function.trigger.s3_key == "trigger.zip" && aws_lambda_function.trigger.filename == null && aws_iam_role.function.permissions_boundary == "arn:aws:iam::123456789012:policy/boundary"
+    error_message = "given code, boundary"
+  }
+}
+
+run "schedule_does_not_listen_to_files" {
+  command = plan
+  variables {
+    type     = "schedule"
+    schedule = "cron(0 5 * * ? *)"
+  }
+  assert {
+    condition     = length(aws_s3_bucket_notification.bronze) + length(aws_cloudwatch_event_rule.files) == 0 && aws_cloudwatch_event_rule.schedule[0].schedule_expression == "cron(0 5 * * ? *)"
+    error_message = "only the clock"
+  }
+}
+
+run "continuous" {
+  command = plan
+  variables { type = "continuous" }
+  assert {
+    condition     = length(aws_s3_bucket_notification.bronze) == 0 && aws_cloudwatch_event_rule.schedule[0].schedule_expression == "rate(1 minute)"
+    error_message = "asked for every minute"
+  }
+}
+
+run "somebody_else_notifies" {
+  command = plan
+  variables { notification = "none" }
+  assert {
+    condition     = length(aws_s3_bucket_notification.bronze) + length(aws_cloudwatch_event_rule.files) == 0 && output.bucket_notification.Prefix == "dms/shop/epoch-1/"
+    error_message = "the owner of the bucket is told what to add"
+  }
+}

@@ -1,0 +1,171 @@
+variable "name" {
+  description = "Prefix of every name: up to 31 lower-case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen."
+  type        = string
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[a-z](-?[a-z0-9])*$", var.name)) && length(var.name) <= 31
+    error_message = "name is ${jsonencode(var.name)}. Allowed: up to 31 lower-case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen."
+  }
+}
+
+variable "tags" {
+  description = "Tags of every resource."
+  type        = map(string)
+  default     = {}
+  nullable    = false
+}
+
+variable "permissions_boundary" {
+  description = "ARN of the permissions boundary of the role; null means none."
+  type        = string
+  default     = null
+}
+
+################################################################################
+# When runs start
+################################################################################
+
+variable "type" {
+  description = "`event`: when change files arrive. `schedule`: at the times of `schedule`. `continuous`: one run after another, without end."
+  type        = string
+  default     = "event"
+  nullable    = false
+
+  validation {
+    condition     = contains(["event", "schedule", "continuous"], var.type)
+    error_message = "type is ${jsonencode(var.type)}. Allowed: event, schedule, continuous."
+  }
+}
+
+variable "schedule" {
+  description = <<-EOT
+    `rate(...)` or `cron(...)` of EventBridge, in UTC: when a run is asked for, one that is active is never disturbed. Required with type `schedule`; null means `rate(6 hours)` with `event`, which picks up what a
+    failed run left when no new file comes, and `rate(1 minute)` with `continuous`. `off` for none, with `event` only.
+  EOT
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.schedule == null ? true : can(regex("^(rate\\(\\d+ (minute|minutes|hour|hours|day|days)\\)|cron\\(\\S+( \\S+){5}\\)|off)$", var.schedule))
+    error_message = "schedule is ${jsonencode(var.schedule)}. Allowed: rate(5 minutes), cron(0 * * * ? *) with six fields, off, or null."
+  }
+  validation {
+    condition     = var.type != "schedule" || var.schedule != null
+    error_message = "schedule is missing: type \"schedule\" needs one, such as cron(0 * * * ? *)."
+  }
+  validation {
+    condition     = var.type == "event" || var.schedule == null || var.schedule != "off"
+    error_message = "schedule is off, so type ${jsonencode(var.type)} would never start a run."
+  }
+}
+
+variable "batching_window_seconds" {
+  description = "How long news of files are gathered before the function looks at them. More makes fewer runs and a higher latency."
+  type        = number
+  default     = 20
+  nullable    = false
+
+  validation {
+    condition     = var.batching_window_seconds >= 0 && var.batching_window_seconds <= 300 && floor(var.batching_window_seconds) == var.batching_window_seconds
+    error_message = "batching_window_seconds is ${var.batching_window_seconds}. Allowed: 0 to 300."
+  }
+}
+
+################################################################################
+# What is started, and by which files
+################################################################################
+
+variable "job" {
+  description = "The Glue job: `name`, `arn`, and `config_uri`, its configuration document: outputs of the module merge-job."
+  type        = object({ name = string, arn = string, config_uri = string })
+  nullable    = false
+}
+
+variable "bronze" {
+  description = <<-EOT
+    Where change files arrive.
+    - `bucket`: its name
+    - `folder`: folder that DMS writes to, with a slash at its end
+    - `owner`: account of the bucket; null for this one
+  EOT
+  type = object({
+    bucket = string
+    folder = string
+    owner  = optional(string)
+  })
+  nullable = false
+
+  validation {
+    condition     = can(regex("^([A-Za-z0-9_.-]+/)+$", var.bronze.folder))
+    error_message = "bronze.folder is ${jsonencode(var.bronze.folder)}. Write a folder such as \"dms/shop/epoch-1/\": letters, digits, '_', '.' and '-', a slash at the end and none at the beginning."
+  }
+}
+
+variable "notification" {
+  description = <<-EOT
+    How the queue hears of new files.
+    - `s3`: this module sets the bucket's notifications. A bucket has one set of them: others that it has are removed
+    - `eventbridge`: by a rule; the bucket's owner has switched EventBridge on for it
+    - `none`: somebody else sends, by output `bucket_notification` or by SNS
+  EOT
+  type        = string
+  default     = "s3"
+  nullable    = false
+
+  validation {
+    condition     = contains(["s3", "eventbridge", "none"], var.notification)
+    error_message = "notification is ${jsonencode(var.notification)}. Allowed: s3, eventbridge, none."
+  }
+}
+
+################################################################################
+# Function, queue, logs
+################################################################################
+
+variable "package" {
+  description = <<-EOT
+    The function's code; by default what travels with this module.
+    - `zip_path`: another file on the machine that runs Terraform
+    - `zip_s3_uri`: an object that exists; a new version should have a new key
+  EOT
+  type = object({
+    zip_path   = optional(string)
+    zip_s3_uri = optional(string)
+  })
+  default  = {}
+  nullable = false
+
+  validation {
+    condition     = var.package.zip_s3_uri != null || fileexists(coalesce(var.package.zip_path, "${path.module}/../../../dist/trigger.zip"))
+    error_message = "package: there is no file ${coalesce(var.package.zip_path, "dist/trigger.zip in this version of the repository")}. Give zip_path or zip_s3_uri; `make dist` builds the zip."
+  }
+  validation {
+    condition     = var.package.zip_s3_uri == null ? true : can(regex("^s3://[^/]+/.+$", var.package.zip_s3_uri))
+    error_message = "package.zip_s3_uri is ${jsonencode(var.package.zip_s3_uri)}. Write s3://bucket/key."
+  }
+}
+
+variable "kms_key_arn" {
+  description = "KMS key of the queues, whose policy must let S3 and EventBridge use it; null means SQS's own encryption. Messages hold keys of objects, no rows."
+  type        = string
+  default     = null
+}
+
+variable "log_retention_days" {
+  description = "Days to keep the function's logs."
+  type        = number
+  default     = 365
+  nullable    = false
+
+  validation {
+    condition     = contains([1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653], var.log_retention_days)
+    error_message = "log_retention_days is ${var.log_retention_days}. Allowed: 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653."
+  }
+}
+
+variable "log_kms_key_arn" {
+  description = "KMS key of the log group, whose policy must allow CloudWatch Logs; null means CloudWatch's own encryption."
+  type        = string
+  default     = null
+}
