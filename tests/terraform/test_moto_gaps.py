@@ -256,7 +256,11 @@ def test_function_runs_in_its_own_account_and_reports_failed_messages(aws: "Loca
         Timeout=30,
         Code={"ZipFile": zipped.getvalue()},
         Environment={"Variables": {"BUCKET": bucket}},
+        LoggingConfig={"LogFormat": "JSON", "LogGroup": "/aws/lambda/f"},
     )
+    functions.update_function_configuration(FunctionName="f", Timeout=40)
+    found = functions.get_function_configuration(FunctionName="f")
+    assert (found["LoggingConfig"]["LogFormat"], found["Timeout"]) == ("JSON", 40)
     sqs = aws.client("sqs", account)
     queue = sqs.create_queue(QueueName="q", Attributes={"VisibilityTimeout": "1"})["QueueUrl"]
     functions.create_event_source_mapping(

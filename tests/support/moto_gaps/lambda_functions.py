@@ -17,7 +17,7 @@ import tempfile
 import zipfile
 from typing import Any
 
-from moto.awslambda.models import LambdaBackend, LambdaFunction
+from moto.awslambda.models import LambdaBackend, LambdaFunction, lambda_backends
 from moto.sqs.models import sqs_backends
 from moto.sts.models import sts_backends
 
@@ -63,7 +63,8 @@ def credentials(role_arn: str, region: str) -> dict[str, str]:
 
 
 def close_gaps() -> None:
-    """Run functions, hand batches over as AWS does, and honour ReportBatchItemFailures."""
+    """Run functions, hand batches over as AWS does, honour ReportBatchItemFailures, and keep the logging configuration."""
+    _logging_configuration()
 
     @around(LambdaFunction, "_invoke_lambda")
     def _invoke_lambda(_original: Function, function: Any, event: Any = None) -> tuple[str, bool, str]:
@@ -92,6 +93,25 @@ def close_gaps() -> None:
             sqs_backends[account][backend.region_name].delete_message(name, message.receipt_handle)
             messages.remove(message)
         return not messages
+
+
+def _logging_configuration() -> None:
+    """Without it every second plan of ``aws_lambda_function`` wants to set it again."""
+
+    @around(LambdaFunction, "__init__")
+    def init(original: Function, function: Any, spec: dict[str, Any], *arguments: Any, **named: Any) -> None:
+        function.logging = spec.get("LoggingConfig")
+        original(function, spec, *arguments, **named)
+
+    @around(LambdaFunction, "get_configuration")
+    def get_configuration(original: Function, function: Any, *arguments: Any, **named: Any) -> dict[str, Any]:
+        found: dict[str, Any] = original(function, *arguments, **named)
+        return found | ({"LoggingConfig": function.logging} if function.logging else {})
+
+    @around(LambdaFunction, "update_configuration")
+    def update_configuration(original: Function, function: Any, updates: dict[str, Any]) -> Any:
+        function.logging = updates.get("LoggingConfig", function.logging)
+        return original(function, updates)
 
 
 def _run(function: Any, event: Any) -> tuple[int, str, str]:
@@ -140,3 +160,17 @@ def _sqs_event(messages: list[Any], queue_arn: str, region: str) -> dict[str, An
             for message in messages
         ]
     }
+
+
+def deliver_waiting(queue_arn: str) -> None:
+    """Hand the messages that wait in a queue to its functions, as Lambda's poller does once they are visible again."""
+    region, account, name = queue_arn.split(":")[3:6]
+    backend = sqs_backends[account][region]
+    queue: Any = backend.queues[name]
+    for message in queue._messages:
+        message.change_visibility(0)
+    for function_arn, mapping in queue.lambda_event_source_mappings.items():
+        messages = backend.receive_message(name, mapping.batch_size, 0, queue.visibility_timeout)
+        if lambda_backends[account][region].send_sqs_batch(function_arn, messages, queue_arn):
+            for message in messages:
+                backend.delete_message(name, message.receipt_handle)
