@@ -99,9 +99,9 @@ def _logging_configuration() -> None:
     """Without it every second plan of ``aws_lambda_function`` wants to set it again."""
 
     @around(LambdaFunction, "__init__")
-    def init(original: Function, function: Any, spec: dict[str, Any], *arguments: Any, **named: Any) -> None:
-        function.logging = spec.get("LoggingConfig")
-        original(function, spec, *arguments, **named)
+    def init(original: Function, function: Any, **given: Any) -> None:
+        function.logging = given["spec"].get("LoggingConfig")
+        original(function, **given)
 
     @around(LambdaFunction, "get_configuration")
     def get_configuration(original: Function, function: Any, *arguments: Any, **named: Any) -> dict[str, Any]:
