@@ -188,7 +188,7 @@ variable "bronze_retention" {
     transition_after_days         = optional(number)
     storage_class                 = optional(string, "GLACIER_IR")
     changes_expire_after_days     = optional(number)
-    past_epochs_expire_after_days = optional(number, 90)
+    past_epochs_expire_after_days = optional(number)
   })
   default  = {}
   nullable = false

@@ -122,7 +122,7 @@ run "retention_spares_the_full_load" {
     bronze_folder       = "dms/shop/epoch-3/"
     past_bronze_folders = ["dms/shop/epoch-1/"]
     source_tables       = ["public.orders", "public.order.lines"]
-    bronze_retention    = { transition_after_days = 60, changes_expire_after_days = 400 }
+    bronze_retention    = { transition_after_days = 60, changes_expire_after_days = 400, past_epochs_expire_after_days = 90 }
   }
   assert {
     condition = { for rule in aws_s3_bucket_lifecycle_configuration.this["bronze"].rule : one(rule.filter).prefix => one(rule.expiration).days if length(rule.expiration) > 0 } == {

@@ -1,0 +1,106 @@
+locals {
+  is_postgres = contains(["postgres", "aurora-postgresql"], try(var.source_database.engine, ""))
+  has_cdc     = try(var.replication.has_cdc, false)
+
+  counted = { namespace = local.namespace, dimensions = {}, statistic = "Sum", period = 300, periods = 1, threshold = 0, below = false, missing = "notBreaching", silence = false }
+  glue    = { JobName = var.job.name, JobRunId = "ALL", Type = "count", ObservabilityGroup = "error" }
+
+  alarms = { for alarm, one in merge(
+    {
+      job-failed = merge(local.counted, { namespace = "Glue", metric = "glue.error.ALL", dimensions = local.glue,
+      about = "A run of ${var.job.name} failed. Nothing is lost: the next run goes on where it was. Its log group is ${var.job.log_group}." })
+      table-failed = merge(local.counted, { metric = "FailedTables",
+      about = "A table could not be merged; the others are. The error is in the log (event table_failed) and in runs/<table>.json beside the configuration." })
+      rows-quarantined = merge(local.counted, { metric = "QuarantinedRows", period = 3600, threshold = var.thresholds.quarantined_rows,
+      about = "Rows were quarantined: look at reason and detail in the quarantine tables. Silver keeps the last good version of their keys." })
+      no-run = merge(local.counted, { metric = "FinishedRuns", period = 3600, periods = var.thresholds.hours_without_run, threshold = 1, below = true, missing = "breaching",
+      about = "No run came to its end for ${var.thresholds.hours_without_run} hours. Also in alarm until the first run. Look at the trigger's log, then start a run by hand." })
+    },
+    var.thresholds.lag_seconds == null ? {} : {
+      lag = merge(local.counted, { metric = "LagSeconds", statistic = "Maximum", threshold = var.thresholds.lag_seconds,
+      about = "A change was in silver more than ${coalesce(var.thresholds.lag_seconds, 0)} seconds after its commit." })
+    },
+    var.trigger == null ? {} : {
+      dead-letters = merge(local.counted, { namespace = "AWS/SQS", metric = "ApproximateNumberOfMessagesVisible", dimensions = { QueueName = var.trigger.dead_letter_queue_name }, statistic = "Maximum",
+      about = "Messages that nobody could read, or that were tried for ten days, are in ${var.trigger.dead_letter_queue_name}." })
+      trigger-needs-help = merge(local.counted, { metric = "TriggerErrors",
+      about = "${var.trigger.function_name} cannot start runs by itself: `advice` in its log says what to do. Messages wait meanwhile." })
+      trigger-errors = merge(local.counted, { namespace = "AWS/Lambda", metric = "Errors", dimensions = { FunctionName = var.trigger.function_name },
+      about = "${var.trigger.function_name} ended with an error: a fault of the function or of its environment. Messages are tried again." })
+    },
+    # The metrics end when the replication does, so silence is told too: a dead replication has no latency.
+    local.has_cdc ? {
+      source-latency = merge(local.counted, { namespace = "AWS/DMS", metric = "CDCLatencySource", dimensions = var.replication.metric_dimensions, statistic = "Maximum", periods = 3,
+        threshold = var.thresholds.source_latency_seconds, missing = "missing", silence = true,
+      about = "DMS reads the source late, or not at all. An open transaction at the source delays it as well." })
+      target-latency = merge(local.counted, { namespace = "AWS/DMS", metric = "CDCLatencyTarget", dimensions = var.replication.metric_dimensions, statistic = "Maximum", periods = 3,
+        threshold = coalesce(var.thresholds.target_latency_seconds, var.replication.batch_interval_seconds + 300), missing = "missing", silence = true,
+      about = "DMS writes to bronze late, or not at all." })
+    } : {},
+    contains(keys(local.log_metrics), "SuspendedTables") ? {
+      table-suspended = merge(local.counted, { metric = "SuspendedTables",
+      about = "DMS suspended a table: it gets no more changes although the replication runs. The log says why; then load the table again." })
+    } : {},
+    local.is_postgres ? {
+      # Aurora has no such lag; what its logs take on disk grows by it.
+      slot-lag = merge(local.counted, { namespace = "AWS/RDS", statistic = "Maximum", periods = 3, threshold = var.thresholds.slot_lag_bytes,
+        metric     = var.source_database.engine == "postgres" ? "OldestReplicationSlotLag" : "TransactionLogsDiskUsage"
+        dimensions = var.source_database.engine == "postgres" ? { DBInstanceIdentifier = var.source_database.identifier } : { DBClusterIdentifier = var.source_database.identifier, Role = "WRITER" }
+      about = "The source keeps log for a replication slot that nobody reads. Unread for long, it fills the disk: resume the replication, or drop the slot." })
+    } : {},
+  ) : alarm => one if !contains(var.disabled_alarms, alarm) }
+}
+
+resource "aws_cloudwatch_metric_alarm" "this" {
+  for_each = local.alarms
+
+  alarm_name        = "${var.name}-${each.key}"
+  alarm_description = each.value.about
+
+  namespace           = each.value.namespace
+  metric_name         = each.value.metric
+  dimensions          = each.value.dimensions
+  statistic           = each.value.statistic
+  period              = each.value.period
+  evaluation_periods  = each.value.periods
+  threshold           = each.value.threshold
+  comparison_operator = each.value.below ? "LessThanThreshold" : "GreaterThanThreshold"
+  treat_missing_data  = each.value.missing
+
+  alarm_actions             = [local.topic_arn]
+  ok_actions                = [local.topic_arn]
+  insufficient_data_actions = each.value.silence ? [local.topic_arn] : []
+  tags                      = var.tags
+}
+
+# DMS tells of a failure under other names for serverless replications than for tasks, and of stops under both.
+# https://docs.aws.amazon.com/dms/latest/userguide/CHAP_EventBridge.html
+resource "aws_cloudwatch_event_rule" "replication_state" {
+  count = local.watch_state ? 1 : 0
+
+  name        = local.state_rule
+  description = "The replication of ${var.name} failed, stopped or was deleted"
+  tags        = var.tags
+  event_pattern = jsonencode({
+    source    = ["aws.dms"]
+    resources = [var.replication.arn]
+    detail    = { eventType = [{ suffix = "_FAILED" }, { suffix = "_STOPPED" }, { suffix = "_DELETED" }] }
+  })
+}
+
+resource "aws_cloudwatch_event_target" "replication_state" {
+  count = local.watch_state ? 1 : 0
+
+  rule = aws_cloudwatch_event_rule.replication_state[0].name
+  arn  = local.topic_arn
+
+  input_transformer {
+    input_paths    = { what = "$.detail.eventType", words = "$.detail.detailMessage", time = "$.time" }
+    input_template = "\"${var.name}: <what> at <time>: <words>\""
+  }
+}
+
+locals {
+  watch_state = var.replication != null && !contains(var.disabled_alarms, "replication-state")
+  state_rule  = "${var.name}-replication-state"
+}

@@ -1,0 +1,34 @@
+# Each run breaks one rule of every variable it names: a start of the provider costs a second.
+mock_provider "aws" {}
+
+variables {
+  name = "shop"
+  job  = { name = "shop-merge", log_group = "/aws-glue/jobs/shop-merge/output" }
+}
+
+run "first_rules" {
+  command = plan
+  variables {
+    name            = "Shop"
+    topic           = { create = false } # which one?
+    disabled_alarms = ["job-fail"]
+    thresholds      = { hours_without_run = 0 }
+    source_database = { engine = "oracle", identifier = "shop-db" }
+  }
+  expect_failures = [var.name, var.topic, var.disabled_alarms, var.thresholds, var.source_database]
+}
+
+run "second_rules" {
+  command = plan
+  variables {
+    topic      = { create = false, arn = "arn:aws:sns:eu-central-1:123456789012:ours", emails = ["ops@example.org"] }
+    thresholds = { quarantined_rows = -1 }
+  }
+  expect_failures = [var.topic, var.thresholds]
+}
+
+run "third_rules" {
+  command = plan
+  variables { topic = { emails = ["ops"] } }
+  expect_failures = [var.topic]
+}

@@ -1,0 +1,159 @@
+variable "name" {
+  description = "Prefix of every name: up to 31 lower-case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen."
+  type        = string
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[a-z](-?[a-z0-9])*$", var.name)) && length(var.name) <= 31
+    error_message = "name is ${jsonencode(var.name)}. Allowed: up to 31 lower-case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen."
+  }
+}
+
+variable "tags" {
+  description = "Tags of every resource that can have them."
+  type        = map(string)
+  default     = {}
+  nullable    = false
+}
+
+################################################################################
+# Who is told
+################################################################################
+
+variable "topic" {
+  description = <<-EOT
+    The SNS topic that is told.
+    - `create`: false takes `arn`, whose policy must let CloudWatch and EventBridge publish
+    - `arn`: an existing topic
+    - `kms_key_arn`: key of the created topic, whose policy must let CloudWatch and EventBridge use it; null for none. Messages hold names and numbers, no rows
+    - `emails`: addresses that are subscribed to the created topic; each must confirm
+  EOT
+  type = object({
+    create      = optional(bool, true)
+    arn         = optional(string)
+    kms_key_arn = optional(string)
+    emails      = optional(set(string), [])
+  })
+  default  = {}
+  nullable = false
+
+  validation {
+    condition     = var.topic.create == (var.topic.arn == null)
+    error_message = "topic: either `create` is true, or it is false and `arn` names an existing topic."
+  }
+  validation {
+    condition     = var.topic.create || length(var.topic.emails) == 0
+    error_message = "topic.emails: only a topic that is made here gets subscriptions; found ${length(var.topic.emails)} for ${coalesce(var.topic.arn, "-")}."
+  }
+  validation {
+    condition     = alltrue([for address in var.topic.emails : can(regex("^[^@\\s]+@[^@\\s]+$", address))])
+    error_message = "topic.emails: found ${join(", ", [for address in var.topic.emails : jsonencode(address) if !can(regex("^[^@\\s]+@[^@\\s]+$", address))])}; expected addresses."
+  }
+}
+
+variable "disabled_alarms" {
+  description = "Alarms that are not made, by the names in the README of this module."
+  type        = set(string)
+  default     = []
+  nullable    = false
+
+  validation {
+    condition = length(setsubtract(var.disabled_alarms, [
+      "job-failed", "table-failed", "no-run", "rows-quarantined", "lag", "dead-letters", "trigger-needs-help", "trigger-errors", "source-latency", "target-latency",
+      "table-suspended", "slot-lag", "replication-state",
+    ])) == 0
+    error_message = "disabled_alarms has ${join(", ", var.disabled_alarms)}. Allowed: job-failed, table-failed, no-run, rows-quarantined, lag, dead-letters, trigger-needs-help, trigger-errors, source-latency, target-latency, table-suspended, slot-lag, replication-state."
+  }
+}
+
+variable "dashboard" {
+  description = "Make a CloudWatch dashboard."
+  type        = bool
+  default     = true
+  nullable    = false
+}
+
+variable "thresholds" {
+  description = <<-EOT
+    When an alarm goes off:
+    - `hours_without_run`: no run came to its end for so many hours. Give more than the longest time between two runs
+    - `quarantined_rows`: more rows than this were quarantined within an hour
+    - `lag_seconds`: a change was in silver more than so many seconds after its commit; null for no such alarm. Full loads count from the start of the task
+    - `source_latency_seconds`: DMS is so far behind the source, for 15 minutes
+    - `target_latency_seconds`: the same for what it has not written yet; null is the batch interval and 5 minutes
+    - `slot_lag_bytes`: the source keeps so much log for DMS
+  EOT
+  type = object({
+    hours_without_run      = optional(number, 12)
+    quarantined_rows       = optional(number, 0)
+    lag_seconds            = optional(number)
+    source_latency_seconds = optional(number, 300)
+    target_latency_seconds = optional(number)
+    slot_lag_bytes         = optional(number, 10737418240)
+  })
+  default  = {}
+  nullable = false
+
+  validation {
+    condition     = var.thresholds.hours_without_run >= 1 && var.thresholds.hours_without_run <= 168 && floor(var.thresholds.hours_without_run) == var.thresholds.hours_without_run
+    error_message = "thresholds.hours_without_run is ${var.thresholds.hours_without_run}. Allowed: 1 to 168 (CloudWatch looks back 7 days); without such an alarm, disabled_alarms = [\"no-run\"]."
+  }
+  validation {
+    condition     = alltrue([for value in values(var.thresholds) : try(value >= 0, value == null)])
+    error_message = "thresholds: found ${jsonencode(var.thresholds)}; no number may be below 0."
+  }
+}
+
+################################################################################
+# What is watched
+################################################################################
+
+variable "job" {
+  description = "The Glue job: `name`, and `log_group`, the group with its own JSON lines (output `log_groups.output` of the module merge-job)."
+  type        = object({ name = string, log_group = string })
+  nullable    = false
+}
+
+variable "trigger" {
+  description = "The trigger: `queue_name`, `dead_letter_queue_name`, `function_name` and its `log_group`; null for none."
+  type = object({
+    queue_name             = string
+    dead_letter_queue_name = string
+    function_name          = string
+    log_group              = string
+  })
+  default = null
+}
+
+variable "replication" {
+  description = <<-EOT
+    The DMS replication; null for none.
+    - `arn`, `metric_dimensions`: outputs `replication_arn` and `metric_dimensions` of the module replication
+    - `log_group`: its log group, where Terraform makes it; null for none, and then no suspended table is noticed
+    - `has_cdc`: false for a full load only, which has no latency
+    - `batch_interval_seconds`: how long DMS gathers changes for a file
+  EOT
+  type = object({
+    arn                    = string
+    metric_dimensions      = map(string)
+    log_group              = optional(string)
+    has_cdc                = optional(bool, true)
+    batch_interval_seconds = optional(number, 60)
+  })
+  default = null
+}
+
+variable "source_database" {
+  description = <<-EOT
+    The database, for what it keeps for DMS; null for none. MySQL engines keep their binlog for a set time, so nothing is watched there.
+    - `engine`: as in the module replication
+    - `identifier`: of the RDS instance, or of the Aurora cluster
+  EOT
+  type        = object({ engine = string, identifier = string })
+  default     = null
+
+  validation {
+    condition     = var.source_database == null ? true : contains(["postgres", "aurora-postgresql", "mysql", "mariadb", "aurora-mysql"], var.source_database.engine)
+    error_message = "source_database.engine is ${jsonencode(try(var.source_database.engine, null))}. Allowed: postgres, aurora-postgresql, mysql, mariadb, aurora-mysql."
+  }
+}
