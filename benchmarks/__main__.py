@@ -26,13 +26,15 @@ from dms_iceberg.config.model import BronzeFormat
 from dms_iceberg.session import open_session, session_settings
 
 _CONSOLE = Console()
+# The compiler of the JVM settles after some seconds of work, which a small batch gives it little of.
+_LARGE = 10_000
 
 
 def main(
     case: Annotated[list[str] | None, typer.Option(help="Only these cases; all when none is given.")] = None,
     rows: Annotated[int, typer.Option(help="Rows of the silver table.")] = 5_000_000,
-    repetitions: Annotated[int, typer.Option(min=1, help="Measured batches per case; the median counts.")] = 3,
-    warm_ups: Annotated[int, typer.Option(min=0, help="Discarded batches before them.")] = 3,
+    repetitions: Annotated[int, typer.Option(min=1, help="Measured batches per case; the median counts.")] = 5,
+    warm_ups: Annotated[int | None, typer.Option(min=0, help="Discarded batches before them; 3, or 10 of small batches.")] = None,
     heap: Annotated[str, typer.Option(help="Heap of the one Spark session.")] = "6g",
     cores: Annotated[int, typer.Option(min=1, help="Cores of the one Spark session.")] = 2,
     work: Annotated[Path, typer.Option(help="Scratch folder, emptied first.")] = Path("build/bench"),
@@ -54,7 +56,8 @@ def main(
         _CONSOLE.print(f"loading {rows:,} rows ...")
         lake = load(spark, work, rows)
         for one in chosen:
-            results.append(_measure(lake, one, warm_ups, repetitions))
+            discarded = warm_ups if warm_ups is not None else (3 if one.size >= _LARGE else 10)
+            results.append(_measure(lake, one, discarded, repetitions))
             # After each case: an interrupted run keeps what it has measured.
             _write(results, output)
     finally:

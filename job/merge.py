@@ -1,16 +1,43 @@
-"""What Glue and spark-submit start: job arguments in, the dms-iceberg command line out. Glue's own arguments are ignored."""
+"""What Glue and spark-submit start: job arguments in, the dms-iceberg command line out.
+
+Glue gives every argument as ``--name value`` and adds some of its own, which are ignored. A switch such as ``--json`` takes true or false.
+"""
 
 import argparse
+import sys
 
-from dms_iceberg.cli import main
+import typer
+import typer.core
 
-parser = argparse.ArgumentParser(allow_abbrev=False)
-parser.add_argument("--command", default="run")
-parser.add_argument("--config", required=True)
-parser.add_argument("--table", action="append", default=[])
-known, _ = parser.parse_known_args()
-try:
-    main([known.command, known.config, *(word for table in known.table for word in ("--table", table))])
-except SystemExit as end:  # Glue takes any SystemExit for a failure, also that of a good end.
-    if end.code:
-        raise
+from dms_iceberg.cli import app, main
+
+
+def command_line(arguments: list[str]) -> list[str]:
+    """Return the command line for job arguments; ``--command`` is run without one."""
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    chooser = argparse.ArgumentParser(allow_abbrev=False)
+    chooser.add_argument("--command", default="run", choices=sorted(commands))
+    chooser.add_argument("--config", required=True)
+    known, rest = chooser.parse_known_args(arguments)
+    options = [parameter for parameter in commands[known.command].params if isinstance(parameter, typer.core.TyperOption)]
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    for option in options:
+        name, target = option.opts[0], str(option.name)
+        if option.is_flag:
+            parser.add_argument(name, dest=target, action="append", default=[], nargs="?", const="true", choices=["true", "false"])
+        else:
+            parser.add_argument(name, dest=target, action="append", default=[])
+    given = vars(parser.parse_known_args(rest)[0])
+    words = [known.command, known.config]
+    for option in options:
+        for value in given[str(option.name)]:
+            words += [option.opts[0], value] if not option.is_flag else [option.opts[0]] * (value == "true")
+    return words
+
+
+if __name__ == "__main__":
+    try:
+        main(command_line(sys.argv[1:]))
+    except SystemExit as end:  # Glue takes any SystemExit for a failure, also that of a good end.
+        if end.code:
+            raise

@@ -13,6 +13,7 @@ from dms_iceberg.changes.frames import RECORD, ROW_NUMBER, Shape
 from dms_iceberg.changes.normalise import COMMITTED_AT, OLD_KEY, OP, POSITION, PROBLEM
 from dms_iceberg.changes.read import FILE
 from dms_iceberg.config.model import Config, Table
+from dms_iceberg.errors import BronzeError
 from dms_iceberg.identifiers import quote, quote_path, string_literal
 from dms_iceberg.staging.keys import BronzeFile
 
@@ -69,7 +70,10 @@ def rejected_rows(
     rejected = cleaned.where(f"{PROBLEM} IS NOT NULL AND {OLD_KEY} = 0")
     # Spark gives paths percent-encoded and with one slash or three; the few that matter are matched here.
     paths = [row[0] for row in rejected.select(FILE).distinct().collect()]
-    known = {path: next(f for f in files if unquote(path).endswith("/" + f.key)) for path in paths}
+    known = {path: file for path in paths for file in files if unquote(path).endswith("/" + file.key)}
+    if len(known) < len(paths):
+        lost = next(path for path in paths if path not in known)
+        raise BronzeError(f"{unquote(lost)}: rejected rows of a file that is not in the batch of {table.source}. Report this defect.")
     origin = spark.createDataFrame(
         [(path, file.key, file.etag) for path, file in known.items()] or [("", "", "")], "_cdc_path string, file string, etag string"
     )

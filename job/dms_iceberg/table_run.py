@@ -34,15 +34,14 @@ def existing_columns(target: TargetTable) -> Types | None:
     """
     if not target.exists():
         return None
-    types = target.column_types()
-    found = target.all_columns()
-    missing = [name for name in METADATA_COLUMNS if name not in found]
+    types = target.all_columns()
+    missing = [name for name in METADATA_COLUMNS if name not in types]
     if missing:
         raise TargetError(
             f"{target.sql_name}: exists but has no column {missing[0]}, so dms-iceberg did not create it and cannot know which changes "
             "it holds. Choose another target, or move the table away and let the full load be merged into a new one."
         )
-    return types
+    return {name: type_ for name, type_ in types.items() if name not in METADATA_COLUMNS}
 
 
 def expression_types(job: Job, groups: Sequence[ReadGroup], table: Table) -> Types:

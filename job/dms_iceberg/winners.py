@@ -52,29 +52,47 @@ def collapse_batch(job: Job, table: Table, target: TargetTable, planned: Planned
     progress = planned.progress
     cleaned = clean_groups(job.spark, groups, job.config, table, shape, progress.epoch)
     kept = [column.name for column in kept_columns(job.config.bronze, table, shape.columns)]
-    winners = collapse(cleaned, shape, context=False, counts=count_aggregates(kept) if kept else None).persist()
-    collapsed = _measure(winners, shape, _as_it_is, is_late=False)
-    reach("after-collapse", table.source)
-    is_late = late.is_late(collapsed.books.low, progress) or bool(collapsed.books.disordered_keys)
-    filler = _filler(job, table, target, planned, collapsed, shape, kept, is_late=is_late) if kept else None
-    if not is_late and filler is None:
-        return collapsed
+    counts, size = count_aggregates(kept) if kept else None, planned.batch.size
+    winners = collapse(cleaned, shape, context=False, counts=counts, size=size).persist()
+    result = None
     try:
-        look = _second_look(job, table, planned, winners, shape, collapsed.books) if is_late else _as_it_is
-        fill_in = filler or _as_it_is
-
-        def judge(rows: DataFrame) -> DataFrame:
-            return fill_in(look(rows))
-
-        if not is_late:
-            return _measure(collapse(judge(cleaned), shape, context=False).persist(), shape, judge, is_late=False)
-        looked_shape = filler.collapse_shape if filler is not None else shape
-        looked = late.collapse_late(judge(cleaned), job.spark.table(target.sql_name), looked_shape, collapsed.books.winners)
-        looked = fill.settle(looked) if filler is not None else looked
-        measured = _measure(looked.persist(), shape, lambda rows: judge(rows).where(f"NOT {CONTEXT}"), is_late=True)
-        return attrs.evolve(measured, refill=fill.REFILL if filler is not None else None)
+        first = _measure(winners, shape, _as_it_is, is_late=False)
+        reach("after-collapse", table.source)
+        is_late = late.is_late(first.books.low, progress) or bool(first.books.disordered_keys)
+        filler = _filler(job, table, target, planned, first, shape, kept, is_late=is_late) if kept else None
+        if is_late:
+            result = _collapse_late(job, table, target, planned, cleaned, first, filler, shape)
+        elif filler is not None:
+            result = _measure(collapse(filler(cleaned), shape, context=False).persist(), shape, filler, is_late=False)
+        else:
+            result = first
+        return result
     finally:
-        winners.unpersist()
+        if result is None or result.winners is not winners:
+            winners.unpersist()
+
+
+def _collapse_late(
+    job: Job,
+    table: Table,
+    target: TargetTable,
+    planned: Planned,
+    cleaned: DataFrame,
+    first: Collapsed,
+    filler: fill.Filler | None,
+    shape: Shape,
+) -> Collapsed:
+    """Collapse once more, with what bronze and the table know of the keys of late changes."""
+    look, fill_in = _second_look(job, table, planned, first.winners, shape, first.books), filler or _as_it_is
+
+    def judge(rows: DataFrame) -> DataFrame:
+        return fill_in(look(rows))
+
+    looked_shape = filler.collapse_shape if filler is not None else shape
+    looked = late.collapse_late(judge(cleaned), job.spark.table(target.sql_name), looked_shape, first.books.winners)
+    looked = fill.settle(looked) if filler is not None else looked
+    measured = _measure(looked.persist(), shape, lambda rows: judge(rows).where(f"NOT {CONTEXT}"), is_late=True)
+    return attrs.evolve(measured, refill=fill.REFILL if filler is not None else None)
 
 
 def _as_it_is(rows: DataFrame) -> DataFrame:
@@ -121,7 +139,11 @@ def _second_look(
 
 def _measure(winners: DataFrame, shape: Shape, judge: Callable[[DataFrame], DataFrame], *, is_late: bool) -> Collapsed:
     """Materialise the winners and take the books in the same job."""
-    row = winners.selectExpr(*books_aggregates(shape.key, late.STALE if is_late else "false")).collect()[0]
+    try:
+        row = winners.selectExpr(*books_aggregates(shape.key, late.STALE if is_late else "false")).collect()[0]
+    except BaseException:
+        winners.unpersist()
+        raise
     books = Books(
         rows_read=row.rows_read,
         applied=row.applied,

@@ -33,6 +33,8 @@ CASES: list[tuple[tuple[str, object], str]] = [
     (("catalog/properties", {"cache-enabled": "true"}), 'catalog.properties."cache-enabled": is set by the job'),
     (("catalog/properties", {"type": "hive"}), "catalog.properties.type: write catalog.type instead"),
     (("catalog/type", "rest"), "catalog.properties.uri: missing; a rest catalog needs its address"),
+    (("catalog/type", "hadoop"), "catalog.type: a hadoop catalog commits by renaming a file, which S3 cannot do in one step"),
+    ((f"{T}/table_properties", {"location": "s3://b/x"}), f"{ORDERS}.table_properties: 'location' cannot be set here; tables lie below"),
     (("quarantine/namespace", "Bad Rows"), "quarantine.namespace: 'Bad Rows' is no Glue name"),
     (("bronze/change", {"op_column": ""}), "bronze.change.op_column: must not be empty"),
     (
@@ -151,13 +153,13 @@ CASES: list[tuple[tuple[str, object], str]] = [
     ((f"{T}/partition_by", ["location"]), f"{ORDERS}.partition_by[0]: the silver table has no column 'location': it is in drop"),
     (
         (f"{T}/table_properties", {"format-version": "3"}),
-        f"{ORDERS}.table_properties: 'format-version' is set by the job; write format_version",
+        f"{ORDERS}.table_properties: 'format-version' cannot be set here; write format_version",
     ),
     (
         (f"{T}/table_properties", {"write.merge.isolation-level": "snapshot"}),
-        f"{ORDERS}.table_properties: 'write.merge.isolation-level' is set by the job",
+        f"{ORDERS}.table_properties: 'write.merge.isolation-level' cannot be set here",
     ),
-    ((f"{T}/table_properties", {"dms-iceberg.frontier": "x"}), f"{ORDERS}.table_properties: 'dms-iceberg.frontier' is set by the job"),
+    ((f"{T}/table_properties", {"dms-iceberg.frontier": "x"}), f"{ORDERS}.table_properties: 'dms-iceberg.frontier' cannot be set here"),
     (
         ("tables/orders", {"target": "a.b", "key": ["id"]}),
         "tables.orders: expected schema.table (as the folders below bronze.uri), found 'orders'",

@@ -1,7 +1,9 @@
 """The zip for Glue: the same bytes anywhere, and a start without a network and with no more packages than Glue has."""
 
 import importlib.util
+import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -127,3 +129,23 @@ def test_every_part_of_the_job_imports_from_the_zip(job_zip: Path, tmp_path: Pat
     done = run_on_glue(job_zip, tmp_path, imports)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(str(job_zip)) == len(modules)
+
+
+def test_job_arguments_become_switches(job_zip: Path, tmp_path: Path) -> None:
+    (tmp_path / "shop.json").write_text("{}")
+    arguments = ("--command", "validate", "--config", "shop.json")
+    as_json = run_on_glue(job_zip, tmp_path, START, *GLUES_OWN, *arguments, "--json", "true")
+    assert json.loads(as_json.stdout)["valid"] is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--config", "c"], ["run", "c"]),
+        (["--JOB_NAME", "x", "--table", "a.b", "--config", "c", "--table", "a.c"], ["run", "c", "--table", "a.b", "--table", "a.c"]),
+        (["--json", "--command", "status", "--config", "c"], ["status", "c", "--json"]),
+        (["--json", "false", "--config", "c"], ["run", "c"]),
+    ],
+)
+def test_command_line(arguments: list[str], words: list[str]) -> None:
+    assert runpy.run_path(str(ROOT / "job/merge.py"))["command_line"](arguments) == words

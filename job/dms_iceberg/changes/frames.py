@@ -22,6 +22,8 @@ from dms_iceberg.identifiers import quote, string_literal
 
 RECORD = "_cdc_record"
 ROW_NUMBER = "_cdc_row_number"
+# So little is read and collapsed by one task sooner than a shuffle is started.
+_SINGLE_TASK_BYTES = 1 << 20
 
 
 @attrs.frozen(eq=False)
@@ -166,17 +168,23 @@ def _with_record(read: ReadGroup) -> DataFrame:
     return read.frame.selectExpr("*", record, row)
 
 
-def collapse(cleaned: DataFrame, shape: Shape, *, context: bool, counts: Mapping[str, str] | None = None) -> DataFrame:
+def collapse(
+    cleaned: DataFrame, shape: Shape, *, context: bool, counts: Mapping[str, str] | None = None, size: int | None = None
+) -> DataFrame:
     """Return one row per key with its winner and counts.
 
     Args:
         context: rows carry `CONTEXT`.
         counts: further aggregates by name.
+        size: bytes of the files read, when that is all there is to collapse.
     """
     aggregates = [expr(text) for text in winner_aggregates(shape.values, context=context)]
     further = [expr(text).alias(name) for name, text in (counts or {}).items()]
     keys = [quote(name) for name in shape.key]
-    # Few rows of a batch share a key, so reducing them before the shuffle costs a sort and saves nothing: shuffle first, sort once.
-    spread = cleaned.repartition(cleaned.sparkSession.sparkContext.defaultParallelism, *keys)
+    if size is not None and size <= _SINGLE_TASK_BYTES:
+        spread = cleaned.coalesce(1)
+    else:
+        # Few rows of a batch share a key, so reducing them before the shuffle costs a sort and saves nothing: shuffle first, sort once.
+        spread = cleaned.repartition(cleaned.sparkSession.sparkContext.defaultParallelism, *keys)
     grouped = spread.groupBy(*keys).agg(*aggregates, *further)
     return grouped.selectExpr(*winner_select(shape.key, shape.values, context=context), *(counts or {}))

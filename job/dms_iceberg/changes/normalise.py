@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import attrs
 
-from dms_iceberg.changes.position import load_position_sql, sequence_position_sql, timestamp_position_sql
+from dms_iceberg.changes.position import bytes_sql, load_position_sql, sequence_position_sql, timestamp_position_sql
 from dms_iceberg.changes.read import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ROW
 from dms_iceberg.config.model import Change, Table
 from dms_iceberg.errors import BronzeError
@@ -160,7 +160,7 @@ def _op_sql(columns: SourceColumns, change: Change) -> str:
 
 
 def _file_time_sql() -> str:
-    return f"concat(substr({FILE_NAME}, 1, 8), substr({FILE_NAME}, 10, 9))"
+    return f"CAST(concat({bytes_sql(FILE_NAME, 1, 8)}, {bytes_sql(FILE_NAME, 10, 9)}) AS string)"
 
 
 def _position_sql(columns: SourceColumns, committed: str, epoch: int, *, is_cdc: bool, segment: str) -> str:

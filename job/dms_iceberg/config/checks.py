@@ -93,6 +93,12 @@ def _check_catalog(catalog: Catalog, problems: Problems) -> None:
         problems.add("catalog.name", "'spark_catalog' is Spark's own catalog; choose another name, such as lake")
     if catalog.type is CatalogType.REST and not catalog.properties.get("uri"):
         problems.add("catalog.properties.uri", "missing; a rest catalog needs its address")
+    if catalog.type is CatalogType.HADOOP and scheme(catalog.warehouse) in S3_SCHEMES and not catalog.properties.get("lock-impl"):
+        problems.add(
+            "catalog.type",
+            "a hadoop catalog commits by renaming a file, which S3 cannot do in one step, so two writers could lose each other's rows; use "
+            "glue or rest, or set catalog.properties.lock-impl",
+        )
     for key in catalog.properties:
         if key in OWNED_CATALOG_PROPERTIES:
             problems.add(below("catalog.properties", key), OWNED_CATALOG_PROPERTIES[key])

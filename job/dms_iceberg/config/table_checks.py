@@ -18,8 +18,14 @@ OWNED_PROPERTIES = {
     "write.merge.mode": "write write_mode",
     "write.merge.isolation-level": "it must stay serializable, or two runs at once double rows",
     "write.target-file-size-bytes": "write target_file_size_mb",
+    # Spark refuses these as properties of CREATE TABLE.
+    "provider": "every table is an Iceberg table",
+    "location": "tables lie below the warehouse of the catalog",
+    "owner": "the catalog names the owner",
+    "external": "Iceberg tables have no such choice",
+    "comment": "a table comment is not supported",
 }
-"""Table properties the job sets itself, and what to do instead."""
+"""Table properties that cannot be chosen, and why or what to do instead."""
 
 _OWNED_PREFIX = "dms-iceberg."
 
@@ -39,7 +45,7 @@ def check_table(place: Place) -> None:
     for name in table.table_properties:
         if name in OWNED_PROPERTIES or name.startswith(_OWNED_PREFIX):
             reason = OWNED_PROPERTIES.get(name, f"'{_OWNED_PREFIX}*' holds the job's own progress")
-            place.add("table_properties", f"'{name}' is set by the job; {reason}")
+            place.add("table_properties", f"'{name}' cannot be set here; {reason}")
 
 
 def _check_names(place: Place, key: str, names: Iterable[str]) -> None:

@@ -10,6 +10,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 
 from dms_iceberg.job import PlanIsStaleError
 from dms_iceberg.session import DRAFT_CATALOG
+from dms_iceberg.target.java_maps import to_dict
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -62,7 +63,7 @@ class Draft:
     def summary(self) -> dict[str, str]:
         """Return the summary of the draft's current snapshot, empty without one."""
         current = self._operations.current().currentSnapshot()
-        return dict(current.summary()) if current is not None else {}
+        return to_dict(self._spark._jvm, current.summary()) if current is not None else {}
 
     def execute(self, statement: Callable[[str], str], properties: Mapping[str, str]) -> None:
         """Run a MERGE or UPDATE, given the table's name; its snapshot carries ``properties`` in its summary.

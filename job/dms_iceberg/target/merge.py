@@ -8,7 +8,9 @@ from dms_iceberg.changes.collapse import CONTEXT, DELETE
 from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
 from dms_iceberg.identifiers import quote, typed_literal
 
-IN_LIST_KEYS = 2_000
+IN_LIST_KEYS = 200
+"""Up to so many keys of a batch are listed in ON. Iceberg compares no longer list with the bounds of files and row groups, and the
+bloom filter over the keys does the rest sooner than a long list is parsed and analysed."""
 # A range over these prunes files and row groups; floats are left out (NaN and -0.0 have no plain order), binaries have no literal.
 _RANGED = ("tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "timestamp_ntz")
 _INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}

@@ -13,6 +13,7 @@ from dms_iceberg.config.partition import parse_partition
 from dms_iceberg.identifiers import quote, quote_path, string_literal
 from dms_iceberg.progress import PROGRESS_KEY, Progress, find_progress
 from dms_iceberg.target.commit import Draft
+from dms_iceberg.target.java_maps import to_dict
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -115,15 +116,15 @@ class TargetTable:
 
     def column_types(self) -> dict[str, str]:
         """Return Spark types by column of the current schema, without the metadata columns."""
-        jvm: Any = self.spark._jvm
-        schema = json.loads(jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(self._java.schema()).json())
+        return {name: type_ for name, type_ in self.all_columns().items() if name not in METADATA_COLUMNS}
+
+    def all_columns(self) -> dict[str, str]:
+        """Return Spark types by column, metadata columns included."""
         from pyspark.sql.types import StructType
 
-        return {f.name: f.dataType.simpleString() for f in StructType.fromJson(schema).fields if f.name not in METADATA_COLUMNS}
-
-    def all_columns(self) -> list[str]:
-        """Return every column name, metadata columns included."""
-        return [field.name() for field in self._java.schema().columns()]
+        jvm: Any = self.spark._jvm
+        schema = json.loads(jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(self._java.schema()).json())
+        return {field.name: field.dataType.simpleString() for field in StructType.fromJson(schema).fields}
 
     def draft(self, planned_on: int | None) -> Draft:
         """Begin changes that were planned on snapshot ``planned_on``; see `Draft` for the errors raised."""
@@ -152,12 +153,12 @@ class TargetTable:
 
     def properties(self) -> dict[str, str]:
         """Return the table properties."""
-        return dict(self._java.properties())
+        return to_dict(self.spark._jvm, self._java.properties())
 
     def head(self) -> Snapshot | None:
         """Return the current snapshot of main, None for a table without one."""
         current = self._java.currentSnapshot()
-        return _snapshot(current) if current is not None else None
+        return self._snapshot(current) if current is not None else None
 
     def snapshot_count(self) -> int:
         """Return how many snapshots the metadata holds."""
@@ -167,7 +168,7 @@ class TargetTable:
         """Yield the head and its ancestors as far as they are in the metadata, newest first."""
         current = self._java.currentSnapshot()
         while current is not None:
-            yield _snapshot(current)
+            yield self._snapshot(current)
             parent = current.parentId()
             current = self._java.snapshot(parent) if parent is not None else None
 
@@ -181,16 +182,15 @@ class TargetTable:
             (str(s.snapshotId()) for s in self._java.snapshots()) if text else (),
         )
 
+    def _snapshot(self, java: "JavaObject") -> Snapshot:
+        return Snapshot(java.snapshotId(), java.parentId(), java.timestampMillis(), to_dict(self.spark._jvm, java.summary()))
+
     def set_properties(self, properties: Mapping[str, str]) -> None:
         """Set table properties in one metadata commit."""
         update = self._java.updateProperties()
         for key, value in properties.items():
             update = update.set(key, value)
         update.commit()
-
-
-def _snapshot(java: "JavaObject") -> Snapshot:
-    return Snapshot(java.snapshotId(), java.parentId(), java.timestampMillis(), dict(java.summary()))
 
 
 def ordered(columns: Sequence[str], types: Mapping[str, str]) -> dict[str, str]:
