@@ -127,18 +127,19 @@ def test_the_job_accepts_what_the_module_passes_on(plan: Plan) -> None:
         },
         "public.lines": {"key": ["order_id", "line_no"], "target": "archive.lines"},
     }
-    config = plan(tables)
-    document = {
-        "version": 1,
-        "pipeline": "shop",
-        "bronze": {"uri": "s3://bronze/dms/shop/"},
-        "catalog": {"type": "glue", "warehouse": "s3://silver/"},
-        "tables": config["document"],
+    sections = {
+        "defaults": {"schema_changes": "strict"},
+        "bronze": {"format": "json", "change": {"op_words": {"INSERT": "I", "UPDATE": "U", "DELETE": "D"}}},
+        "settings": {"parallelism": 8, "batch": {"look_back_hours": 0.5}},
     }
-    parsed = parse_config(document)
+    config = plan(tables, **sections)
+    document = {"version": 1, "pipeline": "shop", "catalog": {"type": "glue", "warehouse": "s3://silver/"}, **config["document"]}
+    parsed = parse_config(document | {"bronze": {"uri": "s3://bronze/dms/shop/", **config["document"]["bronze"]}})
     assert {name: table.target for name, table in parsed.tables.items()} == {
         "public.orders": "shop.orders",
         "public.lines": "archive.lines",
     }
+    assert (parsed.parallelism, parsed.batch.look_back_hours, parsed.bronze.format) == (8, 0.5, "json")
+    assert parsed.tables["public.lines"].schema_changes == "strict"
     assert parsed.tables["public.orders"].filter == "deleted_by_app is null AND 1 < 2"
     assert config["tables"]["public.orders"]["load"] == {"parallel": {"type": "partitions-auto"}}

@@ -1,7 +1,8 @@
 # The job's own schema says which keys there are, of what type, and which values are allowed: one owner for that knowledge. A key
 # that the job learns is known here by the same commit.
 locals {
-  schema = jsondecode(file("${path.module}/../../../docs/configuration.schema.json"))["$defs"]
+  published = jsondecode(file("${path.module}/../../../docs/configuration.schema.json"))
+  schema    = local.published["$defs"]
 
   # The one key that is not the job's: how DMS loads the table. The module replication says what is in it.
   load_key = { load = { type = "object" } }
@@ -14,6 +15,11 @@ locals {
     defaults = { properties = local.schema.Defaults.properties, required = [] }
     column   = { properties = local.schema.Column.properties, required = local.schema.Column.required }
     rule     = { properties = local.schema.Rule.properties, required = local.schema.Rule.required }
+    bronze   = { properties = { for key, schema in local.schema.Bronze.properties : key => schema if key != "uri" }, required = [] }
+    csv      = { properties = local.schema.Csv.properties, required = [] }
+    change   = { properties = local.schema.Change.properties, required = [] }
+    settings = { properties = { for key in ["batch", "parallelism", "timestamps"] : key => local.published.properties[key] }, required = [] }
+    batch    = { properties = local.schema.Batch.properties, required = [] }
   }
 
   paths = { for name in keys(var.tables) : name => "tables.\"${name}\"" }
@@ -21,7 +27,13 @@ locals {
   # Every object that a user wrote, with its place. `try` skips what is no list or object: that is a problem of the key that holds it.
   objects = concat(
     [for name, table in var.tables : { kind = "table", path = local.paths[name], value = table }],
-    [{ kind = "defaults", path = "table_defaults", value = var.defaults }],
+    [
+      { kind = "defaults", path = "table_defaults", value = var.defaults },
+      { kind = "bronze", path = "bronze", value = var.bronze },
+      { kind = "settings", path = "merge_job", value = var.settings },
+    ],
+    [for key in ["csv", "change"] : { kind = key, path = "bronze.${key}", value = var.bronze[key] } if try(keys(var.bronze[key]), null) != null],
+    [for key in ["batch"] : { kind = key, path = "merge_job.${key}", value = var.settings[key] } if try(keys(var.settings[key]), null) != null],
     flatten([for name, table in var.tables : [
       for i, column in try([for c in table.columns : c], []) :
       { kind = "column", path = "${local.paths[name]}.columns[${i}]", value = column }
@@ -52,10 +64,11 @@ locals {
       startswith(v.json, "\"") ? "string" : startswith(v.json, "[") ? "array" : startswith(v.json, "{") ? "object" :
       contains(["true", "false"], v.json) ? "boolean" : can(regex("^-?[0-9]+$", v.json)) ? "integer" : "number"
     )
-    wanted   = [for type in try(tolist(v.schema.type), [v.schema.type], []) : type if type != "null"]
+    wanted   = [for type in try(tolist(v.schema.type), [v.schema.type], can(v.schema["$ref"]) ? ["object"] : []) : type if type != "null"]
     choices  = [for choice in try(v.schema.enum, []) : jsonencode(choice) if choice != null]
     minimum  = try(v.schema.minimum, null)
     maximum  = try(v.schema.maximum, null)
+    above    = try(v.schema.exclusiveMinimum, null)
     nonempty = try(v.schema.minItems, v.schema.minLength, 0) > 0
     element  = can(v.schema.items["$ref"]) ? "object" : try(v.schema.items.type, v.schema.additionalProperties.type, null)
     elements = try([for element in jsondecode(v.json) : jsonencode(element)], [])
@@ -71,11 +84,19 @@ locals {
   names   = { for name in keys(var.tables) : name => try(regex("^([^.]+)[.](.+)$", name), ["", name]) }
   targets = { for name, table in var.tables : name => try(tostring(table.target), null) != null ? table.target : "${var.silver_database}.${lower(local.names[name][1])}" }
 
-  document = { for name, table in var.tables : name => merge(
+  tables = { for name, table in var.tables : name => merge(
     try({ for key, value in table : key => value if value != null && !contains(["load", "columns"], key) }, {}),
     { target = local.targets[name] },
     try({ columns = [for column in table.columns : { for key, value in column : key => value if value != null }] }, {}),
   ) }
+
+  document = merge(
+    { tables = local.tables },
+    { for key, value in { defaults = { for key, value in var.defaults : key => value if value != null } } : key => value if length(value) > 0 },
+    { for key, value in var.settings : key => try({ for inner, one in value : inner => one if one != null }, value) if value != null },
+    # In `change`, null says that the files have no such column.
+    { bronze = { for key, value in var.bronze : key => key == "change" ? value : try({ for inner, one in value : inner => one if one != null }, value) if value != null } },
+  )
 
   salts = distinct(flatten([for name, table in var.tables : [
     for column in try(table.columns, []) : trimprefix(column.mask_salt, "secret:") if try(startswith(column.mask_salt, "secret:"), false)

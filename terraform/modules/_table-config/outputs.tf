@@ -2,7 +2,7 @@ output "config" {
   description = <<-EOT
     What the tables come to, once nothing is wrong with them:
     `tables`: `target`, `key` and `load` of each table, for DMS and the Glue catalog;
-    `document`: the value of `tables` in the job's configuration document;
+    `document`: their part of the job's configuration document: `tables`, `defaults`, what is given of `batch`, `parallelism`, `timestamps`, and `bronze` without its `uri`;
     `databases`: Glue databases of the targets;
     `secret_arns`: Secrets Manager ARNs of the masks' salts, which the job's role must be allowed to read.
   EOT
@@ -19,6 +19,6 @@ output "config" {
 
   precondition {
     condition     = length(local.problems) == 0
-    error_message = "${length(local.problems)} ${length(local.problems) == 1 ? "problem" : "problems"} with the tables:\n${join("\n", [for problem in local.problems : "  - ${problem}"])}"
+    error_message = "${length(local.problems)} ${length(local.problems) == 1 ? "problem" : "problems"} with the configuration:\n${join("\n", [for problem in local.problems : "  - ${problem}"])}"
   }
 }

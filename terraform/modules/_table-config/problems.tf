@@ -24,7 +24,9 @@ locals {
     length(v.choices) > 0 && !contains(v.choices, v.json)
     ? "${v.path}: found ${v.shown}; allowed: ${join(", ", v.choices)}" :
     v.minimum != null && try(tonumber(v.json) < v.minimum, false) || v.maximum != null && try(tonumber(v.json) > v.maximum, false)
-    ? "${v.path}: found ${v.shown}; allowed: ${v.minimum} to ${v.maximum}" :
+    ? "${v.path}: found ${v.shown}; allowed: ${v.maximum == null ? "from ${v.minimum}" : "${coalesce(v.minimum, "any number")} to ${v.maximum}"}" :
+    v.above != null && try(tonumber(v.json) <= v.above, false)
+    ? "${v.path}: found ${v.shown}; allowed: above ${v.above}" :
     v.nonempty && contains(["\"\"", "[]", "{}"], v.json)
     ? "${v.path}: must not be empty" :
     v.element != null && !alltrue([for e in v.elements : v.element == "object" ? startswith(e, "{") : startswith(e, "\"") && e != "\"\""])
@@ -35,7 +37,7 @@ locals {
   # Texts in folded case, for comparisons as catalogs and Spark make them.
   keys_of    = { for name, table in var.tables : name => try([for key in table.key : lower(tostring(key))], []) }
   drops      = { for name, table in var.tables : name => try([for key in table.drop : lower(tostring(key))], []) }
-  columns_of = { for name, table in local.document : name => try([for column in table.columns : column], []) }
+  columns_of = { for name, table in local.tables : name => try([for column in table.columns : column], []) }
 
   same_target = { for name, target in local.targets : lower(target) => name... }
 

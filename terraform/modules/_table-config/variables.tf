@@ -32,3 +32,27 @@ variable "quarantine_database" {
   type        = string
   nullable    = false
 }
+
+variable "bronze" {
+  description = "How the files are written, where it is not our module replication that has DMS write them: `format`, `csv`, `change` of `bronze` in `docs/configuration.md`."
+  type        = any
+  default     = {}
+  nullable    = false
+
+  validation {
+    condition     = can(keys(var.bronze))
+    error_message = "bronze: expected an object, such as { format = \"csv\" }."
+  }
+}
+
+variable "settings" {
+  description = "How the job works: `batch`, `parallelism`, `timestamps` of `docs/configuration.md`."
+  type        = any
+  default     = {}
+  nullable    = false
+
+  validation {
+    condition     = can(keys(var.settings))
+    error_message = "merge_job: expected an object, such as { parallelism = 8 }."
+  }
+}

@@ -19,11 +19,11 @@ variables {
 run "target_is_made_of_database_and_table" {
   command = plan
   assert {
-    condition     = output.config.tables["public.orders"].target == "shop.orders" && output.config.document["public.orders"].target == "shop.orders"
+    condition     = output.config.tables["public.orders"].target == "shop.orders" && output.config.document.tables["public.orders"].target == "shop.orders"
     error_message = "the default target is <silver_database>.<table>"
   }
   assert {
-    condition     = output.config.document["public.order_lines"] == { key = ["order_id", "line_no"], target = "archive.lines", format_version = 3 }
+    condition     = output.config.document.tables["public.order_lines"] == { key = ["order_id", "line_no"], target = "archive.lines", format_version = 3 }
     error_message = "what is given is passed on as it is"
   }
   assert {
@@ -35,11 +35,11 @@ run "target_is_made_of_database_and_table" {
 run "document_has_neither_nulls_nor_keys_for_dms" {
   command = plan
   assert {
-    condition     = keys(output.config.document["public.orders"]) == ["columns", "key", "partition_by", "target"]
+    condition     = keys(output.config.document.tables["public.orders"]) == ["columns", "key", "partition_by", "target"]
     error_message = "null means left out, and `load` is not the job's"
   }
   assert {
-    condition     = keys(output.config.document["public.orders"].columns[1]) == ["mask", "mask_salt", "name"]
+    condition     = keys(output.config.document.tables["public.orders"].columns[1]) == ["mask", "mask_salt", "name"]
     error_message = "null in a column means left out"
   }
   assert {
@@ -53,5 +53,18 @@ run "salts_are_listed_for_the_role" {
   assert {
     condition     = output.config.secret_arns == tolist(["arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop/salt-AbCdEf"])
     error_message = "found ${jsonencode(output.config.secret_arns)}"
+  }
+}
+
+run "further_sections" {
+  command = plan
+  variables {
+    defaults = { schema_changes = "strict", mode = null }
+    bronze   = { format = "csv", csv = { header = false, delimiter = null }, change = { sequence_column = null, op_column = "action" } }
+    settings = { parallelism = 8, batch = { look_back_hours = 0.5, max_bytes = null }, timestamps = null }
+  }
+  assert {
+    condition     = jsonencode({ for key, value in output.config.document : key => value if key != "tables" }) == jsonencode({ defaults = { schema_changes = "strict" }, bronze = { format = "csv", csv = { header = false }, change = { sequence_column = null, op_column = "action" } }, parallelism = 8, batch = { look_back_hours = 0.5 } })
+    error_message = "found ${jsonencode(output.config.document)}"
   }
 }

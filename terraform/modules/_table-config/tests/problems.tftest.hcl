@@ -190,3 +190,42 @@ run "partition_that_is_none" {
   variables { tables = { "public.orders" = { key = ["id"], partition_by = ["day(at)"] } } }
   expect_failures = [output.config]
 }
+
+run "sections_are_no_objects" {
+  command = plan
+  variables {
+    bronze   = "csv"
+    settings = 8
+  }
+  expect_failures = [var.bronze, var.settings]
+}
+
+run "misspelled_csv_key" {
+  command = plan
+  variables { bronze = { csv = { headers = true } } }
+  expect_failures = [output.config]
+}
+
+run "misspelled_change_key" {
+  command = plan
+  variables { bronze = { change = { op = "action" } } }
+  expect_failures = [output.config]
+}
+
+run "section_that_must_be_an_object" {
+  command = plan
+  variables { settings = { batch = 3 } }
+  expect_failures = [output.config]
+}
+
+run "number_that_must_be_above_zero" {
+  command = plan
+  variables { settings = { batch = { look_back_hours = 0 } } }
+  expect_failures = [output.config]
+}
+
+run "number_that_must_not_be_below_one" {
+  command = plan
+  variables { settings = { batch = { max_files = 0 } } }
+  expect_failures = [output.config]
+}
