@@ -150,6 +150,9 @@ output "metric_dimensions" {
 output "log_group_name" {
   description = "Log group that DMS writes to."
   value       = local.log_group_name
+
+  # Who counts its lines needs the group to be there.
+  depends_on = [aws_cloudwatch_log_group.dms]
 }
 
 output "suspended_tables_prefix" {
