@@ -15,7 +15,7 @@ variable "name" {
 
 variable "source_database" {
   description = <<-EOT
-    The database to read from. Host, port, user and password are in the secret, which must hold `{"username": ..., "password": ..., "host": ..., "port": ...}`.
+    The database to read from. Host, port, user and password are in the secret, a JSON object with `username`, `password`, `host` and `port`.
     - `engine`: `postgres`, `aurora-postgresql`, `mysql`, `mariadb` or `aurora-mysql`.
     - `database`: name of the database; required for the PostgreSQL engines. MySQL engines read the schemas that `tables` names.
     - `secret_arn`: ARN of the Secrets Manager secret.
@@ -26,7 +26,7 @@ variable "source_database" {
     - `postgres.heartbeat_minutes`: how often DMS writes to its heartbeat table, which lets the replication slot of an idle database move; 0 turns it off.
     - `postgres.artifacts_schema`: schema of DMS's own tables in the source: heartbeat and captured DDL.
     - `postgres.execute_timeout_seconds`: how long a statement of DMS may take.
-    - `postgres.slot_name`: replication slot that exists; only with `migration_type = "cdc"`, where `cdc_start_position` is a place in it.
+    - `postgres.slot_name`: replication slot that exists; only with `migration_type` `cdc`, where `cdc_start_position` is a place in it.
     - `mysql.server_timezone`: time zone of a server that is not in UTC, such as `Europe/Paris`.
   EOT
   type = object({
@@ -105,7 +105,7 @@ variable "tables" {
   description = <<-EOT
     Source tables by `schema.table`, written as in the source. Nothing else is replicated. Per table:
     - `key`: columns of the primary key.
-    - `load.parallel`: how the full load is split: `{ columns, boundaries }` for ranges of key columns, `{ type = "partitions-auto" }` or `{ type = "partitions-list", partitions }` (MySQL engines).
+    - `load.parallel`: how the full load is split: `{ columns, boundaries }` for ranges of key columns; MySQL engines also by partitions, with `type` `partitions-auto`, or `partitions-list` and `partitions`.
     - `load.columns_as_text`: columns that DMS has to write as text: in PostgreSQL those of type `time`, whose Parquet type Spark cannot read.
   EOT
   type        = any
