@@ -95,7 +95,7 @@ locals {
     { for key, value in { defaults = { for key, value in var.defaults : key => value if value != null } } : key => value if length(value) > 0 },
     { for key, value in var.settings : key => try({ for inner, one in value : inner => one if one != null }, value) if value != null },
     # In `change`, null says that the files have no such column.
-    { bronze = { for key, value in var.bronze : key => key == "change" ? value : try({ for inner, one in value : inner => one if one != null }, value) if value != null } },
+    { bronze = { for key, value in var.bronze : key => try({ for inner, one in value : inner => one if one != null || key == "change" }, value) if value != null } },
   )
 
   salts = distinct(flatten([for name, table in var.tables : [

@@ -1,0 +1,34 @@
+# The keys of every input that is an object. An object type would drop a key that it does not know without a word; so the door is open for any
+# object, these lists find misspelled keys, and the modules behind check types and values. A test compares them with those modules.
+locals {
+  allowed = {
+    source_database = ["engine", "database", "port", "identifier", "secret_arn", "secret_kms_key_arn", "tls", "postgres", "mysql"]
+    tls             = ["mode", "ca_certificate_pem", "certificate_arn"]
+    postgres        = ["plugin", "heartbeat_minutes", "artifacts_schema", "execute_timeout_seconds", "slot_name"]
+    mysql           = ["server_timezone"]
+    network = [
+      "vpc_id", "subnet_ids", "security_group_ids", "database_security_group_ids", "database_cidr_blocks", "open_database_security_groups", "create_s3_endpoint", "route_table_ids",
+      "create_secrets_manager_endpoint", "secrets_manager_cidr_blocks", "secrets_manager_client_cidr_blocks",
+    ]
+    replication = [
+      "mode", "min_capacity_units", "max_capacity_units", "instance_class", "allocated_storage_gb", "engine_version", "multi_az", "maintenance_window", "lob_max_size_kb",
+      "max_full_load_subtasks", "data_error_policy", "change_processing_tuning", "kms_key_arn", "start", "cdc_start_position", "cdc_max_batch_interval_seconds", "cdc_min_file_size_kb",
+    ]
+    bronze         = ["prefix", "format", "csv", "change"]
+    buckets        = ["bronze", "silver", "quarantine", "artifacts"]
+    bucket         = ["create", "name", "owner"]
+    encryption     = ["mode", "create_key", "key_arn", "encrypt_logs"]
+    versioning     = ["bronze", "silver", "quarantine", "artifacts"]
+    retention      = ["transition_after_days", "storage_class", "changes_expire_after_days", "past_epochs_expire_after_days"]
+    catalog        = ["id", "name", "properties", "create_databases", "silver_database", "quarantine_database"]
+    lake_formation = ["enabled", "register_locations", "readers", "quarantine_readers"]
+    bronze_table   = ["columns", "key"]
+    merge_job = [
+      "glue_version", "worker_type", "number_of_workers", "auto_scaling", "execution_class", "timeout_minutes", "max_retries", "arguments", "spark_conf", "maintenance_schedule", "network",
+      "package", "security_configuration", "additional_policy_json", "batch", "parallelism", "timestamps",
+    ]
+    trigger    = ["type", "schedule", "notification", "batching_window_seconds", "package"]
+    alarms     = ["enabled", "emails", "create_topic", "topic_arn", "dashboard", "disabled", "thresholds"]
+    thresholds = ["hours_without_run", "quarantined_rows", "lag_seconds", "source_latency_seconds", "target_latency_seconds", "slot_lag_bytes"]
+  }
+}

@@ -1,0 +1,196 @@
+# Composition only: what is in here decides which module is told what.
+locals {
+  replicates = var.source_database != null
+  source     = try({ for key, value in var.source_database : key => value }, {})
+  engine     = try(local.source.engine, "")
+  kms        = try(coalesce(var.encryption.mode, "SSE_KMS"), "SSE_KMS") == "SSE_KMS"
+  log_key    = local.kms && try(coalesce(var.encryption.encrypt_logs, true), true) ? module.lake.kms_key_arn : null
+
+  bronze_prefix = try(coalesce(var.bronze.prefix, "dms/${var.name}"), "dms/${var.name}")
+  bronze_folder = local.replicates ? module.replication[0].bronze_prefix : "${local.bronze_prefix}/"
+
+  trigger_type = try(coalesce(var.trigger.type, "event"), "event")
+  alarms       = try(coalesce(var.alarms.enabled, true), true)
+}
+
+module "lake" {
+  source = "../lake"
+
+  name    = var.name
+  tags    = var.tags
+  buckets = { for role, bucket in var.buckets : role => { create = try(bucket.create, null), name = try(bucket.name, null) } }
+
+  bronze_prefix       = "${local.bronze_prefix}/"
+  bronze_folder       = local.bronze_folder
+  source_tables       = keys(var.tables)
+  past_bronze_folders = local.replicates ? [for epoch in range(max(1, var.load_epoch - 20), max(1, var.load_epoch - 1)) : "${local.bronze_prefix}/epoch-${epoch}/"] : []
+  bronze_retention    = var.bronze_retention
+  versioning          = var.versioning
+  encryption          = { for key, value in var.encryption : key => value if key != "encrypt_logs" }
+  access_logs         = var.access_logs
+  force_destroy       = var.force_destroy
+
+  databases = {
+    create     = try(var.catalog.create_databases, null)
+    silver     = module.table_config.config.databases
+    quarantine = local.quarantine_database
+    catalog_id = local.catalog_id
+  }
+  bronze_tables = var.bronze_tables
+  lake_formation = merge(
+    { for key, value in var.lake_formation : key => value },
+    try(var.lake_formation.enabled, false) == true ? { writers = { job = module.merge_job.role_arn } } : {},
+  )
+}
+
+module "network" {
+  source = "../_network"
+  count  = local.replicates ? 1 : 0
+
+  name       = var.name
+  tags       = var.tags
+  vpc_id     = var.network.vpc_id
+  subnet_ids = var.network.subnet_ids
+
+  security_group_ids            = try(var.network.security_group_ids, null)
+  database_port                 = try(coalesce(local.source.port, null), strcontains(local.engine, "postgres") ? 5432 : 3306)
+  database_security_group_ids   = try(var.network.database_security_group_ids, null)
+  database_cidr_blocks          = try(var.network.database_cidr_blocks, null)
+  open_database_security_groups = try(var.network.open_database_security_groups, null)
+
+  create_s3_endpoint                 = try(var.network.create_s3_endpoint, null)
+  route_table_ids                    = try(var.network.route_table_ids, null)
+  create_secrets_manager_endpoint    = try(var.network.create_secrets_manager_endpoint, null)
+  secrets_manager_cidr_blocks        = try(var.network.secrets_manager_cidr_blocks, null)
+  secrets_manager_client_cidr_blocks = try(var.network.secrets_manager_client_cidr_blocks, null)
+}
+
+module "replication" {
+  source = "../replication"
+  count  = local.replicates ? 1 : 0
+
+  name                 = var.name
+  tags                 = var.tags
+  permissions_boundary = var.permissions_boundary
+  source_database      = { for key, value in local.source : key => value if !contains(["port", "identifier"], key) }
+  tables               = { for name, table in module.table_config.config.tables : name => { for key, value in table : key => value if key != "target" && value != null } }
+  migration_type       = var.migration_type
+  load_epoch           = var.load_epoch
+
+  bronze = {
+    bucket         = module.lake.buckets.bronze.name
+    prefix         = local.bronze_prefix
+    kms_key_arn    = module.lake.kms_key_arn
+    expected_owner = try(var.buckets.bronze.owner, null)
+  }
+  subnet_ids         = var.network.subnet_ids
+  security_group_ids = module.network[0].security_group_ids
+
+  mode                           = try(var.replication.mode, null)
+  min_capacity_units             = try(var.replication.min_capacity_units, null)
+  max_capacity_units             = try(var.replication.max_capacity_units, null)
+  instance_class                 = try(var.replication.instance_class, null)
+  allocated_storage_gb           = try(var.replication.allocated_storage_gb, null)
+  engine_version                 = try(var.replication.engine_version, null)
+  multi_az                       = try(var.replication.multi_az, null)
+  maintenance_window             = try(var.replication.maintenance_window, null)
+  kms_key_arn                    = try(var.replication.kms_key_arn, null)
+  lob_max_size_kb                = try(var.replication.lob_max_size_kb, null)
+  max_full_load_subtasks         = try(var.replication.max_full_load_subtasks, null)
+  data_error_policy              = try(var.replication.data_error_policy, null)
+  change_processing_tuning       = try(var.replication.change_processing_tuning, null)
+  cdc_max_batch_interval_seconds = try(var.replication.cdc_max_batch_interval_seconds, null)
+  cdc_min_file_size_kb           = try(var.replication.cdc_min_file_size_kb, null)
+  cdc_start_position             = try(var.replication.cdc_start_position, null)
+  start                          = try(var.replication.start, null)
+
+  log_retention_days = var.log_retention_days
+  log_kms_key_arn    = local.log_key
+}
+
+module "merge_job" {
+  source = "../merge-job"
+
+  name                 = var.name
+  tags                 = var.tags
+  permissions_boundary = var.permissions_boundary
+
+  config_json   = local.config_json
+  buckets       = module.lake.buckets
+  bronze_prefix = "${local.bronze_prefix}/"
+  databases     = { silver = module.table_config.config.databases, quarantine = local.quarantine_database, catalog_id = local.catalog_id }
+  kms_key_arn   = module.lake.kms_key_arn
+  secret_arns   = module.table_config.config.secret_arns
+
+  additional_policy_json = try(var.merge_job.additional_policy_json, null)
+  package                = try(var.merge_job.package, null)
+  glue_version           = try(var.merge_job.glue_version, null)
+  worker_type            = try(var.merge_job.worker_type, null)
+  number_of_workers      = try(var.merge_job.number_of_workers, null)
+  auto_scaling           = try(var.merge_job.auto_scaling, null)
+  execution_class        = try(var.merge_job.execution_class, null)
+  timeout_minutes        = try(var.merge_job.timeout_minutes, null)
+  max_retries            = try(var.merge_job.max_retries, null)
+  arguments              = try(var.merge_job.arguments, null)
+  spark_conf             = try(var.merge_job.spark_conf, null)
+  maintenance_schedule   = try(var.merge_job.maintenance_schedule, null)
+  network                = try(var.merge_job.network, null)
+  security_configuration = merge(
+    { create = local.kms && try(var.merge_job.security_configuration.name, null) == null },
+    try({ for key, value in var.merge_job.security_configuration : key => value }, {}),
+  )
+
+  log_retention_days = var.log_retention_days
+  log_kms_key_arn    = local.log_key
+}
+
+module "trigger" {
+  source = "../trigger"
+
+  name                 = var.name
+  tags                 = var.tags
+  permissions_boundary = var.permissions_boundary
+
+  type                    = local.trigger_type
+  schedule                = try(var.trigger.schedule, null)
+  notification            = try(var.trigger.notification, null)
+  batching_window_seconds = try(var.trigger.batching_window_seconds, null)
+  package                 = try(var.trigger.package, null)
+
+  job    = { name = module.merge_job.job_name, arn = module.merge_job.job_arn, config_uri = module.merge_job.config_uri }
+  bronze = { bucket = module.lake.buckets.bronze.name, folder = local.bronze_folder, owner = try(var.buckets.bronze.owner, null) }
+
+  log_retention_days = var.log_retention_days
+  log_kms_key_arn    = local.log_key
+}
+
+module "observability" {
+  source = "../observability"
+  count  = local.alarms ? 1 : 0
+
+  name = var.name
+  tags = var.tags
+
+  topic = {
+    create      = try(var.alarms.create_topic, null)
+    arn         = try(var.alarms.topic_arn, null)
+    emails      = try(var.alarms.emails, null)
+    kms_key_arn = local.log_key
+  }
+  dashboard       = try(var.alarms.dashboard, null)
+  disabled_alarms = try(var.alarms.disabled, null)
+  # Twice the time between two wake-ups, or a day and two hours.
+  thresholds = merge({ hours_without_run = { event = 12, continuous = 2, schedule = 26 }[local.trigger_type] }, try({ for key, value in var.alarms.thresholds : key => value if value != null }, {}))
+
+  job     = { name = module.merge_job.job_name, log_group = module.merge_job.log_groups.output }
+  trigger = { queue_name = module.trigger.queue.name, dead_letter_queue_name = module.trigger.dead_letter_queue.name, function_name = module.trigger.function.name, log_group = module.trigger.function.log_group }
+  replication = local.replicates ? {
+    arn                    = module.replication[0].replication_arn
+    metric_dimensions      = module.replication[0].metric_dimensions
+    log_group              = module.replication[0].log_group_name
+    has_cdc                = var.migration_type != "full-load"
+    batch_interval_seconds = try(var.replication.cdc_max_batch_interval_seconds, null)
+  } : null
+  # By the key, not the value: an identifier that is yet to be made cannot be compared.
+  source_database = contains(keys(local.source), "identifier") ? { engine = local.engine, identifier = local.source.identifier } : null
+}

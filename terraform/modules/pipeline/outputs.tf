@@ -1,0 +1,123 @@
+################################################################################
+# Where things are
+################################################################################
+
+output "buckets" {
+  description = "`name` and `arn` of the buckets `bronze`, `silver`, `quarantine` and `artifacts`."
+  value       = module.lake.buckets
+}
+
+output "kms_key_arn" {
+  description = "Key of the buckets; null with `SSE_S3`."
+  value       = module.lake.kms_key_arn
+}
+
+output "bronze_uri" {
+  description = "Folder of the change files; `<schema>/<table>/` follow."
+  value       = local.document.bronze.uri
+}
+
+output "targets" {
+  description = "Iceberg table (`database.table` of the Glue catalog) by source table."
+  value       = { for name, table in module.table_config.config.tables : name => table.target }
+}
+
+output "databases" {
+  description = "Location of the Glue databases by name."
+  value       = module.lake.databases
+}
+
+output "quarantine_database" {
+  description = "Glue database of rejected rows."
+  value       = local.quarantine_database
+}
+
+output "bronze_tables" {
+  description = "External tables over bronze as `database.table`."
+  value       = module.lake.bronze_tables
+}
+
+################################################################################
+# What runs
+################################################################################
+
+output "config_json" {
+  description = "The configuration document of the job; `dms-iceberg validate` checks it."
+  value       = local.config_json
+}
+
+output "merge_job" {
+  description = "`name`, `arn`, `role_arn`, `arguments`, `script_uri`, `config_uri`, `state_uri`, `log_groups` and `start_command` of the Glue job."
+  value = {
+    name          = module.merge_job.job_name
+    arn           = module.merge_job.job_arn
+    role_arn      = module.merge_job.role_arn
+    arguments     = module.merge_job.arguments
+    script_uri    = module.merge_job.script_uri
+    config_uri    = module.merge_job.config_uri
+    state_uri     = module.merge_job.state_uri
+    log_groups    = module.merge_job.log_groups
+    start_command = module.merge_job.start_command
+  }
+}
+
+output "trigger" {
+  description = "`queue`, `dead_letter_queue`, `function`, `schedule`, `bucket_notification` and `retry_command` of the trigger."
+  value = {
+    queue               = module.trigger.queue
+    dead_letter_queue   = module.trigger.dead_letter_queue
+    function            = module.trigger.function
+    schedule            = module.trigger.schedule
+    bucket_notification = module.trigger.bucket_notification
+    retry_command       = module.trigger.retry_command
+  }
+}
+
+output "replication" {
+  description = "`arn`, `security_group_ids`, `s3_role_arn`, `log_group`, `table_mappings_json`, `task_settings_json` and `commands` of the replication; null without one."
+  value = local.replicates ? {
+    arn                 = module.replication[0].replication_arn
+    security_group_ids  = module.network[0].security_group_ids
+    s3_role_arn         = module.replication[0].s3_role_arn
+    log_group           = module.replication[0].log_group_name
+    table_mappings_json = module.replication[0].table_mappings_json
+    task_settings_json  = module.replication[0].task_settings_json
+    commands            = module.replication[0].commands
+  } : null
+}
+
+output "alarms" {
+  description = "`topic_arn`, `names` by kind and `dashboard` of the alarms; null without them."
+  value = local.alarms ? {
+    topic_arn = module.observability[0].topic_arn
+    names     = module.observability[0].alarm_names
+    dashboard = module.observability[0].dashboard_name
+  } : null
+}
+
+################################################################################
+# For other accounts
+################################################################################
+
+output "cross_account_policies" {
+  description = <<-EOT
+    What owners of resources in other accounts must allow the roles of this pipeline, as JSON policies:
+    `bronze`, `silver`, `quarantine`, `artifacts`: for the policy of an existing bucket;
+    `key`: for the policy of an existing KMS key, logs and alarms of this account included;
+    `catalog`: for the resource policy of the Glue catalog.
+  EOT
+  value = merge(module.merge_job.resource_policies, {
+    bronze = jsonencode({
+      Version   = "2012-10-17"
+      Statement = concat(jsondecode(module.merge_job.resource_policies.bronze).Statement, local.replicates ? jsondecode(module.replication[0].resource_policies.bronze).Statement : [])
+    })
+    key = jsonencode({
+      Version = "2012-10-17"
+      Statement = concat(
+        jsondecode(module.merge_job.resource_policies.key).Statement,
+        local.replicates ? jsondecode(module.replication[0].resource_policies.key).Statement : [],
+        jsondecode(module.lake.key_policy).Statement,
+      )
+    })
+  })
+}

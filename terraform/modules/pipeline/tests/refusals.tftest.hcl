@@ -1,0 +1,124 @@
+# Each run breaks one rule of every variable it names: a start of the provider costs a second. Types and values are refused by the modules behind;
+# their own tests show it.
+mock_provider "aws" {
+  mock_data "aws_vpc" {
+    defaults = { cidr_block = "10.0.0.0/16" }
+  }
+  mock_data "aws_iam_policy_document" {
+    defaults = { json = "{\"Version\":\"2012-10-17\",\"Statement\":[]}" }
+  }
+}
+
+variables {
+  name   = "shop"
+  tables = { "public.orders" = { key = ["order_id"] } }
+  source_database = {
+    engine     = "postgres"
+    database   = "shop"
+    secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop/db-AbCdEf"
+  }
+  network   = { vpc_id = "vpc-1", subnet_ids = ["subnet-1", "subnet-2"], route_table_ids = ["rtb-1"], database_security_group_ids = ["sg-1"] }
+  merge_job = { package = { zip_path = "main.tf" } }
+}
+
+run "misspelled_keys" {
+  command = plan
+  variables {
+    network              = { vpc = "vpc-1", vpc_id = "vpc-1", subnet_ids = [] }
+    replication          = { instance_clas = "dms.t3.medium" }
+    bronze_retention     = { expire_after_days = 30 }
+    bronze_tables        = { "public.orders" = { colums = [] } }
+    encryption           = { kms = true }
+    versioning           = { bronce = 1 }
+    catalog              = { database = "silver" }
+    lake_formation       = { reader = {} }
+    merge_job            = { worker_typ = "G.2X" }
+    trigger              = { typ = "event" }
+    alarms               = { email = "ops@example.org" }
+    permissions_boundary = "boundary"
+  }
+  expect_failures = [
+    var.network, var.replication, var.bronze_retention, var.bronze_tables, var.encryption, var.versioning, var.catalog, var.lake_formation, var.merge_job, var.trigger, var.alarms,
+    var.permissions_boundary,
+  ]
+}
+
+run "what_others_depend_on" {
+  command = plan
+  variables {
+    name    = "Shop"
+    tables  = {}
+    buckets = { gold = {} }
+  }
+  expect_failures = [var.name, var.tables, var.buckets]
+}
+
+run "misspelled_key_of_the_source" {
+  command = plan
+  variables {
+    source_database = { engine = "postgres", secret = "arn" }
+    alarms          = { thresholds = { rows = 1 } }
+    buckets         = { bronze = { nam = "x" } }
+  }
+  expect_failures = [var.source_database, var.alarms, var.buckets]
+}
+
+run "misspelled_key_in_the_source" {
+  command = plan
+  variables {
+    source_database = { engine = "postgres", database = "shop", secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:x", tls = { verify = true } }
+    alarms          = { topic_arn = "arn:aws:sns:eu-central-1:123456789012:ours" } # beside one that is made
+    catalog         = { properties = ["x"] }
+    merge_job       = { security_configuration = { created = true } }
+  }
+  expect_failures = [var.source_database, var.alarms, var.catalog, var.merge_job]
+}
+
+run "folder_with_a_slash_before_it" {
+  command = plan
+  variables { bronze = { prefix = "/dms/shop/" } }
+  expect_failures = [var.bronze]
+}
+
+run "source_without_secret" {
+  command = plan
+  variables {
+    source_database = { engine = "postgres", database = "shop" }
+  }
+  expect_failures = [var.source_database]
+}
+
+run "replication_without_what_it_needs" {
+  command = plan
+  variables {
+    network          = null
+    bronze           = { format = "csv" } # of somebody else
+    bronze_retention = { changes_expire_after_days = 60 }
+    tables           = { "public.orders" = { key = ["order_id"], load = { parallel = { type = "partitions-auto" } } } }
+  }
+  expect_failures = [var.network, var.bronze, var.bronze_retention]
+}
+
+run "no_replication" {
+  command = plan
+  variables {
+    source_database  = null
+    replication      = { multi_az = true }
+    bronze_retention = { changes_expire_after_days = 60 }
+    bronze           = { format = "csv" }
+    bronze_tables    = { "public.orders" = { columns = [{ name = "id", type = "int" }] } }
+    buckets          = { bronze = { create = false, name = "acme-bronze" } }
+    trigger          = {} # would take over the notifications of a bucket that is there
+  }
+  expect_failures = [var.replication, var.bronze_retention, var.bronze_tables, var.trigger]
+}
+
+run "load_without_replication" {
+  command = plan
+  variables {
+    source_database = null
+    tables          = { "public.orders" = { key = ["order_id"], load = { columns_as_text = ["t"] } } }
+    bronze          = { prefx = "x" }
+  }
+  expect_failures = [var.tables, var.bronze]
+}

@@ -1,0 +1,75 @@
+################################################################################
+# Job, trigger, alarms
+################################################################################
+
+variable "merge_job" {
+  description = <<-EOT
+    The Glue job; {} is up to four workers of the smallest size, added and removed as needed.
+    - `worker_type`, `number_of_workers`, `auto_scaling`, `execution_class`, `glue_version`, `timeout_minutes`, `max_retries`, `arguments`, `spark_conf`
+    - `parallelism`: tables merged side by side in a run; `batch`, `timestamps`: as in `docs/configuration.md`
+    - `network`: subnet and groups to run in, where the job must reach the database
+    - `security_configuration`: by default one is made when there is a KMS key
+    - `package`: other code; `additional_policy_json`: a further policy of its role; `maintenance_schedule`: not available yet
+  EOT
+  type        = any
+  default     = {}
+  nullable    = false
+
+  validation {
+    condition     = can(keys(var.merge_job)) && length(setsubtract(try(keys(var.merge_job), []), local.allowed.merge_job)) == 0
+    error_message = "merge_job has ${try(join(", ", setsubtract(keys(var.merge_job), local.allowed.merge_job)), "no keys")}. Allowed: ${join(", ", local.allowed.merge_job)}. One run at a time is what the trigger relies on, so concurrency is no setting."
+  }
+  validation {
+    condition     = try(var.merge_job.security_configuration, null) == null ? true : can(keys(var.merge_job.security_configuration)) && length(setsubtract(try(keys(var.merge_job.security_configuration), []), ["create", "name"])) == 0
+    error_message = "merge_job.security_configuration is ${try(jsonencode(var.merge_job.security_configuration), "something")}. Expected an object with create or name."
+  }
+}
+
+variable "trigger" {
+  description = <<-EOT
+    When runs start; {} is when files arrive.
+    - `type`: `event`, `schedule` or `continuous`
+    - `schedule`: rate or cron, in UTC
+    - `notification`: how the queue hears of files: `s3` takes over the notifications of the bronze bucket, `eventbridge` and `none` leave them alone. Required for an existing bucket and type `event`
+    - `batching_window_seconds`, `package`
+  EOT
+  type        = any
+  default     = {}
+  nullable    = false
+
+  validation {
+    condition     = can(keys(var.trigger)) && length(setsubtract(try(keys(var.trigger), []), local.allowed.trigger)) == 0
+    error_message = "trigger has ${try(join(", ", setsubtract(keys(var.trigger), local.allowed.trigger)), "no keys")}. Allowed: ${join(", ", local.allowed.trigger)}."
+  }
+  validation {
+    condition     = try(var.buckets.bronze.create, true) != false || !contains(["event"], try(coalesce(var.trigger.type, "event"), "event")) || try(var.trigger.notification != null, false)
+    error_message = "trigger.notification is missing: the bronze bucket exists already, and s3 would remove the notifications that it has. Say s3, eventbridge or none."
+  }
+}
+
+variable "alarms" {
+  description = <<-EOT
+    - `enabled`: false makes neither alarms, topic nor dashboard
+    - `emails`: addresses that are told
+    - `create_topic`: false takes `topic_arn`, an existing SNS topic
+    - `dashboard`: false for none
+    - `disabled`: names of alarms that are not made (README of the module observability)
+    - `thresholds`: `hours_without_run`, `quarantined_rows`, `lag_seconds`, `source_latency_seconds`, `target_latency_seconds`, `slot_lag_bytes`
+  EOT
+  type        = any
+  default     = {}
+  nullable    = false
+
+  validation {
+    condition     = can(keys(var.alarms)) && length(setsubtract(try(keys(var.alarms), []), local.allowed.alarms)) == 0
+    error_message = "alarms has ${try(join(", ", setsubtract(keys(var.alarms), local.allowed.alarms)), "no keys")}. Allowed: ${join(", ", local.allowed.alarms)}."
+  }
+  validation {
+    condition     = contains(try(keys(var.alarms), []), "topic_arn") ? try(var.alarms.topic_arn == null, false) || try(var.alarms.create_topic == false, false) : true
+    error_message = "alarms.topic_arn is given, and create_topic is not false; set it, since whether a topic is made must be known before its ARN may be."
+  }
+  validation {
+    condition     = try(var.alarms.thresholds, null) == null ? true : can(keys(var.alarms.thresholds)) && length(setsubtract(try(keys(var.alarms.thresholds), []), local.allowed.thresholds)) == 0
+    error_message = "alarms.thresholds has ${try(join(", ", setsubtract(keys(var.alarms.thresholds), local.allowed.thresholds)), "no keys")}. Allowed: ${join(", ", local.allowed.thresholds)}."
+  }
+}

@@ -1,0 +1,122 @@
+"""The module pipeline knows the inputs of the modules behind it: none is missing at its door, and none is there that they do not have."""
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import hcl2
+import pytest
+import typer.main
+
+from dms_iceberg.cli import app
+
+MODULES = Path(__file__).parents[2] / "terraform" / "modules"
+# What every module has, or the pipeline decides.
+SHARED = {"name", "tags", "permissions_boundary", "log_retention_days", "log_kms_key_arn"}
+
+
+@cache
+def blocks(module: str, kind: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for path in sorted((MODULES / module).glob("*.tf")):
+        for block in hcl2.loads(path.read_text("utf-8")).get(kind, []):
+            found |= {name.strip('"'): content for name, content in block.items()}
+    return found
+
+
+def allowed(key: str) -> set[str]:
+    return {text.strip('"') for text in blocks("pipeline", "locals")["allowed"][key]}
+
+
+def attributes(module: str, variable: str, *path: str) -> set[str]:
+    """The attributes of an object type, or of an object in it."""
+    return set(objects(str(blocks(module, "variable")[variable]["type"]), *path))
+
+
+def objects(text: str, *path: str) -> dict[str, str]:
+    """The attributes of the first object type in a text, and the text of each one's type."""
+    start = text.index("object(") + len("object(")
+    depth, name, found, begin = 0, "", {}, start
+    for at in range(start, len(text)):
+        depth += (text[at] in "({[") - (text[at] in ")}]")
+        if depth == 1 and (match := re.match(r'[{,\s]"?(\w+)"?\s*[:=]\s', text[at:])):
+            name, begin = match[1], at
+            found[name] = ""
+        if name and depth >= 1:
+            found[name] = text[begin : at + 1]
+        if depth < 0 or (depth == 0 and at > start):
+            break
+    return objects(found[path[0]], *path[1:]) if path else found
+
+
+@pytest.mark.parametrize(
+    ("key", "module", "decided"),
+    [
+        ("merge_job", "merge-job", {"config_json", "buckets", "bronze_prefix", "databases", "kms_key_arn", "secret_arns"}),
+        ("trigger", "trigger", {"job", "bronze", "kms_key_arn"}),
+        ("network", "_network", {"database_port"}),
+        (
+            "replication",
+            "replication",
+            {"source_database", "tables", "migration_type", "load_epoch", "bronze", "subnet_ids", "security_group_ids"},
+        ),
+    ],
+)
+def test_inputs_of_a_module_are_the_keys_of_an_object(key: str, module: str, decided: set[str]) -> None:
+    sections = {"batch", "parallelism", "timestamps"} if key == "merge_job" else set()
+    assert allowed(key) - sections == set(blocks(module, "variable")) - SHARED - decided
+
+
+@pytest.mark.parametrize(
+    ("key", "module", "variable", "path"),
+    [
+        ("tls", "replication", "source_database", ["tls"]),
+        ("postgres", "replication", "source_database", ["postgres"]),
+        ("mysql", "replication", "source_database", ["mysql"]),
+        ("buckets", "lake", "buckets", []),
+        ("versioning", "lake", "versioning", []),
+        ("retention", "lake", "bronze_retention", []),
+        ("bronze_table", "lake", "bronze_tables", []),
+        ("thresholds", "observability", "thresholds", []),
+    ],
+)
+def test_attributes_of_an_object_are_the_keys_of_an_object(key: str, module: str, variable: str, path: list[str]) -> None:
+    assert allowed(key) == attributes(module, variable, *path)
+
+
+@pytest.mark.parametrize(
+    ("key", "module", "variable", "added", "decided"),
+    [
+        ("source_database", "replication", "source_database", {"port", "identifier"}, set()),
+        ("encryption", "lake", "encryption", {"encrypt_logs"}, set()),
+        ("lake_formation", "lake", "lake_formation", set(), {"writers"}),
+    ],
+)
+def test_objects_that_are_split(key: str, module: str, variable: str, added: set[str], decided: set[str]) -> None:
+    assert allowed(key) - added == attributes(module, variable) - decided
+
+
+def test_every_object_at_the_door_has_its_keys_listed() -> None:
+    open_doors = {name for name, block in blocks("pipeline", "variable").items() if block["type"] in ("any", "${any}")}
+    assert open_doors - {"tables", "table_defaults"} == {
+        *(
+            "source_database",
+            "network",
+            "replication",
+            "bronze",
+            "bronze_retention",
+            "bronze_tables",
+            "buckets",
+            "encryption",
+            "versioning",
+        ),
+        *("catalog", "lake_formation", "merge_job", "trigger", "alarms"),
+    }
+
+
+def test_commands_that_the_modules_wait_for_do_not_exist_yet() -> None:
+    """When this fails: let `maintenance_schedule` of merge-job and `continuous` of trigger use the new command, then drop it here."""
+    commands = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    assert "run" in commands
+    assert not commands & {"maintain", "watch"}
