@@ -61,10 +61,11 @@ class Merging:
         for number in range(self.world.runs):
             self._folder.deliver(number)
             reports.append(self.run())
-        for report in reports:
-            for name, table in report.tables.items():
-                for batch in table.batches:
-                    self._check_books(name, batch)
+        for kind in self.world.kinds:
+            summaries = {row.snapshot_id: row.summary for row in self._snapshots(kind)}
+            for report in reports:
+                for batch in report.tables[kind.source].batches:
+                    self._check_books(kind.source, batch, summaries)
         return reports
 
     def differences(self) -> list[Difference]:
@@ -106,12 +107,11 @@ class Merging:
         sql = f"SELECT snapshot_id, summary FROM {self._name(kind)}.snapshots ORDER BY committed_at"
         return self._spark.sql(sql).collect()
 
-    def _check_books(self, name: str, batch: BatchReport) -> None:
+    def _check_books(self, name: str, batch: BatchReport, summaries: dict[int, Any]) -> None:
         books = {word: getattr(batch, word) for word in ("rows_read", *_BOOKS)}
         assert batch.rows_read == sum(books[word] for word in _BOOKS), f"{name}: {books}"
-        kind = next(kind for kind in self.world.kinds if kind.source == name)
-        summary = {row.snapshot_id: row.summary for row in self._snapshots(kind)}[batch.snapshot_id]
-        kept = json.loads(summary[ACCOUNTING_KEY])
+        assert batch.snapshot_id is not None
+        kept = json.loads(summaries[batch.snapshot_id][ACCOUNTING_KEY])
         assert {word: kept[word] for word in books} == books, f"{name}: the snapshot says {kept}"
 
     def _name(self, kind: TableKind) -> str:

@@ -32,7 +32,7 @@ _KINDS = (
 )
 _SHAPES = (
     {"runs": 3, "restarts": 1, "max_files": 1_000},
-    {"runs": 2, "restarts": 2, "max_files": 9},
+    {"runs": 2, "restarts": 2, "max_files": 25},
 )
 
 
