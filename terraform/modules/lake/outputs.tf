@@ -22,7 +22,7 @@ output "bucket_policies" {
 
 output "warehouse" {
   description = "Location of the Iceberg catalog's tables that are in no known database."
-  value       = "s3://${local.buckets.silver.name}/"
+  value       = "s3://${local.buckets.silver.name}"
 }
 
 output "databases" {

@@ -198,7 +198,7 @@ run "access_logs" {
 run "apply" {
   command = apply
   assert {
-    condition     = output.kms_key_arn == "arn:aws:kms:eu-central-1:123456789012:key/00000000-0000-0000-0000-000000000000" && output.warehouse == "s3://shop-silver-123456789012/"
+    condition     = output.kms_key_arn == "arn:aws:kms:eu-central-1:123456789012:key/00000000-0000-0000-0000-000000000000" && output.warehouse == "s3://shop-silver-123456789012"
     error_message = "outputs"
   }
 }

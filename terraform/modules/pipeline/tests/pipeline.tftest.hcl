@@ -41,7 +41,7 @@ run "few_inputs" {
       version    = 1
       pipeline   = "shop"
       bronze     = { uri = "s3://shop-bronze-123456789012/dms/shop/epoch-1/" }
-      catalog    = { name = "lake", type = "glue", warehouse = "s3://shop-silver-123456789012/" }
+      catalog    = { name = "lake", type = "glue", warehouse = "s3://shop-silver-123456789012" }
       quarantine = { namespace = "shop_quarantine" }
       state_uri  = "s3://shop-artifacts-123456789012/shop/"
       tables     = { "public.orders" = { key = ["order_id"], target = "shop.orders" } }
@@ -109,7 +109,7 @@ run "everything" {
       version     = "1"
       pipeline    = jsonencode("shop")
       bronze      = jsonencode({ uri = "s3://shop-bronze-123456789012/raw/shop/epoch-4/" })
-      catalog     = jsonencode({ name = "ice", type = "glue", warehouse = "s3://shop-silver-123456789012/", properties = { "glue.id" = "210987654321", "glue.skip-name-validation" = "true" } })
+      catalog     = jsonencode({ name = "ice", type = "glue", warehouse = "s3://shop-silver-123456789012", properties = { "glue.id" = "210987654321", "glue.skip-name-validation" = "true" } })
       defaults    = jsonencode({ schema_changes = "strict" })
       quarantine  = jsonencode({ namespace = "rejected" })
       state_uri   = jsonencode("s3://shop-artifacts-123456789012/shop/")

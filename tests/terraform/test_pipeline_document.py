@@ -1,0 +1,63 @@
+"""What the module pipeline gives the job: the document is one that `dms-iceberg validate` accepts, the Spark settings are the job's own.
+
+Both are taken from the plans of the module's own tests, so nothing is applied. What a real `apply` leaves in S3 and Glue is looked at by
+the tests of the examples.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dms_iceberg.config.load import load_config
+from dms_iceberg.session import session_settings
+from support.terraform.binary import quiet_environment, run, write_cli_configuration
+from support.terraform.tree import copy_tree
+
+pytestmark = pytest.mark.usefixtures("terraform")
+
+STATIC = {"spark.sql.extensions", "spark.scheduler.mode"}
+"""Settings of the job that nothing can change once a session exists."""
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """The outputs of every run in `pipeline.tftest.hcl`, by name."""
+    folder = tmp_path_factory.mktemp("pipeline")
+    module = copy_tree(folder) / "modules" / "pipeline"
+    write_cli_configuration(folder / "terraform.rc")
+    environment = quiet_environment() | {"TF_CLI_CONFIG_FILE": str(folder / "terraform.rc")}
+    run(module, "init", "-input=false", environment=environment)
+    said = run(module, "test", "-json", "-verbose", "-filter=tests/pipeline.tftest.hcl", environment=environment).stdout
+    lines = [json.loads(line) for line in said.splitlines()]
+    return {
+        line["@testrun"]: {name: change.get("after") for name, change in line["test_plan"]["output_changes"].items()}
+        for line in lines
+        if line["type"] == "test_plan"
+    }
+
+
+def test_every_document_is_valid(planned: dict[str, dict[str, Any]], tmp_path: Path) -> None:
+    assert set(planned) >= {"few_inputs", "everything", "somebody_elses_dms"}
+    for name, outputs in planned.items():
+        path = tmp_path / f"{name}.json"
+        path.write_text(outputs["config_json"])
+        config = load_config(str(path))
+        assert {table.source: table.target for table in config.tables.values()} == outputs["targets"]
+        assert config.bronze.uri == outputs["bronze_uri"].rstrip("/")
+        assert config.quarantine.namespace == outputs["quarantine_database"]
+        assert config.state_uri == outputs["merge_job"]["state_uri"].rstrip("/")
+
+
+def test_spark_settings_of_the_job_are_the_jobs_own(
+    planned: dict[str, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    for name, outputs in planned.items():
+        path = tmp_path / f"{name}.json"
+        path.write_text(outputs["config_json"])
+        wanted = session_settings(load_config(str(path)))
+        given = dict(text.split("=", 1) for text in outputs["merge_job"]["arguments"]["--conf"].split(" --conf "))
+        assert given.keys() == {key for key in wanted if key in STATIC or key.startswith("spark.sql.catalog.")}
+        assert given == {key: wanted[key] for key in given}
