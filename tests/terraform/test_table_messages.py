@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -105,6 +106,39 @@ def test_meaning(plan: Plan) -> None:
         'tables."public.secret".columns[0].mask_salt',
     }
     assert "pepper" not in "\n".join(found)
+
+
+def test_salts_that_are_made_by_the_same_apply_leave_the_rest_checked(tmp_path: Path) -> None:
+    root = copy_tree(tmp_path) / "root"
+    root.mkdir()
+    (root / "main.tf").write_text("""
+        resource "terraform_data" "salt" {
+          input = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop/salt-AbCdEf"
+        }
+        module "config" {
+          source              = "../modules/_table-config"
+          silver_database     = "shop"
+          quarantine_database = "shop_quarantine"
+          tables = {
+            "public.orders" = {
+              key     = ["id"]
+              columns = [{ name = "e", mask = "sha256", mask_salt = "secret:${terraform_data.salt.output}" }, { name = "E" }]
+            }
+            "public.lines"  = { kye = ["id"] }
+          }
+        }
+    """)
+    write_cli_configuration(tmp_path / "terraform.rc")
+    environment = quiet_environment() | {"TF_CLI_CONFIG_FILE": str(tmp_path / "terraform.rc")}
+    run(root, "init", "-input=false", environment=environment)
+    with pytest.raises(TerraformError, match="unknown key; did you mean 'key'"):
+        run(root, "plan", "-input=false", "-no-color", environment=environment)
+    text = (root / "main.tf").read_text().replace("kye", "key")
+    (root / "main.tf").write_text(text)
+    with pytest.raises(TerraformError, match="a name is there twice"):
+        run(root, "plan", "-input=false", "-no-color", environment=environment)
+    (root / "main.tf").write_text(text.replace(', { name = "E" }', ""))
+    run(root, "apply", "-auto-approve", "-input=false", "-no-color", environment=environment)
 
 
 def test_the_job_accepts_what_the_module_passes_on(plan: Plan) -> None:

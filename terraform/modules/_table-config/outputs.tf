@@ -21,4 +21,9 @@ output "config" {
     condition     = length(local.problems) == 0
     error_message = "${length(local.problems)} ${length(local.problems) == 1 ? "problem" : "problems"} with the configuration:\n${join("\n", [for problem in local.problems : "  - ${problem}"])}"
   }
+
+  precondition {
+    condition     = length(local.salt_problems) == 0
+    error_message = "${length(local.salt_problems)} ${length(local.salt_problems) == 1 ? "problem" : "problems"} with salts:\n${join("\n", [for problem in local.salt_problems : "  - ${problem}"])}"
+  }
 }

@@ -37,7 +37,7 @@ locals {
   # Texts in folded case, for comparisons as catalogs and Spark make them.
   keys_of    = { for name, table in var.tables : name => try([for key in table.key : lower(tostring(key))], []) }
   drops      = { for name, table in var.tables : name => try([for key in table.drop : lower(tostring(key))], []) }
-  columns_of = { for name, table in local.tables : name => try([for column in table.columns : column], []) }
+  columns_of = { for name, table in local.written : name => try([for column in table.columns : { for key, value in column : key => value if value != null }], []) }
 
   same_target = { for name, target in local.targets : lower(target) => name... }
 
@@ -60,7 +60,6 @@ locals {
     flatten([for name, columns in local.columns_of : [for i, column in columns : concat(
       try(column.from, null) != null && try(column.expr, null) != null ? ["${local.paths[name]}.columns[${i}]: has both from and expr; a column copies a source column or computes one"] : [],
       try(column.type, null) != null && !can(regex(local.type_pattern, lower(trimspace(column.type)))) ? ["${local.paths[name]}.columns[${i}].type: found ${jsonencode(column.type)}; allowed: ${local.types_shown}"] : [],
-      try(column.mask_salt, null) != null && !can(regex(local.salt_pattern, column.mask_salt)) ? ["${local.paths[name]}.columns[${i}].mask_salt: expected env:NAME or secret:ARN of Secrets Manager, never the salt itself (value not shown)"] : [],
       can(regex("(?i)^_cdc_", column.name)) ? ["${local.paths[name]}.columns[${i}].name: names that begin with _cdc_ are the job's own"] : [],
     )]]),
     [for name, columns in local.columns_of : "${local.paths[name]}.columns: a name is there twice (case does not count)"
@@ -76,4 +75,9 @@ locals {
   partition_pattern = "^((?i:bucket|truncate)\\s*\\(\\s*[1-9][0-9]*\\s*,[^()]+\\)|(?i:years|months|days|hours)\\s*\\([^()]+\\)|[^()]+)$"
 
   problems = concat(local.form, local.kinds, length(local.form) + length(local.kinds) > 0 ? [] : local.meaning)
+
+  salt_problems = flatten([for name, table in var.tables : [for i, column in try([for c in table.columns : c], []) :
+    "${local.paths[name]}.columns[${i}].mask_salt: expected env:NAME or secret:ARN of Secrets Manager, never the salt itself (value not shown)"
+    if try(column.mask_salt, null) != null && !can(regex(local.salt_pattern, column.mask_salt))
+  ]])
 }
