@@ -1,7 +1,9 @@
 # Composition only: what is in here decides which module is told what.
+#
+# Inputs are read with lookup, not with try: of a list that holds something yet to be made, try forgets even how long it is.
 locals {
   replicates = var.source_database != null
-  source     = try({ for key, value in var.source_database : key => value }, {})
+  source     = merge({}, var.source_database)
   engine     = try(local.source.engine, "")
   kms        = try(coalesce(var.encryption.mode, "SSE_KMS"), "SSE_KMS") == "SSE_KMS"
   log_key    = local.kms && try(coalesce(var.encryption.encrypt_logs, true), true) ? module.lake.kms_key_arn : null
@@ -31,7 +33,7 @@ module "lake" {
   force_destroy       = var.force_destroy
 
   databases = {
-    create     = try(var.catalog.create_databases, null)
+    create     = lookup(var.catalog, "create_databases", null)
     silver     = module.table_config.config.databases
     quarantine = local.quarantine_database
     catalog_id = local.catalog_id
@@ -52,17 +54,17 @@ module "network" {
   vpc_id     = var.network.vpc_id
   subnet_ids = var.network.subnet_ids
 
-  security_group_ids            = try(var.network.security_group_ids, null)
+  security_group_ids            = lookup(var.network, "security_group_ids", null)
   database_port                 = try(coalesce(local.source.port, null), strcontains(local.engine, "postgres") ? 5432 : 3306)
-  database_security_group_ids   = try(var.network.database_security_group_ids, null)
-  database_cidr_blocks          = try(var.network.database_cidr_blocks, null)
-  open_database_security_groups = try(var.network.open_database_security_groups, null)
+  database_security_group_ids   = lookup(var.network, "database_security_group_ids", null)
+  database_cidr_blocks          = lookup(var.network, "database_cidr_blocks", null)
+  open_database_security_groups = lookup(var.network, "open_database_security_groups", null)
 
-  create_s3_endpoint                 = try(var.network.create_s3_endpoint, null)
-  route_table_ids                    = try(var.network.route_table_ids, null)
-  create_secrets_manager_endpoint    = try(var.network.create_secrets_manager_endpoint, null)
-  secrets_manager_cidr_blocks        = try(var.network.secrets_manager_cidr_blocks, null)
-  secrets_manager_client_cidr_blocks = try(var.network.secrets_manager_client_cidr_blocks, null)
+  create_s3_endpoint                 = lookup(var.network, "create_s3_endpoint", null)
+  route_table_ids                    = lookup(var.network, "route_table_ids", null)
+  create_secrets_manager_endpoint    = lookup(var.network, "create_secrets_manager_endpoint", null)
+  secrets_manager_cidr_blocks        = lookup(var.network, "secrets_manager_cidr_blocks", null)
+  secrets_manager_client_cidr_blocks = lookup(var.network, "secrets_manager_client_cidr_blocks", null)
 }
 
 module "replication" {
@@ -86,23 +88,23 @@ module "replication" {
   subnet_ids         = var.network.subnet_ids
   security_group_ids = module.network[0].security_group_ids
 
-  mode                           = try(var.replication.mode, null)
-  min_capacity_units             = try(var.replication.min_capacity_units, null)
-  max_capacity_units             = try(var.replication.max_capacity_units, null)
-  instance_class                 = try(var.replication.instance_class, null)
-  allocated_storage_gb           = try(var.replication.allocated_storage_gb, null)
-  engine_version                 = try(var.replication.engine_version, null)
-  multi_az                       = try(var.replication.multi_az, null)
-  maintenance_window             = try(var.replication.maintenance_window, null)
-  kms_key_arn                    = try(var.replication.kms_key_arn, null)
-  lob_max_size_kb                = try(var.replication.lob_max_size_kb, null)
-  max_full_load_subtasks         = try(var.replication.max_full_load_subtasks, null)
-  data_error_policy              = try(var.replication.data_error_policy, null)
-  change_processing_tuning       = try(var.replication.change_processing_tuning, null)
-  cdc_max_batch_interval_seconds = try(var.replication.cdc_max_batch_interval_seconds, null)
-  cdc_min_file_size_kb           = try(var.replication.cdc_min_file_size_kb, null)
-  cdc_start_position             = try(var.replication.cdc_start_position, null)
-  start                          = try(var.replication.start, null)
+  mode                           = lookup(var.replication, "mode", null)
+  min_capacity_units             = lookup(var.replication, "min_capacity_units", null)
+  max_capacity_units             = lookup(var.replication, "max_capacity_units", null)
+  instance_class                 = lookup(var.replication, "instance_class", null)
+  allocated_storage_gb           = lookup(var.replication, "allocated_storage_gb", null)
+  engine_version                 = lookup(var.replication, "engine_version", null)
+  multi_az                       = lookup(var.replication, "multi_az", null)
+  maintenance_window             = lookup(var.replication, "maintenance_window", null)
+  kms_key_arn                    = lookup(var.replication, "kms_key_arn", null)
+  lob_max_size_kb                = lookup(var.replication, "lob_max_size_kb", null)
+  max_full_load_subtasks         = lookup(var.replication, "max_full_load_subtasks", null)
+  data_error_policy              = lookup(var.replication, "data_error_policy", null)
+  change_processing_tuning       = lookup(var.replication, "change_processing_tuning", null)
+  cdc_max_batch_interval_seconds = lookup(var.replication, "cdc_max_batch_interval_seconds", null)
+  cdc_min_file_size_kb           = lookup(var.replication, "cdc_min_file_size_kb", null)
+  cdc_start_position             = lookup(var.replication, "cdc_start_position", null)
+  start                          = lookup(var.replication, "start", null)
 
   log_retention_days = var.log_retention_days
   log_kms_key_arn    = local.log_key
@@ -122,19 +124,19 @@ module "merge_job" {
   kms_key_arn   = module.lake.kms_key_arn
   secret_arns   = module.table_config.config.secret_arns
 
-  additional_policy_json = try(var.merge_job.additional_policy_json, null)
-  package                = try(var.merge_job.package, null)
-  glue_version           = try(var.merge_job.glue_version, null)
-  worker_type            = try(var.merge_job.worker_type, null)
-  number_of_workers      = try(var.merge_job.number_of_workers, null)
-  auto_scaling           = try(var.merge_job.auto_scaling, null)
-  execution_class        = try(var.merge_job.execution_class, null)
-  timeout_minutes        = try(var.merge_job.timeout_minutes, null)
-  max_retries            = try(var.merge_job.max_retries, null)
-  arguments              = try(var.merge_job.arguments, null)
-  spark_conf             = try(var.merge_job.spark_conf, null)
-  maintenance_schedule   = try(var.merge_job.maintenance_schedule, null)
-  network                = try(var.merge_job.network, null)
+  additional_policy_json = lookup(var.merge_job, "additional_policy_json", null)
+  package                = lookup(var.merge_job, "package", null)
+  glue_version           = lookup(var.merge_job, "glue_version", null)
+  worker_type            = lookup(var.merge_job, "worker_type", null)
+  number_of_workers      = lookup(var.merge_job, "number_of_workers", null)
+  auto_scaling           = lookup(var.merge_job, "auto_scaling", null)
+  execution_class        = lookup(var.merge_job, "execution_class", null)
+  timeout_minutes        = lookup(var.merge_job, "timeout_minutes", null)
+  max_retries            = lookup(var.merge_job, "max_retries", null)
+  arguments              = lookup(var.merge_job, "arguments", null)
+  spark_conf             = lookup(var.merge_job, "spark_conf", null)
+  maintenance_schedule   = lookup(var.merge_job, "maintenance_schedule", null)
+  network                = lookup(var.merge_job, "network", null)
   security_configuration = merge(
     { create = local.kms && try(var.merge_job.security_configuration.name, null) == null },
     try({ for key, value in var.merge_job.security_configuration : key => value }, {}),
@@ -152,10 +154,10 @@ module "trigger" {
   permissions_boundary = var.permissions_boundary
 
   type                    = local.trigger_type
-  schedule                = try(var.trigger.schedule, null)
-  notification            = try(var.trigger.notification, null)
-  batching_window_seconds = try(var.trigger.batching_window_seconds, null)
-  package                 = try(var.trigger.package, null)
+  schedule                = lookup(var.trigger, "schedule", null)
+  notification            = lookup(var.trigger, "notification", null)
+  batching_window_seconds = lookup(var.trigger, "batching_window_seconds", null)
+  package                 = lookup(var.trigger, "package", null)
 
   job    = { name = module.merge_job.job_name, arn = module.merge_job.job_arn, config_uri = module.merge_job.config_uri }
   bronze = { bucket = module.lake.buckets.bronze.name, folder = local.bronze_folder, owner = try(var.buckets.bronze.owner, null) }
@@ -172,13 +174,13 @@ module "observability" {
   tags = var.tags
 
   topic = {
-    create      = try(var.alarms.create_topic, null)
-    arn         = try(var.alarms.topic_arn, null)
-    emails      = try(var.alarms.emails, null)
+    create      = lookup(var.alarms, "create_topic", null)
+    arn         = lookup(var.alarms, "topic_arn", null)
+    emails      = lookup(var.alarms, "emails", null)
     kms_key_arn = local.log_key
   }
-  dashboard       = try(var.alarms.dashboard, null)
-  disabled_alarms = try(var.alarms.disabled, null)
+  dashboard       = lookup(var.alarms, "dashboard", null)
+  disabled_alarms = lookup(var.alarms, "disabled", null)
   # Twice the time between two wake-ups, or a day and two hours.
   thresholds = merge({ hours_without_run = { event = 12, continuous = 2, schedule = 26 }[local.trigger_type] }, try({ for key, value in var.alarms.thresholds : key => value if value != null }, {}))
 
@@ -189,7 +191,7 @@ module "observability" {
     metric_dimensions      = module.replication[0].metric_dimensions
     log_group              = module.replication[0].log_group_name
     has_cdc                = var.migration_type != "full-load"
-    batch_interval_seconds = try(var.replication.cdc_max_batch_interval_seconds, null)
+    batch_interval_seconds = lookup(var.replication, "cdc_max_batch_interval_seconds", null)
   } : null
   # By the key, not the value: an identifier that is yet to be made cannot be compared.
   source_database = contains(keys(local.source), "identifier") ? { engine = local.engine, identifier = local.source.identifier } : null
