@@ -7,6 +7,7 @@ import pytest
 
 if TYPE_CHECKING:
     from support.local_aws import LocalAws
+    from support.terraform.lives import Lives
 
 
 @pytest.fixture(scope="session")
@@ -24,3 +25,12 @@ def aws() -> Iterator["LocalAws"]:
 
     with local_aws() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def lives(request: pytest.FixtureRequest, terraform: None, aws: "LocalAws", tmp_path_factory: pytest.TempPathFactory) -> "Lives":
+    """The examples that the chosen tests name in a parameter `example`, from the first apply to the end."""
+    from support.terraform.lives import Lives
+
+    named = {item.callspec.params.get("example") for item in request.session.items if hasattr(item, "callspec")}
+    return Lives(aws, tmp_path_factory.mktemp("examples"), sorted(name for name in named if name))

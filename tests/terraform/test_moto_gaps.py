@@ -216,6 +216,20 @@ def test_event_subscription(aws: "LocalAws", account: str) -> None:
         dms.describe_event_subscriptions(SubscriptionName="s")
 
 
+def test_rules_of_a_security_group_keep_their_descriptions(aws: "LocalAws", account: str) -> None:
+    ec2 = aws.client("ec2", account)
+    vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    group, other = (ec2.create_security_group(GroupName=name, Description="d", VpcId=vpc)["GroupId"] for name in "ab")
+    prefix_list = ec2.describe_prefix_lists()["PrefixLists"][0]["PrefixListId"]
+    port = {"IpProtocol": "tcp", "FromPort": 443, "ToPort": 443}
+    to_group = port | {"UserIdGroupPairs": [{"GroupId": other, "Description": "to a group"}]}
+    to_list = port | {"PrefixListIds": [{"PrefixListId": prefix_list, "Description": "to a list"}]}
+    ec2.authorize_security_group_egress(GroupId=group, IpPermissions=[to_group])
+    ec2.authorize_security_group_egress(GroupId=group, IpPermissions=[to_list])
+    rules = ec2.describe_security_group_rules(Filters=[{"Name": "group-id", "Values": [group]}])["SecurityGroupRules"]
+    assert {rule.get("Description") for rule in rules} == {None, "to a group", "to a list"}
+
+
 def role_with(aws: "LocalAws", account: str, *allowed: str) -> str:
     """Make a role that may do what is said as `action on resource`."""
     iam = aws.client("iam", account)

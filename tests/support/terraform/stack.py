@@ -19,7 +19,7 @@ provider "aws" {{
   skip_metadata_api_check     = true
   # The local AWS answers 500 where it has no answer: asking 25 times does not help.
   max_retries = 2
-{more}}}
+}}
 """
 _VARIABLES = "zz_tests.auto.tfvars.json"
 
@@ -30,20 +30,14 @@ class Stack:
     ``folder`` is where Terraform works; everything Terraform has said is in ``log``.
     """
 
-    def __init__(self, path: str, folder: Path, aws: LocalAws, account: str, other_accounts: dict[str, str] | None = None) -> None:
-        """Prepare the root module ``path`` (below ``terraform/``) below ``folder``.
-
-        ``other_accounts`` has the accounts of further providers of the root module by alias.
-        """
+    def __init__(self, path: str, folder: Path, aws: LocalAws, account: str, aliases: Iterable[str] = ()) -> None:
+        """Prepare the root module ``path`` (below ``terraform/``) below ``folder``; ``aliases`` are those of its further providers."""
         self.aws, self.account, self.log = aws, account, ""
         self.folder = copy_tree(folder) / path
         self.environment = quiet_environment() | aws.environment(account) | {"TF_CLI_CONFIG_FILE": str(folder / "terraform.rc")}
         write_cli_configuration(folder / "terraform.rc")
-        providers = [_PROVIDER.format(alias="", more="")]
-        for alias, number in (other_accounts or {}).items():
-            role = f'  assume_role {{\n    role_arn = "arn:aws:iam::{number}:role/administrator"\n  }}\n'
-            providers.append(_PROVIDER.format(alias=f'  alias = "{alias}"\n', more=role))
-        (self.folder / "zz_tests_override.tf").write_text('terraform {\n  backend "local" {}\n}\n' + "".join(providers))
+        names = ["", *(f'  alias = "{alias}"\n' for alias in aliases)]
+        self.override("provider", 'terraform {\n  backend "local" {}\n}\n' + "".join(_PROVIDER.format(alias=name) for name in names))
         # A plugin cache that several processes fill at once is spoiled.
         with FileLock(Path(tempfile.gettempdir()) / "dms-iceberg-terraform-init.lock"):
             self.run("init", "-input=false")
@@ -53,6 +47,10 @@ class Stack:
         done = run(self.folder, *arguments, "-no-color", environment=self.environment, ok=ok)
         self.log += done.stdout + done.stderr
         return done.stdout
+
+    def override(self, name: str, text: str) -> None:
+        """Write an override file, whose arguments take the place of those in the root module's blocks."""
+        (self.folder / f"zz_{name}_override.tf").write_text(text)
 
     def apply(self, **variables: Any) -> dict[str, Any]:
         """Apply with these variables, those of earlier calls included; returns the outputs."""

@@ -1,0 +1,42 @@
+# The pipeline; network.tf and database.tf have what it reads from.
+locals {
+  name = "shop"
+}
+
+# Once per account: remove it where the account has these roles.
+module "dms_account_roles" {
+  source = "../../modules/dms-account-roles"
+}
+
+module "pipeline" {
+  source = "../../modules/pipeline" # git::https://github.com/acme/dms-iceberg.git//terraform/modules/pipeline?ref=v0.1.0
+
+  name = local.name
+
+  source_database = {
+    engine     = "aurora-postgresql"
+    database   = aws_rds_cluster.source.database_name
+    identifier = aws_rds_cluster.source.cluster_identifier
+    secret_arn = aws_secretsmanager_secret_version.source.arn
+  }
+
+  network = {
+    vpc_id                      = aws_vpc.this.id
+    subnet_ids                  = values(aws_subnet.this)[*].id
+    route_table_ids             = [aws_route_table.this.id]
+    database_security_group_ids = [aws_security_group.database.id]
+  }
+
+  tables = {
+    "public.customers" = {
+      key     = ["customer_id"]
+      columns = [{ name = "email", mask = "sha256" }]
+    }
+    "public.orders" = {
+      key   = ["order_id"]
+      rules = [{ name = "amount_not_negative", expr = "amount >= 0", on_fail = "quarantine" }]
+    }
+  }
+
+  alarms = { emails = var.alarm_emails }
+}

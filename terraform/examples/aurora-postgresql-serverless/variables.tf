@@ -1,0 +1,17 @@
+variable "alarm_emails" {
+  description = "Addresses that are told when something needs a person."
+  type        = set(string)
+  default     = []
+}
+
+variable "password_version" {
+  description = "A higher number gives the database a new password."
+  type        = number
+  default     = 1
+}
+
+variable "deletion_protection" {
+  description = "Keep the database from being destroyed; false for a trial."
+  type        = bool
+  default     = true
+}

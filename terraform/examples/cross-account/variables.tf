@@ -1,0 +1,20 @@
+variable "lake_role_arn" {
+  description = "Role in the lake's account that Terraform may take."
+  type        = string
+}
+
+variable "secret_arn" {
+  description = "Secrets Manager secret with `username`, `password`, `host` and `port` of the database."
+  type        = string
+}
+
+variable "network" {
+  description = "`network` of the module pipeline: VPC, subnets, route tables and the database's security groups."
+  type        = any
+}
+
+variable "start" {
+  description = "Whether DMS runs: false for the first apply."
+  type        = bool
+  default     = false
+}

@@ -1,0 +1,24 @@
+# A PostgreSQL that exists: two of its tables as Iceberg tables.
+module "pipeline" {
+  source = "../../modules/pipeline" # git::https://github.com/acme/dms-iceberg.git//terraform/modules/pipeline?ref=v0.1.0
+
+  name = "shop"
+
+  source_database = {
+    engine     = "postgres"
+    database   = "shop"
+    secret_arn = var.secret_arn
+  }
+
+  network = {
+    vpc_id                      = var.vpc_id
+    subnet_ids                  = var.subnet_ids
+    route_table_ids             = var.route_table_ids
+    database_security_group_ids = [var.database_security_group_id]
+  }
+
+  tables = {
+    "public.orders"      = { key = ["order_id"] }
+    "public.order_lines" = { key = ["order_id", "line_no"] }
+  }
+}

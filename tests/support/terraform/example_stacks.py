@@ -1,0 +1,139 @@
+"""The examples as tests apply them: what each needs to be there before, and the change that is then made in place."""
+
+import datetime
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import attrs
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from support.local_aws import LocalAws
+from support.terraform.stack import Stack
+
+PASSWORD = "a-password-that-must-be-nowhere-but-in-its-secret"
+"""Of the databases that exist before the example."""
+
+
+@attrs.frozen
+class World:
+    """Where an example is applied."""
+
+    aws: LocalAws
+    account: str
+    lake_account: str
+    folder: Path
+
+    def client(self, service: str) -> Any:
+        """Return a client of the example's account."""
+        return self.aws.client(service, self.account)
+
+    def database(self) -> dict[str, Any]:
+        """Make the surroundings of a database that exists: VPC, subnets, group and secret; returns the usual variables."""
+        ec2 = self.client("ec2")
+        vpc = ec2.create_vpc(CidrBlock="10.30.0.0/16")["Vpc"]["VpcId"]
+        subnets = [
+            ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.30.{i}.0/24", AvailabilityZone=f"us-east-1{zone}")["Subnet"]["SubnetId"]
+            for i, zone in enumerate("ab")
+        ]
+        secret = {"username": "dms", "password": PASSWORD, "host": "db.example.com", "port": 5432}
+        return {
+            "vpc_id": vpc,
+            "subnet_ids": subnets,
+            "route_table_ids": [ec2.create_route_table(VpcId=vpc)["RouteTable"]["RouteTableId"]],
+            "database_security_group_id": ec2.create_security_group(GroupName="db", Description="d", VpcId=vpc)["GroupId"],
+            "secret_arn": self.client("secretsmanager").create_secret(Name="shop/dms", SecretString=json.dumps(secret))["ARN"],
+        }
+
+
+def minimal(world: World) -> dict[str, Any]:
+    """A database that exists."""
+    return world.database()
+
+
+def aurora(world: World) -> dict[str, Any]:
+    """Nothing: the example makes all of it."""
+    return {"alarm_emails": ["data@example.com"], "deletion_protection": False}
+
+
+def mysql(world: World) -> dict[str, Any]:
+    """A database that exists, and the CA that its certificate is checked with."""
+    found = world.database()
+    del found["route_table_ids"]
+    bundle = world.folder / "bundle.pem"
+    bundle.write_bytes(_certificate())
+    return found | {"ca_bundle": str(bundle), "start": True}
+
+
+def cross_account(world: World) -> dict[str, Any]:
+    """A database in one account, a role to take in the other."""
+    found = world.database()
+    network = {name: found[name] for name in ("vpc_id", "subnet_ids", "route_table_ids")}
+    network["database_security_group_ids"] = [found["database_security_group_id"]]
+    role = f"arn:aws:iam::{world.lake_account}:role/administrator"
+    return {"lake_role_arn": role, "secret_arn": found["secret_arn"], "network": network}
+
+
+def bring_your_own_dms(world: World) -> dict[str, Any]:
+    """A bucket that somebody else's DMS writes to."""
+    bucket = f"exports-{world.account}"
+    world.client("s3").create_bucket(Bucket=bucket)
+    return {"bronze_bucket": bucket}
+
+
+EXAMPLES: dict[str, Callable[[World], dict[str, Any]]] = {
+    "minimal": minimal,
+    "aurora-postgresql-serverless": aurora,
+    "mysql": mysql,
+    "cross-account": cross_account,
+    "bring-your-own-dms": bring_your_own_dms,
+}
+ALWAYS = ("minimal", "aurora-postgresql-serverless")
+"""Those that every test run applies; the others take minutes more and are for `make test-full`."""
+
+_OF_ALL = {
+    "tags": {"team": "data"},
+    "log_retention_days": 30,
+    "merge_job": {"worker_type": "G.2X", "number_of_workers": 6, "timeout_minutes": 60, "max_retries": 0, "parallelism": 8},
+    "trigger": {"batching_window_seconds": 60, "schedule": "rate(3 hours)"},
+    "versioning": {"bronze": 10},
+    "alarms": {"emails": ["data@example.com"], "thresholds": {"hours_without_run": 8, "quarantined_rows": 10}},
+    "force_destroy": True,
+}
+_OF_REPLICATION = {
+    "replication": {"max_capacity_units": 16, "cdc_max_batch_interval_seconds": 30, "lob_max_size_kb": 128},
+    "bronze_retention": {"transition_after_days": 60},
+}
+CHANGES: dict[str, dict[str, Any]] = {
+    "minimal": _OF_ALL
+    | _OF_REPLICATION
+    | {"tables": {"public.orders": {"key": ["order_id"]}, "public.customers": {"key": ["id"], "mode": "mirror"}}},
+    "aurora-postgresql-serverless": _OF_ALL | _OF_REPLICATION,
+    "mysql": _OF_ALL | {"replication": {"mode": "provisioned", "instance_class": "dms.r6i.large", "start": True}},
+    "cross-account": _OF_ALL
+    | {"replication": {"start": True, "max_capacity_units": 16}, "trigger": {"notification": "none", "schedule": "rate(3 hours)"}},
+    "bring-your-own-dms": _OF_ALL | {"trigger": {"notification": "eventbridge", "schedule": "rate(3 hours)"}},
+}
+"""Inputs of the module pipeline that are changed, a dozen or so; as an override of the example's own call."""
+
+
+def change(stack: Stack, example: str) -> None:
+    """Let the example call the module pipeline with other inputs."""
+    inputs = "".join(f"  {name} = {_hcl(value)}\n" for name, value in CHANGES[example].items())
+    stack.override("change", f'module "pipeline" {{\n{inputs}}}\n')
+
+
+def _hcl(value: object) -> str:
+    """Return a value in HCL, whose objects take JSON's form with = for the colon as well."""
+    return json.dumps(value)
+
+
+def _certificate() -> bytes:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Test CA")])
+    now = datetime.datetime.now(datetime.UTC)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + datetime.timedelta(days=1))
+    return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)

@@ -1,0 +1,202 @@
+"""The examples, applied to the local AWS: what the API then says, a second plan, a change in place, and the end.
+
+The stages of all examples run side by side; a test says which stage it looks at. The chain through trigger and job is in test_chain.py,
+which comes before the change.
+"""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from dms_iceberg.config.parse import parse_config
+from support.terraform.example_stacks import CHANGES
+from support.terraform.lives import chosen
+
+if TYPE_CHECKING:
+    from support.terraform.lives import Life, Lives
+
+pytestmark = [pytest.mark.timeout(1800), pytest.mark.parametrize("example", chosen())]
+
+
+@pytest.fixture
+def applied(lives: "Lives", example: str) -> "Life":
+    return lives.at("apply", example)
+
+
+@pytest.fixture
+def changed(lives: "Lives", example: str) -> "Life":
+    return lives.at("change", example)
+
+
+@pytest.fixture
+def replicating(applied: "Life") -> "Life":
+    if applied.pipeline["replication"] is None:
+        pytest.skip("this example has no replication")
+    return applied
+
+
+class TestApplied:
+    def test_second_plan_is_empty(self, applied: "Life") -> None:
+        assert applied.drift == []
+
+    def test_buckets_are_closed_and_encrypted(self, applied: "Life") -> None:
+        s3, own = applied.client("s3"), f"-{applied.world.account}"
+        for role, bucket in applied.pipeline["buckets"].items():
+            if not bucket["name"].endswith(own) or bucket["name"].startswith("exports-"):
+                continue
+            policy = json.loads(s3.get_bucket_policy(Bucket=bucket["name"])["Policy"])
+            [deny] = [one for one in policy["Statement"] if one["Effect"] == "Deny"]
+            assert deny["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+            assert sorted(deny["Resource"]) == [bucket["arn"], f"{bucket['arn']}/*"]
+            assert all(s3.get_public_access_block(Bucket=bucket["name"])["PublicAccessBlockConfiguration"].values())
+            rule = s3.get_bucket_encryption(Bucket=bucket["name"])["ServerSideEncryptionConfiguration"]["Rules"][0]
+            key = rule["ApplyServerSideEncryptionByDefault"].get("KMSMasterKeyID")
+            assert key == applied.pipeline["kms_key_arn"], role
+
+    def test_new_files_reach_the_function(self, applied: "Life") -> None:
+        trigger, bronze = applied.pipeline["trigger"], applied.pipeline["buckets"]["bronze"]["name"]
+        queue = applied.client("sqs").get_queue_attributes(QueueUrl=trigger["queue"]["url"], AttributeNames=["All"])["Attributes"]
+        assert json.loads(queue["RedrivePolicy"])["deadLetterTargetArn"] == trigger["dead_letter_queue"]["arn"]
+        [mapping] = applied.client("lambda").list_event_source_mappings()["EventSourceMappings"]
+        assert (mapping["EventSourceArn"], mapping["FunctionArn"]) == (trigger["queue"]["arn"], trigger["function"]["arn"])
+        assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+        if applied.example == "bring-your-own-dms":
+            rules = applied.client("events").list_rule_names_by_target(TargetArn=trigger["queue"]["arn"])["RuleNames"]
+            patterns = [applied.client("events").describe_rule(Name=name).get("EventPattern") for name in rules]
+            assert any(pattern and json.loads(pattern)["detail"]["bucket"]["name"] == [bronze] for pattern in patterns)
+        elif applied.example != "mysql":  # which is merged by the clock
+            owner = applied.world.lake_account if applied.example == "cross-account" else applied.world.account
+            s3 = applied.world.aws.client("s3", owner)
+            [told] = s3.get_bucket_notification_configuration(Bucket=bronze)["QueueConfigurations"]
+            assert (told["QueueArn"], told["Events"]) == (trigger["queue"]["arn"], ["s3:ObjectCreated:*"])
+            [prefix] = told["Filter"]["Key"]["FilterRules"]
+            assert applied.pipeline["bronze_uri"] == f"s3://{bronze}/{prefix['Value']}"
+
+    def test_job_gets_its_document(self, applied: "Life") -> None:
+        told = applied.pipeline["merge_job"]
+        job = applied.client("glue").get_job(JobName=told["name"])["Job"]
+        assert job["DefaultArguments"] == told["arguments"]
+        assert (job["Role"], job["ExecutionProperty"]["MaxConcurrentRuns"]) == (told["role_arn"], 1)
+        bucket, key = job["DefaultArguments"]["--config"].removeprefix("s3://").split("/", 1)
+        document = applied.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read().decode()
+        assert document == applied.pipeline["config_json"]
+        config = parse_config(json.loads(document))
+        assert {name: str(table.target) for name, table in config.tables.items()} == applied.pipeline["targets"]
+        for argument in ("--extra-py-files",):
+            bucket, key = job["DefaultArguments"][argument].removeprefix("s3://").split("/", 1)
+            assert applied.client("s3").head_object(Bucket=bucket, Key=key)["ContentLength"] > 1_000_000
+
+    def test_dms_reads_by_secret_and_writes_what_the_job_expects(self, replicating: "Life") -> None:
+        endpoints = {one["EndpointType"].lower(): one for one in replicating.client("dms").describe_endpoints()["Endpoints"]}
+        source, target = endpoints["source"], endpoints["target"]["S3Settings"]
+        settings = source.get("PostgreSQLSettings") or source["MySQLSettings"]
+        assert settings["SecretsManagerSecretId"]
+        assert not source.get("Password")
+        assert not settings.get("Password")
+        folder = replicating.pipeline["bronze_uri"].removeprefix("s3://").split("/", 1)[1].rstrip("/")
+        assert (target["BucketName"], target["BucketFolder"]) == (replicating.pipeline["buckets"]["bronze"]["name"], folder)
+        assert (target["DataFormat"], target["IncludeOpForFullLoad"], target["TimestampColumnName"]) == ("parquet", True, "dms_commit_ts")
+        assert (target["DatePartitionEnabled"], target.get("DatePartitionTimezone") or "UTC") == (True, "UTC")
+
+    def test_dms_gets_rules_and_settings_that_lose_nothing(self, replicating: "Life") -> None:
+        rules, settings = replication_documents(replicating)
+        assert rules == json.loads(replicating.pipeline["replication"]["table_mappings_json"])["rules"]
+        assert settings == json.loads(replicating.pipeline["replication"]["task_settings_json"])
+        chosen_tables = {
+            ".".join((one["object-locator"]["schema-name"], one["object-locator"]["table-name"]))
+            for one in rules
+            if one["rule-type"] == "selection"
+        }
+        # In DMS's patterns an underscore stands for any character.
+        assert {name.replace("[_]", "_") for name in chosen_tables} == set(replicating.pipeline["targets"])
+        expressions = {one["expression"] for one in rules if one.get("rule-action") == "add-column"}
+        assert expressions == {"$AR_H_CHANGE_SEQ", "$AR_H_STREAM_POSITION"}
+        before = [one["before-image-def"]["column-filter"] for one in rules if one.get("rule-action") == "add-before-image-columns"]
+        assert before
+        assert set(before) == {"pk-only"}
+        assert settings["TargetMetadata"]["BatchApplyEnabled"] is False
+        assert settings["TargetMetadata"]["FullLobMode"] is False
+        assert settings["FullLoadSettings"]["TargetTablePrepMode"] == "DO_NOTHING"
+        ddl = settings["ChangeProcessingDdlHandlingPolicy"]
+        assert (ddl["HandleSourceTableTruncated"], ddl["HandleSourceTableDropped"]) == (False, False)
+
+    def test_alarms_tell_the_topic(self, applied: "Life") -> None:
+        alarms = applied.client("cloudwatch").describe_alarms()["MetricAlarms"]
+        assert {one["AlarmName"] for one in alarms} == {name for name in applied.pipeline["alarms"]["names"].values() if name}
+        assert all(one["AlarmActions"] == [applied.pipeline["alarms"]["topic_arn"]] and one["AlarmDescription"] for one in alarms)
+
+    def test_resources_say_what_they_are_for(self, applied: "Life") -> None:
+        name = json.loads(applied.pipeline["config_json"])["pipeline"]
+        mute = [
+            address
+            for address, values in applied.stack.resources().items()
+            if address.startswith("module.pipeline") and values.get("description", "said") in ("", None, "Managed by Terraform")
+        ]
+        assert mute == []
+        nameless = [
+            address
+            for address, values in applied.stack.resources().items()
+            if address.startswith("module.pipeline")
+            and isinstance(values.get("name"), str)
+            and name not in values["name"]
+            and not address.startswith(("module.pipeline.module.lake.aws_glue", "module.pipeline.module.merge_job.aws_iam_role_policy"))
+            and "aws_iam_role_policy" not in address
+        ]
+        assert nameless == []
+
+    def test_no_password_in_state_plan_or_log(self, applied: "Life") -> None:
+        secrets = applied.client("secretsmanager")
+        values = [secrets.get_secret_value(SecretId=one["ARN"])["SecretString"] for one in secrets.list_secrets()["SecretList"]]
+        passwords = [json.loads(value)["password"] for value in values]
+        assert len(passwords) == (0 if applied.example == "bring-your-own-dms" else 1)
+        assert applied.stack.places_of("dms"), "the search finds what is there"
+        for password in passwords:
+            assert len(password) > 30
+            assert applied.stack.places_of(password) == []
+
+
+class TestChanged:
+    """Twelve inputs at once, in place."""
+
+    def test_plan_after_the_change_is_empty(self, changed: "Life") -> None:
+        assert changed.changed_drift == []
+
+    def test_nothing_that_holds_data_was_replaced(self, changed: "Life") -> None:
+        before, after = changed.outputs["pipeline"], changed.changed_outputs["pipeline"]
+        for name in ("buckets", "kms_key_arn", "bronze_uri", "databases"):
+            assert before[name] == after[name]
+
+    def test_change_has_arrived(self, changed: "Life") -> None:
+        inputs, outputs = CHANGES[changed.example], changed.changed_outputs["pipeline"]
+        job = changed.client("glue").get_job(JobName=outputs["merge_job"]["name"])["Job"]
+        assert (job["WorkerType"], job["NumberOfWorkers"], job["Timeout"]) == ("G.2X", 6, 60)
+        assert json.loads(outputs["config_json"])["parallelism"] == 8
+        assert outputs["merge_job"]["config_uri"] != changed.outputs["pipeline"]["merge_job"]["config_uri"]
+        groups = {one["logGroupName"]: one.get("retentionInDays") for one in changed.client("logs").describe_log_groups()["logGroups"]}
+        assert groups[outputs["trigger"]["function"]["log_group"]] == 30
+        if "tables" in inputs:
+            assert set(outputs["targets"]) == set(inputs["tables"])
+            rules, _ = replication_documents(changed)
+            assert sum(one["rule-type"] == "selection" for one in rules) == len(inputs["tables"])
+
+
+class TestDestroyed:
+    def test_nothing_is_left(self, lives: "Lives", example: str) -> None:
+        life = lives.at("destroy", example)
+        assert life.left == {}
+        buckets = [one["Name"] for one in life.client("s3").list_buckets()["Buckets"] if not one["Name"].startswith("exports-")]
+        assert buckets == []
+        with pytest.raises(ClientError, match="EntityNotFoundException"):
+            life.client("glue").get_job(JobName=life.outputs["pipeline"]["merge_job"]["name"])
+
+
+def replication_documents(life: "Life") -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return the mapping rules and the settings that DMS has."""
+    dms = life.client("dms")
+    if life.example == "mysql":
+        [task] = dms.describe_replication_tasks()["ReplicationTasks"]
+        return json.loads(task["TableMappings"])["rules"], json.loads(task["ReplicationTaskSettings"])
+    [config] = dms.describe_replication_configs()["ReplicationConfigs"]
+    return json.loads(config["TableMappings"])["rules"], json.loads(config["ReplicationSettings"])
