@@ -19,13 +19,13 @@ run "postgres" {
     condition = {
       for parameter in aws_db_parameter_group.this[0].parameter : parameter.name => "${parameter.value} ${parameter.apply_method}"
       } == {
-        "rds.logical_replication"         = "1 pending-reboot"
-        "max_replication_slots"           = "20 pending-reboot"
-        "max_wal_senders"                 = "25 pending-reboot"
-        "max_logical_replication_workers" = "8 pending-reboot"
-        "max_worker_processes"            = "GREATEST({DBInstanceVCPU*2},24) pending-reboot"
-        "shared_preload_libraries"        = "pg_stat_statements,pglogical pending-reboot"
-        "wal_sender_timeout"              = "60000 immediate"
+      "rds.logical_replication"         = "1 pending-reboot"
+      "max_replication_slots"           = "20 pending-reboot"
+      "max_wal_senders"                 = "25 pending-reboot"
+      "max_logical_replication_workers" = "8 pending-reboot"
+      "max_worker_processes"            = "GREATEST({DBInstanceVCPU*2},24) pending-reboot"
+      "shared_preload_libraries"        = "pg_stat_statements,pglogical pending-reboot"
+      "wal_sender_timeout"              = "60000 immediate"
     }
     error_message = "parameters of PostgreSQL: ${jsonencode(output.parameters)}"
   }
