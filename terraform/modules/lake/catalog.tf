@@ -18,14 +18,6 @@ resource "aws_glue_catalog_database" "this" {
     : "Iceberg tables of the pipeline ${var.name}: the source's current state"
   )
   tags = var.tags
-
-  # Without this, Glue lets everybody whom IAM allows create tables, past Lake Formation.
-  dynamic "create_table_default_permission" {
-    for_each = var.lake_formation.enabled ? [1] : []
-    content {
-      permissions = []
-    }
-  }
 }
 
 ################################################################################

@@ -52,9 +52,7 @@ resource "aws_lakeformation_permissions" "tables" {
 resource "aws_lakeformation_resource" "this" {
   for_each = local.registered
 
-  arn = aws_s3_bucket.this[each.key].arn
-  # The job writes with its own role's permissions on S3, beside what Lake Formation hands out.
-  hybrid_access_enabled   = true
+  arn                     = aws_s3_bucket.this[each.key].arn
   use_service_linked_role = true
 }
 

@@ -282,7 +282,7 @@ variable "bronze_database" {
 variable "lake_formation" {
   description = <<-EOT
     Grants of Lake Formation, for accounts that use it instead of IAM alone; off by default:
-    - `enabled`: grant, and create databases without the permissions for everybody that Glue gives them
+    - `enabled`: grant. That nobody else has access is the account's setting for new databases and tables (`IAMAllowedPrincipals`), which is not this module's
     - `register_locations`: register the created silver and quarantine buckets
     - `writers`: ARNs of roles that write all databases, by any name; the job's role
     - `readers`: ARNs of principals that may query the silver databases, by any name

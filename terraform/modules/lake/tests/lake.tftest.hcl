@@ -69,10 +69,6 @@ run "defaults_are_safe" {
     condition     = length(aws_glue_catalog_table.bronze) + length(aws_glue_catalog_database.bronze) + length(aws_lakeformation_permissions.tables) + length(aws_lakeformation_resource.this) + length(aws_s3_bucket_logging.this) == 0
     error_message = "what is opt-in is off"
   }
-  assert {
-    condition     = length(aws_glue_catalog_database.this["shop"].create_table_default_permission) == 0
-    error_message = "without Lake Formation, Glue's defaults stay"
-  }
 }
 
 run "everything_off" {
