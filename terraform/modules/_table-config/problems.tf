@@ -18,21 +18,21 @@ locals {
     [for word in o.allowed : word if length(key) > 2 && (strcontains(word, lower(key)) || strcontains(lower(key), word))],
   ) }]...)
 
-  kinds = compact([for v in local.judged :
-    length(v.wanted) > 0 && !contains(v.wanted, v.found) && !(v.found == "integer" && contains(v.wanted, "number"))
-    ? "${v.path}: found ${v.shown}; expected ${join(" or ", [for type in v.wanted : local.words[type]])}" :
-    length(v.choices) > 0 && !contains(v.choices, v.json)
-    ? "${v.path}: found ${v.shown}; allowed: ${join(", ", v.choices)}" :
-    v.minimum != null && try(tonumber(v.json) < v.minimum, false) || v.maximum != null && try(tonumber(v.json) > v.maximum, false)
-    ? "${v.path}: found ${v.shown}; allowed: ${v.maximum == null ? "from ${v.minimum}" : "${coalesce(v.minimum, "any number")} to ${v.maximum}"}" :
-    v.above != null && try(tonumber(v.json) <= v.above, false)
-    ? "${v.path}: found ${v.shown}; allowed: above ${v.above}" :
-    v.nonempty && contains(["\"\"", "[]", "{}"], v.json)
-    ? "${v.path}: must not be empty" :
-    v.element != null && !alltrue([for e in v.elements : v.element == "object" ? startswith(e, "{") : startswith(e, "\"") && e != "\"\""])
-    ? "${v.path}: found ${v.shown}; expected ${v.found == "object" ? "an object of texts" : v.element == "object" ? "a list of objects" : "a list of texts, none of them empty"}" :
+  kinds = compact([for v in local.judged : (
+    length(v.wanted) > 0 && !contains(v.wanted, v.found) && !(v.found == "integer" && contains(v.wanted, "number")) ?
+    "${v.path}: found ${v.shown}; expected ${join(" or ", [for type in v.wanted : local.words[type]])}" :
+    length(v.choices) > 0 && !contains(v.choices, v.json) ?
+    "${v.path}: found ${v.shown}; allowed: ${join(", ", v.choices)}" :
+    v.minimum != null && try(tonumber(v.json) < v.minimum, false) || v.maximum != null && try(tonumber(v.json) > v.maximum, false) ?
+    "${v.path}: found ${v.shown}; allowed: ${v.maximum == null ? "from ${v.minimum}" : "${v.minimum} to ${v.maximum}"}" :
+    v.above != null && try(tonumber(v.json) <= v.above, false) ?
+    "${v.path}: found ${v.shown}; allowed: above ${v.above}" :
+    v.nonempty && contains(["\"\"", "[]", "{}"], v.json) ?
+    "${v.path}: must not be empty" :
+    v.element != null && !alltrue([for e in v.elements : v.element == "object" ? startswith(e, "{") : startswith(e, "\"") && e != "\"\""]) ?
+    "${v.path}: found ${v.shown}; expected ${v.found == "object" ? "an object of texts" : v.element == "object" ? "a list of objects" : "a list of texts, none of them empty"}" :
     ""
-  ])
+  )])
 
   # Texts in folded case, for comparisons as catalogs and Spark make them.
   keys_of    = { for name, table in var.tables : name => try([for key in table.key : lower(tostring(key))], []) }
@@ -46,9 +46,7 @@ locals {
     if !can(regex("^[^./[:cntrl:]]+[.][^/[:cntrl:]]+$", name))],
     [for name in keys(var.tables) : "${local.paths[name]}: awsdms_* are control tables of DMS itself, which are never merged"
     if can(regex("^[^.]+[.](?i:awsdms_)", name))],
-    [for name, target in local.targets : can(var.tables[name].target)
-      ? "${local.paths[name]}.target: found ${jsonencode(target)}; expected database.table in lower-case letters, digits and '_'"
-      : "${local.paths[name]}.target: missing, and the name of the table cannot be used for it; write \"${var.silver_database}.<lower-case letters, digits and '_'>\""
+    [for name, target in local.targets : "${local.paths[name]}.target: ${can(var.tables[name].target) ? "found ${jsonencode(target)}; expected database.table" : "missing, and the name of the table cannot be used for it; write \"${var.silver_database}.<table>\""} in lower-case letters, digits and '_'"
     if !can(regex("^[a-z0-9_]{1,255}[.][a-z0-9_]{1,255}$", target))],
     [for name, target in local.targets : "${local.paths[name]}.target: database '${var.quarantine_database}' is the quarantine's, which holds unmasked rows; use another"
     if try(split(".", target)[0], "") == var.quarantine_database],

@@ -1,24 +1,22 @@
 locals {
   bronze_folder = coalesce(var.bronze_folder, var.bronze_prefix)
 
-  cleanup = { for role in keys(local.created) : role => concat(
-    [{ id = "abandoned-uploads", prefix = "", abort = 7, noncurrent = null, move = null, class = null, expire = null }],
-    var.versioning[role] > 0
-    ? [{ id = "replaced-and-deleted", prefix = "", abort = null, noncurrent = var.versioning[role], move = null, class = null, expire = null }] : [],
-  ) }
+  cleanup = { for role in keys(local.created) : role => [
+    for days in [var.versioning[role]] : { id = "replaced-and-deleted", prefix = "", noncurrent = days, move = null, class = null, expire = null } if days > 0
+  ] }
 
   bronze = concat(
     var.bronze_retention.transition_after_days == null ? [] : [{
-      id    = "colder-storage", prefix = var.bronze_prefix, abort = null, noncurrent = null, move = var.bronze_retention.transition_after_days,
+      id    = "colder-storage", prefix = var.bronze_prefix, noncurrent = null, move = var.bronze_retention.transition_after_days,
       class = var.bronze_retention.storage_class, expire = null
     }],
     # Change files lie in folders that begin with the year, full-load files beside those folders: `20` leaves them alone.
     var.bronze_retention.changes_expire_after_days == null ? [] : [for table in sort(var.source_tables) : {
-      id     = "changes-${substr(sha256(table), 0, 12)}", prefix = "${local.bronze_folder}${join("/", regex("^([^.]+)[.](.+)$", table))}/20", abort = null,
+      id     = "changes-${substr(sha256(table), 0, 12)}", prefix = "${local.bronze_folder}${join("/", regex("^([^.]+)[.](.+)$", table))}/20",
       expire = var.bronze_retention.changes_expire_after_days, noncurrent = null, move = null, class = null
     }],
     var.bronze_retention.past_epochs_expire_after_days == null ? [] : [for folder in sort(var.past_bronze_folders) : {
-      id     = "past-epoch-${substr(sha256(folder), 0, 12)}", prefix = folder, abort = null,
+      id     = "past-epoch-${substr(sha256(folder), 0, 12)}", prefix = folder,
       expire = var.bronze_retention.past_epochs_expire_after_days, noncurrent = null, move = null, class = null
     }],
   )
@@ -31,6 +29,18 @@ resource "aws_s3_bucket_lifecycle_configuration" "this" {
 
   bucket = aws_s3_bucket.this[each.key].id
 
+  rule {
+    id     = "abandoned-uploads"
+    status = "Enabled"
+
+    filter {
+      prefix = ""
+    }
+    abort_incomplete_multipart_upload {
+      days_after_initiation = 7
+    }
+  }
+
   dynamic "rule" {
     for_each = each.value
     content {
@@ -41,12 +51,6 @@ resource "aws_s3_bucket_lifecycle_configuration" "this" {
         prefix = rule.value.prefix
       }
 
-      dynamic "abort_incomplete_multipart_upload" {
-        for_each = rule.value.abort == null ? [] : [rule.value.abort]
-        content {
-          days_after_initiation = abort_incomplete_multipart_upload.value
-        }
-      }
       dynamic "noncurrent_version_expiration" {
         for_each = rule.value.noncurrent == null ? [] : [rule.value.noncurrent]
         content {

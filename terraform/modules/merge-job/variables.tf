@@ -243,6 +243,7 @@ variable "spark_conf" {
   }
 }
 
+# tflint-ignore: terraform_unused_declarations # its validation is all there is to it yet
 variable "maintenance_schedule" {
   description = "Schedule of table maintenance. Not available yet: the job has no such command in this version, so only null is accepted."
   type        = string
