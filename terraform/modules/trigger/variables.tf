@@ -106,7 +106,7 @@ variable "notification" {
   description = <<-EOT
     How the queue hears of new files.
     - `s3`: this module sets the bucket's notifications. A bucket has one set of them: others that it has are removed
-    - `eventbridge`: by a rule; the bucket's owner has switched EventBridge on for it
+    - `eventbridge`: by a rule; the bucket's owner has switched EventBridge on for it, and, if it is another account's, forwards these events to the default bus of this one
     - `none`: somebody else sends, by output `bucket_notification` or by SNS
   EOT
   type        = string
