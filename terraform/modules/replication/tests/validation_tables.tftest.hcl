@@ -92,7 +92,7 @@ run "tables_no_object" {
 run "tables_misspelled_load" {
   command = plan
   variables {
-    tables = { "public.orders" = { key = ["order_id"], load = { paralel = {} } } }
+    tables = { "public.orders" = { key = ["order_id"], load = { segments = {} } } }
   }
   expect_failures = [terraform_data.epoch]
 }
