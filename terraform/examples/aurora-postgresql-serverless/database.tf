@@ -18,6 +18,11 @@ ephemeral "aws_secretsmanager_random_password" "source" {
 }
 
 resource "aws_rds_cluster" "source" {
+  #checkov:skip=CKV_AWS_162: DMS logs in with a password from the secret; it knows no IAM authentication for Aurora
+  #checkov:skip=CKV_AWS_313: the example sets no tags
+  #checkov:skip=CKV_AWS_327: encrypted with the account's key for RDS; the stack stands in for a database that its owner encrypts
+  #checkov:skip=CKV_AWS_324: as above, its logs are the owner's choice
+  #checkov:skip=CKV2_AWS_8: as above, its backups are the owner's choice
   cluster_identifier              = local.name
   engine                          = "aurora-postgresql"
   engine_version                  = "16.6"
@@ -40,6 +45,9 @@ resource "aws_rds_cluster" "source" {
 }
 
 resource "aws_rds_cluster_instance" "source" {
+  #checkov:skip=CKV_AWS_353: monitoring is the choice of the database's owner
+  #checkov:skip=CKV_AWS_118: as above
+  #checkov:skip=CKV_AWS_226: it is the default; named, it would be one more line
   identifier         = local.name
   cluster_identifier = aws_rds_cluster.source.id
   engine             = aws_rds_cluster.source.engine
@@ -48,6 +56,8 @@ resource "aws_rds_cluster_instance" "source" {
 }
 
 resource "aws_secretsmanager_secret" "source" {
+  #checkov:skip=CKV_AWS_149: encrypted with the account's key for Secrets Manager, which leaves the account with nobody
+  #checkov:skip=CKV2_AWS_57: password_version rotates it, together with the password of the cluster
   name        = "${local.name}/dms"
   description = "How DMS reaches the Aurora cluster ${local.name}"
 }
