@@ -14,6 +14,7 @@ from support.terraform.tree import copy_tree
 
 pytestmark = pytest.mark.usefixtures("terraform")
 
+SALT = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop/salt-AbCdEf"
 Plan = Callable[..., dict[str, Any]]
 
 
@@ -151,7 +152,7 @@ def test_the_job_accepts_what_the_module_passes_on(plan: Plan) -> None:
                 {"name": "order_id", "type": "bigint"},
                 {"name": "at", "from": "ordered_at", "type": "decimal(10, 2)", "backfill": 0},
                 {"name": "city", "expr": "trim(split(location, ',')[0])", "type": "string"},
-                {"name": "email", "mask": "sha256", "mask_salt": "env:SALT"},
+                {"name": "email", "mask": "sha256", "mask_salt": f"secret:{SALT}"},
             ],
             "drop": ["location"],
             "filter": "deleted_by_app is null AND 1 < 2",

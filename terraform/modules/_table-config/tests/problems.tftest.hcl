@@ -185,6 +185,18 @@ run "salt_in_the_document" {
   expect_failures = [output.config]
 }
 
+run "sha256_without_a_salt" {
+  command = plan
+  variables { tables = { "public.orders" = { key = ["id"], columns = [{ name = "a", mask = "sha256" }] } } }
+  expect_failures = [output.config]
+}
+
+run "salt_in_an_environment_that_glue_has_not" {
+  command = plan
+  variables { tables = { "public.orders" = { key = ["id"], columns = [{ name = "a", mask = "sha256", mask_salt = "env:SALT" }] } } }
+  expect_failures = [output.config]
+}
+
 run "partition_that_is_none" {
   command = plan
   variables { tables = { "public.orders" = { key = ["id"], partition_by = ["day(at)"] } } }
