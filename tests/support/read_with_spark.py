@@ -8,13 +8,16 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _ROOT = Path(__file__).parents[2]
 
 
 def read_with_spark(config: str, tables: list[str], environment: Mapping[str, str]) -> dict[str, list[list[Any]]]:
-    """Return the rows of tables (``database.table``), the job's own columns left out, sorted."""
+    """Return the rows of tables (``database.table``) as texts, the job's own columns left out."""
     done = subprocess.run(
         [sys.executable, __file__, config, *tables],
         env={"DMS_ICEBERG_DRIVER_MEMORY": "1g"} | dict(environment) | {"PYTHONPATH": str(_ROOT / "job")},
@@ -28,17 +31,21 @@ def read_with_spark(config: str, tables: list[str], environment: Mapping[str, st
     return found
 
 
-def _read(config_uri: str, tables: list[str]) -> dict[str, list[list[str]]]:
+def _read(config_uri: str, tables: list[str]) -> dict[str, list[list[str | None]]]:
     from dms_iceberg.config.load import load_config
     from dms_iceberg.session import open_session
 
     config = load_config(config_uri)
     spark = open_session(config)
-    frames = {table: spark.table(f"{config.catalog.name}.{table}") for table in tables}
-    return {
-        table: sorted([[str(value) for value in row] for row in frame.drop(*[c for c in frame.columns if c.startswith("_cdc_")]).collect()])
-        for table, frame in frames.items()
-    }
+    return {table: [list(row) for row in spark.sql(_as_texts(spark, f"{config.catalog.name}.{table}")).collect()] for table in tables}
+
+
+def _as_texts(spark: "SparkSession", table: str) -> str:
+    """A query for all columns but the job's own, times in a form that does not depend on Spark."""
+    fields = [field for field in spark.table(table).schema if not field.name.startswith("_cdc_")]
+    times = "date_format({0}, 'yyyy-MM-dd HH:mm:ss.SSSSSS')"
+    texts = [(times if field.dataType.typeName() == "timestamp" else "cast({0} as string)").format(f"`{field.name}`") for field in fields]
+    return f"select {', '.join(texts)} from {table}"
 
 
 if __name__ == "__main__":

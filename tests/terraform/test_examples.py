@@ -1,23 +1,28 @@
 """The examples, applied to the local AWS: what the API then says, a second plan, a change in place, and the end.
 
-The stages of all examples run side by side; a test says which stage it looks at. The chain through trigger and job is in test_chain.py,
-which comes before the change.
+The stages of all examples run side by side; a test says which stage it looks at.
 """
 
 import json
+import signal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
 from botocore.exceptions import ClientError
 
 from dms_iceberg.config.parse import parse_config
-from support.terraform.example_stacks import CHANGES
+from dms_iceberg.local.postgres import LocalPostgres
+from support.chain import CHANGES, LINES, ORDERS, TABLES, local_dms, outcomes, read_by_spark, read_with_pyiceberg, source_rows, until
+from support.terraform.example_stacks import INPUTS
 from support.terraform.lives import chosen
 
 if TYPE_CHECKING:
     from support.terraform.lives import Life, Lives
 
-pytestmark = [pytest.mark.timeout(1800), pytest.mark.parametrize("example", chosen())]
+pytestmark = pytest.mark.timeout(1800)
+examples = pytest.mark.parametrize("example", chosen())
 
 
 @pytest.fixture
@@ -37,6 +42,7 @@ def replicating(applied: "Life") -> "Life":
     return applied
 
 
+@examples
 class TestApplied:
     def test_second_plan_is_empty(self, applied: "Life") -> None:
         assert applied.drift == []
@@ -157,6 +163,52 @@ class TestApplied:
             assert applied.stack.places_of(password) == []
 
 
+@pytest.mark.parametrize("example", ["minimal"])
+def test_changes_of_the_source_arrive_in_the_tables(applied: "Life", tmp_path: Path) -> None:
+    """PostgreSQL, the local DMS, bronze, notification, queue, function, job, tables: nobody starts anything by hand.
+
+    The function decides when a run begins, and Glue's part runs the job that Terraform described, with its own arguments, script and zip.
+    DMS, function and job have the rights of their roles and no others.
+    """
+    from support.glue_runtime import glue_runtime
+    from support.moto_gaps.lambda_functions import deliver_waiting
+
+    life = applied
+    job, queue = life.pipeline["merge_job"]["name"], life.pipeline["trigger"]["queue"]["arn"]
+    orders, lines = life.pipeline["targets"]["public.orders"], life.pipeline["targets"]["public.order_lines"]
+    with (
+        LocalPostgres() as server,
+        psycopg.connect(server.dsn(), autocommit=True) as source,
+        glue_runtime(life.world.aws, life.world.account, tmp_path) as glue,
+    ):
+        source.execute(TABLES)
+        with local_dms(life, server.dsn(), tmp_path) as dms:
+            until("the full load's files ask for a run", lambda: len(outcomes(life)) >= 2, dms, tmp_path)
+            assert len(glue.waiting(job)) == 1, "one run for a burst of files"
+            [first] = glue.work(job)
+            assert {name: table["applied"] for name, table in first["tables"].items()} == {"public.orders": 200, "public.order_lines": 600}
+
+            source.execute(CHANGES)
+            seen = len(outcomes(life))
+            until("a change file asks for a run", lambda: len(outcomes(life)) > seen, dms, tmp_path)
+            dms.send_signal(signal.SIGTERM)
+            assert dms.wait(60) == 0, (tmp_path / "dms.log").read_text()
+
+        deliver_waiting(queue)
+        while glue.waiting(job):
+            for report in glue.work(job):
+                assert [table["error"] for table in report["tables"].values()] == [None, None]
+            deliver_waiting(queue)
+        left = life.client("sqs").get_queue_attributes(QueueUrl=life.pipeline["trigger"]["queue"]["url"], AttributeNames=["All"])
+        assert left["Attributes"]["ApproximateNumberOfMessages"] == "0"
+        expected = {orders: source_rows(source, "orders", ORDERS), lines: source_rows(source, "order_lines", LINES)}
+
+    assert len(expected[orders]) == 192
+    assert {table: read_with_pyiceberg(life, table) for table in expected} == expected
+    assert read_by_spark(life, list(expected)) == expected
+
+
+@examples
 class TestChanged:
     """Twelve inputs at once, in place."""
 
@@ -169,7 +221,7 @@ class TestChanged:
             assert before[name] == after[name]
 
     def test_change_has_arrived(self, changed: "Life") -> None:
-        inputs, outputs = CHANGES[changed.example], changed.changed_outputs["pipeline"]
+        inputs, outputs = INPUTS[changed.example], changed.changed_outputs["pipeline"]
         job = changed.client("glue").get_job(JobName=outputs["merge_job"]["name"])["Job"]
         assert (job["WorkerType"], job["NumberOfWorkers"], job["Timeout"]) == ("G.2X", 6, 60)
         assert json.loads(outputs["config_json"])["parallelism"] == 8
@@ -182,6 +234,7 @@ class TestChanged:
             assert sum(one["rule-type"] == "selection" for one in rules) == len(inputs["tables"])
 
 
+@examples
 class TestDestroyed:
     def test_nothing_is_left(self, lives: "Lives", example: str) -> None:
         life = lives.at("destroy", example)

@@ -104,13 +104,17 @@ _OF_ALL = {
     "force_destroy": True,
 }
 _OF_REPLICATION = {
-    "replication": {"max_capacity_units": 16, "cdc_max_batch_interval_seconds": 30, "lob_max_size_kb": 128},
+    "replication": {"max_capacity_units": 16, "max_full_load_subtasks": 4, "lob_max_size_kb": 128},
     "bronze_retention": {"transition_after_days": 60},
 }
-CHANGES: dict[str, dict[str, Any]] = {
+INPUTS: dict[str, dict[str, Any]] = {
     "minimal": _OF_ALL
     | _OF_REPLICATION
-    | {"tables": {"public.orders": {"key": ["order_id"]}, "public.customers": {"key": ["id"], "mode": "mirror"}}},
+    | {
+        "tables": {"public.orders": {"key": ["order_id"]}, "public.customers": {"key": ["id"], "mode": "mirror"}},
+        "bronze_tables": {"public.orders": {"key": ["order_id"], "columns": [{"name": "order_id", "type": "bigint"}]}},
+        "lake_formation": {"enabled": True, "readers": {"analysts": "arn:aws:iam::111111111111:role/analysts"}},
+    },
     "aurora-postgresql-serverless": _OF_ALL | _OF_REPLICATION,
     "mysql": _OF_ALL | {"replication": {"mode": "provisioned", "instance_class": "dms.r6i.large", "start": True}},
     "cross-account": _OF_ALL
@@ -122,7 +126,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 def change(stack: Stack, example: str) -> None:
     """Let the example call the module pipeline with other inputs."""
-    inputs = "".join(f"  {name} = {_hcl(value)}\n" for name, value in CHANGES[example].items())
+    inputs = "".join(f"  {name} = {_hcl(value)}\n" for name, value in INPUTS[example].items())
     stack.override("change", f'module "pipeline" {{\n{inputs}}}\n')
 
 
