@@ -152,15 +152,15 @@ class TestApplied:
         ]
         assert nameless == []
 
-    def test_no_password_in_state_plan_or_log(self, applied: "Life") -> None:
+    def test_no_secret_in_state_plan_or_log(self, applied: "Life") -> None:
         secrets = applied.client("secretsmanager")
         values = [secrets.get_secret_value(SecretId=one["ARN"])["SecretString"] for one in secrets.list_secrets()["SecretList"]]
-        passwords = [json.loads(value)["password"] for value in values]
-        assert len(passwords) == (0 if applied.example == "bring-your-own-dms" else 1)
+        hidden = [hidden_value(value) for value in values]
+        assert len(hidden) == {"aurora-postgresql-serverless": 2, "bring-your-own-dms": 0}.get(applied.example, 1)
         assert applied.stack.places_of("dms"), "the search finds what is there"
-        for password in passwords:
-            assert len(password) > 30
-            assert applied.stack.places_of(password) == []
+        for value in hidden:
+            assert len(value) > 30
+            assert applied.stack.places_of(value) == []
 
 
 @pytest.mark.parametrize("example", ["minimal"])
@@ -253,3 +253,11 @@ def replication_documents(life: "Life") -> tuple[list[dict[str, Any]], dict[str,
         return json.loads(task["TableMappings"])["rules"], json.loads(task["ReplicationTaskSettings"])
     [config] = dms.describe_replication_configs()["ReplicationConfigs"]
     return json.loads(config["TableMappings"])["rules"], json.loads(config["ReplicationSettings"])
+
+
+def hidden_value(secret: str) -> str:
+    """Return the password of a database's secret, which is a document; a mask's salt is the value itself."""
+    try:
+        return str(json.loads(secret)["password"])
+    except (ValueError, TypeError, KeyError):
+        return secret
