@@ -4,8 +4,8 @@ SHELL := /bin/bash
 
 BIN := .venv/bin
 PYTEST_ARGS ?=
-# Each has a JVM of its own with up to 2 GB; the tests of a file stay together.
-TEST_WORKERS ?= 2
+# Each has a JVM of its own with up to 2 GB; the tests of a file stay together. One of them mostly waits for Terraform.
+TEST_WORKERS ?= 3
 # Committed, so that the Terraform modules find the zips in the git ref they are taken from.
 DIST_DIR ?= dist
 BENCH_ARGS ?=
@@ -23,7 +23,7 @@ setup: ## Python packages, Java, jars, PostgreSQL into .venv; every target below
 .PHONY: test
 test: setup ## All tests, with coverage; PYTEST_ARGS="-k position" chooses
 	@mkdir -p build
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --cov --cov-report=term:skip-covered --cov-report=html $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered --cov-report=html $(PYTEST_ARGS)
 
 .PHONY: test-fast
 test-fast: setup ## Only the tests without Spark and without PostgreSQL: seconds
@@ -35,7 +35,7 @@ test-terraform: setup ## Only the Terraform tests: modules, two stacks applied t
 
 .PHONY: test-full
 test-full: setup ## All tests, with every example applied
-	DMS_ICEBERG_ALL_EXAMPLES=1 $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
+	DMS_ICEBERG_ALL_EXAMPLES=1 $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 .PHONY: lint
 lint: setup ## Style, types, spelling, lengths, lock, Terraform; changes nothing, after the first time without a network

@@ -31,10 +31,16 @@ time.tzset()
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m")
 
 
+# Of the files that take minutes, the longest first: one that began last would keep one process busy and the others waiting.
+# pytest-xdist gives each process a second file at the start, so the fourth is a short one: it waits for the first.
+_FIRST = ("test_examples", "test_convergence", "test_kept", "test_module_roots", "test_crashes", "test_bad_input", "test_s3_glue")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test with the layer it belongs to: its folder, so that ``-m "not spark"`` chooses."""
+    """Mark every test with the layer it belongs to: its folder, so that ``-m "not spark"`` chooses. Long files begin first."""
     for item in items:
         item.add_marker(item.path.relative_to(Path(__file__).parent).parts[0])
+    items.sort(key=lambda item: _FIRST.index(item.path.stem) if item.path.stem in _FIRST else len(_FIRST))
 
 
 @pytest.fixture(scope="session")
