@@ -26,6 +26,9 @@ ConfigPath = Annotated[
     ),
 ]
 Tables = Annotated[list[str], typer.Option("--table", "-t", help="Only this table (schema.table); may be repeated.")]
+LoadComplete = Annotated[
+    list[str], typer.Option(help="The reload of this table (schema.table) is complete, though no change has followed; may be repeated.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")]
 
 
@@ -59,14 +62,14 @@ def validate(config: ConfigPath, json_: AsJson = False) -> None:
 
 
 @app.command()
-def run(config: ConfigPath, table: Tables = [], json_: AsJson = False) -> None:  # noqa: B006 - typer needs a list
+def run(config: ConfigPath, table: Tables = [], load_complete: LoadComplete = [], json_: AsJson = False) -> None:  # noqa: B006 - typer needs a list
     """Merge everything there is, once."""
     loaded = _prepare(config, quiet=json_)
     from dms_iceberg import runner
     from dms_iceberg.session import open_session
 
     with TableProgress(enabled=not json_) as progress:
-        report = runner.run(open_session(loaded), loaded, table, progress.merged)
+        report = runner.run(open_session(loaded), loaded, table, progress.merged, load_complete)
     if json_:
         typer.echo(json.dumps(report.to_document()))
     else:

@@ -18,6 +18,7 @@ POINTS = (
     "before-publish",
     "after-commit",
     "before-state",
+    "before-switch",
 )
 _VARIABLE = "DMS_ICEBERG_KILL_AT"
 _arrived: set[str] = set()

@@ -14,12 +14,32 @@ from dms_iceberg.staging.store import ObjectStore
 
 @attrs.frozen(eq=False)
 class Job:
-    """What every step of every table needs."""
+    """What every step of every table needs.
+
+    Attributes:
+        load_complete: tables whose full load is complete by the operator's word.
+    """
 
     spark: SparkSession
     config: Config
     store: ObjectStore
     run_id: str
+    load_complete: frozenset[str] = frozenset()
+
+
+@attrs.frozen
+class Standing:
+    """A line of a table's snapshots: main, or the branch on which a reload is being built.
+
+    Attributes:
+        progress: how far the line has come.
+        head: id of its newest snapshot, None before the first.
+        branch: name of the branch, None for main.
+    """
+
+    progress: Progress
+    head: int | None
+    branch: str | None = None
 
 
 @attrs.frozen
@@ -27,14 +47,20 @@ class Planned:
     """The next batch of a table, and the state of the table it was planned on.
 
     Attributes:
-        head: id of the snapshot ``progress`` was read from, None for a table without one.
+        standing: the line of snapshots that the batch goes to.
+        main: id of main's newest snapshot, None without one.
         loads: all LOAD files as listed.
     """
 
     batch: FileBatch
-    progress: Progress
-    head: int | None
+    standing: Standing
+    main: int | None
     loads: Sequence[BronzeFile]
+
+    @property
+    def progress(self) -> Progress:
+        """How far the line has come."""
+        return self.standing.progress
 
 
 class PlanIsStaleError(Exception):

@@ -7,9 +7,9 @@ import attrs
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config, Table, Timestamps
+from dms_iceberg.epochs import standing
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.job import Job
-from dms_iceberg.progress import Progress
 from dms_iceberg.runner import chosen_tables
 from dms_iceberg.spark_errors import FAILURES, describe
 from dms_iceberg.staging.keys import table_prefix
@@ -64,7 +64,7 @@ def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
     if existing is not None:
         target.refresh()
         existing = existing_columns(target)
-    progress = target.progress() if existing is not None else Progress()
+    progress = standing(target, job.config, table).progress
     prefix = table_prefix(table.schema_name, table.table_name)
     listing = list_files(job.store, prefix, progress.since, job.config.bronze.format, progress.committed)
     pending = pending_files(listing, progress, table.source).files

@@ -136,6 +136,11 @@ class Progress:
     loads: MergedLoads = MergedLoads()
 
     @property
+    def is_empty(self) -> bool:
+        """Whether no file is merged."""
+        return not self.frontier and self.loads == MergedLoads()
+
+    @property
     def committed(self) -> str:
         """Commit time of the newest applied change, 17 digits; "" before the first."""
         return clock_of(self.high_water) if self.high_water else ""

@@ -17,10 +17,10 @@ from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_a
 from dms_iceberg.changes.gzipped import blame_gzip
 from dms_iceberg.changes.kept import with_positions
 from dms_iceberg.config.model import Config, Table
+from dms_iceberg.epochs import complete, is_complete, standing, waiting
 from dms_iceberg.errors import ConfigError, DmsIcebergError
 from dms_iceberg.faults import reach
 from dms_iceberg.job import Job, PlanIsStaleError, Planned
-from dms_iceberg.progress import Progress
 from dms_iceberg.report import BatchReport, RunReport, TableReport
 from dms_iceberg.spark_errors import FAILURES, describe, describe_defect
 from dms_iceberg.staging.keys import table_prefix
@@ -39,19 +39,23 @@ Listener = Callable[[str, BatchReport], None]
 """Called with the table's name after each committed batch, from the table's own thread."""
 
 
-def run(spark: SparkSession, config: Config, only: Iterable[str] = (), listener: Listener | None = None) -> RunReport:
+def run(
+    spark: SparkSession, config: Config, only: Iterable[str] = (), listener: Listener | None = None, load_complete: Iterable[str] = ()
+) -> RunReport:
     """Merge everything there is into the configured tables, once.
 
     Args:
         only: source names of the tables to run; all when empty.
         listener: told of every committed batch.
+        load_complete: source names of tables whose full load is complete, though no change has followed.
 
     Raises:
-        ConfigError: ``only`` names a table that is not configured.
+        ConfigError: ``only`` or ``load_complete`` names a table that is not configured.
     """
     started = time.monotonic()
     tables = chosen_tables(config, only)
-    job = Job(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12])
+    told = frozenset(table.source for table in chosen_tables(config, load_complete)) if load_complete else frozenset()
+    job = Job(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12], told)
     state = open_store(config.state_uri)
     with ThreadPoolExecutor(max(1, min(config.parallelism, len(tables)))) as pool:
         reports = list(pool.map(lambda table: run_table(job, table, state, listener), tables))
@@ -171,7 +175,8 @@ def _step(job: Job, table: Table, target: TargetTable, report: TableReport, list
             # Files without even columns make no table, so nothing remembers them but this run.
             report.passed_over.update(file.key for file in planned.batch.files)
             return True
-        return planned.batch.remaining > 0
+        # A branch is looked at once more: with its last file the load may be complete.
+        return planned.batch.remaining > 0 or planned.standing.branch is not None
     report.ddl.extend(result)
     _LOG.info("schema_changed", table=table.source, run_id=job.run_id, statements=list(result))
     return True
@@ -184,15 +189,21 @@ def plan_table(job: Job, table: Table, target: TargetTable, report: TableReport)
         target.refresh()
         report.ddl.extend(restore_backfills(target))
     head = target.head() if target.exists() else None
-    progress = target.progress() if head is not None else Progress()
+    found = standing(target, job.config, table)
+    progress = found.progress
     listing = list_files(job.store, prefix, progress.since, job.config.bronze.format, progress.committed)
     pending = pending_files(listing, progress, table.source)
     reach("after-listing", table.source)
     batch = next_batch([file for file in pending.files if file.key not in report.passed_over], job.config.batch)
+    if found.branch is not None:
+        if is_complete(table, found, batch, pending.loads, told=table.source in job.load_complete):
+            complete(job, table, target, found, head.id if head else None)
+            return plan_table(job, table, target, report)
+        report.warnings.extend([waiting(table, found)] if batch is None else [])
     if not target.exists() and batch is None:
-        waiting = create_from_configuration(target, table)
-        report.warnings.extend([waiting] if waiting else [])
-    return Planned(batch, progress, head.id if head else None, pending.loads) if batch is not None else None
+        missing = create_from_configuration(target, table)
+        report.warnings.extend([missing] if missing else [])
+    return Planned(batch, found, head.id if head else None, pending.loads) if batch is not None else None
 
 
 def _describe_end(target: TargetTable, report: TableReport) -> None:

@@ -8,6 +8,7 @@ import attrs
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config, Table
+from dms_iceberg.epochs import building
 from dms_iceberg.errors import BronzeError, DmsIcebergError
 from dms_iceberg.quarantine import quarantine_table
 from dms_iceberg.runner import chosen_tables, state_key
@@ -22,6 +23,7 @@ class TableStatus:
 
     Attributes:
         rows: live rows by the snapshot summary (position deletes subtracted), None for a table without a snapshot.
+        building: load epochs that are being built beside the content.
         lag_seconds: lag of the last batch, from source commit to snapshot.
         last_error: error of the last run, None when it succeeded.
     """
@@ -30,6 +32,7 @@ class TableStatus:
     target: str
     exists: bool = False
     epoch: int = 0
+    building: list[int] = attrs.field(factory=list)
     frontier: str = ""
     rows: int | None = None
     lag_seconds: float | None = None
@@ -80,6 +83,7 @@ def _status(spark: SparkSession, config: Config, table: Table, state: ObjectStor
         status,
         exists=True,
         epoch=progress.epoch,
+        building=building(target),
         frontier=progress.frontier,
         rows=rows,
         snapshots=target.snapshot_count(),

@@ -88,7 +88,7 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
         target.create(ordered(names, evolution.shape.types), table)
         reach("after-create", table.source)
     elif evolution.plan.operations:
-        return evolve(target, evolution.plan, planned.head)
+        return evolve(target, evolution.plan, planned.main)
     collapsed = collapse_batch(job, table, target, planned, groups, evolution.shape)
     try:
         _refuse_broken_rule(table, planned.batch, collapsed.books)
@@ -102,7 +102,7 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
         reach("after-commit", table.source)
     finally:
         collapsed.winners.unpersist()
-    return _report(target, planned.batch, collapsed.books, after, started)
+    return _report(target, planned, collapsed.books, after, started)
 
 
 def _refuse_broken_rule(table: Table, batch: FileBatch, books: Books) -> None:
@@ -140,11 +140,11 @@ def _properties(after: Progress, books: Books, batch: FileBatch, run_id: str) ->
 
 
 def _draft(job: Job, target: TargetTable, shape: Shape, collapsed: Collapsed, properties: dict[str, str], planned: Planned) -> Draft:
-    draft = target.draft(planned.head)
+    draft = target.draft(planned.standing.head, planned.standing.branch)
     source = collapsed.winners.where(mergeable())
     if collapsed.books.winners == 0:
         draft.touch(properties)
-    elif planned.head is None:
+    elif planned.standing.head is None:
         columns = insert_columns([*shape.key, *shape.values])
         draft.append(source.where(f"NOT {DELETE}").selectExpr(*columns), properties)
     else:
@@ -174,14 +174,15 @@ def _pass_over(job: Job, target: TargetTable | None, planned: Planned, started: 
     books = Books()
     after = planned.progress.after(planned.batch.files, "", job.config.batch.look_back_hours, planned.loads)
     if target is not None:
-        draft = target.draft(planned.head)
+        draft = target.draft(planned.standing.head, planned.standing.branch)
         draft.touch(_properties(after, books, planned.batch, job.run_id))
         target.publish(draft)
-    return _report(target, planned.batch, books, after, started)
+    return _report(target, planned, books, after, started)
 
 
-def _report(target: TargetTable | None, batch: FileBatch, books: Books, after: Progress, started: float) -> BatchReport:
-    head = target.head() if target is not None else None
+def _report(target: TargetTable | None, planned: Planned, books: Books, after: Progress, started: float) -> BatchReport:
+    batch = planned.batch
+    head = target.head(planned.standing.branch) if target is not None else None
     lags: list[float | None] = [None, None, None]
     if head is not None and books.commit_micros and not batch.is_load:
         lags = [round(head.timestamp_ms / 1000 - micros / 1e6, 3) for micros in books.commit_micros]

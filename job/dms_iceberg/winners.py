@@ -89,7 +89,7 @@ def _collapse_late(
         return fill_in(look(rows))
 
     looked_shape = filler.collapse_shape if filler is not None else shape
-    looked = late.collapse_late(judge(cleaned), job.spark.table(target.sql_name), looked_shape, first.books.winners)
+    looked = late.collapse_late(judge(cleaned), target.rows(planned.standing.branch), looked_shape, first.books.winners)
     looked = fill.settle(looked) if filler is not None else looked
     measured = _measure(looked.persist(), shape, lambda rows: judge(rows).where(f"NOT {CONTEXT}"), is_late=True)
     return attrs.evolve(measured, refill=fill.REFILL if filler is not None else None)
@@ -108,7 +108,7 @@ def _filler(
         return None
     keys = first.winners.where(f"{POSITION} IS NOT NULL").select(*(quote(name) for name in shape.key))
     ranges = [text for one in first.ranges if (text := one.sql())]
-    stored = fill.stored_rows(job.spark.table(target.sql_name), keys, shape, kept, ranges)
+    stored = fill.stored_rows(target.rows(planned.standing.branch), keys, shape, kept, ranges)
     name = quarantine_table(job.config, table)
     rejected = None
     if job.spark.catalog.tableExists(name):

@@ -28,7 +28,7 @@ LOADED = [(1, "a", 1, 7), (2, "b", 2, 7), (3, "c", 3, 7)]
 BEFORE = [(1, "a", 1), (3, "new", 3), (5, "e", 5)]
 AFTER = [(1, "A", 1, None), (3, "new", 3, 7), (6, "e", 5, 9)]
 LATE = (8, "late", 8, 7)
-NEW_POINTS = tuple(point for point in faults.POINTS if point != "after-create")
+NEW_POINTS = tuple(point for point in faults.POINTS if point not in ("after-create", "before-switch"))
 FIRST_LOAD_POINTS = ("after-create", "before-publish", "after-commit")
 LATE_POINTS = ("before-merge", "before-publish", "after-commit")
 BY_TARGET = ("before-backfill", "after-backfill", "after-evolve")

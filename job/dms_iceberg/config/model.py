@@ -4,6 +4,7 @@ The document these are made from is described in ``docs/configuration.md``; ``co
 A field's metadata holds its description, its key in the document and its limits: see `about`.
 """
 
+import re
 from typing import Any
 
 import attrs
@@ -41,6 +42,9 @@ __all__ = [
     "Table",
     "Timestamps",
 ]
+
+
+_EPOCH_FOLDER = re.compile(r"(?:^|/)epoch-(\d{1,9})/*$")
 
 
 def about(doc: str, *, key: str | None = "", **limits: object) -> dict[str, Any]:
@@ -99,6 +103,12 @@ class Bronze:
     format: BronzeFormat = attrs.field(default=BronzeFormat.PARQUET, metadata=about("Format of the files."))
     csv: Csv = attrs.field(default=Csv(), metadata=about("How CSV files are written."))
     change: Change = attrs.field(default=Change(), metadata=about("Names and words of the service columns."))
+
+    @property
+    def epoch(self) -> int:
+        """Number of the full load that the files belong to: of the folder ``epoch-<number>`` at the end of ``uri``, else 0."""
+        found = _EPOCH_FOLDER.search(self.uri)
+        return int(found[1]) if found else 0
 
 
 @attrs.frozen(kw_only=True)

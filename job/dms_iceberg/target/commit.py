@@ -1,7 +1,7 @@
 """Committing data and progress in one Iceberg snapshot, on the very state of the table that the batch was planned on."""
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import DataFrame, SparkSession
 
+MAIN = "main"
 _COMMIT_FAILED = "org.apache.iceberg.exceptions.CommitFailedException"
 _CONFLICTS = (
     "org.apache.iceberg.exceptions.ValidationException",
@@ -34,11 +35,12 @@ class Draft:
     with, whatever other sessions or threads see.
     """
 
-    def __init__(self, spark: "SparkSession", table: "JavaObject", planned_on: int | None) -> None:
+    def __init__(self, spark: "SparkSession", table: "JavaObject", planned_on: int | None, branch: str | None = None) -> None:
         """Begin a draft of ``table``.
 
         Args:
-            planned_on: id of the snapshot that the changes were planned on, None for a table without one.
+            planned_on: id of the snapshot that the changes were planned on, None for a table (or branch) without one.
+            branch: the changes go to this branch, which begins without a row. The draft itself shows it as its main.
 
         Raises:
             PlanIsStaleError: the table has another head or another schema by now.
@@ -52,8 +54,18 @@ class Draft:
         self._operations = operations
         # A transaction's own table refuses scans; the same operations under a plain table allow them.
         self._table = spark._jvm.org.apache.iceberg.BaseTable(operations, table.name())  # type: ignore[union-attr]
-        if self.head() != planned_on or self._start.currentSchemaId() != schema:
+        self.branch = branch
+        if self._head_of(branch) != planned_on or self._start.currentSchemaId() != schema:
             raise PlanIsStaleError
+        if branch is not None and planned_on is not None:
+            self._table.manageSnapshots().setCurrentSnapshot(planned_on).commit()
+        elif branch is not None:
+            always: Any = spark._jvm.org.apache.iceberg.expressions.Expressions  # type: ignore[union-attr]
+            self._table.newDelete().deleteFromRowFilter(always.alwaysTrue()).commit()
+
+    def _head_of(self, branch: str | None) -> int | None:
+        ref = self._start.ref(branch or MAIN)
+        return ref.snapshotId() if ref is not None else None
 
     def head(self) -> int | None:
         """Return the id of the draft's current snapshot, None without one."""
@@ -116,6 +128,16 @@ class Draft:
         jvm: Any = self._spark._jvm
         return jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(jvm.org.apache.spark.sql.types.DataType.fromDDL(type_))
 
+    def replace_main(self, branch: str, remove: Iterable[str]) -> None:
+        """Make a branch's newest snapshot the head of main, and remove branches."""
+        jvm: Any = self._spark._jvm
+        current = self._operations.current()
+        main = jvm.org.apache.iceberg.SnapshotRef.branchBuilder(current.ref(branch).snapshotId()).build()
+        metadata = jvm.org.apache.iceberg.TableMetadata.buildFrom(current).setRef(MAIN, main)
+        for name in remove:
+            metadata = metadata.removeRef(name)
+        self._operations.commit(current, metadata.build())
+
     def publish(self) -> None:
         """Make the draft the table's state.
 
@@ -123,11 +145,22 @@ class Draft:
             Py4JJavaError: somebody committed since the draft began (see `is_conflict`); nothing of the draft is to be seen.
         """
         try:
-            self._published.commit(self._start, self._operations.current())
+            self._published.commit(self._start, self._operations.current() if self.branch is None else self._with_branch(self.branch))
         except Py4JJavaError as error:
             if error.java_exception.getClass().getName() == _COMMIT_FAILED:
                 self._discard()
             raise
+
+    def _with_branch(self, branch: str) -> "JavaObject":
+        """Return the metadata the draft began with, and its new snapshots on the branch: main, and its log, never see them."""
+        jvm: Any = self._spark._jvm
+        current = self._operations.current()
+        metadata = jvm.org.apache.iceberg.TableMetadata.buildFrom(self._start)
+        for snapshot in current.snapshots():
+            if self._start.snapshot(snapshot.snapshotId()) is None:
+                metadata = metadata.addSnapshot(snapshot)
+        ref = jvm.org.apache.iceberg.SnapshotRef.branchBuilder(self.head()).build()
+        return metadata.setRef(branch, ref).build()
 
     def _discard(self) -> None:
         """Delete the files of a draft that is known not to be committed; whatever is left is for the removal of orphan files."""

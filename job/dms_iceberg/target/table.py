@@ -1,7 +1,7 @@
 """A silver table as this package creates and reads it: DDL text, properties, and a thin handle on Iceberg's Table."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +12,12 @@ from dms_iceberg.config.model import Table
 from dms_iceberg.config.partition import parse_partition
 from dms_iceberg.identifiers import quote, quote_path, string_literal
 from dms_iceberg.progress import PROGRESS_KEY, Progress, find_progress
-from dms_iceberg.target.commit import Draft
+from dms_iceberg.target.commit import MAIN, Draft
 from dms_iceberg.target.java_maps import to_dict
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 PROGRESS_PROPERTY = "dms-iceberg.progress-copy"
 BACKFILL_PROPERTY = "dms-iceberg.backfill."
@@ -126,9 +126,15 @@ class TargetTable:
         schema = json.loads(jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(self._java.schema()).json())
         return {field.name: field.dataType.simpleString() for field in StructType.fromJson(schema).fields}
 
-    def draft(self, planned_on: int | None) -> Draft:
-        """Begin changes that were planned on snapshot ``planned_on``; see `Draft` for the errors raised."""
-        return Draft(self.spark, self._java, planned_on)
+    def draft(self, planned_on: int | None, branch: str | None = None) -> Draft:
+        """Begin changes that were planned on snapshot ``planned_on``, of main or of a branch; see `Draft` for the errors raised."""
+        return Draft(self.spark, self._java, planned_on, branch)
+
+    def rows(self, branch: str | None = None) -> "DataFrame":
+        """Return the rows of main or of a branch."""
+        if branch is None:
+            return self.spark.table(self.sql_name)
+        return self.spark.read.option("branch", branch).table(self.sql_name)
 
     def publish(self, draft: Draft) -> None:
         """Publish a draft of this table and see the result.
@@ -137,11 +143,17 @@ class TargetTable:
         removes that snapshot.
         """
         progress = draft.summary().get(PROGRESS_KEY)
-        if progress is not None:
+        if progress is not None and draft.branch is None:
             copy = {"snapshot": str(draft.head()), "progress": progress}
             draft.set_properties({PROGRESS_PROPERTY: json.dumps(copy, separators=(",", ":"))})
         draft.publish()
         self.refresh()
+
+    def replace_main(self, branch: str, planned_on: int | None, remove: Iterable[str]) -> None:
+        """Make a branch the content of the table, and remove branches, in one commit; see `Draft` for the errors raised."""
+        draft = self.draft(planned_on)
+        draft.replace_main(branch, remove)
+        self.publish(draft)
 
     def is_rolled_back(self, snapshot: int) -> bool:
         """Whether ``snapshot`` is in the metadata, but not among the head and its ancestors."""
@@ -155,28 +167,32 @@ class TargetTable:
         """Return the table properties."""
         return to_dict(self.spark._jvm, self._java.properties())
 
-    def head(self) -> Snapshot | None:
-        """Return the current snapshot of main, None for a table without one."""
-        current = self._java.currentSnapshot()
+    def head(self, branch: str | None = None) -> Snapshot | None:
+        """Return the newest snapshot of main or of a branch, None without one."""
+        current = self._java.snapshot(branch or MAIN)
         return self._snapshot(current) if current is not None else None
+
+    def branches(self) -> list[str]:
+        """Return the names of all branches but main."""
+        return [name for name, ref in self._java.refs().items() if ref.isBranch() and name != MAIN]
 
     def snapshot_count(self) -> int:
         """Return how many snapshots the metadata holds."""
         return len(list(self._java.snapshots()))
 
-    def lineage(self) -> Iterator[Snapshot]:
-        """Yield the head and its ancestors as far as they are in the metadata, newest first."""
-        current = self._java.currentSnapshot()
+    def lineage(self, branch: str | None = None) -> Iterator[Snapshot]:
+        """Yield the head of main or of a branch and its ancestors as far as they are in the metadata, newest first."""
+        current = self._java.snapshot(branch or MAIN)
         while current is not None:
             yield self._snapshot(current)
             parent = current.parentId()
             current = self._java.snapshot(parent) if parent is not None else None
 
-    def progress(self) -> Progress:
-        """Return how far the table's current content has come."""
-        text = self.properties().get(PROGRESS_PROPERTY)
+    def progress(self, branch: str | None = None) -> Progress:
+        """Return how far the content of main or of a branch has come."""
+        text = self.properties().get(PROGRESS_PROPERTY) if branch is None else None
         return find_progress(
-            ({**s.summary, "parent-id": str(s.parent_id or "")} for s in self.lineage()),
+            ({**s.summary, "parent-id": str(s.parent_id or "")} for s in self.lineage(branch)),
             json.loads(text) if text else None,
             # Asked for only when expiry has cut the line of ancestors.
             (str(s.snapshotId()) for s in self._java.snapshots()) if text else (),

@@ -1,0 +1,158 @@
+"""A reload in a new bucket folder: readers see the old content until the new load is complete, and then exactly the new one."""
+
+import pyarrow as pa
+import pytest
+
+from dms_iceberg.epochs import building
+from dms_iceberg.report import TableReport
+from dms_iceberg.runner import run
+from dms_iceberg.status import table_statuses
+from dms_iceberg.target.table import TargetTable
+from support.lake import Lake
+
+ID_V = [("id", pa.int64()), ("v", pa.string())]
+ID_V_W = [*ID_V, ("w", pa.int32())]
+T1, T2, T3 = "20260301100100", "20260301100200", "20260301100300"
+OLD = [(1, "A"), (2, "b"), (3, "c")]
+
+
+def cdc(minute: int) -> str:
+    return f"2026/03/01/10/20260301-10{minute:02d}30000.parquet"
+
+
+def enter(lake: Lake, epoch: int) -> None:
+    """Let DMS write to the folder of an epoch from now on."""
+    lake.bronze = lake.folder / "bronze" / f"epoch-{epoch}"
+
+
+def epoch_one(lake: Lake, *tables: str) -> None:
+    enter(lake, 1)
+    for table in tables:
+        lake.load(f"public.{table}", ID_V, [(1, "a"), (2, "b")])
+        lake.changes(f"public.{table}", cdc(1), ID_V, [("U", T1, 61, 1, "A"), ("I", T1, 65, 3, "c")])
+    reports = merge(lake, *tables)
+    assert [one.error for one in reports.values()] == [None] * len(tables)
+    assert [lake.rows(table, "id, v") for table in tables] == [OLD] * len(tables)
+
+
+def merge(lake: Lake, *tables: str, complete: tuple[str, ...] = (), files: int = 1) -> dict[str, TableReport]:
+    config = lake.config({f"public.{table}": {} for table in tables}, batch={"max_files": files})
+    report = run(lake.spark, config, load_complete=[f"public.{table}" for table in complete])
+    for table in report.tables.values():
+        for batch in table.batches:
+            assert batch.rows_read == batch.applied + batch.superseded + batch.stale + batch.filtered + batch.quarantined
+    return {name.removeprefix("public."): one for name, one in report.tables.items()}
+
+
+def target(lake: Lake, table: str) -> TargetTable:
+    found = TargetTable(lake.spark, "lake", f"{lake.namespace}.{table}")
+    found.refresh()
+    return found
+
+
+def history(lake: Lake, table: str) -> list[int]:
+    """Snapshots that main's log knows, which is what a query as of a time follows."""
+    name = f"lake.{lake.namespace}.`{table}`"
+    lake.spark.sql(f"REFRESH TABLE {name}")
+    return [row[0] for row in lake.spark.sql(f"SELECT snapshot_id FROM {name}.history ORDER BY made_current_at").collect()]
+
+
+def test_old_content_stays_until_the_first_change_file(lake: Lake) -> None:
+    epoch_one(lake, "t")
+    before = history(lake, "t")
+    enter(lake, 2)
+    # Row 2 vanished while nobody watched, row 4 is new, and the second file has a column more.
+    lake.load("public.t", ID_V, [(1, "a2"), (4, "d")])
+    lake.load("public.t", ID_V_W, [(3, "c2", 7)], number=2)
+    report = merge(lake, "t")["t"]
+    assert (report.error, report.rows_read, len(report.warnings)) == (None, 3, 1)
+    assert "--load-complete public.t" in report.warnings[0]
+    assert lake.rows("t", "id, v") == OLD
+    assert (building(target(lake, "t")), history(lake, "t")) == ([2], before)
+    [status] = table_statuses(lake.spark, lake.config({"public.t": {}}))
+    assert (status.epoch, status.building) == (1, [2])
+
+    # The clock of the new task is behind: the epoch alone makes its changes newer.
+    lake.changes("public.t", cdc(0), ID_V_W, [("U", "20260301100000", 61, 4, "D", 8), ("D", "20260301100000", 65, 3, None, None)])
+    report = merge(lake, "t")["t"]
+    assert (report.error, report.applied, report.warnings) == (None, 2, [])
+    assert lake.rows("t", "id, v, w") == [(1, "a2", None), (4, "D", 8)]
+    assert building(target(lake, "t")) == []
+    assert len(history(lake, "t")) == len(before) + 2, "the load as a whole, then the change"
+    assert target(lake, "t").progress().epoch == 2
+    assert merge(lake, "t")["t"].batches == []
+
+    # Late files are looked up in the new folder, and only there.
+    lake.changes("public.t", "2026/03/01/09/20260301-095930000.parquet", ID_V, [("U", "20260301095900", 61, 3, "late")])
+    assert merge(lake, "t")["t"].stale == 1
+    assert lake.rows("t", "id, v") == [(1, "a2"), (4, "D")]
+
+
+def test_idle_and_empty_tables_wait_for_the_operators_word(lake: Lake) -> None:
+    epoch_one(lake, "idle", "empty")
+    enter(lake, 2)
+    lake.load("public.idle", ID_V, [(9, "new")])
+    reports = merge(lake, "idle", "empty")
+    assert [len(one.warnings) for one in reports.values()] == [1, 1]
+    assert (lake.rows("idle", "id, v"), lake.rows("empty", "id, v")) == (OLD, OLD)
+    reports = merge(lake, "idle", "empty", complete=("idle", "empty"))
+    assert [(one.error, one.warnings) for one in reports.values()] == [(None, []), (None, [])]
+    assert (lake.rows("idle", "id, v"), lake.rows("empty", "id, v")) == ([(9, "new")], [])
+    lake.changes("public.empty", cdc(2), ID_V, [("I", T2, 61, 5, "e")])
+    assert merge(lake, "idle", "empty")["empty"].error is None
+    assert lake.rows("empty", "id, v") == [(5, "e")]
+
+
+def test_changes_without_a_load_wipe_nothing(lake: Lake) -> None:
+    epoch_one(lake, "t")
+    enter(lake, 3)
+    lake.changes("public.t", cdc(3), ID_V, [("I", T3, 61, 7, "g")])
+    error = merge(lake, "t")["t"].error
+    assert error is not None
+    assert "no full-load file" in error
+    assert lake.rows("t", "id, v") == OLD
+    enter(lake, 4)
+    error = merge(lake, "t", complete=("t",))["t"].error
+    assert error is not None
+    assert "is empty" in error
+    assert lake.rows("t", "id, v") == OLD
+    enter(lake, 0)
+    lake.load("public.t", ID_V, [(1, "older")])
+    error = merge(lake, "t")["t"].error
+    assert error is not None
+    assert "holds epoch 1 already" in error
+    assert lake.rows("t", "id, v") == OLD
+
+
+def test_load_is_built_again_after_a_rollback(lake: Lake) -> None:
+    epoch_one(lake, "t")
+    [first, *_] = history(lake, "t")
+    enter(lake, 2)
+    lake.load("public.t", ID_V, [(1, "a2")])
+    lake.changes("public.t", cdc(2), ID_V, [("I", T2, 61, 5, "e")])
+    done = [(1, "a2"), (5, "e")]
+    merge(lake, "t", files=9)
+    assert lake.rows("t", "id, v") == done
+    lake.spark.sql(f"CALL lake.system.set_current_snapshot('{lake.namespace}.t', {first})")
+    assert lake.rows("t", "id, v") == [(1, "a"), (2, "b")]
+    assert merge(lake, "t", files=9)["t"].error is None
+    assert lake.rows("t", "id, v") == done
+
+
+def test_newer_epoch_overtakes_one_that_was_never_complete(lake: Lake) -> None:
+    epoch_one(lake, "t")
+    for epoch in (2, 10):
+        enter(lake, epoch)
+        lake.load("public.t", ID_V, [(epoch, "x")])
+        merge(lake, "t")
+    assert building(target(lake, "t")) == [2, 10]
+    lake.changes("public.t", cdc(2), ID_V, [("I", T2, 61, 5, "e")])
+    merge(lake, "t")
+    assert (lake.rows("t", "id, v"), building(target(lake, "t"))) == ([(5, "e"), (10, "x")], [])
+
+
+def test_load_complete_names_configured_tables(lake: Lake) -> None:
+    from dms_iceberg.errors import ConfigError
+
+    with pytest.raises(ConfigError, match=r"public\.other"):
+        run(lake.spark, lake.config({"public.t": {}}), load_complete=["public.other"])
