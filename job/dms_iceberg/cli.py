@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import sys
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -13,6 +14,7 @@ from dms_iceberg.config.load import load_config
 from dms_iceberg.config.model import Config
 from dms_iceberg.errors import ConfigError, DmsIcebergError
 from dms_iceberg.logs import configure_logs
+from dms_iceberg.staging.keys import digits_of
 from dms_iceberg.terminal import TableProgress, print_plan, print_report, print_status
 
 app = typer.Typer(
@@ -28,6 +30,10 @@ ConfigPath = Annotated[
 Tables = Annotated[list[str], typer.Option("--table", "-t", help="Only this table (schema.table); may be repeated.")]
 LoadComplete = Annotated[
     list[str], typer.Option(help="The reload of this table (schema.table) is complete, though no change has followed; may be repeated.")
+]
+ReloadStarted = Annotated[
+    str | None,
+    typer.Option(help="When DMS began to load the tables of --table again in place, such as 2026-03-01T10:00:00Z.", show_default=False),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")]
 
@@ -62,14 +68,22 @@ def validate(config: ConfigPath, json_: AsJson = False) -> None:
 
 
 @app.command()
-def run(config: ConfigPath, table: Tables = [], load_complete: LoadComplete = [], json_: AsJson = False) -> None:  # noqa: B006 - typer needs a list
+def run(
+    config: ConfigPath,
+    table: Tables = [],  # noqa: B006 - typer needs a list
+    load_complete: LoadComplete = [],  # noqa: B006 - the same
+    reload_started_at: ReloadStarted = None,
+    json_: AsJson = False,
+) -> None:
     """Merge everything there is, once."""
     loaded = _prepare(config, quiet=json_)
     from dms_iceberg import runner
+    from dms_iceberg.job import OperatorsWord
     from dms_iceberg.session import open_session
 
+    operator = OperatorsWord(frozenset(load_complete), _utc_digits(reload_started_at))
     with TableProgress(enabled=not json_) as progress:
-        report = runner.run(open_session(loaded), loaded, table, progress.merged, load_complete)
+        report = runner.run(open_session(loaded), loaded, table, progress.merged, operator)
     if json_:
         typer.echo(json.dumps(report.to_document()))
     else:
@@ -104,6 +118,23 @@ def status(config: ConfigPath, table: Tables = [], json_: AsJson = False) -> Non
         typer.echo(json.dumps({"tables": {one.table: one.to_document() for one in statuses}}))
     else:
         print_status(statuses)
+
+
+def _utc_digits(text: str | None) -> str:
+    """Return a time with its zone as 17 digits in UTC, "" for None.
+
+    Raises:
+        ConfigError: it is no such time.
+    """
+    if text is None:
+        return ""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        time = None
+    if time is None or time.tzinfo is None:
+        raise ConfigError([f"--reload-started-at {text!r}: not a time with its zone, such as 2026-03-01T10:00:00Z"], "the command line")
+    return digits_of(time.astimezone(UTC))
 
 
 def _prepare(config: str, *, quiet: bool) -> Config:

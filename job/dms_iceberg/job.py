@@ -12,19 +12,35 @@ from dms_iceberg.staging.plan import FileBatch
 from dms_iceberg.staging.store import ObjectStore
 
 
+@attrs.frozen
+class OperatorsWord:
+    """What the files of a reload do not tell.
+
+    Attributes:
+        load_complete: source names of tables whose full load is complete, though no change has followed.
+        reload_started: 17 digits, when the chosen tables were loaded again in place; "" for never.
+    """
+
+    load_complete: frozenset[str] = frozenset()
+    reload_started: str = ""
+
+
+NOTHING_SAID = OperatorsWord()
+
+
 @attrs.frozen(eq=False)
 class Job:
     """What every step of every table needs.
 
     Attributes:
-        load_complete: tables whose full load is complete by the operator's word.
+        operator: what the operator says of reloads.
     """
 
     spark: SparkSession
     config: Config
     store: ObjectStore
     run_id: str
-    load_complete: frozenset[str] = frozenset()
+    operator: OperatorsWord = NOTHING_SAID
 
 
 @attrs.frozen

@@ -20,6 +20,7 @@ PROGRESS_KEY = "dms-iceberg.progress"
 ACCOUNTING_KEY = "dms-iceberg.accounting"
 FORMAT_VERSION = 1
 LOOK_BACK_FILES = 200
+_RELOADS = 1000
 _KEY_BYTES, _ETAG_BYTES, _TIME_BYTES = 5, 3, 7
 
 
@@ -119,6 +120,8 @@ class Progress:
 
     Attributes:
         epoch: number of the full load the content belongs to.
+        reload: how often the table was loaded again in the epoch's own folder.
+        reloaded_at: 17 digits, when the last such reload began; what is older in the folder belongs to the content before. "" for none.
         first: 17 digits, the earliest close time among merged CDC files; bronze that begins later has lost some.
         frontier: 17 digits, the latest close time among merged CDC files; "" before the first.
         since: 17 digits; CDC files closed up to here count as merged, later ones only if they are in ``recent``.
@@ -128,12 +131,19 @@ class Progress:
     """
 
     epoch: int = 0
+    reload: int = 0
+    reloaded_at: str = ""
     first: str = ""
     frontier: str = ""
     since: str = ""
     recent: tuple[tuple[str, bytes], ...] = ()
     high_water: str = ""
     loads: MergedLoads = MergedLoads()
+
+    @property
+    def load(self) -> int:
+        """Number of the full load, by which positions begin: a later load has a higher one."""
+        return self.epoch * _RELOADS + self.reload
 
     @property
     def is_empty(self) -> bool:
@@ -147,11 +157,9 @@ class Progress:
 
     def has_merged(self, file: BronzeFile) -> bool:
         """Whether a CDC file (key and ETag) is merged, or too old to tell."""
-        if file.order > self.frontier:
-            return False
         if file.order <= self.since:
             return True
-        return (file.order, _fingerprint(file)) in self.recent
+        return file.order <= self.frontier and (file.order, _fingerprint(file)) in self.recent
 
     def after(self, files: Sequence[BronzeFile], high_water: str, look_back_hours: float, loads: Sequence[BronzeFile]) -> Self:
         """Return the progress once ``files`` are merged and ``high_water`` was reached."""
@@ -180,6 +188,7 @@ class Progress:
         document: dict[str, Any] = {
             "format": FORMAT_VERSION,
             "epoch": self.epoch,
+            "reload": [self.reload, self.reloaded_at],
             "first": self.first,
             "frontier": self.frontier,
             "since": self.since,
@@ -213,6 +222,8 @@ class Progress:
         )
         return cls(
             epoch=document["epoch"],
+            reload=document["reload"][0],
+            reloaded_at=document["reload"][1],
             first=document["first"],
             frontier=document["frontier"],
             since=document["since"],

@@ -20,7 +20,7 @@ from dms_iceberg.config.model import Config, Table
 from dms_iceberg.epochs import complete, is_complete, standing, waiting
 from dms_iceberg.errors import ConfigError, DmsIcebergError
 from dms_iceberg.faults import reach
-from dms_iceberg.job import Job, PlanIsStaleError, Planned
+from dms_iceberg.job import NOTHING_SAID, Job, OperatorsWord, PlanIsStaleError, Planned
 from dms_iceberg.report import BatchReport, RunReport, TableReport
 from dms_iceberg.spark_errors import FAILURES, describe, describe_defect
 from dms_iceberg.staging.keys import table_prefix
@@ -40,22 +40,28 @@ Listener = Callable[[str, BatchReport], None]
 
 
 def run(
-    spark: SparkSession, config: Config, only: Iterable[str] = (), listener: Listener | None = None, load_complete: Iterable[str] = ()
+    spark: SparkSession,
+    config: Config,
+    only: Iterable[str] = (),
+    listener: Listener | None = None,
+    operator: OperatorsWord = NOTHING_SAID,
 ) -> RunReport:
     """Merge everything there is into the configured tables, once.
 
     Args:
         only: source names of the tables to run; all when empty.
         listener: told of every committed batch.
-        load_complete: source names of tables whose full load is complete, though no change has followed.
+        operator: what the operator says of reloads.
 
     Raises:
-        ConfigError: ``only`` or ``load_complete`` names a table that is not configured.
+        ConfigError: ``only`` or ``operator`` names a table that is not configured, or a reload in place is told of all tables.
     """
     started = time.monotonic()
     tables = chosen_tables(config, only)
-    told = frozenset(table.source for table in chosen_tables(config, load_complete)) if load_complete else frozenset()
-    job = Job(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12], told)
+    chosen_tables(config, operator.load_complete)
+    if operator.reload_started and not only:
+        raise ConfigError(["--reload-started-at: name the tables that were loaded again with --table"], config.pipeline)
+    job = Job(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12], operator)
     state = open_store(config.state_uri)
     with ThreadPoolExecutor(max(1, min(config.parallelism, len(tables)))) as pool:
         reports = list(pool.map(lambda table: run_table(job, table, state, listener), tables))
@@ -189,17 +195,19 @@ def plan_table(job: Job, table: Table, target: TargetTable, report: TableReport)
         target.refresh()
         report.ddl.extend(restore_backfills(target))
     head = target.head() if target.exists() else None
-    found = standing(target, job.config, table)
+    found = standing(target, job.config, table, job.operator.reload_started)
     progress = found.progress
     listing = list_files(job.store, prefix, progress.since, job.config.bronze.format, progress.committed)
     pending = pending_files(listing, progress, table.source)
     reach("after-listing", table.source)
     batch = next_batch([file for file in pending.files if file.key not in report.passed_over], job.config.batch)
     if found.branch is not None:
-        if is_complete(table, found, batch, pending.loads, told=table.source in job.load_complete):
+        if is_complete(table, found, batch, pending.loads, told=table.source in job.operator.load_complete):
             complete(job, table, target, found, head.id if head else None)
             return plan_table(job, table, target, report)
-        report.warnings.extend([waiting(table, found)] if batch is None else [])
+        if batch is None or not batch.is_load:
+            report.warnings.append(waiting(table, found))
+            return None
     if not target.exists() and batch is None:
         missing = create_from_configuration(target, table)
         report.warnings.extend([missing] if missing else [])

@@ -23,7 +23,7 @@ class TableStatus:
 
     Attributes:
         rows: live rows by the snapshot summary (position deletes subtracted), None for a table without a snapshot.
-        building: load epochs that are being built beside the content.
+        building: loads (epoch, or epoch.reload) that are being built beside the content.
         lag_seconds: lag of the last batch, from source commit to snapshot.
         last_error: error of the last run, None when it succeeded.
     """
@@ -32,7 +32,7 @@ class TableStatus:
     target: str
     exists: bool = False
     epoch: int = 0
-    building: list[int] = attrs.field(factory=list)
+    building: list[str] = attrs.field(factory=list)
     frontier: str = ""
     rows: int | None = None
     lag_seconds: float | None = None

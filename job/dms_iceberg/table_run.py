@@ -119,7 +119,7 @@ def _quarantine(job: Job, table: Table, planned: Planned, groups: Sequence[ReadG
     reach("before-quarantine", table.source)
     job.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name.rpartition('.')[0]}")
     job.spark.sql(create_quarantine_sql(name))
-    cleaned = clean_groups(job.spark, groups, job.config, table, shape, planned.progress.epoch, with_record=True)
+    cleaned = clean_groups(job.spark, groups, job.config, table, shape, planned.progress.load, with_record=True)
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
     view = f"_cdc_rejected_{uuid.uuid4().hex}"
     rejected = rejected_rows(job.spark, collapsed.judge(cleaned), planned.batch.files, table, shape, job.run_id, now)

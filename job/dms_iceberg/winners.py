@@ -50,7 +50,7 @@ def open_files(job: Job, table: Table, files: Sequence[BronzeFile]) -> list[Read
 def collapse_batch(job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> Collapsed:
     """Return one winner per key, materialised together with the books; the caller unpersists ``winners``."""
     progress = planned.progress
-    cleaned = clean_groups(job.spark, groups, job.config, table, shape, progress.epoch)
+    cleaned = clean_groups(job.spark, groups, job.config, table, shape, progress.load)
     kept = [column.name for column in kept_columns(job.config.bronze, table, shape.columns)]
     counts, size = count_aggregates(kept) if kept else None, planned.batch.size
     winners = collapse(cleaned, shape, context=False, counts=counts, size=size).persist()
@@ -129,7 +129,7 @@ def _second_look(
         groups = open_files(job, table, late.context_files(listing, since, progress, planned.batch.files))
         # Files that were let in once are not refused now, whatever the schema policy says of the batch's own.
         plain = attrs.evolve(shape, refused={})
-        context = clean_groups(job.spark, groups, job.config, table, plain, progress.epoch) if groups else None
+        context = clean_groups(job.spark, groups, job.config, table, plain, progress.load) if groups else None
         own = {file.key for file in planned.batch.files}
         others = (file for file in list_files(job.store, prefix, "", job.config.bronze.format) if file.key not in own)
         oldest = late.oldest_change_file(others)

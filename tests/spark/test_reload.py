@@ -1,13 +1,19 @@
 """A reload in a new bucket folder: readers see the old content until the new load is complete, and then exactly the new one."""
 
+import os
+import signal
+
 import pyarrow as pa
 import pytest
 
 from dms_iceberg.epochs import building
+from dms_iceberg.job import OperatorsWord
 from dms_iceberg.report import TableReport
 from dms_iceberg.runner import run
+from dms_iceberg.staging.keys import time_of
 from dms_iceberg.status import table_statuses
 from dms_iceberg.target.table import TargetTable
+from support.crash_process import JobProcess
 from support.lake import Lake
 
 ID_V = [("id", pa.int64()), ("v", pa.string())]
@@ -37,7 +43,7 @@ def epoch_one(lake: Lake, *tables: str) -> None:
 
 def merge(lake: Lake, *tables: str, complete: tuple[str, ...] = (), files: int = 1) -> dict[str, TableReport]:
     config = lake.config({f"public.{table}": {} for table in tables}, batch={"max_files": files})
-    report = run(lake.spark, config, load_complete=[f"public.{table}" for table in complete])
+    report = run(lake.spark, config, operator=OperatorsWord(frozenset(f"public.{table}" for table in complete)))
     for table in report.tables.values():
         for batch in table.batches:
             assert batch.rows_read == batch.applied + batch.superseded + batch.stale + batch.filtered + batch.quarantined
@@ -68,9 +74,9 @@ def test_old_content_stays_until_the_first_change_file(lake: Lake) -> None:
     assert (report.error, report.rows_read, len(report.warnings)) == (None, 3, 1)
     assert "--load-complete public.t" in report.warnings[0]
     assert lake.rows("t", "id, v") == OLD
-    assert (building(target(lake, "t")), history(lake, "t")) == ([2], before)
+    assert (building(target(lake, "t")), history(lake, "t")) == (["2"], before)
     [status] = table_statuses(lake.spark, lake.config({"public.t": {}}))
-    assert (status.epoch, status.building) == (1, [2])
+    assert (status.epoch, status.building) == (1, ["2"])
 
     # The clock of the new task is behind: the epoch alone makes its changes newer.
     lake.changes("public.t", cdc(0), ID_V_W, [("U", "20260301100000", 61, 4, "D", 8), ("D", "20260301100000", 65, 3, None, None)])
@@ -109,7 +115,7 @@ def test_changes_without_a_load_wipe_nothing(lake: Lake) -> None:
     lake.changes("public.t", cdc(3), ID_V, [("I", T3, 61, 7, "g")])
     error = merge(lake, "t")["t"].error
     assert error is not None
-    assert "no full-load file" in error
+    assert "there is no file of a full load" in error
     assert lake.rows("t", "id, v") == OLD
     enter(lake, 4)
     error = merge(lake, "t", complete=("t",))["t"].error
@@ -145,14 +151,75 @@ def test_newer_epoch_overtakes_one_that_was_never_complete(lake: Lake) -> None:
         enter(lake, epoch)
         lake.load("public.t", ID_V, [(epoch, "x")])
         merge(lake, "t")
-    assert building(target(lake, "t")) == [2, 10]
+    assert building(target(lake, "t")) == ["2", "10"]
     lake.changes("public.t", cdc(2), ID_V, [("I", T2, 61, 5, "e")])
     merge(lake, "t")
     assert (lake.rows("t", "id, v"), building(target(lake, "t"))) == ([(5, "e"), (10, "x")], [])
+
+
+def test_reload_in_place_is_refused_until_the_operator_says_when_it_began(lake: Lake) -> None:
+    lake.load("public.t", ID_V, [(1, "a"), (2, "b")])
+    lake.load("public.t", ID_V, [(7, "left over")], number=2)
+    lake.changes("public.t", cdc(1), ID_V, [("U", T1, 61, 1, "A"), ("D", T1, 65, 7, None)])
+    assert merge(lake, "t")["t"].error is None
+    old = [(1, "A"), (2, "b")]
+    began = "20260301100200000"
+    age(lake, before=began)
+    # The new load has one file, so the second one of the old load stays in the folder.
+    lake.load("public.t", ID_V, [(1, "a2"), (3, "c2")])
+    # Written before the reload was over: it may hold changes from before it.
+    lake.changes("public.t", cdc(2), ID_V, [("U", T1, 69, 1, "A"), ("U", T2, 73, 1, "a2")])
+    error = merge(lake, "t")["t"].error
+    assert error is not None
+    assert "--reload-started-at" in error
+    config = lake.config({"public.t": {}})
+
+    report = run(lake.spark, config, ["public.t"], operator=OperatorsWord(reload_started=began)).tables["public.t"]
+    assert (report.error, report.rows_read) == (None, 2)
+    assert "--load-complete public.t" in report.warnings[0]
+    assert (lake.rows("t", "id, v"), building(target(lake, "t"))) == (old, ["0.1"])
+    report = merge(lake, "t")["t"]
+    assert (report.error, report.batches, len(report.warnings)) == (None, [], 1)
+    report = merge(lake, "t", complete=("t",))["t"]
+    assert (report.error, report.rows_read) == (None, 2)
+    assert (lake.rows("t", "id, v"), building(target(lake, "t"))) == ([(1, "a2"), (3, "c2")], [])
+    lake.changes("public.t", cdc(3), ID_V, [("D", T3, 77, 3, None)])
+    # Said again, it is known already.
+    run(lake.spark, config, ["public.t"], operator=OperatorsWord(reload_started=began))
+    assert lake.rows("t", "id, v") == [(1, "a2")]
+    # A late file meets only changes of the new load.
+    lake.changes("public.t", "2026/03/01/10/20260301-100215000.parquet", ID_V, [("U", T2, 61, 2, "late")])
+    assert merge(lake, "t")["t"].applied == 1
+    assert lake.rows("t", "id, v") == [(1, "a2"), (2, "late")]
+
+
+def age(lake: Lake, before: str) -> None:
+    """Give all files of bronze a modification time before a moment, and the clock of those written next is after it."""
+    moment = time_of(before).timestamp() - 60
+    for path in lake.bronze.rglob("*.parquet"):
+        os.utime(path, (moment, moment))
+
+
+def test_killed_during_a_reload(lake: Lake) -> None:
+    points = {"p_read": "after-collapse", "p_publish": "before-publish", "p_commit": "after-commit", "p_switch": "before-switch"}
+    epoch_one(lake, *points)
+    enter(lake, 2)
+    for table in points:
+        lake.load(f"public.{table}", ID_V, [(1, "a2"), (4, "d")])
+        lake.load(f"public.{table}", ID_V, [(3, "c2")], number=2)
+        lake.changes(f"public.{table}", cdc(2), ID_V, [("D", T2, 61, 4, None)])
+    document = lake.document({f"public.{table}": {} for table in points}, parallelism=len(points), batch={"max_files": 1})
+    with JobProcess(document, lake.folder, [f"{point}@public.{table}" for table, point in points.items()]) as job:
+        assert job.wait() == -signal.SIGKILL, job.text()
+    assert [lake.rows(table, "id, v") for table in points] == [OLD] * len(points)
+    reports = merge(lake, *points)
+    assert [one.error for one in reports.values()] == [None] * len(points)
+    assert [lake.rows(table, "id, v") for table in points] == [[(1, "a2"), (3, "c2")]] * len(points)
+    assert [building(target(lake, table)) for table in points] == [[]] * len(points)
 
 
 def test_load_complete_names_configured_tables(lake: Lake) -> None:
     from dms_iceberg.errors import ConfigError
 
     with pytest.raises(ConfigError, match=r"public\.other"):
-        run(lake.spark, lake.config({"public.t": {}}), load_complete=["public.other"])
+        run(lake.spark, lake.config({"public.t": {}}), operator=OperatorsWord(frozenset({"public.other"})))

@@ -40,7 +40,7 @@ def is_late(low: str, progress: Progress) -> bool:
 
 def needs_bronze(progress: Progress) -> bool:
     """Whether deletes may have been applied, so that late changes must be looked up."""
-    return not is_load_position(progress.high_water, progress.epoch)
+    return not is_load_position(progress.high_water, progress.load)
 
 
 def context_since(low: str, progress: Progress) -> str:
@@ -54,6 +54,8 @@ def context_since(low: str, progress: Progress) -> str:
 def context_files(listing: Iterable[BronzeFile], since: str, progress: Progress, batch: Sequence[BronzeFile]) -> list[BronzeFile]:
     """Return the merged CDC files closed at or after ``since`` that are not part of the batch itself."""
     own = {file.key for file in batch}
+    # Changes from before a reload in the same folder are in the load.
+    since = max(since, progress.reloaded_at)
     return sorted(file for file in listing if file.is_cdc and file.order >= since and file.key not in own and progress.has_merged(file))
 
 
@@ -103,7 +105,7 @@ def judge_late(batch: DataFrame, context: DataFrame | None, keys: DataFrame, sha
         older = context.where(f"{PROBLEM} IS NULL").join(keys, on=shape.key, how="left_semi")
         rows = rows.unionByName(older.withColumn(CONTEXT, lit(True)), allowMissingColumns=True)
     if progress.first and oldest > progress.first:
-        limit = f"{epoch_prefix(progress.epoch)}{oldest[:CLOCK_DIGITS]}"
+        limit = f"{epoch_prefix(progress.load)}{oldest[:CLOCK_DIGITS]}"
         expired = f"NOT {CONTEXT} AND {POSITION} <= {string_literal(progress.high_water)} AND {POSITION} < {string_literal(limit)}"
         text = string_literal(f"older_than_bronze: bronze begins at {oldest}, so a later delete of this key cannot be ruled out")
         rows = rows.withColumn(PROBLEM, expr(f"CASE WHEN {PROBLEM} IS NULL AND {expired} THEN {text} ELSE {PROBLEM} END"))

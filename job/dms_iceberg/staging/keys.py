@@ -33,6 +33,7 @@ class BronzeFile:
     Attributes:
         order: 17 digits of the close time for CDC, a text that sorts by segment and number for LOAD.
         relative: the key below the table's folder.
+        modified: 17 digits, when the object was written by the store's clock.
     """
 
     is_cdc: bool
@@ -42,6 +43,7 @@ class BronzeFile:
     size: int = attrs.field(order=False)
     etag: str = attrs.field(order=False)
     extension: str = attrs.field(order=False)
+    modified: str = attrs.field(default="", order=False)
 
     @property
     def kind(self) -> Kind:
@@ -54,18 +56,18 @@ def table_prefix(schema: str, table: str) -> str:
     return f"{schema}/{table}/"
 
 
-def parse_key(prefix: str, key: str, size: int, etag: str) -> BronzeFile | None:
+def parse_key(prefix: str, key: str, size: int, etag: str, modified: str = "") -> BronzeFile | None:
     """Return the file behind ``key``, or None when it is not a change file (control tables, markers, foreign objects)."""
     relative = key.removeprefix(prefix)
     folder, _, name = relative.rpartition("/")
     if any(part.startswith(_SKIPPED_FOLDER) for part in folder.split("/")):
         return None
     if found := _CDC.fullmatch(name):
-        return BronzeFile(True, found["day"] + found["time"], relative, key, size, etag, found["extension"])
+        return BronzeFile(True, found["day"] + found["time"], relative, key, size, etag, found["extension"], modified)
     if found := _LOAD.fullmatch(name):
         segment = f"{folder}/{found['segment'] or ''}" if folder or found["segment"] else ""
         order = f"{crc32(segment.encode()):09d}"[-9:] + found["number"] if segment else "0" * 9 + found["number"]
-        return BronzeFile(False, order, relative, key, size, etag, found["extension"])
+        return BronzeFile(False, order, relative, key, size, etag, found["extension"], modified)
     return None
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from dms_iceberg.config.model import BronzeFormat
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.staging.keys import BronzeFile, parse_key, resume_after
+from dms_iceberg.staging.keys import BronzeFile, digits_of, parse_key, resume_after
 from dms_iceberg.staging.store import ObjectStore, join
 
 
@@ -25,7 +25,7 @@ def list_files(store: ObjectStore, prefix: str, since: str, format_: BronzeForma
             if target is not None and prefix + target > found.key:
                 start = prefix + target
                 break
-            file = parse_key(prefix, found.key, found.size, found.etag)
+            file = parse_key(prefix, found.key, found.size, found.etag, digits_of(found.modified))
             if file is None:
                 continue
             if not file.extension.startswith(format_.value):

@@ -45,7 +45,9 @@ def pending_files(listing: Iterable[BronzeFile], progress: Progress, table: str)
     changes, loads = [], []
     for file in listing:
         if not file.is_cdc:
-            loads.append(file)
+            # After a reload in place, what is older is left over from the load before.
+            if file.modified >= progress.reloaded_at:
+                loads.append(file)
         elif not progress.has_merged(file):
             changes.append(file)
     return Pending(new_loads(loads, progress, table) + sorted(changes), loads)
@@ -58,8 +60,9 @@ def new_loads(loads: list[BronzeFile], progress: Progress, table: str) -> list[B
     if changed:
         raise BronzeError(
             f"{table}: full-load file {changed} is not the one that was merged: its ETag changed, so DMS has loaded the table again "
-            "in place. Which rows of the first load are gone cannot be told from these files. Let DMS write a reload to a new bucket "
-            "folder and point bronze.uri there with a new target, or restore the object."
+            "in place. Which files belong to the new load cannot be told from them alone. Say when it began: run with --table "
+            f"{table} --reload-started-at <time>, and with --load-complete {table} once DMS has loaded the table. Better, let DMS write a "
+            "reload to a folder of its own (load_epoch)."
         )
     return [file for file in loads if not progress.loads.has(file)]
 

@@ -38,7 +38,7 @@ class S3Store:
             for item in page.get("Contents", []):
                 key = item["Key"].removeprefix(self.prefix)
                 if not key.endswith("/"):
-                    yield StoredObject(key, item["Size"], item["ETag"].strip('"'))
+                    yield StoredObject(key, item["Size"], item["ETag"].strip('"'), item["LastModified"])
 
     def read(self, key: str, start: int = 0, length: int | None = None) -> bytes:
         """Read a part of an object with a ranged GET."""

@@ -7,6 +7,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote, urlparse
@@ -18,11 +19,12 @@ from dms_iceberg.errors import BronzeError
 
 @attrs.frozen
 class StoredObject:
-    """One listed object. ``etag`` changes when the content does; ``size`` is in bytes."""
+    """One listed object. ``etag`` changes when the content does; ``size`` is in bytes; ``modified`` is when it was written."""
 
     key: str
     size: int
     etag: str
+    modified: datetime
 
 
 class ObjectStore(Protocol):
@@ -84,7 +86,7 @@ class LocalStore:
                     stat = entry.stat()
                 except FileNotFoundError:
                     continue
-                yield StoredObject(key, stat.st_size, f"{stat.st_size:x}-{stat.st_mtime_ns:x}-{stat.st_ino:x}")
+                yield StoredObject(key, stat.st_size, f"{stat.st_size:x}-{stat.st_mtime_ns:x}-{stat.st_ino:x}", _time(stat))
 
     def read(self, key: str, start: int = 0, length: int | None = None) -> bytes:
         """Read a part of a file."""
@@ -114,6 +116,10 @@ class LocalStore:
     def delete(self, key: str) -> None:
         """Remove a file."""
         (self.directory / key).unlink(missing_ok=True)
+
+
+def _time(stat: os.stat_result) -> datetime:
+    return datetime.fromtimestamp(stat.st_mtime, UTC)
 
 
 def vanished(root: str, key: str) -> BronzeError:
