@@ -51,7 +51,7 @@ class MemoryStore:
         for key in self.keys:
             if key.startswith(prefix) and key.encode() > start_after.encode():
                 self.given += 1
-                yield StoredObject(key, 1, "e")
+                yield StoredObject(key, 1, "e", datetime(2026, 1, 1, tzinfo=UTC))
 
     def read(self, key: str, start: int = 0, length: int | None = None) -> bytes:
         raise NotImplementedError
