@@ -157,7 +157,8 @@ class TestApplied:
         values = [secrets.get_secret_value(SecretId=one["ARN"])["SecretString"] for one in secrets.list_secrets()["SecretList"]]
         hidden = [hidden_value(value) for value in values]
         assert len(hidden) == {"aurora-postgresql-serverless": 2, "bring-your-own-dms": 0}.get(applied.example, 1)
-        assert applied.stack.places_of("dms"), "the search finds what is there"
+        seen = applied.stack.places_of(applied.pipeline["merge_job"]["name"])
+        assert {"terraform.tfstate", "tests.tfplan", "log"} <= set(seen), "the search finds what is there"
         for value in hidden:
             assert len(value) > 30
             assert applied.stack.places_of(value) == []

@@ -73,7 +73,7 @@ def test_objects_in_objects_are_the_ones_that_are_checked() -> None:
 def test_every_key_has_a_schema_that_the_module_understands(key: str, schema: dict[str, Any]) -> None:
     assert set(schema) <= KEYWORDS | IGNORED, "teach terraform/modules/_table-config what this keyword means"
     types = schema.get("type", [])
-    assert {types} if isinstance(types, str) else set(types) <= TYPES
+    assert ({types} if isinstance(types, str) else set(types)) <= TYPES
     assert "type" in schema or "enum" in schema
     if "items" in schema:
         assert schema["items"] == {"type": "string"} or set(schema["items"]) == {"$ref"}

@@ -4,6 +4,7 @@ module "source_parameters" {
   name   = local.name
   engine = "aurora-postgresql"
   family = "aurora-postgresql16"
+  user   = "postgres"
 }
 
 resource "aws_db_subnet_group" "source" {

@@ -38,6 +38,9 @@ module "pipeline" {
     }
   }
 
+  # Started before its tables are there, DMS would fail: "no tables captured".
+  replication = { start = var.start }
+
   alarms = { emails = var.alarm_emails }
 }
 

@@ -10,6 +10,12 @@ variable "password_version" {
   default     = 1
 }
 
+variable "start" {
+  description = "Start the replication: true once the tables are there."
+  type        = bool
+  default     = false
+}
+
 variable "deletion_protection" {
   description = "Keep the database from being destroyed; false for a trial."
   type        = bool

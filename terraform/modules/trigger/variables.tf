@@ -67,8 +67,8 @@ variable "batching_window_seconds" {
   nullable    = false
 
   validation {
-    condition     = var.batching_window_seconds >= 0 && var.batching_window_seconds <= 300 && floor(var.batching_window_seconds) == var.batching_window_seconds
-    error_message = "batching_window_seconds is ${var.batching_window_seconds}. Allowed: 0 to 300."
+    condition     = var.batching_window_seconds >= 1 && var.batching_window_seconds <= 300 && floor(var.batching_window_seconds) == var.batching_window_seconds
+    error_message = "batching_window_seconds is ${var.batching_window_seconds}. Allowed: 1 to 300 (Lambda gathers more than ten messages only with a window)."
   }
 }
 

@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -90,12 +91,22 @@ class Stack:
     def places_of(self, secret: str) -> list[str]:
         """Return the places where Terraform left a value: its state, its plans and what it printed."""
         files: Iterable[Path] = (path for path in self.folder.rglob("*") if path.is_file() and ".terraform" not in path.parts)
-        found = [path.name for path in files if secret.encode() in path.read_bytes()]
+        found = [path.name for path in files if any(secret.encode() in content for content in _contents(path))]
         return found + (["log"] if secret in self.log else [])
 
     def client(self, service: str) -> Any:
         """Return a boto3 client of the stack's account."""
         return self.aws.client(service, self.account)
+
+
+def _contents(path: Path) -> Iterable[bytes]:
+    """Yield what a file holds; of a plan, which is a zip, what is packed in it."""
+    if not zipfile.is_zipfile(path):
+        yield path.read_bytes()
+        return
+    with zipfile.ZipFile(path) as packed:
+        for name in packed.namelist():
+            yield packed.read(name)
 
 
 def _resources(module: dict[str, Any]) -> Iterable[dict[str, Any]]:

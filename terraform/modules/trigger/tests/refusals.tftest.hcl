@@ -12,7 +12,7 @@ run "first_rules" {
   variables {
     name                    = "Shop"
     schedule                = "every hour"
-    batching_window_seconds = 301
+    batching_window_seconds = 0
     bronze                  = { bucket = "shop-bronze", folder = "dms/shop" }
     notification            = "sns"
     package                 = { zip_path = "no/such.zip" }
