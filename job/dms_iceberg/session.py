@@ -92,6 +92,8 @@ def _local_settings(config: Config) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": str(cores),
+        # With a partition for each core there is nothing to adapt, and planning stage by stage is a fifth of a small batch's time.
+        "spark.sql.adaptive.enabled": "false",
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
         # A new key every batch would fill the cache of generated classes for nothing; the default of 100 entries is per session.
         "spark.sql.codegen.cache.maxEntries": "1000",

@@ -1,6 +1,6 @@
 """Random histories, in every format, delivered in every order: silver is the oracle's table, and the books balance.
 
-Each test is one Spark job run two or three times over forty-eight histories: twelve key ranges of four tables. A failure names the
+Each test is one Spark job run two or three times over forty-eight histories: sixteen key ranges of three tables. A failure names the
 histories that went wrong, tries the first one again alone, and tells its story file by file. The seed is fixed;
 ``PROPERTY_SEED`` and ``PROPERTY_WORLDS`` look further.
 """
@@ -19,16 +19,16 @@ from support.histories import World, seeded_world
 from support.table_kind import TableKind
 from support.table_kinds import CLOCK, CODED, DROPPED, FILTERED, JUDGED, KEPT, MASKED, MOVED, NUMBERED, PLAIN
 
-HISTORIES = 12
+HISTORIES = 16
 SEED = int(os.environ.get("PROPERTY_SEED", "20260301"))
 WORLDS = int(os.environ.get("PROPERTY_WORLDS", "1"))
 # Kinds change places with each further world, so that in five every kind has met every format.
 _KINDS = (
-    (PLAIN, FILTERED, CODED, CLOCK),
-    (FILTERED, JUDGED, DROPPED, CODED),
-    (PLAIN, JUDGED, NUMBERED, CLOCK),
-    (FILTERED, DROPPED, MASKED, NUMBERED),
-    (JUDGED, MASKED, KEPT, MOVED),
+    (PLAIN, CODED, CLOCK),
+    (FILTERED, DROPPED, CODED),
+    (JUDGED, NUMBERED, CLOCK),
+    (FILTERED, MASKED, NUMBERED),
+    (JUDGED, KEPT, MOVED),
 )
 _SHAPES = (
     {"runs": 3, "restarts": 1, "max_files": 1_000},
