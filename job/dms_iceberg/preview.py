@@ -97,6 +97,7 @@ def _preview_batch(
     one.sql += [operation.sql(target.sql_name) for operation in evolution.plan.operations]
     added = [operation for operation in evolution.plan.operations if isinstance(operation, AddColumn)]
     one.sql += [sql for operation in added if (sql := operation.backfill_sql(target.sql_name)) is not None]
+    one.warnings += [text for text in evolution.warnings if text not in one.warnings]
     one.warnings += [_explain(table, change) for change in evolution.plan.incompatible]
     one.warnings += [f"{table.source}: rows of some files would be quarantined: {why}" for why in evolution.shape.refused.values()]
     return existing | {operation.name: _type_after(operation) for operation in evolution.plan.operations}

@@ -12,6 +12,7 @@ class BatchReport:
     Attributes:
         seconds: wall time from planning to commit.
         remaining: new files that were listed behind this batch.
+        warnings: what the batch cannot do as its operator may expect.
         lag_seconds: snapshot time minus the newest source commit in the batch, None without a commit time.
         lag_p50_seconds: the same for the median change; ``lag_p95_seconds`` for the slowest twentieth.
     """
@@ -32,6 +33,7 @@ class BatchReport:
     lag_p95_seconds: float | None = None
     is_load: bool = False
     remaining: int = 0
+    warnings: tuple[str, ...] = ()
 
 
 @attrs.define(kw_only=True)
@@ -52,6 +54,12 @@ class TableReport:
     frontier: str = ""
     error: str | None = None
     seconds: float = 0.0
+
+    def warn(self, *texts: str) -> list[str]:
+        """Add warnings, each once, and return those that are new."""
+        new = [text for text in dict.fromkeys(texts) if text not in self.warnings]
+        self.warnings += new
+        return new
 
     def _sum(self, name: str) -> int:
         return sum(getattr(batch, name) for batch in self.batches)

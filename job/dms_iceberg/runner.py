@@ -163,6 +163,8 @@ def _step(job: Job, table: Table, target: TargetTable, report: TableReport, list
         raise
     if isinstance(result, BatchReport):
         report.batches.append(result)
+        for text in report.warn(*result.warnings):
+            _LOG.warning("table_warning", table=table.source, run_id=job.run_id, warning=text)
         _LOG.info(
             "batch_merged",
             table=table.source,

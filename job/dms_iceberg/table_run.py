@@ -6,6 +6,8 @@ import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+import attrs
+
 from dms_iceberg.changes.collapse import DELETE, Books
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
 from dms_iceberg.config.expressions import referenced_columns
@@ -102,7 +104,7 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
         reach("after-commit", table.source)
     finally:
         collapsed.winners.unpersist()
-    return _report(target, planned, collapsed.books, after, started)
+    return attrs.evolve(_report(target, planned, collapsed.books, after, started), warnings=evolution.warnings)
 
 
 def _refuse_broken_rule(table: Table, batch: FileBatch, books: Books) -> None:

@@ -30,12 +30,15 @@ def typed_select(
 ) -> list[str]:
     """First list: silver columns in their types (masks not yet applied), and source columns that the filter or a rule needs.
 
+    Retired columns come last, in `masked_select`: a filter that reads a dropped column sees the source's, not the table's.
+
     Args:
         source_types: Spark type by source column; a column a silver one copies but the files lack is NULL.
         target_types: Spark type by silver column.
         exact: silver columns whose value must come back from its cast unchanged, because files and table disagree on the type.
         carried: further columns to pass through.
     """
+    columns = _live(columns)
     present = {name.lower() for name in source_types}
     deciding = {name.lower() for name in _outside_columns(table)}
     selected: list[str] = []
@@ -60,6 +63,10 @@ def typed_select(
     selected += [quote(name) for name in source_types if name.lower() in needed and name.lower() not in shadowed]
     value_problem = f"CASE {' '.join(value_problems)} END" if value_problems else "CAST(NULL AS string)"
     return [*selected, *_CARRIED, *carried, f"CASE {' '.join(problems)} END AS {PROBLEM}", f"{value_problem} AS {VALUE_PROBLEM}"]
+
+
+def _live(columns: Sequence[SilverColumn]) -> list[SilverColumn]:
+    return [column for column in columns if not column.retired]
 
 
 def _absent_sql(column: SilverColumn, type_: str) -> str:
@@ -115,7 +122,7 @@ def judged_select(table: Table, columns: Sequence[SilverColumn], carried: Sequen
         for rule in fails
     )
     return [
-        *(quote(column.name) for column in columns),
+        *(quote(column.name) for column in _live(columns)),
         *_CARRIED,
         *carried,
         f"{leaves} AS {FILTERED}",
@@ -130,6 +137,9 @@ def masked_select(columns: Sequence[SilverColumn], carried: Sequence[str] = ()) 
     selected = []
     for column in columns:
         mask, name = column.declared.mask, quote(column.name)
+        if column.retired:
+            selected.append(f"CAST(NULL AS {column.declared.type}) AS {name}")
+            continue
         salt = salts.get(column.declared.mask_salt or "")
         selected.append(f"{masked_sql(column.name, mask, salt)} AS {name}" if mask else name)
     return [*selected, *_CARRIED, *carried, FILTERED, PROBLEM, FAILED_RULE]

@@ -129,7 +129,7 @@ def _clean(
         frame = frame.withColumn(PROBLEM, expr(f"coalesce({PROBLEM}, {string_literal(shape.refused[number])})"))
     source = dict(columns.source)
     present = {name.lower() for name in source}
-    shown = {column.name.lower() for column in shape.columns}
+    shown = {column.name.lower() for column in shape.columns if not column.retired}
     kept_types = {column.source.lower(): shape.types[column.name] for column in shape.columns if column.source is not None}
     # Expressions may name a column that these files lack because the source dropped or has not yet added it.
     conditions, expressions = condition_columns(table), _expression_columns(table)

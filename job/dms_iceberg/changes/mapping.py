@@ -18,6 +18,7 @@ class SilverColumn:
     Attributes:
         source: the source column it copies, None for an expression.
         declared: its entry in the configuration; a column kept by ``other_columns`` has a default one.
+        retired: the table has it, but the configuration leaves it out: NULL from now on, and seen by no filter, rule or expression.
         type: the declared Spark type, None when the files or the expression give it.
     """
 
@@ -25,6 +26,7 @@ class SilverColumn:
     source: str | None
     is_key: bool
     declared: Column
+    retired: bool = False
 
     @property
     def type(self) -> str | None:

@@ -8,6 +8,7 @@ import attrs
 from dms_iceberg.changes.frames import ReadGroup, Shape
 from dms_iceberg.changes.mapping import SilverColumn, backfill_text, silver_columns
 from dms_iceberg.config.model import Column, SchemaChanges, Table
+from dms_iceberg.config.place import RESERVED_PREFIX
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.faults import reach
 from dms_iceberg.target.commit import Draft
@@ -19,10 +20,11 @@ _BACKFILL_KEY = "dms-iceberg.backfill"
 
 @attrs.frozen
 class Evolution:
-    """What a batch does to its table's schema, and how its rows are shaped for it."""
+    """What a batch does to its table's schema, and how its rows are shaped for it. ``warnings`` is what a reader of the table must know."""
 
     plan: SchemaPlan
     shape: Shape
+    warnings: tuple[str, ...] = ()
 
 
 def plan_evolution(
@@ -43,7 +45,7 @@ def plan_evolution(
     if existing is not None and table.schema_changes is not SchemaChanges.EVOLVE:
         plan, refused, columns = _hold_structure(table, columns, groups, plan, existing, ntz=ntz)
     if existing is not None:
-        columns = (*columns, *_orphans(columns, existing))
+        columns = (*columns, *_orphans(table, names, columns, existing))
         plan = attrs.evolve(plan, target_types={**existing_types(columns, existing), **plan.target_types})
     exact = frozenset(change.name for change in plan.incompatible)
     typed = tuple(column for column in columns if column.name in plan.target_types)
@@ -54,7 +56,7 @@ def plan_evolution(
         frozenset(_table_spelling(name, existing) for name in exact),
         refused,
     )
-    return Evolution(plan, shape)
+    return Evolution(plan, shape, tuple(_still_there(table, c.name) for c in typed if c.retired and not c.name.startswith(RESERVED_PREFIX)))
 
 
 def _table_spelling(name: str, existing: Types | None) -> str:
@@ -67,10 +69,27 @@ def existing_types(columns: Sequence[SilverColumn], existing: Types) -> Types:
     return {column.name: by_name[column.name.lower()] for column in columns if column.name.lower() in by_name}
 
 
-def _orphans(columns: Sequence[SilverColumn], existing: Types) -> list[SilverColumn]:
-    """Columns of the table that these files have no longer: NULL for their rows."""
+def _orphans(table: Table, source: Sequence[str], columns: Sequence[SilverColumn], existing: Types) -> list[SilverColumn]:
+    """Columns of the table that the batch gives no value: these files have them no longer, or the configuration leaves them out."""
     named = {column.name.lower() for column in columns}
-    return [SilverColumn(name, name, False, Column(name=name)) for name in existing if name.lower() not in named]
+    return [_orphan(table, source, name, type_) for name, type_ in existing.items() if name.lower() not in named]
+
+
+def _orphan(table: Table, source: Sequence[str], name: str, type_: str) -> SilverColumn:
+    """The column as older files may still have it, or retired: then no file's value may get in, least of all one to be masked now."""
+    if name.lower() not in {s.lower() for s in source} and not name.startswith(RESERVED_PREFIX):
+        kept = (column.name.lower() for column in silver_columns(table, [*source, name]))
+        if name.lower() in kept:
+            return SilverColumn(name, name, False, Column(name=name))
+    return SilverColumn(name, None, False, Column(name=name, type=type_), retired=True)
+
+
+def _still_there(table: Table, name: str) -> str:
+    return (
+        f"{table.source}: {table.target} has the column {name!r}, which the configuration leaves out. It is NULL in every row that is "
+        "written from now on; other rows keep their values. When no reader needs it any more, remove it with ALTER TABLE ... DROP COLUMN; "
+        "its values are gone for good when the snapshots before that have expired."
+    )
 
 
 def _refuse_untyped(table: Table, columns: Sequence[SilverColumn], plan: SchemaPlan) -> None:

@@ -1,0 +1,80 @@
+"""Tables whose configuration changes after they were loaded: one run before, one plan and one run after, for every case together."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from dms_iceberg.preview import TablePreview, preview
+from dms_iceberg.report import RunReport, TableReport
+from support.lake import Lake
+from support.text_files import cdc_name
+
+T1 = "20260301100100"
+ID = ("id", pa.int64())
+PERSON = [ID, ("email", pa.string()), ("name", pa.string())]
+
+BEFORE: dict[str, dict[str, Any]] = {"public.left_out": {}}
+AFTER: dict[str, dict[str, Any]] = {
+    "public.left_out": {
+        "columns": [{"name": "contact", "from": "email", "mask": "redact"}],
+        "drop": ["name"],
+        "filter": "name <> 'test'",
+    }
+}
+
+
+def write_before(lake: Lake) -> None:
+    lake.load("public.left_out", PERSON, [(1, "a@x.org", "Ada"), (2, "b@x.org", "Bo")])
+
+
+def write_after(lake: Lake) -> None:
+    first = cdc_name(1)
+    changes = [("U", T1, 61, 1, "new@x.org", "Ada L"), ("I", T1, 65, 3, "c@x.org", "Cy"), ("I", T1, 69, 4, "t@x.org", "test")]
+    lake.changes("public.left_out", first, PERSON, changes)
+
+
+@attrs.frozen
+class Changed:
+    lake: Lake
+    plans: dict[str, TablePreview]
+    report: RunReport
+
+    def done(self, table: str) -> TableReport:
+        """The report of a table that went well."""
+        one = self.report.tables[f"public.{table}"]
+        assert one.error is None, one.error
+        assert one.rows_read == one.applied + one.superseded + one.stale + one.filtered + one.quarantined
+        return one
+
+
+@pytest.fixture(scope="module")
+def changed(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Changed]:
+    lake = Lake(spark, warehouse, tmp_path_factory.mktemp("changed"))
+    write_before(lake)
+    assert lake.run(lake.config(BEFORE)).failed == []
+    write_after(lake)
+    after = lake.config(AFTER)
+    plans = {plan.table: plan for plan in preview(spark, after)}
+    yield Changed(lake, plans, lake.run(after))
+
+
+@pytest.mark.parametrize("table", AFTER)
+def test_plan_says_what_the_run_says(changed: Changed, table: str) -> None:
+    plan, report = changed.plans[table], changed.report.tables[table]
+    assert (plan.error, plan.warnings) == (report.error, report.warnings)
+
+
+def test_a_column_that_is_dropped_or_masked_later_is_null_from_then_on(changed: Changed) -> None:
+    one = changed.done("left_out")
+    assert changed.lake.rows("left_out", "id, email, name, contact") == [
+        (1, None, None, "***"),
+        (2, "b@x.org", "Bo", None),
+        (3, None, None, "***"),
+    ]
+    assert one.filtered == 1
+    assert ["'email'" in text or "'name'" in text for text in one.warnings] == [True, True]

@@ -1,0 +1,64 @@
+"""How a batch's rows are shaped for a table that has another structure: plans, without Spark."""
+
+from typing import Any, cast
+
+from pyspark.sql import DataFrame
+
+from dms_iceberg.changes.clean import judged_select, masked_select, typed_select
+from dms_iceberg.changes.frames import ReadGroup
+from dms_iceberg.changes.inspect import SchemaGroup
+from dms_iceberg.changes.normalise import split_columns
+from dms_iceberg.config.model import Change, Column, Mask, OtherColumns, Table
+from dms_iceberg.staging.keys import BronzeFile
+from dms_iceberg.target.evolve import Evolution, plan_evolution
+
+SERVICE = {"Op": "string", "dms_commit_ts": "string", "dms_change_seq": "string"}
+TABLE = {"id": "bigint", "email": "string", "n": "int"}
+
+
+def table(*columns: Column, **options: Any) -> Table:
+    return Table(**{"source": "public.t", "target": "s.t", "key": ("id",), "columns": columns, **options})
+
+
+def evolution(one: Table, existing: dict[str, str] | None, *files: dict[str, str]) -> Evolution:
+    """What the columns of ``files`` (without service columns) do to a table."""
+    groups = []
+    for number, file in enumerate(files):
+        found = [*SERVICE.items(), *file.items()]
+        columns = split_columns(found, Change(), one, is_cdc=True, example="f")
+        group = SchemaGroup(True, "", tuple(found), (BronzeFile(True, f"{number:017d}", "f", "f", 1, "e", "parquet"),), 1)
+        groups.append(ReadGroup(group, cast(DataFrame, None), columns))
+    return plan_evolution(one, groups, {}, existing, ntz=False)
+
+
+def final_sql(one: Table, planned: Evolution, source: dict[str, str]) -> tuple[list[str], list[str], list[str]]:
+    shape = planned.shape
+    typed = typed_select(one, shape.columns, source, shape.types, shape.exact)
+    return typed, judged_select(one, shape.columns), masked_select(shape.columns)
+
+
+def test_a_column_that_the_configuration_leaves_out_later_gets_no_value_any_more() -> None:
+    hashed = Column(name="email_hash", source="email", mask=Mask.SHA256, mask_salt="env:S")
+    for one in (table(drop=("EMAIL",)), table(Column(name="n"), other_columns=OtherColumns.DROP), table(hashed)):
+        planned = evolution(one, TABLE, TABLE)
+        typed, judged, masked = final_sql(one, planned, TABLE)
+        assert [sql for sql in (*typed, *judged) if sql.endswith("AS `email`") or sql == "`email`"] == []
+        assert "CAST(NULL AS string) AS `email`" in masked
+        (warning,) = planned.warnings
+        assert "s.t has the column 'email'" in warning and "NULL in every row" in warning and "DROP COLUMN" in warning
+
+
+def test_a_filter_reads_a_dropped_column_from_the_files_although_the_table_still_has_it() -> None:
+    one = table(drop=("n",), filter="n > 0")
+    typed, judged, masked = final_sql(one, evolution(one, TABLE, TABLE), TABLE)
+    assert typed.count("`n`") == 1
+    assert "NOT coalesce((n > 0), false)" in judged[-3]
+    assert "CAST(NULL AS int) AS `n`" in masked
+
+
+def test_a_column_that_the_source_has_no_more_is_nobodys_concern() -> None:
+    one = table()
+    planned = evolution(one, TABLE, {"id": "bigint", "n": "int"})
+    typed, _, _ = final_sql(one, planned, {"id": "bigint", "n": "int"})
+    assert "CAST(NULL AS string) AS `email`" in typed
+    assert planned.warnings == ()
