@@ -18,24 +18,34 @@ T1 = "20260301100100"
 ID = ("id", pa.int64())
 PERSON = [ID, ("email", pa.string()), ("name", pa.string())]
 
-BEFORE: dict[str, dict[str, Any]] = {"public.left_out": {}}
+IMAGED = [*PERSON, ("BI_tag", pa.string())]
+
+BEFORE: dict[str, dict[str, Any]] = {"public.left_out": {}, "public.imaged": {"drop": ["name"]}}
 AFTER: dict[str, dict[str, Any]] = {
     "public.left_out": {
         "columns": [{"name": "contact", "from": "email", "mask": "redact"}],
         "drop": ["name"],
         "filter": "name <> 'test'",
-    }
+    },
+    "public.imaged": {"drop": ["name"]},
 }
 
 
 def write_before(lake: Lake) -> None:
     lake.load("public.left_out", PERSON, [(1, "a@x.org", "Ada"), (2, "b@x.org", "Bo")])
+    lake.load("public.imaged", IMAGED, [(1, "a@x.org", "Ada", "t")])
 
 
 def write_after(lake: Lake) -> None:
     first = cdc_name(1)
     changes = [("U", T1, 61, 1, "new@x.org", "Ada L"), ("I", T1, 65, 3, "c@x.org", "Cy"), ("I", T1, 69, 4, "t@x.org", "test")]
     lake.changes("public.left_out", first, PERSON, changes)
+    images = ("id", "email", "name")
+    rows = [
+        ("U", T1, 61, 1, "b@x.org", "Bea", "u", 1, "a@x.org", "Ada"),
+        ("U", T1, 65, 2, "c@x.org", "Bea", "u", 1, "b@x.org", "Bea"),
+    ]
+    lake.changes("public.imaged", first, IMAGED, rows, key=images)
 
 
 @attrs.frozen
@@ -78,3 +88,10 @@ def test_a_column_that_is_dropped_or_masked_later_is_null_from_then_on(changed: 
     ]
     assert one.filtered == 1
     assert ["'email'" in text or "'name'" in text for text in one.warnings] == [True, True]
+
+
+def test_before_images_of_every_column_stay_out_and_those_of_the_key_still_tell_a_move(changed: Changed) -> None:
+    changed.done("imaged")
+    assert changed.lake.rows("imaged", "id, email, BI_tag") == [(2, "c@x.org", "u")]
+    columns = changed.lake.spark.table(f"lake.{changed.lake.namespace}.imaged").columns
+    assert columns[:4] == ["id", "email", "BI_tag", "_cdc_position"]

@@ -62,11 +62,13 @@ class Shape:
 
 def read_groups(spark: SparkSession, config: Config, root: str, groups: Sequence[SchemaGroup], table: Table) -> list[ReadGroup]:
     """Open every group; see `read_group` and `split_columns` for the errors raised."""
+    frames = [read_group(spark, root, group, config.bronze, table) for group in groups]
+    known = {name for frame in frames for name in frame.columns} - ORIGIN_COLUMNS
     opened = []
-    for group in groups:
-        frame = read_group(spark, root, group, config.bronze, table)
+    for group, frame in zip(groups, frames, strict=True):
         found = [(name, type_) for name, type_ in frame.dtypes if name not in ORIGIN_COLUMNS]
-        columns = split_columns(found, config.bronze.change, table, is_cdc=group.is_cdc, example=group.files[0].key)
+        example = group.files[0].key
+        columns = split_columns(found, config.bronze.change, table, is_cdc=group.is_cdc, example=example, known=known)
         opened.append(ReadGroup(group, frame, columns))
     return opened
 

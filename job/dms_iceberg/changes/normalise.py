@@ -3,10 +3,11 @@
 Everything here is SQL text over the file's columns, so it costs no pass of its own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import attrs
 
+from dms_iceberg.changes.before_images import before_images, configured_columns
 from dms_iceberg.changes.position import bytes_sql, load_position_sql, sequence_position_sql, timestamp_position_sql
 from dms_iceberg.changes.read import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ROW
 from dms_iceberg.config.model import Change, Table
@@ -23,13 +24,19 @@ FILE_TIME = "_cdc_file_time"
 
 @attrs.frozen
 class SourceColumns:
-    """The columns of a group of files, told apart. Names keep the case they have in the files."""
+    """The columns of a group of files, told apart. Names keep the case they have in the files.
+
+    Attributes:
+        before_image: column with the value before the change, by key column.
+        service: all that are not the source's own, before-images of other columns included.
+    """
 
     source: tuple[tuple[str, str], ...]
     op: str | None
     timestamp: str | None
     sequence: str | None
     before_image: dict[str, str]
+    service: frozenset[str] = frozenset()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -37,12 +44,15 @@ class SourceColumns:
         return tuple(name for name, _ in self.source)
 
 
-def split_columns(columns: list[tuple[str, str]], change: Change, table: Table, *, is_cdc: bool, example: str) -> SourceColumns:
+def split_columns(
+    columns: list[tuple[str, str]], change: Change, table: Table, *, is_cdc: bool, example: str, known: Collection[str] = ()
+) -> SourceColumns:
     """Tell service columns from source columns.
 
     Args:
         columns: (name, Spark type) of the files.
         example: a file of the group, for messages.
+        known: source columns that other files of the table have.
 
     Raises:
         BronzeError: the operation column or a key column is missing, or nothing gives the changes an order.
@@ -55,7 +65,9 @@ def split_columns(columns: list[tuple[str, str]], change: Change, table: Table, 
     op, timestamp, sequence = find(change.op_column), find(change.timestamp_column), find(change.sequence_column)
     prefix = change.before_image_prefix
     before = {key: found for key in table.key if prefix and (found := find(prefix + key))}
-    service = {op, timestamp, sequence, find(change.stream_position_column), *before.values()}
+    images = before_images(by_name.values(), prefix, {*known, *configured_columns(table)})
+    found_service = (op, timestamp, sequence, find(change.stream_position_column), *before.values(), *images)
+    service = frozenset(name for name in found_service if name is not None)
     source = tuple((name, type_) for name, type_ in columns if name not in service)
     if op is None and not (change.load_without_op and not is_cdc):
         raise BronzeError(
@@ -82,7 +94,7 @@ def split_columns(columns: list[tuple[str, str]], change: Change, table: Table, 
             "file, so the changes have no order. Name the columns the task writes in bronze.change, or add $AR_H_CHANGE_SEQ with a "
             "mapping rule."
         )
-    return SourceColumns(source, op, timestamp, sequence, before)
+    return SourceColumns(source, op, timestamp, sequence, before, service)
 
 
 def is_op_sql(columns: SourceColumns, change: Change, op: str) -> str:

@@ -5,6 +5,7 @@ import json
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
+from dms_iceberg.changes.before_images import before_images
 from dms_iceberg.changes.inspect import Columns, SchemaGroup, refuse_twins
 from dms_iceberg.config.model import Bronze, BronzeFormat, OtherColumns, Table
 from dms_iceberg.errors import BronzeError
@@ -32,7 +33,7 @@ def read_group(spark: SparkSession, root: str, group: SchemaGroup, bronze: Bronz
     paths = [join(root, file.key) for file in group.files]
     reader = spark.read.option("__globPaths__", "false")
     if bronze.format is BronzeFormat.PARQUET:
-        frame = reader.schema(_ddl(_readable(group, table))).parquet(*paths)
+        frame = reader.schema(_ddl(_readable(group, bronze, table))).parquet(*paths)
         return frame.selectExpr("*", *_origin("_metadata.row_index"), f"CAST(NULL AS string) AS {CORRUPT}", f"false AS {NOT_TEXT}")
     if bronze.format is BronzeFormat.CSV:
         return _read_csv(reader, paths, group, bronze, table)
@@ -119,8 +120,9 @@ def _ddl(columns: Columns) -> str:
     return ", ".join(f"{quote(name)} {type_}" for name, type_ in columns)
 
 
-def _readable(group: SchemaGroup, table: Table) -> Columns:
-    unreadable = [(name, type_) for name, type_ in group.columns if type_.startswith("<") and _is_used(name, table)]
+def _readable(group: SchemaGroup, bronze: Bronze, table: Table) -> Columns:
+    images = before_images(group.names, bronze.change.before_image_prefix)
+    unreadable = [(n, type_) for n, type_ in group.columns if type_.startswith("<") and n not in images and _is_used(n, table)]
     if unreadable:
         name, type_ = unreadable[0]
         rule = {

@@ -1,7 +1,7 @@
 """Schema policy, and carrying a schema plan out."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import attrs
 
@@ -45,7 +45,8 @@ def plan_evolution(
     if existing is not None and table.schema_changes is not SchemaChanges.EVOLVE:
         plan, refused, columns = _hold_structure(table, columns, groups, plan, existing, ntz=ntz)
     if existing is not None:
-        columns = (*columns, *_orphans(table, names, columns, existing))
+        service = {name for group in groups for name in group.columns.service}
+        columns = (*columns, *_orphans(table, names, service, columns, existing))
         plan = attrs.evolve(plan, target_types={**existing_types(columns, existing), **plan.target_types})
     exact = frozenset(change.name for change in plan.incompatible)
     typed = tuple(column for column in columns if column.name in plan.target_types)
@@ -69,15 +70,18 @@ def existing_types(columns: Sequence[SilverColumn], existing: Types) -> Types:
     return {column.name: by_name[column.name.lower()] for column in columns if column.name.lower() in by_name}
 
 
-def _orphans(table: Table, source: Sequence[str], columns: Sequence[SilverColumn], existing: Types) -> list[SilverColumn]:
+def _orphans(
+    table: Table, source: Sequence[str], service: Collection[str], columns: Sequence[SilverColumn], existing: Types
+) -> list[SilverColumn]:
     """Columns of the table that the batch gives no value: these files have them no longer, or the configuration leaves them out."""
     named = {column.name.lower() for column in columns}
-    return [_orphan(table, source, name, type_) for name, type_ in existing.items() if name.lower() not in named]
+    present = {name.lower() for name in (*source, *service)}
+    return [_orphan(table, source, present, name, type_) for name, type_ in existing.items() if name.lower() not in named]
 
 
-def _orphan(table: Table, source: Sequence[str], name: str, type_: str) -> SilverColumn:
+def _orphan(table: Table, source: Sequence[str], present: Collection[str], name: str, type_: str) -> SilverColumn:
     """The column as older files may still have it, or retired: then no file's value may get in, least of all one to be masked now."""
-    if name.lower() not in {s.lower() for s in source} and not name.startswith(RESERVED_PREFIX):
+    if name.lower() not in present and not name.startswith(RESERVED_PREFIX):
         kept = (column.name.lower() for column in silver_columns(table, [*source, name]))
         if name.lower() in kept:
             return SilverColumn(name, name, False, Column(name=name))
