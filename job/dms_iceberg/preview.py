@@ -19,6 +19,7 @@ from dms_iceberg.staging.store import open_store
 from dms_iceberg.table_run import existing_columns, expression_types
 from dms_iceberg.target.create import declared_types
 from dms_iceberg.target.evolve import plan_evolution
+from dms_iceberg.target.key import refuse_other_key
 from dms_iceberg.target.schema_diff import AddColumn, Incompatible, Operation, Types
 from dms_iceberg.target.table import TargetTable, create_sql, ordered
 from dms_iceberg.winners import open_files
@@ -63,6 +64,7 @@ def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
     existing = existing_columns(target)
     if existing is not None:
         target.refresh()
+        refuse_other_key(table, target.properties())
         existing = existing_columns(target)
     progress = standing(target, job.config, table).progress
     prefix = table_prefix(table.schema_name, table.table_name)

@@ -31,6 +31,7 @@ from dms_iceberg.table_run import run_batch
 from dms_iceberg.target.commit import is_conflict
 from dms_iceberg.target.create import create_from_configuration
 from dms_iceberg.target.evolve import restore_backfills
+from dms_iceberg.target.key import refuse_other_key
 from dms_iceberg.target.table import TargetTable
 
 _LOG = structlog.get_logger("dms_iceberg")
@@ -195,6 +196,7 @@ def plan_table(job: Job, table: Table, target: TargetTable, report: TableReport)
     prefix = table_prefix(table.schema_name, table.table_name)
     if target.exists():
         target.refresh()
+        refuse_other_key(table, target.properties())
         report.ddl.extend(restore_backfills(target))
     head = target.head() if target.exists() else None
     found = standing(target, job.config, table, job.operator.reload_started)

@@ -22,6 +22,7 @@ from dms_iceberg.report import BatchReport
 from dms_iceberg.staging.plan import FileBatch
 from dms_iceberg.target.commit import Draft
 from dms_iceberg.target.evolve import evolve, plan_evolution
+from dms_iceberg.target.key import KEY_PROPERTY, key_property
 from dms_iceberg.target.merge import IN_LIST_KEYS, insert_columns, key_list_sql, merge_sql, mergeable
 from dms_iceberg.target.schema_diff import Types
 from dms_iceberg.target.table import METADATA_COLUMNS, TargetTable, ordered
@@ -99,6 +100,9 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
         after = planned.progress.after(planned.batch.files, collapsed.books.high, job.config.batch.look_back_hours, planned.loads)
         reach("before-merge", table.source)
         draft = _draft(job, target, evolution.shape, collapsed, _properties(after, collapsed.books, planned.batch, job.run_id), planned)
+        if KEY_PROPERTY not in target.properties():
+            # The table is of an earlier version.
+            draft.set_properties(key_property(table, evolution.shape.key))
         reach("before-publish", table.source)
         target.publish(draft)
         reach("after-commit", table.source)

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.preview import TablePreview, preview
 from dms_iceberg.report import RunReport, TableReport
+from dms_iceberg.target.key import KEY_PROPERTY
 from support.lake import Lake
 from support.text_files import cdc_name
 
@@ -20,7 +21,11 @@ PERSON = [ID, ("email", pa.string()), ("name", pa.string())]
 
 IMAGED = [*PERSON, ("BI_tag", pa.string())]
 
-BEFORE: dict[str, dict[str, Any]] = {"public.left_out": {}, "public.imaged": {"drop": ["name"]}}
+BEFORE: dict[str, dict[str, Any]] = {
+    "public.left_out": {},
+    "public.imaged": {"drop": ["name"]},
+    **{f"public.{name}": {} for name in ("other_key", "renamed_key", "same_key", "older_version")},
+}
 AFTER: dict[str, dict[str, Any]] = {
     "public.left_out": {
         "columns": [{"name": "contact", "from": "email", "mask": "redact"}],
@@ -28,11 +33,18 @@ AFTER: dict[str, dict[str, Any]] = {
         "filter": "name <> 'test'",
     },
     "public.imaged": {"drop": ["name"]},
+    "public.other_key": {"key": ["id", "email"]},
+    "public.renamed_key": {"columns": [{"name": "person_id", "from": "id"}]},
+    "public.same_key": {"key": ["PERSON"], "columns": [{"name": "Id", "from": "person"}]},
+    "public.older_version": {},
 }
+"""The key of ``same_key`` is what it was: the source renamed its column."""
 
 
 def write_before(lake: Lake) -> None:
     lake.load("public.left_out", PERSON, [(1, "a@x.org", "Ada"), (2, "b@x.org", "Bo")])
+    for table in ("public.other_key", "public.renamed_key", "public.same_key", "public.older_version"):
+        lake.load(table, PERSON, [(1, "a@x.org", "Ada")])
     lake.load("public.imaged", IMAGED, [(1, "a@x.org", "Ada", "t")])
 
 
@@ -40,6 +52,9 @@ def write_after(lake: Lake) -> None:
     first = cdc_name(1)
     changes = [("U", T1, 61, 1, "new@x.org", "Ada L"), ("I", T1, 65, 3, "c@x.org", "Cy"), ("I", T1, 69, 4, "t@x.org", "test")]
     lake.changes("public.left_out", first, PERSON, changes)
+    for table in ("public.other_key", "public.renamed_key", "public.older_version"):
+        lake.changes(table, first, PERSON, [("U", T1, 61, 1, "b@x.org", "Bea")])
+    lake.changes("public.same_key", first, [("person", pa.int64()), *PERSON[1:]], [("U", T1, 61, 1, "b@x.org", "Bea")], key=("person",))
     images = ("id", "email", "name")
     rows = [
         ("U", T1, 61, 1, "b@x.org", "Bea", "u", 1, "a@x.org", "Ada"),
@@ -67,6 +82,7 @@ def changed(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempP
     lake = Lake(spark, warehouse, tmp_path_factory.mktemp("changed"))
     write_before(lake)
     assert lake.run(lake.config(BEFORE)).failed == []
+    spark.sql(f"ALTER TABLE lake.{lake.namespace}.older_version UNSET TBLPROPERTIES ('{KEY_PROPERTY}')")
     write_after(lake)
     after = lake.config(AFTER)
     plans = {plan.table: plan for plan in preview(spark, after)}
@@ -95,3 +111,22 @@ def test_before_images_of_every_column_stay_out_and_those_of_the_key_still_tell_
     assert changed.lake.rows("imaged", "id, email, BI_tag") == [(2, "c@x.org", "u")]
     columns = changed.lake.spark.table(f"lake.{changed.lake.namespace}.imaged").columns
     assert columns[:4] == ["id", "email", "BI_tag", "_cdc_position"]
+
+
+def test_a_changed_key_would_leave_rows_behind_and_is_refused(changed: Changed) -> None:
+    for name, found in (("other_key", "id, email"), ("renamed_key", "person_id")):
+        error = changed.report.tables[f"public.{name}"].error or ""
+        for part in (f'tables."public.{name}".key', f"is now {found}", "one row for each id ", "new target"):
+            assert part in error
+        assert changed.lake.rows(name, "id, email, name") == [(1, "a@x.org", "Ada")]
+
+
+def test_a_key_column_renamed_at_the_source_is_the_same_key(changed: Changed) -> None:
+    changed.done("same_key")
+    assert changed.lake.rows("same_key", "id, email") == [(1, "b@x.org")]
+
+
+def test_a_table_of_an_earlier_version_learns_its_key(changed: Changed) -> None:
+    changed.done("older_version")
+    properties = dict(changed.lake.spark.sql(f"SHOW TBLPROPERTIES lake.{changed.lake.namespace}.older_version").collect())
+    assert properties[KEY_PROPERTY] == '["id"]'

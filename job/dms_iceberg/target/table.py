@@ -14,6 +14,7 @@ from dms_iceberg.identifiers import quote, quote_path, string_literal
 from dms_iceberg.progress import PROGRESS_KEY, Progress, find_progress
 from dms_iceberg.target.commit import MAIN, Draft
 from dms_iceberg.target.java_maps import to_dict
+from dms_iceberg.target.key import key_property
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -60,7 +61,8 @@ def create_sql(name: str, columns: Mapping[str, str], table: Table) -> str:
     """Return the CREATE TABLE statement: silver columns in their order, then the metadata columns."""
     body = [f"{quote(column)} {type_}" for column, type_ in columns.items()]
     body += [f"{quote(column)} {type_} COMMENT {string_literal(_COMMENTS[column])}" for column, type_ in METADATA_COLUMNS.items()]
-    properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in sorted(default_properties(table).items()))
+    settings = default_properties(table) | key_property(table, columns)
+    properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in sorted(settings.items()))
     partition = f" PARTITIONED BY ({', '.join(map(_partition_sql, table.partition_by))})" if table.partition_by else ""
     return f"CREATE TABLE IF NOT EXISTS {name} ({', '.join(body)}) USING iceberg{partition} TBLPROPERTIES ({properties})"
 
