@@ -1,27 +1,29 @@
 """What a run would do, found without changing anything: files, rows where footers tell, and schema changes as SQL."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import attrs
 from pyspark.sql import SparkSession
 
+from dms_iceberg.analysis import check_expressions, expression_types
 from dms_iceberg.config.model import Config, Table, Timestamps
 from dms_iceberg.epochs import standing
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.job import Job
 from dms_iceberg.runner import chosen_tables
 from dms_iceberg.spark_errors import FAILURES, describe
-from dms_iceberg.staging.keys import table_prefix
+from dms_iceberg.staging.keys import BronzeFile, table_prefix
 from dms_iceberg.staging.listing import list_files
 from dms_iceberg.staging.plan import FileBatch, next_batch, pending_files
 from dms_iceberg.staging.store import open_store
-from dms_iceberg.table_run import existing_columns, expression_types
+from dms_iceberg.table_run import existing_columns
 from dms_iceberg.target.create import declared_types
 from dms_iceberg.target.evolve import plan_evolution
 from dms_iceberg.target.key import refuse_other_key
 from dms_iceberg.target.schema_diff import AddColumn, Incompatible, Operation, Types
 from dms_iceberg.target.table import TargetTable, create_sql, ordered
+from dms_iceberg.unknown_columns import check_named
 from dms_iceberg.winners import open_files
 
 
@@ -69,21 +71,31 @@ def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
     progress = standing(target, job.config, table).progress
     prefix = table_prefix(table.schema_name, table.table_name)
     listing = list_files(job.store, prefix, progress.since, job.config.bronze.format, progress.committed)
-    pending = pending_files(listing, progress, table.source).files
+    found = pending_files(listing, progress, table.source)
+    pending, fresh = found.files, existing is None or target.head() is None
     one.files, one.bytes = len(pending), sum(file.size for file in pending)
     one.rows = 0
     left = pending
     while batch := next_batch(left, job.config.batch):
         one.batches += 1
         left = left[len(batch.files) :]
-        existing = _preview_batch(job, table, target, batch, existing, one)
+        existing = _preview_batch(job, table, target, batch, existing, one, found.loads, fresh=fresh)
+        fresh = False
     types = declared_types(table)
     if existing is None and types is not None:
         one.sql.append(create_sql(target.sql_name, types, table))
 
 
 def _preview_batch(
-    job: Job, table: Table, target: TargetTable, batch: FileBatch, existing: Types | None, one: TablePreview
+    job: Job,
+    table: Table,
+    target: TargetTable,
+    batch: FileBatch,
+    existing: Types | None,
+    one: TablePreview,
+    loads: Sequence[BronzeFile],
+    *,
+    fresh: bool,
 ) -> Types | None:
     """Add what one batch would do; returns the table's columns after it."""
     read = open_files(job, table, batch.files)
@@ -91,7 +103,10 @@ def _preview_batch(
     one.rows = None if one.rows is None or None in rows else one.rows + sum(row or 0 for row in rows)
     if not read:
         return existing
+    named = check_named(job, table, read, existing, fresh=fresh, files=batch.files, loads=loads)
     evolution = plan_evolution(table, read, expression_types(job, read, table), existing, ntz=job.config.timestamps is Timestamps.NTZ)
+    check_expressions(job, read, table, evolution.shape)
+    one.warnings += [text for text in (*named, *evolution.warnings) if text not in one.warnings]
     if existing is None:
         columns = ordered([column.name for column in evolution.shape.columns], evolution.shape.types)
         one.sql.append(create_sql(target.sql_name, columns, table))
@@ -99,7 +114,6 @@ def _preview_batch(
     one.sql += [operation.sql(target.sql_name) for operation in evolution.plan.operations]
     added = [operation for operation in evolution.plan.operations if isinstance(operation, AddColumn)]
     one.sql += [sql for operation in added if (sql := operation.backfill_sql(target.sql_name)) is not None]
-    one.warnings += [text for text in evolution.warnings if text not in one.warnings]
     one.warnings += [_explain(table, change) for change in evolution.plan.incompatible]
     one.warnings += [f"{table.source}: rows of some files would be quarantined: {why}" for why in evolution.shape.refused.values()]
     return existing | {operation.name: _type_after(operation) for operation in evolution.plan.operations}

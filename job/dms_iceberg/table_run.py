@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import attrs
+from pyspark.errors import AnalysisException
 
+from dms_iceberg.analysis import check_expressions, expression_types
 from dms_iceberg.changes.collapse import DELETE, Books
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
-from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Table, Timestamps
 from dms_iceberg.errors import RuleFailedError, TargetError
 from dms_iceberg.faults import reach
@@ -26,6 +27,7 @@ from dms_iceberg.target.key import KEY_PROPERTY, key_property
 from dms_iceberg.target.merge import IN_LIST_KEYS, insert_columns, key_list_sql, merge_sql, mergeable
 from dms_iceberg.target.schema_diff import Types
 from dms_iceberg.target.table import METADATA_COLUMNS, TargetTable, ordered
+from dms_iceberg.unknown_columns import check_named
 from dms_iceberg.winners import Collapsed, collapse_batch, open_files
 
 
@@ -47,27 +49,6 @@ def existing_columns(target: TargetTable) -> Types | None:
     return {name: type_ for name, type_ in types.items() if name not in METADATA_COLUMNS}
 
 
-def expression_types(job: Job, groups: Sequence[ReadGroup], table: Table) -> Types:
-    """Return the types Spark finds for declared expressions without a type; analysis only, no job.
-
-    Expressions that read a column which no file has are left out.
-    """
-    columns = {name: type_ for group in groups for name, type_ in group.columns.source}
-    present = {name.lower() for name in columns}
-    untyped = [
-        column
-        for column in table.columns
-        if column.expr is not None
-        and column.type is None
-        and column.mask is None
-        and all(name.lower() in present for name in referenced_columns(column.expr))
-    ]
-    if not untyped or not groups:
-        return {}
-    frame = job.spark.createDataFrame([], ", ".join(f"{quote(name)} {type_}" for name, type_ in columns.items()))
-    return {c.name: frame.selectExpr(f"({c.expr}) AS result").dtypes[0][1] for c in untyped}
-
-
 def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> BatchReport | tuple[str, ...]:
     """Merge one batch: data and progress in one snapshot.
 
@@ -84,15 +65,23 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
     existing = existing_columns(target)
     if not groups:
         return _pass_over(job, target if existing is not None else None, planned, started)
+    files, loads = planned.batch.files, planned.loads
+    warnings = check_named(job, table, groups, existing, fresh=existing is None or planned.main is None, files=files, loads=loads)
     ntz = job.config.timestamps is Timestamps.NTZ
     evolution = plan_evolution(table, groups, expression_types(job, groups, table), existing, ntz=ntz)
     if existing is None:
+        check_expressions(job, groups, table, evolution.shape)
         names = [column.name for column in evolution.shape.columns]
         target.create(ordered(names, evolution.shape.types), table)
         reach("after-create", table.source)
     elif evolution.plan.operations:
         return evolve(target, evolution.plan, planned.main)
-    collapsed = collapse_batch(job, table, target, planned, groups, evolution.shape)
+    try:
+        collapsed = collapse_batch(job, table, target, planned, groups, evolution.shape)
+    except AnalysisException:
+        # Say where in the configuration, if that is the cause.
+        check_expressions(job, groups, table, evolution.shape)
+        raise
     try:
         _refuse_broken_rule(table, planned.batch, collapsed.books)
         if collapsed.books.quarantined:
@@ -108,7 +97,7 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
         reach("after-commit", table.source)
     finally:
         collapsed.winners.unpersist()
-    return attrs.evolve(_report(target, planned, collapsed.books, after, started), warnings=evolution.warnings)
+    return attrs.evolve(_report(target, planned, collapsed.books, after, started), warnings=(*warnings, *evolution.warnings))
 
 
 def _refuse_broken_rule(table: Table, batch: FileBatch, books: Books) -> None:

@@ -21,10 +21,12 @@ PERSON = [ID, ("email", pa.string()), ("name", pa.string())]
 
 IMAGED = [*PERSON, ("BI_tag", pa.string())]
 
+LATER = ("misspelt_later", "misspelt_filter", "gone_filter", "refused_later")
 BEFORE: dict[str, dict[str, Any]] = {
     "public.left_out": {},
     "public.imaged": {"drop": ["name"]},
     **{f"public.{name}": {} for name in ("other_key", "renamed_key", "same_key", "older_version")},
+    **{f"public.{name}": {} for name in LATER},
 }
 AFTER: dict[str, dict[str, Any]] = {
     "public.left_out": {
@@ -37,14 +39,28 @@ AFTER: dict[str, dict[str, Any]] = {
     "public.renamed_key": {"columns": [{"name": "person_id", "from": "id"}]},
     "public.same_key": {"key": ["PERSON"], "columns": [{"name": "Id", "from": "person"}]},
     "public.older_version": {},
+    "public.misspelt": {
+        "columns": [{"name": "mail", "from": "emial"}, {"name": "loud", "expr": "upper(nam)", "type": "string"}],
+        "filter": "Idd > 0",
+        "rules": [{"name": "has_mail", "expr": "loud is not null and emali is not null"}],
+    },
+    "public.misspelt_later": {"columns": [{"name": "mail", "from": "emial"}]},
+    "public.misspelt_filter": {"filter": "nam <> 'test'"},
+    "public.gone_filter": {"filter": "coalesce(name, '') <> 'test'"},
+    "public.comes_later": {"columns": [{"name": "note", "from": "tag"}], "filter": "tag is null or tag <> 'x'"},
+    "public.refused": {
+        "columns": [{"name": "parts", "expr": "split(email)", "type": "string"}],
+        "rules": [{"name": "known", "expr": "id + 1"}],
+    },
+    "public.refused_later": {"filter": "no_such_function(email)"},
 }
 """The key of ``same_key`` is what it was: the source renamed its column."""
 
 
 def write_before(lake: Lake) -> None:
     lake.load("public.left_out", PERSON, [(1, "a@x.org", "Ada"), (2, "b@x.org", "Bo")])
-    for table in ("public.other_key", "public.renamed_key", "public.same_key", "public.older_version"):
-        lake.load(table, PERSON, [(1, "a@x.org", "Ada")])
+    for table in ("other_key", "renamed_key", "same_key", "older_version", *LATER):
+        lake.load(f"public.{table}", PERSON, [(1, "a@x.org", "Ada")])
     lake.load("public.imaged", IMAGED, [(1, "a@x.org", "Ada", "t")])
 
 
@@ -54,6 +70,11 @@ def write_after(lake: Lake) -> None:
     lake.changes("public.left_out", first, PERSON, changes)
     for table in ("public.other_key", "public.renamed_key", "public.older_version"):
         lake.changes(table, first, PERSON, [("U", T1, 61, 1, "b@x.org", "Bea")])
+    for table in ("public.misspelt", "public.comes_later", "public.refused"):
+        lake.load(table, PERSON, [(1, "a@x.org", "Ada")])
+    lake.changes("public.comes_later", first, [*PERSON, ("tag", pa.string())], [("U", T1, 61, 1, "b@x.org", "Bea", "t")])
+    for table in LATER:
+        lake.changes(f"public.{table}", first, PERSON[:2], [("U", T1, 61, 1, "b@x.org")])
     lake.changes("public.same_key", first, [("person", pa.int64()), *PERSON[1:]], [("U", T1, 61, 1, "b@x.org", "Bea")], key=("person",))
     images = ("id", "email", "name")
     rows = [
@@ -75,6 +96,11 @@ class Changed:
         assert one.error is None, one.error
         assert one.rows_read == one.applied + one.superseded + one.stale + one.filtered + one.quarantined
         return one
+
+    def error(self, table: str) -> str:
+        one = self.report.tables[f"public.{table}"]
+        assert one.error is not None and one.batches == []
+        return one.error
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +141,7 @@ def test_before_images_of_every_column_stay_out_and_those_of_the_key_still_tell_
 
 def test_a_changed_key_would_leave_rows_behind_and_is_refused(changed: Changed) -> None:
     for name, found in (("other_key", "id, email"), ("renamed_key", "person_id")):
-        error = changed.report.tables[f"public.{name}"].error or ""
+        error = changed.error(name)
         for part in (f'tables."public.{name}".key', f"is now {found}", "one row for each id ", "new target"):
             assert part in error
         assert changed.lake.rows(name, "id, email, name") == [(1, "a@x.org", "Ada")]
@@ -130,3 +156,43 @@ def test_a_table_of_an_earlier_version_learns_its_key(changed: Changed) -> None:
     changed.done("older_version")
     properties = dict(changed.lake.spark.sql(f"SHOW TBLPROPERTIES lake.{changed.lake.namespace}.older_version").collect())
     assert properties[KEY_PROPERTY] == '["id"]'
+
+
+def test_columns_that_no_file_has_are_named_before_a_table_is_made(changed: Changed) -> None:
+    error = changed.error("misspelt")
+    for path, name, meant in (
+        ("columns[0].from", "emial", "email"),
+        ("columns[1].expr", "nam", "name"),
+        ("filter", "Idd", "id"),
+        ("rules[0].expr", "emali", "email"),
+    ):
+        assert f'tables."public.misspelt".{path}: no file has the column {name!r}' in error
+        assert f"Did you mean {meant!r}?" in error
+    assert not changed.lake.spark.catalog.tableExists(f"lake.{changed.lake.namespace}.misspelt")
+
+
+def test_a_filter_over_a_column_that_no_file_ever_had_empties_no_table(changed: Changed) -> None:
+    assert "tables.\"public.misspelt_filter\".filter: no file has the column 'nam'" in changed.error("misspelt_filter")
+    assert changed.lake.rows("misspelt_filter", "id, email") == [(1, "a@x.org")]
+
+
+def test_a_column_that_only_the_new_files_lack_is_warned_of(changed: Changed) -> None:
+    (warning,) = changed.done("misspelt_later").warnings
+    assert "columns[0].from: the new files lack the column 'emial': it is NULL for their rows. Did you mean 'email'?" in warning
+    (warning,) = changed.done("gone_filter").warnings
+    assert "filter: the new files lack the column 'name': the filter lets no row pass whose condition is NULL" in warning
+    assert changed.lake.rows("gone_filter", "id, email, name") == [(1, "b@x.org", None)]
+
+
+def test_a_column_that_only_later_files_have_stops_no_rebuild(changed: Changed) -> None:
+    warnings = changed.done("comes_later").warnings
+    assert ["the new files lack the column 'tag'" in text for text in warnings] == [True, True]
+    assert changed.lake.rows("comes_later", "id, email, note") == [(1, "b@x.org", "t")]
+
+
+def test_what_spark_refuses_is_told_with_its_key_path(changed: Changed) -> None:
+    error = changed.error("refused")
+    assert 'tables."public.refused".columns[0].expr: Spark refuses it: ' in error
+    assert 'tables."public.refused".rules[0].expr: Spark refuses it: ' in error and "DATATYPE_MISMATCH" in error
+    assert not changed.lake.spark.catalog.tableExists(f"lake.{changed.lake.namespace}.refused")
+    assert 'tables."public.refused_later".filter: Spark refuses it: ' in changed.error("refused_later")

@@ -134,7 +134,7 @@ def _clean(
     shown = {column.name.lower() for column in shape.columns if not column.retired}
     kept_types = {column.source.lower(): shape.types[column.name] for column in shape.columns if column.source is not None}
     # Expressions may name a column that these files lack because the source dropped or has not yet added it.
-    conditions, expressions = condition_columns(table), _expression_columns(table)
+    conditions, expressions = condition_columns(table), expression_columns(table)
     referenced = {name.lower() for name in conditions | expressions}
     # Conditions see silver columns first, expressions source columns only.
     wanted = {name for name in conditions if name.lower() not in shown} | expressions
@@ -158,7 +158,8 @@ def _clean(
     return frame.selectExpr(*masked_select(shape.columns, carried))
 
 
-def _expression_columns(table: Table) -> set[str]:
+def expression_columns(table: Table) -> set[str]:
+    """Return the columns that expressions of columns read."""
     return {name for column in table.columns if column.expr for name in referenced_columns(column.expr)}
 
 

@@ -81,11 +81,16 @@ def _orphans(
 
 def _orphan(table: Table, source: Sequence[str], present: Collection[str], name: str, type_: str) -> SilverColumn:
     """The column as older files may still have it, or retired: then no file's value may get in, least of all one to be masked now."""
-    if name.lower() not in present and not name.startswith(RESERVED_PREFIX):
-        kept = (column.name.lower() for column in silver_columns(table, [*source, name]))
-        if name.lower() in kept:
-            return SilverColumn(name, name, False, Column(name=name))
+    if name.lower() not in present and not name.startswith(RESERVED_PREFIX) and is_kept(table, source, name):
+        return SilverColumn(name, name, False, Column(name=name))
     return SilverColumn(name, None, False, Column(name=name, type=type_), retired=True)
+
+
+def is_kept(table: Table, source: Sequence[str], name: str) -> bool:
+    """Whether silver would have a column of the table's, if the files had it beside ``source``."""
+    others = [one for one in source if one.lower() != name.lower()]
+    named = {column.name.lower() for column in silver_columns(table, [*others, name])}
+    return name.lower() in named
 
 
 def _still_there(table: Table, name: str) -> str:

@@ -1,0 +1,123 @@
+"""What Spark says of the configuration's expressions before it reads a row: their types, and what is wrong with them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import attrs
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+
+from dms_iceberg.changes.clean import condition_columns
+from dms_iceberg.changes.frames import ReadGroup, Shape, expression_columns
+from dms_iceberg.changes.mapping import SilverColumn, typed_sql
+from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
+from dms_iceberg.config.expressions import referenced_columns
+from dms_iceberg.config.model import Table
+from dms_iceberg.config.named_columns import table_path
+from dms_iceberg.config.problems import below, item
+from dms_iceberg.errors import ConfigError
+from dms_iceberg.identifiers import quote
+from dms_iceberg.job import Job
+from dms_iceberg.spark_errors import describe
+from dms_iceberg.target.schema_diff import Types
+
+_OWN = {OP: "string", POSITION: "string", COMMITTED_AT: "timestamp"}
+
+
+@attrs.frozen
+class _Text:
+    """SQL of the configuration: where it is, and which columns it sees."""
+
+    path: str
+    sql: str
+    sees: Mapping[str, str]
+
+
+def expression_types(job: Job, groups: Sequence[ReadGroup], table: Table) -> Types:
+    """Return the types Spark finds for declared expressions without a type; analysis only, no job.
+
+    Expressions that read a column which no file has are left out.
+
+    Raises:
+        ConfigError: Spark refuses an expression.
+    """
+    columns = _source_types(groups)
+    present = {name.lower() for name in columns}
+    untyped = {
+        column.name: _Text(_path(table, index, "expr"), f"({column.expr})", columns)
+        for index, column in enumerate(table.columns)
+        if column.expr is not None
+        and column.type is None
+        and column.mask is None
+        and all(name.lower() in present for name in referenced_columns(column.expr))
+    }
+    if not groups:
+        return {}
+    analysed = _analyse(job, untyped.values())
+    return {name: frame.dtypes[0][1] for name, frame in zip(untyped, analysed, strict=True)}
+
+
+def check_expressions(job: Job, groups: Sequence[ReadGroup], table: Table, shape: Shape) -> None:
+    """Analyse what the configuration makes Spark compute: expressions, casts, filter and rules; no job.
+
+    Raises:
+        ConfigError: Spark refuses some of it.
+    """
+    source = _source_types(groups)
+    kept = {column.source.lower(): shape.types[column.name] for column in shape.columns if column.source is not None}
+    for name in sorted(expression_columns(table) | condition_columns(table)):
+        if name.lower() not in {one.lower() for one in source}:
+            source[name] = kept.get(name.lower(), "string")
+    live = [column for column in shape.columns if not column.retired]
+    silver = {column.name: _unmasked_type(column, source, shape.types[column.name]) for column in live}
+    shown = {name.lower() for name in silver}
+    seen = silver | {name: type_ for name, type_ in source.items() if name.lower() not in shown}
+    declared = {column.declared.name: column for column in live}
+    texts = [
+        _Text(_path(table, index, "expr" if column.expr else "type"), _value_sql(declared[column.name], source, shape.types), source)
+        for index, column in enumerate(table.columns)
+        if column.name in declared
+    ]
+    conditions = [(below(table_path(table), "filter"), table.filter)] if table.filter else []
+    conditions += [(f"{item(below(table_path(table), 'rules'), index)}.expr", rule.expr) for index, rule in enumerate(table.rules)]
+    texts += [_Text(path, f"coalesce(({sql}), true)", seen) for path, sql in conditions]
+    _analyse(job, texts)
+
+
+def _value_sql(column: SilverColumn, source: Mapping[str, str], types: Mapping[str, str]) -> str:
+    found = {name.lower(): type_ for name, type_ in source.items()}
+    if column.source is not None and column.source.lower() not in found:
+        return f"CAST(NULL AS {types[column.name]})"
+    return typed_sql(column, found[column.source.lower()] if column.source is not None else None, types[column.name])
+
+
+def _unmasked_type(column: SilverColumn, source: Mapping[str, str], type_: str) -> str:
+    """Conditions see masked values as they are before."""
+    if column.declared.mask is None:
+        return type_
+    of = next((source[name] for name in source if column.source is not None and name.lower() == column.source.lower()), "string")
+    return column.declared.type or of
+
+
+def _source_types(groups: Sequence[ReadGroup]) -> Types:
+    return {name: type_ for group in groups for name, type_ in group.columns.source}
+
+
+def _path(table: Table, index: int, key: str) -> str:
+    return f"{item(below(table_path(table), 'columns'), index)}.{key}"
+
+
+def _analyse(job: Job, texts: Iterable[_Text]) -> list[DataFrame]:
+    frames: dict[int, DataFrame] = {}
+    analysed, problems = [], []
+    for text in texts:
+        columns = {**text.sees, **_OWN}
+        if id(text.sees) not in frames:
+            schema = ", ".join(f"{quote(name)} {type_}" for name, type_ in columns.items())
+            frames[id(text.sees)] = job.spark.createDataFrame([], schema)
+        try:
+            analysed.append(frames[id(text.sees)].selectExpr(f"{text.sql} AS result"))
+        except AnalysisException as error:
+            problems.append(f"{text.path}: Spark refuses it: {describe(error)}")
+    if problems:
+        raise ConfigError(problems)
+    return analysed

@@ -1,0 +1,72 @@
+"""The columns that a table's entry names, and where: for files that turn out not to have them."""
+
+import difflib
+from collections.abc import Iterable, Iterator
+
+import attrs
+
+from dms_iceberg.config.expressions import referenced_columns
+from dms_iceberg.config.model import Table
+from dms_iceberg.config.place import RESERVED_PREFIX
+from dms_iceberg.config.problems import below, item, listed
+
+_SHOWN = 30
+
+
+@attrs.frozen
+class Named:
+    """A column, and the key path of the text that names it.
+
+    Attributes:
+        condition: the text is the filter or a rule, which see silver columns as well.
+        is_filter: it is the filter, for which NULL means that the row is not in silver.
+    """
+
+    path: str
+    column: str
+    condition: bool = False
+    is_filter: bool = False
+
+
+def table_path(table: Table) -> str:
+    """Return the key path of a table's entry."""
+    return below("tables", table.source)
+
+
+def named_columns(table: Table) -> Iterator[Named]:
+    """Yield what ``columns``, ``filter`` and ``rules`` name, without the job's own columns. Keys are checked where files are opened."""
+    for named in _named(table):
+        if not named.column.lower().startswith(RESERVED_PREFIX):
+            yield named
+
+
+def _named(table: Table) -> Iterator[Named]:
+    path = table_path(table)
+    for index, column in enumerate(table.columns):
+        where = item(below(path, "columns"), index)
+        if column.expr is not None:
+            yield from (Named(f"{where}.expr", name) for name in sorted(referenced_columns(column.expr)))
+        else:
+            yield Named(f"{where}.{'from' if column.source else 'name'}", column.source or column.name)
+    if table.filter is not None:
+        yield from (Named(below(path, "filter"), name, True, True) for name in sorted(referenced_columns(table.filter)))
+    for index, rule in enumerate(table.rules):
+        where = item(below(path, "rules"), index)
+        yield from (Named(f"{where}.expr", name, True) for name in sorted(referenced_columns(rule.expr)))
+
+
+def absent(table: Table, source: Iterable[str]) -> list[Named]:
+    """Return what is named and is neither a source column nor, where conditions see it, a declared one."""
+    sources = {name.lower() for name in source}
+    visible = sources | {column.name.lower() for column in table.columns}
+    return [named for named in named_columns(table) if named.column.lower() not in (visible if named.condition else sources)]
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return ``Did you mean 'x'?`` for a near miss, otherwise the first names there are."""
+    folded = {one.casefold(): one for one in names}
+    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    if near:
+        return f"Did you mean {folded[near[0]]!r}?"
+    more = f" and {len(folded) - _SHOWN} more" if len(folded) > _SHOWN else ""
+    return f"They have {listed(list(folded.values())[:_SHOWN])}{more}."
