@@ -150,6 +150,14 @@ def time_column(lake: Lake, table: str) -> None:
     lake.load(table, [*ID_V, ("opens", pa.time32("ms"))], [(1, "a", 1000)])
 
 
+READING = ("_metadata", "_cdc_op", "_cdc_file")
+"""Names that reading needs."""
+
+
+def named(name: str) -> Writer:
+    return lambda lake, table: lake.load(table, [*ID_V, (name, pa.string())], [(1, "a", "x")])
+
+
 def zero_rows_then_changes(lake: Lake, table: str) -> None:
     load(lake, table, [])
     lake.changes(table, cdc_name(1), ID_V, [("I", T1, 61, 1, "a")])
@@ -221,6 +229,17 @@ PARQUET = [
     ),
     Case("time_column", time_column, error=("'opens'", "time32[ms]", "change-data-type", '"column-name": "opens"', "drop")),
     Case("time_column_dropped", time_column, rows=[(1, "a")], table={"drop": ["opens"]}),
+    *(
+        Case(
+            f"named{name.lower()}",
+            named(name),
+            error=(f"'{name}'", "Iceberg's own", '"from": ', "drop", "mapping rule"),
+        )
+        for name in ("_file", "_pos", "_deleted", "_SPEC_ID", "_partition", "_row_id")
+    ),
+    *(Case(f"named{name}", named(name), error=(f"'{name}'", "LOAD00000001.parquet", "mapping rule")) for name in READING),
+    *(Case(f"dropped{name}", named(name), rows=[(1, "a")], table={"drop": [name]}) for name in ("_file", *READING)),
+    Case("renamed_file", named("_file"), rows=[(1, "a")], table={"columns": [{"name": "file", "from": "_file"}]}),
     Case("twins", twins, error=("'Name' and 'NAME'", "LOAD00000001.parquet", "mapping rule")),
 ]
 
@@ -302,6 +321,7 @@ CSV = [
     Case("gone_before_reading", csv_load(load_line(1, "a")), error=("gone_before_reading/LOAD00000001.csv", "Restore")),
     Case("other_extension", lambda lake, t: load(lake, t), error=("LOAD00000001.parquet", "bronze.format is 'csv'")),
     Case("missing_key_column", csv_load(load_line(1, "a")), error=("key column 'code'", "id, v"), table={"key": ["code"]}),
+    Case("reserved", csv_load(load_line(1, "a"), header="Op,_metadata,id,v,dms_change_seq"), error=("'_metadata'", "mapping rule")),
     Case("same_name_twice", csv_load(load_line(1, "a"), header="Op,dms_commit_ts,id,id,dms_change_seq"), error=("'id' and 'id'",)),
     Case(
         "key_that_is_no_number",

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from dms_iceberg.config.place import ICEBERG_COLUMNS
 from dms_iceberg.report import RunReport
 from support.lake import Lake
 from support.text_files import cdc_name
@@ -228,3 +229,8 @@ def test_values_of_every_type(ran: Ran) -> None:
     high += [("n\x00u\x00l😀").encode().hex().upper(), bytes(range(256)).hex().upper(), "9999-12-31"]
     assert two[1:] == (*high, "9999-12-31 23:59:59", "9999-12-31 23:59:59.999999", "9999-12-31 00:00:00")
     assert three[1:] == (None,) * len(VALUES)
+
+
+def test_icebergs_own_names_are_known(spark: SparkSession) -> None:
+    own = spark._jvm.org.apache.iceberg.MetadataColumns  # type: ignore[union-attr]
+    assert [name for name in sorted(ICEBERG_COLUMNS) if not own.isMetadataColumn(name)] == []

@@ -93,6 +93,8 @@ CASES: list[tuple[tuple[str, object], str]] = [
         column(name="_CDC_position"),
         f"{ORDERS}.columns[0].name: '_CDC_position': names that begin with _cdc_ are the job's own; choose another name",
     ),
+    (column(name="_File", **{"from": "_file"}), f"{ORDERS}.columns[0].name: '_File' is a name of Iceberg's own columns"),
+    (column(name="m", **{"from": "_metadata"}), f"{ORDERS}.columns[0].from: '_metadata' is a name Spark needs to read files"),
     (column(name="op"), f"{ORDERS}.columns[0].name: 'op' is a service column (bronze.change.op_column); rename one of them"),
     (
         column(**{"from": "dms_change_seq"}),

@@ -2,6 +2,7 @@
 
 from typing import Any, cast
 
+import pytest
 from pyspark.sql import DataFrame
 
 from dms_iceberg.changes.clean import judged_select, masked_select, typed_select
@@ -9,6 +10,7 @@ from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.inspect import SchemaGroup
 from dms_iceberg.changes.normalise import split_columns
 from dms_iceberg.config.model import Change, Column, Mask, OtherColumns, Table
+from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.staging.keys import BronzeFile
 from dms_iceberg.target.evolve import Evolution, plan_evolution
 
@@ -61,6 +63,14 @@ def test_a_before_image_that_an_earlier_version_took_into_the_table_gets_no_valu
     planned = evolution(table(), TABLE | {"BI_email": "string"}, TABLE | {"BI_email": "string"})
     assert "CAST(NULL AS string) AS `BI_email`" in masked_select(planned.shape.columns)
     assert "'BI_email'" in planned.warnings[0]
+
+
+def test_names_of_icebergs_own_columns_are_refused_before_there_is_a_table() -> None:
+    file = {"id": "bigint", "_File": "string"}
+    with pytest.raises(SchemaChangeError, match=r"'_File'.*Iceberg's own.*\"from\": \"_File\".*drop.*mapping rule"):
+        evolution(table(), None, file)
+    for one in (table(drop=("_file",)), table(Column(name="file", source="_file"))):
+        assert "_File" not in evolution(one, None, file).shape.types
 
 
 def test_a_filter_reads_a_dropped_column_from_the_files_although_the_table_still_has_it() -> None:

@@ -7,7 +7,8 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 from dms_iceberg.changes.before_images import before_images
 from dms_iceberg.changes.inspect import Columns, SchemaGroup, refuse_twins
-from dms_iceberg.config.model import Bronze, BronzeFormat, OtherColumns, Table
+from dms_iceberg.changes.reserved import is_reserved, is_used, refuse_reserved
+from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.identifiers import quote, string_literal
 from dms_iceberg.staging.store import join
@@ -28,8 +29,9 @@ def read_group(spark: SparkSession, root: str, group: SchemaGroup, bronze: Bronz
     within a file), `CORRUPT` (the raw line when it did not parse, else NULL) and `NOT_TEXT` (whether the row has bytes that are not UTF-8).
 
     Raises:
-        BronzeError: a column has a type that Spark cannot read and is not dropped.
+        BronzeError: a column has a type that Spark cannot read, or a name it needs for itself, and is not dropped.
     """
+    refuse_reserved(group.names, bronze, table, group.files[0].key)
     paths = [join(root, file.key) for file in group.files]
     reader = spark.read.option("__globPaths__", "false")
     if bronze.format is BronzeFormat.PARQUET:
@@ -37,7 +39,7 @@ def read_group(spark: SparkSession, root: str, group: SchemaGroup, bronze: Bronz
         return frame.selectExpr("*", *_origin("_metadata.row_index"), f"CAST(NULL AS string) AS {CORRUPT}", f"false AS {NOT_TEXT}")
     if bronze.format is BronzeFormat.CSV:
         return _read_csv(reader, paths, group, bronze, table)
-    return _read_json(reader, paths, group, table)
+    return _read_json(reader, paths, group, bronze, table)
 
 
 def _read_csv(reader: DataFrameReader, paths: list[str], group: SchemaGroup, bronze: Bronze, table: Table) -> DataFrame:
@@ -122,7 +124,7 @@ def _ddl(columns: Columns) -> str:
 
 def _readable(group: SchemaGroup, bronze: Bronze, table: Table) -> Columns:
     images = before_images(group.names, bronze.change.before_image_prefix)
-    unreadable = [(n, type_) for n, type_ in group.columns if type_.startswith("<") and n not in images and _is_used(n, table)]
+    unreadable = [(n, type_) for n, type_ in group.columns if type_.startswith("<") and n not in images and is_used(n, table)]
     if unreadable:
         name, type_ = unreadable[0]
         rule = {
@@ -137,16 +139,10 @@ def _readable(group: SchemaGroup, bronze: Bronze, table: Table) -> Columns:
             f"{group.files[0].key}). Add a DMS mapping rule that makes it text, {json.dumps(rule)}, and load the table again; "
             "or leave the column out with drop."
         )
-    return tuple((name, type_) for name, type_ in group.columns if not type_.startswith("<"))
+    return tuple((name, type_) for name, type_ in group.columns if not type_.startswith("<") and not is_reserved(name))
 
 
-def _is_used(name: str, table: Table) -> bool:
-    declared = {column.source_name.lower() for column in table.columns if column.source_name}
-    dropped = {column.lower() for column in table.drop}
-    return name.lower() in declared or (name.lower() not in dropped and table.other_columns is OtherColumns.KEEP)
-
-
-def _read_json(reader: DataFrameReader, paths: list[str], group: SchemaGroup, table: Table) -> DataFrame:
+def _read_json(reader: DataFrameReader, paths: list[str], group: SchemaGroup, bronze: Bronze, table: Table) -> DataFrame:
     """Read JSON lines: every member as text, a nested one as the JSON it is.
 
     Without an ``encoding`` the parser sees the bytes, and a line that is not UTF-8 does not parse; with one it would be repaired silently.
@@ -160,6 +156,7 @@ def _read_json(reader: DataFrameReader, paths: list[str], group: SchemaGroup, ta
         name = (error.getMessageParameters() or {}).get("columnName", "").strip("`")
         refuse_twins(table, group.files[0], [name, name])
         raise
+    refuse_reserved(names, bronze, table, group.files[0].key)
     columns = [(name, "string") for name in names]
     frame = reader.schema(_ddl((*columns, (CORRUPT, "string")))).json(paths)
     # Big files are split, in blocks of 4 MiB or more, that may be read in any order.

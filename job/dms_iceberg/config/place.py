@@ -7,6 +7,10 @@ from dms_iceberg.config.model import BronzeFormat, Config, Table
 from dms_iceberg.config.problems import Problems, below, suggestion
 
 RESERVED_PREFIX = "_cdc_"
+SPARK_COLUMN = "_metadata"
+"""Where Spark tells of which file a row is: a column of that name hides it."""
+ICEBERG_COLUMNS = frozenset({"_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"})
+"""Names of Iceberg's own columns: a table that has one cannot be read, merged or both."""
 _SERVICE_FIELDS = ("op_column", "timestamp_column", "sequence_column", "stream_position_column")
 
 
@@ -45,6 +49,10 @@ class Place:
         change = self.config.bronze.change
         if name.casefold().startswith(RESERVED_PREFIX):
             self.problems.add(path, f"'{name}': names that begin with {RESERVED_PREFIX} are the job's own; choose another name")
+        if name.casefold() == SPARK_COLUMN:
+            self.problems.add(
+                path, f"'{name}' is a name Spark needs to read files; let a DMS mapping rule rename or remove the column, or drop it"
+            )
         for field in _SERVICE_FIELDS:
             service = getattr(change, field)
             if service is not None and name.casefold() == service.casefold():

@@ -8,7 +8,7 @@ import attrs
 from dms_iceberg.changes.frames import ReadGroup, Shape
 from dms_iceberg.changes.mapping import SilverColumn, backfill_text, silver_columns
 from dms_iceberg.config.model import Column, SchemaChanges, Table
-from dms_iceberg.config.place import RESERVED_PREFIX
+from dms_iceberg.config.place import ICEBERG_COLUMNS, RESERVED_PREFIX
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.faults import reach
 from dms_iceberg.target.commit import Draft
@@ -33,12 +33,13 @@ def plan_evolution(
     """Compare files, configuration and table, and apply the table's policy.
 
     Raises:
-        SchemaChangeError: the policy is strict and something changed, or a declared type contradicts the table.
+        SchemaChangeError: the policy is strict and something changed, a declared type contradicts the table, or a name is Iceberg's own.
     """
     names = list(dict.fromkeys(name for group in groups for name in group.columns.names))
     columns = silver_columns(table, names)
     sources = [dict(group.columns.source) for group in groups]
     plan = diff(columns, wanted_types(columns, sources, expressions, ntz=ntz), existing)
+    _refuse_reserved(table, columns)
     _refuse_untyped(table, columns, plan)
     _refuse_contradiction(table, columns, plan)
     refused: dict[int, str] = {}
@@ -99,6 +100,18 @@ def _still_there(table: Table, name: str) -> str:
         "written from now on; other rows keep their values. When no reader needs it any more, remove it with ALTER TABLE ... DROP COLUMN; "
         "its values are gone for good when the snapshots before that have expired."
     )
+
+
+def _refuse_reserved(table: Table, columns: Sequence[SilverColumn]) -> None:
+    """Names in the configuration were checked with it; those of kept columns are the files'."""
+    for column in columns:
+        if column.name.lower() in ICEBERG_COLUMNS:
+            raise SchemaChangeError(
+                f'tables."{table.source}".columns: the source has a column {column.name!r}, a name of Iceberg\'s own columns, so that '
+                f"{table.target} could not be read with it. Give it another name in silver, such as "
+                f'{{"name": "{column.name.strip("_")}_of_source", "from": "{column.name}"}}; or leave it out with drop, or with a DMS '
+                "mapping rule (rename or remove-column). Nothing was written."
+            )
 
 
 def _refuse_untyped(table: Table, columns: Sequence[SilverColumn], plan: SchemaPlan) -> None:

@@ -1,0 +1,36 @@
+"""Names that files cannot have as columns because reading them needs the name."""
+
+from collections.abc import Iterable
+
+from dms_iceberg.config.model import Bronze, BronzeFormat, OtherColumns, Table
+from dms_iceberg.config.place import RESERVED_PREFIX, SPARK_COLUMN
+from dms_iceberg.errors import BronzeError
+
+
+def is_reserved(name: str) -> bool:
+    """Whether Spark or this package needs a name for itself while it reads files."""
+    return name.lower() == SPARK_COLUMN or name.lower().startswith(RESERVED_PREFIX)
+
+
+def is_used(name: str, table: Table) -> bool:
+    """Whether the configuration wants a source column in silver, keys apart."""
+    declared = {column.source_name.lower() for column in table.columns if column.source_name}
+    dropped = {column.lower() for column in table.drop}
+    return name.lower() in declared or (name.lower() not in dropped and table.other_columns is OtherColumns.KEEP)
+
+
+def refuse_reserved(names: Iterable[str], bronze: Bronze, table: Table, example: str) -> None:
+    """Refuse columns that would hide what Spark or this package tell of a row.
+
+    Raises:
+        BronzeError: there is such a column, and it is not left out of a format that can be read without it.
+    """
+    parquet = bronze.format is BronzeFormat.PARQUET
+    for name in names:
+        if is_reserved(name) and not (parquet and not is_used(name, table)):
+            owner = "Spark" if name.lower() == SPARK_COLUMN else "dms-iceberg"
+            raise BronzeError(
+                f"{example}: {table.source} has a column {name!r}, a name that {owner} needs for itself to read files. Give the column "
+                "another name, or leave it out, with a DMS mapping rule (rename or remove-column), and load the table again"
+                + ("; or leave it out with drop." if parquet else ".")
+            )
