@@ -7,6 +7,7 @@ import gzip
 import json
 import random
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +218,26 @@ PARQUET = [
         rows=[(4, "x")],
         rejected=[("no_position", "sequence")] * 3,
     ),
+    *(
+        Case(
+            f"rounds_to_{name}",
+            service([change("I", 61, 1, lost), change("I", 65, 2, kept)], [ID_V[0], ("v", found)]),
+            rows=[(2, stored)],
+            rejected=[("cast", f"v does not fit {type_}")],
+            table={"columns": [{"name": "v", "type": type_}]},
+        )
+        for name, found, type_, lost, kept, stored in (
+            ("cents", pa.float64(), "decimal(10,2)", 1.2377, 1.25, Decimal("1.25")),
+            ("int", pa.float64(), "int", 1.5, 3.0, 3),
+            ("double", pa.int64(), "double", 2**53 + 1, 2**53, float(2**53)),
+        )
+    ),
+    Case(
+        "rounded_by_expression",
+        service([change("I", 61, 1, 1.2377)], [ID_V[0], ("v", pa.float64())]),
+        rows=[(1, Decimal("1.24"))],
+        table={"columns": [{"name": "v", "expr": "round(v, 2)", "type": "decimal(10,2)"}]},
+    ),
     Case("null_key", service([change("I", 61, None), change("I", 65, 1)], ID_V), rows=[(1, "x")], rejected=[("null_key", "id is NULL")]),
     Case("missing_key_column", load, error=("LOAD00000001.parquet", "key column 'code'", "id, v", "tables."), table={"key": ["code"]}),
     Case("big_field", service([change("I", 61, 1, "y" * 10_000_000)], ID_V), rows=[(1, "y" * 10_000_000)]),
@@ -321,6 +342,13 @@ CSV = [
     Case("gone_before_reading", csv_load(load_line(1, "a")), error=("gone_before_reading/LOAD00000001.csv", "Restore")),
     Case("other_extension", lambda lake, t: load(lake, t), error=("LOAD00000001.parquet", "bronze.format is 'csv'")),
     Case("missing_key_column", csv_load(load_line(1, "a")), error=("key column 'code'", "id, v"), table={"key": ["code"]}),
+    Case(
+        "rounds",
+        csv_load(*(load_line(n, v) for n, v in enumerate(["1.2377", "001.500", "15e1", "15e-3", "-.5"], 1))),
+        rows=[(2, Decimal("1.50")), (3, Decimal(150)), (5, Decimal("-0.50"))],
+        rejected=[("cast", "v does not fit decimal(10,2)")] * 2,
+        table={"columns": [{"name": "id", "type": "bigint"}, {"name": "v", "type": "decimal(10,2)"}]},
+    ),
     Case("reserved", csv_load(load_line(1, "a"), header="Op,_metadata,id,v,dms_change_seq"), error=("'_metadata'", "mapping rule")),
     Case("same_name_twice", csv_load(load_line(1, "a"), header="Op,dms_commit_ts,id,id,dms_change_seq"), error=("'id' and 'id'",)),
     Case(

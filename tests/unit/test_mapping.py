@@ -102,6 +102,24 @@ def test_first_select_casts_and_finds_problems_but_never_on_what_a_delete_carrie
     ]
 
 
+@pytest.mark.parametrize(
+    ("source", "to", "check"),
+    [
+        ("double", "int", "NOT coalesce(try_cast(try_cast(`n` AS int) AS double) = `n`, false)"),
+        ("bigint", "double", "NOT coalesce(try_cast(try_cast(`n` AS double) AS bigint) = `n`, false)"),
+        ("decimal(12,4)", "decimal(10,2)", "NOT coalesce(try_cast(try_cast(`n` AS decimal(10,2)) AS decimal(12,4)) = `n`, false)"),
+        ("string", "decimal(10,2)", "ELSE `n` RLIKE '[.][0-9]{2}[0-9]*[1-9]' END"),
+        ("int", "bigint", "`n` IS NOT NULL AND try_cast(`n` AS bigint) IS NULL THEN"),
+        ("timestamp", "date", "`n` IS NOT NULL AND try_cast(`n` AS date) IS NULL THEN"),
+    ],
+)
+def test_declared_cast_that_would_lose_digits_is_a_failing_cast(source: str, to: str, check: str) -> None:
+    for mask in (None, Mask.SHA256):
+        one = table(Column(name="n", type=to, mask=mask))
+        typed, _, _ = selects(one, {"id": "bigint", "n": source}, {"id": "bigint", "n": "string" if mask else to})
+        assert check in typed[-1]
+
+
 def test_a_value_that_does_not_fit_stops_the_filter_only_where_the_filter_reads_it() -> None:
     columns = (Column(name="n", type="int"), Column(name="m", type="int"))
     source = {"id": "bigint", "n": "string", "m": "string"}

@@ -12,6 +12,7 @@ from dms_iceberg.changes.read import FILE, FILE_NAME, ROW
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import OnFail, Table
 from dms_iceberg.identifiers import quote, string_literal
+from dms_iceberg.target.types import canonical, decimal_of, fits, is_number
 
 FILTERED = "_cdc_filtered"
 FAILED_RULE = "_cdc_failed_rule"
@@ -29,6 +30,8 @@ def typed_select(
     carried: Sequence[str] = (),
 ) -> list[str]:
     """First list: silver columns in their types (masks not yet applied), and source columns that the filter or a rule needs.
+
+    A number must survive its cast with every digit, as SQL's own casts round without a word. What an expression gives is cast as SQL casts.
 
     Retired columns come last, in `masked_select`: a filter that reads a dropped column sees the source's, not the table's.
 
@@ -79,13 +82,24 @@ def _cast_problem(column: SilverColumn, value: str, type_: str, source_type: str
     base = column.base_sql(source_type)
     if value == base:
         return None
+    to = canonical(column.declared.type) if column.declared.mask and column.declared.type else type_
     lost = f"{base} IS NOT NULL AND {value} IS NULL"
-    if exact and source_type is not None:
+    if source_type is not None and (exact or (is_number(source_type) and is_number(to) and not fits(source_type, to))):
         lost = f"{base} IS NOT NULL AND NOT coalesce(try_cast({value} AS {source_type}) = {base}, false)"
+    elif source_type == "string" and (decimal := decimal_of(to)):
+        lost = f"{base} IS NOT NULL AND ({value} IS NULL OR {_more_digits_sql(base, value, decimal[1])})"
     guard = "" if column.is_key else f"{OP} <> 'D' AND "
     wanted = column.declared.type or type_
     text = f"cast: {column.name} does not fit {wanted}" + (f" in format {column.declared.format}" if column.declared.format else "")
     return f"WHEN {guard}{lost} THEN {string_literal(text)}"
+
+
+def _more_digits_sql(text: str, value: str, scale: int) -> str:
+    """SQL that is true for text with more digits behind the point than a decimal keeps; zeros don't count."""
+    # With an exponent the point moves: then the numbers tell.
+    exponent = f"NOT (CAST({value} AS double) <=> try_cast({text} AS double))"
+    plain = string_literal(f"[.][0-9]{{{scale}}}[0-9]*[1-9]")
+    return f"CASE WHEN {text} RLIKE '[eE]' THEN {exponent} ELSE {text} RLIKE {plain} END"
 
 
 def condition_columns(table: Table) -> set[str]:

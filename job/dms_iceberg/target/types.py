@@ -37,6 +37,11 @@ def decimal_of(type_: str) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
+def is_number(type_: str) -> bool:
+    """Whether a type is a whole number, a decimal or a floating point number."""
+    return type_ in (*_INTEGERS, "float", "double") or decimal_of(type_) is not None
+
+
 def widens(old: str, new: str) -> bool:
     """Whether Iceberg can promote a column of type ``old`` to ``new``: int to bigint, float to double, a decimal's precision."""
     if (old, new) in {("int", "bigint"), ("float", "double")}:
