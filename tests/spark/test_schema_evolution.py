@@ -29,6 +29,7 @@ BEFORE: dict[str, dict[str, Any]] = {
     "public.widened": {},
     "public.dropped": {},
     "public.shuffled": {},
+    "public.recased": {"columns": [{"name": "upper_v", "expr": "upper(V)"}], "filter": "V <> 'x'"},
     "public.narrower": {},
     "public.backfilled": {},
     "public.became_text": {},
@@ -59,6 +60,9 @@ def write_before(lake: Lake) -> None:
                 lake.load(table, NUMBERS, [(1, 1, 0.5, Decimal("1.25"), 3), (2, 2, 1.5, Decimal("99999999.99"), 4)])
             case "shuffled":
                 lake.load(table, [ID, V, N32], [(1, "a", 10), (2, "b", 20)])
+            case "recased":
+                lake.load(table, [ID, V, N32], [(1, "a", 10)])
+                lake.load(table, [ID, ("V", pa.string()), ("N", pa.int64())], [(2, "b", 20)], number=2)
             case "dropped":
                 lake.load(table, [ID, V, N32], [(1, "a", 10), (2, "b", 20)])
             case "narrower":
@@ -80,6 +84,8 @@ def write_after(lake: Lake) -> None:
     lake.changes("public.widened", second, WIDER, [("I", T2, 73, 3, 2**40, 0.1, Decimal("9999999999.99"), 70_000)])
     lake.changes("public.dropped", first, [ID, N32], [("U", T1, 61, 1, 11), ("I", T1, 65, 3, 30)])
     lake.changes("public.shuffled", first, [N32, ID, V], [("U", T1, 61, 11, 1, "A"), ("I", T1, 65, 30, 3, "c")])
+    lake.changes("public.recased", first, [ID, ("V", pa.string()), ("N", pa.int64())], [("U", T1, 61, 1, "A", 11)])
+    lake.changes("public.recased", second, [ID, V, N32], [("I", T2, 73, 3, "c", 30), ("I", T2, 77, 4, "x", 40)])
     lake.changes("public.narrower", first, [ID, N32], [("U", T1, 61, 1, 11)])
     extended = [ID, V, EXTRA, ("flag", pa.bool_()), ("plain", pa.string())]
     lake.changes("public.backfilled", first, [ID, V], [("U", T1, 61, 1, "A"), ("I", T1, 65, 5, "e")])
@@ -165,6 +171,12 @@ def test_dropped_column_is_null_for_later_rows(evolved: Evolved) -> None:
 
 def test_column_order_does_not_matter(evolved: Evolved) -> None:
     assert evolved.rows("shuffled", "id, v, n") == [(1, "A", 11), (2, "b", 20), (3, "c", 30)]
+
+
+def test_names_in_another_case_are_the_same_columns_in_one_batch_and_in_two(evolved: Evolved) -> None:
+    assert evolved.rows("recased", "id, v, n, upper_v") == [(1, "A", 11, "A"), (2, "b", 20, "B"), (3, "c", 30, "C")]
+    columns = evolved.lake.spark.table(f"lake.{evolved.lake.namespace}.recased").columns
+    assert columns[:5] == ["upper_v", "id", "v", "n", "_cdc_position"]
 
 
 def test_narrower_file_needs_no_change(evolved: Evolved) -> None:

@@ -42,7 +42,8 @@ def typed_select(
         carried: further columns to pass through.
     """
     columns = _live(columns)
-    present = {name.lower() for name in source_types}
+    # Files that are read again for a late change may spell a name in another case than the batch's.
+    present = {name.lower(): type_ for name, type_ in source_types.items()}
     deciding = {name.lower() for name in _outside_columns(table)}
     selected: list[str] = []
     problems, value_problems = [f"WHEN {PROBLEM} IS NOT NULL THEN {PROBLEM}"], list[str]()
@@ -51,7 +52,7 @@ def typed_select(
         if column.source is not None and column.source.lower() not in present:
             selected.append(f"{_absent_sql(column, type_)} AS {quote(column.name)}")
             continue
-        source_type = source_types.get(column.source) if column.source is not None else None
+        source_type = present[column.source.lower()] if column.source is not None else None
         value = typed_sql(column, source_type, type_)
         selected.append(f"{value} AS {quote(column.name)}")
         problem = _cast_problem(column, value, type_, source_type, exact=column.name in exact)

@@ -61,8 +61,8 @@ class Shape:
 
 
 def read_groups(spark: SparkSession, config: Config, root: str, groups: Sequence[SchemaGroup], table: Table) -> list[ReadGroup]:
-    """Open every group; see `read_group` and `split_columns` for the errors raised."""
-    frames = [read_group(spark, root, group, config.bronze, table) for group in groups]
+    """Open every group, names spelled as in the first that has them; see `read_group` and `split_columns` for the errors raised."""
+    frames = _alike([read_group(spark, root, group, config.bronze, table) for group in groups])
     known = {name for frame in frames for name in frame.columns} - ORIGIN_COLUMNS
     opened = []
     for group, frame in zip(groups, frames, strict=True):
@@ -71,6 +71,16 @@ def read_groups(spark: SparkSession, config: Config, root: str, groups: Sequence
         columns = split_columns(found, config.bronze.change, table, is_cdc=group.is_cdc, example=example, known=known)
         opened.append(ReadGroup(group, frame, columns))
     return opened
+
+
+def _alike(frames: Sequence[DataFrame]) -> list[DataFrame]:
+    """Rename columns whose names differ between files in case only, which is no change of the source's structure."""
+    spelled: dict[str, str] = {}
+    for frame in frames:
+        for name in frame.columns:
+            spelled.setdefault(name.lower(), name)
+    named = [[spelled[name.lower()] for name in frame.columns] for frame in frames]
+    return [frame if names == frame.columns else frame.toDF(*names) for names, frame in zip(named, frames, strict=True)]
 
 
 def resolve_salt(reference: str) -> str:
