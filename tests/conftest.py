@@ -24,6 +24,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.dest_tf_binary = config.option.dest_tf_binary or shutil.which("terraform")
 
 
+# Its asserts are those of the tests.
+pytest.register_assert_rewrite("support.bad_input")
+
 # No result may depend on the zone of machine or JVM: whoever reads a wall clock by mistake is off by a quarter of an hour at least.
 os.environ["TZ"] = os.environ.get("TEST_TIME_ZONE", "Pacific/Chatham")
 time.tzset()
@@ -33,7 +36,7 @@ os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedC
 
 # Of the files that take minutes, the longest first: one that began last would keep one process busy and the others waiting.
 # pytest-xdist gives each process a second file at the start, so the fourth is a short one: it waits for the first.
-_FIRST = ("test_examples", "test_convergence", "test_kept", "test_module_roots", "test_crashes", "test_bad_input", "test_s3_glue")
+_FIRST = ("test_examples", "test_convergence", "test_kept", "test_module_roots", "test_crashes", "test_bad_text", "test_s3_glue")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

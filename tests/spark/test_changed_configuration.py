@@ -49,7 +49,7 @@ AFTER: dict[str, dict[str, Any]] = {
     "public.gone_filter": {"filter": "coalesce(name, '') <> 'test'"},
     "public.comes_later": {"columns": [{"name": "note", "from": "tag"}], "filter": "tag is null or tag <> 'x'"},
     "public.refused": {
-        "columns": [{"name": "parts", "expr": "split(email)", "type": "string"}],
+        "columns": [{"name": "parts", "expr": "sort_of(email)", "type": "string"}],
         "rules": [{"name": "known", "expr": "id + 1"}],
     },
     "public.refused_later": {"filter": "no_such_function(email)"},
