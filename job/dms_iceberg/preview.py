@@ -70,7 +70,7 @@ def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
         existing = existing_columns(target)
     progress = standing(target, job.config, table).progress
     prefix = table_prefix(table.schema_name, table.table_name)
-    listing = list_files(job.store, prefix, progress.since, job.config.bronze.format, progress.committed)
+    listing = list(list_files(job.store, prefix, progress.since, job.config.bronze.format, progress.committed))
     found = pending_files(listing, progress, table.source)
     pending, fresh = found.files, existing is None or target.head() is None
     one.files, one.bytes = len(pending), sum(file.size for file in pending)
@@ -81,9 +81,20 @@ def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
         left = left[len(batch.files) :]
         existing = _preview_batch(job, table, target, batch, existing, one, found.loads, fresh=fresh)
         fresh = False
+    if existing is not None and listing and not pending:
+        _check_newest(job, table, max(listing), existing, one, found.loads)
     types = declared_types(table)
     if existing is None and types is not None:
         one.sql.append(create_sql(target.sql_name, types, table))
+
+
+def _check_newest(job: Job, table: Table, file: BronzeFile, existing: Types, one: TablePreview, loads: Sequence[BronzeFile]) -> None:
+    """Check the configuration against a file that is merged already: nothing is to be done, but a new text may be wrong."""
+    read = open_files(job, table, [file])
+    if read:
+        one.warnings += check_named(job, table, read, existing, fresh=False, files=[file], loads=loads)
+        ntz = job.config.timestamps is Timestamps.NTZ
+        check_expressions(job, read, table, plan_evolution(table, read, expression_types(job, read, table), existing, ntz=ntz).shape)
 
 
 def _preview_batch(

@@ -196,3 +196,10 @@ def test_what_spark_refuses_is_told_with_its_key_path(changed: Changed) -> None:
     assert 'tables."public.refused".rules[0].expr: Spark refuses it: ' in error and "DATATYPE_MISMATCH" in error
     assert not changed.lake.spark.catalog.tableExists(f"lake.{changed.lake.namespace}.refused")
     assert 'tables."public.refused_later".filter: Spark refuses it: ' in changed.error("refused_later")
+
+
+def test_plan_finds_what_spark_refuses_although_there_is_no_new_file(changed: Changed) -> None:
+    config = changed.lake.config({"public.older_version": {"filter": "sort_of(email)"}, "public.gone_filter": {}})
+    wrong, right = preview(changed.lake.spark, config)
+    assert 'tables."public.older_version".filter: Spark refuses it: ' in (wrong.error or "")
+    assert (wrong.files, right.error, right.warnings, right.sql) == (0, None, [], [])
