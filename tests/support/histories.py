@@ -27,7 +27,8 @@ from support.oracle import (
 )
 from support.table_kind import KEYS, TableKind
 from support.table_kinds import ALL_KINDS
-from support.task_run import BronzeFile, TablePlan, write_files
+from support.task_files import BronzeFile
+from support.task_run import TablePlan, write_files
 
 # 2026-03-01 09:59:59.99 UTC: the first tick ends with the hour, so date folders change under way.
 START_US = 1_772_359_199_990_000

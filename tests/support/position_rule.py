@@ -12,7 +12,7 @@ import attrs
 from dms_iceberg.local.emulator.files import NOT_SUPPLIED
 from support.oracle import Key, Row
 from support.table_kind import TableKind
-from support.task_run import BronzeFile, BronzeRow
+from support.task_files import BronzeFile, BronzeRow
 
 Position: TypeAlias = tuple[str, ...]
 PositionOf: TypeAlias = Callable[[BronzeFile, BronzeRow], Position]

@@ -1,20 +1,15 @@
-"""What a DMS task makes of a history: sequences, files and their names, restarts, copies.
+"""What a DMS task makes of a history: sequences, files and their names, restarts, copies. See `task_files` for what it promises."""
 
-The promise that histories keep (and without which no order could be told from the files): whatever is written again is
-written again *to its end*. Once an older change of a clock tick stands in a later file, every newer change of that tick
-stands in that file or a later one too. A restarted task does so by itself, since it goes on from where it went back to.
-"""
-
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from enum import StrEnum
-from itertools import pairwise
 from random import Random
 
 import attrs
 
-from dms_iceberg.local.emulator.files import NOT_SUPPLIED, Change, ChangeSequence, cdc_key, load_key
+from dms_iceberg.local.emulator.files import NOT_SUPPLIED, Change, ChangeSequence
 from support.oracle import Delete, Insert, Key, Row, Statement, Transaction, Update, Value, source_rows
 from support.table_kind import KEYS, TableKind
+from support.task_files import BronzeFile, BronzeRow, is_complete
 
 
 class Profile(StrEnum):
@@ -31,45 +26,6 @@ class TablePlan:
 
     load_at: int
     changes_from: int
-
-
-@attrs.frozen
-class BronzeRow:
-    """One row of a file. ``number`` is its change's place in the source's order, -1 for a loaded row."""
-
-    number: int
-    history: int
-    change: Change
-
-    def __str__(self) -> str:
-        change = self.change
-        before = "" if change.before is None else f" was {change.before}"
-        return f"#{self.number} {change.op} {change.sequence[:16]}.{change.sequence[16:].lstrip('0')} {change.values}{before}"
-
-
-@attrs.frozen
-class BronzeFile:
-    """One file. ``order`` is the number of a LOAD file, or the moment a CDC file was closed, in ms since 1970 UTC."""
-
-    table: str
-    is_load: bool
-    order: int
-    rows: tuple[BronzeRow, ...]
-
-    def key(self, schema: str, extension: str) -> str:
-        """Its object's key below the bucket folder."""
-        if self.is_load:
-            return load_key(schema, self.table, self.order, extension)
-        return cdc_key(schema, self.table, self.order, extension)
-
-    @property
-    def name(self) -> str:
-        """Its name without the extension."""
-        return self.key("s", "").rsplit("/", 1)[1].removesuffix(".")
-
-    def only(self, history: int) -> "BronzeFile":
-        """The same file with the rows of one history."""
-        return attrs.evolve(self, rows=tuple(row for row in self.rows if row.history == history))
 
 
 @attrs.frozen
@@ -286,18 +242,3 @@ class _Writer:
 
 def _values(kind: TableKind, row: Row, left_out: frozenset[str]) -> tuple[Value, ...]:
     return tuple(NOT_SUPPLIED if c.name in left_out else row[c.name] for c in kind.layout.columns)
-
-
-def is_complete(files: Iterable[BronzeFile]) -> bool:
-    """Whether, in every clock tick, the last writings of its changes stand in the source's order."""
-    last: dict[str, dict[int, tuple[int, str]]] = {}
-    for file in files:
-        for row in file.rows:
-            sequence = row.change.sequence
-            spots = last.setdefault(sequence[:16], {})
-            spots[row.number] = max(spots.get(row.number, (0, "")), (file.order, sequence[16:]))
-    return all(_rises([spots[number] for number in sorted(spots)]) for spots in last.values())
-
-
-def _rises(spots: Sequence[tuple[int, str]]) -> bool:
-    return all(one < two for one, two in pairwise(spots))

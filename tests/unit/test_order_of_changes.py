@@ -12,7 +12,7 @@ from support.histories import World, make_world, small_worlds
 from support.position_rule import PositionTable, commit_time, merge_kept, plain_sequence
 from support.table_kind import TableKind
 from support.table_kinds import ALL_KINDS, PLAIN
-from support.task_run import BronzeFile, BronzeRow, is_complete
+from support.task_files import BronzeFile, BronzeRow, is_complete
 
 HISTORIES_PER_KIND = int(os.environ.get("ORDER_HISTORIES", "400"))
 FIRST_SEED = int(os.environ.get("ORDER_SEED", "20260301"))
