@@ -1,6 +1,7 @@
 """What a run would do, found without changing anything: files, rows where footers tell, and schema changes as SQL."""
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import attrs
@@ -71,7 +72,8 @@ def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
     progress = standing(target, job.config, table).progress
     prefix = table_prefix(table.schema_name, table.table_name)
     listing = list(list_files(job.store, prefix, progress.since, job.config.bronze.format, progress.committed))
-    found = pending_files(listing, progress, table.source)
+    found = pending_files(listing, progress, table.source, datetime.now(UTC))
+    one.warnings += found.warnings(table.source)
     pending, fresh = found.files, existing is None or target.head() is None
     one.files, one.bytes = len(pending), sum(file.size for file in pending)
     one.rows = 0

@@ -202,7 +202,9 @@ def plan_table(job: Job, table: Table, target: TargetTable, report: TableReport)
     found = standing(target, job.config, table, job.operator.reload_started)
     progress = found.progress
     listing = list_files(job.store, prefix, progress.since, job.config.bronze.format, progress.committed)
-    pending = pending_files(listing, progress, table.source)
+    pending = pending_files(listing, progress, table.source, datetime.now(UTC))
+    # A table is planned once for every batch.
+    report.warnings.extend(warning for warning in pending.warnings(table.source) if warning not in report.warnings)
     reach("after-listing", table.source)
     batch = next_batch([file for file in pending.files if file.key not in report.passed_over], job.config.batch)
     if found.branch is not None:

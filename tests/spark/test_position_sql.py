@@ -1,5 +1,6 @@
 """The SQL forms of a position equal the Python forms."""
 
+from datetime import datetime, timedelta
 from random import Random
 
 import pytest
@@ -7,6 +8,8 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.changes.position import load_position, load_position_sql, sequence_position, sequence_position_sql
 
+FIRST_DAY = datetime(2000, 1, 1)
+SECONDS = 50 * 366 * 24 * 3600
 EPOCHS = (0, 9, 10, 123)
 
 
@@ -15,8 +18,10 @@ def _rows(count: int) -> list[tuple[str, str]]:
     rows = []
     for _ in range(count):
         counter = rng.randrange(10 ** rng.randint(1, 19))
-        rows.append((f"{rng.randrange(10**16):016d}{counter:019d}", f"{rng.randrange(10**17):017d}"))
-    return [*rows, ("0" * 35, "0" * 17), ("9" * 35, "9" * 17)]
+        clock = FIRST_DAY + timedelta(seconds=rng.randrange(SECONDS))
+        rows.append((f"{clock:%Y%m%d%H%M%S}{rng.randrange(100):02d}{counter:019d}", f"{rng.randrange(10**17):017d}"))
+    extremes = ["00010101" + "0" * 27, "20240229" + "0" * 27, "99991231235959" + "9" * 21]
+    return [*rows, *((sequence, time * 17) for sequence in extremes for time in "09")]
 
 
 @pytest.mark.parametrize("epoch", EPOCHS)
@@ -36,7 +41,10 @@ def test_spark_sorts_positions_as_python_does(spark: SparkSession) -> None:
     assert [row.p for row in ordered] == sorted(sequence_position(9, *row) for row in _rows(500))
 
 
-@pytest.mark.parametrize("sequence", [None, "", "1" * 34, "1" * 36, "x" + "1" * 34, " " * 35])
+NO_DATES = ["9" * 35, "0" * 35, "20261301" + "0" * 27, "20260230" + "0" * 27]
+
+
+@pytest.mark.parametrize("sequence", [None, "", "1" * 34, "1" * 36, "x" + "1" * 34, " " * 35, *NO_DATES])
 def test_broken_sequence_has_no_position(spark: SparkSession, sequence: str | None) -> None:
     frame = spark.createDataFrame([(sequence, "0" * 17)], "sequence string, file_time string")
     assert frame.selectExpr(sequence_position_sql(0, "sequence", "file_time")).collect()[0][0] is None

@@ -8,11 +8,19 @@ from collections.abc import Callable, Collection
 import attrs
 
 from dms_iceberg.changes.before_images import before_images, configured_columns
-from dms_iceberg.changes.position import bytes_sql, load_position_sql, sequence_position_sql, timestamp_position_sql
+from dms_iceberg.changes.position import (
+    bytes_sql,
+    load_position_sql,
+    sequence_beyond_sql,
+    sequence_position_sql,
+    timestamp_beyond_sql,
+    timestamp_position_sql,
+)
 from dms_iceberg.changes.read import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ROW
 from dms_iceberg.config.model import Change, Table
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.identifiers import quote, string_literal
+from dms_iceberg.staging.keys import AHEAD_HOURS
 
 OP = "_cdc_op"
 POSITION = "_cdc_position"
@@ -148,7 +156,7 @@ def normalise_sql(columns: SourceColumns, change: Change, table: Table, epoch: i
         f"CASE WHEN {OLD_KEY} = 1 THEN 'D' ELSE {op} END AS {OP}",
         f"{position} AS {POSITION}",
         f"{committed} AS {COMMITTED_AT}",
-        f"{_problem_sql(columns, change, op, position, committed)} AS {PROBLEM}",
+        f"{_problem_sql(columns, change, op, position, committed, is_cdc=is_cdc)} AS {PROBLEM}",
         OLD_KEY,
         f"{_file_time_sql()} AS {FILE_TIME}" if is_cdc else f"'' AS {FILE_TIME}",
         f"{row_order} AS {ROW}",
@@ -186,7 +194,7 @@ def _position_sql(columns: SourceColumns, committed: str, epoch: int, *, is_cdc:
     return sequence_position_sql(epoch, quote(columns.sequence), _file_time_sql())
 
 
-def _problem_sql(columns: SourceColumns, change: Change, op: str, position: str, committed: str) -> str:
+def _problem_sql(columns: SourceColumns, change: Change, op: str, position: str, committed: str, *, is_cdc: bool) -> str:
     checks = [
         f"WHEN {NOT_TEXT} THEN 'encoding: the row holds bytes that are not UTF-8'",
         f"WHEN {CORRUPT} IS NOT NULL THEN 'malformed: the row does not parse, or does not have the columns of its file'",
@@ -198,4 +206,11 @@ def _problem_sql(columns: SourceColumns, change: Change, op: str, position: str,
         checks.append(
             f"WHEN {quote(columns.timestamp)} IS NOT NULL AND {committed} IS NULL THEN 'bad_timestamp: the commit time is impossible'"
         )
+    if is_cdc:
+        # One such row would raise the table's high-water position, and every change after it would count as late.
+        beyond = timestamp_beyond_sql(committed, _file_time_sql())
+        if columns.sequence is not None:
+            beyond = sequence_beyond_sql(quote(columns.sequence), _file_time_sql())
+        problem = f"future_clock: the sequence (or commit time) lies more than {AHEAD_HOURS} hours after the close of its file"
+        checks.append(f"WHEN {beyond} THEN {string_literal(problem)}")
     return f"CASE {' '.join(checks)} END"

@@ -9,10 +9,14 @@ Encoding: the epoch carries its length as a letter in front (``a9`` < ``b10``), 
 it lies below every change of its epoch; its file stands where the close time would.
 """
 
+from dms_iceberg.staging.keys import AHEAD_HOURS
+
 CLOCK_DIGITS = 16
 COUNTER_DIGITS = 19
 SEQUENCE_DIGITS = CLOCK_DIGITS + COUNTER_DIGITS
 _NO_CLOCK = "0" * CLOCK_DIGITS
+_MONTH_AND_DAY = "((0[13578]|1[02])(0[1-9]|[12][0-9]|3[01])|(0[469]|11)(0[1-9]|[12][0-9]|30)|02(0[1-9]|[12][0-9]))"
+_SEQUENCE = f"^[0-9]{{4}}{_MONTH_AND_DAY}([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9][0-9]{{2}}[0-9]{{{COUNTER_DIGITS}}}"
 
 
 def epoch_prefix(epoch: int) -> str:
@@ -48,8 +52,8 @@ def load_position_sql(epoch: int, order: str) -> str:
 
 
 def sequence_position_sql(epoch: int, sequence: str, file_time: str) -> str:
-    """SQL for `sequence_position`; NULL unless ``sequence`` is 35 digits. The arguments are SQL expressions."""
-    whole = f"octet_length({sequence}) = {SEQUENCE_DIGITS} AND {sequence} RLIKE '^[0-9]{{{SEQUENCE_DIGITS}}}'"
+    """SQL for `sequence_position`; NULL unless ``sequence`` is 35 digits that begin with a date. The arguments are SQL expressions."""
+    whole = f"octet_length({sequence}) = {SEQUENCE_DIGITS} AND {sequence} RLIKE '{_SEQUENCE}'"
     clock, counter = bytes_sql(sequence, 1, CLOCK_DIGITS), bytes_sql(sequence, CLOCK_DIGITS + 1, COUNTER_DIGITS)
     epoch_bytes = f"CAST('{epoch_prefix(epoch)}' AS binary)"
     return f"CASE WHEN {whole} THEN CAST(concat({epoch_bytes}, {clock}, CAST({file_time} AS binary), {counter}) AS string) END"
@@ -59,6 +63,22 @@ def timestamp_position_sql(epoch: int, committed_at: str, file_time: str, row: s
     """SQL for files without a sequence column: commit time (microseconds), file time, row number in the file."""
     clock = f"date_format({committed_at}, 'yyyyMMddHHmmssSSSSSS')"
     return f"concat('{epoch_prefix(epoch)}', {clock}, {file_time}, lpad(CAST({row} AS string), {COUNTER_DIGITS}, '0'))"
+
+
+def sequence_beyond_sql(sequence: str, file_time: str) -> str:
+    """SQL that is true for a ``sequence`` of the right form whose clock lies more than `AHEAD_HOURS` after its file's close time."""
+    clock = f"try_to_timestamp(substr({sequence}, 1, 14), 'yyyyMMddHHmmss')"
+    # Nearly every change was committed before its file was closed: comparing text spares those the parsing of two times.
+    return f"{sequence} > {file_time} AND coalesce({clock} > {_latest_sql(file_time)}, true)"
+
+
+def timestamp_beyond_sql(committed_at: str, file_time: str) -> str:
+    """The same for files without a sequence column."""
+    return f"{committed_at} > {_latest_sql(file_time)}"
+
+
+def _latest_sql(file_time: str) -> str:
+    return f"try_to_timestamp(substr({file_time}, 1, 14), 'yyyyMMddHHmmss') + INTERVAL '{AHEAD_HOURS}' HOUR"
 
 
 def bytes_sql(text: str, start: int, length: int) -> str:

@@ -17,6 +17,8 @@ _LOAD = re.compile(r"(?:SEGMENT(?P<segment>\d+)_)?LOAD(?P<number>[0-9A-F]{8})\."
 _CDC = re.compile(r"(?P<day>\d{8})-(?P<time>\d{9})\." + _EXTENSION)
 _SKIPPED_FOLDER = "awsdms_"
 SEGMENT_DIGITS = 9
+AHEAD_HOURS = 48
+"""How far a time may lie ahead of the one it follows: names may be in a zone 14 hours from UTC, and clocks go wrong by a day."""
 
 
 class Kind(StrEnum):
@@ -79,6 +81,14 @@ def time_of(digits: str) -> datetime:
 def digits_of(time: datetime) -> str:
     """Return 17 digits for a UTC time."""
     return time.strftime("%Y%m%d%H%M%S") + f"{time.microsecond // 1000:03d}"
+
+
+def is_credible(file: BronzeFile, now: datetime) -> bool:
+    """Whether a CDC file may have been closed at the time in its name: a date, at most `AHEAD_HOURS` from ``now``."""
+    try:
+        return time_of(file.order) <= now + timedelta(hours=AHEAD_HOURS)
+    except ValueError:
+        return False
 
 
 def earlier(digits: str, **delta: float) -> str:

@@ -1,13 +1,14 @@
 """Choosing the next batch: pure functions over a listing and a table's progress."""
 
 from collections.abc import Iterable
+from datetime import datetime
 
 import attrs
 
 from dms_iceberg.config.model import Batch
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.progress import Progress
-from dms_iceberg.staging.keys import BronzeFile
+from dms_iceberg.staging.keys import AHEAD_HOURS, BronzeFile, is_credible
 
 
 @attrs.frozen
@@ -30,27 +31,46 @@ class FileBatch:
 
 @attrs.frozen
 class Pending:
-    """What a listing holds that is not merged, in order of processing, and every LOAD file in it."""
+    """What a listing holds that is not merged.
+
+    Attributes:
+        files: what can be merged, in order of processing.
+        loads: every LOAD file, merged or not.
+        incredible: change files that cannot have been closed when their names say.
+    """
 
     files: list[BronzeFile]
     loads: list[BronzeFile]
+    incredible: list[BronzeFile]
+
+    def warnings(self, table: str) -> list[str]:
+        """Return what the operator should know of the files that are left where they are."""
+        if not self.incredible:
+            return []
+        names = ", ".join(file.key for file in self.incredible[:3])
+        more = f" and {len(self.incredible) - 3} more" if len(self.incredible) > 3 else ""
+        return [
+            f"{table}: {names}{more}: named after a time that is no date, or lies more than {AHEAD_HOURS} hours ahead of now. Not merged, "
+            "as every file after it would count as late. Correct the clock of whatever wrote it, and give the file the name of the time "
+            "when it was closed."
+        ]
 
 
-def pending_files(listing: Iterable[BronzeFile], progress: Progress, table: str) -> Pending:
+def pending_files(listing: Iterable[BronzeFile], progress: Progress, table: str, now: datetime) -> Pending:
     """Find the files that ``progress`` has not merged; keeps nothing of what it has.
 
     Raises:
         BronzeError: a LOAD file that was merged has changed since: a reload in place.
     """
-    changes, loads = [], []
+    changes, loads, incredible = list[BronzeFile](), list[BronzeFile](), list[BronzeFile]()
     for file in listing:
         if not file.is_cdc:
             # After a reload in place, what is older is left over from the load before.
             if file.modified >= progress.reloaded_at:
                 loads.append(file)
         elif not progress.has_merged(file):
-            changes.append(file)
-    return Pending(new_loads(loads, progress, table) + sorted(changes), loads)
+            (changes if is_credible(file, now) else incredible).append(file)
+    return Pending(new_loads(loads, progress, table) + sorted(changes), loads, incredible)
 
 
 def new_loads(loads: list[BronzeFile], progress: Progress, table: str) -> list[BronzeFile]:
