@@ -9,12 +9,12 @@ from urllib.parse import unquote
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import broadcast, col
 
-from dms_iceberg.changes.frames import RECORD, ROW_NUMBER, Shape
+from dms_iceberg.changes.frames import RECORD, ROW_NUMBER, Shape, json_sql
 from dms_iceberg.changes.normalise import COMMITTED_AT, OLD_KEY, OP, POSITION, PROBLEM
 from dms_iceberg.changes.read import FILE
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.identifiers import quote, quote_path, string_literal
+from dms_iceberg.identifiers import quote_path, string_literal
 from dms_iceberg.staging.keys import BronzeFile
 
 _COLUMNS = {
@@ -77,7 +77,6 @@ def rejected_rows(
     origin = spark.createDataFrame(
         [(path, file.key, file.etag) for path, file in known.items()] or [("", "", "")], "_cdc_path string, file string, etag string"
     )
-    key = f"to_json(struct({', '.join(quote(name) for name in shape.key)}))"
     return rejected.join(broadcast(origin), col(FILE) == col("_cdc_path")).selectExpr(
         f"sha2(concat_ws('|', file, etag, {ROW_NUMBER}), 256) AS id",
         f"{string_literal(table.source)} AS source_table",
@@ -89,7 +88,7 @@ def rejected_rows(
         f"{OP} AS op",
         f"{POSITION} AS position",
         f"{COMMITTED_AT} AS committed_at",
-        f"{key} AS key",
+        f"{json_sql(shape.key)} AS key",
         f"{RECORD} AS record",
         f"TIMESTAMP {string_literal(now)} AS quarantined_at",
         f"{string_literal(run_id)} AS run_id",

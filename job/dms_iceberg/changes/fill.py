@@ -13,14 +13,14 @@ from pyspark.sql.functions import expr, lit
 from dms_iceberg.changes import fill_sql
 from dms_iceberg.changes.collapse import BATCH_POSITION, CONTEXT, DELETE, HIGH
 from dms_iceberg.changes.fill_sql import CHANGE, CHILD, FRESH, KIND, LIFE, PARENT, SEGMENT
-from dms_iceberg.changes.frames import Shape
+from dms_iceberg.changes.frames import Shape, json_sql
 from dms_iceberg.changes.kept import MOVED, POSITIONS
 from dms_iceberg.changes.late import STALE, STORED_POSITION
 from dms_iceberg.changes.mapping import SilverColumn
 from dms_iceberg.changes.normalise import OLD_KEY, POSITION, PROBLEM
 from dms_iceberg.changes.read import FILE
 from dms_iceberg.config.model import Column
-from dms_iceberg.identifiers import quote, string_literal
+from dms_iceberg.identifiers import string_literal
 
 REFILL = "_cdc_refill"
 
@@ -109,8 +109,7 @@ def rejected_rows(quarantine: DataFrame, keys: DataFrame, shape: Shape, source: 
         source: source table.
         files: keys of the batch's own files, whose rows an earlier, killed attempt may have written.
     """
-    text = f"to_json(struct({', '.join(quote(name) for name in shape.key)}))"
-    listed = keys.selectExpr("*", f"{text} AS {fill_sql.Q_KEY}").distinct()
+    listed = keys.selectExpr("*", f"{json_sql(shape.key)} AS {fill_sql.Q_KEY}").distinct()
     own = ", ".join(map(string_literal, files))
     others = quarantine.where(f"source_table = {string_literal(source)} AND position IS NOT NULL AND file NOT IN ({own})")
     # Only the columns used: silver keys may have the names of quarantine columns.

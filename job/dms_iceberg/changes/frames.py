@@ -25,6 +25,13 @@ ROW_NUMBER = "_cdc_row_number"
 # So little is read and collapsed by one task sooner than a shuffle is started.
 _SINGLE_TASK_BYTES = 1 << 20
 
+_JSON_OPTIONS = {
+    "ignoreNullFields": "false",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+    "dateFormat": "yyyy-MM-dd",
+}
+
 
 @attrs.frozen(eq=False)
 class ReadGroup:
@@ -176,9 +183,15 @@ def expression_columns(table: Table) -> set[str]:
 def _with_record(read: ReadGroup) -> DataFrame:
     """Add the raw record and its row number; for text files the number is counted, as Spark does not tell it."""
     own = [name for name in read.frame.columns if name not in ORIGIN_COLUMNS] + ["_cdc_corrupt"]
-    record = f"to_json(struct({', '.join(quote(name) for name in own)})) AS {RECORD}"
+    record = f"{json_sql(own)} AS {RECORD}"
     row = f"CAST(row_number() OVER (PARTITION BY {FILE} ORDER BY {ROW}) - 1 AS bigint) AS {ROW_NUMBER}"
     return read.frame.selectExpr("*", record, row)
+
+
+def json_sql(columns: Sequence[str]) -> str:
+    """SQL of one JSON object of ``columns`` that holds all there is: left to itself Spark drops NULLs and cuts times to milliseconds."""
+    options = ", ".join(f"{string_literal(name)}, {string_literal(value)}" for name, value in _JSON_OPTIONS.items())
+    return f"to_json(struct({', '.join(quote(name) for name in columns)}), map({options}))"
 
 
 def collapse(
