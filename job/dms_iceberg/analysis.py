@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from dms_iceberg.changes.clean import condition_columns
 from dms_iceberg.changes.frames import ReadGroup, Shape, expression_columns
-from dms_iceberg.changes.mapping import SilverColumn, typed_sql
+from dms_iceberg.changes.mapping import VOID, SilverColumn, typed_sql
 from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Table
@@ -53,7 +53,8 @@ def expression_types(job: Job, groups: Sequence[ReadGroup], table: Table) -> Typ
     if not groups:
         return {}
     analysed = _analyse(job, untyped.values())
-    return {name: frame.dtypes[0][1] for name, frame in zip(untyped, analysed, strict=True)}
+    types = {name: frame.dtypes[0][1] for name, frame in zip(untyped, analysed, strict=True)}
+    return {name: type_ for name, type_ in types.items() if type_ != VOID}
 
 
 def check_expressions(job: Job, groups: Sequence[ReadGroup], table: Table, shape: Shape) -> None:
@@ -99,7 +100,9 @@ def _unmasked_type(column: SilverColumn, source: Mapping[str, str], type_: str) 
 
 
 def _source_types(groups: Sequence[ReadGroup]) -> Types:
-    return {name: type_ for group in groups for name, type_ in group.columns.source}
+    found = [column for group in groups for column in group.columns.source]
+    # A group in which a column is always NULL does not tell its type.
+    return dict(sorted(found, key=lambda column: column[1] != VOID))
 
 
 def _path(table: Table, index: int, key: str) -> str:

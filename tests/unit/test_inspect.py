@@ -92,6 +92,38 @@ def test_columns_of_a_file_without_header(tmp_path: Path, width: int, names: lis
     assert list(group.names) == names
 
 
+@pytest.mark.parametrize(
+    ("widths", "columns"),
+    [
+        pytest.param([3, 5, 5], 5, id="one short row first"),
+        pytest.param([9, 5, 4, 5], 5, id="odd rows in between"),
+        pytest.param([3, 5], 5, id="as many short as whole ones"),
+        pytest.param([5] + [4] * 20_000, 4, id="the last row of the sample is cut off"),
+    ],
+)
+def test_one_odd_row_does_not_say_what_columns_a_file_without_header_has(tmp_path: Path, widths: list[int], columns: int) -> None:
+    store, file = stored(tmp_path, "".join(",".join("x" * width) + "\n" for width in widths).encode())
+    (group,) = inspect(store, [file], Bronze(uri="x", format=BronzeFormat.CSV, csv=Csv(header=False)), TABLE)
+    assert len(group.names) == columns
+
+
+@pytest.mark.parametrize("widths", [[3, 3, 5], [9, 9, 9, 4]])
+def test_most_rows_with_another_width_refuse_a_file_without_header(tmp_path: Path, widths: list[int]) -> None:
+    store, file = stored(tmp_path, "".join(",".join("x" * width) + "\n" for width in widths).encode())
+    with pytest.raises(BronzeError, match=f"{widths[0]} columns, but public.t may have 4 to 7"):
+        inspect(store, [file], Bronze(uri="x", format=BronzeFormat.CSV, csv=Csv(header=False)), TABLE)
+
+
+def test_json_file_cut_off_before_its_first_row_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+    bronze = Bronze(uri="x", format=BronzeFormat.JSON)
+    whole = gzip.compress(b"\n" * 50)
+    store, file = stored(tmp_path, whole, "LOAD00000001.json.gz")
+    assert inspect(store, [file], bronze, TABLE) == []
+    store, file = stored(tmp_path, whole[:-4], "LOAD00000001.json.gz")
+    with pytest.raises(BronzeError, match="cut off"):
+        inspect(store, [file], bronze, TABLE)
+
+
 @pytest.mark.parametrize("data", [b"I,1,Ann Smith\nI,2,Bob\n", b"I,1,Ann Smith\n", b"Ann Smith,Ann Smith\n", b"Op;id;v\nI;1;a\n"])
 def test_data_is_not_taken_for_a_header_and_not_told(tmp_path: Path, data: bytes) -> None:
     store, file = stored(tmp_path, data)
@@ -134,6 +166,7 @@ def test_columns_that_differ_in_case_only_are_refused(tmp_path: Path) -> None:
         (pa.timestamp("us"), "timestamp_ntz"),
         (pa.time32("ms"), "<time32[ms]>"),
         (pa.timestamp("ns"), "<timestamp[ns]>"),
+        (pa.null(), "void"),
     ],
 )
 def test_types_as_spark_reads_them(arrow: pa.DataType, spark: str) -> None:

@@ -6,7 +6,7 @@ that leaves the filter becomes a delete at its position.
 
 from collections.abc import Collection, Mapping, Sequence
 
-from dms_iceberg.changes.mapping import SilverColumn, backfill_text, masked_sql, salt_names, typed_sql
+from dms_iceberg.changes.mapping import VOID, SilverColumn, backfill_text, masked_sql, salt_names, typed_sql
 from dms_iceberg.changes.normalise import COMMITTED_AT, FILE_TIME, OLD_KEY, OP, POSITION, PROBLEM
 from dms_iceberg.changes.read import FILE, FILE_NAME, ROW
 from dms_iceberg.config.expressions import referenced_columns
@@ -81,7 +81,7 @@ def _absent_sql(column: SilverColumn, type_: str) -> str:
 
 def _cast_problem(column: SilverColumn, value: str, type_: str, source_type: str | None, *, exact: bool) -> str | None:
     base = column.base_sql(source_type)
-    if value == base:
+    if value == base or source_type == VOID:
         return None
     to = canonical(column.declared.type) if column.declared.mask and column.declared.type else type_
     lost = f"{base} IS NOT NULL AND {value} IS NULL"

@@ -1,6 +1,6 @@
 """Names of CSV columns: those in the header line, or without one those that DMS's order and the configuration give."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dms_iceberg.config.model import Bronze, Table
 from dms_iceberg.errors import BronzeError
@@ -32,8 +32,11 @@ def header_names(fields: Sequence[str], file: BronzeFile, bronze: Bronze, table:
     return fields
 
 
-def headerless_names(file: BronzeFile, width: int, bronze: Bronze, table: Table, root: str) -> list[str]:
-    """Return the names of a file's ``width`` columns, in the order in which DMS writes them.
+def headerless_names(file: BronzeFile, widths: Mapping[int, int], bronze: Bronze, table: Table, root: str) -> list[str]:
+    """Return the names of a file's columns, in the order in which DMS writes them.
+
+    Args:
+        widths: how many of the first records have how many fields. The commonest count; the other rows are damaged.
 
     Raises:
         BronzeError: the table's source columns and DMS's service columns do not give that width.
@@ -47,6 +50,7 @@ def headerless_names(file: BronzeFile, width: int, bronze: Bronze, table: Table,
         trailing += [change.before_image_prefix + key for key in table.key]
     names = [*leading, *table.source_columns, *trailing]
     least = len(names) - len(trailing)
+    width = max(widths, key=lambda width: (widths[width], least <= width <= len(names), width))
     if not least <= width <= len(names):
         raise BronzeError(
             f"{join(root, file.key)}: {width} columns, but {table.source} may have {least} to {len(names)}: {', '.join(leading)}, the "

@@ -9,6 +9,7 @@ from dms_iceberg.staging.store import ObjectStore, join
 
 _MAGIC = b"\x1f\x8b"
 _GZIP = 31
+_SMALL_BYTES = 1 << 16
 _CHUNK_BYTES = 8 << 20
 
 
@@ -32,14 +33,21 @@ def decompress(data: bytes, file: BronzeFile, root: str) -> bytes:
     return text
 
 
-def refuse_wrong_gzip(store: ObjectStore, file: BronzeFile) -> None:
-    """Refuse a file that is named .gz and does not begin like one.
+def is_blank(store: ObjectStore, file: BronzeFile) -> bool:
+    """Whether a small text file holds no line but empty ones; of a big one only the first bytes are looked at.
 
     Raises:
-        BronzeError: so it is.
+        BronzeError: it is named .gz and is no gzip data, or holds nothing because it is cut off.
     """
-    if _is_gzip(file) and store.read(file.key, 0, len(_MAGIC)) != _MAGIC:
+    if file.size > _SMALL_BYTES:
+        if _is_gzip(file) and store.read(file.key, 0, len(_MAGIC)) != _MAGIC:
+            raise _damaged(file, store.root)
+        return False
+    if decompress(store.read(file.key), file, store.root).strip():
+        return False
+    if _is_gzip(file) and not _is_whole(store, file):
         raise _damaged(file, store.root)
+    return True
 
 
 def blame_gzip(store: ObjectStore, files: Sequence[BronzeFile], failure: BaseException) -> None:

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dms_iceberg.changes.csv_names import header_names, headerless_names
-from dms_iceberg.changes.gzipped import decompress, refuse_wrong_gzip
+from dms_iceberg.changes.gzipped import decompress, is_blank
+from dms_iceberg.changes.mapping import VOID
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.staging.keys import BronzeFile
@@ -63,11 +64,12 @@ class _Inspected:
 
 @attrs.frozen
 class FirstRecord:
-    """The first record of a CSV file, whether it is the only one, and what ends it."""
+    """The first record of a CSV file, whether it is the only one, what ends it, and how many fields the first records have."""
 
     fields: tuple[str, ...]
     only: bool
     line_end: str = "\n"
+    widths: Counter[int] = attrs.field(factory=Counter, eq=False)
 
 
 def inspect(store: ObjectStore, files: Sequence[BronzeFile], bronze: Bronze, table: Table) -> list[SchemaGroup]:
@@ -122,15 +124,14 @@ def _inspect(store: ObjectStore, file: BronzeFile, bronze: Bronze, table: Table)
     if file.size == 0:
         return _Inspected(file, (), 0)
     if bronze.format is BronzeFormat.JSON:
-        refuse_wrong_gzip(store, file)
-        return _Inspected(file, (), None)
+        return _Inspected(file, (), 0 if is_blank(store, file) else None)
     first = first_record(store, file, bronze.csv.delimiter)
     if not first.fields:
         return _Inspected(file, (), 0)
     if bronze.csv.header:
         names = header_names(first.fields, file, bronze, table, store.root)
     else:
-        names = headerless_names(file, len(first.fields), bronze, table, store.root)
+        names = headerless_names(file, first.widths, bronze, table, store.root)
     rows = 0 if bronze.csv.header and first.only else None
     return _Inspected(file, tuple((name, "string") for name in names), rows, first.line_end)
 
@@ -193,7 +194,7 @@ _SIMPLE_TYPES: dict[pa.DataType, str] = {
     pa.binary(): "binary",
     pa.large_binary(): "binary",
     pa.date32(): "date",
-    pa.null(): "string",
+    pa.null(): VOID,
 }
 
 
@@ -222,9 +223,10 @@ def first_record(store: ObjectStore, file: BronzeFile, delimiter: str) -> FirstR
         whole = len(data) >= file.size
         data = decompress(data, file, store.root)
         _refuse_byte_order_mark(data, file, store.root)
-        found = _parse_first(data.decode(errors="surrogateescape"), delimiter)
+        text = data.decode(errors="surrogateescape")
+        found = _parse_first(text, delimiter)
         if isinstance(found, FirstRecord) and (whole or not found.only):
-            return found
+            return attrs.evolve(found, widths=_widths(text, delimiter, whole=whole))
         if whole or size >= _MAX_RECORD_BYTES:
             reason = "it has no end" if isinstance(found, FirstRecord) else str(found)
             raise BronzeError(
@@ -251,6 +253,20 @@ def _parse_first(text: str, delimiter: str) -> FirstRecord | csv.Error:
         return error
     only = not stream.read().strip("\r\n")
     return FirstRecord(tuple(record), only, "\r\n" if last.endswith("\r\n") else "\n")
+
+
+def _widths(text: str, delimiter: str, *, whole: bool) -> Counter[int]:
+    """Count the fields of the records that ``text`` begins with."""
+    widths = []
+    try:
+        for fields in csv.reader(io.StringIO(text, newline="\n"), delimiter=delimiter, strict=True):
+            if fields:
+                widths.append(len(fields))
+    except csv.Error:
+        # The end of the sample, or a record that Spark will not parse either.
+        whole = True
+    # The last record may be cut off.
+    return Counter(widths if whole or len(widths) == 1 else widths[:-1])
 
 
 def _refuse_byte_order_mark(data: bytes, file: BronzeFile, root: str) -> None:

@@ -9,6 +9,8 @@ from dms_iceberg.errors import ConfigError
 from dms_iceberg.identifiers import quote, string_literal
 
 SALT_PREFIX = "_cdc_salt_"
+VOID = "void"
+"""Spark's type of NULL, for columns that hold nothing else: such a file does not tell what the column's values are."""
 
 
 @attrs.frozen

@@ -10,6 +10,7 @@ import attrs
 from dms_iceberg.changes.before_images import before_images, configured_columns
 from dms_iceberg.changes.position import (
     bytes_sql,
+    is_sequence_sql,
     load_position_sql,
     sequence_beyond_sql,
     sequence_position_sql,
@@ -201,6 +202,11 @@ def _problem_sql(columns: SourceColumns, change: Change, op: str, position: str,
     ]
     if columns.op is not None:
         checks.append(f"WHEN {op} IS NULL THEN {string_literal('unknown_op: allowed are ' + ', '.join(change.op_words))}")
+    if columns.sequence is not None and not is_cdc:
+        # Without a header an added column stands where the sequence was; only its values tell.
+        problem = "malformed: the sequence of a full-load row is neither empty nor 35 digits; if a source column was added, declare it"
+        shifted = f"{quote(columns.sequence)} <> '' AND NOT {is_sequence_sql(quote(columns.sequence))}"
+        checks.append(f"WHEN {shifted} THEN {string_literal(problem)}")
     checks.append(f"WHEN {position} IS NULL THEN 'no_position: the sequence (or commit time) of the change is missing or impossible'")
     if columns.timestamp:
         checks.append(

@@ -59,6 +59,11 @@ def sequence_position_sql(epoch: int, sequence: str, file_time: str) -> str:
     return f"CASE WHEN {whole} THEN CAST(concat({epoch_bytes}, {clock}, CAST({file_time} AS binary), {counter}) AS string) END"
 
 
+def is_sequence_sql(sequence: str) -> str:
+    """SQL that is true for 35 digits."""
+    return f"{sequence} RLIKE '^[0-9]{{{SEQUENCE_DIGITS}}}$'"
+
+
 def timestamp_position_sql(epoch: int, committed_at: str, file_time: str, row: str) -> str:
     """SQL for files without a sequence column: commit time (microseconds), file time, row number in the file."""
     clock = f"date_format({committed_at}, 'yyyyMMddHHmmssSSSSSS')"

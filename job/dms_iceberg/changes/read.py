@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 from dms_iceberg.changes.before_images import before_images
 from dms_iceberg.changes.inspect import Columns, SchemaGroup, refuse_twins
+from dms_iceberg.changes.mapping import VOID
 from dms_iceberg.changes.reserved import is_reserved, is_used, refuse_reserved
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.errors import BronzeError
@@ -35,8 +36,10 @@ def read_group(spark: SparkSession, root: str, group: SchemaGroup, bronze: Bronz
     paths = [join(root, file.key) for file in group.files]
     reader = spark.read.option("__globPaths__", "false")
     if bronze.format is BronzeFormat.PARQUET:
-        frame = reader.schema(_ddl(_readable(group, bronze, table))).parquet(*paths)
-        return frame.selectExpr("*", *_origin("_metadata.row_index"), f"CAST(NULL AS string) AS {CORRUPT}", f"false AS {NOT_TEXT}")
+        readable = _readable(group, bronze, table)
+        frame = reader.schema(_ddl(tuple(column for column in readable if column[1] != VOID))).parquet(*paths)
+        columns = [f"NULL AS {quote(name)}" if type_ == VOID else quote(name) for name, type_ in readable]
+        return frame.selectExpr(*columns, *_origin("_metadata.row_index"), f"CAST(NULL AS string) AS {CORRUPT}", f"false AS {NOT_TEXT}")
     if bronze.format is BronzeFormat.CSV:
         return _read_csv(reader, paths, group, bronze, table)
     return _read_json(reader, paths, group, bronze, table)

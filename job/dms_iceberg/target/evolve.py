@@ -116,6 +116,12 @@ def _refuse_reserved(table: Table, columns: Sequence[SilverColumn]) -> None:
 
 def _refuse_untyped(table: Table, columns: Sequence[SilverColumn], plan: SchemaPlan) -> None:
     untyped = [c.name for c in columns if c.source is None and c.name not in plan.target_types]
+    nowhere = [c.name for c in columns if c.is_key and c.source is not None and c.name not in plan.target_types]
+    if nowhere:
+        raise SchemaChangeError(
+            f"{table.source}: key column {nowhere[0]!r} is NULL in every row of these files, so its type is not known and the table cannot "
+            f'be made. Declare the type in tables."{table.source}".columns, or correct the files.'
+        )
     if untyped:
         raise SchemaChangeError(
             f'tables."{table.source}".columns: the type of the expression {untyped[0]!r} cannot be found, because it reads a column that '

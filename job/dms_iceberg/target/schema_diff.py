@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from dms_iceberg.changes.mapping import SilverColumn, backfill_text
+from dms_iceberg.changes.mapping import VOID, SilverColumn, backfill_text
 from dms_iceberg.identifiers import quote, string_literal
 from dms_iceberg.target.types import canonical, common, fits, stored, widens
 
@@ -80,7 +80,7 @@ def wanted_types(
         expressions: types that Spark found for expressions without a declared type; those that read a column no file has are not there.
         ntz: undeclared Parquet timestamps are wall clocks.
 
-    A column that no group has and no declaration types is left out: it has no type yet, or the table's.
+    A column that no group has (or only as NULL) and no declaration types is left out: it has no type yet, or the table's.
     """
     types: Types = {}
     for column in columns:
@@ -91,7 +91,8 @@ def wanted_types(
             if column.name in expressions:
                 types[column.name] = stored(expressions[column.name])
             continue
-        found = [stored(types_[name]) for types_ in sources for name in types_ if name.lower() == column.source.lower()]
+        same = [(name, type_) for types_ in sources for name, type_ in types_.items() if name.lower() == column.source.lower()]
+        found = [stored(type_) for _, type_ in same if type_ != VOID]
         if not found:
             continue
         if ntz:
