@@ -7,8 +7,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 import structlog
@@ -66,6 +68,25 @@ def test_the_command_loads_captures_and_resumes(dsn: str, tmp_path: Path) -> Non
     assert (tmp_path / "emulator" / "Shop-1" / "task.json").exists()
 
 
+def test_zone_booleans_and_lateness_have_switches(dsn: str, tmp_path: Path) -> None:
+    run(dsn, "create table t (id int primary key, done boolean, filler text)")
+    document = str(_document(tmp_path, format="csv"))
+    options = [document, "--source", dsn, "--no-boolean-as-boolean", "--partition-timezone", "Asia/Seoul"]
+    # Every change fills a file.
+    options += ["--max-kb", "1", "--late-every", "2", "--late-by", "2"]
+    assert CliRunner().invoke(app, [*options, "--until-lsn", current_lsn(dsn)]).exit_code == 0
+    began = datetime.now(ZoneInfo("Asia/Seoul"))
+    run(dsn, *(f"insert into t values ({number}, true, repeat('x', 2000))" for number in range(5)))
+    result = CliRunner().invoke(app, [*options, "--until-lsn", current_lsn(dsn)])
+    assert result.exit_code == 0, result.output
+    files = sorted((tmp_path / "bronze").rglob("2*-*.csv"))
+    assert all(",true," in file.read_text() for file in files)
+    seconds_after = [(datetime.strptime(file.name[:15] + "+0900", "%Y%m%d-%H%M%S%z") - began).total_seconds() for file in files]
+    assert all(-2 < after < 300 for after in seconds_after)
+    arrived = sorted(files, key=lambda file: file.stat().st_mtime_ns)
+    assert [files.index(file) for file in arrived] == [0, 2, 4, 1, 3]
+
+
 def test_sigterm_writes_everything_and_exits_0(dsn: str, tmp_path: Path) -> None:
     run(dsn, "create table t (id int primary key)", "insert into t values (1)")
     program = "import typer; from dms_iceberg.local.emulator.cli import emulate; app = typer.Typer(); app.command()(emulate); app()"
@@ -101,9 +122,12 @@ def test_wrong_options_are_explained(dsn: str, tmp_path: Path) -> None:
         (["--full-load-only", "--cdc-only"], "exclude"),
         (["--late-every", "1"], "late_every"),
         (["--interval", "soon"], "duration"),
+        (["--slot", "X-Y"], "found 'X-Y', allowed are"),
+        (["--partition-timezone", "Nowhere/City"], "Nowhere/City"),
     ):
         result = CliRunner().invoke(app, [document, "--source", dsn, *options])
         assert (result.exit_code, word in result.output) == (2, True), result.output
+        assert "Attribute(" not in result.output
     bad = CliRunner().invoke(app, [document, "--source", "nonsense hunter2"])
     assert bad.exit_code == 2
     assert "hunter2" not in bad.output

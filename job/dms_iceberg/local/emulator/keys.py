@@ -44,13 +44,23 @@ _DELIMITERS: Final = {
 }
 
 
+def _known_zone(_: object, attribute: "attrs.Attribute[str | None]", value: str | None) -> None:
+    try:
+        if value is not None:
+            ZoneInfo(value)
+    except (KeyError, ValueError, OSError):
+        raise ValueError(
+            f"emulator setting partition.{attribute.name}: {value!r} is no time zone; write Area/City, such as Asia/Seoul"
+        ) from None
+
+
 @attrs.frozen
 class DatePartition:
     """``DatePartitionEnabled`` with its settings. A time zone moves folder *and* file name."""
 
     sequence: DateSequence = attrs.field(default=DateSequence.YYYYMMDDHH, converter=DateSequence)
     delimiter: DateDelimiter = attrs.field(default=DateDelimiter.SLASH, converter=DateDelimiter)
-    timezone: str | None = None
+    timezone: str | None = attrs.field(default=None, validator=_known_zone)
 
     def folder(self, close_ms: int) -> str:
         """The folder below the table's of a file closed at ``close_ms`` milliseconds since 1970 UTC."""

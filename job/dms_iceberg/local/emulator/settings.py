@@ -1,5 +1,6 @@
 """What can be set on the emulator: the endpoint and task settings of DMS that matter, and its ugly sides."""
 
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -27,6 +28,15 @@ def _zero_or_at_least_two(_: object, attribute: "attrs.Attribute[int]", value: i
         raise ValueError(f"emulator setting {attribute.name}: found {value}, allowed are 0 (none) and 2 or more")
 
 
+def _slot_name(_: object, attribute: "attrs.Attribute[str]", value: str) -> None:
+    # What PostgreSQL allows for a slot; it also stands unquoted in replication commands.
+    if not re.fullmatch(r"[a-z0-9_]{1,63}", value):
+        raise ValueError(
+            f"emulator setting {attribute.name}: found {value!r}, allowed are 1 to 63 lower-case letters, digits and underscores, such as "
+            "dms_shop"
+        )
+
+
 @attrs.frozen(kw_only=True)
 class Ugly:
     """DMS's ugly sides, all off. Two more are elsewhere: no ``Op`` in LOAD files, and a small ``lob_max_kb``.
@@ -47,7 +57,7 @@ class Ugly:
     reset_counter: bool = False
     reemit_changes: int = 0
     late_every: int = attrs.field(default=0, validator=_zero_or_at_least_two)
-    late_by: int = 1
+    late_by: int = attrs.field(default=1, validator=attrs.validators.ge(1))
     overlap: bool = False
     empty_files: bool = False
     control_tables: bool = False
@@ -89,6 +99,5 @@ class EmulatorSettings:
     boolean_as_boolean: bool = True
     time_as_string: bool = False
     trim_char: bool = True
-    # What PostgreSQL allows for a slot; it also stands unquoted in replication commands.
-    slot: str = attrs.field(default="dms_iceberg", validator=attrs.validators.matches_re(r"[a-z0-9_]{1,63}"))
+    slot: str = attrs.field(default="dms_iceberg", validator=_slot_name)
     ugly: Ugly = Ugly()
