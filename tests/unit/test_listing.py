@@ -9,7 +9,7 @@ from typing import Any
 
 import boto3
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from moto import mock_aws
 
@@ -80,12 +80,18 @@ mixed_names = st.one_of(
     moments.map(lambda t: f"{t:%Y%m%d}/{file_name(t)}"),
     moments.map(lambda t: f"{t:%Y-%m-%d-%H}/{file_name(t)}"),
     moments.map(lambda t: f"{t:%Y%m}/{file_name(t)}"),
+    moments.map(lambda t: f"{t:%Y/%m}/{file_name(t)}"),
+    moments.map(lambda t: f"{t:%Y_%m_%d}/{file_name(t)}"),
     moments.map(lambda t: f"{t:%m%Y%d}/{file_name(t)}"),
     moments.map(lambda t: f"{t:%d%m%Y}/{file_name(t)}"),
     st.integers(1, 300).map(lambda number: f"LOAD{number:08X}.parquet"),
 )
 
 
+@example(["20250101-000000000.parquet", "202502/20250201-000000000.parquet"], datetime(2025, 2, 1, tzinfo=UTC))
+@example(["2025/01/10/20250110-000000000.parquet", "2025/01/20250131-120000000.parquet"], datetime(2025, 1, 31, 12, tzinfo=UTC))
+@example(["20250101/20250101-000000000.parquet", "202502/20250202-000000000.parquet"], datetime(2025, 2, 2, tzinfo=UTC))
+@example(["2025_12_01/20251201-000000000.parquet", "2026-01-31-10/20260131-100000000.parquet"], datetime(2026, 1, 31, tzinfo=UTC))
 @given(st.lists(mixed_names, max_size=40, unique=True), moments)
 def test_jumps_lose_no_file_that_is_needed(relatives: list[str], since: datetime) -> None:
     """Even when the endpoint's layout was changed in the life of a table, and several are mixed in one folder."""
@@ -106,7 +112,8 @@ def test_cost_of_a_listing_follows_the_look_back_not_the_age_of_bronze(layout: s
     store = MemoryStore([f"{PREFIX}{format(t, layout) if layout else ''}{file_name(t)}" for t in times] + [f"{PREFIX}LOAD00000001.parquet"])
     found = names(store, digits_of(since))
     assert {file_name(t) for t in times if t >= since} <= {name.rpartition("/")[2] for name in found}
-    assert store.listings == 2
+    # Through the next folder that another layout would have: three jumps where files lie in the table's own folder.
+    assert store.listings <= 4
     assert store.given < (32 * 144 if layout == "%Y%m/" else 3 * 144)
 
 

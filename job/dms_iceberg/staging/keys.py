@@ -119,12 +119,29 @@ def resume_after(relative: str, since: str, committed: str | None = None) -> str
     """
     if not since:
         return None
+    day = earlier(since if committed is None else min(since, committed), **_FOLDER_SLACK)
+    name = f"{since[:8]}-{since[8:]}"
     if _ROOT_FILE.match(relative):
-        target = f"{since[:8]}-{since[8:]}"
+        targets = [name, max(day[:8], relative[:8]) + "/", _later_month(relative, "", day)]
     elif found := _YEAR_FIRST.match(relative):
-        day = earlier(since if committed is None else min(since, committed), **_FOLDER_SLACK)
-        parts = [day[:4], day[4:6], day[6:8]] if found["day"] else [day[:4], day[4:6]]
-        target = found["sep"].join(parts)
+        sep, of_day = found["sep"], found["day"] is not None
+        targets = [sep.join([day[:4], day[4:6], day[6:8]] if of_day else [day[:4], day[4:6]])]
+        if of_day and sep in ("", "_"):
+            targets.append(_later_month(relative, sep, day))
+        if of_day and sep == "/":
+            targets.append(f"{day[:4]}/{day[4:6]}/{name}")
     else:
         return None
-    return target if target > relative else None
+    if targets[0] <= relative:
+        return None
+    # Where a table's layout was changed, files of two take turns, so no jump goes past the first that another layout may have: the
+    # other targets are folders by day among files, folders by month among those by day, and the year.
+    return min(target for target in (*targets, day[:4]) if target > relative)
+
+
+def _later_month(relative: str, sep: str, day: str) -> str:
+    """Return the first folder of a month that sorts behind ``relative`` and is not before the month of ``day``."""
+    digits = relative.replace(sep, "") if sep else relative
+    year, month = divmod(int(digits[:4]) * 12 + int(digits[4:6]), 12)
+    wanted = max(day[:6], f"{year:04d}{month + 1:02d}")
+    return f"{wanted[:4]}{sep}{wanted[4:]}/"
