@@ -150,16 +150,20 @@ def _register_local() -> None:
         register(app)
 
 
+def _console() -> Console:
+    return Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit."""
     _register_local()
     try:
         app(arguments)
     except ConfigError as error:
-        Console(stderr=True, highlight=False, soft_wrap=True).print(str(error), markup=False)
+        _console().print(str(error))
         sys.exit(2)
     except DmsIcebergError as error:
-        Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {error}", markup=False)
+        _console().print(f"error: {error}")
         sys.exit(1)
 
 

@@ -17,6 +17,7 @@ from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_a
 from dms_iceberg.changes.gzipped import blame_gzip
 from dms_iceberg.changes.kept import with_positions
 from dms_iceberg.config.model import Config, Table
+from dms_iceberg.config.problems import suggestion
 from dms_iceberg.epochs import complete, is_complete, standing, waiting
 from dms_iceberg.errors import ConfigError, DmsIcebergError
 from dms_iceberg.faults import reach
@@ -59,7 +60,7 @@ def run(
     """
     started = time.monotonic()
     tables = chosen_tables(config, only)
-    chosen_tables(config, operator.load_complete)
+    chosen_tables(config, operator.load_complete, "--load-complete")
     if operator.reload_started and not only:
         raise ConfigError(["--reload-started-at: name the tables that were loaded again with --table"], config.pipeline)
     job = Job(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12], operator)
@@ -69,8 +70,8 @@ def run(
     return RunReport(job.run_id, {report.table: report for report in reports}, time.monotonic() - started)
 
 
-def chosen_tables(config: Config, only: Iterable[str]) -> list[Table]:
-    """Return the tables named in ``only``, or all.
+def chosen_tables(config: Config, only: Iterable[str], option: str = "--table") -> list[Table]:
+    """Return the tables named in ``only`` (by ``option``), or all.
 
     Raises:
         ConfigError: a name is not configured.
@@ -80,7 +81,7 @@ def chosen_tables(config: Config, only: Iterable[str]) -> list[Table]:
     unknown = [name for name in names if name not in config.tables]
     if unknown:
         raise ConfigError(
-            [f"--table {name}: not among the configured tables: {', '.join(config.tables)}" for name in unknown], config.pipeline
+            [f"{option} {name}: not among the configured tables; {suggestion(name, config.tables)}" for name in unknown], config.pipeline
         )
     chosen = [config.tables[name] for name in names] if names else list(config.tables.values())
     return [with_positions(config, table) for table in chosen]

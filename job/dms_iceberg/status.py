@@ -13,8 +13,11 @@ from dms_iceberg.errors import BronzeError, DmsIcebergError
 from dms_iceberg.quarantine import quarantine_table
 from dms_iceberg.runner import chosen_tables, state_key
 from dms_iceberg.spark_errors import FAILURES, describe
-from dms_iceberg.staging.store import ObjectStore, open_store
+from dms_iceberg.staging.store import ObjectStore, join, open_store
 from dms_iceberg.target.table import TargetTable
+
+_STATE = {"ended_at": str | None, "error": str | None, "lag_seconds": int | float | None}
+"""Members of a state file that are shown, and their types."""
 
 
 @attrs.frozen(kw_only=True)
@@ -25,7 +28,7 @@ class TableStatus:
         rows: live rows by the snapshot summary (position deletes subtracted), None for a table without a snapshot.
         building: loads (epoch, or epoch.reload) that are being built beside the content.
         lag_seconds: lag of the last batch, from source commit to snapshot.
-        last_error: error of the last run, None when it succeeded.
+        last_error: error of the last run, or what is wrong with its state file; None when it succeeded.
     """
 
     table: str
@@ -63,13 +66,13 @@ def _isolated(spark: SparkSession, config: Config, table: Table, state: ObjectSt
 
 
 def _status(spark: SparkSession, config: Config, table: Table, state: ObjectStore) -> TableStatus:
-    last = _last_run(state, table)
+    last, damage = _last_run(state, table)
     status = TableStatus(
         table=table.source,
         target=table.target,
         lag_seconds=last.get("lag_seconds"),
         last_run=last.get("ended_at"),
-        last_error=last.get("error"),
+        last_error=damage or last.get("error"),
         quarantined=_quarantined(spark, config, table),
     )
     target = TargetTable(spark, config.catalog.name, table.target)
@@ -91,12 +94,25 @@ def _status(spark: SparkSession, config: Config, table: Table, state: ObjectStor
     )
 
 
-def _last_run(state: ObjectStore, table: Table) -> dict[str, Any]:
+def _last_run(state: ObjectStore, table: Table) -> tuple[dict[str, Any], str | None]:
+    """Return the state file's document, and what is wrong with the file: then the document is empty."""
+    key = state_key(table)
     try:
-        document: dict[str, Any] = json.loads(state.read(state_key(table)))
+        data = state.read(key)
     except BronzeError:
-        return {}
-    return document
+        return {}, None
+    try:
+        document = json.loads(data)
+    except ValueError as error:
+        reason = f"no JSON ({type(error).__name__})"
+    else:
+        if isinstance(document, dict) and all(isinstance(document.get(name), kinds) for name, kinds in _STATE.items()):
+            return document, None
+        reason = "not what a run writes"
+    return {}, (
+        f"{join(state.root, key)}: the state file is damaged ({reason}), so what became of the last run is not known. The table does not "
+        "depend on it; the next run that merges or fails writes it anew."
+    )
 
 
 def _quarantined(spark: SparkSession, config: Config, table: Table) -> int:

@@ -20,7 +20,7 @@ class TableProgress:
     def __init__(self, *, enabled: bool) -> None:
         self._progress = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),
             MofNCompleteColumn(),
             TextColumn("files, {task.fields[rows]} rows"),
@@ -47,8 +47,8 @@ class TableProgress:
 
 
 def _console() -> Console:
-    # Without a terminal rich assumes 80 columns, too few for the books.
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    # Without a terminal rich assumes 80 columns, too few for the books. What is shown comes from others: `[red]` in a name is no markup.
+    return Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 160)
 
 
 def _table(*columns: str, left: int = 1) -> Table:
@@ -69,11 +69,11 @@ def print_report(report: RunReport) -> None:
     console.print(table)
     for one in report.tables.values():
         for statement in one.ddl:
-            console.print(f"schema: {statement}", markup=False)
+            console.print(f"schema: {statement}")
         for warning in one.warnings:
-            console.print(f"warning: {warning}", markup=False, soft_wrap=True)
+            console.print(f"warning: {warning}", soft_wrap=True)
     for name in report.failed:
-        console.print(f"failed: {report.tables[name].error}", markup=False, style="red", soft_wrap=True)
+        console.print(f"failed: {report.tables[name].error}", style="red", soft_wrap=True)
 
 
 def print_plan(previews: Sequence[TablePreview]) -> None:
@@ -85,11 +85,11 @@ def print_plan(previews: Sequence[TablePreview]) -> None:
     console.print(table)
     for one in previews:
         for statement in one.sql:
-            console.print(f"{statement};", markup=False, soft_wrap=True)
+            console.print(f"{statement};", soft_wrap=True)
         for warning in one.warnings:
-            console.print(f"warning: {warning}", markup=False, soft_wrap=True)
+            console.print(f"warning: {warning}", soft_wrap=True)
         if one.error:
-            console.print(f"would fail: {one.error}", markup=False, style="red", soft_wrap=True)
+            console.print(f"would fail: {one.error}", style="red", soft_wrap=True)
 
 
 def print_status(statuses: Sequence[TableStatus]) -> None:
@@ -113,4 +113,4 @@ def print_status(statuses: Sequence[TableStatus]) -> None:
     console.print(table)
     for one in statuses:
         if one.last_error:
-            console.print(f"{one.table}: last run failed: {one.last_error}", markup=False, style="red", soft_wrap=True)
+            console.print(f"{one.table}: last run failed: {one.last_error}", style="red", soft_wrap=True)

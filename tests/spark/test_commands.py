@@ -1,0 +1,141 @@
+"""The command line on a lake with a good and a damaged table: what is printed, what is done, and the exit codes."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pyarrow as pa
+import pytest
+import structlog
+from pyspark.sql import SparkSession
+
+from dms_iceberg.cli import main
+from support.lake import Lake
+
+TABLES = {"public.good": {}, "public.bad": {}}
+
+
+@attrs.frozen
+class Ended:
+    """A command that has ended. ``tables`` is the part of its ``--json`` report."""
+
+    code: object
+    out: str
+    err: str
+
+    @property
+    def tables(self) -> dict[str, Any]:
+        return dict(json.loads(self.out.splitlines()[-1])["tables"])
+
+
+Command = Callable[..., Ended]
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_before() -> Iterator[None]:
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Command:
+    def run(name: str, document: Path, *options: str) -> Ended:
+        with pytest.raises(SystemExit) as ended:
+            main([name, str(document), *options])
+        shown = capsys.readouterr()
+        # What Python gives as None is 0 for the shell.
+        return Ended(ended.value.code or 0, shown.out, shown.err)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    lake = Lake(spark, warehouse, tmp_path_factory.mktemp("commands"))
+    lake.load("public.good", [("id", pa.int64())], [(1,), (2,)])
+    lake.path("public.bad", "LOAD00000001.parquet").write_bytes(b"PAR1 cut off")
+    return lake
+
+
+@pytest.fixture(scope="module")
+def document(lake: Lake) -> Path:
+    path = lake.folder / "pipeline.json"
+    path.write_text(json.dumps(lake.document(TABLES)))
+    return path
+
+
+def test_plan_tells_what_run_would_do_and_run_does_it(command: Command, document: Path, lake: Lake) -> None:
+    plan = command("plan", document)
+    assert plan.code == 1
+    assert f"CREATE TABLE IF NOT EXISTS `lake`.`{lake.namespace}`.`good` (`id` bigint" in plan.out
+    assert "would fail:" in plan.out and "LOAD00000001.parquet" in plan.out
+    assert not lake.spark.catalog.tableExists(f"lake.{lake.namespace}.good")
+    good = command("plan", document, "--table", "public.good", "--json")
+    assert (good.code, list(good.tables)) == (0, ["public.good"])
+    assert (good.tables["public.good"]["files"], good.tables["public.good"]["rows"]) == (1, 2)
+
+    run = command("run", document)
+    assert run.code == 1
+    assert "failed:" in run.out and "not a whole Parquet file" in run.out
+    assert lake.rows("good") != []
+    again = command("run", document, "--table", "public.good", "--json")
+    assert (again.code, again.tables["public.good"]["rows_read"]) == (0, 0)
+    status = command("status", document, "--json")
+    assert status.code == 0
+    assert (status.tables["public.good"]["rows"], status.tables["public.good"]["last_error"]) == (2, None)
+    assert "not a whole Parquet file" in status.tables["public.bad"]["last_error"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b'{"run_id": "x", "ended_', b"\xff\xfe", b"[]", b'{"lag_seconds": "soon"}'],
+    ids=["empty", "half written", "no text", "no object", "wrong type"],
+)
+def test_status_goes_on_past_a_damaged_state_file(command: Command, lake: Lake, tmp_path: Path, damage: bytes) -> None:
+    state = tmp_path / "state" / "runs"
+    state.mkdir(parents=True)
+    (state / "public.bad.json").write_bytes(damage)
+    path = tmp_path / "pipeline.json"
+    path.write_text(json.dumps(lake.document(TABLES, state_uri=str(tmp_path / "state"))))
+    status = command("status", path)
+    assert status.code == 0
+    assert "public.good" in status.out
+    assert "runs/public.bad.json: the state file is damaged" in status.out
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("run", ["--table", "public.god"], "did you mean 'public.good'?"),
+        ("plan", ["--table", "elsewhere"], "allowed: public.good, public.bad"),
+        ("status", ["--table", "public.god"], "--table public.god: not among the configured tables"),
+        ("run", ["--load-complete", "public.god"], "--load-complete public.god: not among the configured tables"),
+        ("run", ["--reload-started-at", "2026-03-01T10:00:00Z"], "name the tables that were loaded again with --table"),
+        ("run", ["--table", "public.good", "--reload-started-at", "yesterday"], "not a time with its zone"),
+        ("run", ["--table", "public.good", "--reload-started-at", "2026-03-01"], "not a time with its zone"),
+        ("run", ["--tabel", "public.good"], "No such option"),
+    ],
+)
+def test_wrong_usage_ends_with_2(command: Command, document: Path, name: str, options: list[str], message: str) -> None:
+    ended = command(name, document, *options)
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err
+
+
+def test_wrong_configuration_ends_with_2_and_names_every_problem(command: Command, tmp_path: Path) -> None:
+    missing = command("run", tmp_path / "nowhere.json")
+    assert (missing.code, "nowhere.json" in missing.err) == (2, True)
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text(json.dumps({"version": 1, "pipelin": "x"}))
+    for name in ("run", "plan", "status", "validate"):
+        ended = command(name, wrong)
+        assert (ended.code, ended.out) == (2, "")
+        assert "pipelin" in ended.err and "bronze" in ended.err
+    checked = command("validate", wrong, "--json")
+    assert (checked.code, json.loads(checked.out)["valid"]) == (2, False)
+
+
+def test_a_valid_document_ends_with_0(command: Command, document: Path) -> None:
+    assert (command("validate", document).code, command("validate", document, "--json").out) == (0, '{"valid": true, "problems": []}\n')

@@ -1,0 +1,64 @@
+"""What a person sees: every number, and names as they are."""
+
+import io
+import sys
+
+import pytest
+
+from dms_iceberg.preview import TablePreview
+from dms_iceberg.report import BatchReport, RunReport, TableReport
+from dms_iceberg.status import TableStatus
+from dms_iceberg.terminal import TableProgress, print_plan, print_report, print_status
+
+ODD = "public.[red]:key:[/]"
+
+
+def batch(**numbers: int) -> BatchReport:
+    books = {"rows_read": 1234, "applied": 1000, "superseded": 200, "stale": 30, "filtered": 3, "quarantined": 1} | numbers
+    return BatchReport(files=2, bytes=10, snapshot_id=1, frontier="20260301100130000", seconds=0.5, lag_seconds=61.25, **books)
+
+
+def test_report_shows_books_warnings_and_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    good = TableReport(table="public.t", target="silver.t", batches=[batch(), batch()], ddl=["ALTER TABLE t ADD COLUMN `[b]` int"])
+    bad = TableReport(table="public.u", target="silver.u", error="public.u: [bold] is no column", warnings=["public.u: look [here]"])
+    print_report(RunReport("r", {"public.t": good, "public.u": bad}, 1.0))
+    table, rest = capsys.readouterr().out.split("public.u", 1)
+    numbers = ["2,468", "2,000", "400", "60", "6", "2", "4", "61.2", "0.0"]
+    assert table.splitlines()[-1].split() == ["public.t", *numbers]
+    assert "schema: ALTER TABLE t ADD COLUMN `[b]` int" in rest
+    assert "warning: public.u: look [here]" in rest
+    assert "failed: public.u: [bold] is no column" in rest
+
+
+def test_markup_in_names_is_shown_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
+    print_report(RunReport("r", {ODD: TableReport(table=ODD, target="t")}, 1.0))
+    print_plan([TablePreview(table=ODD, sql=[f"CREATE TABLE `{ODD}`"], warnings=[f"{ODD}: odd"], error=f"{ODD}: odd")])
+    print_status([TableStatus(table=ODD, target=ODD, last_error=f"{ODD}: odd")])
+    shown = capsys.readouterr().out
+    assert shown.count(ODD) == 1 + 4 + 4
+    assert "[/]" in shown
+
+
+def test_plan_and_status_show_what_is_not_known_as_such(capsys: pytest.CaptureFixture[str]) -> None:
+    print_plan([TablePreview(table="a", files=1234, bytes=5, rows=None, batches=2), TablePreview(table="b", rows=1000)])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines[1:3]] == [["a", "1,234", "5", "?", "2"], ["b", "0", "0", "1,000", "0"]]
+    print_status([TableStatus(table="a", target="t", epoch=2, frontier="20260301", rows=1000, lag_seconds=1.0, snapshots=3)])
+    assert capsys.readouterr().out.splitlines()[1].split() == ["a", "t", "2", "20260301", "1,000", "1.0", "3", "0", "0"]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("enabled", "watched", "shown"), [(True, True, True), (False, True, False), (True, False, False)])
+def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch, enabled: bool, watched: bool, shown: bool) -> None:
+    stream = Terminal() if watched else io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    with TableProgress(enabled=enabled) as progress:
+        progress.merged(ODD, batch())
+        progress.merged(ODD, batch())
+    assert (ODD in stream.getvalue()) == ("2468 rows" in stream.getvalue()) == shown
