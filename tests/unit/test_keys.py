@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dms_iceberg.staging.keys import digits_of, earlier, parse_key, resume_after, time_of
+from dms_iceberg.staging.keys import BronzeFile, digits_of, earlier, is_credible, parse_key, resume_after, time_of
 
 PREFIX = "public/t/"
 SINCE = "20260301100000000"
@@ -145,3 +145,19 @@ def test_without_a_look_back_nothing_is_passed_over() -> None:
 )
 def test_where_a_listing_goes_on(relative: str, target: str | None) -> None:
     assert resume_after(relative, SINCE) == target
+
+
+@pytest.mark.parametrize(
+    ("order", "credible"),
+    [
+        ("20260303100000000", True),
+        ("20260303100000001", False),
+        ("20991231000000000", False),
+        ("99999999999999999", False),
+        ("20260230100000000", False),
+        ("19700101000000000", True),
+    ],
+)
+def test_name_that_is_no_date_or_days_ahead_is_not_believed(order: str, credible: bool) -> None:
+    file = BronzeFile(True, order, "x", "x", 1, "e", "csv")
+    assert is_credible(file, datetime(2026, 3, 1, 10, tzinfo=UTC)) == credible
