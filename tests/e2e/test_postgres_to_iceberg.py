@@ -150,6 +150,11 @@ def emulate(config: Path, dsn: str, *options: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
+def ends_well(dms: "subprocess.Popen[bytes]") -> None:
+    _, said = dms.communicate(timeout=60)
+    assert dms.returncode == 0, said.decode()
+
+
 def source_rows(connection: psycopg.Connection[Any], table: str, columns: dict[str, tuple[str, str]]) -> list[tuple[Any, ...]]:
     return sorted(connection.execute(f"select {', '.join(sql for sql, _ in columns.values())} from {table}").fetchall(), key=repr)
 
@@ -214,9 +219,9 @@ def test_silver_equals_postgres(lake: Lake, postgres: LocalPostgres, tmp_path: P
             writer.join()
         assert [writer.error for writer in writers] == [None] * 3
         dms.send_signal(signal.SIGTERM)
-        assert dms.wait(60) == 0, dms.stderr.read().decode() if dms.stderr else ""
+        ends_well(dms)
         (lsn,) = connection.execute("select pg_current_wal_insert_lsn()::text").fetchone() or ("",)
-        assert emulate(path, dsn, "--until-lsn", lsn).wait(60) == 0
+        ends_well(emulate(path, dsn, "--until-lsn", lsn))
         run(lake.spark, config)
         assert sum(writer.transactions for writer in writers) > 100
         for table, target, mapping in [
