@@ -128,11 +128,11 @@ def test_wrong_configuration_ends_with_2_and_names_every_problem(command: Comman
     missing = command("run", tmp_path / "nowhere.json")
     assert (missing.code, "nowhere.json" in missing.err) == (2, True)
     wrong = tmp_path / "wrong.json"
-    wrong.write_text(json.dumps({"version": 1, "pipelin": "x"}))
+    wrong.write_text(json.dumps({"version": 1, "colums": []}))
     for name in ("run", "plan", "status", "validate"):
         ended = command(name, wrong)
         assert (ended.code, ended.out) == (2, "")
-        assert "pipelin" in ended.err and "bronze" in ended.err
+        assert "colums" in ended.err and "bronze" in ended.err
     checked = command("validate", wrong, "--json")
     assert (checked.code, json.loads(checked.out)["valid"]) == (2, False)
 
