@@ -18,11 +18,11 @@ from dms_iceberg.staging.keys import BronzeFile, table_prefix
 from dms_iceberg.staging.listing import list_files
 from dms_iceberg.staging.plan import FileBatch, next_batch, pending_files
 from dms_iceberg.staging.store import open_store
-from dms_iceberg.table_run import existing_columns
 from dms_iceberg.target.create import declared_types
 from dms_iceberg.target.evolve import plan_evolution
 from dms_iceberg.target.key import refuse_other_key
 from dms_iceberg.target.schema_diff import AddColumn, Incompatible, Operation, Types
+from dms_iceberg.target.switch import silver_types, switch_statements
 from dms_iceberg.target.table import TargetTable, create_sql, ordered
 from dms_iceberg.unknown_columns import check_named
 from dms_iceberg.winners import open_files
@@ -64,11 +64,11 @@ def preview(spark: SparkSession, config: Config, only: Iterable[str] = ()) -> li
 
 def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
     target = TargetTable(job.spark, job.config.catalog.name, table.target)
-    existing = existing_columns(target)
+    existing = silver_types(target, table)
     if existing is not None:
         target.refresh()
         refuse_other_key(table, target.properties())
-        existing = existing_columns(target)
+        existing = silver_types(target, table)
     progress = standing(target, job.config, table).progress
     prefix = table_prefix(table.schema_name, table.table_name)
     listing = list(list_files(job.store, prefix, progress.since, job.config.bronze.format, progress.committed))
@@ -76,6 +76,8 @@ def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
     one.warnings += found.warnings(table.source)
     pending, fresh = found.files, existing is None or target.head() is None
     one.files, one.bytes = len(pending), sum(file.size for file in pending)
+    if existing is not None and pending:
+        one.sql += switch_statements(target, table)
     one.rows = 0
     left = pending
     while batch := next_batch(left, job.config.batch):

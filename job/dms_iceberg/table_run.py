@@ -10,43 +10,27 @@ import attrs
 from pyspark.errors import AnalysisException
 
 from dms_iceberg.analysis import check_expressions, expression_types
-from dms_iceberg.changes.collapse import DELETE, Books
+from dms_iceberg.changelog import changelog_batch
+from dms_iceberg.changes.collapse import Books
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
-from dms_iceberg.config.model import Table, Timestamps
-from dms_iceberg.errors import RuleFailedError, TargetError
+from dms_iceberg.config.model import Mode, Table, Timestamps
+from dms_iceberg.errors import RuleFailedError
 from dms_iceberg.faults import reach
-from dms_iceberg.identifiers import quote
+from dms_iceberg.history import history_batch
 from dms_iceberg.job import Job, Planned
 from dms_iceberg.progress import ACCOUNTING_KEY, PROGRESS_KEY, Progress
 from dms_iceberg.quarantine import create_quarantine_sql, quarantine_sql, quarantine_table, rejected_rows
 from dms_iceberg.report import BatchReport
 from dms_iceberg.staging.plan import FileBatch
-from dms_iceberg.target.commit import Draft
 from dms_iceberg.target.evolve import evolve, plan_evolution
 from dms_iceberg.target.key import KEY_PROPERTY, key_property
-from dms_iceberg.target.merge import IN_LIST_KEYS, insert_columns, key_list_sql, merge_sql, mergeable
-from dms_iceberg.target.schema_diff import Types
-from dms_iceberg.target.table import METADATA_COLUMNS, TargetTable, ordered
+from dms_iceberg.target.switch import silver_types, switch_mode
+from dms_iceberg.target.table import TargetTable, ordered
+from dms_iceberg.target.write import draft_batch
 from dms_iceberg.unknown_columns import check_named
 from dms_iceberg.winners import Collapsed, collapse_batch, open_files
 
-
-def existing_columns(target: TargetTable) -> Types | None:
-    """Return the table's columns, None when it does not exist.
-
-    Raises:
-        TargetError: there is a table of that name which this package did not make.
-    """
-    if not target.exists():
-        return None
-    types = target.all_columns()
-    missing = [name for name in METADATA_COLUMNS if name not in types]
-    if missing:
-        raise TargetError(
-            f"{target.sql_name}: exists but has no column {missing[0]}, so dms-iceberg did not create it and cannot know which changes "
-            "it holds. Choose another target, or move the table away and let the full load be merged into a new one."
-        )
-    return {name: type_ for name, type_ in types.items() if name not in METADATA_COLUMNS}
+_JUDGES = {Mode.HISTORY: history_batch, Mode.APPEND: changelog_batch}
 
 
 def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> BatchReport | tuple[str, ...]:
@@ -62,7 +46,9 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
     started = time.monotonic()
     groups = open_files(job, table, planned.batch.files)
     reach("after-inspect", table.source)
-    existing = existing_columns(target)
+    existing = silver_types(target, table)
+    if existing is not None and (switched := switch_mode(target, table, planned.main)):
+        return switched
     if not groups:
         return _pass_over(job, target if existing is not None else None, planned, started)
     files, loads = planned.batch.files, planned.loads
@@ -77,7 +63,7 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
     elif evolution.plan.operations:
         return evolve(target, evolution.plan, planned.main)
     try:
-        collapsed = collapse_batch(job, table, target, planned, groups, evolution.shape)
+        collapsed = _JUDGES.get(table.mode, collapse_batch)(job, table, target, planned, groups, evolution.shape)
     except AnalysisException:
         # Say where in the configuration, if that is the cause.
         check_expressions(job, groups, table, evolution.shape)
@@ -88,7 +74,8 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
             _quarantine(job, table, planned, groups, evolution.shape, collapsed)
         after = planned.progress.after(planned.batch.files, collapsed.books.high, job.config.batch.look_back_hours, planned.loads)
         reach("before-merge", table.source)
-        draft = _draft(job, target, evolution.shape, collapsed, _properties(after, collapsed.books, planned.batch, job.run_id), planned)
+        properties = _properties(after, collapsed.books, planned.batch, job.run_id)
+        draft = draft_batch(job, table, target, evolution.shape, collapsed, properties, planned)
         if KEY_PROPERTY not in target.properties():
             # The table is of an earlier version.
             draft.set_properties(key_property(table, evolution.shape.key))
@@ -132,36 +119,6 @@ def _properties(after: Progress, books: Books, batch: FileBatch, run_id: str) ->
         "run_id": run_id,
     }
     return {PROGRESS_KEY: after.to_json(), ACCOUNTING_KEY: json.dumps(accounting, separators=(",", ":"))}
-
-
-def _draft(job: Job, target: TargetTable, shape: Shape, collapsed: Collapsed, properties: dict[str, str], planned: Planned) -> Draft:
-    draft = target.draft(planned.standing.head, planned.standing.branch)
-    source = collapsed.winners.where(mergeable())
-    if collapsed.books.winners == 0:
-        draft.touch(properties)
-    elif planned.standing.head is None:
-        columns = insert_columns([*shape.key, *shape.values])
-        draft.append(source.where(f"NOT {DELETE}").selectExpr(*columns), properties)
-    else:
-        view = f"_cdc_winners_{uuid.uuid4().hex}"
-        source.createOrReplaceTempView(view)
-        pruning = _pruning(collapsed, shape)
-        try:
-            late, refill = collapsed.late, collapsed.refill
-            draft.execute(lambda name: merge_sql(name, view, shape.key, shape.values, pruning, compare=late, refill=refill), properties)
-        finally:
-            job.spark.catalog.dropTempView(view)
-    return draft
-
-
-def _pruning(collapsed: Collapsed, shape: Shape) -> list[str]:
-    conditions = [text for one in collapsed.ranges if (text := one.sql("t."))]
-    if collapsed.books.winners <= IN_LIST_KEYS and len(shape.key) == 1:
-        name = shape.key[0]
-        rows = collapsed.winners.where(mergeable()).selectExpr(f"CAST({quote(name)} AS string)").collect()
-        listed = key_list_sql("t", name, shape.types[name], [row[0] for row in rows])
-        return [listed] if listed else conditions
-    return conditions
 
 
 def _pass_over(job: Job, target: TargetTable | None, planned: Planned, started: float) -> BatchReport:

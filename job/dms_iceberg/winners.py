@@ -56,14 +56,14 @@ def collapse_batch(job: Job, table: Table, target: TargetTable, planned: Planned
     winners = collapse(cleaned, shape, context=False, counts=counts, size=size).persist()
     result = None
     try:
-        first = _measure(winners, shape, _as_it_is, is_late=False)
+        first = measure(winners, shape, as_it_is)
         reach("after-collapse", table.source)
         is_late = late.is_late(first.books.low, progress) or bool(first.books.disordered_keys)
         filler = _filler(job, table, target, planned, first, shape, kept, is_late=is_late) if kept else None
         if is_late:
             result = _collapse_late(job, table, target, planned, cleaned, first, filler, shape)
         elif filler is not None:
-            result = _measure(collapse(filler(cleaned), shape, context=False).persist(), shape, filler, is_late=False)
+            result = measure(collapse(filler(cleaned), shape, context=False).persist(), shape, filler)
         else:
             result = first
         return result
@@ -83,7 +83,7 @@ def _collapse_late(
     shape: Shape,
 ) -> Collapsed:
     """Collapse once more, with what bronze and the table know of the keys of late changes."""
-    look, fill_in = _second_look(job, table, planned, first.winners, shape, first.books), filler or _as_it_is
+    look, fill_in = second_look(job, table, planned, first.winners, shape, first.books, planned.progress.high_water), filler or as_it_is
 
     def judge(rows: DataFrame) -> DataFrame:
         return fill_in(look(rows))
@@ -91,11 +91,12 @@ def _collapse_late(
     looked_shape = filler.collapse_shape if filler is not None else shape
     looked = late.collapse_late(judge(cleaned), target.rows(planned.standing.branch), looked_shape, first.books.winners)
     looked = fill.settle(looked) if filler is not None else looked
-    measured = _measure(looked.persist(), shape, lambda rows: judge(rows).where(f"NOT {CONTEXT}"), is_late=True)
+    measured = measure(looked.persist(), shape, lambda rows: judge(rows).where(f"NOT {CONTEXT}"), is_late=True)
     return attrs.evolve(measured, refill=fill.REFILL if filler is not None else None)
 
 
-def _as_it_is(rows: DataFrame) -> DataFrame:
+def as_it_is(rows: DataFrame) -> DataFrame:
+    """Judge nothing."""
     return rows
 
 
@@ -117,9 +118,10 @@ def _filler(
     return fill.Filler(tuple(kept), shape, stored, rejected, late=is_late, moves=counts.moved > 0)
 
 
-def _second_look(
-    job: Job, table: Table, planned: Planned, winners: DataFrame, shape: Shape, books: Books
+def second_look(
+    job: Job, table: Table, planned: Planned, winners: DataFrame, shape: Shape, books: Books, bound: str
 ) -> Callable[[DataFrame], DataFrame]:
+    """Return what puts changes of older files beside those of a late batch (`late.judge_late`), for keys with changes up to ``bound``."""
     progress = planned.progress
     prefix = table_prefix(table.schema_name, table.table_name)
     context, oldest = None, ""
@@ -133,11 +135,11 @@ def _second_look(
         own = {file.key for file in planned.batch.files}
         others = (file for file in list_files(job.store, prefix, "", job.config.bronze.format) if file.key not in own)
         oldest = late.oldest_change_file(others)
-    keys = late.suspects(winners, shape, progress, books.winners)
+    keys = late.suspects(winners, shape, bound, books.winners)
     return lambda batch: late.judge_late(batch, context, keys, shape, progress, oldest)
 
 
-def _measure(winners: DataFrame, shape: Shape, judge: Callable[[DataFrame], DataFrame], *, is_late: bool) -> Collapsed:
+def measure(winners: DataFrame, shape: Shape, judge: Callable[[DataFrame], DataFrame], *, is_late: bool = False) -> Collapsed:
     """Materialise the winners and take the books in the same job."""
     try:
         row = winners.selectExpr(*books_aggregates(shape.key, late.STALE if is_late else "false")).collect()[0]

@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from dms_iceberg.report import BatchReport, RunReport
 from dms_iceberg.runner import run
 from support.bronze_writer import BronzeFolder, Format
 from support.histories import World
+from support.mode_oracles import ModeOracle
 from support.oracle import Key, Row
 from support.table_kind import TableKind
 
@@ -34,6 +36,20 @@ class Difference:
 
     def __str__(self) -> str:
         return f"{self.kind.name} {self.key!r}:\n      expected {self.expected}\n      found    {self.found}"
+
+
+@attrs.frozen
+class RowDifference:
+    """A silver key whose rows, as a multiset, are not those that a mode's oracle tells."""
+
+    kind: TableKind
+    key: Key
+    missing: list[Row]
+    surplus: list[Row]
+
+    def __str__(self) -> str:
+        lines = [f"      missing {row}" for row in self.missing] + [f"      surplus {row}" for row in self.surplus]
+        return "\n".join([f"{self.kind.name} {self.key!r}:", *lines])
 
 
 class Merging:
@@ -92,6 +108,23 @@ class Merging:
         assert len(made) == len(rows), f"{kind.name}: a key twice"
         return made
 
+    def row_differences(self, oracle: ModeOracle) -> list[RowDifference]:
+        """Where silver and a mode's oracle disagree, key by key."""
+        found = []
+        for kind in self.world.kinds:
+            key_of = partial(_key_of, kind)
+            expected, silver = Counter(map(_frozen, oracle.expected(kind, self.world))), Counter(map(_frozen, self._rows(kind, oracle)))
+            missing, surplus = [*map(dict, (expected - silver).elements())], [*map(dict, (silver - expected).elements())]
+            for key in sorted({*map(key_of, missing), *map(key_of, surplus)}, key=repr):
+                found.append(RowDifference(kind, key, [r for r in missing if key_of(r) == key], [r for r in surplus if key_of(r) == key]))
+        return found
+
+    def _rows(self, kind: TableKind, oracle: ModeOracle) -> list[Row]:
+        frame = self._spark.table(self._name(kind))
+        types = dict(frame.dtypes)
+        shown = [_wall_clock(name) if types[name] == "timestamp" else f"`{name}`" for name in (*kind.cleaning.columns, *oracle.columns)]
+        return [row.asDict() for row in frame.selectExpr(*shown).collect()]
+
     def quarantined(self, kind: TableKind) -> Counter[str]:
         """Rows in a table's quarantine by reason."""
         name = quarantine_table(self.config, self.config.tables[kind.source])
@@ -116,6 +149,14 @@ class Merging:
 
     def _name(self, kind: TableKind) -> str:
         return f"lake.{self._namespace}.{kind.name}"
+
+
+def _key_of(kind: TableKind, row: Row) -> Key:
+    return tuple(row[name] for name in kind.cleaning.silver_key)
+
+
+def _frozen(row: Row) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted(row.items()))
 
 
 def _wall_clock(name: str) -> str:

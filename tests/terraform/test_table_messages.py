@@ -74,7 +74,7 @@ def test_form_and_values(plan: Plan) -> None:
         'tables."public.orders".columns[1].name: missing',
         'tables."public.lines".key: found "id"; expected a list',
         'tables."public.orders".format_version: found "2"; expected a whole number',
-        'tables."public.orders".mode: found "mirrored"; allowed: "mirror"',
+        'tables."public.orders".mode: found "mirrored"; allowed: "mirror", "soft_delete", "history", "append"',
         'tables."public.orders".target_file_size_mb: found 0; allowed: 1 to 10240',
         'tables."public.orders".columns[0].type: found 3; expected text',
         'tables."public.orders".load: found []; expected an object',

@@ -46,7 +46,7 @@ def test_it_accepts_good_documents(document: dict[str, Any]) -> None:
         ("tables/public.orders/columns/0/source", "x"),
         ("tables/public.orders/columns/3/mask", "sha"),
         ("tables/public.orders/format_version", 4),
-        ("tables/public.orders/mode", "history"),
+        ("tables/public.orders/mode", "scd2"),
     ],
 )
 def test_it_refuses_wrong_documents(path: str, value: object) -> None:

@@ -21,9 +21,9 @@ N_ROWS, N_QUARANTINED, N_FILTERED, N_GOOD = "_cdc_n_rows", "_cdc_n_quarantined",
 LOW, HIGH = "_cdc_low", "_cdc_high"
 DISORDER = "_cdc_disorder"
 
-_USABLE = f"{PROBLEM} IS NULL"
+USABLE = f"{PROBLEM} IS NULL"
 # Two halves of a key change have one position; where both map to the same silver key, the row itself wins over the delete.
-_ORDER = f"CASE WHEN {_USABLE} THEN struct({POSITION}, 1 - {OLD_KEY}, {ROW}) END"
+ORDER = f"CASE WHEN {USABLE} THEN struct({POSITION}, 1 - {OLD_KEY}, {ROW}) END"
 # Rows read again from older files for comparison are in no book, nor is the delete half of a key change.
 _COUNTED = f"{OLD_KEY} = 0"
 
@@ -55,6 +55,11 @@ class Books:
     failed_rule: str | None = None
 
 
+def deletes_sql() -> str:
+    """SQL that is true for changes after which the key is not in the table: deletes, old keys, rows that the filter does not let in."""
+    return f"{OP} = 'D' OR {FILTERED}"
+
+
 def winner_aggregates(value_columns: Sequence[str], *, context: bool) -> list[str]:
     """Aggregates over cleaned changes grouped by key.
 
@@ -64,7 +69,7 @@ def winner_aggregates(value_columns: Sequence[str], *, context: bool) -> list[st
     """
     batch = f"NOT {CONTEXT}" if context else "true"
     counted = f"{_COUNTED} AND {batch}"
-    good = f"{counted} AND {_USABLE} AND NOT {FILTERED}"
+    good = f"{counted} AND {USABLE} AND NOT {FILTERED}"
     values = ", ".join(
         [
             *(quote(name) for name in value_columns),
@@ -73,15 +78,15 @@ def winner_aggregates(value_columns: Sequence[str], *, context: bool) -> list[st
             POSITION,
             COMMITTED_AT,
             FILE_TIME,
-            f"({OP} = 'D' OR {FILTERED}) AS {DELETE}",
+            f"({deletes_sql()}) AS {DELETE}",
         ]
     )
-    usable = f"{batch} AND {_USABLE}"
+    usable = f"{batch} AND {USABLE}"
     return [
-        f"max_by(struct({values}), {_ORDER}) AS {WINNER}",
+        f"max_by(struct({values}), {ORDER}) AS {WINNER}",
         f"count_if({counted}) AS {N_ROWS}",
         f"count_if({counted} AND {PROBLEM} IS NOT NULL) AS {N_QUARANTINED}",
-        f"count_if({counted} AND {_USABLE} AND {FILTERED}) AS {N_FILTERED}",
+        f"count_if({counted} AND {USABLE} AND {FILTERED}) AS {N_FILTERED}",
         f"count_if({good}) AS {N_GOOD}",
         f"min(CASE WHEN {usable} THEN {POSITION} END) AS {LOW}",
         f"max(CASE WHEN {usable} THEN {POSITION} END) AS {HIGH}",
@@ -93,13 +98,21 @@ def winner_aggregates(value_columns: Sequence[str], *, context: bool) -> list[st
     ]
 
 
-def winner_select(key_columns: Sequence[str], value_columns: Sequence[str], *, context: bool) -> list[str]:
-    """Select list over the groups: silver columns, the winner's ``_cdc_`` columns, and the counts."""
+def winner_select(key_columns: Sequence[str], value_columns: Sequence[str], *, context: bool, known: str | None = None) -> list[str]:
+    """Select list over the groups: silver columns, the winner's ``_cdc_`` columns, and the counts.
+
+    Args:
+        key_columns: silver key columns.
+        value_columns: the other silver columns.
+        context: see `winner_aggregates`.
+        known: SQL of `CONTEXT`, where the winner's own does not tell whether there is something new to merge.
+    """
+    of_winner = f"{WINNER}.{CONTEXT}" if context else "false"
     return [
         *(quote(name) for name in key_columns),
         *(f"{WINNER}.{quote(name)} AS {quote(name)}" for name in value_columns),
         *(f"{WINNER}.{name} AS {name}" for name in (OP, POSITION, COMMITTED_AT, DELETE)),
-        f"{WINNER}.{CONTEXT} AS {CONTEXT}" if context else f"false AS {CONTEXT}",
+        f"{known or of_winner} AS {CONTEXT}",
         f"coalesce({FILE_TIME} > {WINNER}.{FILE_TIME}, false) AS {DISORDER}",
         *(N_ROWS, N_QUARANTINED, N_FILTERED, N_GOOD, LOW, HIGH, BATCH_POSITION, FAILED_RULE),
     ]

@@ -10,20 +10,22 @@ from pyspark.sql.functions import broadcast, expr
 
 from dms_iceberg.changes.clean import condition_columns, judged_select, masked_select, typed_select
 from dms_iceberg.changes.collapse import winner_aggregates, winner_select
+from dms_iceberg.changes.identity import STREAM, is_identified, stream_sql
 from dms_iceberg.changes.inspect import SchemaGroup
 from dms_iceberg.changes.kept import FLAGS, MISPLACED, kept_columns, mark_select, marker_of
 from dms_iceberg.changes.mapping import SilverColumn, salt_names
-from dms_iceberg.changes.normalise import OLD_KEY, PROBLEM, SourceColumns, half_sql, normalise_sql, split_columns
+from dms_iceberg.changes.normalise import COMMITTED_AT, OLD_KEY, PROBLEM, SourceColumns, half_sql, normalise_sql, split_columns
 from dms_iceberg.changes.read import FILE, ORIGIN_COLUMNS, ROW, read_group
+from dms_iceberg.changes.registers import register_aggregates, register_select
 from dms_iceberg.config.expressions import referenced_columns
-from dms_iceberg.config.model import Config, Table
+from dms_iceberg.config.model import Config, Mode, Table
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.identifiers import quote, string_literal
 
 RECORD = "_cdc_record"
 ROW_NUMBER = "_cdc_row_number"
-# So little is read and collapsed by one task sooner than a shuffle is started.
-_SINGLE_TASK_BYTES = 1 << 20
+SINGLE_TASK_BYTES = 1 << 20
+"""So little is read and collapsed by one task sooner than a shuffle is started."""
 
 _JSON_OPTIONS = {
     "ignoreNullFields": "false",
@@ -49,12 +51,14 @@ class Shape:
     Attributes:
         exact: columns whose value must survive the cast unchanged (files and table disagree on the type).
         refused: problem text by group for files whose structure the policy does not let in.
+        registers: deleted rows are kept, so a key has two registers (`changes.registers`).
     """
 
     columns: tuple[SilverColumn, ...]
     types: Mapping[str, str]
     exact: frozenset[str] = frozenset()
     refused: Mapping[int, str] = attrs.field(factory=dict)
+    registers: bool = False
 
     @property
     def key(self) -> list[str]:
@@ -139,11 +143,15 @@ def _clean(
     flags = FLAGS if kept else ()
     if kept:
         frame = frame.selectExpr(*mark_select(frame.columns, columns, change, table, shape.columns, kept, marker_of(config.bronze)))
-    frame = frame.selectExpr("*", half_sql(columns, change))
+    streams = {STREAM: stream_sql(read.frame.columns, change)} if is_identified(table) else {}
+    frame = frame.selectExpr("*", half_sql(columns, change), *(f"{text} AS {name}" for name, text in streams.items()))
     normal = normalise_sql(columns, change, table, epoch, is_cdc=read.group.is_cdc, segment=read.group.segment)
-    frame = frame.selectExpr(*normal, *carried, *flags, *([MISPLACED] if kept else []))
+    frame = frame.selectExpr(*normal, *carried, *flags, *streams, *([MISPLACED] if kept else []))
     if kept:
         frame = frame.withColumn(PROBLEM, expr(f"coalesce({PROBLEM}, CASE WHEN {OLD_KEY} = 0 THEN {MISPLACED} END)")).drop(MISPLACED)
+    if table.mode is Mode.HISTORY:
+        missing = f"CASE WHEN {COMMITTED_AT} IS NULL THEN 'no_time: the change has no commit time, and its version no beginning' END"
+        frame = frame.withColumn(PROBLEM, expr(f"coalesce({PROBLEM}, {missing})"))
     if number in shape.refused:
         frame = frame.withColumn(PROBLEM, expr(f"coalesce({PROBLEM}, {string_literal(shape.refused[number])})"))
     source = dict(columns.source)
@@ -168,7 +176,7 @@ def _clean(
         row = tuple(resolve_salt(reference) for reference in salts)
         schema = ", ".join(f"{column} string" for column in salts.values())
         frame = frame.crossJoin(broadcast(spark.createDataFrame([row], schema)))
-    carried = (*carried, *flags)
+    carried = (*carried, *flags, *streams)
     through = (*carried, *salts.values())
     frame = frame.selectExpr(*typed_select(table, shape.columns, source, shape.types, shape.exact, through))
     frame = frame.selectExpr(*judged_select(table, shape.columns, through))
@@ -204,13 +212,14 @@ def collapse(
         counts: further aggregates by name.
         size: bytes of the files read, when that is all there is to collapse.
     """
-    aggregates = [expr(text) for text in winner_aggregates(shape.values, context=context)]
+    aggregate, select = (register_aggregates, register_select) if shape.registers else (winner_aggregates, winner_select)
+    aggregates = [expr(text) for text in aggregate(shape.values, context=context)]
     further = [expr(text).alias(name) for name, text in (counts or {}).items()]
     keys = [quote(name) for name in shape.key]
-    if size is not None and size <= _SINGLE_TASK_BYTES:
+    if size is not None and size <= SINGLE_TASK_BYTES:
         spread = cleaned.coalesce(1)
     else:
         # Few rows of a batch share a key, so reducing them before the shuffle costs a sort and saves nothing: shuffle first, sort once.
         spread = cleaned.repartition(cleaned.sparkSession.sparkContext.defaultParallelism, *keys)
     grouped = spread.groupBy(*keys).agg(*aggregates, *further)
-    return grouped.selectExpr(*winner_select(shape.key, shape.values, context=context), *(counts or {}))
+    return grouped.selectExpr(*select(shape.key, shape.values, context=context), *(counts or {}))

@@ -16,6 +16,7 @@ from dms_iceberg.changes.collapse import BATCH_POSITION, CONTEXT, DISORDER, HIGH
 from dms_iceberg.changes.frames import Shape, collapse
 from dms_iceberg.changes.normalise import COMMITTED_AT, FILE_TIME, OLD_KEY, OP, POSITION, PROBLEM
 from dms_iceberg.changes.position import CLOCK_DIGITS, clock_of, epoch_prefix, is_load_position
+from dms_iceberg.changes.registers import ROW_POSITION, loses_sql
 from dms_iceberg.identifiers import quote, string_literal
 from dms_iceberg.progress import Progress
 from dms_iceberg.staging.keys import BronzeFile, earlier, resume_after
@@ -24,10 +25,10 @@ SLACK_HOURS = 1.0
 # With DatePartitionTimezone DMS names files in local time; nowhere is that further behind UTC, in which commits are told.
 ZONE_HOURS = 12.0
 STALE = "_cdc_stale"
-STORED_POSITION = "_cdc_stored_position"
+STORED_POSITION, STORED_ROW_POSITION = "_cdc_stored_position", "_cdc_stored_row_position"
 _FAR_FUTURE = "99991231235959999"
-# As much as every executor and the driver can hold beside their work; more keys are joined by a shuffle.
-_BROADCAST_KEYS = 1_000_000
+BROADCAST_KEYS = 1_000_000
+"""As much as every executor and the driver can hold beside their work; more keys are joined by a shuffle."""
 
 
 def is_late(low: str, progress: Progress) -> bool:
@@ -73,18 +74,19 @@ def oldest_change_file(listing: Iterable[BronzeFile]) -> str:
     return oldest
 
 
-def suspects(winners: DataFrame, shape: Shape, progress: Progress, count: int) -> DataFrame:
-    """Return the keys of in-order winners that need a second look: a change below the high-water position, or files out of order.
+def suspects(winners: DataFrame, shape: Shape, bound: str, count: int) -> DataFrame:
+    """Return the keys of in-order winners that need a second look: a change up to ``bound``, or files out of order.
 
     Args:
+        bound: the high-water position, or text above it.
         count: how many ``winners`` there are.
     """
-    below = f"{LOW} <= {string_literal(progress.high_water)}"
+    below = f"{LOW} <= {string_literal(bound)}"
     return _handed_out(winners.where(f"{DISORDER} OR {below}").select(*(quote(name) for name in shape.key)), count)
 
 
 def _handed_out(keys: DataFrame, count: int) -> DataFrame:
-    return broadcast(keys) if count <= _BROADCAST_KEYS else keys
+    return broadcast(keys) if count <= BROADCAST_KEYS else keys
 
 
 def judge_late(batch: DataFrame, context: DataFrame | None, keys: DataFrame, shape: Shape, progress: Progress, oldest: str) -> DataFrame:
@@ -138,9 +140,12 @@ def collapse_late(judged: DataFrame, target: DataFrame, shape: Shape, count: int
         count: how many winners there are, about.
     """
     winners = collapse(judged, shape, context=True)
-    stored = target.selectExpr(*(quote(name) for name in shape.key), f"{POSITION} AS {STORED_POSITION}")
+    more = [f"{ROW_POSITION} AS {STORED_ROW_POSITION}"] if shape.registers else []
+    stored = target.selectExpr(*(quote(name) for name in shape.key), f"{POSITION} AS {STORED_POSITION}", *more)
     keys = _handed_out(winners.select(*(quote(name) for name in shape.key)), count)
     looked_up = stored.join(keys, on=shape.key, how="left_semi")
     joined = winners.join(looked_up, on=shape.key, how="left")
+    if shape.registers:
+        return joined.withColumn(STALE, expr(f"coalesce({loses_sql(STORED_POSITION, STORED_ROW_POSITION)}, false)"))
     loses = f"{POSITION} IS NOT NULL AND ({CONTEXT} OR coalesce({STORED_POSITION} >= {POSITION}, false))"
     return joined.withColumn(STALE, expr(f"({loses}) AND {BATCH_POSITION} = {HIGH}"))

@@ -12,13 +12,18 @@ class BronzeFormat(StrEnum):
 
 
 class Mode(StrEnum):
-    """What a silver table holds. ``mirror`` is the source's current state, deletes are physical."""
+    """What a silver table holds.
+
+    * ``mirror``: the source's current state; deletes are physical.
+    * ``soft_delete``: the source's current state; deleted rows stay, marked, with their last values.
+    * ``history``: every version of each row, with the time from which and until which it was valid (SCD type 2).
+    * ``append``: every change as a row, once: a log.
+    """
 
     MIRROR = "mirror"
-
-
-PLANNED_MODES = ("soft_delete", "history", "append")
-"""Modes that are specified and not built yet: refused with that word, not as a typing error."""
+    SOFT_DELETE = "soft_delete"
+    HISTORY = "history"
+    APPEND = "append"
 
 
 class SchemaChanges(StrEnum):

@@ -1,6 +1,6 @@
 """Columns that an update may leave out: what can't be right with them is refused before a run."""
 
-from dms_iceberg.config.model import Column, NullInUpdate, Table
+from dms_iceberg.config.model import BronzeFormat, Column, Mode, NullInUpdate, Table
 from dms_iceberg.config.place import Place
 from dms_iceberg.config.problems import item
 
@@ -12,7 +12,17 @@ def check_kept(place: Place) -> None:
     """
     for index, column in enumerate(place.table.columns):
         if column.null_in_update is NullInUpdate.KEEP:
-            _check_column(place, f"{item(place.at('columns'), index)}.null_in_update", column)
+            path = f"{item(place.at('columns'), index)}.null_in_update"
+            _check_column(place, path, column)
+            if place.table.mode is not Mode.MIRROR:
+                place.problems.add(path, f"found 'keep' with mode '{place.table.mode}'; allowed with it: 'set'. 'keep' needs mode 'mirror'")
+    bronze = place.config.bronze
+    if place.table.mode is not Mode.MIRROR and bronze.format is BronzeFormat.CSV and bronze.csv.no_supplement is not None:
+        place.add(
+            "mode",
+            f"found '{place.table.mode}' with bronze.csv.no_supplement; allowed with that: '{Mode.MIRROR}'. Set the endpoint's "
+            "UseCsvNoSupValue to false and no_supplement to null, or use Parquet",
+        )
 
 
 def _check_column(place: Place, path: str, column: Column) -> None:

@@ -165,6 +165,9 @@ class Table:
     target: str = attrs.field(metadata=about("Silver table: namespace.table."))
     key: tuple[str, ...] = attrs.field(metadata=about("Source columns that identify a row."))
     mode: Mode = attrs.field(default=Mode.MIRROR, metadata=about("What the silver table holds."))
+    track_columns: tuple[str, ...] = attrs.field(
+        default=(), metadata=about("Silver columns of which a new value makes a new version (mode history); empty: every change does.")
+    )
     schema_changes: SchemaChanges = attrs.field(
         default=SchemaChanges.EVOLVE, metadata=about("What happens when files and table differ in structure.")
     )

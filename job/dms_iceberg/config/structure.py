@@ -16,7 +16,6 @@ import attrs
 import cattrs
 
 from dms_iceberg.config import model
-from dms_iceberg.config.choices import PLANNED_MODES, Mode
 from dms_iceberg.config.problems import Problems, below, item, listed, shown, suggestion
 
 T = TypeVar("T")
@@ -205,8 +204,6 @@ def _as_float(value: Any) -> float:
 
 def _choice(value: object, cls: type[Enum]) -> Enum:
     words = [str(member.value) for member in cls]
-    if cls is Mode and value in PLANNED_MODES:
-        raise _BadValueError(f"mode '{value}' is planned and not available in this version; use {listed(words)} for now")
     if not isinstance(value, str):
         raise _BadValueError(f"expected one of {listed(words)}, found {shown(value)}")
     if value not in words:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dms_iceberg.config.column_checks import check_columns
 from dms_iceberg.config.kept_checks import check_kept
 from dms_iceberg.config.key_columns import key_column
-from dms_iceberg.config.model import BronzeFormat, Column, OtherColumns, Table
+from dms_iceberg.config.model import BronzeFormat, Column, Mode, OtherColumns, Table
 from dms_iceberg.config.partition import PartitionError, PartitionField, parse_partition, unfit_type
 from dms_iceberg.config.place import Place
 from dms_iceberg.config.problems import item, suggestion
@@ -37,6 +37,7 @@ def check_table(place: Place) -> None:
     check_kept(place)
     _check_key(place)
     _check_drop(place)
+    _check_history(place)
     _check_source_columns(place)
     _check_partitions(place)
     _check_rules(place)
@@ -121,6 +122,21 @@ def _check_drop(place: Place) -> None:
         place.check_source_exists(path, name)
         if (declared := copies.get(name.casefold())) is not None:
             place.problems.add(path, f"'{name}' is declared in {item('columns', declared)} and dropped; remove one of them")
+
+
+def _check_history(place: Place) -> None:
+    table = place.table
+    _check_names(place, "track_columns", table.track_columns)
+    if table.mode is Mode.HISTORY and place.config.bronze.change.timestamp_column is None:
+        place.add("mode", "found 'history', which needs the commit times of changes; name bronze.change.timestamp_column")
+    if table.track_columns and table.mode is not Mode.HISTORY:
+        place.add("track_columns", f"found with mode '{table.mode}'; it belongs to mode 'history'. Remove it")
+    keys = {(carrier.name if (carrier := key_column(table, name)) else name).casefold() for name in table.key}
+    for index, name in enumerate(table.track_columns):
+        if name.casefold() in keys:
+            place.problems.add(
+                item(place.at("track_columns"), index), f"'{name}' is a key column, which is the same in all versions; remove it"
+            )
 
 
 def _check_source_columns(place: Place) -> None:

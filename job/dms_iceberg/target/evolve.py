@@ -7,11 +7,12 @@ import attrs
 
 from dms_iceberg.changes.frames import ReadGroup, Shape
 from dms_iceberg.changes.mapping import SilverColumn, backfill_text, silver_columns
-from dms_iceberg.config.model import Column, SchemaChanges, Table
+from dms_iceberg.config.model import Column, Mode, SchemaChanges, Table
 from dms_iceberg.config.place import ICEBERG_COLUMNS, RESERVED_PREFIX
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.faults import reach
 from dms_iceberg.target.commit import Draft
+from dms_iceberg.target.metadata import own_columns
 from dms_iceberg.target.schema_diff import AddColumn, Incompatible, SchemaPlan, Types, diff, wanted_types
 from dms_iceberg.target.table import BACKFILL_PROPERTY, TargetTable
 
@@ -50,6 +51,7 @@ def plan_evolution(
         columns = (*columns, *_orphans(table, names, service, columns, existing))
         plan = attrs.evolve(plan, target_types={**existing_types(columns, existing), **plan.target_types})
     exact = frozenset(change.name for change in plan.incompatible)
+    _refuse_own_names(table, columns)
     typed = tuple(column for column in columns if column.name in plan.target_types)
     renamed = {c.name: _table_spelling(c.name, existing) for c in typed}
     shape = Shape(
@@ -57,8 +59,19 @@ def plan_evolution(
         {renamed[name]: type_ for name, type_ in plan.target_types.items()},
         frozenset(_table_spelling(name, existing) for name in exact),
         refused,
+        registers=table.mode is Mode.SOFT_DELETE,
     )
     return Evolution(plan, shape, tuple(_still_there(table, c.name) for c in typed if c.retired and not c.name.startswith(RESERVED_PREFIX)))
+
+
+def _refuse_own_names(table: Table, columns: Sequence[SilverColumn]) -> None:
+    own = {name.lower() for name in own_columns(table.mode)}
+    taken = [column.name for column in columns if column.name.lower() in own]
+    if taken:
+        raise SchemaChangeError(
+            f'tables."{table.source}": the source has a column {taken[0]!r}, a name that mode {table.mode} has for a column of its own. '
+            f"Rename it in silver with columns[].name and from, or drop it."
+        )
 
 
 def _table_spelling(name: str, existing: Types | None) -> str:

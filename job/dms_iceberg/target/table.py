@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
 from dms_iceberg.config.model import Table
 from dms_iceberg.config.partition import parse_partition
 from dms_iceberg.identifiers import quote, quote_path, string_literal
@@ -15,6 +14,7 @@ from dms_iceberg.progress import PROGRESS_KEY, Progress, find_progress
 from dms_iceberg.target.commit import MAIN, Draft
 from dms_iceberg.target.java_maps import to_dict
 from dms_iceberg.target.key import key_property
+from dms_iceberg.target.metadata import METADATA_COLUMNS, metadata_columns
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -23,15 +23,6 @@ if TYPE_CHECKING:
 PROGRESS_PROPERTY = "dms-iceberg.progress-copy"
 BACKFILL_PROPERTY = "dms-iceberg.backfill."
 """Prefix of one property per column that was added with a value for existing rows: that value, and the snapshot that gave it to them."""
-
-METADATA_COLUMNS = {POSITION: "string", OP: "string", COMMITTED_AT: "timestamp"}
-"""Row lineage in silver: place in the order, last operation (I or U), and the source's commit time."""
-
-_COMMENTS = {
-    POSITION: "place of the row's last change in the order of changes; holds the bronze file's time or number",
-    OP: "operation of the row's last change: I or U",
-    COMMITTED_AT: "commit time of the row's last change at the source (full-load rows: time of the load)",
-}
 
 
 def default_properties(table: Table) -> dict[str, str]:
@@ -60,7 +51,7 @@ def default_properties(table: Table) -> dict[str, str]:
 def create_sql(name: str, columns: Mapping[str, str], table: Table) -> str:
     """Return the CREATE TABLE statement: silver columns in their order, then the metadata columns."""
     body = [f"{quote(column)} {type_}" for column, type_ in columns.items()]
-    body += [f"{quote(column)} {type_} COMMENT {string_literal(_COMMENTS[column])}" for column, type_ in METADATA_COLUMNS.items()]
+    body += [f"{quote(name)} {one.type} COMMENT {string_literal(one.comment)}" for name, one in metadata_columns(table.mode).items()]
     settings = default_properties(table) | key_property(table, columns)
     properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in sorted(settings.items()))
     partition = f" PARTITIONED BY ({', '.join(map(_partition_sql, table.partition_by))})" if table.partition_by else ""

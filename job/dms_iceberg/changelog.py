@@ -1,0 +1,121 @@
+"""The rows and books of one batch in mode ``append``: every change once, however often it is written.
+
+A batch in order pays nothing for that. Only where its clocks overlap with those of earlier files are its changes compared with each other
+and with the table's rows of just these clocks.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import broadcast, expr
+
+from dms_iceberg.changes.clean import FAILED_RULE, FILTERED
+from dms_iceberg.changes.collapse import USABLE, Books
+from dms_iceberg.changes.frames import SINGLE_TASK_BYTES, ReadGroup, Shape, clean_groups
+from dms_iceberg.changes.identity import IDENTITY, RANK, STREAM, between_clocks, identity_sql, repeated_clocks
+from dms_iceberg.changes.normalise import COMMITTED_AT, FILE_TIME, OLD_KEY, OP, POSITION
+from dms_iceberg.changes.read import FILE, ROW
+from dms_iceberg.config.model import Table
+from dms_iceberg.faults import reach
+from dms_iceberg.identifiers import quote
+from dms_iceberg.job import Job, Planned
+from dms_iceberg.target.metadata import KEY_BEFORE
+from dms_iceberg.target.table import TargetTable
+from dms_iceberg.winners import Collapsed, as_it_is
+
+NEW = "_cdc_new"
+_KNOWN = "_cdc_known"
+_COUNTED = f"{OLD_KEY} = 0"
+_GOOD = f"{_COUNTED} AND {USABLE} AND NOT {FILTERED}"
+_FILE_BOOKS = (
+    f"max({FILE_TIME}) AS file_time",
+    f"count_if({_COUNTED}) AS n_rows",
+    f"count_if({_COUNTED} AND NOT ({USABLE})) AS n_quarantined",
+    f"count_if({_COUNTED} AND {USABLE} AND {FILTERED}) AS n_filtered",
+    f"count_if({_GOOD}) AS n_good",
+    f"count_if({OLD_KEY} = 1 AND {USABLE}) AS n_moved",
+    f"min(CASE WHEN {USABLE} THEN {POSITION} END) AS low",
+    f"max(CASE WHEN {USABLE} THEN {POSITION} END) AS high",
+    f"max({FAILED_RULE}) AS failed_rule",
+)
+_ROW_BOOKS = (
+    "count(1) AS n_once",
+    f"count_if({NEW}) AS n_new",
+    f"percentile_approx(unix_micros({COMMITTED_AT}), array(0.05D, 0.5D, 1.0D), 1000) AS commit_micros",
+)
+
+
+def changelog_batch(job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> Collapsed:
+    """Return the batch's changes, materialised, and its books. The caller writes the `NEW` ones of ``winners``, and unpersists it."""
+    progress = planned.progress
+    cleaned = clean_groups(job.spark, groups, job.config, table, shape, progress.load)
+    changes = (cleaned.coalesce(1) if planned.batch.size <= SINGLE_TASK_BYTES else cleaned).persist()
+    rows = None
+    try:
+        files = changes.groupBy(FILE).agg(*map(expr, _FILE_BOOKS)).collect()
+        reach("after-collapse", table.source)
+        good = changes.where(_GOOD).selectExpr(*_row_select(shape))
+        if any(one.n_moved for one in files):
+            good = _with_old_keys(good, changes, shape)
+        clocks = repeated_clocks([(one.file_time, one.low, one.high) for one in files if one.low], progress.high_water, progress.load)
+        if clocks is not None:
+            stored = target.rows(planned.standing.branch) if planned.standing.head is not None else None
+            good = _once(good, stored, identity_sql([*shape.key, *shape.values, KEY_BEFORE], progress.load), between_clocks(clocks))
+        rows = good.persist()
+        books = _books(rows.agg(*map(expr, _ROW_BOOKS)).collect()[0], files)
+    except BaseException:
+        if rows is not None:
+            rows.unpersist()
+        raise
+    finally:
+        changes.unpersist()
+    return Collapsed(rows, books, (), clocks is not None, as_it_is)
+
+
+def changelog_columns(shape: Shape) -> list[str]:
+    """Return the quoted columns of a table of mode ``append``."""
+    return [*map(quote, shape.key), *map(quote, shape.values), POSITION, OP, COMMITTED_AT, STREAM, KEY_BEFORE]
+
+
+def _row_select(shape: Shape) -> list[str]:
+    """A delete has no columns but its key's: what sources send beside it differs."""
+    values = (f"CASE WHEN {OP} <> 'D' THEN {quote(name)} END AS {quote(name)}" for name in shape.values)
+    own = (POSITION, OP, COMMITTED_AT, STREAM, FILE, ROW)
+    return [*map(quote, shape.key), *values, *own, f"CAST(NULL AS string) AS {KEY_BEFORE}", f"true AS {NEW}"]
+
+
+def _with_old_keys(good: DataFrame, changes: DataFrame, shape: Shape) -> DataFrame:
+    """Give changes of key the key they had: the other half of the change has it, cast and masked like any key."""
+    text = f"to_json(struct({', '.join(map(quote, shape.key))})) AS {KEY_BEFORE}"
+    old = changes.where(f"{OLD_KEY} = 1 AND {USABLE}").selectExpr(POSITION, FILE, text).dropDuplicates([POSITION, FILE])
+    columns = good.columns
+    return good.drop(KEY_BEFORE).join(broadcast(old), [POSITION, FILE], "left").select(*columns)
+
+
+def _once(good: DataFrame, stored: DataFrame | None, identity: str, repeated: str) -> DataFrame:
+    """Keep one writing of each change in the range ``repeated``, and tell whether the table has it already."""
+    suspects = good.where(repeated).withColumn(IDENTITY, expr(identity))
+    number = f"row_number() OVER (PARTITION BY {IDENTITY}, {FILE} ORDER BY {POSITION}, {ROW})"
+    first = f"row_number() OVER (PARTITION BY {IDENTITY}, {RANK} ORDER BY {POSITION}, {ROW})"
+    single = suspects.withColumn(RANK, expr(number)).withColumn("_cdc_writing", expr(first)).where("_cdc_writing = 1")
+    if stored is not None:
+        known = stored.where(repeated).groupBy(expr(identity).alias(IDENTITY)).count().withColumnRenamed("count", _KNOWN)
+        single = single.join(known, IDENTITY, "left").withColumn(NEW, expr(f"{RANK} > coalesce({_KNOWN}, 0)"))
+    return good.where(f"NOT {repeated}").unionByName(single.select(*good.columns))
+
+
+def _books(rows: Any, files: Sequence[Any]) -> Books:
+    return Books(
+        rows_read=sum(one.n_rows for one in files),
+        applied=rows.n_new,
+        superseded=sum(one.n_good for one in files) - rows.n_once,
+        stale=rows.n_once - rows.n_new,
+        filtered=sum(one.n_filtered for one in files),
+        quarantined=sum(one.n_quarantined for one in files),
+        winners=rows.n_new,
+        low=min((one.low for one in files if one.low), default=""),
+        high=max((one.high for one in files if one.high), default=""),
+        failed_rule=max((one.failed_rule for one in files if one.failed_rule), default=None),
+        commit_micros=tuple(rows.commit_micros) if rows.commit_micros else None,
+    )

@@ -1,0 +1,90 @@
+"""Knowing a change again that DMS writes a second time. SQL text and plain arithmetic.
+
+A position says where a change stands, not which change it is: after a restart the task writes the same change into a later file, often
+with another counter. What stays is its place in the source's log, where the files have it, its operation, key, commit time and values: all
+of that together is the change's identity. Within one file equal identities are different changes (a row written twice with the same values
+in one transaction); in two files they are one change and its repetition. So identities are compared as a multiset per file: the n-th of one
+file is the n-th of each other file.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
+from dms_iceberg.changes.position import CLOCK_DIGITS, COUNTER_DIGITS, FILE_DIGITS, epoch_prefix
+from dms_iceberg.config.model import Change, Mode, Table
+from dms_iceberg.identifiers import quote
+
+STREAM = "_cdc_stream_position"
+IDENTITY, RANK = "_cdc_identity", "_cdc_rank"
+_CLOSED = f"substr({POSITION}, -{FILE_DIGITS + COUNTER_DIGITS}, {FILE_DIGITS})"
+_MODES = (Mode.APPEND, Mode.HISTORY)
+JSON_OPTIONS = "map('timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS', 'timestampNTZFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS')"
+"""Options of `to_json`, which by itself cuts microseconds off."""
+
+
+def is_identified(table: Table) -> bool:
+    """Whether the table's mode must know changes again."""
+    return table.mode in _MODES
+
+
+def stream_sql(columns: Iterable[str], change: Change) -> str:
+    """SQL of a change's place in the source's log, NULL where files do not tell; ``columns`` are those of the files."""
+    wanted = (change.stream_position_column or "").lower()
+    found = next((name for name in columns if wanted and name.lower() == wanted), None)
+    return f"nullif(CAST({quote(found)} AS string), '')" if found else "CAST(NULL AS string)"
+
+
+def identity_sql(columns: Sequence[str], load: int) -> str:
+    """SQL of a change's identity.
+
+    Args:
+        columns: all silver columns.
+        load: number of the load. A row of the full load that is written twice may be read at two times.
+
+    Fields that are NULL are left out of JSON, so a column that is added later changes no identity.
+    """
+    loaded = f"{POSITION} LIKE '{clock_prefix('', load)}%'"
+    told = [f"{OP} AS op", f"CASE WHEN NOT {loaded} THEN unix_micros({COMMITTED_AT}) END AS at", f"{STREAM} AS stream"]
+    return f"md5(to_json(struct({', '.join(told)}, struct({', '.join(map(quote, columns))}) AS row), {JSON_OPTIONS}))"
+
+
+def file_sql(load: int) -> str:
+    """SQL of what tells files apart in a position: the close time, or the number of a LOAD file."""
+    loaded = len(clock_prefix("", load)) + FILE_DIGITS
+    return f"CASE WHEN length({POSITION}) = {loaded} THEN right({POSITION}, {FILE_DIGITS}) ELSE {_CLOSED} END"
+
+
+def clock_prefix(position: str, load: int) -> str:
+    """Return the part of a position up to its clock; of no position, that of loaded rows."""
+    prefix = epoch_prefix(load)
+    return position[: len(prefix) + CLOCK_DIGITS] if position else prefix + "0" * CLOCK_DIGITS
+
+
+def repeated_clocks(files: Iterable[tuple[str, str, str]], high_water: str, load: int) -> tuple[str, str] | None:
+    """Return the range of clocks in which changes may be written for the second time, None when there is none.
+
+    Args:
+        files: close time, lowest and highest position of each file of the batch; a LOAD file has no close time.
+        high_water: the highest position ever applied, "" for none.
+        load: number of the load of both.
+
+    Returns:
+        Two position prefixes (`clock_prefix`), the first and the last, inclusive.
+
+    DMS writes in the order of clocks until it starts again from an earlier point. So a change can be a repetition only if an earlier file,
+    or the table, reaches its clock. All loaded rows have the same clock.
+    """
+    seen = clock_prefix(high_water, load) if high_water else ""
+    found = []
+    for _, low, high in sorted(files):
+        first, last = clock_prefix(low, load), clock_prefix(high, load)
+        if first <= seen:
+            found.append((first, min(last, seen)))
+        seen = max(seen, last)
+    return (min(first for first, _ in found), max(last for _, last in found)) if found else None
+
+
+def between_clocks(clocks: tuple[str, str]) -> str:
+    """SQL that is true for positions in a range of clocks; it prunes files by their bounds."""
+    # A colon sorts behind every digit.
+    return f"({POSITION} >= '{clocks[0]}' AND {POSITION} < '{clocks[1]}:')"

@@ -1,0 +1,66 @@
+"""What ``soft_delete`` keeps of a key: two registers instead of one winner. SQL text; `frames.collapse` runs it.
+
+One register has the values of the newest change that put the row into the table, the other the newest change of the key at all, which says
+whether the row is there. Both are a maximum over positions, so neither depends on the order in which changes arrive: an insert and its
+delete leave the same marked row in one batch, in two, and the wrong way round.
+"""
+
+from collections.abc import Sequence
+
+from dms_iceberg.changes.collapse import (
+    BATCH_POSITION,
+    CONTEXT,
+    HIGH,
+    ORDER,
+    USABLE,
+    WINNER,
+    deletes_sql,
+    winner_aggregates,
+    winner_select,
+)
+from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
+from dms_iceberg.identifiers import quote
+
+ROW_WINNER = "_cdc_row_winner"
+ROW_POSITION, ROW_OP, ROW_COMMITTED_AT = "_cdc_row_position", "_cdc_row_op", "_cdc_row_committed_at"
+_ROW_CONTEXT, _EVENT_CONTEXT = "_cdc_row_context", "_cdc_event_context"
+
+
+def register_aggregates(value_columns: Sequence[str], *, context: bool) -> list[str]:
+    """`winner_aggregates`, whose winner is the newest change without values, and `ROW_WINNER`, the newest one with values."""
+    told = [POSITION, OP, COMMITTED_AT, *([CONTEXT] if context else [])]
+    values = ", ".join([*(quote(name) for name in value_columns), *told])
+    return [
+        *winner_aggregates([], context=context),
+        f"max_by(struct({values}), CASE WHEN {USABLE} AND NOT ({deletes_sql()}) THEN {ORDER} END) AS {ROW_WINNER}",
+    ]
+
+
+def register_select(key_columns: Sequence[str], value_columns: Sequence[str], *, context: bool) -> list[str]:
+    """`winner_select` with the values of `ROW_WINNER`, and where they are from.
+
+    `CONTEXT` is true for keys of which nothing comes from this batch.
+    """
+    event = f"{WINNER}.{CONTEXT}" if context else "false"
+    row = f"coalesce({ROW_WINNER}.{CONTEXT}, true)" if context else f"{ROW_WINNER} IS NULL"
+    return [
+        *winner_select(key_columns, [], context=context, known=f"({event} AND {row})"),
+        *(f"{ROW_WINNER}.{quote(name)} AS {quote(name)}" for name in value_columns),
+        f"{ROW_WINNER}.{POSITION} AS {ROW_POSITION}",
+        f"{ROW_WINNER}.{OP} AS {ROW_OP}",
+        f"{ROW_WINNER}.{COMMITTED_AT} AS {ROW_COMMITTED_AT}",
+        f"{row} AS {_ROW_CONTEXT}",
+        f"{event} AS {_EVENT_CONTEXT}",
+    ]
+
+
+def loses_sql(stored_position: str, stored_row_position: str) -> str:
+    """SQL that is true for a key whose newest change in the batch enters neither register.
+
+    Args:
+        stored_position: the table's position of the key's newest change, NULL without a row.
+        stored_row_position: the table's position of the row's values.
+    """
+    event = f"{POSITION} = {BATCH_POSITION} AND NOT {_EVENT_CONTEXT} AND coalesce({stored_position} < {POSITION}, true)"
+    row = f"{ROW_POSITION} = {BATCH_POSITION} AND NOT {_ROW_CONTEXT} AND coalesce({stored_row_position} < {ROW_POSITION}, true)"
+    return f"{BATCH_POSITION} = {HIGH} AND NOT ({event}) AND NOT coalesce({row}, false)"

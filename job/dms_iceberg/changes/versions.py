@@ -1,0 +1,212 @@
+"""The versions that mode ``history`` makes of a key's events. SQL text; `history` runs it, one step after the other.
+
+An event is a change as one silver key sees it: a row from then on, or none. Events come from the batch, from older files where the batch is
+late, and from the table: a version is the event that began it, and its end is one where a delete ended it. So nothing depends on the
+order of arrival. Whatever is known of a key is put in order, and what comes out is compared with the table's versions.
+
+Times never go back: a version begins no sooner than what was there before it ended, however the source's clock ran.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from dms_iceberg.changes.clean import FILTERED
+from dms_iceberg.changes.collapse import CONTEXT, deletes_sql
+from dms_iceberg.changes.identity import IDENTITY, JSON_OPTIONS, RANK, STREAM, file_sql, identity_sql
+from dms_iceberg.changes.normalise import COMMITTED_AT, OLD_KEY, OP, POSITION
+from dms_iceberg.changes.read import ROW
+from dms_iceberg.identifiers import quote
+
+VALID_FROM, VALID_TO, IS_CURRENT = "_valid_from", "_valid_to", "_is_current"
+DELETE_POSITION = "_cdc_delete_position"
+ACTION = "_cdc_action"
+_SPAN_COLUMNS = (VALID_FROM, VALID_TO, IS_CURRENT, DELETE_POSITION)
+_GONE, _STORED, _SPAN, _COUNT, _KNOWN, _FILE = "_cdc_gone", "_cdc_stored", "_cdc_span", "_cdc_count", "_cdc_known", "_cdc_of_file"
+_CHOICE, _KEPT, _EFFECTIVE, _PREVIOUS, _NEXT = "_cdc_choice", "_cdc_kept", "_cdc_effective", "_cdc_previous", "_cdc_next"
+_SPAN_TYPE = f"struct<{VALID_FROM}: timestamp, {VALID_TO}: timestamp, {IS_CURRENT}: boolean, {DELETE_POSITION}: string, {STREAM}: string>"
+
+
+def change_events(key: Sequence[str], values: Sequence[str]) -> list[str]:
+    """Select list over cleaned changes with `CONTEXT`, of which only usable ones count."""
+    gone = deletes_sql()
+    return [
+        *map(quote, key),
+        *(f"CASE WHEN NOT ({gone}) THEN {quote(name)} END AS {quote(name)}" for name in values),
+        f"CASE WHEN {gone} THEN 'D' ELSE {OP} END AS {OP}",
+        POSITION,
+        COMMITTED_AT,
+        STREAM,
+        f"({gone}) AS {_GONE}",
+        OLD_KEY,
+        ROW,
+        f"CASE WHEN NOT {CONTEXT} AND {OLD_KEY} = 0 AND NOT {FILTERED} THEN 1 ELSE 0 END AS {_COUNT}",
+        f"{CONTEXT} AS {_KNOWN}",
+        f"false AS {_STORED}",
+        f"CAST(NULL AS {_SPAN_TYPE}) AS {_SPAN}",
+    ]
+
+
+def version_events(key: Sequence[str], values: Sequence[str]) -> list[str]:
+    """Select list over the table's rows: the event that began each version."""
+    return [
+        *map(quote, (*key, *values)),
+        OP,
+        POSITION,
+        COMMITTED_AT,
+        STREAM,
+        f"false AS {_GONE}",
+        *_stored(),
+        f"struct({', '.join((*_SPAN_COLUMNS, STREAM))}) AS {_SPAN}",
+    ]
+
+
+def end_events(key: Sequence[str], values: Sequence[str]) -> list[str]:
+    """Select list over those rows of the table that have a `DELETE_POSITION`: the event that ended each version."""
+    return [
+        *map(quote, key),
+        *(f"CASE WHEN false THEN {quote(name)} END AS {quote(name)}" for name in values),
+        f"'D' AS {OP}",
+        f"{DELETE_POSITION} AS {POSITION}",
+        f"{VALID_TO} AS {COMMITTED_AT}",
+        f"CAST(NULL AS string) AS {STREAM}",
+        f"true AS {_GONE}",
+        *_stored(),
+        f"CAST(NULL AS {_SPAN_TYPE}) AS {_SPAN}",
+    ]
+
+
+def _stored() -> list[str]:
+    return [f"0 AS {OLD_KEY}", f"0L AS {ROW}", f"0 AS {_COUNT}", f"true AS {_KNOWN}", f"true AS {_STORED}"]
+
+
+@attrs.frozen
+class Step:
+    """Columns to add or replace, all at once, and which rows to go on with."""
+
+    columns: Mapping[str, str]
+    where: str | None = None
+
+
+def steps(key: Sequence[str], values: Sequence[str], tracked: Sequence[str], load: int, *, whole: bool) -> list[Step]:
+    """Return what makes versions of events, one step after the other.
+
+    Args:
+        key: silver key columns.
+        values: the other silver columns.
+        tracked: columns of which a new value makes a new version; every change does when empty.
+        load: number of the load.
+        whole: the events have all versions of their keys, not only the current ones.
+    """
+    keys = ", ".join(map(quote, key))
+    return [
+        _one_for_each_position(keys),
+        Step({IDENTITY: identity_sql([*key, *values], load), _FILE: file_sql(load)}),
+        # Counted from the end: what is written again is written to its end.
+        Step({RANK: f"row_number() OVER (PARTITION BY {keys}, {IDENTITY}, {_FILE} ORDER BY {POSITION} DESC)"}),
+        _last_writing(keys),
+        *_effective(keys, tracked),
+        *_spans(keys, whole=whole),
+        _actions(),
+    ]
+
+
+def _one_for_each_position(keys: str) -> Step:
+    """What readers were shown stays as it is; of a delete, the file tells more than the table."""
+    same = f"PARTITION BY {keys}, {POSITION}"
+    preferred = f"CASE WHEN NOT {_STORED} THEN 1 WHEN {_GONE} THEN 0 ELSE 2 END DESC, {OLD_KEY}, {ROW} DESC"
+    columns = {
+        _CHOICE: f"row_number() OVER ({same} ORDER BY {preferred})",
+        STREAM: f"coalesce({STREAM}, max({STREAM}) OVER ({same}))",
+        _COUNT: f"sum({_COUNT}) OVER ({same})",
+        _KNOWN: f"max({_KNOWN}) OVER ({same})",
+    }
+    return Step(columns, f"{_CHOICE} = 1")
+
+
+def _last_writing(keys: str) -> Step:
+    """Of several writings of a change the last one counts, as in a mirror: it stands in the source's order behind all before it."""
+    same = f"PARTITION BY {keys}, {IDENTITY}, {RANK}"
+    columns = {
+        _KEPT: f"{POSITION} = max({POSITION}) OVER ({same})",
+        _COUNT: f"sum({_COUNT}) OVER ({same})",
+        _KNOWN: f"max({_KNOWN}) OVER ({same})",
+    }
+    return Step(columns, f"{_KEPT} OR {_SPAN} IS NOT NULL")
+
+
+def _effective(keys: str, tracked: Sequence[str]) -> list[Step]:
+    """An event has an effect when it makes a row, changes what is tracked of one, or ends one."""
+    content = f"to_json(struct({', '.join(map(quote, tracked))}), {JSON_OPTIONS})" if tracked else "''"
+    before = f"lag(struct({_GONE} AS gone, {content} AS content)) OVER (PARTITION BY {keys}, {_KEPT} ORDER BY {POSITION})"
+    there = f"coalesce(NOT {_PREVIOUS}.gone, false)"
+    again = f"{there} AND {_PREVIOUS}.content = {content}" if tracked else "false"
+    return [Step({_PREVIOUS: before}), Step({_EFFECTIVE: f"{_KEPT} AND CASE WHEN {_GONE} THEN {there} ELSE NOT ({again}) END"})]
+
+
+def _spans(keys: str, *, whole: bool) -> list[Step]:
+    in_order = f"PARTITION BY {keys}, {_EFFECTIVE} ORDER BY {POSITION}"
+    # The version that is current already begins after whatever was before it.
+    begins = COMMITTED_AT if whole else f"greatest({COMMITTED_AT}, {_SPAN}.{VALID_FROM})"
+    until_now = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+    following = f"lead(struct({VALID_FROM} AS at, {POSITION} AS position, {_GONE} AS gone)) OVER ({in_order})"
+    ends = {
+        VALID_TO: f"{_NEXT}.at",
+        IS_CURRENT: f"{_NEXT} IS NULL",
+        DELETE_POSITION: f"CASE WHEN {_NEXT}.gone THEN {_NEXT}.position END",
+    }
+    return [Step({VALID_FROM: f"max({begins}) OVER ({in_order} {until_now})"}), Step({_NEXT: following}), Step(ends)]
+
+
+def _actions() -> Step:
+    version = f"{_EFFECTIVE} AND NOT {_GONE}"
+    same = f"struct({', '.join((*_SPAN_COLUMNS, STREAM))}) <=> {_SPAN}"
+    action = f"CASE WHEN {_SPAN} IS NOT NULL AND NOT ({version}) THEN 'remove' WHEN {version} AND NOT ({same}) THEN 'write' END"
+    return Step({ACTION: action})
+
+
+def version_columns(key: Sequence[str], values: Sequence[str]) -> list[str]:
+    """Return the quoted columns of a table of mode ``history``."""
+    return [*map(quote, (*key, *values)), POSITION, OP, COMMITTED_AT, STREAM, *_SPAN_COLUMNS]
+
+
+def version_select(key: Sequence[str], values: Sequence[str]) -> list[str]:
+    """Select list over the result of `steps`: the table's columns, `ACTION`, and what `version_books` counts."""
+    return [
+        *map(quote, (*key, *values)),
+        *(POSITION, OP, COMMITTED_AT),
+        STREAM,
+        *(*_SPAN_COLUMNS, ACTION),
+        f"CASE WHEN {_KEPT} THEN {_COUNT} ELSE 0 END AS {_COUNT}",
+        _KNOWN,
+    ]
+
+
+def version_books() -> list[str]:
+    """Aggregates over `version_select`: rows of the batch that are new, written twice in it, and known already."""
+    return [
+        f"count_if({_COUNT} > 0 AND NOT {_KNOWN}) AS applied",
+        f"coalesce(sum(CASE WHEN NOT {_KNOWN} AND {_COUNT} > 0 THEN {_COUNT} - 1 END), 0) AS superseded",
+        f"coalesce(sum(CASE WHEN {_KNOWN} THEN {_COUNT} END), 0) AS stale",
+        f"count({ACTION}) AS actions",
+    ]
+
+
+def history_sql(target: str, source: str, key: Sequence[str], values: Sequence[str], pruning: Sequence[str]) -> str:
+    """Return the MERGE of versions that differ from the table's; a version is known by its key and position.
+
+    Args:
+        target: quoted name of the table.
+        source: name of the view of `version_select`, only rows with an `ACTION`.
+        key: silver key columns.
+        values: the other silver columns.
+        pruning: conditions on the target (alias ``t``) that hold for every key of the batch.
+    """
+    on = " AND ".join([*(f"t.{quote(c)} = s.{quote(c)}" for c in key), f"t.{POSITION} = s.{POSITION}", *pruning])
+    columns = version_columns(key, values)
+    return (
+        f"MERGE INTO {target} t USING {source} s ON {on} "
+        f"WHEN MATCHED AND s.{ACTION} = 'remove' THEN DELETE "
+        f"WHEN MATCHED THEN UPDATE SET {', '.join(f't.{c} = s.{c}' for c in columns)} "
+        f"WHEN NOT MATCHED THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(f's.{c}' for c in columns)})"
+    )

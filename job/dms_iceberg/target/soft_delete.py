@@ -1,0 +1,58 @@
+"""The MERGE of ``soft_delete``: each register of a row is replaced only by a newer one. Pure."""
+
+from collections.abc import Sequence
+
+from dms_iceberg.changes.collapse import DELETE
+from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
+from dms_iceberg.changes.registers import ROW_COMMITTED_AT, ROW_OP, ROW_POSITION
+from dms_iceberg.identifiers import quote
+from dms_iceberg.target.metadata import DELETED, DELETED_AT
+
+IN_TABLE = f"{ROW_POSITION} IS NOT NULL"
+"""SQL for keys of which a row is known, deleted or not."""
+
+
+def soft_delete_sql(target: str, source: str, key: Sequence[str], values: Sequence[str], pruning: Sequence[str], *, compare: bool) -> str:
+    """Return the MERGE of a batch's registers (`register_row_select`).
+
+    Args:
+        target: quoted name of the table.
+        source: name of the view.
+        key: silver key columns.
+        values: the other silver columns.
+        pruning: conditions on the target (alias ``t``) that hold for every key of the batch.
+        compare: the batch may hold positions below the table's high-water position, so rows must be compared one by one.
+
+    A delete of a key without any known row inserts nothing.
+    """
+    on = " AND ".join([*(f"t.{quote(c)} = s.{quote(c)}" for c in key), *pruning])
+    row = [*(quote(c) for c in (*key, *values)), ROW_POSITION, OP, COMMITTED_AT]
+    event = [POSITION, DELETED, DELETED_AT]
+    newer_row = f"s.{ROW_POSITION} > t.{ROW_POSITION}" if compare else f"s.{ROW_POSITION} IS NOT NULL"
+    newer_event = f" AND s.{POSITION} > t.{POSITION}" if compare else ""
+    only_row = f"WHEN MATCHED AND {newer_row} THEN UPDATE SET {_assigned(row)} " if compare else ""
+    return (
+        f"MERGE INTO {target} t USING {source} s ON {on} "
+        f"WHEN MATCHED AND {newer_row}{newer_event} THEN UPDATE SET {_assigned([*row, *event])} "
+        f"{only_row}"
+        f"WHEN MATCHED{newer_event} THEN UPDATE SET {_assigned(event)} "
+        f"WHEN NOT MATCHED AND s.{ROW_POSITION} IS NOT NULL THEN INSERT ({', '.join([*row, *event])}) "
+        f"VALUES ({', '.join(f's.{c}' for c in (*row, *event))})"
+    )
+
+
+def register_row_select(columns: Sequence[str]) -> list[str]:
+    """Select list over collapsed keys: the columns of the table's rows; ``columns`` are the silver ones."""
+    return [
+        *(quote(name) for name in columns),
+        ROW_POSITION,
+        f"{ROW_OP} AS {OP}",
+        f"{ROW_COMMITTED_AT} AS {COMMITTED_AT}",
+        POSITION,
+        f"{DELETE} AS {DELETED}",
+        f"CASE WHEN {DELETE} THEN {COMMITTED_AT} END AS {DELETED_AT}",
+    ]
+
+
+def _assigned(columns: Sequence[str]) -> str:
+    return ", ".join(f"t.{column} = s.{column}" for column in columns)

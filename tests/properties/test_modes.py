@@ -1,0 +1,68 @@
+"""Random histories in the modes beside ``mirror``: silver is what the mode's oracle tells, row by row, and the books balance.
+
+As in `test_convergence`, one Spark job runs over many histories at once: late, copied, re-emitted, split and regrouped files, restarts,
+filters, rules and changes of key. ``PROPERTY_SEED`` and ``PROPERTY_WORLDS`` look further.
+"""
+
+import os
+from pathlib import Path
+
+import attrs
+import pytest
+from pyspark.sql import SparkSession
+
+from properties.merging import Merging, RowDifference
+from support.bronze_writer import FORMATS
+from support.histories import World, seeded_world
+from support.mode_oracles import APPEND, HISTORY, SOFT_DELETE, ModeOracle
+from support.table_kind import TableKind
+from support.table_kinds import CODED, DROPPED, FILTERED, JUDGED
+
+HISTORIES = 12
+SEED = int(os.environ.get("PROPERTY_SEED", "20260301"))
+WORLDS = int(os.environ.get("PROPERTY_WORLDS", "1"))
+_KINDS = (FILTERED, JUDGED, DROPPED, CODED)
+_SHAPES = {
+    SOFT_DELETE: {"runs": 2, "restarts": 1, "max_files": 1_000},
+    HISTORY: {"runs": 3, "restarts": 2, "max_files": 1_000},
+    APPEND: {"runs": 2, "restarts": 2, "max_files": 25},
+}
+
+
+def _in_mode(kind: TableKind, oracle: ModeOracle) -> TableKind:
+    tracked = {"track_columns": list(oracle.tracked[kind.name])} if kind.name in oracle.tracked else {}
+    return attrs.evolve(kind, document={**kind.document, "mode": oracle.mode, **tracked})
+
+
+@pytest.mark.parametrize("number", range(WORLDS))
+@pytest.mark.parametrize("oracle", _SHAPES, ids=lambda oracle: oracle.mode)
+def test_silver_is_what_the_modes_oracle_tells(
+    spark: SparkSession, warehouse: Path, tmp_path: Path, oracle: ModeOracle, number: int
+) -> None:
+    place = number + len(oracle.mode)
+    kinds = tuple(_in_mode(_KINDS[(place + step) % len(_KINDS)], oracle) for step in range(3))
+    form = FORMATS[number % len(FORMATS)]
+    world = seeded_world(SEED + 100 * number + place, kinds, histories=HISTORIES, per_table=100, **_SHAPES[oracle])
+    merging = Merging(spark, warehouse, tmp_path, world, form)
+    merging.run_all()
+    wrong = merging.row_differences(oracle)
+    if wrong:
+        kind = wrong[0].kind
+        alone = world.only(kind, world.owner(kind, HISTORIES)[wrong[0].key])
+        pytest.fail(_told(wrong, world, oracle, Merging(spark, warehouse, tmp_path, alone, form)))
+    before = merging.snapshots()
+    assert not any(table.batches for table in merging.run().tables.values())
+    assert merging.snapshots() == before
+
+
+def _told(wrong: list[RowDifference], world: World, oracle: ModeOracle, single: Merging) -> str:
+    single.run_all()
+    again = single.row_differences(oracle)
+    return "\n".join(
+        [
+            f"{len(wrong)} keys differ ({oracle.mode}, seed {world.seed}, at most {world.max_files} files a batch)",
+            *map(str, wrong[:10]),
+            "the first history alone: " + ("\n".join(map(str, again)) if again else "right; so another history matters"),
+            single.world.story(),
+        ]
+    )

@@ -1,0 +1,161 @@
+"""Mode history: every change is a version once, intervals neither overlap nor leave gaps but for deletes, however changes arrive."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from dms_iceberg.errors import ConfigError
+from dms_iceberg.preview import preview
+from support.lake import Lake
+
+ID_V = [("id", pa.int64()), ("v", pa.string())]
+T1, T2, T3, T4, T5 = (f"202603011001{second}" for second in (10, 20, 30, 40, 50))
+HISTORY = {"mode": "history"}
+SPAN = "date_format(_valid_from, 'mmss'), date_format(_valid_to, 'mmss'), _is_current"
+SHOWN = f"id, v, {SPAN}"
+
+
+def cdc(number: int) -> str:
+    return f"2026/03/01/10/20260301-1005{number:02d}000.parquet"
+
+
+STORY: list[Any] = [
+    ("I", T1, 61, 1, "a"),
+    ("U", T2, 73, 1, "b"),
+    ("D", T3, 85, 1, None),
+    ("I", T4, 97, 1, "c"),
+    ("U", T5, 109, 1, "c"),
+]
+# The fifth change again, with the counter of a new run.
+AGAIN = ("U", T5, 61, 1, "c")
+VERSIONS = [
+    (1, "a", "0110", "0120", False),
+    (1, "b", "0120", "0130", False),
+    (1, "c", "0140", "0150", False),
+    (1, "c", "0150", None, True),
+]
+DELIVERIES: dict[str, list[list[int]]] = {
+    "one_batch": [[1, 2, 3, 4, 5, 6]],
+    "in_order": [[1], [2, 3], [4, 5], [6]],
+    "backwards": [[6], [5, 4], [3, 2], [1]],
+    "delete_late": [[1, 2, 4, 5], [3], [6]],
+    "middle_late": [[1, 5], [3], [2, 6], [4]],
+    "delete_first": [[3], [1], [4, 5], [2]],
+}
+
+
+def test_the_same_versions_however_changes_arrive(lake: Lake) -> None:
+    config = lake.config({f"public.{name}": HISTORY for name in DELIVERIES})
+    for name in DELIVERIES:
+        lake.load(f"public.{name}", ID_V, [(7, "x")])
+    lake.run(config)
+    for step in range(4):
+        for name, deliveries in DELIVERIES.items():
+            for number in deliveries[step] if step < len(deliveries) else ():
+                lake.changes(f"public.{name}", cdc(number), ID_V, [[*STORY, AGAIN][number - 1]])
+        assert lake.run(config).failed == []
+    for name in DELIVERIES:
+        assert lake.rows(name, SHOWN, "_cdc_position")[1:] == VERSIONS, name
+        assert lake.rows(name, SHOWN, "_cdc_position")[0] == (7, "x", "0000", None, True), name
+
+
+def test_moved_filtered_and_tracked_rows(lake: Lake) -> None:
+    wide = [*ID_V, ("w", pa.int32())]
+    config = lake.config({"public.t": {**HISTORY, "filter": "v <> 'hidden'", "track_columns": ["V"]}})
+    lake.load("public.t", wide, [(1, "a", 1), (2, "b", 1)])
+    lake.run_one(config)
+    lake.changes("public.t", cdc(1), wide, [("U", T1, 61, 3, "a", 1, 1), ("U", T2, 73, 2, "hidden", 2), ("U", T2, 77, 3, "a", 9)])
+    assert (first := lake.run_one(config)).applied == 2
+    assert first.filtered == 1
+    assert lake.rows("t", f"id, v, w, {SPAN}", "_cdc_position, id") == [
+        (1, "a", 1, "0000", "0110", False),
+        (2, "b", 1, "0000", "0120", False),
+        (3, "a", 1, "0110", None, True),
+    ]
+    # A late change makes a version of the one behind it, which differs from what is before it by now.
+    more = [*wide, ("x", pa.int32())]
+    lake.changes("public.t", cdc(0), more, [("U", "20260301100115", 65, 3, "between", 5, 8)])
+    assert lake.run_one(config).ddl[0].endswith("ADD COLUMN `x` int")
+    lake.changes("public.t", cdc(3), more, [("U", T3, 85, 2, "back", 3, 9)])
+    lake.run_one(config)
+    assert lake.rows("t", f"id, v, w, x, {SPAN}", "_cdc_position, id")[2:] == [
+        (3, "a", 1, None, "0110", "0115", False),
+        (3, "between", 5, 8, "0115", "0120", False),
+        (3, "a", 9, None, "0120", None, True),
+        (2, "back", 3, 9, "0130", None, True),
+    ]
+
+
+def test_a_clock_that_goes_back_makes_no_overlap(lake: Lake) -> None:
+    """The task holds the sequence's time part; the commit time goes back."""
+    config = lake.config({"public.t": HISTORY})
+    rows = [("I", "dms_commit_ts", T3, T3), ("D", "", T3, T3), ("I", "", T4, T2), ("U", "", T4, T1)]
+    columns = [("Op", pa.string()), ("dms_commit_ts", pa.string()), *ID_V, ("dms_change_seq", pa.string())]
+    made = [
+        (op, f"2026-03-01 10:01:{at[-2:]}", 1, None if op == "D" else str(number), f"{held}00{61 + 4 * number:019d}")
+        for number, (op, _, held, at) in enumerate(rows)
+    ]
+    for number in (0, 2):
+        lake.parquet("public.t", cdc(number + 1), columns, made[number : number + 2])
+        lake.run_one(config)
+    assert lake.rows("t", SHOWN, "_cdc_position") == [
+        (1, "0", "0130", "0130", False),
+        (1, "2", "0130", "0130", False),
+        (1, "3", "0130", None, True),
+    ]
+
+
+def test_mirror_becomes_history_without_a_reload(lake: Lake) -> None:
+    mirror, history = lake.config({"public.t": {}}), lake.config({"public.t": HISTORY})
+    lake.load("public.t", ID_V, [(1, "a"), (2, "b")])
+    lake.changes("public.t", cdc(2), ID_V, [("U", T2, 61, 1, "B"), ("D", T2, 65, 2, None)])
+    lake.run_one(mirror)
+    lake.changes("public.t", cdc(3), ID_V, [("U", T3, 73, 1, "C")])
+    (plan,) = preview(lake.spark, history)
+    assert plan.sql[-1].endswith("SET _valid_from = _cdc_committed_at, _is_current = true WHERE _is_current IS NULL")
+    report = lake.run_one(history)
+    assert report.ddl == plan.sql
+    assert lake.rows("t", SHOWN, "_cdc_position") == [(1, "B", "0120", "0130", False), (1, "C", "0130", None, True)]
+    # Late, and written again: one version before those that there are; the row that the mirror deleted has an end.
+    lake.changes("public.t", cdc(1), ID_V, [("U", T1, 57, 1, "A"), ("U", T1, 58, 2, "b2")])
+    lake.changes("public.t", cdc(4), ID_V, [("U", T1, 61, 1, "A"), ("U", T1, 65, 2, "b2"), ("U", T2, 73, 1, "B"), ("D", T2, 77, 2, None)])
+    again = lake.run_one(history)
+    assert (again.applied, again.superseded + again.stale) == (2, 4)
+    assert lake.rows("t", SHOWN, "_valid_from, id") == [
+        (1, "A", "0110", "0120", False),
+        (2, "b2", "0110", "0120", False),
+        (1, "B", "0120", "0130", False),
+        (1, "C", "0130", None, True),
+    ]
+
+
+def test_what_is_refused(lake: Lake) -> None:
+    for document, problem in [
+        ({**HISTORY, "columns": [{"name": "v", "type": "string", "null_in_update": "keep"}]}, "'keep' needs mode 'mirror'"),
+        ({**HISTORY, "track_columns": ["id"]}, r"track_columns\[0\]: 'id' is a key column"),
+        ({"track_columns": ["v"]}, "it belongs to mode 'history'"),
+    ]:
+        with pytest.raises(ConfigError, match=problem):
+            lake.config({"public.t": document})
+    with pytest.raises(ConfigError, match=r"mode: found 'history', which needs the commit times of changes"):
+        lake.config({"public.t": HISTORY}, bronze={"change": {"timestamp_column": None}})
+    lake.load("public.u", [*ID_V, ("_is_current", pa.string())], [(1, "a", "yes")])
+    lake.run_one(lake.config({"public.u": {}}))
+    lake.changes("public.u", cdc(1), ID_V, [("U", T1, 61, 1, "A")])
+    assert "u has a column '_is_current' from its source" in (lake.run_one(lake.config({"public.u": HISTORY}), fails=True).error or "")
+    lake.load("public.t", [*ID_V, ("_Valid_to", pa.string())], [(1, "a", "x")])
+    config = lake.config({"public.t": HISTORY})
+    assert "the source has a column '_Valid_to', a name that mode history has" in (lake.run_one(config, fails=True).error or "")
+    config = lake.config({"public.t": {**HISTORY, "drop": ["_Valid_to"], "track_columns": ["nope"]}})
+    assert "track_columns: " in (lake.run_one(config, fails=True).error or "")
+
+
+def test_a_second_load_is_refused(lake: Lake) -> None:
+    bronze = lake.bronze
+    for epoch in (1, 2):
+        lake.bronze = bronze / f"epoch-{epoch}"
+        lake.load("public.t", ID_V, [(epoch, "a")])
+        report = lake.run_one(lake.config({"public.t": HISTORY}), fails=epoch == 2)
+    assert "loaded again, and a table of mode history keeps what a load does not have" in (report.error or "")
+    assert lake.rows("t", "id, v") == [(1, "a")]

@@ -1,0 +1,165 @@
+"""What silver must hold in the modes beside ``mirror``, told from the source's committed transactions alone.
+
+`events` is the story of a table in the source's own order: what `oracle.SilverTable` makes of each statement, with its time. Each mode is
+one plain walk over it. Like the oracle it knows nothing of files, positions, batches or Spark.
+"""
+
+import datetime as dt
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
+
+import attrs
+
+from support.histories import World
+from support.oracle import Cleaning, Delete, Insert, Key, Row, Statement, Transaction, Update, source_rows
+from support.table_kind import TableKind
+
+_EPOCH = dt.datetime(1970, 1, 1)
+
+
+@attrs.frozen
+class Event:
+    """What one change did to one silver key.
+
+    Attributes:
+        commit_us: when, as microseconds since 1970 UTC; 0 for a loaded row.
+        op: I, U or D; D for the old key of a change of key.
+        row: the silver row from then on, None when there is none.
+        half: it is the old key of a change of key, which has no row of its own in a file.
+        before: the silver key that a change of key began with; None for other changes, or where it is no key in silver.
+    """
+
+    commit_us: int
+    op: str
+    key: Key
+    row: Row | None
+    half: bool = False
+    before: Key | None = None
+
+    @property
+    def at(self) -> dt.datetime:
+        """When, as a wall clock in UTC."""
+        return _EPOCH + dt.timedelta(microseconds=self.commit_us)
+
+
+def events(kind: TableKind, world: World) -> Iterator[Event]:
+    """The events of a table, full load first; bad changes are none, but for the old key of one that moved."""
+    plan, cleaning = world.plans[kind.name], kind.cleaning
+    for row in source_rows(kind.name, world.transactions[: plan.load_at], cleaning).values():
+        yield from _put(cleaning, 0, "I", row)
+    for transaction in world.transactions[plan.changes_from :]:
+        for statement in transaction.statements:
+            if statement.table == kind.name:
+                yield from _of_statement(cleaning, transaction, statement)
+
+
+def _of_statement(cleaning: Cleaning, transaction: Transaction, statement: Statement) -> Iterator[Event]:
+    when = transaction.commit_us
+    match statement:
+        case Insert(row=row):
+            yield from _put(cleaning, when, "I", row)
+        case Delete(key=key):
+            yield from _end(cleaning, when, key)
+        case Update(key=key, row=row):
+            moved = key != cleaning.key_of(row)
+            if moved:
+                yield from _end(cleaning, when, key, half=True)
+            yield from _put(cleaning, when, "U", row, cleaning.silver_key_of(key) if moved else None)
+
+
+def _put(cleaning: Cleaning, when: int, op: str, row: Row, before: Key | None = None) -> Iterator[Event]:
+    key = cleaning.silver_key_of(cleaning.key_of(row))
+    if key is None:
+        return
+    if not cleaning.is_accepted(row):
+        yield Event(when, op, key, None)
+        return
+    made = cleaning.silver_row(row)
+    if made is not None:
+        yield Event(when, op, key, None if any(rule(row) is False for rule in cleaning.drop) else made, before=before)
+
+
+def _end(cleaning: Cleaning, when: int, source_key: Key, *, half: bool = False) -> Iterator[Event]:
+    key = cleaning.silver_key_of(source_key)
+    if key is not None:
+        yield Event(when, "D", key, None, half)
+
+
+def soft_deleted(kind: TableKind, world: World) -> list[Row]:
+    """Mode ``soft_delete``: the last row that each key had, and when it ended."""
+    rows: dict[Key, dict[str, object]] = {}
+    for event in events(kind, world):
+        if event.row is not None:
+            rows[event.key] = {**event.row, "_cdc_op": event.op, "_cdc_deleted": False, "_cdc_deleted_at": None}
+        elif event.key in rows:
+            rows[event.key] |= {"_cdc_deleted": True, "_cdc_deleted_at": event.at}
+    return list(rows.values())
+
+
+def changelog(kind: TableKind, world: World) -> list[Row]:
+    """Mode ``append``: every change that the filter lets in, and every delete with its key."""
+    cleaning = kind.cleaning
+    rows = []
+    for event in events(kind, world):
+        if event.half or (event.row is None and event.op != "D"):
+            continue
+        deleted = dict.fromkeys(cleaning.columns) | dict(zip(cleaning.silver_key, event.key, strict=True))
+        before = None if event.before is None else _json(dict(zip(cleaning.silver_key, event.before, strict=True)))
+        rows.append({**(event.row or deleted), "_cdc_op": event.op, "_cdc_committed_at": event.at, "_cdc_key_before": before})
+    return rows
+
+
+def versions(kind: TableKind, world: World, tracked: Sequence[str] = ()) -> list[Row]:
+    """Mode ``history``: what each key was, one row after the other, and from when until when."""
+    lives: dict[Key, list[Event]] = {}
+    for event in events(kind, world):
+        life = lives.setdefault(event.key, [])
+        before = life[-1].row if life else None
+        same = event.row is not None and before is not None and bool(tracked) and all(event.row[n] == before[n] for n in tracked)
+        if not same and (event.row is not None or before is not None):
+            life.append(event)
+    return [row for life in lives.values() for row in _spans(life)]
+
+
+def _spans(life: Sequence[Event]) -> Iterator[Row]:
+    starts = list(itertools.accumulate((event.at for event in life), max))
+    for event, start, end in itertools.zip_longest(life, starts, starts[1:]):
+        if event.row is not None:
+            yield {**event.row, "_cdc_op": event.op, "_valid_from": start, "_valid_to": end, "_is_current": end is None}
+
+
+def _json(row: Row) -> str:
+    shown = (f"{json.dumps(name)}:{_json_value(value)}" for name, value in row.items())
+    return f"{{{','.join(shown)}}}"
+
+
+def _json_value(value: object) -> str:
+    # The scale of every decimal key there is.
+    return f"{value:.2f}" if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False)
+
+
+@attrs.frozen
+class ModeOracle:
+    """A mode: its word, the metadata columns whose content is told, and how.
+
+    Attributes:
+        tracked: by table name, ``track_columns``.
+    """
+
+    mode: str
+    columns: tuple[str, ...]
+    expected: Callable[[TableKind, World], list[Row]]
+    tracked: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict, eq=False)
+
+
+SOFT_DELETE = ModeOracle("soft_delete", ("_cdc_op", "_cdc_deleted", "_cdc_deleted_at"), soft_deleted)
+APPEND = ModeOracle("append", ("_cdc_op", "_cdc_committed_at", "_cdc_key_before"), changelog)
+_TRACKED = {"order_lines": ("status",)}
+HISTORY = ModeOracle(
+    "history",
+    ("_cdc_op", "_valid_from", "_valid_to", "_is_current"),
+    lambda kind, world: versions(kind, world, _TRACKED.get(kind.name, ())),
+    _TRACKED,
+)
