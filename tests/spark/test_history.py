@@ -37,11 +37,9 @@ VERSIONS = [
 ]
 DELIVERIES: dict[str, list[list[int]]] = {
     "one_batch": [[1, 2, 3, 4, 5, 6]],
-    "in_order": [[1], [2, 3], [4, 5], [6]],
-    "backwards": [[6], [5, 4], [3, 2], [1]],
-    "delete_late": [[1, 2, 4, 5], [3], [6]],
-    "middle_late": [[1, 5], [3], [2, 6], [4]],
-    "delete_first": [[3], [1], [4, 5], [2]],
+    "backwards": [[6], [5, 4], [3, 2, 1]],
+    "delete_late": [[1, 2, 4], [3, 5], [6]],
+    "delete_first": [[3], [1, 5], [2, 4]],
 }
 
 
@@ -50,7 +48,7 @@ def test_the_same_versions_however_changes_arrive(lake: Lake) -> None:
     for name in DELIVERIES:
         lake.load(f"public.{name}", ID_V, [(7, "x")])
     lake.run(config)
-    for step in range(4):
+    for step in range(3):
         for name, deliveries in DELIVERIES.items():
             for number in deliveries[step] if step < len(deliveries) else ():
                 lake.changes(f"public.{name}", cdc(number), ID_V, [[*STORY, AGAIN][number - 1]])
