@@ -17,8 +17,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
-PROVIDED = frozenset({"boto3", "pyarrow"})
-"""Run-time requirements that Glue 5.x brings; compiled, or too large to carry."""
+PROVIDED = frozenset({"boto3", "pyarrow", "python-dateutil"})
+"""Requirements that Glue 5.x brings; compiled, or too large to carry twice."""
 
 GLUE = {
     "implementation_name": "cpython",

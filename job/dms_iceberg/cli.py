@@ -16,6 +16,7 @@ from dms_iceberg.errors import ConfigError, DmsIcebergError
 from dms_iceberg.logs import configure_logs
 from dms_iceberg.staging.keys import digits_of
 from dms_iceberg.terminal import TableProgress, print_plan, print_report, print_status
+from dms_iceberg.verify.command import verify
 
 app = typer.Typer(
     name="dms-iceberg", help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
@@ -118,6 +119,9 @@ def status(config: ConfigPath, table: Tables = [], json_: AsJson = False) -> Non
         typer.echo(json.dumps({"tables": {one.table: one.to_document() for one in statuses}}))
     else:
         print_status(statuses)
+
+
+app.command()(verify)
 
 
 def _utc_digits(text: str | None) -> str:

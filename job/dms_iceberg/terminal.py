@@ -12,6 +12,7 @@ from rich.table import Table
 from dms_iceberg.preview import TablePreview
 from dms_iceberg.report import BatchReport, RunReport
 from dms_iceberg.status import TableStatus
+from dms_iceberg.verify.verdict import KINDS, TableVerdict, Verdict
 
 
 class TableProgress:
@@ -56,6 +57,39 @@ def _table(*columns: str, left: int = 1) -> Table:
     for number, column in enumerate(columns):
         table.add_column(column, justify="left" if number < left else "right")
     return table
+
+
+def print_verdict(verdict: Verdict) -> None:
+    """Print a line a table, then what there is to say about each."""
+    console = _console()
+    table = _table("table", "rows source", "filtered", "rejected", "rows silver", *KINDS, "unsettled", "equal", "seconds")
+    for one in verdict.tables.values():
+        equal = {True: "yes", False: "NO", None: "error" if one.error else "unsettled" if one.unsettled else "-"}[one.equal]
+        counts = (one.rows_source, one.filtered, one.rejected, one.rows_silver, *(one.differing[kind] for kind in KINDS), one.unsettled)
+        table.add_row(one.table, *(f"{count:,}" for count in counts), equal, f"{one.seconds:.1f}")
+    console.print(table)
+    for one in verdict.tables.values():
+        _print_verdict_of(console, one)
+
+
+def _print_verdict_of(console: Console, one: TableVerdict) -> None:
+    def say(text: str, style: str | None = None) -> None:
+        console.print(f"{one.table}: {text}", markup=False, soft_wrap=True, style=style)
+
+    for example in one.examples:
+        say(f"{example.kind} {example.key}")
+    if one.differences > len(one.examples):
+        say(f"and {one.differences - len(one.examples):,} more keys")
+    if one.repaired:
+        say(f"{one.repaired:,} repairing changes written to bronze; the next run merges them")
+    if one.not_compared:
+        say(f"not compared: {', '.join(one.not_compared)}")
+    for warning in one.warnings:
+        say(f"warning: {warning}")
+    if one.skipped is not None:
+        say(f"skipped: {one.skipped}")
+    if one.error is not None:
+        console.print(f"failed: {one.error}", markup=False, style="red", soft_wrap=True)
 
 
 def print_report(report: RunReport) -> None:

@@ -125,6 +125,7 @@ def test_wrong_configuration_ends_with_exit_code_2(job_zip: Path, tmp_path: Path
 
 def test_every_part_of_the_job_imports_from_the_zip(job_zip: Path, tmp_path: Path) -> None:
     modules = ("runner", "preview", "status", "session", "table_run", "secrets", "config.s3", "staging.s3")
+    modules += ("verify.run", "verify.postgres", "verify.mysql")
     imports = "".join(f"import dms_iceberg.{module} as m; print(m.__file__); " for module in modules)
     done = run_on_glue(job_zip, tmp_path, imports)
     assert done.returncode == 0, done.stderr
@@ -145,6 +146,10 @@ def test_job_arguments_become_switches(job_zip: Path, tmp_path: Path) -> None:
         (["--JOB_NAME", "x", "--table", "a.b", "--config", "c", "--table", "a.c"], ["run", "c", "--table", "a.b", "--table", "a.c"]),
         (["--json", "--command", "status", "--config", "c"], ["status", "c", "--json"]),
         (["--json", "false", "--config", "c"], ["run", "c"]),
+        (
+            ["--command", "verify", "--config", "c", "--source", "postgresql://db/d", "--tries", "2", "--repair"],
+            ["verify", "c", "--source", "postgresql://db/d", "--tries", "2", "--repair"],
+        ),
     ],
 )
 def test_command_line(arguments: list[str], words: list[str]) -> None:

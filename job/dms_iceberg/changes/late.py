@@ -16,10 +16,11 @@ from dms_iceberg.changes.collapse import BATCH_POSITION, CONTEXT, DISORDER, HIGH
 from dms_iceberg.changes.frames import Shape, collapse
 from dms_iceberg.changes.normalise import COMMITTED_AT, FILE_TIME, OLD_KEY, OP, POSITION, PROBLEM
 from dms_iceberg.changes.position import CLOCK_DIGITS, clock_of, epoch_prefix, is_load_position
+from dms_iceberg.changes.read import FILE
 from dms_iceberg.changes.registers import ROW_POSITION, loses_sql
 from dms_iceberg.identifiers import quote, string_literal
 from dms_iceberg.progress import Progress
-from dms_iceberg.staging.keys import BronzeFile, earlier, resume_after
+from dms_iceberg.staging.keys import REPAIR_FOLDER, BronzeFile, earlier, resume_after
 
 SLACK_HOURS = 1.0
 # With DatePartitionTimezone DMS names files in local time; nowhere is that further behind UTC, in which commits are told.
@@ -124,7 +125,9 @@ def _mark_unseen(rows: DataFrame, shape: Shape, frontier: str) -> DataFrame:
         f"min(_cdc_closed) OVER (PARTITION BY {keys}, _cdc_identity) AS _cdc_first_seen",
     )
     in_new_file = f"NOT {CONTEXT} AND {PROBLEM} IS NULL AND {FILE_TIME} > {string_literal(frontier)}"
-    unseen = f"{in_new_file} AND _cdc_earlier > {POSITION} AND _cdc_first_seen = _cdc_closed"
+    # A repair shows the source at its own moment: what is newer may well be merged already.
+    repairs = f"instr({FILE}, {string_literal('/' + REPAIR_FOLDER)}) > 0"
+    unseen = f"{in_new_file} AND NOT {repairs} AND _cdc_earlier > {POSITION} AND _cdc_first_seen = _cdc_closed"
     text = string_literal("older_clock: not in any earlier file, yet older than a change of its key that is; the source clock went back")
     return marked.withColumn(PROBLEM, expr(f"CASE WHEN {unseen} THEN {text} ELSE {PROBLEM} END")).drop(
         "_cdc_closed", "_cdc_identity", "_cdc_earlier", "_cdc_first_seen"

@@ -38,7 +38,12 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _resolve(coordinate: str, checksum: str) -> Path:
+def resolve(coordinate: str, checksum: str) -> Path:
+    """Return the jar of a coordinate; fetches it when it is missing.
+
+    Raises:
+        JarError: it cannot be fetched or has another checksum.
+    """
     from filelock import FileLock
     from jgo.maven import MavenContext
 
@@ -71,7 +76,7 @@ def spark_jars(*, aws: bool = False) -> str:
         JarError: a jar cannot be fetched or has another checksum.
     """
     wanted = BASE | AWS if aws else BASE
-    return ",".join(str(_resolve(coordinate, checksum)) for coordinate, checksum in wanted.items())
+    return ",".join(str(resolve(coordinate, checksum)) for coordinate, checksum in wanted.items())
 
 
 if __name__ == "__main__":

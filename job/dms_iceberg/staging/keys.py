@@ -16,6 +16,8 @@ _EXTENSION = r"(?P<extension>parquet|csv|csv\.gz|json|json\.gz|jsonl|jsonl\.gz)$
 _LOAD = re.compile(r"(?:SEGMENT(?P<segment>\d+)_)?LOAD(?P<number>[0-9A-F]{8})\." + _EXTENSION)
 _CDC = re.compile(r"(?P<day>\d{8})-(?P<time>\d{9})\." + _EXTENSION)
 _SKIPPED_FOLDER = "awsdms_"
+REPAIR_FOLDER = "_repair/"
+"""Folder of the change files that ``verify --repair`` writes beside those of DMS."""
 SEGMENT_DIGITS = 9
 AHEAD_HOURS = 48
 """How far a time may lie ahead of the one it follows: names may be in a zone 14 hours from UTC, and clocks go wrong by a day."""
@@ -56,6 +58,11 @@ class BronzeFile:
 def table_prefix(schema: str, table: str) -> str:
     """Return the folder of a table, with its trailing slash."""
     return f"{schema}/{table}/"
+
+
+def repair_key(prefix: str, clock: str) -> str:
+    """Return the key of a repair written at ``clock`` (17 digits or more); it is named, listed and merged like any other change file."""
+    return f"{prefix}{REPAIR_FOLDER}{clock[:8]}-{clock[8:17]}.parquet"
 
 
 def parse_key(prefix: str, key: str, size: int, etag: str, modified: str = "") -> BronzeFile | None:

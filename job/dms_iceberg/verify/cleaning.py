@@ -1,0 +1,182 @@
+"""The source's rows as the job would have them: shaped like rows of a full-load file, and put through the job's own cleaning.
+
+So there is no second implementation of casts, expressions, masks, filters and rules that could agree with a mistake, or differ without one.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+from pyspark.sql import DataFrame
+
+from dms_iceberg.changes.clean import FAILED_RULE, FILTERED, condition_columns
+from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
+from dms_iceberg.changes.inspect import SchemaGroup
+from dms_iceberg.changes.mapping import SilverColumn
+from dms_iceberg.changes.normalise import PROBLEM, SourceColumns
+from dms_iceberg.changes.read import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ROW
+from dms_iceberg.config.expressions import referenced_columns
+from dms_iceberg.config.model import SchemaChanges, Table, Timestamps
+from dms_iceberg.errors import TargetError
+from dms_iceberg.identifiers import quote
+from dms_iceberg.job import Job
+from dms_iceberg.table_run import existing_columns, expression_types
+from dms_iceberg.target.evolve import plan_evolution
+from dms_iceberg.target.schema_diff import AddColumn
+from dms_iceberg.target.table import TargetTable
+from dms_iceberg.target.types import fits
+from dms_iceberg.verify.columns import SourceColumn, select_list
+from dms_iceberg.verify.source import SourceError
+
+REJECTED_SQL = f"({PROBLEM} IS NOT NULL OR {FAILED_RULE} IS NOT NULL)"
+FILTERED_SQL = f"({FILTERED} AND {PROBLEM} IS NULL)"
+_OWN_PREFIX = "_cdc_"
+# What a file would say of its rows; neither is looked at here.
+_ORIGIN = (
+    f"'' AS {FILE}",
+    f"'LOAD00000001.parquet' AS {FILE_NAME}",
+    f"0L AS {ROW}",
+    f"CAST(NULL AS string) AS {CORRUPT}",
+    f"false AS {NOT_TEXT}",
+)
+_SEGMENT = "0" * 9
+
+
+@attrs.frozen(eq=False)
+class Cleaning:
+    """How rows of one source table become rows of its silver table.
+
+    Attributes:
+        columns: the columns read from the source, ``all_columns`` those it has.
+        shape: the silver table's columns and types.
+        compared: names of the silver columns that are compared, without the key's.
+        lookup: the source columns that the silver key columns copy, None when a key in silver does not tell the source's.
+        not_compared: names of columns that only one side has, with the reason.
+    """
+
+    job: Job
+    table: Table
+    columns: tuple[SourceColumn, ...]
+    all_columns: tuple[SourceColumn, ...]
+    shape: Shape
+    compared: tuple[str, ...]
+    lookup: tuple[SourceColumn, ...] | None
+    not_compared: tuple[str, ...]
+
+    @property
+    def expressions(self) -> list[str]:
+        """What the source is asked for, in the order of ``columns``."""
+        return [column.source_sql(self.job.config.bronze) for column in self.columns]
+
+    def types(self) -> Mapping[str, str]:
+        """Spark types by silver column."""
+        return self.shape.types
+
+    def source_frame(self, texts: Sequence[str]) -> DataFrame:
+        """Return rows as a change file would hold them; ``texts`` are JSON arrays."""
+        spark = self.job.spark
+        rows = spark.createDataFrame([(text,) for text in texts], "row string", verifySchema=False)
+        # A row that does not parse would be a row of NULLs.
+        parsed = rows.selectExpr("coalesce(from_json(row, 'array<string>'), raise_error('a row of the source does not parse')) AS cells")
+        return parsed.selectExpr(*select_list(self.columns, "cells", self.job.config.bronze))
+
+    def clean(self, texts: Sequence[str]) -> DataFrame:
+        """Return rows as they would be in silver, those that would not be there marked (`REJECTED_SQL`, `FILTERED_SQL`)."""
+        frame = self.source_frame(texts).selectExpr("*", *_ORIGIN)
+        group = _group(self.job, self.columns, frame)
+        return clean_groups(self.job.spark, [group], self.job.config, self.table, self.shape, 0)
+
+
+def _group(job: Job, columns: Sequence[SourceColumn], frame: DataFrame) -> ReadGroup:
+    typed = tuple((column.name, column.spark_type(job.config.bronze)) for column in columns)
+    return ReadGroup(SchemaGroup(False, _SEGMENT, typed, (), None), frame, SourceColumns(typed, None, None, None, {}))
+
+
+def plan_cleaning(job: Job, table: Table, target: TargetTable, columns: tuple[SourceColumn, ...]) -> Cleaning:
+    """Find out how rows of the source compare with the silver table as it is now.
+
+    Raises:
+        TargetError: the silver table does not exist, or is none of this package's.
+        SourceError: the source lacks a key column.
+        SchemaChangeError: the configuration contradicts the silver table.
+    """
+    existing = existing_columns(target)
+    if existing is None:
+        raise TargetError(f"{table.target}: does not exist, so there is nothing to compare {table.source} with. Run the job first.")
+    names = {column.name.lower() for column in columns}
+    lacking = [key for key in table.key if key.lower() not in names]
+    if lacking:
+        raise SourceError(
+            f"{table.source}: the source has no column {lacking[0]!r}, which is part of the key; it has "
+            f'{", ".join(column.name for column in columns)}. Correct tables."{table.source}".key.'
+        )
+    group = _group(job, columns, job.spark.createDataFrame([], "none string"))
+    # What a policy does about a difference in structure is the job's to say; here it is only told.
+    lenient = attrs.evolve(table, schema_changes=SchemaChanges.EVOLVE)
+    types = expression_types(job, [group], table)
+    evolution = plan_evolution(lenient, [group], types, existing, ntz=job.config.timestamps is Timestamps.NTZ)
+    added = {operation.name for operation in evolution.plan.operations if isinstance(operation, AddColumn)}
+    widened = {operation.name for operation in evolution.plan.operations} - added
+    shape = _as_it_is(evolution.shape, existing, added, frozenset(widened))
+    present = [column for column in shape.columns if _at_source(column, names)]
+    not_compared = [f"{name} (not in silver yet)" for name in sorted(added)]
+    not_compared += [
+        f"{column.name} (not at the source)"
+        for column in shape.columns
+        if column not in present and not column.name.startswith(_OWN_PREFIX)
+    ]
+    read = _columns_read(table, shape, columns)
+    return Cleaning(
+        job,
+        table,
+        read,
+        columns,
+        shape,
+        tuple(column.name for column in present if not column.is_key and not column.name.startswith(_OWN_PREFIX)),
+        _lookup(shape, read),
+        tuple(not_compared),
+    )
+
+
+def _as_it_is(shape: Shape, existing: Mapping[str, str], added: set[str], widened: frozenset[str]) -> Shape:
+    """The shape without the changes that the next batch may make to the table."""
+    by_name = {name.lower(): type_ for name, type_ in existing.items()}
+    columns = tuple(column for column in shape.columns if column.name not in added)
+    return Shape(columns, {column.name: by_name[column.name.lower()] for column in columns}, shape.exact | widened)
+
+
+def _at_source(column: SilverColumn, names: set[str]) -> bool:
+    if column.source is not None:
+        return column.source.lower() in names
+    return all(name.lower() in names for name in referenced_columns(column.declared.expr or ""))
+
+
+def _columns_read(table: Table, shape: Shape, columns: Sequence[SourceColumn]) -> tuple[SourceColumn, ...]:
+    """Leave out what nothing in silver is made of: it need not travel."""
+    used = {column.source.lower() for column in shape.columns if column.source is not None}
+    used |= {name.lower() for column in shape.columns if column.declared.expr for name in referenced_columns(column.declared.expr)}
+    used |= {name.lower() for name in (*condition_columns(table), *table.key)}
+    return tuple(column for column in columns if column.name.lower() in used)
+
+
+def _lookup(shape: Shape, columns: Sequence[SourceColumn]) -> tuple[SourceColumn, ...] | None:
+    by_name = {column.name.lower(): column for column in columns}
+    found = []
+    for column in shape.columns:
+        if not column.is_key:
+            continue
+        declared = column.declared
+        source = by_name.get((column.source or "").lower())
+        if source is None or declared.mask or declared.trim or declared.format or not _keeps(source.type, shape.types[column.name]):
+            return None
+        found.append(source)
+    return tuple(found)
+
+
+def _keeps(source: str, silver: str) -> bool:
+    times = ("timestamp", "timestamp_ntz")
+    return silver in ("string", source) or fits(source, silver) or (source in times and silver in times)
+
+
+def lookup_text(name: str, type_: str) -> str:
+    """SQL of a silver key value as the text to look it up with at the source."""
+    return f"lower(hex({quote(name)}))" if type_ == "binary" else f"CAST({quote(name)} AS string)"

@@ -1,0 +1,243 @@
+"""Comparing one table: every row once, in bounded memory; then the keys that differ, again and again, until they agree or stay."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+
+import attrs
+import structlog
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.functions import broadcast, expr
+
+from dms_iceberg.identifiers import quote
+from dms_iceberg.target.merge import key_list_sql
+from dms_iceberg.target.table import TargetTable
+from dms_iceberg.verify.cleaning import FILTERED_SQL, REJECTED_SQL, Cleaning, lookup_text
+from dms_iceberg.verify.fingerprint import (
+    DIFFERS,
+    FINGERPRINT,
+    KIND,
+    RANGE,
+    REJECTED,
+    fingerprint_select,
+    key_aggregates,
+    range_aggregates,
+    range_bits,
+    state,
+)
+from dms_iceberg.verify.source import KeyDoesNotFitError, Reader, Source, chunks
+from dms_iceberg.verify.verdict import Example, TableVerdict
+
+_LOG = structlog.get_logger("dms_iceberg")
+_KEYS_IN_QUERY = 1_000
+# Beyond so many keys one reading of the whole table is cheaper than looking each up.
+_MOST_LOOKED_UP = 100_000
+# So many ranges are worth a filter of their own.
+_MOST_RANGES_LISTED = 1_000
+_LISTED_KEYS = 200
+_EXAMPLES = 20
+# A plan over more parts than this gets slow: they are made one.
+_MOST_PARTS = 32
+
+
+@attrs.frozen(kw_only=True)
+class Options:
+    """How a comparison is done.
+
+    Attributes:
+        tries: how often differing keys are checked again.
+        settle: seconds before each of those.
+        chunk_rows: rows of the source that are in memory at once, ``chunk_characters`` their size at most.
+        repair: write change files for what stays different.
+    """
+
+    tries: int = 5
+    settle: float = 30.0
+    chunk_rows: int = 100_000
+    chunk_characters: int = 64 << 20
+    repair: bool = False
+    wait: Callable[[float], None] = time.sleep
+
+
+@attrs.frozen(eq=False)
+class Difference:
+    """Keys that differ: silver key columns, the state of both sides, and whether neither has changed since they were found."""
+
+    rows: DataFrame
+    count: int
+
+
+class Comparison:
+    """One table of the source and its silver table.
+
+    Attributes:
+        clock: source time just before the first snapshot, 20 digits: what differs has differed in the same way since then.
+    """
+
+    def __init__(self, source: Source, cleaning: Cleaning, target: TargetTable, options: Options, verdict: TableVerdict) -> None:
+        self.source, self.cleaning, self.target, self.options, self.verdict = source, cleaning, target, options, verdict
+        self._key = cleaning.shape.key
+        self._bits = range_bits(_live_rows(target))
+        self._head = self._refresh()
+        self.clock = ""
+
+    def run(self) -> Difference:
+        """Fill the verdict; returns the keys that stay different."""
+        with self.snapshot() as reader:
+            self.clock = reader.clock
+            found = self._fingerprints(reader.rows())
+        current = self._pairs(found, self._differing_ranges(found))
+        self.verdict.rechecked = current.count
+        for number in range(self.options.tries):
+            if current.count == 0:
+                break
+            _LOG.info("verify_settling", table=self.verdict.table, keys=current.count, attempt=number + 1, tries=self.options.tries)
+            self.options.wait(self.options.settle)
+            self._refresh()
+            current = self._again(current)
+        return self._conclude(current)
+
+    def _refresh(self) -> int | None:
+        self.target.refresh()
+        head = self.target.head()
+        self.verdict.snapshot_id = head.id if head is not None else None
+        return self.verdict.snapshot_id
+
+    def snapshot(self, expressions: Sequence[str] | None = None) -> Reader:
+        """Return what reads the table at the source as it is now."""
+        table = self.cleaning.table
+        return self.source.snapshot(table.schema_name, table.table_name, expressions or self.cleaning.expressions)
+
+    def _fingerprints(self, texts: Iterable[str]) -> DataFrame:
+        """Return the rows of the source as fingerprints. They are kept on the disks of the executors when memory is short."""
+        parts: list[DataFrame] = []
+        for chunk in chunks(texts, self.options.chunk_rows, self.options.chunk_characters):
+            parts.append(self._fingerprint(self.cleaning.clean(chunk), REJECTED_SQL, FILTERED_SQL).localCheckpoint())
+            if len(parts) == _MOST_PARTS:
+                parts = [_united(parts).coalesce(self._parallelism).localCheckpoint()]
+        return _united(parts) if parts else self._fingerprint(self.cleaning.clean([]), REJECTED_SQL, FILTERED_SQL)
+
+    @property
+    def _parallelism(self) -> int:
+        return self.cleaning.job.spark.sparkContext.defaultParallelism
+
+    def _fingerprint(self, rows: DataFrame, rejected: str = "false", filtered: str = "false") -> DataFrame:
+        selected = fingerprint_select(self._key, self.cleaning.compared, self.cleaning.types(), self._bits, rejected)
+        # A row that does not belong into silver has no range.
+        return rows.selectExpr(*selected, f"{filtered} AS _cdc_outside").selectExpr(
+            *(quote(name) for name in self._key), f"CASE WHEN NOT _cdc_outside THEN {RANGE} END AS {RANGE}", FINGERPRINT, REJECTED
+        )
+
+    def _silver(self, condition: str | None = None) -> DataFrame:
+        rows = self.cleaning.job.spark.table(self.target.sql_name)
+        return self._fingerprint(rows.where(condition) if condition else rows)
+
+    def _differing_ranges(self, found: DataFrame) -> list[int]:
+        verdict = self.verdict
+        source = found.groupBy(RANGE).agg(*_exprs([*range_aggregates(), f"count_if({REJECTED}) AS rejected"])).collect()
+        silver = {row[RANGE]: (row.n, row.checksum) for row in self._silver().groupBy(RANGE).agg(*_exprs(range_aggregates())).collect()}
+        verdict.rows_source = sum(row.n for row in source)
+        verdict.filtered = sum(row.n for row in source if row[RANGE] is None)
+        verdict.rejected = sum(row.rejected for row in source)
+        verdict.rows_silver = sum(n for n, _ in silver.values())
+        expected = {row[RANGE]: (row.n, row.checksum) for row in source if row[RANGE] is not None}
+        verdict.ranges = 1 << self._bits
+        differing = sorted(one for one in {*expected, *silver} if expected.get(one) != silver.get(one))
+        verdict.ranges_differing = len(differing)
+        return differing
+
+    def _pairs(self, found: DataFrame, ranges: Sequence[int]) -> Difference:
+        """Return the keys of some ranges that differ."""
+        if not ranges:
+            return Difference(found.limit(0), 0)
+        chosen = f"{RANGE} IS NOT NULL"
+        if len(ranges) <= _MOST_RANGES_LISTED:
+            chosen = f"{RANGE} IN ({', '.join(map(str, ranges))})"
+        source, silver = self._by_key(found.where(chosen), "source"), self._by_key(self._silver().where(chosen), "silver")
+        joined = source.join(silver, on=self._key, how="full_outer")
+        return self._kept(joined, "true AS stable")
+
+    def _again(self, before: Difference) -> Difference:
+        """Return those of the keys that differ still, as both sides are now."""
+        keys = before.rows.select(*(quote(name) for name in self._key))
+        found = self._looked_up(keys, before.count)
+        handed_out = broadcast(keys) if before.count <= _MOST_LOOKED_UP else keys
+        source = self._by_key(found.where(f"{RANGE} IS NOT NULL").join(handed_out, on=self._key, how="left_semi"), "source")
+        silver = self._silver(self._key_list(keys, before.count)).join(handed_out, on=self._key, how="left_semi")
+        earlier = before.rows.selectExpr(
+            *(quote(name) for name in self._key), "source AS source_before", "silver AS silver_before", "stable AS stable_before"
+        )
+        joined = earlier.join(source, on=self._key, how="left").join(self._by_key(silver, "silver"), on=self._key, how="left")
+        return self._kept(joined, "(stable_before AND source <=> source_before AND silver <=> silver_before) AS stable")
+
+    def _kept(self, joined: DataFrame, stable: str) -> Difference:
+        keys = [quote(name) for name in self._key]
+        states = joined.selectExpr("*", state("source"), state("silver"))
+        differing = states.where(f"{DIFFERS} AND NOT coalesce(source_rejected, false)").selectExpr(*keys, "source", "silver", stable)
+        differing = differing.localCheckpoint()
+        return Difference(differing, differing.count())
+
+    def _by_key(self, fingerprints: DataFrame, side: str) -> DataFrame:
+        return fingerprints.groupBy(*(quote(name) for name in self._key)).agg(*_exprs(key_aggregates(side)))
+
+    def _key_list(self, keys: DataFrame, count: int) -> str | None:
+        """A condition that lets Iceberg pass over files, for few keys of one column."""
+        if count > _LISTED_KEYS or len(self._key) > 1:
+            return None
+        (name,) = self._key
+        values = [row[0] for row in keys.selectExpr(f"CAST({quote(name)} AS string)").collect()]
+        listed = key_list_sql("t", name, self.cleaning.types()[name], values)
+        return listed.removeprefix("t.") if listed else None
+
+    def _looked_up(self, keys: DataFrame, count: int) -> DataFrame:
+        """Return the source's fingerprints of some keys: of the whole table where they are too many, or unknown to the source."""
+        if self.cleaning.lookup is not None and count <= _MOST_LOOKED_UP:
+            texts = self.key_texts(keys)
+            try:
+                with self.snapshot() as reader:
+                    return self._fingerprints(self.rows_of(reader, texts))
+            except KeyDoesNotFitError:
+                # Silver has a key that the source's type does not allow.
+                pass
+        with self.snapshot() as reader:
+            return self._fingerprints(reader.rows())
+
+    def key_texts(self, keys: DataFrame) -> list[tuple[str, ...]]:
+        """Return the keys as texts to look them up with at the source."""
+        types = self.cleaning.types()
+        return [tuple(row) for row in keys.selectExpr(*(lookup_text(name, types[name]) for name in self._key)).collect()]
+
+    def rows_of(self, reader: Reader, keys: Sequence[Sequence[str]]) -> Iterator[str]:
+        """Yield the source's rows of some keys, a bounded number of keys a query."""
+        for start in range(0, len(keys), _KEYS_IN_QUERY):
+            yield from reader.rows_of(self.cleaning.lookup or (), keys[start : start + _KEYS_IN_QUERY])
+
+    def _conclude(self, current: Difference) -> Difference:
+        if current.count == 0:
+            return current
+        verdict, stays = self.verdict, current.rows.where("stable")
+        verdict.differing |= {row.kind: row.n for row in stays.groupBy(expr(KIND).alias("kind")).agg(expr("count(1)").alias("n")).collect()}
+        verdict.unsettled = current.count - verdict.differences
+        if verdict.differences:
+            keys = ", ".join(quote(name) for name in self._key)
+            shown = stays.orderBy(*(quote(name) for name in self._key)).limit(_EXAMPLES)
+            rows = shown.selectExpr(f"to_json(struct({keys})) AS key", f"{KIND} AS kind").collect()
+            verdict.examples = [Example(key=row.key, kind=row.kind) for row in rows]
+            if self.target.head() is not None and self._refresh() == self._head:
+                verdict.warnings.append(
+                    "nothing was committed to silver while it was compared: the differences may be changes that the job has not merged yet"
+                )
+        return Difference(stays, verdict.differences)
+
+
+def _exprs(texts: Iterable[str]) -> list[Column]:
+    return [expr(text) for text in texts]
+
+
+def _united(parts: Sequence[DataFrame]) -> DataFrame:
+    return reduce(lambda left, right: left.union(right), parts)
+
+
+def _live_rows(target: TargetTable) -> int:
+    head = target.head()
+    return int(head.summary.get("total-records", 0)) if head is not None else 0

@@ -1,0 +1,75 @@
+"""Rows as fingerprints, the same way on both sides: SQL over silver columns. Pure.
+
+Both sides have the types of the silver table by now, so one text stands for one value. The key's hash cuts a table into ranges of about
+equal size, whatever type the key has and however it is masked; a range has a count and a sum of its rows' fingerprints, which is the
+same in any order of rows.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from dms_iceberg.identifiers import quote
+
+RANGE, FINGERPRINT, REJECTED = "_cdc_range", "_cdc_fingerprint", "_cdc_rejected"
+_HASH_BITS = 64
+_ROWS_IN_RANGE = 20_000
+_FEWEST_BITS, _MOST_BITS = 4, 14
+_NESTED_OPTIONS = "map('timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS', 'ignoreNullFields', 'false')"
+
+
+def range_bits(rows: int) -> int:
+    """Return how many bits of the key's hash make a range, for a table of about so many rows."""
+    return min(_MOST_BITS, max(_FEWEST_BITS, (rows // _ROWS_IN_RANGE).bit_length()))
+
+
+def value_text(name: str, type_: str) -> str:
+    """SQL of a value's one text; NULL for NULL.
+
+    Through text NaN equals NaN, and -0.0 is told from 0.0, which comparisons and hashes of numbers do not do.
+    """
+    column = quote(name)
+    if type_.startswith(("array<", "struct<", "map<")):
+        return f"to_json({column}, {_NESTED_OPTIONS})"
+    if type_ == "binary":
+        return f"hex({column})"
+    return column if type_ == "string" else f"CAST({column} AS string)"
+
+
+def _hash(names: Sequence[str], types: Mapping[str, str]) -> str:
+    # A hash passes over NULLs, so (NULL, 'a') and ('a', NULL) would have the same.
+    parts = [part for name in names for part in (f"{quote(name)} IS NULL", f"coalesce({value_text(name, types[name])}, '')")]
+    return f"xxhash64({', '.join(parts)})"
+
+
+def fingerprint_select(key: Sequence[str], columns: Sequence[str], types: Mapping[str, str], bits: int, rejected: str) -> list[str]:
+    """Select list over silver columns: the key, its range, the row's fingerprint, and whether its place in silver is unknown.
+
+    Args:
+        columns: the other columns that are compared. Without the key, rows of one range could change places unseen.
+        rejected: SQL of the last one.
+    """
+    return [
+        *(quote(name) for name in key),
+        f"CAST(shiftrightunsigned({_hash(key, types)}, {_HASH_BITS - bits}) AS int) AS {RANGE}",
+        f"{_hash([*key, *columns], types)} AS {FINGERPRINT}",
+        f"{rejected} AS {REJECTED}",
+    ]
+
+
+def range_aggregates() -> list[str]:
+    """Aggregates of a range: rows, and the sum of their fingerprints (it wraps around, as the session is not ANSI)."""
+    return ["count(1) AS n", f"sum({FINGERPRINT}) AS checksum"]
+
+
+def key_aggregates(side: str) -> list[str]:
+    """Aggregates of a key on one side: it may be there twice."""
+    return [f"count(1) AS {side}_n", f"sum({FINGERPRINT}) AS {side}_sum", f"max({REJECTED}) AS {side}_rejected"]
+
+
+def state(side: str) -> str:
+    """SQL of what a key has on one side, after `key_aggregates`: NULL for nothing."""
+    return f"CASE WHEN {side}_n IS NOT NULL THEN struct({side}_n AS n, {side}_sum AS sum) END AS {side}"
+
+
+DIFFERS = "NOT (source <=> silver)"
+KIND = "CASE WHEN silver IS NULL THEN 'missing' WHEN source IS NULL OR silver.n > source.n THEN 'surplus' ELSE 'different' END"
+"""SQL over the states of both sides."""

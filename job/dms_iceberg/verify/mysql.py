@@ -1,0 +1,195 @@
+"""MySQL and MariaDB as a source, through PyMySQL: pure Python, so that it travels in the job's zip. Not run against a server yet."""
+
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import pymysql
+import pymysql.cursors
+
+from dms_iceberg.verify.columns import SourceColumn, decimal_type
+from dms_iceberg.verify.source import Address, SourceError, SslMode, Throttle
+
+_SESSION = (
+    "SET SESSION time_zone = '+00:00'",
+    # Between two fetches Spark works; the server's default of a minute would end the connection.
+    "SET SESSION net_write_timeout = 86400",
+    "SET SESSION sql_mode = ''",
+    "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+)
+_COLUMNS = """
+    SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, NUMERIC_PRECISION, NUMERIC_SCALE FROM information_schema.COLUMNS
+    WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s ORDER BY ORDINAL_POSITION
+"""
+_SIGNED = {"tinyint": "tinyint", "smallint": "smallint", "mediumint": "int", "int": "int", "bigint": "bigint", "year": "smallint"}
+# As Spark reads DMS's unsigned Parquet types.
+_UNSIGNED = {"tinyint": "smallint", "smallint": "int", "mediumint": "bigint", "int": "bigint", "bigint": "decimal(20,0)"}
+_BINARIES = ("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "bit")
+_BATCH = 1000
+
+
+def quote(name: str) -> str:
+    """Return a quoted identifier."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def map_column(name: str, type_: str, shown: str, precision: int | None, scale: int | None) -> SourceColumn:
+    """Return how a column is read: DMS's mapping of MySQL's types (user guide, "Source data types for MySQL").
+
+    Args:
+        type_: ``DATA_TYPE``.
+        shown: ``COLUMN_TYPE``, which tells unsigned and lengths.
+    """
+    column, type_, shown = f"t.{quote(name)}", type_.lower(), shown.lower()
+    text = f"CAST({column} AS CHAR)"
+    if type_ in _SIGNED:
+        integer = _UNSIGNED if "unsigned" in shown else _SIGNED
+        return SourceColumn(name, text, integer.get(type_, _SIGNED[type_]))
+    if type_ == "decimal":
+        return SourceColumn(name, text, decimal_type(precision or 10, scale or 0))
+    if type_ in ("float", "double"):
+        # As text a FLOAT has six digits only; as the double it is, all of them.
+        return SourceColumn(name, f"CAST({column} + 0E0 AS CHAR)", type_)
+    if shown == "bit(1)":
+        return SourceColumn(name, f"IF({column} IS NULL, NULL, IF({column} = b'1', 'true', 'false'))", "boolean")
+    if type_ in _BINARIES:
+        return SourceColumn(name, f"HEX({column})", "binary", text_sql=f"LOWER(HEX({column}))")
+    if type_ == "date":
+        return SourceColumn(name, text, "date")
+    if type_ in ("datetime", "timestamp"):
+        return SourceColumn(name, f"DATE_FORMAT({column}, '%Y-%m-%d %H:%i:%s.%f')", "timestamp")
+    return SourceColumn(name, text, "string")
+
+
+def row_sql(expressions: Sequence[str]) -> str:
+    """Return the SQL of a row as a JSON array of texts."""
+    return f"CAST(JSON_ARRAY({', '.join(expressions)}) AS CHAR)"
+
+
+def lookup_sql(row: str, table: str, keys: Sequence[SourceColumn], count: int) -> str:
+    """Return the SELECT of the rows that have one of ``count`` keys, with a mark for every key value in turn."""
+    names = ", ".join(f"t.{quote(key.name)}" for key in keys)
+    marks = ", ".join("UNHEX(%s)" if key.type == "binary" else "%s" for key in keys)
+    # Where values are put in, the driver takes any other percent sign for a mark of its own.
+    doubled = f"SELECT {row} FROM {table} t WHERE ({names}) IN ".replace("%", "%%")
+    return f"{doubled}({', '.join([f'({marks})'] * count)})"
+
+
+class MySqlSource:
+    """One connection.
+
+    Raises:
+        SourceError: the server cannot be reached, or refuses the user.
+    """
+
+    def __init__(self, address: Address, throttle: Throttle) -> None:
+        self.throttle = throttle
+        try:
+            self.connection: Any = pymysql.connect(
+                host=address.host,
+                port=address.port,
+                user=address.user,
+                password=address.password or "",
+                database=address.database or None,
+                charset="utf8mb4",
+                autocommit=True,
+                **_encryption(address),
+            )
+            with self.connection.cursor() as cursor:
+                for statement in _SESSION:
+                    cursor.execute(statement)
+        except (pymysql.MySQLError, OSError) as error:
+            raise SourceError(
+                f"source: cannot connect to MySQL on {address.host}:{address.port}: {_reason(error)}. Check address, user, password "
+                "(see --help), sslmode, and that the network lets this machine in."
+            ) from None
+
+    def columns(self, schema: str, table: str) -> tuple[SourceColumn, ...]:
+        """Return the columns of a table; MySQL's databases are the schemas."""
+        with translated(f"{schema}.{table}"), self.connection.cursor() as cursor:
+            cursor.execute(_COLUMNS, (schema, table))
+            found = cursor.fetchall()
+        if not found:
+            raise SourceError(
+                f"{schema}.{table}: the source has no such table, or the user may not see it. Names are compared as they are in the "
+                "configuration; grant SELECT on the table."
+            )
+        return tuple(map_column(*row) for row in found)
+
+    def snapshot(self, schema: str, table: str, expressions: Sequence[str]) -> "MySqlReader":
+        """Return what reads the table in a snapshot of its own."""
+        return MySqlReader(self, schema, table, expressions)
+
+    def close(self) -> None:
+        """End the connection."""
+        with contextlib.suppress(pymysql.MySQLError, OSError):
+            self.connection.close()
+
+
+class MySqlReader:
+    """A table in a read-only transaction with a consistent snapshot, read through an unbuffered cursor."""
+
+    def __init__(self, source: MySqlSource, schema: str, table: str, expressions: Sequence[str]) -> None:
+        self._source, self._name = source, f"{schema}.{table}"
+        self._table = f"{quote(schema)}.{quote(table)}"
+        self._row = row_sql(expressions)
+        self.clock = ""
+
+    def __enter__(self) -> Self:
+        with translated(self._name), self._source.connection.cursor() as cursor:
+            cursor.execute("SELECT DATE_FORMAT(UTC_TIMESTAMP(6), '%Y%m%d%H%i%s%f')")
+            self.clock = str(cursor.fetchone()[0])
+            cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(pymysql.MySQLError, OSError):
+            self._source.connection.rollback()
+
+    def rows(self) -> Iterator[str]:
+        """Yield every row, in the order of the primary key, as InnoDB stores them."""
+        yield from self._select(f"SELECT {self._row} FROM {self._table} t", None)
+
+    def rows_of(self, columns: Sequence[SourceColumn], keys: Sequence[Sequence[str]]) -> Iterator[str]:
+        """Yield the rows that have one of ``keys``."""
+        yield from self._select(lookup_sql(self._row, self._table, columns, len(keys)), [value for key in keys for value in key])
+
+    def _select(self, statement: str, values: Sequence[str] | None) -> Iterator[str]:
+        with translated(self._name), self._source.connection.cursor(pymysql.cursors.SSCursor) as cursor:
+            cursor.execute(statement, values)
+            while rows := cursor.fetchmany(_BATCH):
+                for row in rows:
+                    if row[0] is None:
+                        raise SourceError(f"{self._name}: a row is longer than max_allowed_packet of the server; raise that setting")
+                    yield row[0]
+                self._source.throttle.passed(len(rows))
+
+
+@contextlib.contextmanager
+def translated(what: str) -> Iterator[None]:
+    """Turn the driver's errors into `SourceError`.
+
+    Raises:
+        SourceError: the server refused a statement, or the connection broke.
+    """
+    try:
+        yield
+    except (pymysql.MySQLError, OSError) as error:
+        raise SourceError(f"{what}: the source cannot be read: {_reason(error)}") from None
+
+
+def _encryption(address: Address) -> dict[str, Any]:
+    if address.ssl_mode is SslMode.DISABLE:
+        return {"ssl_disabled": True}
+    # Without a context the driver tries encryption and does without.
+    context = address.ssl_context()
+    return {"ssl": context} if context is not None else {}
+
+
+def _reason(error: BaseException) -> str:
+    # Messages quote values, but not those about access and the connection.
+    number = error.args[0] if error.args else None
+    text = str(error.args[1]) if len(error.args) > 1 else type(error).__name__
+    hidden = isinstance(error, pymysql.DataError | pymysql.IntegrityError)
+    return f"error {number}" if hidden else re.sub(r"\s+", " ", f"{text} (error {number})")

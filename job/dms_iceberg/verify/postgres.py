@@ -1,0 +1,263 @@
+"""PostgreSQL (12 and later) as a source, through pg8000: pure Python, so that it travels in the job's zip."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import pg8000.exceptions
+import pg8000.native
+
+from dms_iceberg.verify.columns import FIRST_TIME, LAST_TIME, SourceColumn, decimal_type
+from dms_iceberg.verify.source import Address, KeyDoesNotFitError, SourceError, SslMode, Throttle
+
+# Texts of values as the columns' SQL expects them, whatever the server's and the role's settings are.
+_SESSION = (
+    "SET timezone = 'UTC'",
+    "SET datestyle = 'ISO'",
+    "SET intervalstyle = 'postgres'",
+    "SET bytea_output = 'hex'",
+    "SET extra_float_digits = 1",
+    "SET statement_timeout = 0",
+    "SET idle_in_transaction_session_timeout = 0",
+)
+_TABLE = """
+    SELECT c.oid::int8, c.relkind::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = :schema AND c.relname = :name AND c.relkind IN ('r', 'p')
+"""
+# Generated columns do not travel through logical replication. A domain is followed to its base, whose modifier it brings.
+_COLUMNS = """
+    WITH RECURSIVE typed AS (
+        SELECT attnum, attname, atttypid AS typid, atttypmod AS typmod
+        FROM pg_catalog.pg_attribute WHERE attrelid = :oid AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
+        UNION ALL
+        SELECT attnum, attname, typbasetype, typtypmod FROM typed JOIN pg_catalog.pg_type t ON t.oid = typid WHERE typtype = 'd'
+    )
+    SELECT attname::text, CASE WHEN typnamespace = 'pg_catalog'::regnamespace THEN typname::text ELSE '' END, typmod::int4,
+           pg_catalog.format_type(typid, typmod)
+    FROM typed JOIN pg_catalog.pg_type t ON t.oid = typid WHERE typtype <> 'd' ORDER BY attnum
+"""
+_TYPMOD_SHIFT = 4
+_SCALE_BITS = 11
+_UNBOUNDED_NUMERIC = (28, 6)
+_PLAIN = {
+    "int2": "smallint",
+    "int4": "int",
+    "int8": "bigint",
+    "oid": "bigint",
+    "float4": "float",
+    "float8": "double",
+    "bool": "boolean",
+}
+_CAST = ("text", "varchar", "bpchar", "name", "json", "jsonb", "uuid")
+_DATA_EXCEPTIONS = ("22", "23")
+_CURSOR = "dms_iceberg_verify"
+# Rows of one round trip: few at first, as a row may have megabytes, then as many as make about so many characters.
+_FIRST_FETCH, _MOST_FETCHED, _FETCHED_CHARACTERS = 100, 10_000, 4 << 20
+
+
+def quote(name: str) -> str:
+    """Return a quoted identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def map_column(name: str, type_: str, modifier: int, shown: str) -> SourceColumn:
+    """Return how a column is read: DMS's mapping of PostgreSQL's types (user guide, "Source data types for PostgreSQL").
+
+    Args:
+        type_: name of a built-in type, "" for any other.
+        modifier: ``atttypmod``.
+        shown: the type as `format_type` shows it.
+    """
+    column = quote(name)
+    text = f"{column}::text"
+    match type_:
+        case "numeric":
+            return _numeric(name, modifier, shown)
+        case "float4" | "float8":
+            # printf's form with as many decimals as real files show; to_char puts a blank where DMS writes a plus.
+            pattern = f"9.{'9' * (8 if type_ == 'float4' else 16)}EEEE"
+            special = f"CASE {text} WHEN 'NaN' THEN 'nan' WHEN 'Infinity' THEN '+inf' WHEN '-Infinity' THEN '-inf'"
+            shown_text = f"{special} ELSE replace(to_char({column}, '{pattern}'), ' ', '+') END"
+            return SourceColumn(name, text, _PLAIN[type_], shown, shown_text)
+        case "bytea":
+            return SourceColumn(name, f"encode({column}, 'hex')", "binary", shown)
+        case "money":
+            return SourceColumn(name, f"{column}::numeric(38,4)::text", decimal_type(38, 4), shown)
+        case "date":
+            # DMS has no infinite times, nor years beyond 1 to 9999: the ends of what its types can show stand for them.
+            bounded = f"least(greatest({column}, '{FIRST_TIME[:10]}'), '{LAST_TIME[:10]}')"
+            return SourceColumn(name, _null_safe(column, f"to_char({bounded}, 'YYYY-MM-DD')"), "date", shown)
+        case "timestamp" | "timestamptz":
+            # A Parquet file flags both as UTC.
+            bounded = f"least(greatest({column}, '{FIRST_TIME}'), '{LAST_TIME}')"
+            return SourceColumn(name, _null_safe(column, f"to_char({bounded}, 'YYYY-MM-DD HH24:MI:SS.US')"), "timestamp", shown)
+        case _ if type_ in _CAST or type_ in _PLAIN:
+            # char(n) loses its padding by the cast, as with DMS's TrimSpaceInChar.
+            return SourceColumn(name, text, _PLAIN.get(type_, "string"), shown)
+        case _:
+            # Arrays, enums, ranges, addresses: the text that the type itself prints, which a cast need not give (inet).
+            return SourceColumn(name, _null_safe(column, f"format('%s', {column})"), "string", shown)
+
+
+def _null_safe(column: str, sql: str) -> str:
+    # least() and greatest() pass over a NULL instead of returning it.
+    return f"CASE WHEN {column} IS NOT NULL THEN {sql} END"
+
+
+def _numeric(name: str, modifier: int, shown: str) -> SourceColumn:
+    precision, scale = _UNBOUNDED_NUMERIC
+    if modifier >= 0:
+        packed = modifier - _TYPMOD_SHIFT
+        sign = 1 << (_SCALE_BITS - 1)
+        precision, scale = packed >> 16, ((packed & ((1 << _SCALE_BITS) - 1)) ^ sign) - sign
+    type_ = decimal_type(precision, scale)
+    text = f"{quote(name)}::text"
+    if type_ == "string":
+        return SourceColumn(name, text, type_, shown)
+    # No decimal is NaN or infinite: DMS writes NULL. A numeric without a precision it rounds.
+    rounded = f"CASE WHEN {text} NOT IN ('NaN', 'Infinity', '-Infinity') THEN round({quote(name)}, {max(scale, 0)})::text END"
+    return SourceColumn(name, rounded, type_, shown)
+
+
+def row_sql(expressions: Sequence[str]) -> str:
+    """Return the SQL of a row as a JSON array of texts. An array may have any number of elements, a function 100 arguments at most."""
+    return f"array_to_json(ARRAY[{', '.join(expressions)}]::text[])::text"
+
+
+def lookup_sql(row: str, table: str, keys: Sequence[SourceColumn]) -> str:
+    """Return the SELECT of the rows whose key is in the parameters ``key0``, ``key1``, ...: an array of texts for each key column.
+
+    The texts are cast, not the columns, so that the primary key's index serves.
+    """
+    names = ", ".join(f"t.{quote(key.name)}" for key in keys)
+    values = ", ".join(f"decode(k.k{n}, 'hex')" if key.type == "binary" else f"k.k{n}::{key.lookup_type}" for n, key in enumerate(keys))
+    arrays = ", ".join(f":key{n}::text[]" for n in range(len(keys)))
+    aliases = ", ".join(f"k{n}" for n in range(len(keys)))
+    return f"SELECT {row} FROM {table} t WHERE ({names}) IN (SELECT {values} FROM unnest({arrays}) k({aliases}))"
+
+
+class PostgresSource:
+    """One connection.
+
+    Raises:
+        SourceError: the server cannot be reached, or refuses the user.
+    """
+
+    def __init__(self, address: Address, throttle: Throttle) -> None:
+        self.throttle = throttle
+        # None lets the driver try encryption and do without.
+        encryption: Any = False if address.ssl_mode is SslMode.DISABLE else address.ssl_context()
+        try:
+            self.connection = pg8000.native.Connection(
+                address.user,
+                host=address.host,
+                port=address.port,
+                database=address.database,
+                password=address.password,
+                ssl_context=encryption,
+                application_name="dms-iceberg verify",
+            )
+            for statement in _SESSION:
+                self.connection.execute_simple(statement)
+        except (pg8000.exceptions.Error, OSError) as error:
+            raise SourceError(
+                f"source: cannot connect to PostgreSQL on {address.host}:{address.port}: {_reason(error)}. Check address, user, password "
+                "(see --help), sslmode, and that the network lets this machine in."
+            ) from None
+
+    def columns(self, schema: str, table: str) -> tuple[SourceColumn, ...]:
+        """Return the columns of an ordinary or partitioned table."""
+        with translated(f"{schema}.{table}"):
+            found = self.connection.run(_TABLE, schema=schema, name=table)
+            if not found:
+                raise SourceError(
+                    f"{schema}.{table}: the source has no such table, or the user may not see it. Names are compared as they are in the "
+                    "configuration; grant USAGE on the schema and SELECT on the table."
+                )
+            return tuple(map_column(*row) for row in self.connection.run(_COLUMNS, oid=found[0][0]))
+
+    def snapshot(self, schema: str, table: str, expressions: Sequence[str]) -> "PostgresReader":
+        """Return what reads the table in a snapshot of its own."""
+        return PostgresReader(self, schema, table, expressions)
+
+    def close(self) -> None:
+        """End the connection."""
+        with contextlib.suppress(pg8000.exceptions.Error, OSError):
+            self.connection.close()
+
+
+class PostgresReader:
+    """A table in a REPEATABLE READ READ ONLY transaction, read through a server-side cursor."""
+
+    def __init__(self, source: PostgresSource, schema: str, table: str, expressions: Sequence[str]) -> None:
+        self._source, self._name = source, f"{schema}.{table}"
+        self._table = f"{quote(schema)}.{quote(table)}"
+        self._row = row_sql(expressions)
+        self.clock = ""
+
+    def __enter__(self) -> Self:
+        with translated(self._name):
+            self._run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            ((self.clock,),) = self._run("SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYYMMDDHH24MISSUS')")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(pg8000.exceptions.Error, OSError):
+            self._run("ROLLBACK")
+
+    def _run(self, statement: str, **parameters: object) -> list[Any]:
+        connection = self._source.connection
+        # Without parameters nothing must take a colon in a name for one.
+        found = connection.run(statement, **parameters) if parameters else connection.execute_simple(statement).rows
+        return list(found or [])
+
+    def rows(self) -> Iterator[str]:
+        """Yield every row, in the order the server finds cheapest."""
+        with translated(self._name):
+            self._run(f"DECLARE {_CURSOR} NO SCROLL CURSOR FOR SELECT {self._row} FROM {self._table} t")
+            size = _FIRST_FETCH
+            while rows := self._run(f"FETCH FORWARD {size} FROM {_CURSOR}"):
+                texts = [row[0] for row in rows]
+                size = min(_MOST_FETCHED, max(1, _FETCHED_CHARACTERS * len(texts) // (sum(map(len, texts)) or 1)))
+                yield from texts
+                self._source.throttle.passed(len(texts))
+            self._run(f"CLOSE {_CURSOR}")
+
+    def rows_of(self, columns: Sequence[SourceColumn], keys: Sequence[Sequence[str]]) -> Iterator[str]:
+        """Yield the rows that have one of ``keys``."""
+        statement = lookup_sql(self._row, self._table, columns)
+        with translated(self._name):
+            parameters = {f"key{n}": [key[n] for key in keys] for n in range(len(columns))}
+            yield from (row[0] for row in self._run(statement, **parameters))
+            self._source.throttle.passed(len(keys))
+
+
+@contextlib.contextmanager
+def translated(what: str) -> Iterator[None]:
+    """Turn the driver's errors into `SourceError`.
+
+    Raises:
+        SourceError: the server refused a statement, or the connection broke.
+    """
+    try:
+        yield
+    except (pg8000.exceptions.Error, OSError) as error:
+        kind = KeyDoesNotFitError if _code(error).startswith(_DATA_EXCEPTIONS) else SourceError
+        raise kind(f"{what}: the source cannot be read: {_reason(error)}") from None
+
+
+def _detail(error: BaseException) -> dict[str, Any]:
+    return error.args[0] if error.args and isinstance(error.args[0], dict) else {}
+
+
+def _code(error: BaseException) -> str:
+    return str(_detail(error).get("C", ""))
+
+
+def _reason(error: BaseException) -> str:
+    code = _code(error)
+    if not code:
+        return str(error)
+    # Messages about values quote them.
+    message = "a value does not fit" if code.startswith(_DATA_EXCEPTIONS) else str(_detail(error).get("M", ""))
+    return f"{message} (SQLSTATE {code})"

@@ -1,0 +1,181 @@
+"""Repair: what the source has of differing keys, as change files of our own below ``_repair/`` in the table's bronze folder.
+
+Bronze is the log, so what mends silver is in it as well, and the next run merges it like any other change. Its place in the order is the
+source's time before the first look. Both sides have stayed as they were since then, so a change that touches the key and is not in the
+row yet was committed later, and wins over the repair whenever it arrives.
+"""
+
+import datetime as dt
+import json
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from io import BytesIO
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import structlog
+
+from dms_iceberg.changes.position import CLOCK_DIGITS, COUNTER_DIGITS
+from dms_iceberg.config.model import BronzeFormat, Config
+from dms_iceberg.config.model import Change as ChangeNames
+from dms_iceberg.epochs import standing
+from dms_iceberg.errors import ConfigError, TargetError
+from dms_iceberg.identifiers import quote
+from dms_iceberg.progress import Progress
+from dms_iceberg.staging.keys import BronzeFile, repair_key, table_prefix
+from dms_iceberg.staging.listing import list_files
+from dms_iceberg.verify.columns import SourceColumn
+from dms_iceberg.verify.compare import Comparison, Difference, Options
+
+_LOG = structlog.get_logger("dms_iceberg")
+_KEYS_IN_FILE = 1_000
+_MOST_KEYS = 100_000
+_LEAST_SETTLE = 1.0
+Change = tuple[str, dict[str, Any]]
+"""Operation (I or D) and values by source column."""
+
+
+def refuse_repair(config: Config, options: Options) -> None:
+    """Refuse what cannot be repaired whatever is found.
+
+    Raises:
+        ConfigError: files of our own would have no place in this bronze, or in its order; or differences would not be told from lateness.
+    """
+    change, problems = config.bronze.change, []
+    if config.bronze.format is not BronzeFormat.PARQUET:
+        problems.append(f"--repair: writes Parquet, but bronze.format is {config.bronze.format.value!r}; load the tables again instead")
+    if change.sequence_column is None:
+        problems.append("--repair: bronze.change.sequence_column is null, so a repair would have no exact place in the order")
+    if options.tries < 1 or options.settle < _LEAST_SETTLE:
+        problems.append("--repair: needs --tries 1 and --settle 1s or more, as only differences that stay may be repaired")
+    if problems:
+        raise ConfigError(problems, "usage")
+
+
+def write_repair(comparison: Comparison, difference: Difference) -> int:
+    """Write change files for keys that stay different; returns how many changes they hold.
+
+    Raises:
+        TargetError: the keys are too many, do not tell the source's, or silver is not at a state that a repair can mend.
+        SourceError: the source cannot be read.
+    """
+    if difference.count == 0:
+        return 0
+    _refuse_state(comparison, difference)
+    cleaning, job, table = comparison.cleaning, comparison.cleaning.job, comparison.cleaning.table
+    keys = comparison.key_texts(difference.rows.select(*(quote(name) for name in cleaning.shape.key)))
+    written = 0
+    for start in range(0, len(keys), _KEYS_IN_FILE):
+        with comparison.snapshot([column.sql for column in cleaning.all_columns]) as reader:
+            found = list(comparison.rows_of(reader, keys[start : start + _KEYS_IN_FILE]))
+        _refuse_clock(comparison, reader.clock)
+        rows = changes(cleaning.all_columns, cleaning.lookup or (), keys[start : start + _KEYS_IN_FILE], found)
+        key = repair_key(table_prefix(table.schema_name, table.table_name), reader.clock)
+        job.store.put(key, encode(cleaning.all_columns, job.config.bronze.change, rows, comparison.clock))
+        written += len(rows)
+        _LOG.info("repair_written", table=table.source, file=key, rows=len(rows))
+    return written
+
+
+def _refuse_state(comparison: Comparison, difference: Difference) -> None:
+    cleaning = comparison.cleaning
+    job, table = cleaning.job, cleaning.table
+    if cleaning.lookup is None:
+        raise TargetError(
+            f"{table.source}: cannot be repaired, because its key in silver is masked, trimmed, cast or made by an expression, so that a "
+            "surplus row does not tell which key was deleted at the source. Load the table again."
+        )
+    if difference.count > _MOST_KEYS:
+        raise TargetError(
+            f"{table.source}: {difference.count:,} keys differ, and at most {_MOST_KEYS:,} are repaired. Load the table again."
+        )
+    found = standing(comparison.target, job.config, table)
+    if found.branch is not None:
+        raise TargetError(f"{table.source}: is being loaded again. Repair it, if it is still needed, once the new load is its content.")
+    progress = found.progress
+    prefix = table_prefix(table.schema_name, table.table_name)
+    listing = list_files(job.store, prefix, progress.since, job.config.bronze.format, progress.committed)
+    waiting = sum(not (progress.has_merged(file) if file.is_cdc else _is_loaded(file, progress)) for file in listing)
+    if waiting:
+        raise TargetError(f"{table.source}: bronze has {waiting:,} files that are not merged yet. Run the job first, then verify again.")
+
+
+def _is_loaded(file: BronzeFile, progress: Progress) -> bool:
+    # After a reload in place, what is older is left over from the load before.
+    return file.modified < progress.reloaded_at or progress.loads.has(file)
+
+
+def _refuse_clock(comparison: Comparison, now: str) -> None:
+    table = comparison.cleaning.table
+    newest = comparison.target.progress().committed
+    if newest > now[: len(newest)]:
+        raise TargetError(
+            f"{table.source}: silver holds a change committed at {newest}, but the source's clock shows {now[: len(newest)]} (UTC): it "
+            "went back. A repair of now would be older than that change; repair when the clock has passed it, or load the table again."
+        )
+
+
+def changes(
+    columns: Sequence[SourceColumn], key: Sequence[SourceColumn], wanted: Sequence[Sequence[str]], found: Sequence[str]
+) -> list[Change]:
+    """Return a change for each of the ``wanted`` keys: the row that the source has, or the delete of a key that it has not.
+
+    Args:
+        key: the source columns that a wanted key's texts belong to.
+        found: rows of the source as JSON arrays of texts; a loose collation may have found more than was asked for.
+    """
+    missing = {tuple(_value(column.type, text) for column, text in zip(key, texts, strict=True)) for texts in wanted}
+    inserts: list[Change] = []
+    for text in found:
+        row = {column.name: _value(column.type, cell) for column, cell in zip(columns, json.loads(text), strict=True)}
+        own = tuple(row[column.name] for column in key)
+        if own in missing:
+            missing.remove(own)
+            inserts.append(("I", row))
+    return inserts + [("D", dict(zip((column.name for column in key), values, strict=True))) for values in missing]
+
+
+def encode(columns: Sequence[SourceColumn], names: ChangeNames, rows: Sequence[Change], clock: str) -> bytes:
+    """Return a change file as DMS would write it, all of its changes committed at ``clock`` (20 digits)."""
+    words = {op: word for word, op in reversed(names.op_words.items())}
+    committed = dt.datetime.strptime(clock, "%Y%m%d%H%M%S%f").isoformat(" ", "microseconds")
+    arrays = {names.op_column: pa.array([words[op] for op, _ in rows], pa.string())}
+    if names.timestamp_column is not None:
+        arrays[names.timestamp_column] = pa.array([committed] * len(rows), pa.string())
+    for column in columns:
+        arrays[column.name] = pa.array([row.get(column.name) for _, row in rows], _arrow_type(column.type))
+    arrays[str(names.sequence_column)] = pa.array([clock[:CLOCK_DIGITS] + "0" * COUNTER_DIGITS] * len(rows), pa.string())
+    buffer = BytesIO()
+    pq.write_table(pa.table(arrays), buffer)
+    return buffer.getvalue()
+
+
+_INTEGERS = {"tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64()}
+_TYPES: dict[str, tuple[pa.DataType, Callable[[str], Any]]] = {
+    **{name: (type_, int) for name, type_ in _INTEGERS.items()},
+    "float": (pa.float32(), float),
+    "double": (pa.float64(), float),
+    "boolean": (pa.bool_(), lambda text: text == "true"),
+    "binary": (pa.binary(), bytes.fromhex),
+    "date": (pa.date32(), dt.date.fromisoformat),
+    "timestamp": (pa.timestamp("us", "UTC"), lambda text: dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC)),
+    "string": (pa.string(), str),
+}
+
+
+def _arrow_type(type_: str) -> pa.DataType:
+    if type_.startswith("decimal("):
+        precision, scale = type_.removeprefix("decimal(").removesuffix(")").split(",")
+        return pa.decimal128(int(precision), int(scale))
+    return _TYPES[type_][0]
+
+
+def _value(type_: str, text: str | None) -> Any:
+    """Return what a text stands for, None for a value that the type does not have, as Spark's try_cast does."""
+    if text is None:
+        return None
+    try:
+        return Decimal(text) if type_.startswith("decimal(") else _TYPES[type_][1](text)
+    except ValueError:
+        return None

@@ -1,0 +1,80 @@
+"""Comparing many tables, one after the other over one connection: a failure of one leaves the others alone."""
+
+import time
+import uuid
+from collections.abc import Iterable
+
+import structlog
+from pyspark.sql import SparkSession
+
+from dms_iceberg.config.model import Config, Mode, Table
+from dms_iceberg.errors import DmsIcebergError
+from dms_iceberg.job import Job
+from dms_iceberg.runner import chosen_tables
+from dms_iceberg.spark_errors import FAILURES, describe
+from dms_iceberg.staging.store import open_store
+from dms_iceberg.target.table import TargetTable
+from dms_iceberg.verify.cleaning import plan_cleaning
+from dms_iceberg.verify.compare import Comparison, Options
+from dms_iceberg.verify.repair import refuse_repair, write_repair
+from dms_iceberg.verify.source import Source
+from dms_iceberg.verify.verdict import TableVerdict, Verdict
+
+_LOG = structlog.get_logger("dms_iceberg")
+
+
+def verify(spark: SparkSession, config: Config, source: Source, only: Iterable[str] = (), options: Options | None = None) -> Verdict:
+    """Compare the configured tables with their source.
+
+    Args:
+        only: source names of the tables to compare; all when empty.
+
+    Raises:
+        ConfigError: ``only`` names a table that is not configured, or the pipeline's files cannot be repaired.
+    """
+    started = time.monotonic()
+    options = options or Options()
+    tables = chosen_tables(config, only)
+    if options.repair:
+        refuse_repair(config, options)
+    job = Job(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12])
+    verdicts = [_verify_table(job, source, table, options) for table in tables]
+    return Verdict({verdict.table: verdict for verdict in verdicts}, time.monotonic() - started)
+
+
+def _verify_table(job: Job, source: Source, table: Table, options: Options) -> TableVerdict:
+    started = time.monotonic()
+    verdict = TableVerdict(table=table.source, target=table.target)
+    try:
+        _compare(job, source, table, options, verdict)
+    except FAILURES as error:
+        verdict.error = f"{table.source}: {describe(error)}"
+    except DmsIcebergError as error:
+        verdict.error = str(error)
+    verdict.seconds = time.monotonic() - started
+    _LOG.info(
+        "table_verified",
+        table=table.source,
+        equal=verdict.equal,
+        rows_source=verdict.rows_source,
+        rows_silver=verdict.rows_silver,
+        differing=verdict.differences,
+        unsettled=verdict.unsettled,
+        seconds=round(verdict.seconds, 3),
+    )
+    return verdict
+
+
+def _compare(job: Job, source: Source, table: Table, options: Options, verdict: TableVerdict) -> None:
+    if table.mode is not Mode.MIRROR:
+        verdict.skipped = f"mode is {table.mode}: only silver tables in mode mirror hold what the source holds now"
+        return
+    target = TargetTable(job.spark, job.config.catalog.name, table.target)
+    if target.exists():
+        target.refresh()
+    cleaning = plan_cleaning(job, table, target, source.columns(table.schema_name, table.table_name))
+    verdict.not_compared = list(cleaning.not_compared)
+    comparison = Comparison(source, cleaning, target, options, verdict)
+    difference = comparison.run()
+    if options.repair:
+        verdict.repaired = write_repair(comparison, difference)

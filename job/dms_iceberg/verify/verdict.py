@@ -1,0 +1,95 @@
+"""What a comparison tells its caller. Plain data that turns into JSON."""
+
+from typing import Any
+
+import attrs
+
+KINDS = ("missing", "surplus", "different")
+
+
+@attrs.frozen(kw_only=True)
+class Example:
+    """One differing key.
+
+    Attributes:
+        key: the silver key columns as JSON.
+        kind: one of `KINDS`.
+    """
+
+    key: str
+    kind: str
+
+
+@attrs.define(kw_only=True)
+class TableVerdict:
+    """One table.
+
+    Attributes:
+        rows_source: rows of the source, filtered and rejected ones included.
+        filtered: rows of the source that the filter or a rule with ``on_fail: drop`` keeps out of silver.
+        rejected: rows of the source that the job would quarantine: silver has their last good version or none, which cannot be told here.
+        ranges: ranges of the key's hash that were compared; ``ranges_differing`` of them were not equal at once.
+        rechecked: keys that differed at first.
+        unsettled: keys that differ and were changed on either side meanwhile, so that nothing can be said about them.
+        not_compared: columns that only one side has.
+        repaired: change rows written by ``--repair``.
+        skipped: why the table was not compared.
+    """
+
+    table: str
+    target: str
+    rows_source: int = 0
+    rows_silver: int = 0
+    filtered: int = 0
+    rejected: int = 0
+    ranges: int = 0
+    ranges_differing: int = 0
+    rechecked: int = 0
+    differing: dict[str, int] = attrs.field(factory=lambda: dict.fromkeys(KINDS, 0))
+    unsettled: int = 0
+    examples: list[Example] = attrs.field(factory=list)
+    not_compared: list[str] = attrs.field(factory=list)
+    warnings: list[str] = attrs.field(factory=list)
+    snapshot_id: int | None = None
+    repaired: int = 0
+    seconds: float = 0.0
+    skipped: str | None = None
+    error: str | None = None
+
+    @property
+    def differences(self) -> int:
+        """How many keys stay different."""
+        return sum(self.differing.values())
+
+    @property
+    def equal(self) -> bool | None:
+        """Whether both sides hold the same; None when the table was not compared, or nothing but unsettled keys is left."""
+        if self.error is not None or self.skipped is not None or (self.unsettled and not self.differences):
+            return None
+        return self.differences == 0
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the table's part of ``--json``."""
+        document = attrs.asdict(self, filter=lambda field, _: field.name != "table")
+        return {"equal": self.equal, **document, "seconds": round(self.seconds, 3)}
+
+
+@attrs.frozen
+class Verdict:
+    """A comparison of all (chosen) tables."""
+
+    tables: dict[str, TableVerdict]
+    seconds: float
+
+    @property
+    def exit_code(self) -> int:
+        """1 when a table differs or could not be compared, else 0."""
+        return 1 if any(table.error is not None or table.equal is False for table in self.tables.values()) else 0
+
+    def to_document(self) -> dict[str, Any]:
+        """Return what ``--json`` prints."""
+        return {
+            "equal": self.exit_code == 0,
+            "seconds": round(self.seconds, 3),
+            "tables": {name: table.to_document() for name, table in self.tables.items()},
+        }

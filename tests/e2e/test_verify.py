@@ -1,0 +1,437 @@
+"""`verify` against a real PostgreSQL and MariaDB: equal is equal for every type, tampered rows are found and repaired."""
+
+import csv
+import datetime as dt
+import json
+import platform
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import psycopg
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from dms_iceberg.cli import app
+from dms_iceberg.config.model import Bronze, BronzeFormat, Config, Csv
+from dms_iceberg.config.parse import parse_config
+from dms_iceberg.errors import ConfigError
+from dms_iceberg.local.emulator import Emulator, EmulatorSettings
+from dms_iceberg.local.emulator.from_config import file_shape
+from dms_iceberg.local.postgres import LocalPostgres
+from dms_iceberg.report import TableReport
+from dms_iceberg.runner import run
+from dms_iceberg.staging.store import LocalStore
+from dms_iceberg.verify.compare import Options
+from dms_iceberg.verify.run import verify
+from dms_iceberg.verify.source import SourceError, Throttle, open_source, parse_source
+from dms_iceberg.verify.verdict import TableVerdict
+from support.lake import Lake
+from support.local_aws import REGION, local_aws
+from support.mariadb import LocalMariaDb
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCHEMA = """
+create schema "Shop: Floor";
+create type mood as enum ('fine', 'tired');
+create domain price as numeric(12,2);
+create table everything (
+    id bigint primary key, small smallint, i int, num numeric(14,3), wide numeric(38,10), free numeric, cost price, r real,
+    d double precision, flag boolean, t text, vc varchar(60), c char(8), bin bytea, u uuid, j json, jb jsonb, day date, wall timestamp,
+    instant timestamptz, arr int[], words text[], m mood, ip inet, many numeric(50,2), twice int generated always as (i * 0 + 2) stored);
+insert into everything (id) values (0);
+insert into everything values
+    (1, -32768, 2147483647, -1.500, 1234567890123456789012345678.0123456789, 1.23456789, 9.90, 0.1, 0.1, true, 'plain', '', 'ab', '\\x00ff',
+     '6ba7b810-9dad-11d1-80b4-00c04fd430c8', '{"k":  [1, 2.50]}', '{"k":  [1, 2.50]}', '2026-02-28', '2026-03-29 02:30:00.123456',
+     '2026-03-29 02:30:00.123456+02', '{1,NULL,3}', '{"a b","","c,d"}', 'fine', '10.0.0.1', 123456789012345678901234567890.25),
+    (2, 0, 0, 0, 0, 'NaN', 'NaN', 'NaN', 'NaN', false, E'line\\nbreak\\t"quoted" \\\\', 'Grüße 中文 🙂', '', '', null, 'null', '"x"',
+     '0001-01-01', '0001-01-01 00:00:00', '9999-12-31 23:59:59.999999+00', '{}', '{}', 'tired', '::1', 'NaN'),
+    (3, 1, 1, 0.001, 1e-10, 1e21, -0.01, '-0', '-0', null, 'NULL', 'null', ' x', '\\x', null, '{}', '{}', 'infinity', 'infinity',
+     '-infinity', null, null, null, null, -0.5),
+    (4, 1, 1, 5, 5, 5, 5, 'Infinity', '-Infinity', true, '${spark.master}', '''', '''', '\\x27', null, '[]', '[]', '1582-10-10',
+     '1582-10-10 12:00:00', '1969-12-31 23:59:59.999999+00', null, null, null, null, null),
+    (5, 1, 1, 5, 5, 5, 5, 3.4e38, 1e-300, true, repeat('long ', 20000), '', '', '\\x', null, '[]', '[]', '2026-07-01',
+     '2026-07-01 12:00:00.5', '2026-07-01 12:00:00-07', null, null, null, null, null);
+create table "Shop: Floor"."Order: 50%" (a text, b int, "Select" text, primary key (a, b));
+insert into "Shop: Floor"."Order: 50%" select chr(64 + n % 5), n, 'text ' || n from generate_series(1, 200) n;
+create table people (mail text primary key, name text, born text, amount int, note text, secret text);
+insert into people select 'p' || n || '@example.org', ' Name ' || n, to_char(date '1990-01-01' + n, 'DD.MM.YYYY'), n, 'n' || n % 3, 's' || n
+    from generate_series(1, 300) n;
+"""
+TABLES: dict[str, dict[str, Any]] = {
+    "public.everything": {"columns": [{"name": "wall", "type": "timestamp_ntz"}]},
+    "Shop: Floor.Order: 50%": {"key": ["a", "b"]},
+    "public.people": {
+        "key": ["mail"],
+        "columns": [
+            {"name": "mail", "mask": "sha256", "mask_salt": "env:VERIFY_SALT"},
+            {"name": "full_name", "from": "name", "trim": True},
+            {"name": "birthday", "from": "born", "type": "date", "format": "dd.MM.yyyy"},
+            {"name": "doubled", "expr": "amount * 2"},
+            {"name": "secret", "mask": "partial"},
+        ],
+        "drop": ["note"],
+        "filter": "amount > 10",
+        "rules": [{"name": "few", "expr": "amount < 290"}, {"name": "not_n1", "expr": "note <> 'n1'", "on_fail": "drop"}],
+    },
+}
+EVERYTHING, ORDERS, PEOPLE = TABLES
+AT_REST = Options(tries=0)
+REPAIR = Options(tries=1, wait=lambda _: None, repair=True)
+UGLY = 'Grüße 🙂 "q" \\ \n\t\x01'
+NOON = dt.datetime(2026, 3, 29, 2, 30, 0, 123456)
+
+
+@attrs.define
+class World:
+    """A database, its tables in silver, and the task between them."""
+
+    spark: "SparkSession"
+    postgres: LocalPostgres
+    config: Config
+    document: dict[str, Any]
+    namespace: str
+    emulator: Emulator
+    database: str = "postgres"
+
+    def execute(self, *statements: str) -> None:
+        with psycopg.connect(self.postgres.dsn(self.database), autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement)
+
+    def silver(self, statement: str) -> None:
+        self.spark.sql(statement.replace("silver.", f"lake.{self.namespace}."))
+
+    def ghosts(self, *keys: int) -> None:
+        """Put rows into silver that the source does not have."""
+        name = f"lake.{self.namespace}.t0"
+        row = self.spark.table(name).where("id = 0").drop("id")
+        row.crossJoin(self.spark.createDataFrame([(key,) for key in keys], "id bigint")).writeTo(name).append()
+
+    def replicate(self, table: str) -> None:
+        """Bring everything that was committed into a silver table."""
+        self.capture()
+        self.merge(table)
+
+    def capture(self) -> None:
+        with psycopg.connect(self.postgres.dsn(self.database)) as connection:
+            (lsn,) = connection.execute("select pg_current_wal_insert_lsn()::text").fetchone() or ("",)
+        self.emulator.capture(until_lsn=lsn)
+
+    def merge(self, *tables: str) -> list[TableReport]:
+        report = run(self.spark, self.config, tables)
+        assert not report.failed, [table.error for table in report.tables.values()]
+        return list(report.tables.values())
+
+    @property
+    def bronze(self) -> Path:
+        return Path(self.config.bronze.uri)
+
+    def quarantined(self, table: str) -> int:
+        name = f"lake.{self.config.quarantine.namespace}.`{self.namespace}__{table}`"
+        return self.spark.table(name).count() if self.spark.catalog.tableExists(name) else 0
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.postgres.port}/{self.database}"
+
+    def verify(self, *tables: str, options: Options = AT_REST, failing: bool = False) -> dict[str, TableVerdict]:
+        source = open_source(parse_source(self.url), Throttle(None))
+        try:
+            found = verify(self.spark, self.config, source, tables, options).tables
+        finally:
+            source.close()
+        assert failing or [one.error for one in found.values()] == [None] * len(found)
+        return found
+
+    def verify_one(self, table: str, options: Options = AT_REST) -> TableVerdict:
+        return self.verify(table, options=options)[table]
+
+
+WorldFactory = Callable[[str, dict[str, dict[str, Any]], dict[str, Any]], World]
+
+
+@pytest.fixture(scope="module")
+def worlds(spark: "SparkSession", warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorldFactory]:
+    with LocalPostgres() as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VERIFY_SALT", "pepper")
+        emulators: list[Emulator] = []
+
+        def make(database: str, tables: dict[str, dict[str, Any]], bronze: dict[str, Any]) -> World:
+            folder = tmp_path_factory.mktemp(database)
+            lake = Lake(spark, warehouse, folder)
+            names = {name: {"target": f"{lake.namespace}.t{number}", **table} for number, (name, table) in enumerate(tables.items())}
+            document = lake.document(names, bronze=bronze)
+            config = parse_config(document, base=str(folder))
+            with psycopg.connect(server.dsn(), autocommit=True) as admin:
+                admin.execute(f"create database {database}")
+            with psycopg.connect(server.dsn(database), autocommit=True) as connection:
+                connection.execute(SCHEMA)
+            settings = EmulatorSettings(
+                state_dir=folder / "task", interval=0.1, slot=f"slot_{database}", files=file_shape(config.bronze), partition=None
+            )
+            emulator = Emulator(server.dsn(database), list(tables), LocalStore(lake.bronze), settings)
+            emulators.append(emulator)
+            emulator.full_load()
+            world = World(spark, server, config, document, lake.namespace, emulator, database)
+            world.merge()
+            return world
+
+        yield make
+        for emulator in emulators:
+            emulator.close()
+
+
+@pytest.fixture(scope="module")
+def world(worlds: WorldFactory) -> World:
+    return worlds("parquet", TABLES, {})
+
+
+@pytest.fixture(scope="module")
+def mariadb() -> Iterator[LocalMariaDb]:
+    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
+        pytest.skip("no jar holds a MariaDB for this machine")
+    with LocalMariaDb() as server:
+        yield server
+
+
+def differing(verdict: TableVerdict) -> tuple[int, ...]:
+    return tuple(verdict.differing[kind] for kind in ("missing", "surplus", "different"))
+
+
+@pytest.fixture
+def tampered(world: World) -> Iterator[World]:
+    """A world whose silver tables are put back afterwards."""
+    tables = [table.target for table in world.config.tables.values()]
+    heads = {name: world.spark.sql(f"SELECT snapshot_id FROM lake.{name}.refs WHERE name = 'main'").collect()[0][0] for name in tables}
+    yield world
+    for name, head in heads.items():
+        world.spark.sql(f"CALL lake.system.set_current_snapshot('{name}', {head})")
+
+
+def test_equal_tables_are_equal_whatever_their_types_and_configuration(world: World) -> None:
+    found = world.verify(options=Options(tries=0, chunk_rows=150))
+    assert {name: (one.equal, differing(one), one.examples, one.warnings) for name, one in found.items()} == {
+        name: (True, (0, 0, 0), [], []) for name in TABLES
+    }
+    assert (found[EVERYTHING].rows_source, found[EVERYTHING].rows_silver) == (6, 6)
+    people = found[PEOPLE]
+    assert (people.rows_source, people.filtered, people.rejected, people.rows_silver) == (300, 106, 8, 186)
+
+
+def test_each_tampered_row_is_found_and_nothing_else(tampered: World) -> None:
+    tampered.silver("UPDATE silver.t0 SET t = 'plain ', vc = '-' WHERE id = 1")
+    tampered.silver("UPDATE silver.t0 SET vc = '' WHERE id = 0")
+    tampered.silver("UPDATE silver.t0 SET d = 0.0D WHERE id = 3")
+    tampered.silver("UPDATE silver.t0 SET instant = instant + INTERVAL 1 MICROSECOND WHERE id = 4")
+    tampered.silver("DELETE FROM silver.t0 WHERE id = 2")
+    verdict = tampered.verify_one(EVERYTHING)
+    assert [(example.key, example.kind) for example in verdict.examples] == [
+        ('{"id":0}', "different"),
+        ('{"id":1}', "different"),
+        ('{"id":2}', "missing"),
+        ('{"id":3}', "different"),
+        ('{"id":4}', "different"),
+    ]
+    assert "nothing was committed" in verdict.warnings[0]
+
+
+def test_surplus_doubled_and_swapped_rows_are_found(tampered: World) -> None:
+    tampered.silver("INSERT INTO silver.t1 SELECT 'new', b, `Select`, _cdc_position, _cdc_op, _cdc_committed_at FROM silver.t1 WHERE b = 7")
+    tampered.silver("INSERT INTO silver.t1 SELECT * FROM silver.t1 WHERE b = 8")
+    tampered.silver("UPDATE silver.t1 SET b = CASE b WHEN 21 THEN 26 ELSE 21 END WHERE b IN (21, 26)")
+    verdict = tampered.verify_one(ORDERS)
+    assert [(json.loads(example.key), example.kind) for example in verdict.examples] == [
+        ({"a": "A", "b": 21}, "different"),
+        ({"a": "A", "b": 26}, "different"),
+        ({"a": "C", "b": 8}, "surplus"),
+        ({"a": "new", "b": 7}, "surplus"),
+    ]
+    assert (verdict.rows_source, verdict.rows_silver) == (200, 202)
+
+
+def test_rows_behind_a_mask_are_found_and_not_shown_and_not_repaired(tampered: World) -> None:
+    tampered.silver("UPDATE silver.t2 SET secret = '***', full_name = 'x' WHERE doubled = 40")
+    tampered.silver("UPDATE silver.t2 SET mail = sha2('pepperp5@example.org', 256) WHERE doubled = 42")
+    verdict = tampered.verify(PEOPLE, options=Options(tries=1, wait=lambda _: None, repair=True), failing=True)[PEOPLE]
+    assert differing(verdict) == (1, 1, 1)
+    assert all("@" not in example.key for example in verdict.examples)
+    assert "cannot be repaired, because its key in silver is masked" in str(verdict.error)
+
+
+def test_a_change_that_is_only_late_is_no_difference(world: World) -> None:
+    world.execute(
+        "update people set name = 'late' where amount = 50",
+        "delete from people where amount = 51",
+        "insert into people values ('new@example.org', 'New', '01.02.2000', 60, null, null)",
+        """update "Shop: Floor"."Order: 50%" set b = b + 1000 where b = 60""",
+    )
+    # A masked key is found by reading the table again, a plain one by a look-up.
+    for table, keys in {PEOPLE: 3, ORDERS: 2}.items():
+        one = world.verify_one(table, Options(tries=1, settle=0, wait=lambda _, table=table: world.replicate(table)))
+        assert (one.equal, one.rechecked) == (True, keys)
+
+
+def test_a_row_that_never_rests_is_not_called_different(world: World) -> None:
+    def change(_: float) -> None:
+        world.execute("update everything set i = i + 1 where id = 5")
+
+    change(0)
+    verdict = world.verify_one(EVERYTHING, Options(tries=2, settle=0, wait=change))
+    assert (differing(verdict), verdict.unsettled, verdict.equal) == ((0, 0, 0), 1, None)
+    stays = world.verify_one(EVERYTHING, Options(tries=2, settle=0))
+    assert (differing(stays), stays.unsettled, stays.equal) == ((0, 0, 1), 0, False)
+    world.replicate(EVERYTHING)
+    assert world.verify_one(EVERYTHING).equal
+
+
+def test_a_repair_makes_silver_equal_and_loses_to_every_later_change(world: World) -> None:
+    world.silver("UPDATE silver.t0 SET t = 'wrong' WHERE id IN (1, 3)")
+    world.silver("UPDATE silver.t0 SET bin = NULL, instant = NULL, wall = NULL, num = 7 WHERE id = 4")
+    world.silver("DELETE FROM silver.t0 WHERE id IN (2, 5)")
+    world.ghosts(77, 78, 79)
+    verdict = world.verify_one(EVERYTHING, REPAIR)
+    assert (differing(verdict), verdict.repaired) == ((2, 3, 3), 8)
+    (repair,) = (world.bronze / "public/everything/_repair").iterdir()
+    world.execute(
+        # Merged in the same batch as the repair,
+        "update everything set t = 'later' where id = 1",
+        "delete from everything where id = 2",
+        "insert into everything (id, t) values (77, 'later')",
+    )
+    world.replicate(EVERYTHING)
+    assert world.verify_one(EVERYTHING).equal
+    assert world.quarantined("t0") == 0
+    # or before it: a repair of a moment ago must not undo what came since.
+    world.silver("UPDATE silver.t0 SET t = 'wrong' WHERE id IN (3, 4)")
+    world.silver("DELETE FROM silver.t0 WHERE id IN (1, 5)")
+    world.ghosts(80)
+    assert world.verify_one(EVERYTHING, REPAIR).repaired == 5
+    (held,) = {*repair.parent.iterdir()} - {repair}
+    aside = held.rename(world.bronze / held.name)
+    world.execute(
+        "update everything set t = 'latest' where id = 3",
+        "delete from everything where id in (1, 4)",
+        "insert into everything (id, t) values (80, 'latest')",
+    )
+    world.replicate(EVERYTHING)
+    aside.rename(held)
+    (report,) = world.merge(EVERYTHING)
+    assert [(one.applied, one.stale, one.quarantined) for one in report.batches] == [(1, 4, 0)]
+    assert world.verify_one(EVERYTHING).equal
+
+
+def test_files_that_wait_are_merged_before_anything_is_repaired(world: World) -> None:
+    world.execute("update everything set t = 'on its way' where id = 5")
+    world.capture()
+    verdict = world.verify(EVERYTHING, options=REPAIR, failing=True)[EVERYTHING]
+    assert "1 files that are not merged yet" in str(verdict.error)
+    world.merge(EVERYTHING)
+
+
+def test_the_command_takes_the_password_from_the_environment_or_a_secret_and_tells_by_its_exit_code(
+    world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    access = world.postgres.data / "pg_hba.conf"
+    rules = access.read_text()
+    world.execute("create role reader login password 'hunter2'", "grant select on everything to reader")
+    access.write_text("host all reader 127.0.0.1/32 scram-sha-256\n" + rules)
+    world.execute("select pg_reload_conf()")
+    document = tmp_path / "shop.json"
+    document.write_text(json.dumps(world.document))
+    url = world.url.replace("postgres@", "reader@")
+    command = ["verify", str(document), "--source", url, "--tries", "0", "--json", "--table"]
+    monkeypatch.setenv("DMS_ICEBERG_SOURCE_PASSWORD", "hunter2")
+    good = CliRunner().invoke(app, [*command, EVERYTHING])
+    assert (good.exit_code, json.loads(good.stdout)["equal"]) == (0, True)
+    monkeypatch.setenv("DMS_ICEBERG_SOURCE_PASSWORD", "hunter3")
+    with pytest.raises(SourceError) as refused:
+        CliRunner().invoke(app, [*command, EVERYTHING], catch_exceptions=False)
+    assert "password authentication failed" in str(refused.value)
+    with local_aws() as aws:
+        account = aws.new_account()
+        for name, value in {**aws.environment(account), "AWS_ENDPOINT_URL": aws.url, "AWS_DEFAULT_REGION": REGION}.items():
+            monkeypatch.setenv(name, value)
+        secret = json.dumps({"username": "reader", "password": "hunter2"})
+        arn = aws.client("secretsmanager", account).create_secret(Name="reader", SecretString=secret)["ARN"]
+        forbidden = CliRunner().invoke(app, [*command, PEOPLE, "--source-secret", arn, "--source", url.replace("reader@", "")])
+        with pytest.raises(ConfigError, match="cannot be read"):
+            CliRunner().invoke(app, [*command, PEOPLE, "--source-secret", arn + "x"], catch_exceptions=False)
+    assert forbidden.exit_code == 1
+    assert "permission denied" in json.loads(forbidden.stdout)["tables"][PEOPLE]["error"]
+    assert "hunter" not in str(refused.value) + good.output + forbidden.output
+
+
+def test_the_texts_of_a_csv_pipeline_are_those_of_its_files(world: World, tmp_path: Path) -> None:
+    bronze = Bronze(uri=str(tmp_path), format=BronzeFormat.CSV, csv=Csv(header=True, null="<null>"))
+    settings = EmulatorSettings(state_dir=tmp_path / "task", interval=0.1, slot="slot_csv", files=file_shape(bronze), partition=None)
+    emulator = Emulator(world.postgres.dsn(world.database), [EVERYTHING], LocalStore(tmp_path), settings)
+    emulator.full_load()
+    emulator.close()
+    with (tmp_path / "public/everything/LOAD00000001.csv").open(newline="") as file:
+        written = {row["id"]: row for row in csv.DictReader(file)}
+    source = open_source(parse_source(world.url), Throttle(None))
+    columns = source.columns("public", "everything")
+    with source.snapshot("public", "everything", [column.source_sql(bronze) for column in columns]) as reader:
+        for text in reader.rows():
+            cells = dict(zip((column.name for column in columns), json.loads(text), strict=True))
+            in_file = written.pop(cells["id"])
+            assert {name: "<null>" if cell is None else cell for name, cell in cells.items()} == {name: in_file[name] for name in cells}
+    source.close()
+    assert not written
+
+
+MARIADB = """
+create table items (
+    id bigint unsigned primary key, tiny tinyint, num decimal(14,3), f float, d double, bin varbinary(20), doc json, txt text,
+    at datetime(6), day date, yr year, mood enum('fine', 'tired'))
+"""
+
+
+def test_mariadb(lake: Lake, mariadb: LocalMariaDb) -> None:
+    rows: list[tuple[Any, ...]] = [
+        (
+            2**64 - 1,
+            -128,
+            Decimal("-1.500"),
+            0.1,
+            1e300,
+            b"\x00\xff'",
+            '{"k": [1, "%s"]}',
+            'Grüße 🙂 "q" \\ \n\t\x01',
+            NOON,
+            NOON.date(),
+            2026,
+            "fine",
+        ),
+        (1, None, None, None, None, None, None, None, None, None, None, None),
+        (7, 0, Decimal("0.001"), -3.4e38, -0.1, b"", "null", "", dt.datetime(1000, 1, 1), dt.date(9999, 12, 31), 1901, "tired"),
+    ]
+    marks = ", ".join(["%s"] * len(rows[0]))
+    mariadb.execute("create database `sh'op` character set utf8mb4", "use `sh'op`", MARIADB)
+    mariadb.execute("use `sh'op`", *((f"insert into items values ({marks})", row) for row in rows))
+    types = [pa.uint64(), pa.int8(), pa.decimal128(14, 3), pa.float32(), pa.float64(), pa.binary(), pa.string(), pa.string()]
+    types += [pa.timestamp("us", "UTC"), pa.date32(), pa.int16(), pa.string()]
+    names = ["id", "tiny", "num", "f", "d", "bin", "doc", "txt", "at", "day", "yr", "mood"]
+    config = lake.config({"sh'op.items": {"target": f"{lake.namespace}.items"}})
+    lake.load("sh'op.items", list(zip(names, types, strict=True)), rows)
+    lake.run_one(config)
+
+    def check() -> tuple[int, ...]:
+        source = open_source(parse_source(f"mysql://root@127.0.0.1:{mariadb.port}"), Throttle(None))
+        try:
+            (one,) = verify(lake.spark, config, source, options=Options(tries=1, settle=0)).tables.values()
+        finally:
+            source.close()
+        assert one.error is None
+        return differing(one)
+
+    assert check() == (0, 0, 0)
+    changes = ["update items set txt = ' ' where id = 7", "delete from items where id = 1", "insert into items (id) values (3)"]
+    mariadb.execute("use `sh'op`", *changes)
+    assert check() == (1, 1, 1)

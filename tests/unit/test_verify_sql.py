@@ -1,0 +1,103 @@
+"""The SQL a comparison asks the source for, by engine, and what Spark makes of the texts."""
+
+import pytest
+
+from dms_iceberg.config.model import Bronze, BronzeFormat, Csv
+from dms_iceberg.verify import mysql, postgres
+from dms_iceberg.verify.columns import SourceColumn, decimal_type, select_list
+from dms_iceberg.verify.fingerprint import fingerprint_select, range_bits, value_text
+
+PARQUET = Bronze(uri="b")
+CSV = Bronze(uri="b", format=BronzeFormat.CSV, csv=Csv(null="NULL"))
+
+
+@pytest.mark.parametrize(
+    ("type_", "modifier", "spark", "sql"),
+    [
+        ("int8", -1, "bigint", '"a""b"::text'),
+        ("numeric", ((14 << 16) | 3) + 4, "decimal(14,3)", 'round("a""b", 3)'),
+        ("numeric", -1, "decimal(28,6)", 'round("a""b", 6)'),
+        ("numeric", ((5 << 16) | 2046) + 4, "decimal(7,0)", 'round("a""b", 0)'),
+        ("numeric", ((50 << 16) | 2) + 4, "string", '"a""b"::text'),
+        ("bytea", -1, "binary", 'encode("a""b", \'hex\')'),
+        ("timestamptz", -1, "timestamp", "YYYY-MM-DD HH24:MI:SS.US"),
+        ("date", -1, "date", "'9999-12-31'"),
+        ("bpchar", 12, "string", '"a""b"::text'),
+        ("_int4", -1, "string", 'format(\'%s\', "a""b")'),
+        ("", -1, "string", 'format(\'%s\', "a""b")'),
+    ],
+)
+def test_types_of_postgresql(type_: str, modifier: int, spark: str, sql: str) -> None:
+    column = postgres.map_column('a"b', type_, modifier, "shown")
+    assert column.type == spark
+    assert sql in column.sql
+
+
+def test_a_lookup_in_postgresql_casts_the_texts_so_that_the_index_serves() -> None:
+    keys = [SourceColumn("a", "", "bigint", "bigint"), SourceColumn("b", "", "binary", "bytea")]
+    assert postgres.lookup_sql(postgres.row_sql(['"a"::text']), '"s"."t"', keys) == (
+        'SELECT array_to_json(ARRAY["a"::text]::text[])::text FROM "s"."t" t WHERE (t."a", t."b") IN '
+        "(SELECT k.k0::bigint, decode(k.k1, 'hex') FROM unnest(:key0::text[], :key1::text[]) k(k0, k1))"
+    )
+
+
+@pytest.mark.parametrize(
+    ("type_", "shown", "spark", "sql"),
+    [
+        ("int", "int", "int", "CAST(t.`a``b` AS CHAR)"),
+        ("int", "int unsigned", "bigint", "CAST(t.`a``b` AS CHAR)"),
+        ("bigint", "bigint(20) unsigned", "decimal(20,0)", "CAST(t.`a``b` AS CHAR)"),
+        ("decimal", "decimal(14,3)", "decimal(14,3)", "CAST(t.`a``b` AS CHAR)"),
+        ("float", "float", "float", "CAST(t.`a``b` + 0E0 AS CHAR)"),
+        ("bit", "bit(1)", "boolean", "IF(t.`a``b` IS NULL, NULL, IF(t.`a``b` = b'1', 'true', 'false'))"),
+        ("bit", "bit(8)", "binary", "HEX(t.`a``b`)"),
+        ("mediumblob", "mediumblob", "binary", "HEX(t.`a``b`)"),
+        ("datetime", "datetime(6)", "timestamp", "DATE_FORMAT(t.`a``b`, '%Y-%m-%d %H:%i:%s.%f')"),
+        ("year", "year", "smallint", "CAST(t.`a``b` AS CHAR)"),
+        ("time", "time", "string", "CAST(t.`a``b` AS CHAR)"),
+        ("json", "json", "string", "CAST(t.`a``b` AS CHAR)"),
+    ],
+)
+def test_types_of_mysql(type_: str, shown: str, spark: str, sql: str) -> None:
+    column = mysql.map_column("a`b", type_, shown, 14, 3)
+    assert (column.type, column.sql) == (spark, sql)
+
+
+def test_a_lookup_in_mysql_leaves_percent_signs_of_its_own_alone() -> None:
+    keys = [SourceColumn("a%", "", "bigint"), SourceColumn("b", "", "binary")]
+    sql = mysql.lookup_sql(mysql.row_sql(["DATE_FORMAT(t.`d`, '%Y')"]), "`s`.`t`", keys, 2)
+    assert sql % ("'1'", "'0a'", "'2'", "'0b'") == (
+        "SELECT CAST(JSON_ARRAY(DATE_FORMAT(t.`d`, '%Y')) AS CHAR) FROM `s`.`t` t WHERE (t.`a%`, t.`b`) IN "
+        "(('1', UNHEX('0a')), ('2', UNHEX('0b')))"
+    )
+
+
+def test_decimals_beyond_what_parquet_holds_are_text() -> None:
+    assert [decimal_type(*one) for one in [(38, 10), (39, 0), (3, 5), (2, -3)]] == [
+        "decimal(38,10)",
+        "string",
+        "decimal(5,5)",
+        "decimal(5,0)",
+    ]
+
+
+def test_texts_become_what_a_change_file_holds() -> None:
+    columns = (SourceColumn("id", "", "bigint"), SourceColumn("bin", "", "binary"), SourceColumn("t", "", "string"))
+    assert select_list(columns, "c", PARQUET) == ["try_cast(c[0] AS bigint) AS `id`", "unhex(c[1]) AS `bin`", "c[2] AS `t`"]
+    assert select_list(columns, "c", CSV) == [f"nullif(c[{n}], 'NULL') AS `{name}`" for n, name in enumerate(("id", "bin", "t"))]
+    real = postgres.map_column("r", "float4", -1, "real")
+    assert (real.source_sql(PARQUET), "9.99999999EEEE" in real.source_sql(CSV)) == ('"r"::text', True)
+
+
+def test_a_fingerprint_tells_null_from_empty_and_covers_the_key() -> None:
+    types = {"k": "bigint", "t": "string", "b": "binary", "n": "array<timestamp>"}
+    key, range_, fingerprint, _ = fingerprint_select(["k"], ["t"], types, 4, "false")
+    assert key == "`k`"
+    assert "shiftrightunsigned(xxhash64(`k` IS NULL, coalesce(CAST(`k` AS string), '')), 60)" in range_
+    assert fingerprint.startswith("xxhash64(`k` IS NULL, coalesce(CAST(`k` AS string), ''), `t` IS NULL, coalesce(`t`, '')) AS ")
+    assert value_text("b", "binary") == "hex(`b`)"
+    assert "SSSSSS" in value_text("n", "array<timestamp>")
+
+
+def test_ranges_grow_with_the_table() -> None:
+    assert [1 << range_bits(rows) for rows in (0, 1_000_000, 10_000_000, 10**12)] == [16, 64, 512, 16_384]
