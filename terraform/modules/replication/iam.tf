@@ -7,7 +7,7 @@ locals {
     objects = ["s3:PutObject", "s3:PutObjectTagging", "s3:DeleteObject"]
     bucket  = ["s3:ListBucket"]
   }
-  kms_actions = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey", "kms:ReEncryptFrom", "kms:ReEncryptTo"]
+  kms_actions = ["kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey", "kms:ReEncryptFrom", "kms:ReEncryptTo"]
   via_s3      = { StringEquals = { "kms:ViaService" = "s3.${local.region}.${local.dns_suffix}" } }
 }
 
@@ -69,6 +69,8 @@ resource "aws_iam_role_policy" "s3" {
           Condition = local.via_s3
         } if arn != null
       ],
+      # Asked of KMS itself, not by way of S3.
+      [for arn in [var.bronze.kms_key_arn] : { Sid = "FindKey", Effect = "Allow", Action = ["kms:DescribeKey"], Resource = arn } if arn != null],
     )
   })
 }
@@ -92,7 +94,8 @@ resource "aws_iam_role" "secret" {
       # For secrets DMS comes under the name that it has in the region.
       # https://docs.aws.amazon.com/dms/latest/userguide/security_iam_secretsmanager.html
       Principal = { Service = "dms.${local.region}.${local.dns_suffix}" }
-      Condition = { StringEquals = local.source_account }
+      # IfExists: AWS does not say that DMS names the account whenever it comes under this name.
+      Condition = { StringEqualsIfExists = local.source_account }
     }]
   })
 }
@@ -114,11 +117,12 @@ resource "aws_iam_role_policy" "secret" {
         for arn in [var.source_database.secret_kms_key_arn] : {
           Sid       = "DecryptSecret"
           Effect    = "Allow"
-          Action    = ["kms:Decrypt", "kms:DescribeKey"]
+          Action    = ["kms:Decrypt"]
           Resource  = arn
           Condition = { StringEquals = { "kms:ViaService" = "secretsmanager.${local.region}.${local.dns_suffix}" } }
         } if arn != null
       ],
+      [for arn in [var.source_database.secret_kms_key_arn] : { Sid = "FindKey", Effect = "Allow", Action = ["kms:DescribeKey"], Resource = arn } if arn != null],
     )
   })
 }

@@ -56,12 +56,37 @@ locals {
     cdc_start_position = coalesce(var.cdc_start_position, "-")
     # A task cannot get another source endpoint, and PostgreSQL settings make another one (source.tf).
     source_endpoint = local.is_provisioned ? local.source_endpoint_id : "-"
+    # Another key replaces endpoints and replication; the new one would load everything again, over files that are merged.
+    kms_key_arn     = coalesce(var.kms_key_arn, "-")
+    encryption_mode = local.encryption_mode
   }
+
+  # AWS takes an endpoint from SSE_KMS to SSE_S3, and not the other way.
+  # https://docs.aws.amazon.com/dms/latest/APIReference/API_S3Settings.html
+  encryption_mode = var.bronze.kms_key_arn == null ? "SSE_S3" : "SSE_KMS"
+  may_change      = { encryption_mode = "SSE_S3" }
 
   epoch_changes = [
     for name, now in local.epoch_identity : "${name} was ${jsonencode(try(terraform_data.epoch.output[name], null))} and is to be ${jsonencode(now)}"
-    if try(terraform_data.epoch.output[name] != now, false)
+    if try(terraform_data.epoch.output[name] != now && lookup(local.may_change, name, "") != now, false)
   ]
+
+  # What Terraform keeps of a resource is out of sight once it is to be replaced; what AWS keeps is not.
+  epochs_begun     = [for value in nonsensitive(data.aws_ssm_parameters_by_path.epoch.values) : tonumber(value)]
+  epoch_is_lowered = anytrue([for begun in local.epochs_begun : begun > var.load_epoch])
+}
+
+data "aws_ssm_parameters_by_path" "epoch" {
+  path = "/dms-iceberg/epoch/${var.name}"
+}
+
+resource "aws_ssm_parameter" "epoch" {
+  #checkov:skip=CKV2_AWS_34: a number, and no secret
+  name        = "/dms-iceberg/epoch/${var.name}/last"
+  description = "The last load epoch of ${var.name}. A plan with a lower one is refused: its files are there already."
+  type        = "String"
+  value       = tostring(var.load_epoch)
+  tags        = var.tags
 }
 
 resource "terraform_data" "epoch" {

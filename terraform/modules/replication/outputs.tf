@@ -64,15 +64,18 @@ output "resource_policies" {
     })
     key = jsonencode({
       Version = "2012-10-17"
-      Statement = [{
-        Sid       = "${local.sid}EncryptObjects"
-        Effect    = "Allow"
-        Principal = { AWS = aws_iam_role.s3.arn }
-        Action    = local.kms_actions
-        # In a key's policy this is the key itself.
-        Resource  = "*"
-        Condition = local.via_s3
-      }]
+      Statement = [
+        {
+          Sid       = "${local.sid}EncryptObjects"
+          Effect    = "Allow"
+          Principal = { AWS = aws_iam_role.s3.arn }
+          Action    = local.kms_actions
+          # In a key's policy this is the key itself.
+          Resource  = "*"
+          Condition = local.via_s3
+        },
+        { Sid = "${local.sid}FindKey", Effect = "Allow", Principal = { AWS = aws_iam_role.s3.arn }, Action = ["kms:DescribeKey"], Resource = "*" },
+      ]
     })
   }
 }

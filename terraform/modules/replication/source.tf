@@ -17,9 +17,13 @@ locals {
     max_file_size        = 32768
   }] : []
 
-  # A change inside postgres_settings is never sent to AWS (provider issue 35834), so another setting makes another endpoint.
+  # A change inside postgres_settings is never sent to AWS (provider issue 35834), so another setting makes another endpoint, as another key does.
   # Its name must be another one, too: the old endpoint can be deleted only when nothing refers to it any more.
-  source_endpoint_id = "${var.name}-source${local.is_postgres ? "-${substr(sha1(jsonencode(local.postgres_settings)), 0, 8)}" : ""}"
+  endpoint_marks = concat(
+    local.is_postgres ? [substr(sha1(jsonencode(local.postgres_settings)), 0, 8)] : [],
+    [for arn in [var.kms_key_arn] : substr(sha1(arn), 0, 8) if arn != null],
+  )
+  source_endpoint_id = join("-", concat(["${var.name}-source"], local.endpoint_marks))
   certificate_id     = "${var.name}-ca-${substr(sha1(coalesce(var.source_database.tls.ca_certificate_pem, "-")), 0, 8)}"
 }
 
@@ -48,7 +52,7 @@ resource "aws_dms_endpoint" "source" {
   ssl_mode                        = local.tls_mode
   certificate_arn                 = one(concat(aws_dms_certificate.this[*].certificate_arn, [for arn in [var.source_database.tls.certificate_arn] : arn if arn != null]))
   extra_connection_attributes     = local.is_postgres || var.source_database.mysql.server_timezone == null ? null : "serverTimezone=${var.source_database.mysql.server_timezone}"
-  # AWS refuses to modify the endpoint of a running task.
+  # AWS refuses to modify the endpoint of a running task. The provider may leave the task stopped (its issue 46139).
   pause_replication_tasks = local.is_provisioned
   tags                    = var.tags
 

@@ -10,7 +10,7 @@ resource "aws_dms_s3_endpoint" "target" {
   bucket_name                       = var.bronze.bucket
   bucket_folder                     = local.folder
   expected_bucket_owner             = local.bucket_owner
-  encryption_mode                   = var.bronze.kms_key_arn == null ? "SSE_S3" : "SSE_KMS"
+  encryption_mode                   = local.encryption_mode
   server_side_encryption_kms_key_id = var.bronze.kms_key_arn
 
   # Parquet knows NULL from an empty text, and has types.
@@ -42,6 +42,10 @@ resource "aws_dms_s3_endpoint" "target" {
   depends_on = [aws_iam_role_policy.s3]
 
   lifecycle {
+    precondition {
+      condition     = !local.epoch_is_lowered
+      error_message = "load_epoch is ${var.load_epoch}, and epoch ${try(max(local.epochs_begun...), 0)} has begun. A lower epoch would load over files that are merged. Set load_epoch to ${try(max(local.epochs_begun...), 0)}, or to ${try(max(local.epochs_begun...), 0) + 1} to load everything again."
+    }
     precondition {
       condition     = length(local.epoch_changes) == 0
       error_message = "Load epoch ${var.load_epoch} has begun with other settings: ${join("; ", local.epoch_changes)}. A running replication cannot take these over without losing changes. Set load_epoch to ${var.load_epoch + 1} in the same change to load everything again, or take the change back."

@@ -139,7 +139,7 @@ variable "load_epoch" {
 }
 
 variable "start" {
-  description = "Whether apply starts the replication. False stops a running one; the next true resumes it where it stopped."
+  description = "Whether apply starts the replication. False stops a running one; the next true resumes it where it stopped. A serverless one must be stopped before it is changed: see the README."
   type        = bool
   default     = true
   nullable    = false

@@ -55,10 +55,11 @@ run "own_account" {
       {
         Sid       = "EncryptObjects"
         Effect    = "Allow"
-        Action    = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey", "kms:ReEncryptFrom", "kms:ReEncryptTo"]
+        Action    = ["kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey", "kms:ReEncryptFrom", "kms:ReEncryptTo"]
         Resource  = "arn:aws:kms:eu-central-1:123456789012:key/bronze"
         Condition = { StringEquals = { "kms:ViaService" = "s3.eu-central-1.amazonaws.com" } }
       },
+      { Sid = "FindKey", Effect = "Allow", Action = ["kms:DescribeKey"], Resource = "arn:aws:kms:eu-central-1:123456789012:key/bronze" },
     ]
     error_message = "what it may: ${aws_iam_role_policy.s3.policy}"
   }
@@ -68,7 +69,7 @@ run "own_account" {
       Effect    = "Allow"
       Action    = "sts:AssumeRole"
       Principal = { Service = "dms.eu-central-1.amazonaws.com" }
-      Condition = { StringEquals = { "aws:SourceAccount" = "123456789012" } }
+      Condition = { StringEqualsIfExists = { "aws:SourceAccount" = "123456789012" } }
     }]
     error_message = "who reads the secret: ${aws_iam_role.secret.assume_role_policy}"
   }

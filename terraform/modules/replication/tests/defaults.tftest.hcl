@@ -17,9 +17,10 @@ variables {
   security_group_ids = ["sg-1"]
 }
 
-run "source" {
+run "plan" {
   command = plan
 
+  # The source.
   assert {
     condition     = aws_dms_endpoint.source.engine_name == "aurora-postgresql" && aws_dms_endpoint.source.database_name == "shop"
     error_message = "engine and database"
@@ -53,11 +54,8 @@ run "source" {
     }
     error_message = "settings: ${jsonencode(nonsensitive(aws_dms_endpoint.source.postgres_settings))}"
   }
-}
 
-run "target" {
-  command = plan
-
+  # The target.
   assert {
     condition     = aws_dms_s3_endpoint.target.bucket_name == "acme-bronze" && aws_dms_s3_endpoint.target.bucket_folder == "dms/shop/epoch-1"
     error_message = "place"
@@ -94,9 +92,80 @@ run "target" {
     condition     = output.bronze_prefix == "dms/shop/epoch-1/" && output.bronze_uri == "s3://acme-bronze/dms/shop/epoch-1/" && output.suspended_tables_prefix == "dms/shop/epoch-1/awsdms_suspended_tables/"
     error_message = "outputs of the place"
   }
+
+  # The task settings lose nothing.
+  assert {
+    condition     = jsondecode(aws_dms_replication_config.this[0].replication_settings).ChangeProcessingDdlHandlingPolicy == { HandleSourceTableAltered = true, HandleSourceTableDropped = false, HandleSourceTableTruncated = false }
+    error_message = "a dropped or truncated source table leaves its files where they are"
+  }
+  assert {
+    condition     = jsondecode(output.task_settings_json).FullLoadSettings.TargetTablePrepMode == "DO_NOTHING"
+    error_message = "a load deletes nothing"
+  }
+  assert {
+    condition     = jsondecode(output.task_settings_json).TargetMetadata == { SupportLobs = true, FullLobMode = false, LimitedSizeLobMode = true, LobMaxSize = 63, BatchApplyEnabled = false }
+    error_message = "LOBs, and no batch apply"
+  }
+  assert {
+    condition = alltrue([
+      for name, policy in jsondecode(output.task_settings_json).ErrorBehavior : contains(["SUSPEND_TABLE", "STOP_TASK"], policy) if endswith(name, "Policy")
+    ])
+    error_message = "no error policy goes on without the row"
+  }
+  assert {
+    condition     = jsondecode(output.task_settings_json).ErrorBehavior.ApplyErrorFailOnTruncationDdl && jsondecode(output.task_settings_json).ErrorBehavior.RecoverableErrorCount == -1 && !jsondecode(output.task_settings_json).ErrorBehavior.RecoverableErrorStopRetryAfterThrottlingMax
+    error_message = "a truncation stops, a source that is away does not"
+  }
+  assert {
+    condition     = jsondecode(output.task_settings_json).ControlTablesSettings.SuspendedTablesTableEnabled && jsondecode(output.task_settings_json).Logging == { EnableLogging = true }
+    error_message = "suspended tables and logs are written"
+  }
+
+  # The rules of the one table.
+  assert {
+    condition     = length(jsondecode(output.table_mappings_json).rules) == 4
+    error_message = output.table_mappings_json
+  }
+  assert {
+    condition = jsondecode(output.table_mappings_json).rules[0] == {
+      rule-type      = "selection"
+      rule-id        = "1"
+      rule-name      = "1-select-public-orders"
+      rule-action    = "include"
+      object-locator = { schema-name = "public", table-name = "orders" }
+      filters        = []
+    }
+    error_message = "selection"
+  }
+  assert {
+    condition = jsondecode(output.table_mappings_json).rules[1] == {
+      rule-type      = "transformation"
+      rule-id        = "2"
+      rule-name      = "2-change-sequence"
+      rule-target    = "column"
+      rule-action    = "add-column"
+      object-locator = { schema-name = "%", table-name = "%" }
+      value          = "dms_change_seq"
+      expression     = "$AR_H_CHANGE_SEQ"
+      data-type      = { type = "string", length = 50 }
+    }
+    error_message = "the order of changes"
+  }
+  assert {
+    condition     = jsondecode(output.table_mappings_json).rules[2].value == "dms_stream_position" && jsondecode(output.table_mappings_json).rules[2].expression == "$AR_H_STREAM_POSITION"
+    error_message = "stream position"
+  }
+  assert {
+    condition     = jsondecode(output.table_mappings_json).rules[3].before-image-def == { column-prefix = "BI_", column-suffix = "", column-filter = "pk-only" }
+    error_message = "before-image of the key"
+  }
+  assert {
+    condition     = aws_dms_replication_config.this[0].table_mappings == output.table_mappings_json
+    error_message = "DMS gets them"
+  }
 }
 
-run "serverless" {
+run "serverless_made" {
   command = apply
 
   assert {
@@ -130,36 +199,5 @@ run "serverless" {
   assert {
     condition     = strcontains(output.commands.resume, "--start-replication-type resume-processing")
     error_message = output.commands.resume
-  }
-}
-
-run "task_settings_lose_nothing" {
-  command = plan
-
-  assert {
-    condition     = jsondecode(aws_dms_replication_config.this[0].replication_settings).ChangeProcessingDdlHandlingPolicy == { HandleSourceTableAltered = true, HandleSourceTableDropped = false, HandleSourceTableTruncated = false }
-    error_message = "a dropped or truncated source table leaves its files where they are"
-  }
-  assert {
-    condition     = jsondecode(output.task_settings_json).FullLoadSettings.TargetTablePrepMode == "DO_NOTHING"
-    error_message = "a load deletes nothing"
-  }
-  assert {
-    condition     = jsondecode(output.task_settings_json).TargetMetadata == { SupportLobs = true, FullLobMode = false, LimitedSizeLobMode = true, LobMaxSize = 63, BatchApplyEnabled = false }
-    error_message = "LOBs, and no batch apply"
-  }
-  assert {
-    condition = alltrue([
-      for name, policy in jsondecode(output.task_settings_json).ErrorBehavior : contains(["SUSPEND_TABLE", "STOP_TASK"], policy) if endswith(name, "Policy")
-    ])
-    error_message = "no error policy goes on without the row"
-  }
-  assert {
-    condition     = jsondecode(output.task_settings_json).ErrorBehavior.ApplyErrorFailOnTruncationDdl && jsondecode(output.task_settings_json).ErrorBehavior.RecoverableErrorCount == -1 && !jsondecode(output.task_settings_json).ErrorBehavior.RecoverableErrorStopRetryAfterThrottlingMax
-    error_message = "a truncation stops, a source that is away does not"
-  }
-  assert {
-    condition     = jsondecode(output.task_settings_json).ControlTablesSettings.SuspendedTablesTableEnabled && jsondecode(output.task_settings_json).Logging == { EnableLogging = true }
-    error_message = "suspended tables and logs are written"
   }
 }

@@ -36,48 +36,26 @@ run "settings_that_a_running_replication_takes_over" {
   }
 }
 
-run "refuses_another_folder" {
-  command = plan
-  variables {
-    bronze = { bucket = "acme-bronze", prefix = "bronze/shop" }
-  }
-  expect_failures = [aws_dms_s3_endpoint.target]
-}
-
-run "refuses_another_bucket" {
-  command = plan
-  variables {
-    bronze = { bucket = "acme-bronze-2", prefix = "dms/shop" }
-  }
-  expect_failures = [aws_dms_s3_endpoint.target]
-}
-
-run "refuses_another_migration_type" {
+run "refuses_what_it_cannot_take_over" {
   command = plan
   variables {
     migration_type = "cdc"
-  }
-  expect_failures = [aws_dms_s3_endpoint.target]
-}
-
-run "refuses_another_mode" {
-  command = plan
-  variables {
-    mode = "provisioned"
-  }
-  expect_failures = [aws_dms_s3_endpoint.target]
-}
-
-run "refuses_another_database" {
-  command = plan
-  variables {
+    mode           = "provisioned"
+    bronze         = { bucket = "acme-bronze-2", prefix = "bronze/shop", kms_key_arn = "arn:aws:kms:eu-central-1:123456789012:key/bronze" }
+    kms_key_arn    = "arn:aws:kms:eu-central-1:123456789012:key/dms"
     source_database = {
-      engine     = "aurora-postgresql"
+      engine     = "postgres"
       database   = "shop2"
       secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop-AbCdEf"
     }
+    cdc_start_position = "0/16B3748"
   }
   expect_failures = [aws_dms_s3_endpoint.target]
+
+  assert {
+    condition     = [for change in local.epoch_changes : split(" ", change)[0]] == ["bucket", "cdc_start_position", "database", "encryption_mode", "engine", "kms_key_arn", "migration_type", "mode", "prefix", "source_endpoint"]
+    error_message = join("\n", local.epoch_changes)
+  }
 }
 
 run "other_postgres_settings_make_another_endpoint" {
@@ -103,7 +81,16 @@ run "next_epoch" {
     load_epoch     = 2
     mode           = "provisioned"
     migration_type = "full-load-and-cdc"
-    bronze         = { bucket = "acme-bronze-2", prefix = "dms/shop" }
+    bronze         = { bucket = "acme-bronze-2", prefix = "dms/shop", kms_key_arn = "arn:aws:kms:eu-central-1:123456789012:key/bronze" }
+    kms_key_arn    = "arn:aws:kms:eu-central-1:123456789012:key/dms"
+  }
+  assert {
+    condition     = aws_dms_endpoint.source.endpoint_id != run.first.source_endpoint_id
+    error_message = "the endpoint with the new key is made before the old one goes: it needs another name"
+  }
+  assert {
+    condition     = aws_ssm_parameter.epoch.name == "/dms-iceberg/epoch/shop/last" && aws_ssm_parameter.epoch.value == "2"
+    error_message = "what has begun is noted"
   }
   assert {
     condition     = aws_dms_s3_endpoint.target.endpoint_id == "shop-target-epoch-2" && aws_dms_s3_endpoint.target.bucket_folder == "dms/shop/epoch-2"
@@ -115,12 +102,39 @@ run "next_epoch" {
   }
 }
 
+run "takes_the_key_from_objects" {
+  command = plan
+  variables {
+    load_epoch  = 2
+    mode        = "provisioned"
+    bronze      = { bucket = "acme-bronze-2", prefix = "dms/shop" }
+    kms_key_arn = "arn:aws:kms:eu-central-1:123456789012:key/dms"
+  }
+  assert {
+    condition     = aws_dms_s3_endpoint.target.encryption_mode == "SSE_S3"
+    error_message = "AWS changes this in place"
+  }
+}
+
+run "refuses_a_lower_epoch" {
+  command = plan
+  variables {
+    load_epoch = 1
+  }
+  override_data {
+    target = data.aws_ssm_parameters_by_path.epoch
+    values = { values = ["2"] }
+  }
+  expect_failures = [aws_dms_s3_endpoint.target]
+}
+
 run "refuses_other_postgres_settings_for_a_task" {
   command = plan
   variables {
-    load_epoch = 2
-    mode       = "provisioned"
-    bronze     = { bucket = "acme-bronze-2", prefix = "dms/shop" }
+    load_epoch  = 2
+    mode        = "provisioned"
+    bronze      = { bucket = "acme-bronze-2", prefix = "dms/shop", kms_key_arn = "arn:aws:kms:eu-central-1:123456789012:key/bronze" }
+    kms_key_arn = "arn:aws:kms:eu-central-1:123456789012:key/dms"
     source_database = {
       engine     = "aurora-postgresql"
       database   = "shop"

@@ -17,52 +17,6 @@ variables {
   security_group_ids = ["sg-1"]
 }
 
-run "rules_of_one_table" {
-  command = plan
-
-  assert {
-    condition     = length(jsondecode(output.table_mappings_json).rules) == 4
-    error_message = output.table_mappings_json
-  }
-  assert {
-    condition = jsondecode(output.table_mappings_json).rules[0] == {
-      rule-type      = "selection"
-      rule-id        = "1"
-      rule-name      = "1-select-public-orders"
-      rule-action    = "include"
-      object-locator = { schema-name = "public", table-name = "orders" }
-      filters        = []
-    }
-    error_message = "selection"
-  }
-  assert {
-    condition = jsondecode(output.table_mappings_json).rules[1] == {
-      rule-type      = "transformation"
-      rule-id        = "2"
-      rule-name      = "2-change-sequence"
-      rule-target    = "column"
-      rule-action    = "add-column"
-      object-locator = { schema-name = "%", table-name = "%" }
-      value          = "dms_change_seq"
-      expression     = "$AR_H_CHANGE_SEQ"
-      data-type      = { type = "string", length = 50 }
-    }
-    error_message = "the order of changes"
-  }
-  assert {
-    condition     = jsondecode(output.table_mappings_json).rules[2].value == "dms_stream_position" && jsondecode(output.table_mappings_json).rules[2].expression == "$AR_H_STREAM_POSITION"
-    error_message = "stream position"
-  }
-  assert {
-    condition     = jsondecode(output.table_mappings_json).rules[3].before-image-def == { column-prefix = "BI_", column-suffix = "", column-filter = "pk-only" }
-    error_message = "before-image of the key"
-  }
-  assert {
-    condition     = aws_dms_replication_config.this[0].table_mappings == output.table_mappings_json
-    error_message = "DMS gets them"
-  }
-}
-
 run "wildcards_stand_for_themselves" {
   command = plan
 

@@ -17,15 +17,27 @@ variables {
   security_group_ids = ["sg-1"]
 }
 
-run "full_load_only" {
+run "full_load_only_logs_left_to_dms_and_the_longest_name" {
   command = plan
 
   variables {
-    migration_type = "full-load"
+    migration_type     = "full-load"
+    log_retention_days = null
+    name               = "a-very-long-name-of-a-pipeline1"
+    bronze             = { bucket = "acme-bronze", prefix = "dms/a-very-long-name-of-a-pipeline1" }
+    load_epoch         = 99999
   }
   assert {
     condition     = aws_dms_replication_config.this[0].replication_type == "full-load" && !aws_dms_endpoint.source.postgres_settings[0].heartbeat_enable
     error_message = "no slot, so no heartbeat"
+  }
+  assert {
+    condition     = length(aws_cloudwatch_log_group.dms) == 0
+    error_message = "no log group"
+  }
+  assert {
+    condition     = length(aws_dms_replication_config.this[0].resource_identifier) <= 31 && can(regex("^[a-z](-?[a-z0-9])*$", aws_dms_replication_config.this[0].resource_identifier))
+    error_message = "identifier: ${aws_dms_replication_config.this[0].resource_identifier}"
   }
 }
 
@@ -59,31 +71,5 @@ run "keys_and_logs" {
   assert {
     condition     = jsondecode(output.task_settings_json).FullLoadSettings.CommitRate == 2460 && !aws_dms_replication_config.this[0].start_replication
     error_message = "commits as large as memory allows; not started"
-  }
-}
-
-run "logs_left_to_dms" {
-  command = plan
-
-  variables {
-    log_retention_days = null
-  }
-  assert {
-    condition     = length(aws_cloudwatch_log_group.dms) == 0
-    error_message = "no log group"
-  }
-}
-
-run "the_longest_name" {
-  command = plan
-
-  variables {
-    name       = "a-very-long-name-of-a-pipeline1"
-    bronze     = { bucket = "acme-bronze", prefix = "dms/a-very-long-name-of-a-pipeline1" }
-    load_epoch = 99999
-  }
-  assert {
-    condition     = length(aws_dms_replication_config.this[0].resource_identifier) <= 31 && can(regex("^[a-z](-?[a-z0-9])*$", aws_dms_replication_config.this[0].resource_identifier))
-    error_message = "identifier: ${aws_dms_replication_config.this[0].resource_identifier}"
   }
 }
