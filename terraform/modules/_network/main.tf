@@ -60,6 +60,18 @@ resource "aws_vpc_security_group_ingress_rule" "database" {
   tags                         = var.tags
 }
 
+resource "aws_vpc_security_group_ingress_rule" "database_job" {
+  count = var.open_database_security_groups ? length(var.database_security_group_ids) * length(var.job_security_group_ids) : 0
+
+  security_group_id            = var.database_security_group_ids[floor(count.index / length(var.job_security_group_ids))]
+  description                  = "From the merge job of ${var.name}, which compares tables with their source"
+  ip_protocol                  = "tcp"
+  from_port                    = var.database_port
+  to_port                      = var.database_port
+  referenced_security_group_id = var.job_security_group_ids[count.index % length(var.job_security_group_ids)]
+  tags                         = var.tags
+}
+
 locals {
   # As many as security_group_ids, and known before they are: identifiers of groups that are yet to be made cannot be counted by.
   replication_groups = local.create_group ? [0] : range(length(var.security_group_ids))
@@ -123,6 +135,16 @@ resource "aws_vpc_security_group_ingress_rule" "secrets_manager" {
   tags                         = var.tags
 }
 
+data "aws_subnet" "this" {
+  count = length(var.subnet_ids)
+
+  id = var.subnet_ids[count.index]
+}
+
+locals {
+  zones = data.aws_subnet.this[*].availability_zone
+}
+
 data "aws_vpc" "this" {
   count = var.create_secrets_manager_endpoint ? 1 : 0
 
@@ -164,6 +186,17 @@ resource "aws_vpc_endpoint" "secrets_manager" {
   security_group_ids  = [aws_security_group.secrets_manager[0].id]
   private_dns_enabled = true
   tags                = merge(var.tags, { Name = "${var.name}-secrets-manager" })
+
+  lifecycle {
+    precondition {
+      condition     = data.aws_vpc.this[0].enable_dns_support && data.aws_vpc.this[0].enable_dns_hostnames
+      error_message = "The VPC ${var.vpc_id} has no DNS ${data.aws_vpc.this[0].enable_dns_support ? "hostnames" : "support"}: the Secrets Manager endpoint would not be found. Switch on enable_dns_support and enable_dns_hostnames."
+    }
+    precondition {
+      condition     = length(distinct(local.zones)) == length(local.zones)
+      error_message = "subnet_ids: zones ${join(", ", local.zones)}; the Secrets Manager endpoint takes one subnet of a zone. Give one for each zone, or make the endpoint yourself (create_secrets_manager_endpoint = false)."
+    }
+  }
 }
 
 resource "aws_vpc_security_group_egress_rule" "secrets_manager_group" {

@@ -2,6 +2,11 @@ output "security_group_ids" {
   description = "Security groups of the replication."
   value       = local.security_group_ids
 
+  precondition {
+    condition     = length(distinct(local.zones)) >= 2
+    error_message = "subnet_ids: all in zone ${join(", ", distinct(local.zones))}; DMS wants subnets in two zones at least."
+  }
+
   # A replication that starts before it can reach anything fails.
   depends_on = [
     aws_vpc_endpoint.s3,
@@ -12,6 +17,7 @@ output "security_group_ids" {
     aws_vpc_security_group_egress_rule.secrets_manager_addresses,
     aws_vpc_security_group_egress_rule.secrets_manager_group,
     aws_vpc_security_group_ingress_rule.database,
+    aws_vpc_security_group_ingress_rule.database_job,
     aws_vpc_security_group_ingress_rule.secrets_manager,
   ]
 }

@@ -69,6 +69,13 @@ variable "open_database_security_groups" {
   nullable    = false
 }
 
+variable "job_security_group_ids" {
+  description = "Security groups of the merge job, where it reaches the database as well: let in as the replication is."
+  type        = list(string)
+  default     = []
+  nullable    = false
+}
+
 ################################################################################
 # S3 and Secrets Manager
 ################################################################################

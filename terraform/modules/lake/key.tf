@@ -57,14 +57,13 @@ data "aws_iam_policy_document" "key_users" {
     }
   }
 
-  # Alarms, and the notice of bronze that DMS suspended a table, go to an encrypted topic.
   statement {
     sid       = "AlarmsToTopic"
     actions   = ["kms:Decrypt", "kms:GenerateDataKey*"]
     resources = ["*"]
     principals {
       type        = "Service"
-      identifiers = ["cloudwatch.amazonaws.com", "s3.amazonaws.com"]
+      identifiers = ["cloudwatch.amazonaws.com"]
     }
     condition {
       test     = "StringEquals"
@@ -87,6 +86,26 @@ data "aws_iam_policy_document" "key_users" {
       test     = "ArnLike"
       variable = "kms:EncryptionContext:aws:sns:topicArn"
       values   = ["arn:${local.partition}:sns:${local.region}:${local.account}:*"]
+    }
+  }
+
+  # Lake Formation reads registered buckets for those it has granted access. Not named as principal: the role is made when the first location is
+  # registered, and a policy cannot name what is not there. https://docs.aws.amazon.com/lake-formation/latest/dg/register-encrypted.html
+  dynamic "statement" {
+    for_each = var.lake_formation.register_locations ? [1] : []
+    content {
+      sid       = "LakeFormation"
+      actions   = ["kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:DescribeKey"]
+      resources = ["*"]
+      principals {
+        type        = "AWS"
+        identifiers = ["*"]
+      }
+      condition {
+        test     = "ArnEquals"
+        variable = "aws:PrincipalArn"
+        values   = ["arn:${local.partition}:iam::${local.account}:role/aws-service-role/lakeformation.amazonaws.com/AWSServiceRoleForLakeFormationDataAccess"]
+      }
     }
   }
 }

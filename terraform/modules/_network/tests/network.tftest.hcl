@@ -11,7 +11,7 @@ mock_provider "aws" {
     defaults = { id = "pl-s3" }
   }
   mock_data "aws_vpc" {
-    defaults = { cidr_block = "10.20.0.0/16" }
+    defaults = { cidr_block = "10.20.0.0/16", enable_dns_support = true, enable_dns_hostnames = true }
   }
 }
 
@@ -105,6 +105,19 @@ run "own_groups_with_endpoints_made_here" {
   }
 }
 
+run "the_job_reaches_the_database_too" {
+  command = plan
+
+  variables {
+    database_security_group_ids = ["sg-database", "sg-other"]
+    job_security_group_ids      = ["sg-job"]
+  }
+  assert {
+    condition     = { for rule in aws_vpc_security_group_ingress_rule.database_job : rule.security_group_id => rule.referenced_security_group_id } == { sg-database = "sg-job", sg-other = "sg-job" }
+    error_message = "its group is let in"
+  }
+}
+
 run "through_a_nat_gateway" {
   command = plan
 
@@ -172,6 +185,37 @@ run "refuses_a_bad_secrets_manager_range" {
     secrets_manager_cidr_blocks     = ["everywhere"]
   }
   expect_failures = [var.secrets_manager_cidr_blocks]
+}
+
+run "refuses_a_vpc_without_dns" {
+  command = plan
+  override_data {
+    target = data.aws_vpc.this[0]
+    values = { cidr_block = "10.20.0.0/16", enable_dns_support = true, enable_dns_hostnames = false }
+  }
+  expect_failures = [aws_vpc_endpoint.secrets_manager]
+}
+
+run "refuses_two_subnets_of_a_zone_for_an_endpoint" {
+  command = plan
+  override_data {
+    target = data.aws_subnet.this
+    values = { availability_zone = "eu-central-1a" }
+  }
+  expect_failures = [aws_vpc_endpoint.secrets_manager]
+}
+
+run "refuses_subnets_in_one_zone" {
+  command = plan
+  variables {
+    create_secrets_manager_endpoint = false
+    secrets_manager_cidr_blocks     = ["0.0.0.0/0"]
+  }
+  override_data {
+    target = data.aws_subnet.this
+    values = { availability_zone = "eu-central-1a" }
+  }
+  expect_failures = [output.security_group_ids]
 }
 
 run "refuses_a_bad_client_range" {

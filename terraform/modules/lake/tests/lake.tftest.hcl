@@ -3,7 +3,7 @@ mock_provider "aws" {
     defaults = { account_id = "123456789012" }
   }
   mock_data "aws_partition" {
-    defaults = { partition = "aws" }
+    defaults = { partition = "aws", dns_suffix = "amazonaws.com" }
   }
   mock_data "aws_region" {
     defaults = { id = "eu-central-1" }
@@ -103,23 +103,31 @@ run "sse_s3_needs_no_key" {
   }
 }
 
-run "versioning_is_a_choice" {
-  command = plan
-  variables { versioning = { silver = 0 } }
-  assert {
-    condition     = !contains(keys(aws_s3_bucket_versioning.this), "silver") && [for rule in aws_s3_bucket_lifecycle_configuration.this["silver"].rule : rule.id] == ["abandoned-uploads"]
-    error_message = "no versions, no rule for them"
-  }
-}
-
-run "retention_spares_the_full_load" {
+run "choices" {
   command = plan
   variables {
+    versioning          = { silver = 0 }
     bronze_folder       = "dms/shop/epoch-3/"
     past_bronze_folders = ["dms/shop/epoch-1/"]
     source_tables       = ["public.orders", "public.order.lines"]
     bronze_retention    = { transition_after_days = 60, changes_expire_after_days = 400, past_epochs_expire_after_days = 90 }
+    bronze_tables       = { "public.orders" = { columns = [{ name = "order_id", type = "bigint" }, { name = "amount", type = "decimal(12,2)" }], key = ["order_id"] } }
+    access_logs         = { bucket = "acme-logs" }
+    lake_formation = {
+      enabled            = true
+      register_locations = true
+      writers            = { job = "arn:aws:iam::123456789012:role/shop-merge" }
+      readers            = { analysts = "arn:aws:iam::123456789012:role/analysts" }
+    }
   }
+
+  # Versioning is a choice.
+  assert {
+    condition     = !contains(keys(aws_s3_bucket_versioning.this), "silver") && [for rule in aws_s3_bucket_lifecycle_configuration.this["silver"].rule : rule.id] == ["abandoned-uploads"]
+    error_message = "no versions, no rule for them"
+  }
+
+  # Retention spares the full load.
   assert {
     condition = { for rule in aws_s3_bucket_lifecycle_configuration.this["bronze"].rule : one(rule.filter).prefix => one(rule.expiration).days if length(rule.expiration) > 0 } == {
       "dms/shop/epoch-3/public/orders/20"      = 400
@@ -136,14 +144,8 @@ run "retention_spares_the_full_load" {
     condition     = alltrue([for role in ["silver", "quarantine", "artifacts"] : alltrue([for rule in aws_s3_bucket_lifecycle_configuration.this[role].rule : length(rule.expiration) + length(rule.transition) == 0])])
     error_message = "only bronze ages"
   }
-}
 
-run "raw_tables_for_athena" {
-  command = plan
-  variables {
-    bronze_folder = "dms/shop/epoch-1/"
-    bronze_tables = { "public.orders" = { columns = [{ name = "order_id", type = "bigint" }, { name = "amount", type = "decimal(12,2)" }], key = ["order_id"] } }
-  }
+  # Raw tables for Athena.
   assert {
     condition     = sort(keys(aws_glue_catalog_table.bronze)) == tolist(["public_orders", "public_orders_changes"]) && aws_glue_catalog_database.bronze[0].name == "shop_bronze"
     error_message = "two tables in a database of their own"
@@ -153,21 +155,17 @@ run "raw_tables_for_athena" {
     error_message = "columns as DMS writes them"
   }
   assert {
-    condition     = aws_glue_catalog_table.bronze["public_orders_changes"].parameters["storage.location.template"] == "s3://shop-bronze-123456789012/dms/shop/epoch-1/public/orders/$${hour}/" && length(aws_glue_catalog_table.bronze["public_orders"].partition_keys) == 0
+    condition     = aws_glue_catalog_table.bronze["public_orders_changes"].parameters["storage.location.template"] == "s3://shop-bronze-123456789012/dms/shop/epoch-3/public/orders/$${hour}/" && length(aws_glue_catalog_table.bronze["public_orders"].partition_keys) == 0
     error_message = "hours are partitions by projection"
   }
-}
 
-run "lake_formation" {
-  command = plan
-  variables {
-    lake_formation = {
-      enabled            = true
-      register_locations = true
-      writers            = { job = "arn:aws:iam::123456789012:role/shop-merge" }
-      readers            = { analysts = "arn:aws:iam::123456789012:role/analysts" }
-    }
+  # Access logs.
+  assert {
+    condition     = aws_s3_bucket_logging.this["silver"].target_prefix == "s3-access/shop-silver-123456789012/" && length(aws_s3_bucket_logging.this) == 4
+    error_message = "a folder for each bucket"
   }
+
+  # Lake Formation, which may use the key.
   assert {
     condition     = sort(keys(aws_lakeformation_permissions.tables)) == tolist(["read analysts shop", "write job shop", "write job shop_quarantine"])
     error_message = "readers see silver, not the quarantine"
@@ -180,14 +178,9 @@ run "lake_formation" {
     condition     = sort(keys(aws_lakeformation_resource.this)) == tolist(["quarantine", "silver"]) && length(aws_lakeformation_permissions.location) == 2
     error_message = "locations are registered for the writer"
   }
-}
-
-run "access_logs" {
-  command = plan
-  variables { access_logs = { bucket = "acme-logs" } }
   assert {
-    condition     = aws_s3_bucket_logging.this["silver"].target_prefix == "s3-access/shop-silver-123456789012/" && length(aws_s3_bucket_logging.this) == 4
-    error_message = "a folder for each bucket"
+    condition     = [for s in data.aws_iam_policy_document.key_users.statement : tolist(s.condition)[0].values if s.sid == "LakeFormation"] == [tolist(["arn:aws:iam::123456789012:role/aws-service-role/lakeformation.amazonaws.com/AWSServiceRoleForLakeFormationDataAccess"])]
+    error_message = "the service-linked role reads registered buckets"
   }
 }
 
@@ -196,5 +189,18 @@ run "apply" {
   assert {
     condition     = output.kms_key_arn == "arn:aws:kms:eu-central-1:123456789012:key/00000000-0000-0000-0000-000000000000" && output.warehouse == "s3://shop-silver-123456789012"
     error_message = "outputs"
+  }
+  assert {
+    condition = { for s in jsondecode(output.reader_policy).Statement : s.Sid => s.Resource } == {
+      ReadCatalog   = ["arn:aws:glue:eu-central-1:123456789012:catalog", "arn:aws:glue:eu-central-1:123456789012:database/shop", "arn:aws:glue:eu-central-1:123456789012:table/shop/*"]
+      ReadTables    = ["arn:aws:s3:::shop-silver-123456789012/shop/*"]
+      ListTables    = ["arn:aws:s3:::shop-silver-123456789012"]
+      DecryptTables = ["arn:aws:kms:eu-central-1:123456789012:key/00000000-0000-0000-0000-000000000000"]
+    }
+    error_message = "readers: ${output.reader_policy}"
+  }
+  assert {
+    condition     = length([for s in data.aws_iam_policy_document.key_users.statement : s if s.sid == "LakeFormation"]) == 0
+    error_message = "Lake Formation uses the key where it was asked for only"
   }
 }
