@@ -53,9 +53,13 @@ def objects(text: str, *path: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("key", "module", "decided"),
     [
-        ("merge_job", "merge-job", {"config_json", "buckets", "bronze_prefix", "databases", "kms_key_arn", "secret_arns"}),
+        (
+            "merge_job",
+            "merge-job",
+            {"config_json", "buckets", "bronze_prefix", "databases", "kms_key_arn", "secret_arns", "secret_kms_key_arns"},
+        ),
         ("trigger", "trigger", {"job", "bronze", "kms_key_arn"}),
-        ("network", "_network", {"database_port"}),
+        ("network", "_network", {"database_port", "job_security_group_ids"}),
         (
             "replication",
             "replication",
@@ -64,7 +68,8 @@ def objects(text: str, *path: str) -> dict[str, str]:
     ],
 )
 def test_inputs_of_a_module_are_the_keys_of_an_object(key: str, module: str, decided: set[str]) -> None:
-    sections = {"batch", "parallelism", "timestamps"} if key == "merge_job" else set()
+    # What the pipeline itself makes of a key.
+    sections = {"batch", "parallelism", "timestamps", "reach_source"} if key == "merge_job" else set()
     assert allowed(key) - sections == set(blocks(module, "variable")) - SHARED - decided
 
 

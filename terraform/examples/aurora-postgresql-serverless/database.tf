@@ -73,6 +73,6 @@ resource "aws_secretsmanager_secret_version" "source" {
     port     = aws_rds_cluster.source.port
   })
 
-  # DMS starts with this secret: not before there is an instance to reach, and roles that DMS looks for.
-  depends_on = [aws_rds_cluster_instance.source, module.dms_account_roles]
+  # DMS starts with this secret: not before there is an instance to reach.
+  depends_on = [aws_rds_cluster_instance.source]
 }

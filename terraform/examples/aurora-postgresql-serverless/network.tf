@@ -7,7 +7,7 @@ resource "aws_vpc" "this" {
   #checkov:skip=CKV2_AWS_11: a VPC for trying; flow logs cost more than all else in it
   #checkov:skip=CKV2_AWS_12: nothing is in the default group
   cidr_block           = "10.20.0.0/16"
-  enable_dns_hostnames = true
+  enable_dns_hostnames = true # or the Secrets Manager endpoint would not be found
   tags                 = { Name = local.name }
 }
 
@@ -18,6 +18,9 @@ resource "aws_subnet" "this" {
   availability_zone = each.key
   cidr_block        = cidrsubnet(aws_vpc.this.cidr_block, 8, each.value)
   tags              = { Name = "${local.name}-${each.key}" }
+
+  # DMS needs its roles for whatever it has in these subnets, and to take it away again: they come first and go last.
+  depends_on = [module.dms_account_roles]
 }
 
 # Without a route to the internet: the pipeline adds endpoints for S3 and Secrets Manager.

@@ -10,14 +10,14 @@ variable "password_version" {
   default     = 1
 }
 
-variable "start" {
-  description = "Start the replication: true once the tables are there."
-  type        = bool
-  default     = false
-}
-
 variable "deletion_protection" {
   description = "Keep the database from being destroyed; false for a trial."
   type        = bool
   default     = true
+}
+
+variable "start" {
+  description = "True once the tables are there and `setup_sql` was run: DMS fails on a database without them."
+  type        = bool
+  default     = false
 }

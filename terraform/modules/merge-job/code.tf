@@ -1,5 +1,5 @@
-# Keys hold the hash of their content: a change of code or configuration is a change of the job's arguments, and a run that has begun keeps
-# what it began with.
+# Keys of code hold the hash of their content: new code is a change of the job's definition, and script and zip of a run belong together.
+# The configuration keeps its key: a run that was started just before an apply must find one, and Terraform deletes what it replaces.
 locals {
   home = "${var.name}/"
 
@@ -42,7 +42,7 @@ resource "aws_s3_object" "code" {
 resource "aws_s3_object" "config" {
   #checkov:skip=CKV_AWS_186: as above
   bucket       = var.buckets.artifacts.name
-  key          = "${local.home}config-${substr(sha256(var.config_json), 0, 16)}.json"
+  key          = "${local.home}config.json"
   content      = var.config_json
   content_type = "application/json"
   kms_key_id   = var.kms_key_arn
@@ -51,9 +51,5 @@ resource "aws_s3_object" "config" {
     default_tags {
       tags = {}
     }
-  }
-
-  lifecycle {
-    create_before_destroy = true
   }
 }

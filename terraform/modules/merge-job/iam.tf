@@ -78,7 +78,10 @@ resource "aws_iam_role_policy" "job" {
       # Metrics have no ARN; their namespace is what can be bounded.
       [{ Sid = "WriteMetrics", Action = ["cloudwatch:PutMetricData"], Resource = ["*"], Condition = { StringEquals = { "cloudwatch:namespace" = "Glue" } } }],
       [for arn in [var.kms_key_arn] : { Sid = "EncryptObjects", Action = local.key_actions, Resource = [arn], Condition = local.key_via } if arn != null],
-      [for arns in [var.secret_arns] : { Sid = "ReadSalts", Action = ["secretsmanager:GetSecretValue"], Resource = arns } if length(arns) > 0],
+      [for arns in [var.secret_arns] : { Sid = "ReadSecrets", Action = ["secretsmanager:GetSecretValue"], Resource = arns } if length(arns) > 0],
+      [for arns in [var.secret_kms_key_arns] : {
+        Sid = "DecryptSecrets", Action = ["kms:Decrypt"], Resource = arns, Condition = { StringEquals = { "kms:ViaService" = "secretsmanager.${local.region}.${local.dns_suffix}" } }
+      } if length(arns) > 0],
     ) : merge({ Effect = "Allow" }, statement)]
   })
 }

@@ -81,7 +81,14 @@ variable "kms_key_arn" {
 }
 
 variable "secret_arns" {
-  description = "Secrets that the job may read: salts of masks."
+  description = "Secrets that the job may read: salts of masks, the source's credentials where it compares tables with their source."
+  type        = list(string)
+  default     = []
+  nullable    = false
+}
+
+variable "secret_kms_key_arns" {
+  description = "KMS keys of `secret_arns` other than AWS's own."
   type        = list(string)
   default     = []
   nullable    = false

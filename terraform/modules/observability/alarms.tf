@@ -2,7 +2,9 @@ locals {
   is_postgres = contains(["postgres", "aurora-postgresql"], try(var.source_database.engine, ""))
   has_cdc     = try(var.replication.has_cdc, false)
 
-  counted = { namespace = local.namespace, dimensions = {}, statistic = "Sum", period = 300, periods = 1, threshold = 0, below = false, missing = "notBreaching", silence = false }
+  silence = try(var.replication.started, true) ? "breaching" : "notBreaching"
+
+  counted = { namespace = local.namespace, dimensions = {}, statistic = "Sum", period = 300, periods = 1, threshold = 0, below = false, missing = "notBreaching" }
   glue    = { JobName = var.job.name, JobRunId = "ALL", Type = "count", ObservabilityGroup = "error" }
 
   alarms = { for alarm, one in merge(
@@ -28,18 +30,23 @@ locals {
       trigger-errors = merge(local.counted, { namespace = "AWS/Lambda", metric = "Errors", dimensions = { FunctionName = var.trigger.function_name },
       about = "${var.trigger.function_name} ended with an error: a fault of the function or of its environment. Messages are tried again." })
     },
-    # The metrics end when the replication does, so silence is told too: a dead replication has no latency.
+    # The metrics end when the replication does, so silence is an alarm: a dead replication has no latency. It also is one when the metrics have
+    # other dimensions than we think, which nobody has seen on AWS yet.
     local.has_cdc ? {
       source-latency = merge(local.counted, { namespace = "AWS/DMS", metric = "CDCLatencySource", dimensions = var.replication.metric_dimensions, statistic = "Maximum", periods = 3,
-        threshold = var.thresholds.source_latency_seconds, missing = "missing", silence = true,
-      about = "DMS reads the source late, or not at all. An open transaction at the source delays it as well." })
+        threshold = var.thresholds.source_latency_seconds, missing = local.silence,
+      about = "DMS reads the source late, or not at all: also until the first full load is over. An open transaction at the source delays it as well." })
       target-latency = merge(local.counted, { namespace = "AWS/DMS", metric = "CDCLatencyTarget", dimensions = var.replication.metric_dimensions, statistic = "Maximum", periods = 3,
-        threshold = coalesce(var.thresholds.target_latency_seconds, var.replication.batch_interval_seconds + 300), missing = "missing", silence = true,
-      about = "DMS writes to bronze late, or not at all." })
+        threshold = coalesce(var.thresholds.target_latency_seconds, var.replication.batch_interval_seconds + 300), missing = local.silence,
+      about = "DMS writes to bronze late, or not at all: also until the first full load is over." })
     } : {},
     contains(keys(local.log_metrics), "SuspendedTables") ? {
       table-suspended = merge(local.counted, { metric = "SuspendedTables",
       about = "DMS suspended a table: it gets no more changes although the replication runs. The log says why; then load the table again." })
+      value-truncated = merge(local.counted, { metric = "TruncatedValues",
+      about = "The log of DMS speaks of something truncated. If it is a value longer than lob_max_size_kb, bronze has it cut off: raise the limit, and load the table again." })
+      load-error = merge(local.counted, { metric = "LoadErrors",
+      about = "DMS could not read a table as it should during the full load. With MySQL the load may go on and end as if it were whole: compare counts, and load again." })
     } : {},
     local.is_postgres ? {
       # Aurora has no such lag; what its logs take on disk grows by it.
@@ -67,10 +74,9 @@ resource "aws_cloudwatch_metric_alarm" "this" {
   comparison_operator = each.value.below ? "LessThanThreshold" : "GreaterThanThreshold"
   treat_missing_data  = each.value.missing
 
-  alarm_actions             = [local.topic_arn]
-  ok_actions                = [local.topic_arn]
-  insufficient_data_actions = each.value.silence ? [local.topic_arn] : []
-  tags                      = var.tags
+  alarm_actions = [local.topic_arn]
+  ok_actions    = [local.topic_arn]
+  tags          = var.tags
 }
 
 # DMS tells of a failure under other names for serverless replications than for tasks, and of stops under both.
@@ -100,7 +106,36 @@ resource "aws_cloudwatch_event_target" "replication_state" {
   }
 }
 
+# Glue's own word that a run ended badly, time-outs and lost workers included; the metric behind job-failed comes from within a run.
+# https://docs.aws.amazon.com/glue/latest/dg/automating-awsglue-with-cloudwatch-events.html
+resource "aws_cloudwatch_event_rule" "job_state" {
+  count = local.watch_job ? 1 : 0
+
+  name        = local.job_rule
+  description = "A run of ${var.job.name} failed or timed out"
+  tags        = var.tags
+  event_pattern = jsonencode({
+    source      = ["aws.glue"]
+    detail-type = ["Glue Job State Change"]
+    detail      = { jobName = [var.job.name], state = ["FAILED", "TIMEOUT", "ERROR"] }
+  })
+}
+
+resource "aws_cloudwatch_event_target" "job_state" {
+  count = local.watch_job ? 1 : 0
+
+  rule = aws_cloudwatch_event_rule.job_state[0].name
+  arn  = local.topic_arn
+
+  input_transformer {
+    input_paths    = { state = "$.detail.state", run = "$.detail.jobRunId", time = "$.time" }
+    input_template = "\"${var.name}: run <run> of ${var.job.name} is <state> at <time>. Nothing is lost: the next run goes on where it was. Its log group is ${var.job.log_group}.\""
+  }
+}
+
 locals {
+  watch_job   = !contains(var.disabled_alarms, "job-state")
+  job_rule    = "${var.name}-job-state"
   watch_state = var.replication != null && !contains(var.disabled_alarms, "replication-state")
   state_rule  = "${var.name}-replication-state"
 }

@@ -19,6 +19,11 @@ locals {
     # DMS goes on "running" while a table stands still; its log is the only thing outside its API that says so.
     try(var.replication.log_group, null) == null ? {} : {
       SuspendedTables = { pattern = "\"errored/suspended\"", value = "1", unit = "Count", log_group = var.replication.log_group }
+      # "]W:  Value of column 'c' in table 's.t' was truncated to 64512 bytes, actual length: 70000 bytes": seen so with PostgreSQL, where the task
+      # fails as well. What DMS says of MySQL is nowhere written: the one word is all that is sure.
+      TruncatedValues = { pattern = "\"truncated\"", value = "1", unit = "Count", log_group = var.replication.log_group }
+      # "[SOURCE_UNLOAD   ]E:": the part of DMS that reads tables for the full load, and a line of the severity error.
+      LoadErrors = { pattern = "\"SOURCE_UNLOAD\" \"]E:\"", value = "1", unit = "Count", log_group = var.replication.log_group }
     },
   )
 }

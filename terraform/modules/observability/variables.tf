@@ -60,9 +60,9 @@ variable "disabled_alarms" {
   validation {
     condition = length(setsubtract(var.disabled_alarms, [
       "job-failed", "table-failed", "no-run", "rows-quarantined", "lag", "dead-letters", "trigger-needs-help", "trigger-errors", "source-latency", "target-latency",
-      "table-suspended", "slot-lag", "replication-state",
+      "table-suspended", "value-truncated", "load-error", "slot-lag", "replication-state", "job-state",
     ])) == 0
-    error_message = "disabled_alarms has ${join(", ", var.disabled_alarms)}. Allowed: job-failed, table-failed, no-run, rows-quarantined, lag, dead-letters, trigger-needs-help, trigger-errors, source-latency, target-latency, table-suspended, slot-lag, replication-state."
+    error_message = "disabled_alarms has ${join(", ", var.disabled_alarms)}. Allowed: job-failed, table-failed, no-run, rows-quarantined, lag, dead-letters, trigger-needs-help, trigger-errors, source-latency, target-latency, table-suspended, value-truncated, load-error, slot-lag, replication-state, job-state."
   }
 }
 
@@ -129,8 +129,9 @@ variable "replication" {
   description = <<-EOT
     The DMS replication; null for none.
     - `arn`, `metric_dimensions`: outputs `replication_arn` and `metric_dimensions` of the module replication
-    - `log_group`: its log group, where Terraform makes it; null for none, and then no suspended table is noticed
+    - `log_group`: its log group, where Terraform makes it; null for none, and then its lines are not counted: suspended tables, values that were cut, errors of the full load
     - `has_cdc`: false for a full load only, which has no latency
+    - `started`: false where it is not meant to run; its silence is no alarm then
     - `batch_interval_seconds`: how long DMS gathers changes for a file
   EOT
   type = object({
@@ -138,6 +139,7 @@ variable "replication" {
     metric_dimensions      = map(string)
     log_group              = optional(string)
     has_cdc                = optional(bool, true)
+    started                = optional(bool, true)
     batch_interval_seconds = optional(number, 60)
   })
   default = null

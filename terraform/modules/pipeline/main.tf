@@ -6,13 +6,22 @@ locals {
   source     = merge({}, var.source_database)
   engine     = try(local.source.engine, "")
   kms        = try(coalesce(var.encryption.mode, "SSE_KMS"), "SSE_KMS") == "SSE_KMS"
-  log_key    = local.kms && try(coalesce(var.encryption.encrypt_logs, true), true) ? module.lake.kms_key_arn : null
+  encrypts   = local.kms && try(coalesce(var.encryption.encrypt_logs, true), true)
+  log_key    = local.encrypts ? module.lake.kms_key_arn : null
 
   bronze_prefix = try(coalesce(var.bronze.prefix, "dms/${var.name}"), "dms/${var.name}")
   bronze_folder = local.replicates ? module.replication[0].bronze_prefix : "${local.bronze_prefix}/"
 
   trigger_type = try(coalesce(var.trigger.type, "event"), "event")
   alarms       = try(coalesce(var.alarms.enabled, true), true)
+  reaches      = try(coalesce(var.merge_job.reach_source, false), false)
+
+  # Twice the time between two wake-ups; a day and two hours where the clock asks daily. Null where that cannot be told.
+  schedule = try(coalesce(var.trigger.schedule, null), lookup({ event = "rate(6 hours)", continuous = "rate(1 minute)" }, local.trigger_type, "-"))
+  rate     = try(regex("^rate\\(([0-9]+) (minute|hour|day)s?\\)$", local.schedule), null)
+  interval = local.rate == null ? null : tonumber(local.rate[0]) * { minute = 1 / 60, hour = 1, day = 24 }[local.rate[1]]
+  daily    = can(regex("^cron\\(\\S+ \\S+ ([*] [*] [?]|[?] [*] [*]) [*]\\)$", local.schedule))
+  no_run   = try(local.interval > 84 ? null : max(4, ceil(2 * local.interval)), local.daily ? 26 : null)
 }
 
 module "lake" {
@@ -58,6 +67,7 @@ module "network" {
   database_port                 = try(coalesce(local.source.port, null), strcontains(local.engine, "postgres") ? 5432 : 3306)
   database_security_group_ids   = lookup(var.network, "database_security_group_ids", null)
   database_cidr_blocks          = lookup(var.network, "database_cidr_blocks", null)
+  job_security_group_ids        = local.reaches ? lookup(var.merge_job.network, "security_group_ids", null) : []
   open_database_security_groups = lookup(var.network, "open_database_security_groups", null)
 
   create_s3_endpoint                 = lookup(var.network, "create_s3_endpoint", null)
@@ -122,8 +132,9 @@ module "merge_job" {
   bronze_prefix = "${local.bronze_prefix}/"
   databases     = { silver = module.table_config.config.databases, quarantine = local.quarantine_database, catalog_id = local.catalog_id }
   kms_key_arn   = module.lake.kms_key_arn
-  secret_arns   = module.table_config.config.secret_arns
+  secret_arns   = concat(module.table_config.config.secret_arns, [for secret in [lookup(local.source, "secret_arn", null)] : secret if local.reaches])
 
+  secret_kms_key_arns    = [for key in [lookup(local.source, "secret_kms_key_arn", null)] : key if local.reaches && contains(keys(local.source), "secret_kms_key_arn")]
   additional_policy_json = lookup(var.merge_job, "additional_policy_json", null)
   package                = lookup(var.merge_job, "package", null)
   glue_version           = lookup(var.merge_job, "glue_version", null)
@@ -137,10 +148,7 @@ module "merge_job" {
   spark_conf             = lookup(var.merge_job, "spark_conf", null)
   maintenance_schedule   = lookup(var.merge_job, "maintenance_schedule", null)
   network                = lookup(var.merge_job, "network", null)
-  security_configuration = merge(
-    { create = local.kms && try(var.merge_job.security_configuration.name, null) == null },
-    try({ for key, value in var.merge_job.security_configuration : key => value }, {}),
-  )
+  security_configuration = lookup(var.merge_job, "security_configuration", null)
 
   log_retention_days = var.log_retention_days
   log_kms_key_arn    = local.log_key
@@ -181,8 +189,7 @@ module "observability" {
   }
   dashboard       = lookup(var.alarms, "dashboard", null)
   disabled_alarms = lookup(var.alarms, "disabled", null)
-  # Twice the time between two wake-ups, or a day and two hours.
-  thresholds = merge({ hours_without_run = { event = 12, continuous = 2, schedule = 26 }[local.trigger_type] }, try({ for key, value in var.alarms.thresholds : key => value if value != null }, {}))
+  thresholds      = merge({ for key, hours in { hours_without_run = local.no_run } : key => hours if hours != null }, try({ for key, value in var.alarms.thresholds : key => value if value != null }, {}))
 
   job     = { name = module.merge_job.job_name, log_group = module.merge_job.log_groups.output }
   trigger = { queue_name = module.trigger.queue.name, dead_letter_queue_name = module.trigger.dead_letter_queue.name, function_name = module.trigger.function.name, log_group = module.trigger.function.log_group }
@@ -191,6 +198,7 @@ module "observability" {
     metric_dimensions      = module.replication[0].metric_dimensions
     log_group              = module.replication[0].log_group_name
     has_cdc                = var.migration_type != "full-load"
+    started                = lookup(var.replication, "start", null)
     batch_interval_seconds = lookup(var.replication, "cdc_max_batch_interval_seconds", null)
   } : null
   # By the key, not the value: an identifier that is yet to be made cannot be compared.

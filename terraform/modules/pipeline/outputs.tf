@@ -32,6 +32,11 @@ output "quarantine_database" {
   value       = local.quarantine_database
 }
 
+output "reader_policy" {
+  description = "Policy for the role of whoever queries the silver tables, as JSON: catalog, files, key; nothing of bronze or quarantine."
+  value       = module.lake.reader_policy
+}
+
 output "bronze_tables" {
   description = "External tables over bronze as `database.table`."
   value       = module.lake.bronze_tables
@@ -93,6 +98,12 @@ output "alarms" {
     names     = module.observability[0].alarm_names
     dashboard = module.observability[0].dashboard_name
   } : null
+
+  # No validation of var.alarms: it would look at var.trigger, and be left out where that is wrong as well.
+  precondition {
+    condition     = !local.alarms || local.no_run != null || try(contains(var.alarms.disabled, "no-run"), false) || try(var.alarms.thresholds.hours_without_run != null, false)
+    error_message = "alarms.thresholds.hours_without_run is missing: from trigger.schedule = ${jsonencode(local.schedule)} it cannot be told how many hours without a run are too many. Give it (1 to 168, more than the longest time between two runs), or disabled = [\"no-run\"]."
+  }
 }
 
 ################################################################################
@@ -103,20 +114,20 @@ output "cross_account_policies" {
   description = <<-EOT
     What owners of resources in other accounts must allow the roles of this pipeline, as JSON policies:
     `bronze`, `silver`, `quarantine`, `artifacts`: for the policy of an existing bucket;
-    `key`: for the policy of an existing KMS key, logs and alarms of this account included;
+    `key`: for the policy of an existing KMS key; logs and alarms of this account, and Lake Formation, included where they use it;
     `catalog`: for the resource policy of the Glue catalog.
   EOT
   value = merge(module.merge_job.resource_policies, {
     bronze = jsonencode({
       Version   = "2012-10-17"
-      Statement = concat(jsondecode(module.merge_job.resource_policies.bronze).Statement, local.replicates ? jsondecode(module.replication[0].resource_policies.bronze).Statement : [])
+      Statement = flatten([for policy in concat([module.merge_job.resource_policies.bronze], module.replication[*].resource_policies.bronze) : jsondecode(policy).Statement])
     })
     key = jsonencode({
       Version = "2012-10-17"
       Statement = concat(
-        jsondecode(module.merge_job.resource_policies.key).Statement,
-        local.replicates ? jsondecode(module.replication[0].resource_policies.key).Statement : [],
-        jsondecode(module.lake.key_policy).Statement,
+        flatten([for policy in concat([module.merge_job.resource_policies.key], module.replication[*].resource_policies.key) : jsondecode(policy).Statement]),
+        # Logs and alarms only if they are encrypted with it.
+        [for statement in jsondecode(module.lake.key_policy).Statement : statement if local.encrypts || try(statement.Sid, "") == "LakeFormation"],
       )
     })
   })

@@ -8,7 +8,8 @@ variable "merge_job" {
     - `worker_type`, `number_of_workers`, `auto_scaling`, `execution_class`, `glue_version`, `timeout_minutes`, `max_retries`, `arguments`, `spark_conf`
     - `parallelism`: tables merged side by side in a run; `batch`, `timestamps`: as in `docs/configuration.md`
     - `network`: subnet and groups to run in, where the job must reach the database
-    - `security_configuration`: by default one is made when there is a KMS key
+    - `reach_source`: true lets a job with a `network` into the database's security groups, and read its secret: for the command `verify`, which compares tables with their source
+    - `security_configuration`: of Glue; none by default, since the buckets and log groups are encrypted without one
     - `package`: other code; `additional_policy_json`: a further policy of its role; `maintenance_schedule`: not available yet
   EOT
   type        = any
@@ -23,13 +24,17 @@ variable "merge_job" {
     condition     = try(var.merge_job.security_configuration, null) == null ? true : can(keys(var.merge_job.security_configuration)) && length(setsubtract(try(keys(var.merge_job.security_configuration), []), ["create", "name"])) == 0
     error_message = "merge_job.security_configuration is ${try(jsonencode(var.merge_job.security_configuration), "something")}. Expected an object with create or name."
   }
+  validation {
+    condition     = try(var.merge_job.reach_source, null) == null || try(var.merge_job.reach_source == false, false) || var.source_database != null && try(var.merge_job.network != null, false)
+    error_message = "merge_job.reach_source: the job reaches the database only with merge_job.network, and where there is a source_database."
+  }
 }
 
 variable "trigger" {
   description = <<-EOT
     When runs start; {} is when files arrive.
     - `type`: `event`, `schedule` or `continuous`
-    - `schedule`: rate or cron, in UTC
+    - `schedule`: rate or cron, in UTC. With `off`, or a cron that is not daily, `alarms.thresholds.hours_without_run` is required
     - `notification`: how the queue hears of files: `s3` takes over the notifications of the bronze bucket, `eventbridge` and `none` leave them alone. Required for an existing bucket and type `event`
     - `batching_window_seconds`, `package`
   EOT

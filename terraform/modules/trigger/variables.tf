@@ -27,7 +27,7 @@ variable "permissions_boundary" {
 ################################################################################
 
 variable "type" {
-  description = "`event`: when change files arrive. `schedule`: at the times of `schedule`. `continuous`: one run after another, without end."
+  description = "`event`: when change files arrive. `schedule`: at the times of `schedule`. `continuous`: a run is asked for every minute, so one follows another; each starts anew."
   type        = string
   default     = "event"
   nullable    = false
@@ -61,7 +61,7 @@ variable "schedule" {
 }
 
 variable "batching_window_seconds" {
-  description = "How long news of files are gathered before the function looks at them. More makes fewer runs and a higher latency."
+  description = "How long news of files are gathered before the function looks at them: 1 to 300. More makes fewer runs and a higher latency."
   type        = number
   default     = 20
   nullable    = false

@@ -46,7 +46,7 @@ run "job" {
       "--enable-metrics"               = "true"
       "--enable-observability-metrics" = "true"
       "--command"                      = "run"
-      "--config"                       = "s3://shop-artifacts/shop/config-${substr(sha256(var.config_json), 0, 16)}.json"
+      "--config"                       = "s3://shop-artifacts/shop/config.json"
       "--json"                         = "true"
       "--datalake-formats"             = "iceberg"
       "--conf"                         = output.arguments["--conf"]
@@ -98,6 +98,8 @@ run "role_may_no_more_than_it_must" {
   variables {
     kms_key_arn = "arn:aws:kms:eu-central-1:123456789012:key/x"
     secret_arns = ["arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop/salt-AbCdEf"]
+
+    secret_kms_key_arns = ["arn:aws:kms:eu-central-1:123456789012:key/secrets"]
   }
   assert {
     condition = { for s in jsondecode(aws_iam_role_policy.job.policy).Statement : s.Sid => sort(s.Resource) } == {
@@ -120,7 +122,8 @@ run "role_may_no_more_than_it_must" {
       ])
       WriteMetrics   = tolist(["*"])
       EncryptObjects = tolist(["arn:aws:kms:eu-central-1:123456789012:key/x"])
-      ReadSalts      = tolist(["arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop/salt-AbCdEf"])
+      ReadSecrets    = tolist(["arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop/salt-AbCdEf"])
+      DecryptSecrets = tolist(["arn:aws:kms:eu-central-1:123456789012:key/secrets"])
     }
     error_message = "found ${jsonencode({ for s in jsondecode(aws_iam_role_policy.job.policy).Statement : s.Sid => sort(s.Resource) })}"
   }

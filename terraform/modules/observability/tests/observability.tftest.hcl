@@ -47,7 +47,7 @@ run "only_a_job" {
   }
   assert {
     condition     = { for s in jsondecode(aws_sns_topic.alarms[0].policy).Statement : s.Sid => s.Effect } == { AlarmsPublish = "Allow", RulesPublish = "Allow", DenyPlainHttp = "Deny" } && alltrue([for s in jsondecode(aws_sns_topic.alarms[0].policy).Statement : s.Condition != null])
-    error_message = "only alarms and one rule of this account publish"
+    error_message = "only alarms and two rules of this account publish"
   }
 }
 
@@ -67,12 +67,13 @@ run "everything" {
   }
   assert {
     condition = sort(keys(aws_cloudwatch_metric_alarm.this)) == tolist([
-      "dead-letters", "job-failed", "lag", "no-run", "rows-quarantined", "slot-lag", "source-latency", "table-failed", "table-suspended", "target-latency", "trigger-errors", "trigger-needs-help",
+      "dead-letters", "job-failed", "lag", "load-error", "no-run", "rows-quarantined", "slot-lag", "source-latency", "table-failed", "table-suspended", "target-latency", "trigger-errors", "trigger-needs-help",
+      "value-truncated",
     ])
     error_message = "found ${join(", ", keys(aws_cloudwatch_metric_alarm.this))}"
   }
   assert {
-    condition     = aws_cloudwatch_metric_alarm.this["target-latency"].threshold == 330 && aws_cloudwatch_metric_alarm.this["target-latency"].dimensions == tomap({ ReplicationConfigId = "123456789012:X" }) && length(aws_cloudwatch_metric_alarm.this["target-latency"].insufficient_data_actions) == 1
+    condition     = aws_cloudwatch_metric_alarm.this["target-latency"].threshold == 330 && aws_cloudwatch_metric_alarm.this["target-latency"].dimensions == tomap({ ReplicationConfigId = "123456789012:X" }) && aws_cloudwatch_metric_alarm.this["target-latency"].treat_missing_data == "breaching"
     error_message = "DMS's latency, and its silence"
   }
   assert {
@@ -86,6 +87,14 @@ run "everything" {
   assert {
     condition     = jsondecode(aws_cloudwatch_event_rule.replication_state[0].event_pattern).resources == ["arn:aws:dms:eu-central-1:123456789012:replication-config:X"]
     error_message = "of this replication only"
+  }
+  assert {
+    condition     = jsondecode(aws_cloudwatch_event_rule.job_state[0].event_pattern).detail == { jobName = ["shop-merge"], state = ["FAILED", "TIMEOUT", "ERROR"] }
+    error_message = "of this job only"
+  }
+  assert {
+    condition     = [for s in jsondecode(aws_sns_topic.alarms[0].policy).Statement : s.Condition.ArnEquals["aws:SourceArn"] if s.Sid == "RulesPublish"] == [["arn:aws:events:eu-central-1:123456789012:rule/shop-replication-state", "arn:aws:events:eu-central-1:123456789012:rule/shop-job-state"]]
+    error_message = "both rules may publish"
   }
   assert {
     condition     = length(aws_sns_topic_subscription.email) == 1 && aws_sns_topic.alarms[0].kms_master_key_id == "arn:aws:kms:eu-central-1:123456789012:key/x"
@@ -102,17 +111,28 @@ run "off" {
   variables {
     dashboard       = false
     topic           = { create = false, arn = "arn:aws:sns:eu-central-1:123456789012:ours" }
-    disabled_alarms = ["no-run", "job-failed", "table-failed", "rows-quarantined", "replication-state", "source-latency", "target-latency"]
+    disabled_alarms = ["no-run", "job-failed", "table-failed", "rows-quarantined", "replication-state", "job-state", "source-latency", "target-latency"]
     replication     = { arn = "arn:aws:dms:eu-central-1:123456789012:task:X", metric_dimensions = { ReplicationTaskIdentifier = "X", ReplicationInstanceIdentifier = "shop" } }
     source_database = { engine = "mysql", identifier = "shop-db" }
   }
   assert {
-    condition     = length(aws_cloudwatch_metric_alarm.this) + length(aws_cloudwatch_dashboard.this) + length(aws_sns_topic.alarms) + length(aws_cloudwatch_event_rule.replication_state) == 0
+    condition     = length(aws_cloudwatch_metric_alarm.this) + length(aws_cloudwatch_dashboard.this) + length(aws_sns_topic.alarms) + length(aws_cloudwatch_event_rule.replication_state) + length(aws_cloudwatch_event_rule.job_state) == 0
     error_message = "found ${join(", ", keys(aws_cloudwatch_metric_alarm.this))}"
   }
   assert {
     condition     = output.topic_arn == "arn:aws:sns:eu-central-1:123456789012:ours" && output.dashboard_name == null
     error_message = "the given topic"
+  }
+}
+
+run "stopped_on_purpose" {
+  command = plan
+  variables {
+    replication = { arn = "arn:aws:dms:eu-central-1:123456789012:task:X", metric_dimensions = { ReplicationTaskIdentifier = "X" }, started = false }
+  }
+  assert {
+    condition     = aws_cloudwatch_metric_alarm.this["source-latency"].treat_missing_data == "notBreaching"
+    error_message = "no alarm for what was asked for"
   }
 }
 

@@ -9,7 +9,7 @@ mock_provider "aws" {
     defaults = { id = "eu-central-1" }
   }
   mock_data "aws_vpc" {
-    defaults = { cidr_block = "10.0.0.0/16" }
+    defaults = { cidr_block = "10.0.0.0/16", enable_dns_support = true, enable_dns_hostnames = true }
   }
   mock_data "aws_iam_policy_document" {
     defaults = { json = "{\"Version\":\"2012-10-17\",\"Statement\":[]}" }
@@ -61,7 +61,7 @@ run "few_inputs" {
     error_message = "runs start with files"
   }
   assert {
-    condition     = sort(keys(output.alarms.names)) == tolist(["dead-letters", "job-failed", "no-run", "rows-quarantined", "source-latency", "table-failed", "table-suspended", "target-latency", "trigger-errors", "trigger-needs-help"])
+    condition     = sort(keys(output.alarms.names)) == tolist(["dead-letters", "job-failed", "load-error", "no-run", "rows-quarantined", "source-latency", "table-failed", "table-suspended", "target-latency", "trigger-errors", "trigger-needs-help", "value-truncated"])
     error_message = "found ${join(", ", keys(output.alarms.names))}"
   }
 }
@@ -164,5 +164,47 @@ run "quiet_nights" {
   assert {
     condition     = output.trigger.schedule == "cron(0 5 * * ? *)"
     error_message = "once a day"
+  }
+}
+
+run "hours_without_a_run_follow_from_the_clock" {
+  command = plan
+  variables { trigger = { type = "schedule", schedule = "rate(2 days)" } }
+  assert {
+    condition     = local.no_run == 96
+    error_message = "found ${local.no_run}"
+  }
+}
+
+run "hours_without_a_run_as_given" {
+  command = plan
+  variables {
+    trigger = { schedule = "off" }
+    alarms  = { thresholds = { hours_without_run = 100 } }
+  }
+  assert {
+    condition     = local.no_run == null && contains(keys(output.alarms.names), "no-run")
+    error_message = "nothing to derive it from, and it is given"
+  }
+}
+
+run "hours_without_a_run_that_nobody_can_tell" {
+  command = plan
+  variables { trigger = { schedule = "off" } }
+  expect_failures = [output.alarms]
+}
+
+run "the_job_reaches_the_source" {
+  command = plan
+  variables {
+    merge_job = {
+      package      = { zip_path = "main.tf" }
+      network      = { subnet_id = "subnet-1", availability_zone = "eu-central-1a", security_group_ids = ["sg-job"] }
+      reach_source = true
+    }
+  }
+  assert {
+    condition     = output.merge_job.name == "shop-merge"
+    error_message = "with the groups and the secret of the source, which the modules behind test"
   }
 }

@@ -2,7 +2,7 @@
 # their own tests show it.
 mock_provider "aws" {
   mock_data "aws_vpc" {
-    defaults = { cidr_block = "10.0.0.0/16" }
+    defaults = { cidr_block = "10.0.0.0/16", enable_dns_support = true, enable_dns_hostnames = true }
   }
   mock_data "aws_iam_policy_document" {
     defaults = { json = "{\"Version\":\"2012-10-17\",\"Statement\":[]}" }
@@ -46,11 +46,12 @@ run "misspelled_keys" {
 run "what_others_depend_on" {
   command = plan
   variables {
-    name    = "Shop"
-    tables  = {}
-    buckets = { gold = {} }
+    name      = "Shop"
+    tables    = {}
+    buckets   = { gold = {} }
+    merge_job = { security_configuration = { created = true } }
   }
-  expect_failures = [var.name, var.tables, var.buckets]
+  expect_failures = [var.name, var.tables, var.buckets, var.merge_job]
 }
 
 run "misspelled_key_of_the_source" {
@@ -69,15 +70,17 @@ run "misspelled_key_in_the_source" {
     source_database = { engine = "postgres", database = "shop", secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:x", tls = { verify = true } }
     alarms          = { topic_arn = "arn:aws:sns:eu-central-1:123456789012:ours" } # beside one that is made
     catalog         = { properties = ["x"] }
-    merge_job       = { security_configuration = { created = true } }
   }
-  expect_failures = [var.source_database, var.alarms, var.catalog, var.merge_job]
+  expect_failures = [var.source_database, var.alarms, var.catalog]
 }
 
-run "folder_with_a_slash_before_it" {
+run "folder_with_a_slash_before_it_and_a_job_without_network" {
   command = plan
-  variables { bronze = { prefix = "/dms/shop/" } }
-  expect_failures = [var.bronze]
+  variables {
+    bronze    = { prefix = "/dms/shop/" }
+    merge_job = { package = { zip_path = "main.tf" }, reach_source = true } # from where?
+  }
+  expect_failures = [var.bronze, var.merge_job]
 }
 
 run "source_without_secret" {

@@ -24,10 +24,11 @@ run "first_rules" {
 run "second_rules" {
   command = plan
   variables {
-    type    = "schedule" # without one
-    package = { zip_s3_uri = "acme-code/trigger.zip" }
+    batching_window_seconds = 0
+    type                    = "schedule" # without one
+    package                 = { zip_s3_uri = "acme-code/trigger.zip" }
   }
-  expect_failures = [var.schedule, var.package]
+  expect_failures = [var.batching_window_seconds, var.schedule, var.package]
 }
 
 run "continuous_without_a_clock" {
