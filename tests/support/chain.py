@@ -76,13 +76,18 @@ def until(what: str, true: Callable[[], bool], dms: "subprocess.Popen[bytes]", f
 
 def outcomes(life: "Life") -> list[str]:
     """What the function said it did, in order."""
+    return [json.loads(line)["outcome"] for line in words_of_the_function(life).splitlines() if line.startswith('{"level"')]
+
+
+def words_of_the_function(life: "Life") -> str:
+    """All lines of the function's log."""
     logs, group = life.client("logs"), life.pipeline["trigger"]["function"]["log_group"]
     lines = [
         event["message"]
         for stream in logs.describe_log_streams(logGroupName=group)["logStreams"]
         for event in logs.get_log_events(logGroupName=group, logStreamName=stream["logStreamName"])["events"]
     ]
-    return [json.loads(line)["outcome"] for line in lines if line.startswith('{"level"')]
+    return "\n".join(lines)
 
 
 def source_rows(connection: psycopg.Connection[Any], table: str, columns: str) -> Rows:

@@ -31,6 +31,8 @@ class GlueRuntime:
 
     def __init__(self, aws: LocalAws, account: str, folder: Path) -> None:
         self._aws, self._account, self._folder = aws, account, folder
+        self.said: list[str] = []
+        """What the runs wrote on their two streams, which is what Glue keeps as logs."""
 
     def waiting(self, job_name: str) -> list[Any]:
         """Return moto's runs of a job that were started and have not run, the oldest first."""
@@ -55,6 +57,7 @@ class GlueRuntime:
             timeout=_SECONDS,
             check=False,
         )
+        self.said += [done.stdout, done.stderr]
         run.status, run.completed_on = "SUCCEEDED" if done.returncode == 0 else "FAILED", datetime.now(UTC)
         if done.returncode != 0:
             raise JobRunError(f"{job_name}: exit code {done.returncode}\n{done.stdout[-4000:]}\n{done.stderr[-8000:]}")

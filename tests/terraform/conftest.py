@@ -27,6 +27,12 @@ def aws() -> Iterator["LocalAws"]:
         yield server
 
 
+@pytest.fixture
+def account(aws: "LocalAws") -> str:
+    """A fresh account of it."""
+    return aws.new_account()
+
+
 @pytest.fixture(scope="session")
 def lives(request: pytest.FixtureRequest, terraform: None, aws: "LocalAws", tmp_path_factory: pytest.TempPathFactory) -> "Lives":
     """The examples that the chosen tests name in a parameter `example`, from the first apply to the end."""

@@ -1,11 +1,13 @@
-"""DMS: endpoints can be changed."""
+"""DMS: endpoints can be changed while nothing that runs uses them."""
 
 import json
 from typing import Any
 
-from moto.dms.exceptions import ResourceNotFoundFault
+from moto.dms.exceptions import InvalidResourceStateFault, ResourceNotFoundFault
 from moto.dms.responses import DatabaseMigrationServiceResponse as Responses
 
+from support.moto_gaps.dms_serverless import running_endpoints
+from support.moto_gaps.dms_tasks import endpoints_of_running_tasks
 from support.moto_gaps.patching import operation, snake
 
 _NAMED_OTHERWISE = {"PostgreSQLSettings": "postgre_sql_settings", "MySQLSettings": "my_sql_settings", "S3Settings": "s3_settings"}
@@ -21,6 +23,8 @@ def close_gaps() -> None:
         endpoint = next((one for one in self.dms_backend.endpoints.values() if one.endpoint_arn == arn), None)
         if endpoint is None:
             raise ResourceNotFoundFault("Endpoint could not be found.")
+        if arn in running_endpoints(self) | endpoints_of_running_tasks(self):
+            raise InvalidResourceStateFault(f"Endpoint {arn} is in use by a running replication and cannot be modified")
         for name, value in given.items():
             attribute = _NAMED_OTHERWISE.get(name, snake(name))
             # Settings that a request leaves out stay as they are.

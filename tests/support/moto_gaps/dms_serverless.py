@@ -1,9 +1,13 @@
 """DMS Serverless, which moto does not know at all: a replication configuration and its one replication.
 
 Every answer is an echo of the request. An empty second plan shows that the values travel through the provider and back, no more.
+
+A configuration that was modified is `modifying` for a while, as on AWS, and can be neither started, stopped nor modified meanwhile; the
+provider does not wait for its end (its issue 35650). Here it takes seconds; how long it takes on AWS nobody has measured for us.
 """
 
 import json
+import time
 from typing import Any
 
 from moto.dms.exceptions import InvalidResourceStateFault, ResourceAlreadyExistsFault, ResourceNotFoundFault
@@ -14,7 +18,8 @@ from support.moto_gaps.patching import operation
 
 _Config = dict[str, Any]
 _held: dict[tuple[str, str], dict[str, _Config]] = {}
-"""By account and region, then ARN. The state of the replication is under `_status`."""
+"""By account and region, then ARN. The state of the replication is under `_status`; until `_modified_at` it is being modified."""
+SECONDS_OF_MODIFYING = 2.0
 
 
 def configurations(responses: Responses) -> dict[str, _Config]:
@@ -48,7 +53,31 @@ def _shown(config: _Config) -> _Config:
 
 def _replication(config: _Config) -> dict[str, Any]:
     kept = ("ReplicationConfigArn", "ReplicationConfigIdentifier", "ReplicationType")
-    return {**{name: config[name] for name in kept}, "Status": config["_status"]}
+    return {**{name: config[name] for name in kept}, "Status": "modifying" if _is_modifying(config) else config["_status"]}
+
+
+def _is_modifying(config: _Config) -> bool:
+    return time.monotonic() < float(config["_modified_at"])
+
+
+def _in_a_state_for(responses: Responses, verb: str, *states: str) -> _Config:
+    """Return the configuration, unless its replication is in none of the states."""
+    config = _config(responses)
+    status, name = _replication(config)["Status"], config["ReplicationConfigIdentifier"]
+    if status not in states:
+        raise InvalidResourceStateFault(f"Replication for Replication Config: {name} is in {status.upper()} state and cannot {verb}")
+    return config
+
+
+def _turned(config: _Config, status: str) -> str:
+    config["_status"] = status
+    return json.dumps({"Replication": _replication(config)})
+
+
+def running_endpoints(responses: Responses) -> set[str]:
+    """Return the ARNs of the endpoints that running replications use."""
+    running = [config for config in configurations(responses).values() if config["_status"] == "running"]
+    return {config[end] for config in running for end in ("SourceEndpointArn", "TargetEndpointArn")}
 
 
 def close_gaps() -> None:
@@ -63,7 +92,7 @@ def close_gaps() -> None:
         arn = f"arn:aws:dms:{backend.region_name}:{backend.account_id}:replication-config:{name}"
         backend.tagger.tag_resource(arn, given.pop("Tags", None) or [])
         given.setdefault("ReplicationSettings", "{}")
-        config = configurations(self)[arn] = {**given, "ReplicationConfigArn": arn, "_status": "created"}
+        config = configurations(self)[arn] = {**given, "ReplicationConfigArn": arn, "_status": "created", "_modified_at": 0.0}
         return json.dumps({"ReplicationConfig": _shown(config)})
 
     @operation(Responses)
@@ -76,23 +105,21 @@ def close_gaps() -> None:
 
     @operation(Responses)
     def modify_replication_config(self: Responses) -> str:
-        config = _config(self)
-        if config["_status"] == "running":
-            raise InvalidResourceStateFault("Replication is running")
+        config = _in_a_state_for(self, "be modified", "created", "stopped")
         config.update(json.loads(self.body))
+        config["_modified_at"] = time.monotonic() + SECONDS_OF_MODIFYING
         return json.dumps({"ReplicationConfig": _shown(config)})
 
     @operation(Responses)
     def start_replication(self: Responses) -> str:
-        _config(self)["_status"] = "running"
-        return json.dumps({"Replication": _replication(_config(self))})
+        return _turned(_in_a_state_for(self, "start", "created", "stopped"), "running")
 
     @operation(Responses)
     def stop_replication(self: Responses) -> str:
-        _config(self)["_status"] = "stopped"
-        return json.dumps({"Replication": _replication(_config(self))})
+        return _turned(_in_a_state_for(self, "stop", "running"), "stopped")
 
     @operation(Responses)
     def delete_replication_config(self: Responses) -> str:
-        gone = configurations(self).pop(_config(self)["ReplicationConfigArn"])
+        config = _in_a_state_for(self, "be deleted", "created", "stopped")
+        gone = configurations(self).pop(config["ReplicationConfigArn"])
         return json.dumps({"ReplicationConfig": _shown(gone)})

@@ -25,6 +25,12 @@ def _task(responses: Responses) -> Any:
     return task
 
 
+def endpoints_of_running_tasks(responses: Responses) -> set[str]:
+    """Return the ARNs of the endpoints that running tasks use."""
+    running = [task for task in responses.dms_backend.replication_tasks.values() if task.status == "running"]
+    return {arn for task in running for arn in (task.source_endpoint_arn, task.target_endpoint_arn)}
+
+
 def close_gaps() -> None:
     """Patch ``aws_dms_replication_task``."""
     _states_and_settings()

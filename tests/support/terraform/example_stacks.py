@@ -35,6 +35,7 @@ class World:
         """Make the surroundings of a database that exists: VPC, subnets, group and secret; returns the usual variables."""
         ec2 = self.client("ec2")
         vpc = ec2.create_vpc(CidrBlock="10.30.0.0/16")["Vpc"]["VpcId"]
+        ec2.modify_vpc_attribute(VpcId=vpc, EnableDnsHostnames={"Value": True})
         subnets = [
             ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.30.{i}.0/24", AvailabilityZone=f"us-east-1{zone}")["Subnet"]["SubnetId"]
             for i, zone in enumerate("ab")
@@ -47,6 +48,15 @@ class World:
             "database_security_group_id": ec2.create_security_group(GroupName="db", Description="d", VpcId=vpc)["GroupId"],
             "secret_arn": self.client("secretsmanager").create_secret(Name="shop/dms", SecretString=json.dumps(secret))["ARN"],
         }
+
+    def log_bucket(self) -> str:
+        """Make a bucket that S3 may write access logs to."""
+        s3, bucket = self.client("s3"), f"access-logs-{self.account}"
+        s3.create_bucket(Bucket=bucket)
+        logging = {"Effect": "Allow", "Principal": {"Service": "logging.s3.amazonaws.com"}, "Action": "s3:PutObject"}
+        policy = {"Version": "2012-10-17", "Statement": [logging | {"Resource": f"arn:aws:s3:::{bucket}/*"}]}
+        s3.put_bucket_policy(Bucket=bucket, Policy=json.dumps(policy))
+        return bucket
 
 
 def minimal(world: World) -> dict[str, Any]:
@@ -104,7 +114,7 @@ _OF_ALL = {
     "force_destroy": True,
 }
 _OF_REPLICATION = {
-    "replication": {"max_capacity_units": 16, "max_full_load_subtasks": 4, "lob_max_size_kb": 128},
+    "replication": {"max_capacity_units": 16, "max_full_load_subtasks": 4, "lob_max_size_kb": 128, "cdc_max_batch_interval_seconds": 30},
     "bronze_retention": {"transition_after_days": 60},
 }
 INPUTS: dict[str, dict[str, Any]] = {
@@ -113,21 +123,60 @@ INPUTS: dict[str, dict[str, Any]] = {
     | {
         "tables": {"public.orders": {"key": ["order_id"]}, "public.customers": {"key": ["id"], "mode": "mirror"}},
         "bronze_tables": {"public.orders": {"key": ["order_id"], "columns": [{"name": "order_id", "type": "bigint"}]}},
-        "lake_formation": {"enabled": True, "readers": {"analysts": "arn:aws:iam::111111111111:role/analysts"}},
+        "lake_formation": {
+            "enabled": True,
+            "register_locations": True,
+            "readers": {"analysts": "arn:aws:iam::111111111111:role/analysts"},
+        },
     },
     "aurora-postgresql-serverless": _OF_ALL | _OF_REPLICATION,
     "mysql": _OF_ALL | {"replication": {"mode": "provisioned", "instance_class": "dms.r6i.large", "start": True}},
     "cross-account": _OF_ALL
-    | {"replication": {"start": True, "max_capacity_units": 16}, "trigger": {"notification": "none", "schedule": "rate(3 hours)"}},
+    | {"replication": {"max_capacity_units": 16}, "trigger": {"notification": "none", "schedule": "rate(3 hours)"}},
     "bring-your-own-dms": _OF_ALL | {"trigger": {"notification": "eventbridge", "schedule": "rate(3 hours)"}},
 }
 """Inputs of the module pipeline that are changed, a dozen or so; as an override of the example's own call."""
 
 
-def change(stack: Stack, example: str) -> None:
-    """Let the example call the module pipeline with other inputs."""
-    inputs = "".join(f"  {name} = {_hcl(value)}\n" for name, value in INPUTS[example].items())
-    stack.override("change", f'module "pipeline" {{\n{inputs}}}\n')
+SERVERLESS = {"minimal", "aurora-postgresql-serverless", "cross-account"}
+"""Their replication is stopped before a change and started after it, as the README of the module replication says."""
+
+
+def inputs(example: str, world: World, variables: dict[str, Any]) -> dict[str, Any]:
+    """Return all inputs that `change` gives; some of them name things that must be there before."""
+    found = dict(INPUTS[example])
+    if example == "minimal":
+        found["access_logs"] = {"bucket": world.log_bucket(), "prefix": "logs/"}
+        network = {
+            "subnet_id": variables["subnet_ids"][0],
+            "availability_zone": "us-east-1a",
+            "security_group_ids": [variables["database_security_group_id"]],
+        }
+        more = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::more/*"}]}
+        found["merge_job"] = found["merge_job"] | {
+            "network": network,
+            "reach_source": True,
+            "additional_policy_json": json.dumps(more),
+            "security_configuration": {"create": True},
+        }
+    return found
+
+
+def change(stack: Stack, example: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Let the example call the module pipeline with other inputs, and apply; returns the outputs."""
+    if example not in SERVERLESS:
+        return _apply_with(stack, given)
+    replication = given["replication"]
+    if example == "minimal":  # the others wait for tables or for the other account, and have not started yet
+        _apply_with(stack, {"replication": {"start": False}})
+    _apply_with(stack, given | {"replication": replication | {"start": False}})
+    return _apply_with(stack, given | {"replication": replication | {"start": True}})
+
+
+def _apply_with(stack: Stack, given: dict[str, Any]) -> dict[str, Any]:
+    arguments = "".join(f"  {name} = {_hcl(value)}\n" for name, value in given.items())
+    stack.override("change", f'module "pipeline" {{\n{arguments}}}\n')
+    return stack.apply()
 
 
 def _hcl(value: object) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from support.local_aws import LocalAws
-from support.terraform.example_stacks import ALWAYS, EXAMPLES, World, change
+from support.terraform.example_stacks import ALWAYS, EXAMPLES, World, change, inputs
 from support.terraform.stack import Stack
 
 
@@ -22,6 +22,8 @@ class Life:
     stack: Stack
     outputs: dict[str, Any] = attrs.field(factory=dict)
     drift: list[str] | None = None
+    inputs: dict[str, Any] = attrs.field(factory=dict)
+    """What `change` gave to the module pipeline."""
     changed_outputs: dict[str, Any] = attrs.field(factory=dict)
     changed_drift: list[str] | None = None
     left: dict[str, Any] | None = None
@@ -80,13 +82,14 @@ class Lives:
 
 
 def _apply(life: Life) -> None:
-    life.outputs = life.stack.apply(**EXAMPLES[life.example](life.world))
+    variables = EXAMPLES[life.example](life.world)
+    life.inputs = inputs(life.example, life.world, variables)
+    life.outputs = life.stack.apply(**variables)
     life.drift = life.stack.drift()
 
 
 def _change(life: Life) -> None:
-    change(life.stack, life.example)
-    life.changed_outputs = life.stack.apply()
+    life.changed_outputs = change(life.stack, life.example, life.inputs)
     life.changed_drift = life.stack.drift()
 
 
