@@ -28,6 +28,11 @@ def test_nothing_is_absent_from_files_that_have_it_all() -> None:
     assert absent(TABLE, ["id", "AMOUNT", "note", "body", "X", "kind", "tags"]) == []
 
 
+def test_column_with_a_backfill_may_be_declared_before_the_source_has_it() -> None:
+    table = Table(source="public.t", target="s.t", key=("id",), columns=(Column(name="w", type="int", backfill=7),))
+    assert absent(table, ["id"]) == []
+
+
 def test_near_miss_or_what_there_is() -> None:
     assert nearest("emial", ["id", "Email"]) == "Did you mean 'Email'?"
     assert nearest("zzz", ["id", "Email"]) == "They have id, Email."

@@ -46,7 +46,8 @@ def _named(table: Table) -> Iterator[Named]:
         where = item(below(path, "columns"), index)
         if column.expr is not None:
             yield from (Named(f"{where}.expr", name) for name in sorted(referenced_columns(column.expr)))
-        else:
+        elif column.backfill is None:
+            # With a backfill it may be declared before the source has it.
             yield Named(f"{where}.{'from' if column.source else 'name'}", column.source or column.name)
     if table.filter is not None:
         yield from (Named(below(path, "filter"), name, True, True) for name in sorted(referenced_columns(table.filter)))

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 from pyspark.sql import DataFrame
 
+from dms_iceberg.analysis import expression_types
 from dms_iceberg.changes.clean import FAILED_RULE, FILTERED, condition_columns
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
 from dms_iceberg.changes.inspect import SchemaGroup
@@ -19,9 +20,9 @@ from dms_iceberg.config.model import SchemaChanges, Table, Timestamps
 from dms_iceberg.errors import TargetError
 from dms_iceberg.identifiers import quote
 from dms_iceberg.job import Job
-from dms_iceberg.table_run import existing_columns, expression_types
 from dms_iceberg.target.evolve import plan_evolution
 from dms_iceberg.target.schema_diff import AddColumn
+from dms_iceberg.target.switch import silver_types
 from dms_iceberg.target.table import TargetTable
 from dms_iceberg.target.types import fits
 from dms_iceberg.verify.columns import SourceColumn, select_list
@@ -99,7 +100,7 @@ def plan_cleaning(job: Job, table: Table, target: TargetTable, columns: tuple[So
         SourceError: the source lacks a key column.
         SchemaChangeError: the configuration contradicts the silver table.
     """
-    existing = existing_columns(target)
+    existing = silver_types(target, table)
     if existing is None:
         raise TargetError(f"{table.target}: does not exist, so there is nothing to compare {table.source} with. Run the job first.")
     names = {column.name.lower() for column in columns}
