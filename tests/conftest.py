@@ -36,7 +36,18 @@ os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedC
 
 # Of the files that take minutes, the longest first: one that began last would keep one process busy and the others waiting.
 # pytest-xdist gives each process a second file at the start, so the fourth is a short one: it waits for the first.
-_FIRST = ("test_examples", "test_convergence", "test_kept", "test_module_roots", "test_crashes", "test_bad_text", "test_s3_glue")
+_FIRST = (
+    "test_examples",
+    "test_convergence",
+    "test_kept",
+    "test_module_roots",
+    "test_modes",
+    "test_crashes",
+    "test_verify",
+    "test_history",
+    "test_s3_glue",
+    "test_bad_text",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -13,7 +13,8 @@ def read_secret(arn: str) -> str:
         ConfigError: it cannot be read.
     """
     try:
-        secret: str = boto3.client("secretsmanager").get_secret_value(SecretId=arn)["SecretString"]
+        # A session of its own: the default one keeps the credentials that it was made with.
+        secret: str = boto3.Session().client("secretsmanager").get_secret_value(SecretId=arn)["SecretString"]
     except (BotoCoreError, ClientError) as error:
         raise ConfigError([f"secret {arn}: cannot be read ({error}). Check the ARN, and that whoever runs this may read it."]) from None
     return secret

@@ -70,6 +70,8 @@ def _join_settings() -> dict[str, str]:
         "spark.sql.optimizer.runtime.bloomFilter.enabled": "true",
         "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold": "0",
         "spark.sql.optimizer.runtime.bloomFilter.creationSideThreshold": "256MB",
+        # All deletes of a data file have to come from one task where they are a deletion vector (format v3).
+        "spark.sql.adaptive.optimizeSkewsInRebalancePartitions.enabled": "false",
         # The winners are cached for seconds and read three times: compressing them costs more than it saves.
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
     }
@@ -92,8 +94,6 @@ def _local_settings(config: Config) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": str(cores),
-        # With a partition for each core there is nothing to adapt, and planning stage by stage is a fifth of a small batch's time.
-        "spark.sql.adaptive.enabled": "false",
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
         # A new key every batch would fill the cache of generated classes for nothing; the default of 100 entries is per session.
         "spark.sql.codegen.cache.maxEntries": "1000",

@@ -118,6 +118,12 @@ def test_deletes_are_written_as_declared(made: Made) -> None:
     assert delete_files("copied") == set()
 
 
+def test_only_one_task_writes_the_deletion_vector_of_a_file(made: Made) -> None:
+    """Two vectors for one data file make a table of format v3 unreadable."""
+    assert "write.merge.distribution-mode" not in made.properties("third")
+    assert made.lake.spark.conf.get("spark.sql.adaptive.optimizeSkewsInRebalancePartitions.enabled") == "false"
+
+
 def test_table_properties(made: Made) -> None:
     tuned = made.properties("tuned")
     assert tuned["write.target-file-size-bytes"] == str(7 << 20)

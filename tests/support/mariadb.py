@@ -41,17 +41,18 @@ class LocalMariaDb:
                     shutil.copyfileobj(packed, file)
         (self._base / "bin/mariadbd").chmod(0o755)
         (self._base / "data").mkdir()
-        self._server = subprocess.Popen(
-            [
-                *(str(self._base / "bin/mariadbd"), "--no-defaults", f"--user={getpass.getuser()}", f"--basedir={self._base}"),
-                *(f"--datadir={self._base}/data", f"--lc-messages-dir={self._base}/share", f"--socket={self._base}/s"),
-                *("--bind-address=127.0.0.1", f"--port={self.port}", "--skip-grant-tables", "--skip-networking=0"),
-                *("--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M", "--innodb-flush-log-at-trx-commit=0"),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=(self._base / "log").open("wb"),
-        )
+        with (self._base / "log").open("wb") as log:
+            self._server = subprocess.Popen(
+                [
+                    *(str(self._base / "bin/mariadbd"), "--no-defaults", f"--user={getpass.getuser()}", f"--basedir={self._base}"),
+                    *(f"--datadir={self._base}/data", f"--lc-messages-dir={self._base}/share", f"--socket={self._base}/s"),
+                    *("--bind-address=127.0.0.1", f"--port={self.port}", "--skip-grant-tables", "--skip-networking=0"),
+                    *("--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M", "--innodb-flush-log-at-trx-commit=0"),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+            )
         ends = time.monotonic() + _START_SECONDS
         while True:
             with contextlib.suppress(pymysql.OperationalError):

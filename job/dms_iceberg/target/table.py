@@ -31,8 +31,10 @@ def default_properties(table: Table) -> dict[str, str]:
     Position deletes in format v2 are what Athena, Trino and Snowflake all read. MERGE must stay serializable: with snapshot isolation
     two jobs that insert the same new key would both succeed. ``write.metadata`` bounds the number of metadata files.
     """
-    # Hashing a batch's few rows by target file would leave them to a single writer; a partitioned table needs its rows together.
-    distribution = {} if table.partition_by else {"write.merge.distribution-mode": "none"}
+    # Hashing a batch's few rows by target file would leave them to a single writer; a partitioned table needs its rows together, and so
+    # does format v3: with two deletion vectors for one data file, written by two tasks, a table cannot be read any more.
+    together = table.partition_by or table.format_version > 2
+    distribution = {} if together else {"write.merge.distribution-mode": "none"}
     return {
         "format-version": str(table.format_version),
         "write.merge.mode": table.write_mode,
