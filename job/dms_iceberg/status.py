@@ -1,7 +1,7 @@
-"""Where every table stands: from Iceberg's metadata and the state files; no data is read but the quarantine's count."""
+"""Where every table stands: from Iceberg's metadata and the state files; of data only position deletes and the quarantine are counted."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -25,7 +25,7 @@ class TableStatus:
     """One table's standing.
 
     Attributes:
-        rows: live rows by the snapshot summary (position deletes subtracted), None for a table without a snapshot.
+        rows: live rows, None for a table without a snapshot.
         building: loads (epoch, or epoch.reload) that are being built beside the content.
         lag_seconds: lag of the last batch, from source commit to snapshot.
         last_error: error of the last run, or what is wrong with its state file; None when it succeeded.
@@ -81,17 +81,31 @@ def _status(spark: SparkSession, config: Config, table: Table, state: ObjectStor
     target.refresh()
     head, progress = target.head(), target.progress()
     summary = head.summary if head else {}
-    rows = int(summary.get("total-records", 0)) - int(summary.get("total-position-deletes", 0)) if head else None
     return attrs.evolve(
         status,
         exists=True,
         epoch=progress.epoch,
         building=building(target),
         frontier=progress.frontier,
-        rows=rows,
+        rows=_live_rows(spark, target, summary) if head else None,
         snapshots=target.snapshot_count(),
         delete_files=int(summary.get("total-delete-files", 0)),
     )
+
+
+def _live_rows(spark: SparkSession, target: TargetTable, summary: Mapping[str, str]) -> int:
+    """Count rows without reading them.
+
+    ``total-position-deletes`` is no help: two tasks that both add deletes to a data file both write its earlier deletes again, into files
+    of their own, and the summary counts these twice.
+    """
+    records, deletes = int(summary.get("total-records", 0)), int(summary.get("total-position-deletes", 0))
+    if not deletes:
+        return records
+    name = target.sql_name
+    there = f"SELECT file_path FROM {name}.data_files"
+    sql = f"SELECT count(DISTINCT file_path, pos) AS deleted FROM {name}.position_deletes WHERE file_path IN ({there})"
+    return records - int(spark.sql(sql).collect()[0].deleted)
 
 
 def _last_run(state: ObjectStore, table: Table) -> tuple[dict[str, Any], str | None]:

@@ -139,3 +139,24 @@ def test_wrong_configuration_ends_with_2_and_names_every_problem(command: Comman
 
 def test_a_valid_document_ends_with_0(command: Command, document: Path) -> None:
     assert (command("validate", document).code, command("validate", document, "--json").out) == (0, '{"valid": true, "problems": []}\n')
+
+
+def test_status_counts_no_delete_twice(command: Command, spark: SparkSession, warehouse: Path, tmp_path: Path) -> None:
+    """The second batch's two tasks both write the first one's position deletes again, which the snapshot summary counts twice."""
+    lake, columns = Lake(spark, warehouse, tmp_path), [("id", pa.int64())]
+    path = tmp_path / "status.json"
+    path.write_text(json.dumps(lake.document({"public.t": {}})))
+    lake.load("public.t", columns, [(key,) for key in range(200)])
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    try:
+        for turn in (1, 2):
+            clock = f"202603011000{turn:02d}00"
+            rows = [("U", clock, key, key, None) for key in range(100 * (turn - 1), 100 * turn)]
+            lake.changes("public.t", f"2026/03/01/10/20260301-1000{turn:02d}500.parquet", columns, rows)
+            assert command("run", path).code == 0
+    finally:
+        spark.conf.unset("spark.sql.adaptive.enabled")
+    summary = spark.sql(f"SELECT summary FROM lake.{lake.namespace}.t.snapshots ORDER BY committed_at DESC").first()
+    assert summary is not None
+    assert int(summary[0]["total-position-deletes"]) > 200
+    assert command("status", path, "--json").tables["public.t"]["rows"] == 200
