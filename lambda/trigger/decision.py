@@ -12,6 +12,9 @@ _MERGES = frozenset({"STARTING", "RUNNING", "SUCCEEDED"})
 """States of runs that merge, or have merged, what was there when they began. Others may never have listed a file: a run that Glue refused
 because another one was active is FAILED, a queued one may become that."""
 
+_MERGING_COMMANDS = ("run", "watch")
+"""A watch begins by looking at every table, as a run does."""
+
 _LASTING = "Nothing to do unless it goes on: then look at the AWS Health Dashboard."
 _THROTTLED = "Nothing to do unless it goes on: then another client of Glue in this account calls too often."
 _PASSING = {
@@ -29,6 +32,12 @@ _LASTS = {
     "AccessDeniedException": "Allow the function's role glue:StartJobRun and glue:GetJobRuns on the job named by JOB_NAME.",
     "InvalidInputException": "Glue refuses the job's settings or arguments: compare the error with the job's definition.",
 }
+_ASKING_PASSES = frozenset({"SlowDown", "InternalError", "RequestTimeout", "ConditionalRequestConflict", "KMSThrottlingFault"})
+"""Of DMS and S3, beside those that Glue has as well."""
+_ASKING_LASTS = (
+    "Allow the function's role to describe the replication named by REPLICATION_ARN and its tables, and s3:PutObject on _load_complete/ in "
+    "bronze with the use of its key. Until then run the job with --load-complete for tables without changes."
+)
 _UNKNOWN = "An error that this function does not know: mend the cause it names. The message stays in the queue and is tried again."
 
 _FIRST_WAIT, _WAIT_STEP, _LONGEST_WAIT = 30, 20, 900
@@ -64,7 +73,7 @@ class Run:
 def merges_all(arguments: Mapping[str, str], config_uri: str) -> bool:
     """Say whether a run with these arguments merges all tables of the document; the job's own defaults do."""
     return (
-        arguments.get("--command", "run") == "run"
+        arguments.get("--command", "run") in _MERGING_COMMANDS
         and arguments.get("--config", config_uri) == config_uri
         and not any(name == "--table" or name.startswith("--table=") for name in arguments)
     )
@@ -96,6 +105,15 @@ def judge(code: str) -> Judgement:
     if code in _PASSING:
         return Judgement("WARNING", "waiting", _PASSING[code])
     return Judgement("ERROR", "failed", _LASTS.get(code, _UNKNOWN))
+
+
+def judge_asking(code: str) -> Judgement:
+    """Judge an error of DMS, asked which loads are complete, or of S3, where that is written down; ``ignored`` for nothing to ask."""
+    if code == "ResourceNotFoundFault":
+        return Judgement("WARNING", "ignored", "There is no replication of the name REPLICATION_ARN. If that lasts, apply Terraform again.")
+    if code in _PASSING or code in _ASKING_PASSES:
+        return Judgement("WARNING", "waiting", _LASTING)
+    return Judgement("ERROR", "failed", _ASKING_LASTS)
 
 
 def wait_seconds(receives: int) -> int:

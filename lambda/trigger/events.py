@@ -1,7 +1,13 @@
 """What a message in the queue says: whether change files are new in bronze, and since when.
 
-Read are the notifications of S3, plain or in the envelope of SNS, and the events of EventBridge: `Object Created`, and `Scheduled Event`
-as a wake-up. Which keys are change files follows the job's key grammar (``dms_iceberg.staging.keys``); a test compares the two.
+Read are the notifications of S3, plain or in the envelope of SNS, and the events of EventBridge: `Object Created`, `Scheduled Event`
+as a wake-up, and DMS's changes of state. Which keys are change files follows the job's key grammar (``dms_iceberg.staging.keys``); a
+test compares the two.
+
+Of an event of DMS only source, detail-type and resources are read. That a task names itself by its ARN in `resources` is in
+https://docs.aws.amazon.com/dms/latest/userguide/CHAP_EventBridge.html; the detail-type of serverless replications is in
+https://docs.aws.amazon.com/eventbridge/latest/ref/events-ref-dms.html, what their events hold is not documented. Why it stopped is
+asked of DMS itself (`completion`).
 """
 
 import json
@@ -12,10 +18,15 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote_plus
 
+from loads import MARKER_FOLDER
+
 _EXTENSION = r"\.(?:parquet|csv|csv\.gz|json|json\.gz|jsonl|jsonl\.gz)"
 _CHANGE_FILE = re.compile(r"(?:(?:SEGMENT\d+_)?LOAD[0-9A-F]{8}|\d{8}-\d{9})" + _EXTENSION)
 _DMS_FOLDER = "awsdms_"
 """Beginning of the folders of DMS's control tables, which lie beside the tables' or below a control schema."""
+_EPOCH = re.compile(r"(?:^|/)epoch-(\d{1,9})/$")
+_STATE_CHANGES = frozenset({"DMS Replication Task State Change", "DMS Replication State Change"})
+"""Of tasks, and of serverless replications."""
 
 
 class UnreadableMessageError(ValueError):
@@ -38,6 +49,18 @@ class Bronze:
             return False
         return _CHANGE_FILE.fullmatch(name) is not None
 
+    def holds_marker(self, bucket: str, key: str) -> bool:
+        """Say whether an object tells the job that a table's full load is complete."""
+        parts = key.removeprefix(self.prefix + MARKER_FOLDER).split("/")
+        is_below = bucket == self.bucket and key.startswith(self.prefix + MARKER_FOLDER)
+        return is_below and len(parts) == 2 and parts[1].endswith(".json")
+
+    @property
+    def epoch(self) -> int | None:
+        """Number of the full load that the files belong to; None for a folder without one, where a load replaces nothing."""
+        found = _EPOCH.search(self.prefix)
+        return int(found[1]) if found else None
+
 
 @dataclass(frozen=True, slots=True)
 class News:
@@ -45,15 +68,17 @@ class News:
 
     Attributes:
         newest: when the newest change file came to be, or the wake-up was due; None when there is nothing to merge.
+        of_replication: whether the replication has changed its state.
     """
 
     files: int
     ignored: int
     newest: datetime | None
+    of_replication: bool = False
 
 
-def read_message(body: str, bronze: Bronze) -> News:
-    """Return what a message's body says.
+def read_message(body: str, bronze: Bronze, replication_arn: str = "") -> News:
+    """Return what a message's body says; the replication is that of this pipeline, "" for none.
 
     Raises:
         UnreadableMessageError: it has none of the known forms.
@@ -62,7 +87,7 @@ def read_message(body: str, bronze: Bronze) -> News:
     if document.get("Type") == "Notification" and isinstance(document.get("Message"), str):
         document = _load(document["Message"])
     try:
-        return _read(document, bronze)
+        return _read(document, bronze, replication_arn)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UnreadableMessageError(f"not a notification of S3, SNS or EventBridge: {type(error).__name__} while it was read") from error
 
@@ -77,7 +102,7 @@ def _load(text: str) -> dict[str, Any]:
     return document
 
 
-def _read(document: dict[str, Any], bronze: Bronze) -> News:
+def _read(document: dict[str, Any], bronze: Bronze, replication_arn: str) -> News:
     if document.get("Event") == "s3:TestEvent":  # S3 sends one whenever the notification is configured.
         return News(0, 0, None)
     if "Records" in document:
@@ -88,9 +113,19 @@ def _read(document: dict[str, Any], bronze: Bronze) -> News:
     if kind == ("aws.s3", "Object Created"):
         detail = document["detail"]  # EventBridge, unlike S3 itself, does not encode the key.
         return _news([(detail["bucket"]["name"], detail["object"]["key"], _time(document["time"]))], bronze)
+    if document["source"] == "aws.dms":
+        return _of_replication(document, replication_arn)
     if document["source"] == "aws.s3":
         return News(0, 1, None)
     raise ValueError
+
+
+def _of_replication(document: dict[str, Any], arn: str) -> News:
+    resources = document["resources"]
+    if not isinstance(resources, list):
+        raise TypeError
+    is_ours = bool(arn) and arn in resources and document["detail-type"] in _STATE_CHANGES
+    return News(0, 0, None, of_replication=True) if is_ours else News(0, 1, None)
 
 
 def _of_record(record: dict[str, Any]) -> tuple[str, str, datetime] | None:
@@ -103,7 +138,7 @@ def _of_record(record: dict[str, Any]) -> tuple[str, str, datetime] | None:
 
 def _news(objects: Iterable[tuple[str, str, datetime] | None], bronze: Bronze) -> News:
     found = list(objects)
-    times = [one[2] for one in found if one is not None and bronze.holds(one[0], one[1])]
+    times = [one[2] for one in found if one is not None and (bronze.holds(*one[:2]) or bronze.holds_marker(*one[:2]))]
     return News(len(times), len(found) - len(times), max(times, default=None))
 
 

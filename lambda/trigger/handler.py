@@ -1,6 +1,7 @@
 """S3 -> SQS -> here -> one run of the merge job per burst of change files.
 
 README.md beside this file says what it needs of its infrastructure, docs/adr/0006-one-run-per-burst.md why nothing is lost.
+Beside that it has written down which full loads are complete (`completion`).
 """
 
 import json
@@ -16,11 +17,14 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from decision import Judgement, Run, active_run, is_covered, judge, merges_all, wait_seconds
+from completion import LoadWatch, Noted
+from decision import Judgement, Run, active_run, is_covered, judge, judge_asking, merges_all, wait_seconds
 from events import Bronze, UnreadableMessageError, read_message
 
 _RUNS_LOOKED_AT = 50
 """Glue names the newest runs first. One that is left out can only cost a run too many, never a file."""
+_TABLES_NAMED = 50
+"""In one log line."""
 
 
 class Glue(Protocol):
@@ -52,6 +56,8 @@ class Settings:
     bronze: Bronze
     queue_url: str
     dead_letter_queue_url: str
+    replication_arn: str = ""
+    run_arguments: Mapping[str, str] = field(default_factory=lambda: {"--command": "run"})
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
@@ -66,7 +72,9 @@ class Settings:
             raise ValueError(f"environment variables not set: {', '.join(missing)}. The Terraform module trigger sets them; apply it again")
         prefix = environment.get("BRONZE_PREFIX", "").strip("/")
         job, config, bucket, queue, dead_letters = (environment[name] for name in names)
-        return cls(job, config, Bronze(bucket, prefix and f"{prefix}/"), queue, dead_letters)
+        bronze = Bronze(bucket, prefix and f"{prefix}/")
+        run = json.loads(environment.get("RUN_ARGUMENTS") or '{"--command": "run"}')
+        return cls(job, config, bronze, queue, dead_letters, environment.get("REPLICATION_ARN", ""), run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,33 +107,49 @@ def trigger() -> "Trigger":
     """Return the trigger of this process, with clients that are kept from event to event."""
     # Few and short tries: the queue tries again, and the function has 60 s.
     config = Config(connect_timeout=3, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 2})
-    return Trigger(boto3.client("glue", config=config), boto3.client("sqs", config=config), Settings.from_environment(os.environ))
+    settings = Settings.from_environment(os.environ)
+    glue, sqs = boto3.client("glue", config=config), boto3.client("sqs", config=config)
+    epoch = settings.bronze.epoch
+    if not settings.replication_arn or epoch is None:
+        return Trigger(glue, sqs, settings)
+    # A run must not wait for them.
+    quick = Config(connect_timeout=2, read_timeout=5, retries={"mode": "standard", "total_max_attempts": 2})
+    dms, s3 = boto3.client("dms", config=quick), boto3.client("s3", config=quick)
+    return Trigger(glue, sqs, settings, LoadWatch(dms, s3, settings.bronze, epoch, settings.replication_arn))
 
 
 class Trigger:
     """Starts runs for messages. All that is remembered between two batches is in the queue and in Glue."""
 
-    def __init__(self, glue: Glue, sqs: Sqs, settings: Settings) -> None:
+    def __init__(self, glue: Glue, sqs: Sqs, settings: Settings, loads: LoadWatch | None = None) -> None:
         self._glue = glue
         self._sqs = sqs
         self._settings = settings
+        self._loads = loads
 
     def handle(self, records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Answer a batch: Lambda deletes the messages that the answer does not name."""
         messages: list[Message] = []
+        states: list[Mapping[str, Any]] = []
         kept: list[str] = []
         files = ignored = 0
         for record in records:
             try:
-                news = read_message(record["body"], self._settings.bronze)
+                news = read_message(record["body"], self._settings.bronze, self._settings.replication_arn)
             except UnreadableMessageError as error:
                 if not self._dead_letter(record, str(error)):
                     kept.append(record["messageId"])
                 continue
             files, ignored = files + news.files, ignored + news.ignored
+            if news.of_replication:
+                states.append(record)
             if news.newest is not None:
-                receives = int(record.get("attributes", {}).get("ApproximateReceiveCount", 1))
-                messages.append(Message(record["messageId"], record["receiptHandle"], receives, news.newest))
+                messages.append(Message(record["messageId"], record["receiptHandle"], _receives(record), news.newest))
+        # Its own word is done with the markers: each is an object of bronze, whose news asks for a run that begins after it.
+        if states and not self._note_loads():
+            kept += [record["messageId"] for record in states]
+            for record in states:
+                self._hide(record["messageId"], record["receiptHandle"], wait_seconds(_receives(record)))
         answer = self._ask_for_run(messages) if messages else Answer("INFO", "ignored")
         if answer.waiting is not None:
             kept.append(answer.waiting.id)
@@ -144,6 +168,8 @@ class Trigger:
                 return Answer("INFO", "covered", facts)
             active = active_run(runs)
             if active is None:
+                # Before the run, so that it sees what is written. A load that goes over into changes ends without an event.
+                self._note_loads()
                 return Answer("INFO", "started", facts | {"run_id": self._start()})
             return self._wait(left, judge("ConcurrentRunsExceededException"), facts | {"run_id": active.id})
         except ClientError as error:
@@ -155,15 +181,30 @@ class Trigger:
         """Keep the newest message and hide it for a while; whatever covers it covers the others, so they are done."""
         newest = max(left, key=lambda message: (message.newest, -message.receives))
         seconds = wait_seconds(newest.receives)
-        try:
-            self._sqs.change_message_visibility(
-                QueueUrl=self._settings.queue_url, ReceiptHandle=newest.receipt_handle, VisibilityTimeout=seconds
-            )
-        except (ClientError, BotoCoreError) as error:
-            advice = "The message comes back after the queue's visibility timeout. Allow the function's role sqs:ChangeMessageVisibility."
-            _log("WARNING", "visibility", message_id=newest.id, error=str(error), advice=advice)
+        self._hide(newest.id, newest.receipt_handle, seconds)
         waiting = {"wait_seconds": seconds, "receives": newest.receives, "message_id": newest.id, "advice": why.advice}
         return Answer(why.level, why.outcome, {**facts, **waiting}, newest)
+
+    def _hide(self, message_id: str, receipt_handle: str, seconds: int) -> None:
+        try:
+            self._sqs.change_message_visibility(QueueUrl=self._settings.queue_url, ReceiptHandle=receipt_handle, VisibilityTimeout=seconds)
+        except (ClientError, BotoCoreError) as error:
+            advice = "The message comes back after the queue's visibility timeout. Allow the function's role sqs:ChangeMessageVisibility."
+            _log("WARNING", "visibility", message_id=message_id, error=str(error), advice=advice)
+
+    def _note_loads(self) -> bool:
+        """Have written down which full loads are complete; False when DMS or S3 should be asked again soon. Stops nothing else."""
+        try:
+            noted = self._loads.note() if self._loads is not None else Noted()
+        except (ClientError, BotoCoreError) as error:
+            code = error.response["Error"]["Code"] if isinstance(error, ClientError) else "ServiceUnavailable"
+            why = judge_asking(code)
+            _log(why.level, "loads", outcome=why.outcome, error=str(error), advice=why.advice)
+            return why.outcome == "ignored"
+        if noted.tables:
+            shown = {"tables": noted.tables[:_TABLES_NAMED], "status": noted.status, "known": noted.known, "unfinished": noted.unfinished}
+            _log("INFO", "loads", outcome="noted", written=len(noted.tables), **shown)
+        return not noted.ask_again
 
     def _runs(self) -> list[Run]:
         answer = self._glue.get_job_runs(JobName=self._settings.job_name, MaxResults=_RUNS_LOOKED_AT)
@@ -176,7 +217,7 @@ class Trigger:
     def _start(self) -> str:
         answer = self._glue.start_job_run(
             JobName=self._settings.job_name,
-            Arguments={"--command": "run", "--config": self._settings.config_uri},
+            Arguments={**self._settings.run_arguments, "--config": self._settings.config_uri},
             # A queued run may fail without having run, and its messages would be gone.
             JobRunQueuingEnabled=False,
         )
@@ -198,6 +239,10 @@ class Trigger:
         advice = "Find who sends such messages. If one told of a change file, start a run of the job by hand; then delete the message."
         _log("ERROR", "dead_lettered", **facts, advice=advice)
         return True
+
+
+def _receives(record: Mapping[str, Any]) -> int:
+    return int(record.get("attributes", {}).get("ApproximateReceiveCount", 1))
 
 
 def _log(level: str, event: str, **facts: Any) -> None:

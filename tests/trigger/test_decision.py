@@ -63,6 +63,7 @@ class TestMergesAll:
         [
             {},
             {"--command": "run", "--config": CONFIG_URI},
+            {"--command": "watch", "--for": "3h", "--config": CONFIG_URI},
             {"--enable-metrics": "true", "--conf": "a=b", "--json": "true", "--TempDir": "s3://x/"},
         ],
     )

@@ -119,6 +119,15 @@ class TestOnAws:
         expected = {"level": "INFO", "event": "batch", "outcome": "started", "messages": 8, "files": 8, "ignored": 0, "covered": 0}
         assert line == expected | {"run_id": run["Id"]}
 
+    def test_a_run_is_started_with_the_arguments_of_the_environment(self, aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("RUN_ARGUMENTS", '{"--command": "watch", "--for": "3h"}')
+        handler.trigger.cache_clear()
+        aws.put()
+        aws.poll()
+        (run,) = aws.glue.get_job_runs(JobName=JOB)["JobRuns"]
+        expected = {"--command": "watch", "--for": "3h", "--config": CONFIG_URI}
+        assert run["Arguments"].items() >= expected.items()
+
     def test_test_event_and_foreign_objects_ask_for_nothing(self, aws: Aws, log_lines: LogLines) -> None:
         aws.notify()
         for key in ("dms/shop/awsdms_status/awsdms_status/LOAD00000001.csv", "dms/shop/public/orders/", "other/a/b/LOAD00000001.csv"):

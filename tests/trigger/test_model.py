@@ -110,7 +110,7 @@ class Model(RuleBasedStateMachine):
 
 
 TestModel = Model.TestCase
-TestModel.settings = settings(max_examples=300, stateful_step_count=30, deadline=None)
+TestModel.settings = settings(max_examples=300, stateful_step_count=30)
 
 
 class WrongRules:

@@ -1,0 +1,94 @@
+"""Which tables' full load is complete: pure functions over what DMS tells of a replication and its tables. ADR 8 has the argument.
+
+States of tables, stop reasons and members are those of the API's reference:
+https://docs.aws.amazon.com/dms/latest/APIReference/API_TableStatistics.html,
+https://docs.aws.amazon.com/dms/latest/APIReference/API_ReplicationTask.html and
+https://docs.aws.amazon.com/dms/latest/APIReference/API_Replication.html.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+MARKER_FOLDER = "_load_complete/"
+"""Folder of the markers, beside those of the schemas; the job reads them (``dms_iceberg.load_marker``), and a test compares the two."""
+
+_LOADS = frozenset({"full-load", "full-load-and-cdc"})
+_RUNS = "running"
+_OVER = frozenset({"stopped", "deprovisioning", "deprovisioned"})
+_LOADED = frozenset({"FULL_LOAD_ONLY_FINISHED", "STOPPED_AFTER_FULL_LOAD", "STOPPED_AFTER_CACHED_EVENTS"})
+"""Reasons to stop that say that the load is done. NORMAL is not among them: an operator's stop in the middle is called so as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replication:
+    """A replication task, or a serverless replication, as DMS describes it."""
+
+    type: str
+    status: str
+    stop_reason: str
+
+    @classmethod
+    def of(cls, described: Mapping[str, Any]) -> "Replication":
+        """Read a member of the answer of `DescribeReplicationTasks` or `DescribeReplications`."""
+        kind = described.get("MigrationType") or described.get("ReplicationType") or ""
+        return cls(kind, described.get("Status") or "", (described.get("StopReason") or "").removeprefix("Stop Reason "))
+
+    @property
+    def is_believed(self) -> bool:
+        """Whether what its tables tell of their load counts: it loads, and it runs or has stopped because its load is done."""
+        is_over = self.status in _OVER and self.stop_reason in _LOADED
+        return self.type in _LOADS and (self.status == _RUNS or is_over)
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the reason why it stops is yet to be told."""
+        return self.type in _LOADS and self.status == "stopping"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTable:
+    """A table that DMS has loaded.
+
+    Attributes:
+        began: when its load began, as ISO 8601: files from before are of another load.
+        ended: when it ended.
+    """
+
+    schema: str
+    table: str
+    rows: int
+    began: str
+    ended: str
+
+    @property
+    def key(self) -> str:
+        """Key of its marker, below the folder of the load epoch."""
+        return f"{MARKER_FOLDER}{self.schema}/{self.table}.json"
+
+    def marker(self, epoch: int, said_by: str) -> bytes:
+        """Return what the marker holds; ``said_by`` is the ARN of the replication."""
+        document = {"schema": self.schema, "table": self.table, "epoch": epoch, "rows": self.rows}
+        return json.dumps({**document, "began": self.began, "ended": self.ended, "said_by": said_by}).encode()
+
+
+def loaded_tables(statistics: Iterable[Mapping[str, Any]]) -> list[LoadedTable]:
+    """Return the tables whose load is complete and without errors, of a list of `TableStatistics`."""
+    return [found for one in statistics if (found := _loaded(one)) is not None]
+
+
+def _loaded(told: Mapping[str, Any]) -> LoadedTable | None:
+    """Return a table that is loaded, None for others.
+
+    A table of a task that only captures changes has no time at which it was loaded.
+    """
+    schema, table = told.get("SchemaName") or "", told.get("TableName") or ""
+    began, ended = told.get("FullLoadStartTime"), told.get("FullLoadEndTime")
+    if told.get("TableState") != "Table completed" or began is None or ended is None:
+        return None
+    if told.get("FullLoadErrorRows") or told.get("FullLoadCondtnlChkFailedRows"):
+        return None
+    if not schema or not table or "/" in schema + table:  # The job takes no folder apart that is named so.
+        return None
+    return LoadedTable(schema, table, int(told.get("FullLoadRows") or 0), began.isoformat(), ended.isoformat())
