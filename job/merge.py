@@ -1,10 +1,12 @@
 """What Glue and spark-submit start: job arguments in, the dms-iceberg command line out.
 
 Glue gives every argument as ``--name value`` and adds some of its own, which are ignored. A switch such as ``--json`` takes true or false.
+A command of two words is one value: ``--command "quarantine replay"``.
 """
 
 import argparse
 import sys
+from typing import Any
 
 import typer
 import typer.core
@@ -14,7 +16,7 @@ from dms_iceberg.cli import app, main
 
 def command_line(arguments: list[str]) -> list[str]:
     """Return the command line for job arguments; ``--command`` is run without one."""
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    commands = _commands()
     chooser = argparse.ArgumentParser(allow_abbrev=False)
     chooser.add_argument("--command", default="run", choices=sorted(commands))
     chooser.add_argument("--config", required=True)
@@ -28,11 +30,20 @@ def command_line(arguments: list[str]) -> list[str]:
         else:
             parser.add_argument(name, dest=target, action="append", default=[])
     given = vars(parser.parse_known_args(rest)[0])
-    words = [known.command, known.config]
+    words = [*known.command.split(), known.config]
     for option in options:
         for value in given[str(option.name)]:
             words += [option.opts[0], value] if not option.is_flag else [option.opts[0]] * (value == "true")
     return words
+
+
+def _commands() -> dict[str, Any]:
+    """Return the commands by name, those of a group with the group's name in front."""
+    found = {}
+    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+        group = getattr(command, "commands", None)
+        found.update({name: command} if group is None else {f"{name} {one}": of for one, of in group.items()})
+    return found
 
 
 if __name__ == "__main__":

@@ -11,13 +11,14 @@ from dms_iceberg.changes.frames import ReadGroup, Shape, expression_columns
 from dms_iceberg.changes.mapping import VOID, SilverColumn, typed_sql
 from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
 from dms_iceberg.config.expressions import referenced_columns
-from dms_iceberg.config.model import Table
+from dms_iceberg.config.model import Table, Timestamps
 from dms_iceberg.config.named_columns import table_path
 from dms_iceberg.config.problems import below, item
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.identifiers import quote
 from dms_iceberg.job import Job
 from dms_iceberg.spark_errors import describe
+from dms_iceberg.target.evolve import Evolution, plan_evolution
 from dms_iceberg.target.schema_diff import Types
 
 _OWN = {OP: "string", POSITION: "string", COMMITTED_AT: "timestamp"}
@@ -32,14 +33,18 @@ class _Text:
     sees: Mapping[str, str]
 
 
-def expression_types(job: Job, groups: Sequence[ReadGroup], table: Table) -> Types:
-    """Return the types Spark finds for declared expressions without a type; analysis only, no job.
-
-    Expressions that read a column which no file has are left out.
+def analysed_evolution(job: Job, table: Table, groups: Sequence[ReadGroup], existing: Types | None) -> Evolution:
+    """`plan_evolution` with the types that Spark finds for expressions; analysis only, no job.
 
     Raises:
         ConfigError: Spark refuses an expression.
+        SchemaChangeError: see `plan_evolution`.
     """
+    return plan_evolution(table, groups, _expression_types(job, groups, table), existing, ntz=job.config.timestamps is Timestamps.NTZ)
+
+
+def _expression_types(job: Job, groups: Sequence[ReadGroup], table: Table) -> Types:
+    """Types of declared expressions without one; expressions that read a column which no file has are left out."""
     columns = _source_types(groups)
     present = {name.lower() for name in columns}
     untyped = {
@@ -64,7 +69,7 @@ def check_expressions(job: Job, groups: Sequence[ReadGroup], table: Table, shape
         ConfigError: Spark refuses some of it.
     """
     source = _source_types(groups)
-    kept = {column.source.lower(): shape.types[column.name] for column in shape.columns if column.source is not None}
+    kept = {column.copies.lower(): shape.types[column.name] for column in shape.columns if column.copies is not None}
     for name in sorted(expression_columns(table) | condition_columns(table)):
         if name.lower() not in {one.lower() for one in source}:
             source[name] = kept.get(name.lower(), "string")

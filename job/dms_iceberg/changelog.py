@@ -14,6 +14,7 @@ from dms_iceberg.changes.clean import FAILED_RULE, FILTERED
 from dms_iceberg.changes.collapse import USABLE, Books
 from dms_iceberg.changes.frames import SINGLE_TASK_BYTES, ReadGroup, Shape, clean_groups
 from dms_iceberg.changes.identity import IDENTITY, RANK, STREAM, between_clocks, identity_sql, repeated_clocks
+from dms_iceberg.changes.json_text import json_sql
 from dms_iceberg.changes.normalise import COMMITTED_AT, FILE_TIME, OLD_KEY, OP, POSITION
 from dms_iceberg.changes.read import FILE, ROW
 from dms_iceberg.config.model import Table
@@ -87,7 +88,7 @@ def _row_select(shape: Shape) -> list[str]:
 
 def _with_old_keys(good: DataFrame, changes: DataFrame, shape: Shape) -> DataFrame:
     """Give changes of key the key they had: the other half of the change has it, cast and masked like any key."""
-    text = f"to_json(struct({', '.join(map(quote, shape.key))})) AS {KEY_BEFORE}"
+    text = f"{json_sql(shape.key)} AS {KEY_BEFORE}"
     old = changes.where(f"{OLD_KEY} = 1 AND {USABLE}").selectExpr(POSITION, FILE, text).dropDuplicates([POSITION, FILE])
     columns = good.columns
     return good.drop(KEY_BEFORE).join(broadcast(old), [POSITION, FILE], "left").select(*columns)

@@ -3,40 +3,35 @@
 import importlib.util
 import json
 import sys
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from dms_iceberg import __version__
+from dms_iceberg.command_options import (
+    AsJson,
+    ConfigPath,
+    LoadComplete,
+    Rebuild,
+    ReloadStarted,
+    Tables,
+    Truncate,
+    TruncatedAt,
+    operators_word,
+    prepared,
+)
 from dms_iceberg.config.load import load_config
-from dms_iceberg.config.model import Config
 from dms_iceberg.errors import ConfigError, DmsIcebergError
-from dms_iceberg.logs import configure_logs
-from dms_iceberg.staging.keys import digits_of
+from dms_iceberg.maintenance.command import maintain
+from dms_iceberg.replay.command import quarantine
 from dms_iceberg.terminal import TableProgress, print_plan, print_report, print_status
 from dms_iceberg.verify.command import verify
+from dms_iceberg.watch.command import watch
 
 app = typer.Typer(
     name="dms-iceberg", help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
 )
-
-ConfigPath = Annotated[
-    str,
-    typer.Argument(
-        envvar="DMS_ICEBERG_CONFIG", help="Configuration document: a path, file:// or s3:// URI; JSON or YAML.", show_default=False
-    ),
-]
-Tables = Annotated[list[str], typer.Option("--table", "-t", help="Only this table (schema.table); may be repeated.")]
-LoadComplete = Annotated[
-    list[str], typer.Option(help="The reload of this table (schema.table) is complete, though no change has followed; may be repeated.")
-]
-ReloadStarted = Annotated[
-    str | None,
-    typer.Option(help="When DMS began to load the tables of --table again in place, such as 2026-03-01T10:00:00Z.", show_default=False),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")]
 
 
 def _version(wanted: bool) -> None:
@@ -72,17 +67,19 @@ def validate(config: ConfigPath, json_: AsJson = False) -> None:
 def run(
     config: ConfigPath,
     table: Tables = [],  # noqa: B006 - typer needs a list
+    rebuild: Rebuild = [],  # noqa: B006 - the same
     load_complete: LoadComplete = [],  # noqa: B006 - the same
     reload_started_at: ReloadStarted = None,
+    truncate: Truncate = [],  # noqa: B006 - the same
+    truncated_at: TruncatedAt = None,
     json_: AsJson = False,
 ) -> None:
     """Merge everything there is, once."""
-    loaded = _prepare(config, quiet=json_)
+    loaded = prepared(config, quiet=json_)
     from dms_iceberg import runner
-    from dms_iceberg.job import OperatorsWord
     from dms_iceberg.session import open_session
 
-    operator = OperatorsWord(frozenset(load_complete), _utc_digits(reload_started_at))
+    operator = operators_word(load_complete, reload_started_at, truncate, truncated_at, rebuild)
     with TableProgress(enabled=not json_) as progress:
         report = runner.run(open_session(loaded), loaded, table, progress.merged, operator)
     if json_:
@@ -93,13 +90,23 @@ def run(
 
 
 @app.command()
-def plan(config: ConfigPath, table: Tables = [], json_: AsJson = False) -> None:  # noqa: B006 - typer needs a list
+def plan(
+    config: ConfigPath,
+    table: Tables = [],  # noqa: B006 - typer needs a list
+    load_complete: LoadComplete = [],  # noqa: B006 - the same
+    reload_started_at: ReloadStarted = None,
+    truncate: Truncate = [],  # noqa: B006 - the same
+    truncated_at: TruncatedAt = None,
+    rebuild: Rebuild = [],  # noqa: B006 - the same
+    json_: AsJson = False,
+) -> None:
     """Show what a run would do: files, rows, schema changes as SQL. Changes nothing."""
-    loaded = _prepare(config, quiet=json_)
+    loaded = prepared(config, quiet=json_)
     from dms_iceberg.preview import preview
     from dms_iceberg.session import open_session
 
-    previews = preview(open_session(loaded), loaded, table)
+    operator = operators_word(load_complete, reload_started_at, truncate, truncated_at, rebuild)
+    previews = preview(open_session(loaded), loaded, table, operator)
     if json_:
         typer.echo(json.dumps({"tables": {one.table: one.to_document() for one in previews}}))
     else:
@@ -110,7 +117,7 @@ def plan(config: ConfigPath, table: Tables = [], json_: AsJson = False) -> None:
 @app.command()
 def status(config: ConfigPath, table: Tables = [], json_: AsJson = False) -> None:  # noqa: B006 - typer needs a list
     """Show per table: frontier, rows, lag, snapshots, delete files, quarantine, last error."""
-    loaded = _prepare(config, quiet=json_)
+    loaded = prepared(config, quiet=json_)
     from dms_iceberg.session import open_session
     from dms_iceberg.status import table_statuses
 
@@ -121,29 +128,10 @@ def status(config: ConfigPath, table: Tables = [], json_: AsJson = False) -> Non
         print_status(statuses)
 
 
+app.command()(watch)
 app.command()(verify)
-
-
-def _utc_digits(text: str | None) -> str:
-    """Return a time with its zone as 17 digits in UTC, "" for None.
-
-    Raises:
-        ConfigError: it is no such time.
-    """
-    if text is None:
-        return ""
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        time = None
-    if time is None or time.tzinfo is None:
-        raise ConfigError([f"--reload-started-at {text!r}: not a time with its zone, such as 2026-03-01T10:00:00Z"], "the command line")
-    return digits_of(time.astimezone(UTC))
-
-
-def _prepare(config: str, *, quiet: bool) -> Config:
-    configure_logs(terminal=sys.stderr.isatty() and not quiet)
-    return load_config(config)
+app.command()(maintain)
+app.add_typer(quarantine, name="quarantine")
 
 
 def _register_local() -> None:

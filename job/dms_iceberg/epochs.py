@@ -17,13 +17,20 @@ from dms_iceberg.config.model import Config, Mode, Table
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.faults import reach
 from dms_iceberg.job import Job, Standing
+from dms_iceberg.load_marker import MARKER_FOLDER
 from dms_iceberg.progress import PROGRESS_KEY, Progress
+from dms_iceberg.reload import draft_load
 from dms_iceberg.staging.keys import BronzeFile
 from dms_iceberg.staging.plan import FileBatch
+from dms_iceberg.target.cleaning import Cleaning, made_by
+from dms_iceberg.target.key import key_property
+from dms_iceberg.target.switch import silver_types, switch_mode
 from dms_iceberg.target.table import TargetTable
 
 _LOG = structlog.get_logger("dms_iceberg")
 _BRANCH = "dms_iceberg_epoch_"
+REBUILD_BRANCH = "dms_iceberg_rebuild_"
+"""What the branches of rebuilds begin with (`rebuild`): a new load leaves nothing to be rebuilt."""
 
 
 def branch_of(epoch: int, reload: int = 0) -> str:
@@ -48,7 +55,7 @@ def standing(target: TargetTable, config: Config, table: Table, reload_started: 
         reload_started: 17 digits, when the table was loaded again in place by the operator's word; "" for never.
 
     Raises:
-        BronzeError: the files belong to an older epoch than the table's content, or the table's mode cannot be loaded again.
+        BronzeError: the files belong to an older epoch than the table's content.
     """
     epoch = config.bronze.epoch
     head = target.head() if target.exists() else None
@@ -71,15 +78,41 @@ def standing(target: TargetTable, config: Config, table: Table, reload_started: 
 
 
 def _built(target: TargetTable, table: Table, start: Progress) -> Standing:
-    if table.mode is not Mode.MIRROR:
-        raise BronzeError(
-            f"{table.source}: the source was loaded again, and a table of mode {table.mode.value} keeps what a load does not have. "
-            "Building it from a second load is not available in this version: give the new load a new target, or go on with the epoch "
-            "before."
-        )
+    """Return where a load is built; what another configuration, or an earlier version, has made of it does not count."""
     branch = branch_of(start.epoch, start.reload)
     built = target.head(branch)
-    return Standing(target.progress(branch), built.id, branch) if built is not None else Standing(start, None, branch)
+    if built is None:
+        return Standing(start, None, branch)
+    progress = target.progress(branch)
+    if not _is_made_so(target, table, branch):
+        # When a reload in place began is not said again.
+        return Standing(progress.start, None, branch)
+    return Standing(progress, built.id, branch)
+
+
+def _is_made_so(target: TargetTable, table: Table, branch: str) -> bool:
+    # Behind the load's first batch come the snapshots of other content.
+    newest = next((one.summary for one in target.lineage(branch) if PROGRESS_KEY in one.summary), {})
+    return made_by(table).items() <= newest.items()
+
+
+def made_otherwise(table: Table, target: TargetTable, found: Standing) -> str | None:
+    """Return the warning that a load is built anew, because the configuration was changed since it was begun; None when it was not."""
+    if found.branch is None or found.head is not None or target.head(found.branch) is None:
+        return None
+    return (
+        f"{table.source}: what was built of load epoch {found.progress.epoch} was made with another configuration of key, columns, filter "
+        f"or rules, so it is built anew from its first file. Readers see the old content of {table.target} until it is complete."
+    )
+
+
+def begin_anew(table: Table, target: TargetTable, found: Standing) -> list[str]:
+    """Remove the branch of a load that another configuration has made; returns the warning, if any."""
+    warning = made_otherwise(table, target, found)
+    if warning is None:
+        return []
+    target.remove_branch(str(found.branch))
+    return [warning]
 
 
 def is_complete(table: Table, found: Standing, batch: FileBatch | None, loads: Sequence[BronzeFile], *, told: bool) -> bool:
@@ -89,7 +122,7 @@ def is_complete(table: Table, found: Standing, batch: FileBatch | None, loads: S
         found: the branch's standing.
         batch: what is to be merged next.
         loads: all files of the load.
-        told: the operator's word (``--load-complete``).
+        told: the operator's word (``--load-complete``), or that of DMS (`load_marker`).
 
     Raises:
         BronzeError: there are changes, but no full load that they could belong to.
@@ -112,29 +145,62 @@ def is_complete(table: Table, found: Standing, batch: FileBatch | None, loads: S
 def complete(job: Job, table: Table, target: TargetTable, found: Standing, planned_on: int | None) -> None:
     """Make a complete load the content of the table.
 
+    A mirror is the load from then on; other modes keep what they have, and get what the load changes (`reload`).
+
     Raises:
+        TargetError: the table is not one of the declared mode.
         BronzeError: the folder of the epoch is empty, so it is probably not what the operator meant.
         PlanIsStaleError: somebody committed since ``planned_on``, main's head when the reload was found complete.
     """
+    silver_types(target, table)
+    if switch_mode(target, table, planned_on):
+        # Planned anew, the load is still complete.
+        return
     progress = found.progress
     branch = branch_of(progress.epoch, progress.reload)
     if found.head is None:
-        if next(iter(job.store.list("", "")), None) is None:
+        if all(one.key.startswith(MARKER_FOLDER) for one in job.store.list("", "")):
             raise BronzeError(
                 f"{table.source}: --load-complete, but {job.config.bronze.uri} is empty. {table.target} keeps the content it has. "
                 "Correct bronze.uri, or wait for the first file of any table."
             )
         draft = target.draft(None, branch)
-        draft.touch({PROGRESS_KEY: progress.to_json()})
+        draft.touch({PROGRESS_KEY: progress.to_json()} | made_by(table))
         target.publish(draft)
-    reach("before-switch", table.source)
     done = [name for load, name in _loads(target).items() if load <= (progress.epoch, progress.reload)]
-    target.replace_main(branch, planned_on, remove=done)
+    done += [name for name in target.branches() if name.startswith(REBUILD_BRANCH)]
+    if table.mode is Mode.MIRROR:
+        made = key_property(table, target.column_types()) | Cleaning.of(table).to_properties()
+        draft = target.draft_of_branch(branch, planned_on, made)
+    else:
+        draft = draft_load(job, table, target, found, branch, planned_on)
+    draft.remove_branches(done)
+    reach("before-switch", table.source)
+    target.publish(draft)
+    reach("after-switch", table.source)
     _LOG.info("load_complete", table=table.source, run_id=job.run_id, epoch=progress.epoch, reload=progress.reload)
 
 
-def waiting(table: Table, found: Standing) -> str:
-    """Return the warning of a reload that is not complete and has nothing left to merge."""
+def is_replaced(table: Table, found: Standing) -> bool:
+    """Whether a load is under way that replaces the table's content, so that neither its rows nor its key will count any more."""
+    return found.branch is not None and table.mode is Mode.MIRROR
+
+
+def prospect(table: Table, found: Standing, batch: FileBatch | None, loads: Sequence[BronzeFile], *, told: bool, doubt: str = "") -> str:
+    """Return what a run would do with a reload; ``doubt`` is why DMS's word is not heeded.
+
+    Raises:
+        BronzeError: see `is_complete`.
+    """
+    progress = found.progress
+    name = f"the reload of {progress.reloaded_at[:14]}" if progress.reload else f"load epoch {progress.epoch}"
+    if is_complete(table, found, batch, loads, told=told):
+        return f"{table.source}: {name} would be complete and become the content of {table.target}"
+    return waiting(table, found, doubt)
+
+
+def waiting(table: Table, found: Standing, doubt: str = "") -> str:
+    """Return the warning of a reload that is not complete and has nothing left to merge; ``doubt`` is why DMS's word is not heeded."""
     progress = found.progress
     known = "is built" if found.head is not None else "has no file yet"
     if progress.reload:
@@ -144,5 +210,5 @@ def waiting(table: Table, found: Standing) -> str:
         )
     return (
         f"{table.source}: load epoch {progress.epoch} {known} and becomes the content of {table.target} with its first change file. If the "
-        f"source table is idle and its full load is complete, run with --load-complete {table.source} once."
+        f"source table is idle and its full load is complete, run with --load-complete {table.source} once.{doubt and f' {doubt}'}"
     )

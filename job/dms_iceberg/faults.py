@@ -19,6 +19,10 @@ POINTS = (
     "after-commit",
     "before-state",
     "before-switch",
+    "after-switch",
+    "after-truncate-told",
+    "before-settled",
+    "after-settled",
 )
 _VARIABLE = "DMS_ICEBERG_KILL_AT"
 _arrived: set[str] = set()

@@ -23,7 +23,7 @@ from dms_iceberg.identifiers import quote
 from dms_iceberg.job import Job, Planned
 from dms_iceberg.progress import Progress
 from dms_iceberg.target.table import TargetTable
-from dms_iceberg.winners import Collapsed, as_it_is, measure, second_look
+from dms_iceberg.winners import Collapsed, as_it_is, measure, second_look, waiting_rows
 
 Judge = Callable[[DataFrame], DataFrame]
 _FIRST_CLOCK = "_cdc_first_clock"
@@ -41,30 +41,31 @@ def history_batch(job: Job, table: Table, target: TargetTable, planned: Planned,
     # Which keys there are, and how far back their changes go.
     only_keys = attrs.evolve(shape, columns=tuple(column for column in shape.columns if column.is_key))
     clock = {_FIRST_CLOCK: f"min(CASE WHEN {USABLE} THEN {_CLOCK} END)"}
-    first = measure(collapse(cleaned, only_keys, context=False, counts=clock, size=planned.batch.size).persist(), only_keys, as_it_is)
+    winners = collapse(cleaned, only_keys, context=False, counts=clock, size=planned.batch.size).persist()
+    first = measure(winners, only_keys, as_it_is, figures={_FIRST_CLOCK: f"min({_FIRST_CLOCK})"})
     rows = None
     try:
         reach("after-collapse", table.source)
         judge: Judge = as_it_is
+        is_cut = False
         books = first.books
         events = cleaned.withColumn(CONTEXT, lit(False))
         bound = repeated_up_to(planned.progress)
         is_late = bool(books.low) and (books.low <= bound or bool(books.disordered_keys))
         if is_late:
-            look = second_look(job, table, planned, first.winners, shape, books, bound)
+            look, is_cut = second_look(job, table, planned, first.winners, shape, books, bound, waiting_rows(job, table, planned))
             events = look(cleaned)
             judged = measure(collapse(events, only_keys, context=True).persist(), only_keys, as_it_is)
             judged.winners.unpersist()
             judge, books = _of_the_batch(look), judged.books
-        whole = is_late or _goes_back(first.winners, planned.progress)
+            truncated = late.truncate_events(first.winners, only_keys, planned.heeded, planned.progress.load)
+            events = events.unionByName(truncated, allowMissingColumns=True) if truncated is not None else events
+        whole = is_late or _goes_back(first.figures[_FIRST_CLOCK], planned.progress)
         events = events.where(USABLE).selectExpr(*versions.change_events(shape.key, shape.values))
         if planned.standing.head is not None:
             events = _with_stored(events, target.rows(planned.standing.branch), first, shape, whole=whole)
-        for step in versions.steps(shape.key, shape.values, tracked, planned.progress.load, whole=whole):
-            events = events.withColumns({name: expr(sql) for name, sql in step.columns.items()})
-            events = events.where(step.where) if step.where is not None else events
-        rows = events.selectExpr(*versions.version_select(shape.key, shape.values)).persist()
-        return Collapsed(rows, _with_versions(books, rows), first.ranges, is_late, judge)
+        rows = made_versions(events, shape.key, shape.values, tracked, planned.progress.load, whole=whole).persist()
+        return Collapsed(rows, _with_versions(books, rows), first.ranges, is_late, judge, is_cut=is_cut)
     except BaseException:
         if rows is not None:
             rows.unpersist()
@@ -74,15 +75,25 @@ def history_batch(job: Job, table: Table, target: TargetTable, planned: Planned,
         cleaned.unpersist()
 
 
+def made_versions(
+    events: DataFrame, key: Sequence[str], values: Sequence[str], tracked: Sequence[str], load: int, *, whole: bool
+) -> DataFrame:
+    """Return the versions that events make (`versions.version_select`); see `versions.steps` for the arguments."""
+    for step in versions.steps(key, values, tracked, load, whole=whole):
+        events = events.withColumns({name: expr(sql) for name, sql in step.columns.items()})
+        events = events.where(step.where) if step.where is not None else events
+    return events.selectExpr(*versions.version_select(key, values))
+
+
 def repeated_up_to(progress: Progress) -> str:
     """Return text above the positions at which a change may be a repetition, or late: those up to the clock of the newest change.
 
     Loaded rows all have one clock, and files of a load follow each other: among them only a lower position is late.
     """
     if is_load_position(progress.high_water, progress.load):
-        return progress.high_water
+        return progress.reached
     # A colon sorts behind every digit.
-    return f"{clock_prefix(progress.high_water, progress.load)}:"
+    return max(f"{clock_prefix(progress.high_water, progress.load)}:", progress.reached)
 
 
 def _of_the_batch(look: Judge) -> Judge:
@@ -100,10 +111,9 @@ def _tracked(table: Table, shape: Shape) -> list[str]:
     return [known[name.lower()] for name in table.track_columns]
 
 
-def _goes_back(winners: DataFrame, progress: Progress) -> bool:
+def _goes_back(first_clock: str | None, progress: Progress) -> bool:
     """Whether a change was committed before the newest one that is applied, by a clock that went back while the task held its own."""
-    row = winners.agg(expr(f"min({_FIRST_CLOCK}) AS clock")).collect()[0]
-    return row.clock is not None and row.clock <= progress.committed
+    return first_clock is not None and first_clock <= progress.committed
 
 
 def _with_stored(events: DataFrame, target: DataFrame, first: Collapsed, shape: Shape, *, whole: bool) -> DataFrame:

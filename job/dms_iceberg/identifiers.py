@@ -23,6 +23,11 @@ def string_literal(value: str) -> str:
     return "'" + "".join(_PRINTABLE_ESCAPES.get(char, char) for char in value) + "'"
 
 
+def timestamp_literal(digits: str) -> str:
+    """Return a UTC time (``yyyyMMddHHmmss`` and fraction) as a literal, cut to the hundredths of a second that positions have."""
+    return f"TIMESTAMP '{digits[:4]}-{digits[4:6]}-{digits[6:8]} {digits[8:10]}:{digits[10:12]}:{digits[12:14]}.{digits[14:16]}'"
+
+
 def typed_literal(text: str, spark_type: str) -> str:
     """Return the value whose Spark text form is ``text`` as a literal of ``spark_type``."""
     if spark_type in ("tinyint", "smallint", "int", "bigint"):

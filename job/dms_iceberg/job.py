@@ -1,28 +1,35 @@
 """What every step of a batch is given: the job and the plan."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import attrs
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from dms_iceberg.config.model import Config
+from dms_iceberg.config.model import Config, Table
 from dms_iceberg.progress import Progress
-from dms_iceberg.staging.keys import BronzeFile
-from dms_iceberg.staging.plan import FileBatch
+from dms_iceberg.staging.keys import BronzeFile, Truncate, table_prefix
+from dms_iceberg.staging.listing import list_bronze
+from dms_iceberg.staging.plan import FileBatch, RecordBatch
 from dms_iceberg.staging.store import ObjectStore
 
 
 @attrs.frozen
 class OperatorsWord:
-    """What the files of a reload do not tell.
+    """What DMS's files do not tell.
 
     Attributes:
         load_complete: source names of tables whose full load is complete, though no change has followed.
         reload_started: 17 digits, when the chosen tables were loaded again in place; "" for never.
+        truncate: source names of tables that were truncated at the source.
+        truncated_at: 17 digits, when they were.
+        rebuild: source names of tables to be made anew from bronze.
     """
 
     load_complete: frozenset[str] = frozenset()
     reload_started: str = ""
+    truncate: frozenset[str] = frozenset()
+    truncated_at: str = ""
+    rebuild: frozenset[str] = frozenset()
 
 
 NOTHING_SAID = OperatorsWord()
@@ -33,7 +40,7 @@ class Job:
     """What every step of every table needs.
 
     Attributes:
-        operator: what the operator says of reloads.
+        operator: what the operator says of reloads, truncates and rebuilds.
     """
 
     spark: SparkSession
@@ -42,23 +49,30 @@ class Job:
     run_id: str
     operator: OperatorsWord = NOTHING_SAID
 
+    def listing(self, table: Table, progress: Progress) -> Iterator[BronzeFile | Truncate]:
+        """Yield what bronze has for a table, from where ``progress`` no longer needs it on; see `list_bronze` for order and errors."""
+        prefix = table_prefix(table.schema_name, table.table_name)
+        return list_bronze(self.store, prefix, progress.since, self.config.bronze.format, progress.committed)
+
 
 @attrs.frozen
 class Standing:
-    """A line of a table's snapshots: main, or the branch on which a reload is being built.
+    """A line of a table's snapshots: main, or the branch on which a reload or a rebuild is made.
 
     Attributes:
         progress: how far the line has come.
         head: id of its newest snapshot, None before the first.
         branch: name of the branch, None for main.
+        rebuild: 17 digits, when the rebuild that the branch is for began; "" for other lines.
     """
 
     progress: Progress
     head: int | None
     branch: str | None = None
+    rebuild: str = ""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class Planned:
     """The next batch of a table, and the state of the table it was planned on.
 
@@ -66,17 +80,33 @@ class Planned:
         standing: the line of snapshots that the batch goes to.
         main: id of main's newest snapshot, None without one.
         loads: all LOAD files as listed.
+        truncates: 17 digits each: truncates in bronze that are applied.
+        more: a truncate waits behind the batch.
+        waiting: open rows of the quarantine that a replay leaves alone; None where there are none, and for a batch of files.
     """
 
-    batch: FileBatch
+    batch: FileBatch | RecordBatch
     standing: Standing
     main: int | None
     loads: Sequence[BronzeFile]
+    truncates: Sequence[str] = ()
+    more: bool = False
+    waiting: DataFrame | None = None
+
+    @property
+    def is_replay(self) -> bool:
+        """Whether the batch is made of quarantined rows."""
+        return isinstance(self.batch, RecordBatch)
 
     @property
     def progress(self) -> Progress:
         """How far the line has come."""
         return self.standing.progress
+
+    @property
+    def heeded(self) -> list[str]:
+        """The truncates that changes may be from before, in order: the last one also where bronze has lost it."""
+        return sorted({*self.truncates, self.progress.truncated} - {""})
 
 
 class PlanIsStaleError(Exception):

@@ -7,33 +7,42 @@ from typing import Any
 import attrs
 from pyspark.sql import SparkSession
 
-from dms_iceberg.analysis import check_expressions, expression_types
-from dms_iceberg.config.model import Config, Table, Timestamps
-from dms_iceberg.epochs import standing
+from dms_iceberg.analysis import analysed_evolution, check_expressions
+from dms_iceberg.config.model import Config, Table
+from dms_iceberg.epochs import is_replaced, made_otherwise, prospect, standing
 from dms_iceberg.errors import DmsIcebergError
-from dms_iceberg.job import Job
-from dms_iceberg.runner import chosen_tables
+from dms_iceberg.job import NOTHING_SAID, Job, OperatorsWord, Standing
+from dms_iceberg.load_marker import read_marker
+from dms_iceberg.rebuild import files_to_rebuild
+from dms_iceberg.runner import check_operator, chosen_tables
 from dms_iceberg.spark_errors import FAILURES, describe
-from dms_iceberg.staging.keys import BronzeFile, table_prefix
-from dms_iceberg.staging.listing import list_files
-from dms_iceberg.staging.plan import FileBatch, next_batch, pending_files
+from dms_iceberg.staging.keys import BronzeFile
+from dms_iceberg.staging.plan import FileBatch, Pending, next_batch, pending_files
 from dms_iceberg.staging.store import open_store
 from dms_iceberg.target.create import declared_types
-from dms_iceberg.target.evolve import plan_evolution
+from dms_iceberg.target.ddl import create_sql
 from dms_iceberg.target.key import refuse_other_key
+from dms_iceberg.target.rename import RenameColumn, cleaning_warnings, renamed, renamed_properties, renames
 from dms_iceberg.target.schema_diff import AddColumn, Incompatible, Operation, Types
 from dms_iceberg.target.switch import silver_types, switch_statements
-from dms_iceberg.target.table import TargetTable, create_sql, ordered
+from dms_iceberg.target.table import TargetTable, ordered
+from dms_iceberg.truncate import foretold, refuse_truncate
 from dms_iceberg.unknown_columns import check_named
 from dms_iceberg.winners import open_files
 
 
 @attrs.define(kw_only=True)
 class TablePreview:
-    """What a run would do to one table. ``rows`` is None where only reading the files would tell (CSV, JSON)."""
+    """What a run would do to one table.
+
+    Attributes:
+        rebuilt_files: those of ``files`` that are merged already, and that a rebuild reads again.
+        rows: None where only reading the files would tell (CSV, JSON).
+    """
 
     table: str
     files: int = 0
+    rebuilt_files: int = 0
     bytes: int = 0
     rows: int | None = 0
     batches: int = 0
@@ -46,9 +55,10 @@ class TablePreview:
         return attrs.asdict(self)
 
 
-def preview(spark: SparkSession, config: Config, only: Iterable[str] = ()) -> list[TablePreview]:
-    """Return what `runner.run` would do, table by table."""
-    job = Job(spark, config, open_store(config.bronze.uri), "plan")
+def preview(spark: SparkSession, config: Config, only: Iterable[str] = (), operator: OperatorsWord = NOTHING_SAID) -> list[TablePreview]:
+    """Return what `runner.run` would do with the same arguments, table by table; see there for the errors raised."""
+    check_operator(config, only, operator)
+    job = Job(spark, config, open_store(config.bronze.uri), "plan", operator)
     previews = []
     for table in chosen_tables(config, only):
         one = TablePreview(table=table.source)
@@ -64,17 +74,35 @@ def preview(spark: SparkSession, config: Config, only: Iterable[str] = ()) -> li
 
 def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
     target = TargetTable(job.spark, job.config.catalog.name, table.target)
+    again: list[BronzeFile] = []
+    found_renames: list[RenameColumn] = []
+    if target.exists():
+        target.refresh()
+    found_at = standing(target, job.config, table, job.operator.reload_started)
+    if target.exists():
+        found_renames = renames(table, target.column_types())
+        if table.source in job.operator.rebuild:
+            again = files_to_rebuild(job, table, target)
+        else:
+            _preview_properties(table, target, found_at, found_renames, one)
     existing = silver_types(target, table)
     if existing is not None:
-        target.refresh()
-        refuse_other_key(table, target.properties())
-        existing = silver_types(target, table)
-    progress = standing(target, job.config, table).progress
-    prefix = table_prefix(table.schema_name, table.table_name)
-    listing = list(list_files(job.store, prefix, progress.since, job.config.bronze.format, progress.committed))
+        one.sql += [rename.sql(target.sql_name) for rename in found_renames]
+        existing = renamed(existing, found_renames)
+    progress = found_at.progress
+    marker = read_marker(job.store, table) if found_at.branch is not None else None
+    listing = list(job.listing(table, progress))
     found = pending_files(listing, progress, table.source, datetime.now(UTC))
     one.warnings += found.warnings(table.source)
-    pending, fresh = found.files, existing is None or target.head() is None
+    pending, fresh = [*again, *found.files], existing is None or target.head() is None
+    one.rebuilt_files = len(again)
+    if found_at.branch is not None:
+        one.warnings += filter(None, [made_otherwise(table, target, found_at)])
+        behind = next_batch([file for file in found.files if file.is_cdc], job.config.batch)
+        doubt = marker.doubt(progress, found.loads) if marker is not None else ""
+        told = table.source in job.operator.load_complete or (marker is not None and not doubt)
+        one.warnings.append(prospect(table, found_at, behind, found.loads, told=told, doubt=doubt))
+    _preview_truncates(job, table, target, found_at, found, one)
     one.files, one.bytes = len(pending), sum(file.size for file in pending)
     if existing is not None and pending:
         one.sql += switch_statements(target, table)
@@ -85,11 +113,29 @@ def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
         left = left[len(batch.files) :]
         existing = _preview_batch(job, table, target, batch, existing, one, found.loads, fresh=fresh)
         fresh = False
-    if existing is not None and listing and not pending:
-        _check_newest(job, table, max(listing), existing, one, found.loads)
+    files = [file for file in listing if isinstance(file, BronzeFile)]
+    if existing is not None and files and not pending:
+        _check_newest(job, table, max(files), existing, one, found.loads)
     types = declared_types(table)
     if existing is None and types is not None:
         one.sql.append(create_sql(target.sql_name, types, table))
+
+
+def _preview_properties(table: Table, target: TargetTable, found: Standing, found_renames: list[RenameColumn], one: TablePreview) -> None:
+    if not is_replaced(table, found):
+        refuse_other_key(table, target.properties() | renamed_properties(found_renames, target.properties()))
+    one.warnings += cleaning_warnings(target, table)
+
+
+def _preview_truncates(job: Job, table: Table, target: TargetTable, found: Standing, pending: Pending, one: TablePreview) -> None:
+    told = {job.operator.truncated_at} if table.source in job.operator.truncate else set()
+    told = {at for at in told if not refuse_truncate(job, table, target, at)}
+    if found.head is None or found.branch is not None:
+        return
+    for at in sorted(told | {at for at in pending.truncates if at > found.progress.truncated}):
+        sql, effect = foretold(table, target, found, at)
+        one.sql += [sql] if sql is not None else []
+        one.warnings.append(effect)
 
 
 def _check_newest(job: Job, table: Table, file: BronzeFile, existing: Types, one: TablePreview, loads: Sequence[BronzeFile]) -> None:
@@ -97,8 +143,7 @@ def _check_newest(job: Job, table: Table, file: BronzeFile, existing: Types, one
     read = open_files(job, table, [file])
     if read:
         one.warnings += check_named(job, table, read, existing, fresh=False, files=[file], loads=loads)
-        ntz = job.config.timestamps is Timestamps.NTZ
-        check_expressions(job, read, table, plan_evolution(table, read, expression_types(job, read, table), existing, ntz=ntz).shape)
+        check_expressions(job, read, table, analysed_evolution(job, table, read, existing).shape)
 
 
 def _preview_batch(
@@ -119,7 +164,7 @@ def _preview_batch(
     if not read:
         return existing
     named = check_named(job, table, read, existing, fresh=fresh, files=batch.files, loads=loads)
-    evolution = plan_evolution(table, read, expression_types(job, read, table), existing, ntz=job.config.timestamps is Timestamps.NTZ)
+    evolution = analysed_evolution(job, table, read, existing)
     check_expressions(job, read, table, evolution.shape)
     one.warnings += [text for text in (*named, *evolution.warnings) if text not in one.warnings]
     if existing is None:

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import attrs
 
-from dms_iceberg.changes.position import clock_of
+from dms_iceberg.changes.position import clock_of, truncate_position
 from dms_iceberg.errors import TargetError
 from dms_iceberg.staging.keys import SEGMENT_DIGITS, BronzeFile, earlier
 from dms_iceberg.staging.store import digest
@@ -92,6 +92,13 @@ class MergedLoads:
                 return file.key
         return None
 
+    def are_all_in(self, loads: Iterable[BronzeFile]) -> bool:
+        """Whether every merged file is still there."""
+        there = list(loads)
+        if self.segments:
+            return all(MergedSegment.of(one.name, one.last, there) == one for one in self.segments)
+        return self.entries <= {_fingerprint(file) for file in there}
+
     def plus(self, files: Sequence[BronzeFile], known: Sequence[BronzeFile]) -> Self:
         """Return this with ``files`` merged as well; ``known`` are all LOAD files as listed (needed beyond the limit)."""
         if not files:
@@ -119,15 +126,16 @@ class Progress:
     """What is merged.
 
     Attributes:
-        epoch: number of the full load the content belongs to.
-        reload: how often the table was loaded again in the epoch's own folder.
+        epoch, reload: number of the full load the content belongs to; how often it was done again in the epoch's own folder.
         reloaded_at: 17 digits, when the last such reload began; what is older in the folder belongs to the content before. "" for none.
-        first: 17 digits, the earliest close time among merged CDC files; bronze that begins later has lost some.
+        first: 17 digits, the earliest close time among merged CDC files, but those that came when bronze had lost this one.
         frontier: 17 digits, the latest close time among merged CDC files; "" before the first.
         since: 17 digits; CDC files closed up to here count as merged, later ones only if they are in ``recent``.
         recent: (close time, fingerprint) of merged CDC files after ``since``.
         high_water: the highest position ever applied; "" for none.
         loads: the full-load files that are merged.
+        truncated: 17 digits, the latest truncate that is applied; "" for none.
+        replay: id of the newest replay of quarantined rows that the content has; "" for none.
     """
 
     epoch: int = 0
@@ -139,6 +147,8 @@ class Progress:
     recent: tuple[tuple[str, bytes], ...] = ()
     high_water: str = ""
     loads: MergedLoads = MergedLoads()
+    truncated: str = ""
+    replay: str = ""
 
     @property
     def load(self) -> int:
@@ -151,23 +161,46 @@ class Progress:
         return not self.frontier and self.loads == MergedLoads()
 
     @property
+    def reached(self) -> str:
+        """The position up to which a change may be older than what was applied: the highest one, or that of a later truncate."""
+        return max(self.high_water, truncate_position(self.load, self.truncated) if self.truncated else "")
+
+    @property
     def committed(self) -> str:
         """Commit time of the newest applied change, 17 digits; "" before the first."""
         return clock_of(self.high_water) if self.high_water else ""
 
+    @property
+    def start(self) -> Self:
+        """The progress of the same load before its first file."""
+        return attrs.evolve(type(self)(), epoch=self.epoch, reload=self.reload, reloaded_at=self.reloaded_at, since=self.reloaded_at)
+
+    def lost(self, listing: Sequence[BronzeFile]) -> str | None:
+        """Return which merged files are no longer in ``listing``, all files of the load; None when all that can be told are there."""
+        if not self.loads.are_all_in(file for file in listing if not file.is_cdc):
+            return "files of the full load"
+        changes = [file for file in listing if file.is_cdc and file.order > self.reloaded_at and self.has_merged(file)]
+        if self.first and min((file.order for file in changes), default="~") > self.first:
+            return f"change files from {self.first[:14]} on"
+        if not set(self.recent) <= {(file.order, _fingerprint(file)) for file in changes}:
+            return "change files of late"
+        return None
+
     def has_merged(self, file: BronzeFile) -> bool:
         """Whether a CDC file (key and ETag) is merged, or too old to tell."""
-        if file.order <= self.since:
-            return True
-        return file.order <= self.frontier and (file.order, _fingerprint(file)) in self.recent
+        return file.order <= self.since or (file.order <= self.frontier and (file.order, _fingerprint(file)) in self.recent)
 
-    def after(self, files: Sequence[BronzeFile], high_water: str, look_back_hours: float, loads: Sequence[BronzeFile]) -> Self:
-        """Return the progress once ``files`` are merged and ``high_water`` was reached."""
+    def holds(self, file: BronzeFile) -> bool:
+        """Whether a file of either kind is merged."""
+        return self.has_merged(file) if file.is_cdc else self.loads.has(file)
+
+    def after(self, files: Sequence[BronzeFile], high: str, hours: float, loads: Sequence[BronzeFile], *, is_cut: bool = False) -> Self:
+        """Return the progress once ``files`` are merged and ``high`` was reached; ``is_cut`` if bronze has lost some of those before."""
         cdc = [file for file in files if file.is_cdc]
         frontier = max([self.frontier, *(file.order for file in cdc)])
         recent = sorted({*self.recent, *((file.order, _fingerprint(file)) for file in cdc)})
         since = self.since
-        floor = earlier(frontier, hours=look_back_hours) if frontier else ""
+        floor = earlier(frontier, hours=hours) if frontier else ""
         while recent and (len(recent) > LOOK_BACK_FILES or recent[0][0] < floor):
             since = max(since, recent.pop(0)[0])
             # Files of one millisecond are forgotten together, or `since` would hide those that stay.
@@ -175,11 +208,11 @@ class Progress:
         merged = self.loads.plus([file for file in files if not file.is_cdc], loads)
         return attrs.evolve(
             self,
-            first=min([*([self.first] if self.first else []), *(file.order for file in cdc)], default=""),
+            first=self.first if is_cut else min([*filter(None, [self.first]), *(file.order for file in cdc)], default=""),
             frontier=frontier,
             since=since,
             recent=tuple(recent),
-            high_water=max(self.high_water, high_water),
+            high_water=max(self.high_water, high),
             loads=merged,
         )
 
@@ -193,11 +226,13 @@ class Progress:
             "frontier": self.frontier,
             "since": self.since,
             "high_water": self.high_water,
+            "truncated": self.truncated,
             "recent": _pack(int(time).to_bytes(_TIME_BYTES) + mark for time, mark in self.recent),
             "loads": {
                 "entries": _pack(sorted(self.loads.entries)),
                 "segments": [attrs.astuple(one) for one in self.loads.segments],
             },
+            **({"replay": self.replay} if self.replay else {}),
         }
         return json.dumps(document, separators=(",", ":"))
 
@@ -214,12 +249,9 @@ class Progress:
                 f"progress in the snapshot has format {document['format']}, this version reads up to {FORMAT_VERSION}: "
                 "a newer dms-iceberg wrote this table. Run that version or a later one."
             )
-        width = _KEY_BYTES + _ETAG_BYTES
-        loads = document["loads"]
-        recent = tuple(
-            (f"{int.from_bytes(entry[:_TIME_BYTES]):017d}", entry[_TIME_BYTES:])
-            for entry in _unpack(document["recent"], _TIME_BYTES + width)
-        )
+        width, loads = _KEY_BYTES + _ETAG_BYTES, document["loads"]
+        entries = _unpack(document["recent"], _TIME_BYTES + width)
+        recent = tuple((f"{int.from_bytes(one[:_TIME_BYTES]):017d}", one[_TIME_BYTES:]) for one in entries)
         return cls(
             epoch=document["epoch"],
             reload=document["reload"][0],
@@ -229,7 +261,9 @@ class Progress:
             since=document["since"],
             high_water=document["high_water"],
             recent=recent,
+            truncated=document.get("truncated", ""),
             loads=MergedLoads(frozenset(_unpack(loads["entries"], width)), tuple(MergedSegment(*one) for one in loads["segments"])),
+            replay=document.get("replay", ""),
         )
 
 
@@ -237,30 +271,30 @@ def find_progress(lineage: Iterable[Mapping[str, str]], copy: Mapping[str, Any] 
     """Return the progress of the table's current content.
 
     Args:
-        lineage: for the head of main and its ancestors, newest first: the snapshot's summary plus ``snapshot-id`` and ``parent-id``.
+        lineage: for main's head and its ancestors, as far as anything tells of them, newest first: summary plus ``parent-id``.
         copy: the table property's copy (`{"snapshot": id, "progress": text}`), or None.
         known_ids: ids of all snapshots in the table's metadata, ancestors or not.
 
     The first carrier among the ancestors counts, never simply the newest snapshot: after a rollback that one is off the line. The
-    property's copy counts only where the line of ancestors is cut by expiry before a carrier, and the copy's own snapshot was not
-    merely rolled back (it would then still be among the known ones).
+    property's copy counts only where the line of ancestors is cut by expiry before a carrier: at the copy's own snapshot; or elsewhere, if
+    that one was not merely rolled back (it would then still be among the known ones).
 
     Raises:
         TargetError: the line is cut and the copy does not count, so nothing tells what the content holds.
     """
-    cut = False
+    parent = ""
     for summary in lineage:
         if PROGRESS_KEY in summary:
             return Progress.from_json(summary[PROGRESS_KEY])
-        cut = bool(summary.get("parent-id"))
-    if not cut:
+        parent = summary.get("parent-id", "")
+        if copy is not None and parent == str(copy["snapshot"]):
+            return Progress.from_json(copy["progress"])
+    if not parent:
         return Progress()
     if copy is not None and str(copy["snapshot"]) not in set(known_ids):
         return Progress.from_json(copy["progress"])
     raise TargetError(
         "the snapshots that carry the table's progress have expired, and its copy in the table properties belongs to a snapshot that "
-        "was rolled "
-        "back: which files the content holds is not known, and merging them again unseen could bring deleted rows back. Roll the table "
-        "back to "
-        "a snapshot whose summary has dms-iceberg.progress, or load it into a new target."
+        "was rolled back: which files the content holds is not known, and merging them again unseen could bring deleted rows back. Roll "
+        "the table back to a snapshot whose summary has dms-iceberg.progress, or load it into a new target."
     )

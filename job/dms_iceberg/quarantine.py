@@ -1,21 +1,29 @@
 """Rejected rows: one quarantine table per silver table, in a namespace of its own because its records are unmasked.
 
 A row's id is made of file key, ETag and row number, and rows are merged by id: a batch that is killed and done again writes each row once.
+
+A replay puts rows into silver, and no commit spans two tables. So the ids that a replay settles are written first, to a table beside the
+quarantine, under the id of the replay and that of the one before it; the silver snapshot then carries the replay's id in its progress. A
+row is *open* unless a replay that main's head descends from has settled it (``docs/adr/0010-replays-are-a-chain.md``).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import broadcast, col
+from pyspark.sql.functions import broadcast, col, expr
 
-from dms_iceberg.changes.frames import RECORD, ROW_NUMBER, Shape, json_sql
+from dms_iceberg.changes.frames import LAYOUT, RECORD, ROW_NUMBER, Shape
+from dms_iceberg.changes.json_text import json_sql
+from dms_iceberg.changes.late import WAITING
 from dms_iceberg.changes.normalise import COMMITTED_AT, OLD_KEY, OP, POSITION, PROBLEM
-from dms_iceberg.changes.read import FILE
+from dms_iceberg.changes.read import FILE, FILE_NAME
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.identifiers import quote_path, string_literal
-from dms_iceberg.staging.keys import BronzeFile
+from dms_iceberg.progress import Progress
+from dms_iceberg.staging.keys import BronzeFile, parse_key, table_prefix, time_of
+from dms_iceberg.target.table import TargetTable
 
 _COLUMNS = {
     "id": "string",
@@ -32,12 +40,51 @@ _COLUMNS = {
     "record": "string",
     "quarantined_at": "timestamp",
     "run_id": "string",
+    "load": "bigint",
+    "layout": "string",
 }
+_LATER_COLUMNS = ("load", "layout")
+"""Columns that quarantine tables of earlier versions lack."""
+JUDGEMENT = {
+    "reason": f"substring_index({PROBLEM}, ': ', 1)",
+    "detail": f"substr({PROBLEM}, instr({PROBLEM}, ': ') + 2)",
+    "op": OP,
+    "position": POSITION,
+    "committed_at": COMMITTED_AT,
+}
+"""What a rejected change is found to be, as SQL: another configuration may find something else."""
+REPLAY_COLUMNS = {"id": "string", "replay": "string", "parent": "string", "run_id": "string"}
+
+
+def quarantine_name(config: Config, table: Table) -> str:
+    """Return the name of a table's quarantine table in the catalog: ``<namespace>.<target with dots as __>``."""
+    return f"{config.quarantine.namespace}.{table.target.replace('.', '__')}"
+
+
+def replays_name(config: Config, table: Table) -> str:
+    """Return the name of the table that says which rows of the quarantine replays have settled."""
+    return f"{quarantine_name(config, table)}__replays"
 
 
 def quarantine_table(config: Config, table: Table) -> str:
-    """Return the quoted name of a table's quarantine table: ``<namespace>.<target with dots as __>``."""
-    return quote_path([config.catalog.name, *config.quarantine.namespace.split("."), table.target.replace(".", "__")])
+    """Return the quoted name of a table's quarantine table."""
+    return quote_path([config.catalog.name, *quarantine_name(config, table).split(".")])
+
+
+def replays_table(config: Config, table: Table) -> str:
+    """Return the quoted name of the table of its replays."""
+    return quote_path([config.catalog.name, *replays_name(config, table).split(".")])
+
+
+def prepare_quarantine(spark: SparkSession, config: Config, table: Table) -> None:
+    """Create the quarantine table unless it is there; one of an earlier version gets the columns it lacks."""
+    name = quarantine_table(config, table)
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name.rpartition('.')[0]}")
+    spark.sql(create_quarantine_sql(name))
+    present = set(spark.table(name).columns)
+    missing = [f"{column} {_COLUMNS[column]}" for column in _LATER_COLUMNS if column not in present]
+    if missing:
+        spark.sql(f"ALTER TABLE {name} ADD COLUMNS ({', '.join(missing)})")
 
 
 def create_quarantine_sql(name: str) -> str:
@@ -49,23 +96,50 @@ def create_quarantine_sql(name: str) -> str:
     )
 
 
+def settle(spark: SparkSession, config: Config, table: Table, ids: DataFrame, replay: str, parent: str, run_id: str) -> None:
+    """Write which rows (column ``id``) a replay settles. They count from the moment at which main's head has the replay, if ever."""
+    name = replays_table(config, table)
+    body = ", ".join(f"{column} {type_}" for column, type_ in REPLAY_COLUMNS.items())
+    spark.sql(f"CREATE TABLE IF NOT EXISTS {name} ({body}) USING iceberg TBLPROPERTIES ('format-version' = '2')")
+    told = {"replay": replay, "parent": parent, "run_id": run_id}
+    ids.selectExpr("id", *(f"{string_literal(value)} AS {column}" for column, value in told.items())).writeTo(name).append()
+
+
 def quarantine_sql(name: str, source: str) -> str:
     """Return the idempotent write. WHEN MATCHED is what makes two writers of one row conflict instead of doubling it."""
     columns = ", ".join(_COLUMNS)
+    # A row that a rebuild rejects again is judged by another configuration, and of now: see `rejected_since`.
+    again = ", ".join(f"t.{column} = s.{column}" for column in _COLUMNS if column != "id")
     return (
         f"MERGE INTO {name} t USING {source} s ON t.id = s.id "
-        "WHEN MATCHED THEN UPDATE SET t.reason = s.reason, t.detail = s.detail "
+        f"WHEN MATCHED THEN UPDATE SET {again} "
         f"WHEN NOT MATCHED THEN INSERT ({columns}) VALUES ({', '.join(f's.{c}' for c in _COLUMNS)})"
     )
 
 
+def rejected_since(digits: str) -> str:
+    """SQL that is true for quarantine rows that were rejected (or rejected again) at a time of 17 digits or later."""
+    return f"quarantined_at >= TIMESTAMP {string_literal(time_of(digits).strftime('%Y-%m-%d %H:%M:%S.%f'))}"
+
+
+def judge_again_sql(name: str, source: str) -> str:
+    """Return the MERGE that tells of rows in quarantine why they are still there."""
+    told = (*JUDGEMENT, "key")
+    other = " OR ".join(f"NOT (t.{column} <=> s.{column})" for column in told)
+    return (
+        f"MERGE INTO {name} t USING {source} s ON t.id = s.id "
+        f"WHEN MATCHED AND ({other}) THEN UPDATE SET {', '.join(f't.{column} = s.{column}' for column in told)}"
+    )
+
+
 def rejected_rows(
-    spark: SparkSession, cleaned: DataFrame, files: Sequence[BronzeFile], table: Table, shape: Shape, run_id: str, now: str
+    spark: SparkSession, cleaned: DataFrame, files: Sequence[BronzeFile], table: Table, shape: Shape, run_id: str, now: str, load: int
 ) -> DataFrame:
-    """Return the quarantine rows of cleaned changes that carry record and row number.
+    """Return the quarantine rows of cleaned changes that carry record, row number and layout.
 
     Args:
         now: UTC timestamp text, the same for the whole batch.
+        load: number of the load that the files belong to.
     """
     rejected = cleaned.where(f"{PROBLEM} IS NOT NULL AND {OLD_KEY} = 0")
     # Spark gives paths percent-encoded and with one slash or three; the few that matter are matched here.
@@ -83,13 +157,88 @@ def rejected_rows(
         "file",
         "etag",
         f"{ROW_NUMBER} AS row_number",
-        f"substring_index({PROBLEM}, ': ', 1) AS reason",
-        f"substr({PROBLEM}, instr({PROBLEM}, ': ') + 2) AS detail",
-        f"{OP} AS op",
-        f"{POSITION} AS position",
-        f"{COMMITTED_AT} AS committed_at",
+        *(f"{sql} AS {column}" for column, sql in JUDGEMENT.items()),
         f"{json_sql(shape.key)} AS key",
         f"{RECORD} AS record",
         f"TIMESTAMP {string_literal(now)} AS quarantined_at",
         f"{string_literal(run_id)} AS run_id",
+        f"{load}L AS load",
+        f"{LAYOUT} AS layout",
     )
+
+
+def all_rows(spark: SparkSession, config: Config, table: Table) -> DataFrame | None:
+    """Return all rows of a table's quarantine as they are now, None where there are none."""
+    return _as_of_now(spark, config, quarantine_name(config, table))
+
+
+def open_rows(spark: SparkSession, config: Config, table: Table, progress: Progress) -> DataFrame | None:
+    """Return the open rows of a table's quarantine as they are now, None where there are none.
+
+    They are rows of the content's own load and of merged files only: those of other files come again with their file, or are of a load
+    that another one has replaced. The result does not change when somebody writes to the quarantine.
+
+    Args:
+        progress: of the content that the rows may be missing from.
+    """
+    rows = all_rows(spark, config, table)
+    if rows is None:
+        return None
+    for column in _LATER_COLUMNS:
+        rows = rows if column in rows.columns else rows.withColumn(column, expr(f"CAST(NULL AS {_COLUMNS[column]})"))
+    rows = rows.where(f"coalesce(load, 0) = {progress.load}")
+    files = [(row.file, row.etag) for row in rows.select("file", "etag").distinct().collect()]
+    unmerged = [(file, etag) for file, etag in files if not _is_merged(file, etag, table, progress)]
+    if unmerged:
+        rows = rows.join(broadcast(spark.createDataFrame(unmerged, "file string, etag string")), ["file", "etag"], "left_anti")
+    replays = _as_of_now(spark, config, replays_name(config, table)) if progress.replay else None
+    if replays is None:
+        return rows
+    parents = {row.replay: row.parent for row in replays.select("replay", "parent").distinct().collect()}
+    settled = replays.where(col("replay").isin(chain(parents, progress.replay)))
+    return rows.join(settled.select("id"), "id", "left_anti")
+
+
+def _is_merged(key: str, etag: str, table: Table, progress: Progress) -> bool:
+    file = parse_key(table_prefix(table.schema_name, table.table_name), key, 0, etag)
+    return file is not None and progress.holds(file)
+
+
+def _as_of_now(spark: SparkSession, config: Config, name: str) -> DataFrame | None:
+    """Return a table's rows at its newest snapshot, None without one."""
+    found = TargetTable(spark, config.catalog.name, name)
+    if not found.exists():
+        return None
+    found.refresh()
+    head = found.head()
+    return spark.read.option("snapshot-id", head.id).table(found.sql_name) if head is not None else None
+
+
+def chain(parents: Mapping[str, str], newest: str) -> list[str]:
+    """Return a replay and all that it came after. ``parents`` may hold others, which were never committed or were rolled back."""
+    found = list[str]()
+    while newest in parents:
+        found.append(newest)
+        newest = parents[newest]
+    return found
+
+
+def reason_is(wanted: Iterable[str]) -> str:
+    """SQL that is true for rows with one of these reasons, alone or with their detail (``rule: name``); for all rows if there are none."""
+    listed = ", ".join(map(string_literal, wanted))
+    return f"(reason IN ({listed}) OR concat(reason, ': ', detail) IN ({listed}))" if listed else "true"
+
+
+def late_files(rows: DataFrame | None) -> set[str]:
+    """Return the files of open rows that came too late to be judged: that they are in bronze does not say that it reaches so far back."""
+    late = rows.where("reason = 'older_than_bronze'").select("file").distinct().collect() if rows is not None else []
+    return {row.file for row in late}
+
+
+def with_waiting(context: DataFrame, waiting: DataFrame) -> DataFrame:
+    """Mark, among rows of merged files, those that are in quarantine (`WAITING`). What such a row ended, its old key, is merged."""
+    name, position, half = "_cdc_waiting_file", "_cdc_waiting_position", "_cdc_waiting_half"
+    known = waiting.where("position IS NOT NULL")
+    known = known.selectExpr(f"substring_index(file, '/', -1) AS {name}", f"position AS {position}", f"0 AS {half}").distinct()
+    same = (col(FILE_NAME) == col(name)) & (col(POSITION) == col(position)) & (col(OLD_KEY) == col(half))
+    return context.join(known, same, "left").withColumn(WAITING, col(name).isNotNull()).drop(name, position, half)

@@ -4,6 +4,8 @@ from typing import Any
 
 import attrs
 
+from dms_iceberg.gold.report import ModelReport
+
 
 @attrs.frozen(kw_only=True)
 class BatchReport:
@@ -42,6 +44,9 @@ class TableReport:
 
     Attributes:
         passed_over: keys of files without columns that were met before the table exists.
+        rebuilt: the operator wanted the table made anew, and that is done.
+        told: warnings that the operator has from an earlier report.
+        comparisons: how often the rebuilt content was compared with the old one, to be published.
     """
 
     table: str
@@ -50,16 +55,19 @@ class TableReport:
     ddl: list[str] = attrs.field(factory=list)
     warnings: list[str] = attrs.field(factory=list)
     passed_over: set[str] = attrs.field(factory=set)
+    rebuilt: bool = False
+    told: frozenset[str] = frozenset()
+    comparisons: int = 0
     snapshot_id: int | None = None
     frontier: str = ""
     error: str | None = None
     seconds: float = 0.0
 
     def warn(self, *texts: str) -> list[str]:
-        """Add warnings, each once, and return those that are new."""
+        """Add warnings, each once, and return those that nobody was told of before."""
         new = [text for text in dict.fromkeys(texts) if text not in self.warnings]
         self.warnings += new
-        return new
+        return [text for text in new if text not in self.told]
 
     def _sum(self, name: str) -> int:
         return sum(getattr(batch, name) for batch in self.batches)
@@ -120,20 +128,27 @@ class TableReport:
 
 @attrs.frozen
 class RunReport:
-    """A run over all (chosen) tables."""
+    """A run over all (chosen) tables, and then the gold models."""
 
     run_id: str
     tables: dict[str, TableReport]
     seconds: float
+    models: dict[str, ModelReport] = attrs.field(factory=dict)
+
+    @property
+    def errors(self) -> dict[str, str]:
+        """What stopped tables and models, by name."""
+        outcomes: list[tuple[str, TableReport | ModelReport]] = [*self.tables.items(), *self.models.items()]
+        return {name: one.error for name, one in outcomes if one.error is not None}
 
     @property
     def failed(self) -> list[str]:
-        """Tables that stopped with an error."""
-        return [name for name, table in self.tables.items() if table.error is not None]
+        """Tables and models that stopped with an error."""
+        return list(self.errors)
 
     @property
     def exit_code(self) -> int:
-        """0, or 1 when a table failed."""
+        """0, or 1 when a table or model failed."""
         return 1 if self.failed else 0
 
     def to_document(self) -> dict[str, Any]:
@@ -142,4 +157,5 @@ class RunReport:
             "run_id": self.run_id,
             "seconds": round(self.seconds, 3),
             "tables": {name: table.to_document() for name, table in self.tables.items()},
+            **({"models": {name: model.to_document() for name, model in self.models.items()}} if self.models else {}),
         }

@@ -6,37 +6,38 @@ import uuid
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import Any
 
 import structlog
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from dms_iceberg.attempts import attempt, patiently, planned_again
 from dms_iceberg.changes.gzipped import blame_gzip
 from dms_iceberg.changes.kept import with_positions
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.config.problems import suggestion
-from dms_iceberg.epochs import complete, is_complete, standing, waiting
-from dms_iceberg.errors import ConfigError, DmsIcebergError
+from dms_iceberg.epochs import begin_anew, complete, is_complete, is_replaced, standing, waiting
+from dms_iceberg.errors import ConfigError
 from dms_iceberg.faults import reach
-from dms_iceberg.job import NOTHING_SAID, Job, OperatorsWord, PlanIsStaleError, Planned
+from dms_iceberg.gold.run import refresh_models
+from dms_iceberg.job import NOTHING_SAID, Job, OperatorsWord, Planned, Standing
+from dms_iceberg.load_marker import read_marker
+from dms_iceberg.maintenance.run import maintain_table
+from dms_iceberg.rebuild import left_rebuilds, plan_rebuild
 from dms_iceberg.report import BatchReport, RunReport, TableReport
-from dms_iceberg.spark_errors import FAILURES, describe, describe_defect
-from dms_iceberg.staging.keys import table_prefix
-from dms_iceberg.staging.listing import list_files
-from dms_iceberg.staging.plan import next_batch, pending_files
+from dms_iceberg.spark_errors import FAILURES, describe
+from dms_iceberg.staging.plan import applied_truncates, next_batch, next_truncate, pending_files, until
 from dms_iceberg.staging.store import ObjectStore, open_store
 from dms_iceberg.table_run import run_batch
-from dms_iceberg.target.commit import is_conflict
 from dms_iceberg.target.create import create_from_configuration
 from dms_iceberg.target.evolve import restore_backfills
 from dms_iceberg.target.key import refuse_other_key
+from dms_iceberg.target.rename import cleaning_warnings, rename_columns
 from dms_iceberg.target.table import TargetTable
+from dms_iceberg.truncate import apply_truncate, tell_truncate
 
 _LOG = structlog.get_logger("dms_iceberg")
-_ATTEMPTS = 8
 Listener = Callable[[str, BatchReport], None]
 """Called with the table's name after each committed batch, from the table's own thread."""
 
@@ -48,26 +49,42 @@ def run(
     listener: Listener | None = None,
     operator: OperatorsWord = NOTHING_SAID,
 ) -> RunReport:
-    """Merge everything there is into the configured tables, once.
+    """Merge everything there is into the configured tables, once; then refresh the models whose tables have changed.
 
     Args:
         only: source names of the tables to run; all when empty.
         listener: told of every committed batch.
-        operator: what the operator says of reloads.
+        operator: what the operator says of reloads, truncates and rebuilds.
 
     Raises:
-        ConfigError: ``only`` or ``operator`` names a table that is not configured, or a reload in place is told of all tables.
+        ConfigError: ``only`` or ``operator`` names a table that is not configured, or `check_operator` refuses what is said.
     """
     started = time.monotonic()
     tables = chosen_tables(config, only)
-    chosen_tables(config, operator.load_complete, "--load-complete")
-    if operator.reload_started and not only:
-        raise ConfigError(["--reload-started-at: name the tables that were loaded again with --table"], config.pipeline)
+    check_operator(config, only, operator)
     job = Job(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12], operator)
     state = open_store(config.state_uri)
     with ThreadPoolExecutor(max(1, min(config.parallelism, len(tables)))) as pool:
         reports = list(pool.map(lambda table: run_table(job, table, state, listener), tables))
-    return RunReport(job.run_id, {report.table: report for report in reports}, time.monotonic() - started)
+    models = refresh_models(job)
+    return RunReport(job.run_id, {report.table: report for report in reports}, time.monotonic() - started, models)
+
+
+def check_operator(config: Config, only: Iterable[str], operator: OperatorsWord) -> None:
+    """Refuse an operator's word that does not go with the configuration.
+
+    Raises:
+        ConfigError: it names a table that is not configured or not chosen, or a reload in place is told of all tables.
+    """
+    chosen_tables(config, operator.load_complete, "--load-complete")
+    told = {"--truncate": operator.truncate, "--rebuild": operator.rebuild}
+    for option, names in told.items():
+        chosen_tables(config, names, option)
+    if operator.reload_started and not only:
+        raise ConfigError(["--reload-started-at: name the tables that were loaded again with --table"], config.pipeline)
+    left_out = [f"{option} {name}" for option, names in told.items() for name in sorted(names - set(only)) if only]
+    if left_out:
+        raise ConfigError([f"{one}: not among the tables chosen with --table; name it there too" for one in left_out], config.pipeline)
 
 
 def chosen_tables(config: Config, only: Iterable[str], option: str = "--table") -> list[Table]:
@@ -92,23 +109,7 @@ def run_table(job: Job, table: Table, state: ObjectStore, listener: Listener | N
     started = time.monotonic()
     report = TableReport(table=table.source, target=table.target)
     log = _LOG.bind(table=table.source, run_id=job.run_id)
-    _activate(job.spark)
-    try:
-        _merge_all(job, table, report, listener)
-    except DmsIcebergError as error:
-        report.error = str(error)
-    except RetryError:
-        report.error = (
-            f"{table.source}: gave up after {_ATTEMPTS} tries because other writers kept committing to {table.target} first. "
-            "Everything committed is consistent; run again when they are done, or give this table one writer."
-        )
-    except FAILURES as error:
-        report.error = f"{table.source}: {describe(error)}"
-        log.debug("table_failed", exc_info=True)
-    except Exception as error:
-        # Whatever it is, it must not stop the other tables.
-        report.error = f"{table.source}: {describe_defect(error)}"
-        log.debug("table_failed", exc_info=True)
+    attempt(job, report, lambda: _merge_all(job, table, report, listener))
     report.seconds = time.monotonic() - started
     if report.error:
         log.error("table_failed", error=report.error)
@@ -120,65 +121,57 @@ def run_table(job: Job, table: Table, state: ObjectStore, listener: Listener | N
             quarantined=report.quarantined,
             seconds=round(report.seconds, 3),
         )
+    if report.batches and not report.error:
+        keep_in_order(job, table, report)
     if report.error or report.batches:
-        reach("before-state", table.source)
-        try:
-            write_state(state, table, job.run_id, report)
-        except FAILURES as error:
-            # The batches are committed all the same.
-            report.warnings.append(f"{table.source}: {state.root}/{state_key(table)} could not be written: {describe(error)}")
-            log.error("state_not_written", error=describe(error))
+        keep_state(state, table, job.run_id, report)
     return report
-
-
-def _activate(spark: SparkSession) -> None:
-    """Give this thread the session; without one, `expr` parses by default settings, and replaces ``${...}`` in names and literals."""
-    jvm: Any = spark._jvm
-    jvm.org.apache.spark.sql.SparkSession.setActiveSession(spark._jsparkSession)
 
 
 def _merge_all(job: Job, table: Table, report: TableReport, listener: Listener | None) -> None:
     target = TargetTable(job.spark, job.config.catalog.name, table.target)
-    retrying = Retrying(
-        retry=retry_if_exception_type(PlanIsStaleError),
-        stop=stop_after_attempt(_ATTEMPTS),
-        wait=wait_random_exponential(multiplier=0.2, max=5),
-    )
-    while retrying(_step, job, table, target, report, listener):
+    if table.source in job.operator.truncate:
+        tell_truncate(job, table, target)
+    while step(job, table, target, report, listener):
         pass
-    _describe_end(target, report)
+    describe_end(target, report)
+
+
+def keep_in_order(job: Job, table: Table, report: TableReport) -> None:
+    """Do for a table that was merged into what `Maintenance.after_run` allows; an error is a warning.
+
+    Who merges has the table to himself most of the time, so this is when its maintenance costs nobody a second try.
+    """
+    error = maintain_table(job, table).error
+    if error is not None:
+        report.warn(f"maintenance: {error}")
+
+
+def step(job: Job, table: Table, target: TargetTable, report: TableReport, listener: Listener | None) -> bool:
+    """Plan and merge one batch, again when a race for the commit is lost; False when nothing is left.
+
+    Raises:
+        RetryError: the race was lost too often.
+    """
+    return patiently(lambda: _step(job, table, target, report, listener))
 
 
 def _step(job: Job, table: Table, target: TargetTable, report: TableReport, listener: Listener | None) -> bool:
-    """Plan and merge one batch; False when nothing is left. A lost race becomes `PlanIsStaleError`, and is tried again."""
     planned = None
     try:
-        planned = plan_table(job, table, target, report)
-        if planned is None:
-            return False
-        result = run_batch(job, table, target, planned)
+        with planned_again():
+            planned = plan_table(job, table, target, report)
+            if planned is None:
+                return False
+            result = run_batch(job, table, target, planned)
     except (PySparkException, Py4JError) as error:
-        if is_conflict(error):
-            raise PlanIsStaleError from error
         if planned is not None:
             blame_gzip(job.store, planned.batch.files, error)
         raise
     if isinstance(result, BatchReport):
         report.batches.append(result)
-        for text in report.warn(*result.warnings):
-            _LOG.warning("table_warning", table=table.source, run_id=job.run_id, warning=text)
-        _LOG.info(
-            "batch_merged",
-            table=table.source,
-            run_id=job.run_id,
-            files=result.files,
-            rows_read=result.rows_read,
-            applied=result.applied,
-            stale=result.stale,
-            quarantined=result.quarantined,
-            seconds=result.seconds,
-            lag_seconds=result.lag_seconds,
-        )
+        _warn(job, report, *result.warnings)
+        _tell(job, table, planned, result)
         if listener is not None:
             listener(table.source, result)
         if result.snapshot_id is None:
@@ -186,42 +179,93 @@ def _step(job: Job, table: Table, target: TargetTable, report: TableReport, list
             report.passed_over.update(file.key for file in planned.batch.files)
             return True
         # A branch is looked at once more: with its last file the load may be complete.
-        return planned.batch.remaining > 0 or planned.standing.branch is not None
+        return planned.batch.remaining > 0 or planned.more or planned.standing.branch is not None
     report.ddl.extend(result)
     _LOG.info("schema_changed", table=table.source, run_id=job.run_id, statements=list(result))
     return True
 
 
+def _tell(job: Job, table: Table, planned: Planned, result: BatchReport) -> None:
+    if planned.standing.rebuild:
+        # Metrics count the rows of the other line; these are old ones.
+        _LOG.info("batch_rebuilt", table=table.source, run_id=job.run_id, files=result.files, rows_read=result.rows_read)
+        return
+    _LOG.info(
+        "batch_merged",
+        table=table.source,
+        run_id=job.run_id,
+        files=result.files,
+        rows_read=result.rows_read,
+        applied=result.applied,
+        stale=result.stale,
+        quarantined=result.quarantined,
+        seconds=result.seconds,
+        lag_seconds=result.lag_seconds,
+    )
+
+
 def plan_table(job: Job, table: Table, target: TargetTable, report: TableReport) -> Planned | None:
     """Return the next batch of a table as of now, None when there is none; a table without files is made from its configuration."""
-    prefix = table_prefix(table.schema_name, table.table_name)
     if target.exists():
         target.refresh()
-        refuse_other_key(table, target.properties())
-        report.ddl.extend(restore_backfills(target))
-    head = target.head() if target.exists() else None
+        report.ddl.extend(rename_columns(target, table))
+    if table.source in job.operator.rebuild and not report.rebuilt and (planned := plan_rebuild(job, table, target, report)):
+        return planned
     found = standing(target, job.config, table, job.operator.reload_started)
+    _warn(job, report, *begin_anew(table, target, found), *left_rebuilds(table, target))
+    if target.exists() and _heed_properties(job, table, target, found, report):
+        found = standing(target, job.config, table, job.operator.reload_started)
+    head = target.head() if target.exists() else None
     progress = found.progress
-    listing = list_files(job.store, prefix, progress.since, job.config.bronze.format, progress.committed)
+    # Before the listing: it sees every file that was there when the marker was written.
+    marker = read_marker(job.store, table) if found.branch is not None else None
+    listing = job.listing(table, progress)
     pending = pending_files(listing, progress, table.source, datetime.now(UTC))
-    # A table is planned once for every batch.
-    report.warnings.extend(warning for warning in pending.warnings(table.source) if warning not in report.warnings)
+    _warn(job, report, *pending.warnings(table.source))
     reach("after-listing", table.source)
-    batch = next_batch([file for file in pending.files if file.key not in report.passed_over], job.config.batch)
+    # A table without content has nothing to lose yet, and a branch gets its truncates when it is the content.
+    truncate = next_truncate(pending.truncates, progress) if found.head is not None and found.branch is None else None
+    files = until((file for file in pending.files if file.key not in report.passed_over), truncate)
+    if truncate is not None and not files:
+        report.ddl.extend(apply_truncate(job, table, target, found, truncate))
+        return plan_table(job, table, target, report)
+    batch = next_batch(files, job.config.batch)
     if found.branch is not None:
-        if is_complete(table, found, batch, pending.loads, told=table.source in job.operator.load_complete):
+        doubt = marker.doubt(progress, pending.loads) if marker is not None else ""
+        told = table.source in job.operator.load_complete or (marker is not None and not doubt)
+        if is_complete(table, found, batch, pending.loads, told=told):
             complete(job, table, target, found, head.id if head else None)
             return plan_table(job, table, target, report)
         if batch is None or not batch.is_load:
-            report.warnings.append(waiting(table, found))
+            _warn(job, report, waiting(table, found, doubt))
             return None
     if not target.exists() and batch is None:
         missing = create_from_configuration(target, table)
-        report.warnings.extend([missing] if missing else [])
-    return Planned(batch, found, head.id if head else None, pending.loads) if batch is not None else None
+        _warn(job, report, *([missing] if missing else []))
+    if batch is None:
+        return None
+    # A table that begins with this batch may have a truncate behind it.
+    truncates, more = applied_truncates(pending.truncates, progress), next_truncate(pending.truncates, progress) is not None
+    return Planned(batch, found, head.id if head else None, pending.loads, truncates, more)
 
 
-def _describe_end(target: TargetTable, report: TableReport) -> None:
+def _heed_properties(job: Job, table: Table, target: TargetTable, found: Standing, report: TableReport) -> bool:
+    """Compare with the configuration what the table tells of how its rows were made; True when backfills had to be restored."""
+    if not is_replaced(table, found):
+        refuse_other_key(table, target.properties())
+    _warn(job, report, *cleaning_warnings(target, table))
+    restored = restore_backfills(target)
+    report.ddl.extend(restored)
+    return bool(restored)
+
+
+def _warn(job: Job, report: TableReport, *texts: str) -> None:
+    for text in report.warn(*texts):
+        _LOG.warning("table_warning", table=report.table, run_id=job.run_id, warning=text)
+
+
+def describe_end(target: TargetTable, report: TableReport) -> None:
+    """Say in the report where the table stands."""
     if target.exists():
         head = target.head()
         report.snapshot_id = head.id if head else None
@@ -233,7 +277,13 @@ def state_key(table: Table) -> str:
     return f"runs/{table.source}.json"
 
 
-def write_state(state: ObjectStore, table: Table, run_id: str, report: TableReport) -> None:
-    """Keep the outcome of the table's last run that did something or failed: ``status`` and alarms read it."""
+def keep_state(state: ObjectStore, table: Table, run_id: str, report: TableReport) -> None:
+    """Keep the outcome of the table's last run that did something or failed: ``status`` and alarms read it. Failing to is a warning."""
+    reach("before-state", table.source)
     document = {"run_id": run_id, "ended_at": datetime.now(UTC).isoformat(timespec="seconds"), **report.to_document()}
-    state.put(state_key(table), json.dumps(document, indent=1).encode())
+    try:
+        state.put(state_key(table), json.dumps(document, indent=1).encode())
+    except FAILURES as error:
+        # The batches are committed all the same.
+        report.warn(f"{table.source}: {state.root}/{state_key(table)} could not be written: {describe(error)}")
+        _LOG.error("state_not_written", table=table.source, run_id=run_id, error=describe(error))

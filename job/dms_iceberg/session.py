@@ -4,7 +4,7 @@ import importlib.util
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
 
 from dms_iceberg.config.model import Catalog, CatalogType, Config
@@ -14,6 +14,29 @@ if TYPE_CHECKING:
 
 DRAFT_CATALOG = "dms_iceberg_draft"
 _S3_SCHEMES = ("s3", "s3a")
+# How long a request is repeated before it fails its table: about half a minute where S3 refuses, minutes where nothing answers. All
+# waits are random and double. The next run takes up what failed, so being more patient only keeps the other tables' workers busy.
+_PATIENCE_OF_S3_FILE_IO = {
+    # Iceberg's own defaults, kept in sight: throttled requests wait from 2 s to 20 s.
+    "s3.retry.num-retries": "5",
+    "s3.retry.min-wait-ms": "2000",
+    "s3.retry.max-wait-ms": "20000",
+    "http-client.apache.connection-timeout-ms": "5000",
+    "http-client.apache.socket-timeout-ms": "20000",
+}
+_PATIENCE_OF_S3A = {
+    # S3A repeats what the AWS SDK has repeated already: with Hadoop's defaults (20 times 20 when throttled) for more than an hour.
+    "spark.hadoop.fs.s3a.attempts.maximum": "4",
+    "spark.hadoop.fs.s3a.retry.limit": "4",
+    "spark.hadoop.fs.s3a.retry.interval": "500ms",
+    "spark.hadoop.fs.s3a.retry.throttle.limit": "5",
+    "spark.hadoop.fs.s3a.retry.throttle.interval": "500ms",
+    "spark.hadoop.fs.s3a.connection.establish.timeout": "5000",
+    "spark.hadoop.fs.s3a.connection.timeout": "20000",
+}
+# Attempts of Glue's client: Iceberg gives it the SDK's adaptive mode, whose default of 3 is used up within a second. Not many more: all
+# tables share the client's quota of retries, and a commit that is not tried again is what Iceberg misjudges (`commit_errors.is_misjudged`).
+_GLUE_ATTEMPTS = "6"
 _LOG_SETTINGS = Path(__file__).with_name("local") / "log4j2.properties"
 
 
@@ -30,6 +53,7 @@ def catalog_settings(catalog: Catalog) -> dict[str, str]:
         settings[f"{prefix}.type"] = catalog.type.value
     if urlparse(catalog.warehouse).scheme in _S3_SCHEMES and catalog.type is not CatalogType.HADOOP:
         settings[f"{prefix}.io-impl"] = "org.apache.iceberg.aws.s3.S3FileIO"
+        settings |= {f"{prefix}.{key}": value for key, value in _PATIENCE_OF_S3_FILE_IO.items()}
         if os.environ.get("AWS_ENDPOINT_URL"):
             endpoint = os.environ["AWS_ENDPOINT_URL"]
             settings |= {f"{prefix}.s3.endpoint": endpoint, f"{prefix}.s3.path-style-access": "true", f"{prefix}.glue.endpoint": endpoint}
@@ -53,12 +77,17 @@ def session_settings(config: Config) -> dict[str, str]:
         "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
         # A pruned CSV read does not notice a row with too few or too many columns.
         "spark.sql.csv.parser.columnPruning.enabled": "false",
+        **(_PATIENCE_OF_S3A if _uses_s3(config) else {}),
         # Keys are put into SQL as literals: ${...} in one must stay text.
         "spark.sql.variable.substitute": "false",
         "spark.sql.parser.escapedStringLiterals": "false",
         "spark.scheduler.mode": "FAIR",
         **_join_settings(),
     }
+
+
+def _uses_s3(config: Config) -> bool:
+    return any(urlparse(uri).scheme in _S3_SCHEMES for uri in (config.bronze.uri, config.catalog.warehouse))
 
 
 def _join_settings() -> dict[str, str]:
@@ -80,7 +109,7 @@ def _join_settings() -> dict[str, str]:
 def _local_settings(config: Config) -> dict[str, str]:
     from dms_iceberg.local.jars import spark_jars
 
-    uses_s3 = any(urlparse(uri).scheme in _S3_SCHEMES for uri in (config.bronze.uri, config.catalog.warehouse))
+    uses_s3 = _uses_s3(config)
     cores = os.cpu_count() or 2
     settings = {
         "spark.master": f"local[{cores}]",
@@ -119,6 +148,13 @@ def _s3a_settings() -> dict[str, str]:
     return settings
 
 
+def _set_glue_attempts(spark: "SparkSession") -> None:
+    """Set the SDK's number of attempts, which Iceberg has no property for, unless the operator did; clients are made at first use."""
+    system: Any = spark._jvm.java.lang.System  # type: ignore[union-attr]
+    if system.getProperty("aws.maxAttempts") is None and system.getenv("AWS_MAX_ATTEMPTS") is None:
+        system.setProperty("aws.maxAttempts", _GLUE_ATTEMPTS)
+
+
 def runs_managed() -> bool:
     """Whether Glue, EMR or spark-submit has started the JVM, so that master, jars and memory are theirs to say."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
@@ -145,6 +181,7 @@ def open_session(config: Config, **settings: str) -> "SparkSession":
     for key, value in every.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
+    _set_glue_attempts(spark)
     if not managed:
         spark.sparkContext.setLogLevel("ERROR")
     return spark

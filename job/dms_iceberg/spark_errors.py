@@ -1,14 +1,18 @@
 """Saying what the errors of Spark and AWS mean, without pages of stack trace and without row data."""
 
+import errno
 import re
 import traceback
 from pathlib import Path
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, ResponseStreamingError
+from botocore.exceptions import ConnectionError as NoConnectionError
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
+from dms_iceberg.outages import explain, full_disk, no_answer
 from dms_iceberg.staging.store import vanished
+from dms_iceberg.target.commit_errors import missing_metadata
 
 FAILURES = (PySparkException, Py4JError, OSError, BotoCoreError, ClientError)
 """What Spark, the disk and AWS raise when they cannot do what they were asked."""
@@ -18,6 +22,7 @@ _UNREADABLE = re.compile(rf"Encountered error while reading file {_FILE}\. Detai
 _GONE = re.compile(rf"(?:Path does not exist: |Error while reading file |File ){_FILE}(?: does not exist|\.?$|\. )", re.MULTILINE)
 _GONE_WORDS = ("PATH_NOT_FOUND", "FileNotFoundException")
 _CAUSE = re.compile(r"^(?:Caused by|): (?P<name>[\w.$]+)(?:: (?P<message>.*))?$", re.MULTILINE)
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ERROR_CLASS = re.compile(r"\[(?P<name>[A-Z][A-Z_0-9.]+)\]")
 
 
@@ -25,12 +30,20 @@ def describe(error: BaseException) -> str:
     """Return what failed and, where it is known, what to do.
 
     Messages of errors that Spark meets while it works on rows may quote a value, so only their names are given. The two that bad input
-    causes, a change file that cannot be decoded and one that vanished, are told in full.
+    causes, a change file that cannot be decoded and one that vanished, are told in full, and so is trouble of S3, catalog and disk.
     """
     text = str(error).strip()
+    if (metadata := missing_metadata(error)) is not None:
+        return (
+            f"{metadata}: the catalog says that this is the table's metadata, and it does not exist. Restore the object; or, in Glue, set "
+            "the table's parameter metadata_location to previous_metadata_location, and the next run merges the batch again (docs/"
+            "operations.md has more)."
+        )
     if any(word in text for word in _GONE_WORDS) and (gone := _GONE.search(text)):
         folder, _, name = gone["path"].rpartition("/")
         return str(vanished(folder, name))
+    if (outage := _outage(error, text)) is not None:
+        return outage
     causes = list(_CAUSE.finditer(text))
     if found := _UNREADABLE.search(text):
         cause = causes[-1]["name"].rpartition(".")[2] if causes else type(error).__name__
@@ -44,6 +57,22 @@ def describe(error: BaseException) -> str:
     if isinstance(error, AnalysisException) or not isinstance(error, PySparkException):
         return f"{type(error).__name__}: {first[:500]}" if first else type(error).__name__
     return _of_cause(type(error).__name__, first)
+
+
+def _outage(error: BaseException, text: str) -> str | None:
+    if isinstance(error, ClientError):
+        return no_answer(text) if _is_troubled(error) else None
+    if isinstance(error, (HTTPClientError, NoConnectionError, ResponseStreamingError)):
+        return no_answer(f"{type(error).__name__}: {text.splitlines()[0][:300]}")
+    if isinstance(error, OSError):
+        return full_disk(error.strerror or "", str(error.filename or "")) if error.errno in _NO_ROOM else None
+    return explain(text) if isinstance(error, (PySparkException, Py4JError)) else None
+
+
+def _is_troubled(error: ClientError) -> bool:
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    # Where all tries were throttled, botocore says so by the number of them.
+    return status >= 500 or status == 429 or "MaxAttemptsReached" in error.response.get("ResponseMetadata", {})
 
 
 def describe_defect(error: BaseException) -> str:

@@ -10,10 +10,14 @@ from pyspark.sql import SparkSession
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.epochs import building
 from dms_iceberg.errors import BronzeError, DmsIcebergError
-from dms_iceberg.quarantine import quarantine_table
+from dms_iceberg.maintenance.steps import needed
+from dms_iceberg.progress import Progress
+from dms_iceberg.quarantine import open_rows
+from dms_iceberg.rebuild import is_rebuilding
 from dms_iceberg.runner import chosen_tables, state_key
 from dms_iceberg.spark_errors import FAILURES, describe
 from dms_iceberg.staging.store import ObjectStore, join, open_store
+from dms_iceberg.target.rename import cleaning_warnings
 from dms_iceberg.target.table import TargetTable
 
 _STATE = {"ended_at": str | None, "error": str | None, "lag_seconds": int | float | None}
@@ -26,9 +30,13 @@ class TableStatus:
 
     Attributes:
         rows: live rows, None for a table without a snapshot.
-        building: loads (epoch, or epoch.reload) that are being built beside the content.
+        building: what is being made beside the content: loads (epoch, or epoch.reload), and ``rebuild``.
         lag_seconds: lag of the last batch, from source commit to snapshot.
+        quarantined: open rows of the quarantine: no replay has settled them.
+        quarantined_keys: how many keys they belong to, rows whose key is not known as one; silver may lack the newest change of these.
+        maintenance: what `maintain` would do for the table beside looking for orphan files: the reason by step.
         last_error: error of the last run, or what is wrong with its state file; None when it succeeded.
+        warnings: what of the configuration the table's older rows do not follow.
     """
 
     table: str
@@ -42,8 +50,11 @@ class TableStatus:
     snapshots: int = 0
     delete_files: int = 0
     quarantined: int = 0
+    quarantined_keys: int = 0
+    maintenance: dict[str, str] = attrs.field(factory=dict)
     last_run: str | None = None
     last_error: str | None = None
+    warnings: list[str] = attrs.field(factory=list)
 
     def to_document(self) -> dict[str, Any]:
         """Return the table's part of ``--json``."""
@@ -73,7 +84,6 @@ def _status(spark: SparkSession, config: Config, table: Table, state: ObjectStor
         lag_seconds=last.get("lag_seconds"),
         last_run=last.get("ended_at"),
         last_error=damage or last.get("error"),
-        quarantined=_quarantined(spark, config, table),
     )
     target = TargetTable(spark, config.catalog.name, table.target)
     if not target.exists():
@@ -81,15 +91,20 @@ def _status(spark: SparkSession, config: Config, table: Table, state: ObjectStor
     target.refresh()
     head, progress = target.head(), target.progress()
     summary = head.summary if head else {}
+    rows, keys = _quarantined(spark, config, table, progress)
     return attrs.evolve(
         status,
         exists=True,
         epoch=progress.epoch,
-        building=building(target),
+        building=building(target) + (["rebuild"] if is_rebuilding(target) else []),
         frontier=progress.frontier,
         rows=_live_rows(spark, target, summary) if head else None,
         snapshots=target.snapshot_count(),
         delete_files=int(summary.get("total-delete-files", 0)),
+        warnings=cleaning_warnings(target, table),
+        quarantined=rows,
+        quarantined_keys=keys,
+        maintenance=needed(spark, table, target),
     )
 
 
@@ -129,9 +144,10 @@ def _last_run(state: ObjectStore, table: Table) -> tuple[dict[str, Any], str | N
     )
 
 
-def _quarantined(spark: SparkSession, config: Config, table: Table) -> int:
-    name = quarantine_table(config, table)
-    if not spark.catalog.tableExists(name):
-        return 0
-    spark.sql(f"REFRESH TABLE {name}")
-    return spark.table(name).count()
+def _quarantined(spark: SparkSession, config: Config, table: Table, progress: Progress) -> tuple[int, int]:
+    """Count open rows, and the keys they belong to."""
+    found = open_rows(spark, config, table, progress)
+    if found is None:
+        return 0, 0
+    row = found.selectExpr("count(1) AS n", "count(DISTINCT key) AS keys").collect()[0]
+    return row.n, row.keys

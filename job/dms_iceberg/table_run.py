@@ -1,32 +1,31 @@
 """One table, one batch: plan -> read -> normalise -> clean -> collapse -> evolve -> merge -> report."""
 
-import json
 import time
-import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import attrs
 from pyspark.errors import AnalysisException
 
-from dms_iceberg.analysis import check_expressions, expression_types
+from dms_iceberg.accounting import summary_properties
+from dms_iceberg.analysis import analysed_evolution, check_expressions
 from dms_iceberg.changelog import changelog_batch
 from dms_iceberg.changes.collapse import Books
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
-from dms_iceberg.config.model import Mode, Table, Timestamps
+from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.errors import RuleFailedError
 from dms_iceberg.faults import reach
 from dms_iceberg.history import history_batch
 from dms_iceberg.job import Job, Planned
-from dms_iceberg.progress import ACCOUNTING_KEY, PROGRESS_KEY, Progress
-from dms_iceberg.quarantine import create_quarantine_sql, quarantine_sql, quarantine_table, rejected_rows
+from dms_iceberg.progress import Progress
+from dms_iceberg.quarantine import prepare_quarantine, quarantine_sql, quarantine_table, rejected_rows
 from dms_iceberg.report import BatchReport
-from dms_iceberg.staging.plan import FileBatch
-from dms_iceberg.target.evolve import evolve, plan_evolution
-from dms_iceberg.target.key import KEY_PROPERTY, key_property
+from dms_iceberg.target.cleaning import Cleaning, made_by
+from dms_iceberg.target.evolve import evolve, restore_backfills
+from dms_iceberg.target.key import key_property
 from dms_iceberg.target.switch import silver_types, switch_mode
 from dms_iceberg.target.table import TargetTable, ordered
-from dms_iceberg.target.write import draft_batch
+from dms_iceberg.target.write import draft_batch, named_view
 from dms_iceberg.unknown_columns import check_named
 from dms_iceberg.winners import Collapsed, collapse_batch, open_files
 
@@ -49,49 +48,67 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
     existing = silver_types(target, table)
     if existing is not None and (switched := switch_mode(target, table, planned.main)):
         return switched
+    if planned.standing.branch and planned.standing.head and (filled := restore_backfills(target, planned.standing.branch)):
+        return tuple(filled)
     if not groups:
-        return _pass_over(job, target if existing is not None else None, planned, started)
+        return _pass_over(job, table, target if existing is not None else None, planned, started)
     files, loads = planned.batch.files, planned.loads
     warnings = check_named(job, table, groups, existing, fresh=existing is None or planned.main is None, files=files, loads=loads)
-    ntz = job.config.timestamps is Timestamps.NTZ
-    evolution = plan_evolution(table, groups, expression_types(job, groups, table), existing, ntz=ntz)
+    evolution = analysed_evolution(job, table, groups, existing)
     if existing is None:
         check_expressions(job, groups, table, evolution.shape)
         names = [column.name for column in evolution.shape.columns]
         target.create(ordered(names, evolution.shape.types), table)
         reach("after-create", table.source)
     elif evolution.plan.operations:
-        return evolve(target, evolution.plan, planned.main)
+        return evolve(target, table, evolution.plan, planned.main)
+    collapsed = judge_batch(job, table, target, planned, groups, evolution.shape)
     try:
-        collapsed = _JUDGES.get(table.mode, collapse_batch)(job, table, target, planned, groups, evolution.shape)
-    except AnalysisException:
-        # Say where in the configuration, if that is the cause.
-        check_expressions(job, groups, table, evolution.shape)
-        raise
-    try:
-        _refuse_broken_rule(table, planned.batch, collapsed.books)
+        refuse_broken_rule(table, planned, collapsed.books)
         if collapsed.books.quarantined:
             _quarantine(job, table, planned, groups, evolution.shape, collapsed)
-        after = planned.progress.after(planned.batch.files, collapsed.books.high, job.config.batch.look_back_hours, planned.loads)
+        high, hours = collapsed.books.high, job.config.batch.look_back_hours
+        after = planned.progress.after(planned.batch.files, high, hours, planned.loads, is_cut=collapsed.is_cut)
         reach("before-merge", table.source)
-        properties = _properties(after, collapsed.books, planned.batch, job.run_id)
+        properties = _properties(job, table, planned, after, collapsed.books)
         draft = draft_batch(job, table, target, evolution.shape, collapsed, properties, planned)
-        if KEY_PROPERTY not in target.properties():
+        made = key_property(table, evolution.shape.key) | Cleaning.of(table).to_properties()
+        if unknown := {name: text for name, text in made.items() if name not in target.properties()}:
             # The table is of an earlier version.
-            draft.set_properties(key_property(table, evolution.shape.key))
+            target.tell_made(draft, unknown)
         reach("before-publish", table.source)
         target.publish(draft)
         reach("after-commit", table.source)
     finally:
         collapsed.winners.unpersist()
-    return attrs.evolve(_report(target, planned, collapsed.books, after, started), warnings=(*warnings, *evolution.warnings))
+    return attrs.evolve(report_batch(target, planned, collapsed.books, after, started), warnings=(*warnings, *evolution.warnings))
 
 
-def _refuse_broken_rule(table: Table, batch: FileBatch, books: Books) -> None:
+def judge_batch(job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> Collapsed:
+    """Return what the table's mode makes of a batch, and its books; the caller unpersists ``winners``.
+
+    Raises:
+        ConfigError: Spark refuses an expression of the configuration.
+    """
+    try:
+        return _JUDGES.get(table.mode, collapse_batch)(job, table, target, planned, groups, shape)
+    except AnalysisException:
+        # Say where in the configuration, if that is the cause.
+        check_expressions(job, groups, table, shape)
+        raise
+
+
+def refuse_broken_rule(table: Table, planned: Planned, books: Books) -> None:
+    """Refuse a batch with rows that break a rule with ``on_fail = fail``.
+
+    Raises:
+        RuleFailedError: there are such rows.
+    """
     if books.failed_rule is not None:
+        files = planned.batch.files
+        rows = f"rows of {files[0].key} to {files[-1].key}" if files else "rows from the quarantine"
         raise RuleFailedError(
-            f"{table.source}: rule {books.failed_rule!r} (on_fail = fail) is broken by rows of {batch.files[0].key} to "
-            f"{batch.files[-1].key}. "
+            f"{table.source}: rule {books.failed_rule!r} (on_fail = fail) is broken by {rows}. "
             "Nothing of the batch was written. Correct the source, or set on_fail to 'quarantine' to let the other rows pass."
         )
 
@@ -99,44 +116,38 @@ def _refuse_broken_rule(table: Table, batch: FileBatch, books: Books) -> None:
 def _quarantine(job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], shape: Shape, collapsed: Collapsed) -> None:
     name = quarantine_table(job.config, table)
     reach("before-quarantine", table.source)
-    job.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name.rpartition('.')[0]}")
-    job.spark.sql(create_quarantine_sql(name))
+    prepare_quarantine(job.spark, job.config, table)
     cleaned = clean_groups(job.spark, groups, job.config, table, shape, planned.progress.load, with_record=True)
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
-    view = f"_cdc_rejected_{uuid.uuid4().hex}"
-    rejected = rejected_rows(job.spark, collapsed.judge(cleaned), planned.batch.files, table, shape, job.run_id, now)
-    rejected.createOrReplaceTempView(view)
-    try:
+    load = planned.progress.load
+    rejected = rejected_rows(job.spark, collapsed.judge(cleaned), planned.batch.files, table, shape, job.run_id, now, load)
+    with named_view(job, rejected) as view:
         job.spark.sql(quarantine_sql(name, view))
-    finally:
-        job.spark.catalog.dropTempView(view)
     reach("after-quarantine", table.source)
 
 
-def _properties(after: Progress, books: Books, batch: FileBatch, run_id: str) -> dict[str, str]:
-    accounting = {name: getattr(books, name) for name in ("rows_read", "applied", "superseded", "stale", "filtered", "quarantined")} | {
-        "files": len(batch.files),
-        "run_id": run_id,
-    }
-    return {PROGRESS_KEY: after.to_json(), ACCOUNTING_KEY: json.dumps(accounting, separators=(",", ":"))}
+def _properties(job: Job, table: Table, planned: Planned, after: Progress, books: Books) -> dict[str, str]:
+    made = made_by(table) if planned.standing.branch is not None else {}
+    return summary_properties(after, books, len(planned.batch.files), job.run_id) | made
 
 
-def _pass_over(job: Job, target: TargetTable | None, planned: Planned, started: float) -> BatchReport:
+def _pass_over(job: Job, table: Table, target: TargetTable | None, planned: Planned, started: float) -> BatchReport:
     """Move the frontier over files that hold nothing, not even columns."""
     books = Books()
     after = planned.progress.after(planned.batch.files, "", job.config.batch.look_back_hours, planned.loads)
     if target is not None:
         draft = target.draft(planned.standing.head, planned.standing.branch)
-        draft.touch(_properties(after, books, planned.batch, job.run_id))
+        draft.touch(_properties(job, table, planned, after, books))
         target.publish(draft)
-    return _report(target, planned, books, after, started)
+    return report_batch(target, planned, books, after, started)
 
 
-def _report(target: TargetTable | None, planned: Planned, books: Books, after: Progress, started: float) -> BatchReport:
+def report_batch(target: TargetTable | None, planned: Planned, books: Books, after: Progress, started: float) -> BatchReport:
+    """Return the report of a committed batch that was planned at ``started`` (of `time.monotonic`)."""
     batch = planned.batch
     head = target.head(planned.standing.branch) if target is not None else None
     lags: list[float | None] = [None, None, None]
-    if head is not None and books.commit_micros and not batch.is_load:
+    if head is not None and books.commit_micros and not (batch.is_load or planned.is_replay or planned.standing.rebuild):
         lags = [round(head.timestamp_ms / 1000 - micros / 1e6, 3) for micros in books.commit_micros]
     return BatchReport(
         files=len(batch.files),

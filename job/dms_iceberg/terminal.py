@@ -9,7 +9,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from dms_iceberg.maintenance.report import MaintenanceRun
 from dms_iceberg.preview import TablePreview
+from dms_iceberg.replay.listing import OpenRows
 from dms_iceberg.report import BatchReport, RunReport
 from dms_iceberg.status import TableStatus
 from dms_iceberg.verify.verdict import KINDS, TableVerdict, Verdict
@@ -106,8 +108,32 @@ def print_report(report: RunReport) -> None:
             console.print(f"schema: {statement}")
         for warning in one.warnings:
             console.print(f"warning: {warning}", soft_wrap=True)
-    for name in report.failed:
-        console.print(f"failed: {report.tables[name].error}", style="red", soft_wrap=True)
+    for name, model in report.models.items():
+        if model.waits_for:
+            console.print(f"model {name}: waits for {', '.join(model.waits_for)}", soft_wrap=True)
+        elif model.refresh:
+            what = "all groups" if model.groups is None else f"{model.groups:,} groups"
+            console.print(f"model {name}: {what} made anew, {model.rows or 0:,} rows, {model.seconds:.1f} s", soft_wrap=True)
+    for error in report.errors.values():
+        console.print(f"failed: {error}", style="red", soft_wrap=True)
+
+
+def print_maintenance(report: MaintenanceRun) -> None:
+    """Print each step that a table needed, and what became of it."""
+    console = _console()
+    table = _table("table", "step", "outcome", "why", "done", "seconds", left=5)
+    for one in report.tables.values():
+        for step in one.steps:
+            done = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in step.counts.items())
+            outcome = step.outcome.value.replace("_", " ")
+            table.add_row(step.name, step.step.replace("_", " "), outcome, step.reason, done, f"{step.seconds:.1f}")
+    if table.row_count:
+        console.print(table)
+    else:
+        console.print("no table needs anything")
+    for one in report.tables.values():
+        if one.error:
+            console.print(f"failed: {one.error}", style="red", soft_wrap=True)
 
 
 def print_plan(previews: Sequence[TablePreview]) -> None:
@@ -118,6 +144,10 @@ def print_plan(previews: Sequence[TablePreview]) -> None:
         table.add_row(one.table, f"{one.files:,}", f"{one.bytes:,}", "?" if one.rows is None else f"{one.rows:,}", f"{one.batches:,}")
     console.print(table)
     for one in previews:
+        if one.rebuilt_files:
+            console.print(
+                f"{one.table}: {one.rebuilt_files:,} merged files are read again, for a content that replaces the table's at once"
+            )
         for statement in one.sql:
             console.print(f"{statement};", soft_wrap=True)
         for warning in one.warnings:
@@ -126,10 +156,31 @@ def print_plan(previews: Sequence[TablePreview]) -> None:
             console.print(f"would fail: {one.error}", style="red", soft_wrap=True)
 
 
+def print_quarantine(tables: Sequence[OpenRows]) -> None:
+    """Print what is open in the quarantine, and examples."""
+    console = _console()
+    table = _table("table", "reason", "rows", "keys", "first commit", "last commit", left=2)
+    for one in tables:
+        for group in one.reasons:
+            reason = f"{group.reason}: {group.detail}"
+            table.add_row(one.table, reason, f"{group.rows:,}", f"{group.keys:,}", group.first or "", group.last or "")
+    if any(one.reasons for one in tables):
+        console.print(table)
+    elif not any(one.error for one in tables):
+        console.print("no row is in quarantine")
+    for one in tables:
+        for group in one.reasons:
+            for example in group.examples:
+                where = f"operation {example.op or 'unknown'}, row {example.row} of {example.file}"
+                console.print(f"{one.table} {example.key}: {group.reason}: {group.detail} ({where})", soft_wrap=True)
+        if one.error:
+            console.print(f"failed: {one.error}", style="red", soft_wrap=True)
+
+
 def print_status(statuses: Sequence[TableStatus]) -> None:
     """Print where every table stands."""
     console = _console()
-    table = _table("table", "target", "epoch", "frontier", "rows", "lag s", "snapshots", "delete files", "quarantined", left=2)
+    table = _table("table", "target", "epoch", "frontier", "rows", "lag s", "snapshots", "delete files", "quarantined", "of keys", left=2)
     for one in statuses:
         lag = "" if one.lag_seconds is None else f"{one.lag_seconds:.1f}"
         rows = "" if one.rows is None else f"{one.rows:,}"
@@ -143,8 +194,13 @@ def print_status(statuses: Sequence[TableStatus]) -> None:
             f"{one.snapshots:,}",
             f"{one.delete_files:,}",
             f"{one.quarantined:,}",
+            f"{one.quarantined_keys:,}",
         )
     console.print(table)
     for one in statuses:
         if one.last_error:
             console.print(f"{one.table}: last run failed: {one.last_error}", style="red", soft_wrap=True)
+        for step, reason in one.maintenance.items():
+            console.print(f"{one.table}: needs {step.replace('_', ' ')}: {reason}", soft_wrap=True)
+        for warning in one.warnings:
+            console.print(f"warning: {warning}", soft_wrap=True)

@@ -4,12 +4,14 @@ Such a column is NULL, which empties a table by its filter and fills a column wi
 where older files may have had it, a warning.
 """
 
+import difflib
 from collections.abc import Sequence
 
 from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.inspect import inspect
 from dms_iceberg.config.model import BronzeFormat, Table
-from dms_iceberg.config.named_columns import Named, absent, nearest
+from dms_iceberg.config.named_columns import Named, absent, nearest, table_path
+from dms_iceberg.config.problems import below, item
 from dms_iceberg.errors import BronzeError, ConfigError
 from dms_iceberg.job import Job
 from dms_iceberg.staging.keys import BronzeFile, table_prefix
@@ -18,6 +20,7 @@ from dms_iceberg.target.evolve import is_kept
 from dms_iceberg.target.schema_diff import Types
 
 _AT_ONCE = 64
+_ALIKE = 0.75
 
 
 def check_named(
@@ -48,15 +51,35 @@ def check_named(
     names = list(dict.fromkeys(name for group in groups for name in group.columns.names))
     lacking = absent(table, names)
     json = job.config.bronze.format is BronzeFormat.JSON
+    kept = [] if json and not fresh else misspelt_drops(table, names, fresh=fresh)
     if not lacking or (json and not fresh):
-        return ()
+        return tuple(kept)
     # A line of JSON may leave out what is NULL, so that nothing is known from a file.
     had = set() if fresh else {name.lower() for name in existing or {} if is_kept(table, names, name)}
     suspects = [named for named in lacking if fresh or (named.is_filter and named.column.lower() not in had)]
     unknown = [] if json else _unknown(job, table, suspects, fresh=fresh, files=files, loads=loads)
     if unknown:
         raise ConfigError([_error(named, names) for named in unknown])
-    return tuple(_warning(named, names) for named in lacking)
+    return (*(_warning(named, names) for named in lacking), *kept)
+
+
+def misspelt_drops(table: Table, source: Sequence[str], *, fresh: bool) -> list[str]:
+    """Return a warning for each name in ``drop`` that no file of the batch has, and that a column which silver keeps resembles.
+
+    Without such a column the source may have dropped it, or `defaults` name it for other tables: that is told once, when a table is made.
+    """
+    there = {name.lower() for name in source}
+    dropped = {name.lower() for name in table.drop}
+    kept = [name for name in source if name.lower() not in dropped and is_kept(table, source, name)]
+    found = []
+    for index, name in enumerate(table.drop):
+        resembles = difflib.get_close_matches(name.casefold(), [one.casefold() for one in kept], n=1, cutoff=_ALIKE)
+        if name.lower() not in there and (resembles or fresh):
+            found.append(
+                f"{item(below(table_path(table), 'drop'), index)}: the files have no column {name!r}, so nothing is dropped by it. "
+                f"{nearest(name, kept)}"
+            )
+    return found
 
 
 def _unknown(

@@ -1,6 +1,7 @@
 """The winners and the books of one batch: in order in one pass, late ones with a second look at bronze and at the table."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import attrs
 from pyspark.sql import DataFrame
@@ -15,7 +16,7 @@ from dms_iceberg.config.model import Table
 from dms_iceberg.faults import reach
 from dms_iceberg.identifiers import quote
 from dms_iceberg.job import Job, Planned
-from dms_iceberg.quarantine import quarantine_table
+from dms_iceberg.quarantine import late_files, open_rows, rejected_since, with_waiting
 from dms_iceberg.staging.keys import BronzeFile, table_prefix
 from dms_iceberg.staging.listing import list_files
 from dms_iceberg.target.merge import KeyRange
@@ -31,6 +32,8 @@ class Collapsed:
         late: the batch holds changes older than the table's newest, so the MERGE must compare row by row.
         judge: marks, among cleaned changes of this very batch, those that only a second look rejects.
         refill: column of the winners that is true for older changes written again, None without any.
+        figures: what `measure` was asked for beside the books.
+        is_cut: the batch was judged, and bronze has lost change files that were merged.
     """
 
     winners: DataFrame
@@ -39,6 +42,8 @@ class Collapsed:
     late: bool
     judge: Callable[[DataFrame], DataFrame]
     refill: str | None = None
+    figures: Mapping[str, Any] = attrs.field(factory=dict)
+    is_cut: bool = False
 
 
 def open_files(job: Job, table: Table, files: Sequence[BronzeFile]) -> list[ReadGroup]:
@@ -56,12 +61,16 @@ def collapse_batch(job: Job, table: Table, target: TargetTable, planned: Planned
     winners = collapse(cleaned, shape, context=False, counts=counts, size=size).persist()
     result = None
     try:
-        first = measure(winners, shape, as_it_is)
+        first = measure(winners, shape, as_it_is, figures={one: f"coalesce(sum({one}), 0)" for one in (N_LACKING, N_MOVED) if kept})
         reach("after-collapse", table.source)
         is_late = late.is_late(first.books.low, progress) or bool(first.books.disordered_keys)
-        filler = _filler(job, table, target, planned, first, shape, kept, is_late=is_late) if kept else None
+        lacks = bool(kept) and first.figures[N_LACKING] > 0
+        waiting = waiting_rows(job, table, planned) if is_late or lacks else None
+        filler = _filler(target, planned, first, shape, kept, waiting, is_late=is_late) if kept and (is_late or lacks) else None
         if is_late:
-            result = _collapse_late(job, table, target, planned, cleaned, first, filler, shape)
+            bound = progress.reached
+            look, is_cut = second_look(job, table, planned, first.winners, shape, first.books, bound, waiting, completes=bool(kept))
+            result = attrs.evolve(_collapse_late(target, planned, cleaned, first, filler, look, shape), is_cut=is_cut)
         elif filler is not None:
             result = measure(collapse(filler(cleaned), shape, context=False).persist(), shape, filler)
         else:
@@ -73,17 +82,16 @@ def collapse_batch(job: Job, table: Table, target: TargetTable, planned: Planned
 
 
 def _collapse_late(
-    job: Job,
-    table: Table,
     target: TargetTable,
     planned: Planned,
     cleaned: DataFrame,
     first: Collapsed,
     filler: fill.Filler | None,
+    look: Callable[[DataFrame], DataFrame],
     shape: Shape,
 ) -> Collapsed:
     """Collapse once more, with what bronze and the table know of the keys of late changes."""
-    look, fill_in = second_look(job, table, planned, first.winners, shape, first.books, planned.progress.high_water), filler or as_it_is
+    fill_in = filler or as_it_is
 
     def judge(rows: DataFrame) -> DataFrame:
         return fill_in(look(rows))
@@ -91,6 +99,7 @@ def _collapse_late(
     looked_shape = filler.collapse_shape if filler is not None else shape
     looked = late.collapse_late(judge(cleaned), target.rows(planned.standing.branch), looked_shape, first.books.winners)
     looked = fill.settle(looked) if filler is not None else looked
+    looked = late.heed_truncates(looked, shape, planned.heeded, planned.progress.load)
     measured = measure(looked.persist(), shape, lambda rows: judge(rows).where(f"NOT {CONTEXT}"), is_late=True)
     return attrs.evolve(measured, refill=fill.REFILL if filler is not None else None)
 
@@ -101,30 +110,48 @@ def as_it_is(rows: DataFrame) -> DataFrame:
 
 
 def _filler(
-    job: Job, table: Table, target: TargetTable, planned: Planned, first: Collapsed, shape: Shape, kept: Sequence[str], *, is_late: bool
-) -> fill.Filler | None:
-    """Return what completes the batch's changes, None when each supplies every column and none is late."""
-    counts = first.winners.selectExpr(f"coalesce(sum({N_LACKING}), 0) AS lacking", f"coalesce(sum({N_MOVED}), 0) AS moved").collect()[0]
-    if not is_late and counts.lacking == 0:
-        return None
+    target: TargetTable, planned: Planned, first: Collapsed, shape: Shape, kept: Sequence[str], waiting: DataFrame | None, *, is_late: bool
+) -> fill.Filler:
+    """Return what completes the changes of a batch that is late, or leaves columns out."""
     keys = first.winners.where(f"{POSITION} IS NOT NULL").select(*(quote(name) for name in shape.key))
     ranges = [text for one in first.ranges if (text := one.sql())]
     stored = fill.stored_rows(target.rows(planned.standing.branch), keys, shape, kept, ranges)
-    name = quarantine_table(job.config, table)
-    rejected = None
-    if job.spark.catalog.tableExists(name):
-        files = [file.key for file in planned.batch.files]
-        rejected = fill.rejected_rows(job.spark.table(name), keys, shape, table.source, files)
-    return fill.Filler(tuple(kept), shape, stored, rejected, late=is_late, moves=counts.moved > 0)
+    rejected = fill.rejected_rows(waiting, keys, shape) if waiting is not None else None
+    return fill.Filler(tuple(kept), shape, stored, rejected, late=is_late, moves=first.figures[N_MOVED] > 0)
+
+
+def waiting_rows(job: Job, table: Table, planned: Planned) -> DataFrame | None:
+    """Return the open rows of the quarantine that the batch leaves alone: their files are merged, and they are not."""
+    waiting = planned.waiting if planned.is_replay else open_rows(job.spark, job.config, table, planned.progress)
+    if waiting is not None and planned.standing.rebuild:
+        # What the old configuration rejected may be in the table now.
+        return waiting.where(rejected_since(planned.standing.rebuild))
+    return waiting
 
 
 def second_look(
-    job: Job, table: Table, planned: Planned, winners: DataFrame, shape: Shape, books: Books, bound: str
-) -> Callable[[DataFrame], DataFrame]:
-    """Return what puts changes of older files beside those of a late batch (`late.judge_late`), for keys with changes up to ``bound``."""
+    job: Job,
+    table: Table,
+    planned: Planned,
+    winners: DataFrame,
+    shape: Shape,
+    books: Books,
+    bound: str,
+    waiting: DataFrame | None,
+    *,
+    completes: bool = False,
+) -> tuple[Callable[[DataFrame], DataFrame], bool]:
+    """Return what puts changes of older files beside those of a late batch (`late.judge_late`), for keys with changes up to ``bound``.
+
+    And whether bronze has lost change files that were merged.
+
+    Args:
+        waiting: see `waiting_rows`.
+        completes: a late change may complete one in quarantine, which is then merged after all (`fill.settle`).
+    """
     progress = planned.progress
     prefix = table_prefix(table.schema_name, table.table_name)
-    context, oldest = None, ""
+    context, oldest, is_cut = None, "", False
     if late.needs_bronze(progress):
         since = late.context_since(books.low, progress)
         listing = list_files(job.store, prefix, since, job.config.bronze.format)
@@ -132,17 +159,37 @@ def second_look(
         # Files that were let in once are not refused now, whatever the schema policy says of the batch's own.
         plain = attrs.evolve(shape, refused={})
         context = clean_groups(job.spark, groups, job.config, table, plain, progress.load) if groups else None
+        if context is not None and waiting is not None and (planned.is_replay or not completes):
+            context = with_waiting(context, waiting)
         own = {file.key for file in planned.batch.files}
-        others = (file for file in list_files(job.store, prefix, "", job.config.bronze.format) if file.key not in own)
-        oldest = late.oldest_change_file(others)
+        own |= late_files(open_rows(job.spark, job.config, table, progress) if planned.is_replay else waiting)
+        everything = list_files(job.store, prefix, "", job.config.bronze.format)
+        merged = (file for file in everything if file.is_cdc and file.key not in own and progress.has_merged(file))
+        # One from before the first came when bronze did not reach back so far.
+        oldest = late.oldest_change_file(file for file in merged if file.order >= progress.first)
+        is_gone = not oldest and (planned.is_replay or progress.first not in {file.order for file in planned.batch.files})
+        is_cut = bool(progress.first) and (oldest > progress.first or is_gone)
     keys = late.suspects(winners, shape, bound, books.winners)
-    return lambda batch: late.judge_late(batch, context, keys, shape, progress, oldest)
+
+    def look(batch: DataFrame) -> DataFrame:
+        return late.judge_late(batch, context, keys, shape, progress, oldest, replay=planned.is_replay, is_cut=is_cut)
+
+    return look, is_cut
 
 
-def measure(winners: DataFrame, shape: Shape, judge: Callable[[DataFrame], DataFrame], *, is_late: bool = False) -> Collapsed:
-    """Materialise the winners and take the books in the same job."""
+def measure(
+    winners: DataFrame,
+    shape: Shape,
+    judge: Callable[[DataFrame], DataFrame],
+    *,
+    is_late: bool = False,
+    figures: Mapping[str, str] | None = None,
+) -> Collapsed:
+    """Materialise the winners and take the books in the same job, and ``figures`` with them: SQL aggregates by name."""
+    figures = figures or {}
+    wanted = (f"{sql} AS {name}" for name, sql in figures.items())
     try:
-        row = winners.selectExpr(*books_aggregates(shape.key, late.STALE if is_late else "false")).collect()[0]
+        row = winners.selectExpr(*books_aggregates(shape.key, late.STALE if is_late else "false"), *wanted).collect()[0]
     except BaseException:
         winners.unpersist()
         raise
@@ -161,4 +208,4 @@ def measure(winners: DataFrame, shape: Shape, judge: Callable[[DataFrame], DataF
         commit_micros=tuple(row.commit_micros) if row.commit_micros else None,
     )
     ranges = tuple(KeyRange(name, shape.types[name], row[f"_cdc_min_{i}"], row[f"_cdc_max_{i}"]) for i, name in enumerate(shape.key))
-    return Collapsed(winners, books, ranges, is_late, judge)
+    return Collapsed(winners, books, ranges, is_late, judge, figures={name: row[name] for name in figures})

@@ -6,13 +6,13 @@ that leaves the filter becomes a delete at its position.
 
 from collections.abc import Collection, Mapping, Sequence
 
-from dms_iceberg.changes.mapping import VOID, SilverColumn, backfill_text, masked_sql, salt_names, typed_sql
+from dms_iceberg.changes.mapping import VOID, SilverColumn, backfill_text, is_json, masked_sql, salt_names, typed_sql
 from dms_iceberg.changes.normalise import COMMITTED_AT, FILE_TIME, OLD_KEY, OP, POSITION, PROBLEM
 from dms_iceberg.changes.read import FILE, FILE_NAME, ROW
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import OnFail, Table
 from dms_iceberg.identifiers import quote, string_literal
-from dms_iceberg.target.types import canonical, decimal_of, fits, is_number
+from dms_iceberg.target.types import canonical, decimal_of, fits, is_number, stored
 
 FILTERED = "_cdc_filtered"
 FAILED_RULE = "_cdc_failed_rule"
@@ -53,6 +53,9 @@ def typed_select(
             selected.append(f"{_absent_sql(column, type_)} AS {quote(column.name)}")
             continue
         source_type = present[column.source.lower()] if column.source is not None else None
+        if column.family and column.name != _taker(column, source_type, target_types):
+            selected.append(f"CAST(NULL AS {type_}) AS {quote(column.name)}")
+            continue
         value = typed_sql(column, source_type, type_)
         selected.append(f"{value} AS {quote(column.name)}")
         problem = _cast_problem(column, value, type_, source_type, exact=column.name in exact)
@@ -67,6 +70,16 @@ def typed_select(
     selected += [quote(name) for name in source_types if name.lower() in needed and name.lower() not in shadowed]
     value_problem = f"CASE {' '.join(value_problems)} END" if value_problems else "CAST(NULL AS string)"
     return [*selected, *_CARRIED, *carried, f"CASE {' '.join(problems)} END AS {PROBLEM}", f"{value_problem} AS {VALUE_PROBLEM}"]
+
+
+def _taker(column: SilverColumn, source_type: str | None, target_types: Mapping[str, str]) -> str:
+    """Return which column of a family takes values of a type; the first judges what none was made for."""
+    clocks = {"timestamp", "timestamp_ntz"}
+    of = stored(source_type or VOID)
+    return next(
+        (name for name in column.family if fits(of, target_types[name]) or {of, target_types[name]} == clocks),
+        column.family[0],
+    )
 
 
 def _live(columns: Sequence[SilverColumn]) -> list[SilverColumn]:
@@ -89,6 +102,8 @@ def _cast_problem(column: SilverColumn, value: str, type_: str, source_type: str
         lost = f"{base} IS NOT NULL AND NOT coalesce(try_cast({value} AS {source_type}) = {base}, false)"
     elif source_type == "string" and (decimal := decimal_of(to)):
         lost = f"{base} IS NOT NULL AND ({value} IS NULL OR {_more_digits_sql(base, value, decimal[1])})"
+    elif is_json(source_type, to):
+        lost += f" AND trim({base}) <> 'null'"
     guard = "" if column.is_key else f"{OP} <> 'D' AND "
     wanted = column.declared.type or type_
     text = f"cast: {column.name} does not fit {wanted}" + (f" in format {column.declared.format}" if column.declared.format else "")

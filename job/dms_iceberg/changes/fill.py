@@ -13,14 +13,14 @@ from pyspark.sql.functions import expr, lit
 from dms_iceberg.changes import fill_sql
 from dms_iceberg.changes.collapse import BATCH_POSITION, CONTEXT, DELETE, HIGH
 from dms_iceberg.changes.fill_sql import CHANGE, CHILD, FRESH, KIND, LIFE, PARENT, SEGMENT
-from dms_iceberg.changes.frames import Shape, json_sql
+from dms_iceberg.changes.frames import Shape
+from dms_iceberg.changes.json_text import json_sql
 from dms_iceberg.changes.kept import MOVED, POSITIONS
 from dms_iceberg.changes.late import STALE, STORED_POSITION
 from dms_iceberg.changes.mapping import SilverColumn
 from dms_iceberg.changes.normalise import OLD_KEY, POSITION, PROBLEM
 from dms_iceberg.changes.read import FILE
 from dms_iceberg.config.model import Column
-from dms_iceberg.identifiers import string_literal
 
 REFILL = "_cdc_refill"
 
@@ -101,17 +101,10 @@ def stored_rows(target: DataFrame, keys: DataFrame, shape: Shape, kept: Sequence
     return found.join(keys, on=shape.key, how="left_semi").selectExpr(*fill_sql.stored_select(shape.key, kept))
 
 
-def rejected_rows(quarantine: DataFrame, keys: DataFrame, shape: Shape, source: str, files: Sequence[str]) -> DataFrame:
-    """Return the quarantine rows of ``keys`` as events.
-
-    Args:
-        quarantine: the quarantine table.
-        source: source table.
-        files: keys of the batch's own files, whose rows an earlier, killed attempt may have written.
-    """
+def rejected_rows(quarantined: DataFrame, keys: DataFrame, shape: Shape) -> DataFrame:
+    """Return, of the ``quarantined`` rows of merged files, those of ``keys`` as events."""
     listed = keys.selectExpr("*", f"{json_sql(shape.key)} AS {fill_sql.Q_KEY}").distinct()
-    own = ", ".join(map(string_literal, files))
-    others = quarantine.where(f"source_table = {string_literal(source)} AND position IS NOT NULL AND file NOT IN ({own})")
+    others = quarantined.where("position IS NOT NULL")
     # Only the columns used: silver keys may have the names of quarantine columns.
     others = others.selectExpr(
         f"op AS {fill_sql.Q_OP}", f"position AS {fill_sql.Q_POSITION}", f"key AS {fill_sql.Q_KEY}", f"reason AS {fill_sql.Q_REASON}"

@@ -12,10 +12,12 @@ from dms_iceberg.changes.clean import condition_columns, judged_select, masked_s
 from dms_iceberg.changes.collapse import winner_aggregates, winner_select
 from dms_iceberg.changes.identity import STREAM, is_identified, stream_sql
 from dms_iceberg.changes.inspect import SchemaGroup
+from dms_iceberg.changes.json_text import json_sql
 from dms_iceberg.changes.kept import FLAGS, MISPLACED, kept_columns, mark_select, marker_of
+from dms_iceberg.changes.layout import layout_text
 from dms_iceberg.changes.mapping import SilverColumn, salt_names
 from dms_iceberg.changes.normalise import COMMITTED_AT, OLD_KEY, PROBLEM, SourceColumns, half_sql, normalise_sql, split_columns
-from dms_iceberg.changes.read import FILE, ORIGIN_COLUMNS, ROW, read_group
+from dms_iceberg.changes.read import CORRUPT, FILE, ORIGIN_COLUMNS, ROW, ROW_ID, read_group
 from dms_iceberg.changes.registers import register_aggregates, register_select
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Config, Mode, Table
@@ -24,15 +26,9 @@ from dms_iceberg.identifiers import quote, string_literal
 
 RECORD = "_cdc_record"
 ROW_NUMBER = "_cdc_row_number"
+LAYOUT = "_cdc_layout"
 SINGLE_TASK_BYTES = 1 << 20
 """So little is read and collapsed by one task sooner than a shuffle is started."""
-
-_JSON_OPTIONS = {
-    "ignoreNullFields": "false",
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-    "dateFormat": "yyyy-MM-dd",
-}
 
 
 @attrs.frozen(eq=False)
@@ -72,13 +68,19 @@ class Shape:
 
 
 def read_groups(spark: SparkSession, config: Config, root: str, groups: Sequence[SchemaGroup], table: Table) -> list[ReadGroup]:
-    """Open every group, names spelled as in the first that has them; see `read_group` and `split_columns` for the errors raised."""
-    frames = _alike([read_group(spark, root, group, config.bronze, table) for group in groups])
+    """Open every group; see `read_group` and `told_apart` for the errors raised."""
+    return told_apart([(group, read_group(spark, root, group, config.bronze, table)) for group in groups], config, table)
+
+
+def told_apart(read: Sequence[tuple[SchemaGroup, DataFrame]], config: Config, table: Table) -> list[ReadGroup]:
+    """Tell the columns of groups apart, names spelled as in the first that has them; see `split_columns` for the errors raised."""
+    prefix = config.bronze.change.before_image_prefix
+    groups, frames = [group for group, _ in read], _alike([_as_now(frame, table, prefix) for _, frame in read])
     known = {name for frame in frames for name in frame.columns} - ORIGIN_COLUMNS
     opened = []
     for group, frame in zip(groups, frames, strict=True):
         found = [(name, type_) for name, type_ in frame.dtypes if name not in ORIGIN_COLUMNS]
-        example = group.files[0].key
+        example = group.files[0].key if group.files else f"records of {table.source} in quarantine"
         columns = split_columns(found, config.bronze.change, table, is_cdc=group.is_cdc, example=example, known=known)
         opened.append(ReadGroup(group, frame, columns))
     return opened
@@ -92,6 +94,19 @@ def _alike(frames: Sequence[DataFrame]) -> list[DataFrame]:
             spelled.setdefault(name.lower(), name)
     named = [[spelled[name.lower()] for name in frame.columns] for frame in frames]
     return [frame if names == frame.columns else frame.toDF(*names) for names, frame in zip(named, frames, strict=True)]
+
+
+def _as_now(frame: DataFrame, table: Table, before_image_prefix: str | None) -> DataFrame:
+    """Give columns of files from before a declared rename at the source the names of now."""
+    present = {name.lower(): name for name in frame.columns}
+    for column in table.columns:
+        old, new = column.renamed_from, column.source_name
+        if old is None or new is None or new.lower() in present or old.lower() not in present:
+            continue
+        for prefix in {"", before_image_prefix or ""}:
+            if found := present.get((prefix + old).lower()):
+                frame = frame.withColumnRenamed(found, prefix + new)
+    return frame
 
 
 def resolve_salt(reference: str) -> str:
@@ -117,7 +132,9 @@ def clean_groups(
     """Return the cleaned changes of all groups, united by name.
 
     Args:
-        with_record: also `RECORD` (the file's own record as JSON) and `ROW_NUMBER`, for the quarantine.
+        with_record: also `RECORD` (the file's own record as JSON), `ROW_NUMBER` and `LAYOUT` (the record's columns), for the quarantine.
+
+    Rows that come from the quarantine have their `ROW_ID` as well.
     """
     elsewhere = {name: type_ for group in groups for name, type_ in group.columns.source}
     frames = [_clean(spark, g, n, config, table, shape, epoch, elsewhere, with_record=with_record) for n, g in enumerate(groups)]
@@ -137,7 +154,7 @@ def _clean(
     with_record: bool,
 ) -> DataFrame:
     change, columns = config.bronze.change, read.columns
-    carried = (RECORD, ROW_NUMBER) if with_record else ()
+    carried = (RECORD, ROW_NUMBER, LAYOUT) if with_record else (ROW_ID,) if ROW_ID in read.frame.columns else ()
     frame = _with_record(read) if with_record else read.frame
     kept = kept_columns(config.bronze, table, shape.columns)
     flags = FLAGS if kept else ()
@@ -157,7 +174,7 @@ def _clean(
     source = dict(columns.source)
     present = {name.lower() for name in source}
     shown = {column.name.lower() for column in shape.columns if not column.retired}
-    kept_types = {column.source.lower(): shape.types[column.name] for column in shape.columns if column.source is not None}
+    kept_types = {column.copies.lower(): shape.types[column.name] for column in shape.columns if column.copies is not None}
     # Expressions may name a column that these files lack because the source dropped or has not yet added it.
     conditions, expressions = condition_columns(table), expression_columns(table)
     referenced = {name.lower() for name in conditions | expressions}
@@ -190,16 +207,11 @@ def expression_columns(table: Table) -> set[str]:
 
 def _with_record(read: ReadGroup) -> DataFrame:
     """Add the raw record and its row number; for text files the number is counted, as Spark does not tell it."""
-    own = [name for name in read.frame.columns if name not in ORIGIN_COLUMNS] + ["_cdc_corrupt"]
+    own_types = [(name, type_) for name, type_ in read.frame.dtypes if name not in ORIGIN_COLUMNS]
+    own = [name for name, _ in own_types] + [CORRUPT]
     record = f"{json_sql(own)} AS {RECORD}"
     row = f"CAST(row_number() OVER (PARTITION BY {FILE} ORDER BY {ROW}) - 1 AS bigint) AS {ROW_NUMBER}"
-    return read.frame.selectExpr("*", record, row)
-
-
-def json_sql(columns: Sequence[str]) -> str:
-    """SQL of one JSON object of ``columns`` that holds all there is: left to itself Spark drops NULLs and cuts times to milliseconds."""
-    options = ", ".join(f"{string_literal(name)}, {string_literal(value)}" for name, value in _JSON_OPTIONS.items())
-    return f"to_json(struct({', '.join(quote(name) for name in columns)}), map({options}))"
+    return read.frame.selectExpr("*", record, row, f"{string_literal(layout_text(read.group, own_types))} AS {LAYOUT}")
 
 
 def collapse(

@@ -9,6 +9,7 @@ file is the n-th of each other file.
 
 from collections.abc import Iterable, Sequence
 
+from dms_iceberg.changes.json_text import TIMES, options_sql
 from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
 from dms_iceberg.changes.position import CLOCK_DIGITS, COUNTER_DIGITS, FILE_DIGITS, epoch_prefix
 from dms_iceberg.config.model import Change, Mode, Table
@@ -18,8 +19,6 @@ STREAM = "_cdc_stream_position"
 IDENTITY, RANK = "_cdc_identity", "_cdc_rank"
 _CLOSED = f"substr({POSITION}, -{FILE_DIGITS + COUNTER_DIGITS}, {FILE_DIGITS})"
 _MODES = (Mode.APPEND, Mode.HISTORY)
-JSON_OPTIONS = "map('timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS', 'timestampNTZFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS')"
-"""Options of `to_json`, which by itself cuts microseconds off."""
 
 
 def is_identified(table: Table) -> bool:
@@ -45,7 +44,7 @@ def identity_sql(columns: Sequence[str], load: int) -> str:
     """
     loaded = f"{POSITION} LIKE '{clock_prefix('', load)}%'"
     told = [f"{OP} AS op", f"CASE WHEN NOT {loaded} THEN unix_micros({COMMITTED_AT}) END AS at", f"{STREAM} AS stream"]
-    return f"md5(to_json(struct({', '.join(told)}, struct({', '.join(map(quote, columns))}) AS row), {JSON_OPTIONS}))"
+    return f"md5(to_json(struct({', '.join(told)}, struct({', '.join(map(quote, columns))}) AS row), {options_sql(TIMES)}))"
 
 
 def file_sql(load: int) -> str:

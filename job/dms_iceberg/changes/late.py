@@ -12,13 +12,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast, expr, lit
 
 from dms_iceberg.changes.clean import FILTERED
-from dms_iceberg.changes.collapse import BATCH_POSITION, CONTEXT, DISORDER, HIGH, LOW
+from dms_iceberg.changes.collapse import BATCH_POSITION, CONTEXT, DELETE, DISORDER, HIGH, LOW
 from dms_iceberg.changes.frames import Shape, collapse
 from dms_iceberg.changes.normalise import COMMITTED_AT, FILE_TIME, OLD_KEY, OP, POSITION, PROBLEM
-from dms_iceberg.changes.position import CLOCK_DIGITS, clock_of, epoch_prefix, is_load_position
-from dms_iceberg.changes.read import FILE
+from dms_iceberg.changes.position import CLOCK_DIGITS, clock_of, epoch_prefix, is_load_position, truncate_position
+from dms_iceberg.changes.read import FILE, FILE_NAME, ROW
 from dms_iceberg.changes.registers import ROW_POSITION, loses_sql
-from dms_iceberg.identifiers import quote, string_literal
+from dms_iceberg.identifiers import quote, string_literal, timestamp_literal
 from dms_iceberg.progress import Progress
 from dms_iceberg.staging.keys import REPAIR_FOLDER, BronzeFile, earlier, resume_after
 
@@ -26,6 +26,7 @@ SLACK_HOURS = 1.0
 # With DatePartitionTimezone DMS names files in local time; nowhere is that further behind UTC, in which commits are told.
 ZONE_HOURS = 12.0
 STALE = "_cdc_stale"
+WAITING = "_cdc_waiting"
 STORED_POSITION, STORED_ROW_POSITION = "_cdc_stored_position", "_cdc_stored_row_position"
 _FAR_FUTURE = "99991231235959999"
 BROADCAST_KEYS = 1_000_000
@@ -37,7 +38,7 @@ def is_late(low: str, progress: Progress) -> bool:
 
     Among LOAD files alone nothing was ever deleted: their rows are compared with the table's own.
     """
-    return bool(low) and low <= progress.high_water
+    return bool(low) and low <= progress.reached
 
 
 def needs_bronze(progress: Progress) -> bool:
@@ -62,16 +63,15 @@ def context_files(listing: Iterable[BronzeFile], since: str, progress: Progress,
 
 
 def oldest_change_file(listing: Iterable[BronzeFile]) -> str:
-    """Return the close time of the oldest CDC file in a listing from the start (in key order), "" without one.
+    """Return the close time of the oldest of the CDC files of a listing from the start (in key order), "" without one.
 
     Where the layout sorts by time the first one is it, and the listing is not read on. The files of the late batch must not be among them.
     """
     oldest = ""
     for file in listing:
-        if file.is_cdc:
-            if resume_after(file.relative, _FAR_FUTURE) is not None:
-                return min(file.order, oldest or file.order)
-            oldest = min(file.order, oldest or file.order)
+        if resume_after(file.relative, _FAR_FUTURE) is not None:
+            return min(file.order, oldest or file.order)
+        oldest = min(file.order, oldest or file.order)
     return oldest
 
 
@@ -90,8 +90,20 @@ def _handed_out(keys: DataFrame, count: int) -> DataFrame:
     return broadcast(keys) if count <= BROADCAST_KEYS else keys
 
 
-def judge_late(batch: DataFrame, context: DataFrame | None, keys: DataFrame, shape: Shape, progress: Progress, oldest: str) -> DataFrame:
+def judge_late(
+    batch: DataFrame,
+    context: DataFrame | None,
+    keys: DataFrame,
+    shape: Shape,
+    progress: Progress,
+    oldest: str,
+    *,
+    replay: bool = False,
+    is_cut: bool = False,
+) -> DataFrame:
     """Return the batch's rows and, under `CONTEXT`, those of older files that share a late key; `PROBLEM` tells two more kinds of rows.
+
+    Rows that wait in quarantine were seen, but are not merged: nothing is older than they are. They are not among the result.
 
     * ``older_than_bronze``: the change is late, and files that might hold a newer delete of its key are no longer in bronze.
     * ``older_clock``: a row of a *new* file loses against an earlier file, and no earlier file holds its twin (key, operation, commit
@@ -99,27 +111,49 @@ def judge_late(batch: DataFrame, context: DataFrame | None, keys: DataFrame, sha
 
     Args:
         batch: cleaned changes of the batch.
-        context: cleaned changes of older files, None when there are none.
+        context: cleaned changes of older files, with `WAITING` where some may be in quarantine; None when there are none.
         keys: the keys to look up in them (`suspects`).
-        oldest: close time of the oldest file bronze still has.
+        oldest: close time of the oldest merged file bronze still has.
+        replay: the batch comes from the quarantine, so that its rows are in older files themselves, and each of them counts as new.
+        is_cut: bronze has lost change files that were merged.
     """
     rows = batch.withColumn(CONTEXT, lit(False))
     if context is not None:
         older = context.where(f"{PROBLEM} IS NULL").join(keys, on=shape.key, how="left_semi")
         rows = rows.unionByName(older.withColumn(CONTEXT, lit(True)), allowMissingColumns=True)
-    if progress.first and oldest > progress.first:
-        limit = f"{epoch_prefix(progress.load)}{oldest[:CLOCK_DIGITS]}"
+        rows = _without_copies(rows, shape) if replay else rows
+    if is_cut:
+        limit = f"{epoch_prefix(progress.load)}{oldest[:CLOCK_DIGITS] or _FAR_FUTURE}"
         expired = f"NOT {CONTEXT} AND {POSITION} <= {string_literal(progress.high_water)} AND {POSITION} < {string_literal(limit)}"
-        text = string_literal(f"older_than_bronze: bronze begins at {oldest}, so a later delete of this key cannot be ruled out")
+        begins = f"bronze begins at {oldest}" if oldest else "bronze has no change file left"
+        text = string_literal(f"older_than_bronze: {begins}, so a later delete of this key cannot be ruled out")
         rows = rows.withColumn(PROBLEM, expr(f"CASE WHEN {PROBLEM} IS NULL AND {expired} THEN {text} ELSE {PROBLEM} END"))
-    return _mark_unseen(rows, shape, progress.frontier)
+    if WAITING not in rows.columns:
+        return _mark_unseen(rows, shape, "" if replay else progress.frontier)
+    rows = rows.withColumn(WAITING, expr(f"coalesce({WAITING}, false)"))
+    merged = f"NOT {WAITING}"
+    return _mark_unseen(rows, shape, "" if replay else progress.frontier, merged).where(merged).drop(WAITING)
 
 
-def _mark_unseen(rows: DataFrame, shape: Shape, frontier: str) -> DataFrame:
+def _identity_sql(shape: Shape) -> str:
+    return f"xxhash64({', '.join([*(quote(name) for name in shape.values), OP, COMMITTED_AT, FILTERED, OLD_KEY])})"
+
+
+def _without_copies(rows: DataFrame, shape: Shape) -> DataFrame:
+    """Leave out, among rows of older files, those that the batch has: a row is not its own rival.
+
+    The position tells; where it is made of a text file's row number, which another reading counts in another way, values do.
+    """
+    same = f"PARTITION BY {', '.join(quote(name) for name in shape.key)}, {FILE_NAME}, {OLD_KEY}"
+    copies = [f"max(NOT {CONTEXT}) OVER ({same}, {what})" for what in (POSITION, "_cdc_identity")]
+    marked = rows.selectExpr("*", f"{_identity_sql(shape)} AS _cdc_identity").selectExpr("*", f"{' OR '.join(copies)} AS _cdc_copy")
+    return marked.where(f"NOT ({CONTEXT} AND _cdc_copy)").drop("_cdc_identity", "_cdc_copy")
+
+
+def _mark_unseen(rows: DataFrame, shape: Shape, frontier: str, merged: str = "true") -> DataFrame:
     keys = ", ".join(quote(name) for name in shape.key)
-    identity = ", ".join([*(quote(name) for name in shape.values), OP, COMMITTED_AT, FILTERED, OLD_KEY])
-    usable = f"CASE WHEN {PROBLEM} IS NULL THEN {POSITION} END"
-    marked = rows.selectExpr("*", f"CAST({FILE_TIME} AS bigint) AS _cdc_closed", f"xxhash64({identity}) AS _cdc_identity").selectExpr(
+    usable = f"CASE WHEN {PROBLEM} IS NULL AND {merged} THEN {POSITION} END"
+    marked = rows.selectExpr("*", f"CAST({FILE_TIME} AS bigint) AS _cdc_closed", f"{_identity_sql(shape)} AS _cdc_identity").selectExpr(
         "*",
         f"max({usable}) OVER (PARTITION BY {keys} ORDER BY _cdc_closed RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS _cdc_earlier",
         f"min(_cdc_closed) OVER (PARTITION BY {keys}, _cdc_identity) AS _cdc_first_seen",
@@ -132,6 +166,59 @@ def _mark_unseen(rows: DataFrame, shape: Shape, frontier: str) -> DataFrame:
     return marked.withColumn(PROBLEM, expr(f"CASE WHEN {unseen} THEN {text} ELSE {PROBLEM} END")).drop(
         "_cdc_closed", "_cdc_identity", "_cdc_earlier", "_cdc_first_seen"
     )
+
+
+def heed_truncates(looked: DataFrame, shape: Shape, truncates: Sequence[str], load: int) -> DataFrame:
+    """Return the winners of a late batch, with those from before a truncate gone: it deleted keys that no file names.
+
+    Args:
+        looked: what `collapse_late` returned.
+        truncates: 17 digits each, in order: those applied.
+        load: number of the load.
+    """
+    if not truncates:
+        return looked
+    before = f"coalesce({POSITION} < {string_literal(truncate_position(load, truncates[-1]))}, false)"
+    if not shape.registers:
+        return looked.withColumns(
+            {STALE: expr(f"{STALE} OR coalesce({before} AND {BATCH_POSITION} = {HIGH}, false)"), CONTEXT: expr(f"{CONTEXT} OR {before}")}
+        )
+    # The values are news, and so is the key; but it was deleted, unless that is what its newest change says anyway.
+    ended = f"{before} AND NOT {DELETE} AND coalesce({STORED_POSITION} < {POSITION}, true)"
+    changed = {
+        DELETE: f"{DELETE} OR {ended}",
+        POSITION: f"CASE WHEN {ended} THEN {_first_behind(truncates, load, position=True)} ELSE {POSITION} END",
+        COMMITTED_AT: f"CASE WHEN {ended} THEN {_first_behind(truncates, load, position=False)} ELSE {COMMITTED_AT} END",
+    }
+    return looked.withColumns({name: expr(text) for name, text in changed.items()})
+
+
+def _first_behind(truncates: Sequence[str], load: int, *, position: bool) -> str:
+    """SQL of the first truncate behind `POSITION`, or of its time."""
+    cases = []
+    for at in truncates:
+        found = string_literal(truncate_position(load, at))
+        cases.append(f"WHEN {POSITION} < {found} THEN {found if position else timestamp_literal(at)}")
+    return f"CASE {' '.join(cases)} END"
+
+
+def truncate_events(winners: DataFrame, shape: Shape, truncates: Sequence[str], load: int) -> DataFrame | None:
+    """Return a delete by each truncate for each key that has a change from before the last one, as rows of `CONTEXT`; None for none."""
+    if not truncates:
+        return None
+    told = [f"struct({string_literal(truncate_position(load, at))} AS position, {timestamp_literal(at)} AS at)" for at in truncates]
+    keys = [quote(name) for name in shape.key]
+    exploded = winners.where(f"{LOW} < {string_literal(truncate_position(load, truncates[-1]))}").selectExpr(
+        *keys, f"explode(array({', '.join(told)})) AS _cdc_truncate"
+    )
+    own = (
+        f"'D' AS {OP}",
+        f"_cdc_truncate.position AS {POSITION}",
+        f"_cdc_truncate.at AS {COMMITTED_AT}",
+        f"0 AS {OLD_KEY}",
+        f"0L AS {ROW}",
+    )
+    return exploded.selectExpr(*keys, *own, f"false AS {FILTERED}", f"true AS {CONTEXT}")
 
 
 def collapse_late(judged: DataFrame, target: DataFrame, shape: Shape, count: int) -> DataFrame:

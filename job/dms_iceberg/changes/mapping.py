@@ -21,6 +21,7 @@ class SilverColumn:
         source: the source column it copies, None for an expression.
         declared: its entry in the configuration; a column kept by ``other_columns`` has a default one.
         retired: the table has it, but the configuration leaves it out: NULL from now on, and seen by no filter, rule or expression.
+        family: silver columns that share the source column, each for values of its type, this one included; empty for most.
         type: the declared Spark type, None when the files or the expression give it.
     """
 
@@ -29,6 +30,12 @@ class SilverColumn:
     is_key: bool
     declared: Column
     retired: bool = False
+    family: tuple[str, ...] = ()
+
+    @property
+    def copies(self) -> str | None:
+        """The source column whose type this one has: none for the further columns of a family."""
+        return self.source if self.name in self.family[:1] or not self.family else None
 
     @property
     def type(self) -> str | None:
@@ -103,7 +110,7 @@ def typed_sql(column: SilverColumn, source_type: str | None, type_: str) -> str:
         return parsed if type_ == "timestamp" else f"CAST({parsed} AS {type_})"
     if source_type == type_:
         return base
-    if type_.startswith(("array<", "struct<", "map<")) and source_type == "string":
+    if is_json(source_type, type_):
         return _parsed_json(base, type_)
     if type_ in ("timestamp", "timestamp_ntz") and source_type == "string":
         # Spark completes a time without a date with today's.
@@ -114,13 +121,21 @@ def typed_sql(column: SilverColumn, source_type: str | None, type_: str) -> str:
     return f"try_cast({base} AS {type_})"
 
 
+def is_json(source_type: str | None, type_: str) -> bool:
+    """Whether values of ``type_`` are parsed from JSON text."""
+    return source_type == "string" and type_.startswith(("array<", "struct<", "map<"))
+
+
 def _parsed_json(text: str, type_: str) -> str:
-    """SQL of JSON text in a nested type. By itself `from_json` makes NULL of whatever does not fit; only a corrupt-record field tells."""
+    """SQL of JSON text in a nested type. By itself `from_json` makes NULL of whatever does not fit; only a corrupt-record field tells.
+
+    Nor does it look at what follows a value: a text that goes on behind its own end has no ``end``, or several values.
+    """
     parsed = (
-        f"from_json(concat('{{\"v\":', {text}, '}}'), {string_literal(f'struct<v:{type_},_cdc_corrupt:string>')}, "
-        "map('columnNameOfCorruptRecord', '_cdc_corrupt'))"
+        f"from_json(concat('{{\"v\":[', {text}, '],\"end\":true}}'), "
+        f"{string_literal(f'struct<v:array<{type_}>,end:boolean,_cdc_corrupt:string>')}, map('columnNameOfCorruptRecord', '_cdc_corrupt'))"
     )
-    return f"CASE WHEN {parsed}._cdc_corrupt IS NULL THEN {parsed}.v END"
+    return f"CASE WHEN {parsed}._cdc_corrupt IS NULL AND {parsed}.end AND size({parsed}.v) = 1 THEN {parsed}.v[0] END"
 
 
 def masked_sql(name: str, mask: Mask, salt_column: str | None) -> str:

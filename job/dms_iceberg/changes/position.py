@@ -36,6 +36,14 @@ def sequence_position(epoch: int, sequence: str, file_time: str) -> str:
     return f"{epoch_prefix(epoch)}{sequence[:CLOCK_DIGITS]}{file_time}{sequence[CLOCK_DIGITS:]}"
 
 
+def truncate_position(epoch: int, at: str) -> str:
+    """Return text below the positions of all changes committed at or after ``at`` (17 digits), and above all others of the epoch.
+
+    A clock has hundredths of a second: changes of the very tick count as later, so that rows inserted by the truncating transaction stay.
+    """
+    return f"{epoch_prefix(epoch)}{at[:CLOCK_DIGITS]}"
+
+
 def is_load_position(position: str, epoch: int) -> bool:
     """Whether ``position`` is one of a LOAD row, or "" (nothing applied yet)."""
     return not position or position.startswith(epoch_prefix(epoch) + _NO_CLOCK)

@@ -19,7 +19,9 @@ FILE_NAME = "_cdc_file_name"
 ROW = "_cdc_row"
 CORRUPT = "_cdc_corrupt"
 NOT_TEXT = "_cdc_not_text"
-ORIGIN_COLUMNS = frozenset({FILE, FILE_NAME, ROW, CORRUPT, NOT_TEXT})
+ROW_ID = "_cdc_row_id"
+"""Id of a row that comes from the quarantine; rows of files have none."""
+ORIGIN_COLUMNS = frozenset({FILE, FILE_NAME, ROW, CORRUPT, NOT_TEXT, ROW_ID})
 _BYTES = "ISO-8859-1"
 
 

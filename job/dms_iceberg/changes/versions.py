@@ -13,7 +13,8 @@ import attrs
 
 from dms_iceberg.changes.clean import FILTERED
 from dms_iceberg.changes.collapse import CONTEXT, deletes_sql
-from dms_iceberg.changes.identity import IDENTITY, JSON_OPTIONS, RANK, STREAM, file_sql, identity_sql
+from dms_iceberg.changes.identity import IDENTITY, RANK, STREAM, file_sql, identity_sql
+from dms_iceberg.changes.json_text import TIMES, options_sql
 from dms_iceberg.changes.normalise import COMMITTED_AT, OLD_KEY, OP, POSITION
 from dms_iceberg.changes.read import ROW
 from dms_iceberg.identifiers import quote
@@ -137,7 +138,7 @@ def _last_writing(keys: str) -> Step:
 
 def _effective(keys: str, tracked: Sequence[str]) -> list[Step]:
     """An event has an effect when it makes a row, changes what is tracked of one, or ends one."""
-    content = f"to_json(struct({', '.join(map(quote, tracked))}), {JSON_OPTIONS})" if tracked else "''"
+    content = f"to_json(struct({', '.join(map(quote, tracked))}), {options_sql(TIMES)})" if tracked else "''"
     before = f"lag(struct({_GONE} AS gone, {content} AS content)) OVER (PARTITION BY {keys}, {_KEPT} ORDER BY {POSITION})"
     there = f"coalesce(NOT {_PREVIOUS}.gone, false)"
     again = f"{there} AND {_PREVIOUS}.content = {content}" if tracked else "false"

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Mapping
 
+from dms_iceberg.config.gold_checks import check_models
+from dms_iceberg.config.identifier import check_identifier
 from dms_iceberg.config.model import Bronze, BronzeFormat, Catalog, CatalogType, Change, Config, Csv, Table
 from dms_iceberg.config.paths import S3_SCHEMES, scheme
 from dms_iceberg.config.problems import Problems, below, listed, shown
 from dms_iceberg.config.table_checks import Place, check_table
 
-_IDENTIFIER = re.compile(r"[A-Za-z0-9_]{1,255}")
-_GLUE_IDENTIFIER = re.compile(r"[a-z0-9_]{1,255}")
 _PIPELINE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _OPERATIONS = ("I", "U", "D")
 _SERVICE_COLUMNS = ("op_column", "timestamp_column", "sequence_column", "stream_position_column")
@@ -35,8 +35,10 @@ def check_config(config: Config, inherited: Mapping[str, frozenset[str]], proble
         problems.add("pipeline", "use letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 128")
     _check_bronze(config.bronze, problems)
     _check_catalog(config.catalog, problems)
-    _check_identifier(config.quarantine.namespace, "quarantine.namespace", config.catalog.type, problems)
+    check_identifier(config.quarantine.namespace, "quarantine.namespace", config.catalog.type, problems)
     _check_targets(config, problems)
+    _check_maintenance(config, problems)
+    check_models(config, problems)
     for name, table in config.tables.items():
         place = Place(config, table, below("tables", name), inherited[name], problems)
         _check_source_name(table, place)
@@ -88,7 +90,7 @@ def _check_change(change: Change, problems: Problems) -> None:
 
 
 def _check_catalog(catalog: Catalog, problems: Problems) -> None:
-    _check_identifier(catalog.name, "catalog.name", CatalogType.HADOOP, problems)
+    check_identifier(catalog.name, "catalog.name", CatalogType.HADOOP, problems)
     if catalog.name.lower() == "spark_catalog":
         problems.add("catalog.name", "'spark_catalog' is Spark's own catalog; choose another name, such as lake")
     if catalog.type is CatalogType.REST and not catalog.properties.get("uri"):
@@ -104,13 +106,6 @@ def _check_catalog(catalog: Catalog, problems: Problems) -> None:
             problems.add(below("catalog.properties", key), OWNED_CATALOG_PROPERTIES[key])
 
 
-def _check_identifier(name: str, path: str, catalog: CatalogType, problems: Problems) -> None:
-    if catalog is CatalogType.GLUE and not _GLUE_IDENTIFIER.fullmatch(name):
-        problems.add(path, f"'{name}' is no Glue name; use lower-case letters, digits and '_', at most 255")
-    elif not _IDENTIFIER.fullmatch(name):
-        problems.add(path, f"'{name}' is no name; use letters, digits and '_', at most 255")
-
-
 def _check_targets(config: Config, problems: Problems) -> None:
     """Two tables with one target would overwrite each other. Catalogs and Spark fold case, so that is folded here."""
     first: dict[str, str] = {}
@@ -123,12 +118,22 @@ def _check_targets(config: Config, problems: Problems) -> None:
             continue
         namespace, _, short = table.target.partition(".")
         for part in (namespace, short):
-            _check_identifier(part, path, config.catalog.type, problems)
+            check_identifier(part, path, config.catalog.type, problems)
         if namespace.lower() == config.quarantine.namespace.lower():
             problems.add(path, f"namespace '{namespace}' is the quarantine's, which holds unmasked rows; use another")
         other = first.setdefault(table.target.lower(), name)
         if other != name:
             problems.add(path, f"'{table.target}' is also the target of {below('tables', other)}; each table needs its own")
+
+
+def _check_maintenance(config: Config, problems: Problems) -> None:
+    places = {"": config.maintenance, **{below("tables", name): table.maintenance for name, table in config.tables.items()}}
+    for path, found in places.items():
+        if found.snapshots_kept > found.snapshots_max and (not path or found != config.maintenance):
+            problems.add(
+                below(below(path, "maintenance"), "snapshots_kept"),
+                f"{found.snapshots_kept} is more than snapshots_max ({found.snapshots_max}); lower it, or raise the other",
+            )
 
 
 def _check_source_name(table: Table, place: Place) -> None:

@@ -39,6 +39,19 @@ class SchemaChanges(StrEnum):
     STRICT = "strict"
 
 
+class TypeChanges(StrEnum):
+    """What happens to values whose new type their column cannot be widened to.
+
+    * ``quarantine``: those that fit the column stay; rows of the others are quarantined.
+    * ``new_column``: they go to a further column of their type; in the old one they are NULL.
+    * ``fail``: the table fails before anything is written.
+    """
+
+    QUARANTINE = "quarantine"
+    NEW_COLUMN = "new_column"
+    FAIL = "fail"
+
+
 class OtherColumns(StrEnum):
     """What becomes of source columns that ``columns`` and ``drop`` do not name."""
 
@@ -85,3 +98,23 @@ class Timestamps(StrEnum):
 
     INSTANT = "instant"
     NTZ = "ntz"
+
+
+class AfterRun(StrEnum):
+    """What of a table's maintenance is done where it has just been merged into: at the end of a run, between the batches of ``watch``.
+
+    * ``all``: whatever is needed, compaction included.
+    * ``metadata``: what costs little however large the table is: snapshots that expire, and manifests.
+    * ``nothing``: it is left to ``dms-iceberg maintain``.
+    """
+
+    ALL = "all"
+    METADATA = "metadata"
+    NOTHING = "nothing"
+
+
+class Refresh(StrEnum):
+    """How a gold model follows its tables: made anew, or only the groups that changes have touched."""
+
+    FULL = "full"
+    INCREMENTAL = "incremental"

@@ -3,7 +3,8 @@
 import re
 
 from dms_iceberg.config.datetime_pattern import pattern_problem
-from dms_iceberg.config.model import Column, Mask
+from dms_iceberg.config.key_columns import key_column
+from dms_iceberg.config.model import Column, Mask, NullInUpdate, TypeChanges
 from dms_iceberg.config.place import ICEBERG_COLUMNS, Place
 from dms_iceberg.config.problems import item
 from dms_iceberg.config.types import TypeTextError, canonical_type, value_problem
@@ -26,10 +27,12 @@ def check_columns(place: Place) -> None:
             if other != index:
                 place.problems.add(f"{path}.name", f"'{column.name}' is also the name of {item('columns', other)} (case does not count)")
         _check_origin(place, path, column)
+        _check_rename(place, path, column)
         type_ = _check_type(place, path, column)
         _check_format(place, path, column, type_)
         _check_mask(place, path, column)
         _check_backfill(place, path, column, type_)
+        _check_type_changes(place, path, column)
 
 
 def _check_name(place: Place, path: str, name: str) -> None:
@@ -55,6 +58,27 @@ def _check_origin(place: Place, path: str, column: Column) -> None:
         place.check_source_exists(where, column.source)
     else:
         place.check_source_exists(f"{path}.name", column.name)
+
+
+def _check_rename(place: Place, path: str, column: Column) -> None:
+    if column.renamed_from is None:
+        return
+    path, old = f"{path}.renamed_from", column.renamed_from.casefold()
+    place.check_reserved(path, column.renamed_from)
+    others = [one for one in place.table.columns if one is not column]
+    taken = next((one for one in others if old in {(text or "").casefold() for text in (one.name, one.source, one.renamed_from)}), None)
+    if not old.strip():
+        place.problems.add(path, "must not be empty; it is the name that the column had before")
+    elif old == column.name.casefold() and (column.source_name or "").casefold() in ("", old):
+        place.problems.add(path, f"'{column.renamed_from}' is the name it has; remove it, or write the source's new name with from")
+    elif taken is not None:
+        place.problems.add(path, f"'{column.renamed_from}' belongs to column '{taken.name}' as well; only one of them can have been it")
+    elif old != column.name.casefold() and (
+        column.null_in_update is NullInUpdate.KEEP or place.config.bronze.csv.no_supplement is not None
+    ):
+        place.problems.add(
+            path, "updates may leave this column out, and the table notes the places of its values by name; keep the name, and write from"
+        )
 
 
 def _check_type(place: Place, path: str, column: Column) -> str | None:
@@ -98,3 +122,27 @@ def _check_backfill(place: Place, path: str, column: Column, type_: str | None) 
         place.problems.add(f"{path}.backfill", "cannot be given for a masked column: it would be stored unmasked")
     elif type_ is not None and (problem := value_problem(column.backfill, type_)) is not None:
         place.problems.add(f"{path}.backfill", problem)
+
+
+def _check_type_changes(place: Place, path: str, column: Column) -> None:
+    if column.type_changes is not TypeChanges.NEW_COLUMN:
+        return
+    path = f"{path}.type_changes"
+    for key, has in (("type", column.type), ("expr", column.expr), ("mask", column.mask)):
+        if has is not None:
+            place.problems.add(path, f"found 'new_column' beside {key}, which gives every value the same type; remove one of them")
+    if column.null_in_update is NullInUpdate.KEEP:
+        place.problems.add(
+            path, "found 'new_column' beside null_in_update 'keep': a value in one column would leave an old one in the other"
+        )
+    if any(key_column(place.table, name) is column for name in place.table.key):
+        place.problems.add(path, "found 'new_column' for a key column, whose values have one place")
+    if column.name.casefold() in {name.casefold() for name in _condition_columns(place)}:
+        place.problems.add(
+            path, "found 'new_column' for a column that the filter or a rule reads, which would be NULL there; read it by expr"
+        )
+
+
+def _condition_columns(place: Place) -> set[str]:
+    texts = [place.table.filter, *(rule.expr for rule in place.table.rules)]
+    return {name for text in texts for name in place.references(text) or ()}

@@ -8,9 +8,10 @@ from itertools import pairwise
 
 import sqlglot
 from sqlglot import Token, TokenType, exp
-from sqlglot.errors import ParseError, SqlglotError, TokenError
+from sqlglot.errors import ParseError
 
 from dms_iceberg.config.sql_functions import CLOCK_LITERALS, REFUSED_CALLS, REFUSED_WORDS
+from dms_iceberg.config.statements import parse_statements
 
 _PREFIX = "SELECT "
 _LIKES = (TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE)
@@ -45,16 +46,7 @@ def expression_problems(expr: str) -> list[str]:
 @lru_cache(maxsize=4096)
 def _parsed(expr: str) -> "exp.Expr":
     """Parse ``SELECT <expr>``: a bare text such as ``set`` would be taken for a statement."""
-    try:
-        statements = sqlglot.parse(_PREFIX + expr, read="spark")
-    except ParseError as error:
-        raise ExpressionError(_syntax_message(error)) from error
-    except TokenError as error:
-        raise ExpressionError("syntax error: a quote is opened and not closed") from error
-    except SqlglotError as error:
-        raise ExpressionError(f"syntax error: {error}") from error
-    except RecursionError as error:
-        raise ExpressionError("nested too deeply") from error
+    statements = parse_statements(_PREFIX + expr, ExpressionError, _syntax_message)
     if len(statements) != 1:
         raise ExpressionError("several statements; write one expression, without ';'")
     return _single_expression(statements[0])

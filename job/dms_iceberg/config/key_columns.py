@@ -11,3 +11,9 @@ def key_column(table: Table, name: str) -> Column | None:
     """
     folded = name.casefold()
     return next((column for column in table.columns if (column.source_name or column.name).casefold() == folded), None)
+
+
+def silver_key(table: Table) -> list[str]:
+    """Return the configured key as silver names it."""
+    carriers = ((name, key_column(table, name)) for name in table.key)
+    return [name if carrier is None else carrier.name for name, carrier in carriers]

@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from dms_iceberg.config.choices import (
+    AfterRun,
     BronzeFormat,
     CatalogType,
     Mask,
@@ -17,11 +18,14 @@ from dms_iceberg.config.choices import (
     NullInUpdate,
     OnFail,
     OtherColumns,
+    Refresh,
     SchemaChanges,
     Timestamps,
+    TypeChanges,
 )
 
 __all__ = [
+    "AfterRun",
     "Batch",
     "Bronze",
     "BronzeFormat",
@@ -31,16 +35,20 @@ __all__ = [
     "Column",
     "Config",
     "Csv",
+    "Maintenance",
     "Mask",
     "Mode",
+    "Model",
     "NullInUpdate",
     "OnFail",
     "OtherColumns",
     "Quarantine",
+    "Refresh",
     "Rule",
     "SchemaChanges",
     "Table",
     "Timestamps",
+    "TypeChanges",
 ]
 
 
@@ -129,7 +137,14 @@ class Column:
 
     name: str = attrs.field(metadata=about("Name in the silver table."))
     source: str | None = attrs.field(default=None, metadata=about("Source column it copies; the same name when absent.", key="from"))
+    renamed_from: str | None = attrs.field(
+        default=None, metadata=about("Name it had before: in silver, where it is renamed, and in older files, which are read by it.")
+    )
     type: str | None = attrs.field(default=None, metadata=about("Spark SQL type; the source's own when absent."))
+    type_changes: TypeChanges | None = attrs.field(
+        default=None,
+        metadata=about("What happens to values of a type that the column cannot be widened to; as the table says when absent."),
+    )
     expr: str | None = attrs.field(default=None, metadata=about("Spark SQL expression over the row's source columns."))
     format: str | None = attrs.field(default=None, metadata=about("Datetime pattern of the text a date or timestamp is read from."))
     trim: bool = attrs.field(default=False, metadata=about("Remove spaces at both ends, before the cast."))
@@ -158,6 +173,34 @@ class Rule:
 
 
 @attrs.frozen(kw_only=True)
+class Maintenance:
+    """When a table's files and metadata are put in order, and what is kept of its past."""
+
+    after_run: AfterRun = attrs.field(
+        default=AfterRun.METADATA, metadata=about("What is done at the end of a run as well; the command maintain does all of it.")
+    )
+    budget_seconds: float = attrs.field(
+        default=600.0, metadata=about("Seconds after which no further step begins for a table.", exclusiveMinimum=0)
+    )
+    snapshots_kept: int = attrs.field(default=20, metadata=about("Newest snapshots that stay, however old they are.", minimum=1))
+    snapshots_max: int = attrs.field(default=500, metadata=about("Snapshots of a table that stay at most, once an hour old.", minimum=1))
+    snapshots_max_age_hours: float = attrs.field(
+        default=120.0, metadata=about("Hours after which a snapshot may go: readers travel so far back.", exclusiveMinimum=0)
+    )
+    small_files: int = attrs.field(default=20, metadata=about("So many files worth compacting are compacted.", minimum=2))
+    delete_files_per_data_file: int = attrs.field(
+        default=3, metadata=about("A data file with so many delete files is worth compacting, whatever its size.", minimum=1)
+    )
+    deleted_rows_percent: int = attrs.field(
+        default=20, metadata=about("So is one that lost this share of its rows to deletes and updates.", minimum=1, maximum=100)
+    )
+    manifests: int = attrs.field(default=50, metadata=about("So many small manifests are rewritten.", minimum=2))
+    orphan_files_older_than_hours: float | None = attrs.field(
+        default=72.0, metadata=about("Age from which files that belong to no snapshot are deleted; null: never.", minimum=24)
+    )
+
+
+@attrs.frozen(kw_only=True)
 class Table:
     """One source table and the silver table made of it. ``source`` is ``schema.table`` as in the document."""
 
@@ -170,6 +213,9 @@ class Table:
     )
     schema_changes: SchemaChanges = attrs.field(
         default=SchemaChanges.EVOLVE, metadata=about("What happens when files and table differ in structure.")
+    )
+    type_changes: TypeChanges = attrs.field(
+        default=TypeChanges.QUARANTINE, metadata=about("What happens to values of a type that their column cannot be widened to.")
     )
     partition_by: tuple[str, ...] = attrs.field(default=(), metadata=about("Iceberg partition transforms over silver columns."))
     columns: tuple[Column, ...] = attrs.field(default=(), metadata=about("Declared silver columns."))
@@ -187,6 +233,7 @@ class Table:
         metadata=about("How Iceberg writes updates.", enum=["merge-on-read", "copy-on-write"]),
     )
     target_file_size_mb: int = attrs.field(default=128, metadata=about("Size of data files to aim at, MiB.", minimum=1, maximum=10_240))
+    maintenance: Maintenance = attrs.field(default=Maintenance(), metadata=about("Keys of maintenance that differ for this table."))
 
     @property
     def schema_name(self) -> str:
@@ -218,6 +265,19 @@ class Quarantine:
 
 
 @attrs.frozen(kw_only=True)
+class Model:
+    """A gold table: a query over silver tables and other models, refreshed after they have changed."""
+
+    sql: str = attrs.field(metadata=about("One query; tables as namespace.table."))
+    refresh: Refresh = attrs.field(default=Refresh.FULL, metadata=about("Make all of it anew, or the groups that changes touched."))
+    partition_by: tuple[str, ...] = attrs.field(default=(), metadata=about("Iceberg partition transforms over the query's columns."))
+    table_properties: dict[str, str] = attrs.field(factory=dict, metadata=about("Iceberg table properties."))
+    refresh_seconds: float = attrs.field(
+        default=60.0, metadata=about("In a watch: seconds that pass at least between two refreshes.", minimum=1)
+    )
+
+
+@attrs.frozen(kw_only=True)
 class Config:
     """The whole document, with paths made absolute.
 
@@ -231,6 +291,10 @@ class Config:
     tables: dict[str, Table] = attrs.field(metadata=about("Source tables, as schema.table."))
     quarantine: Quarantine = attrs.field(default=Quarantine(), metadata=about("Where rejected rows go."))
     batch: Batch = attrs.field(default=Batch(), metadata=about("Bounds of one batch."))
+    maintenance: Maintenance = attrs.field(
+        default=Maintenance(), metadata=about("How tables are kept in order, unless they say otherwise.")
+    )
     parallelism: int = attrs.field(default=4, metadata=about("Tables merged at once in one Spark session.", minimum=1, maximum=64))
     timestamps: Timestamps = attrs.field(default=Timestamps.INSTANT, metadata=about("Type of undeclared Parquet timestamps."))
+    gold: dict[str, Model] = attrs.field(factory=dict, metadata=about("Models over silver tables, by target namespace.table."))
     state_uri: str = attrs.field(default=".", metadata=about("Folder of run state: by default the document's."))

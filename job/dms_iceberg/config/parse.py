@@ -5,7 +5,7 @@ from typing import Any
 import attrs
 
 from dms_iceberg.config.checks import check_config
-from dms_iceberg.config.model import CatalogType, Config, Table
+from dms_iceberg.config.model import CatalogType, Config, Maintenance, Table
 from dms_iceberg.config.normal import normalised
 from dms_iceberg.config.paths import absolute
 from dms_iceberg.config.problems import Problems, below, shown, suggestion
@@ -15,10 +15,8 @@ from dms_iceberg.errors import ConfigError
 VERSION = 1
 """The document version this package reads."""
 
-TABLE_ONLY = ("target", "key", "columns", "source_columns")
+TABLE_ONLY = ("target", "key", "columns", "source_columns", "maintenance")
 """Keys of a table that make no sense in ``defaults``."""
-
-_PLANNED = dict.fromkeys(("maintenance", "gold"), "planned and not available in this version; remove it for now")
 
 
 def parse_config(document: object, *, source: str = "configuration", base: str = ".") -> Config:
@@ -50,8 +48,8 @@ def _parse(document: object, base: str, problems: Problems) -> Config | None:
     if problems.lines or not _version_fits(document, problems):
         return None
     structurer = Structurer(problems)
-    values = structurer.fields(document, Config, "", extra=("version", "defaults", "tables", "$schema"), refused=_PLANNED)
-    tables, inherited = _tables(document, structurer)
+    values = structurer.fields(document, Config, "", extra=("version", "defaults", "tables", "$schema"))
+    tables, inherited = _tables(document, structurer, values.get("maintenance", Maintenance()))
     config = structurer.complete(Config, {**values, "tables": tables})
     config = _with_absolute_paths(config, base, problems)
     check_config(config, inherited, problems)
@@ -92,13 +90,16 @@ def _version_fits(document: dict[str, Any], problems: Problems) -> bool:
     return True
 
 
-def _tables(document: dict[str, Any], structurer: Structurer) -> tuple[dict[str, Table], dict[str, frozenset[str]]]:
-    """Return tables with ``defaults`` merged in, and the document keys that each took from ``defaults``."""
+def _tables(
+    document: dict[str, Any], structurer: Structurer, maintenance: Maintenance
+) -> tuple[dict[str, Table], dict[str, frozenset[str]]]:
+    """Return tables with ``defaults`` and ``maintenance`` merged in, and the document keys that each took from ``defaults``."""
     defaults = structurer.fields(
         document.get("defaults", {}),
         Table,
         "defaults",
-        refused=dict.fromkeys(TABLE_ONLY, "belongs to each table, not to defaults"),
+        refused=dict.fromkeys(TABLE_ONLY, "belongs to each table, not to defaults")
+        | {"maintenance": "has its defaults at the top of the document; write them there"},
         optional=True,
     )
     raw = document.get("tables")
@@ -110,7 +111,10 @@ def _tables(document: dict[str, Any], structurer: Structurer) -> tuple[dict[str,
     tables, inherited = {}, {}
     for name, entry in raw.items():
         own = structurer.fields(entry, Table, below("tables", name))
-        values = {**defaults, **own, "source": name}
+        values = {**defaults, **own, "source": name, "maintenance": maintenance}
+        if "maintenance" in own:
+            given = Structurer(Problems()).fields(entry["maintenance"], Maintenance, "")
+            values["maintenance"] = attrs.evolve(maintenance, **given)
         if "table_properties" in defaults:
             values["table_properties"] = {**defaults["table_properties"], **own.get("table_properties", {})}
         tables[name] = structurer.complete(Table, values)

@@ -36,8 +36,21 @@ _REASONS = {
 REFUSED_CALLS: dict[str, str] = {name: reason for names, reason in _REASONS.items() for name in names.split()}
 """Function name in lower case, and why it is refused."""
 
+GENERATORS = frozenset(_GENERATOR.split())
+"""Functions that make several rows of one."""
+
 REFUSED_WORDS = frozenset({"current_date", "current_timestamp", "current_user", "localtimestamp", "session_user"})
 """Functions that Spark also calls without parentheses, when no column has that name."""
 
 CLOCK_LITERALS = frozenset({"now", "today", "tomorrow", "yesterday"})
 """Texts that Spark's date and timestamp literals take as the clock's."""
+
+_BY_ORDER = """
+any_value approx_percentile array_agg collect_list collect_set first first_value histogram_numeric last last_value listagg max_by min_by
+mode percentile_approx string_agg
+"""
+CHANGEABLE_CALLS: dict[str, str] = {
+    **dict.fromkeys(_UNREPEATABLE.split(), "gives another value each time"),
+    **dict.fromkeys(_BY_ORDER.split(), "may give another value when the same rows are read in another order"),
+}
+"""Function name in lower case, and why it is no function of a group's rows alone."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from dms_iceberg.config.column_checks import check_columns
 from dms_iceberg.config.kept_checks import check_kept
-from dms_iceberg.config.key_columns import key_column
+from dms_iceberg.config.key_columns import key_column, silver_key
 from dms_iceberg.config.model import BronzeFormat, Column, Mode, OtherColumns, Table
 from dms_iceberg.config.partition import PartitionError, PartitionField, parse_partition, unfit_type
 from dms_iceberg.config.place import Place
@@ -132,7 +132,7 @@ def _check_history(place: Place) -> None:
         place.add("mode", "found 'history', which needs the commit times of changes; name bronze.change.timestamp_column")
     if table.track_columns and table.mode is not Mode.HISTORY:
         place.add("track_columns", f"found with mode '{table.mode}'; it belongs to mode 'history'. Remove it")
-    keys = {(carrier.name if (carrier := key_column(table, name)) else name).casefold() for name in table.key}
+    keys = {name.casefold() for name in silver_key(table)}
     for index, name in enumerate(table.track_columns):
         if name.casefold() in keys:
             place.problems.add(

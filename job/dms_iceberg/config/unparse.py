@@ -5,14 +5,25 @@ from typing import Any
 
 import attrs
 
-from dms_iceberg.config.model import Config
+from dms_iceberg.config.model import Config, Maintenance
 from dms_iceberg.config.parse import VERSION
 from dms_iceberg.config.structure import document_fields
 
 
 def to_document(config: Config) -> dict[str, Any]:
     """Return the plain document of a configuration; values that are the model's defaults are left out."""
-    return {"version": VERSION, **_plain(config)}
+    document = {"version": VERSION, **_plain(config)}
+    for name, table in config.tables.items():
+        # A table's keys stand in for the document's, one by one.
+        document["tables"][name].pop("maintenance", None)
+        if other := _differences(table.maintenance, config.maintenance):
+            document["tables"][name]["maintenance"] = other
+    return document
+
+
+def _differences(own: Maintenance, common: Maintenance) -> dict[str, Any]:
+    fields = document_fields(Maintenance).items()
+    return {key: _plain(getattr(own, field.name)) for key, field in fields if getattr(own, field.name) != getattr(common, field.name)}
 
 
 def _plain(value: Any) -> Any:

@@ -80,4 +80,8 @@ def spark_jars(*, aws: bool = False) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(spark_jars(aws=True).replace(",", "\n") + "\n")
+    try:
+        sys.stdout.write(spark_jars(aws=True).replace(",", "\n") + "\n")
+    except JarError as error:
+        # Of the libraries in between a reader of `make setup` wants to know nothing.
+        sys.exit(f"setup: {error}")

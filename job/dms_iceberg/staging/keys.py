@@ -17,7 +17,8 @@ _LOAD = re.compile(r"(?:SEGMENT(?P<segment>\d+)_)?LOAD(?P<number>[0-9A-F]{8})\."
 _CDC = re.compile(r"(?P<day>\d{8})-(?P<time>\d{9})\." + _EXTENSION)
 _SKIPPED_FOLDER = "awsdms_"
 REPAIR_FOLDER = "_repair/"
-"""Folder of the change files that ``verify --repair`` writes beside those of DMS."""
+"""Folder of what the operator's commands write beside the files of DMS: the change files of ``verify --repair``, and truncates."""
+_TRUNCATE = re.compile(REPAIR_FOLDER + r"TRUNCATE-(?P<day>\d{8})-(?P<time>\d{9})\.json")
 SEGMENT_DIGITS = 9
 AHEAD_HOURS = 48
 """How far a time may lie ahead of the one it follows: names may be in a zone 14 hours from UTC, and clocks go wrong by a day."""
@@ -55,6 +56,17 @@ class BronzeFile:
         return Kind.CDC if self.is_cdc else Kind.LOAD
 
 
+@attrs.frozen(order=True)
+class Truncate:
+    """A TRUNCATE of the source table, which DMS does not tell: an object whose key says when, and whose content says nothing more.
+
+    Attributes:
+        at: 17 digits; what was committed before that moment is gone.
+    """
+
+    at: str
+
+
 def table_prefix(schema: str, table: str) -> str:
     """Return the folder of a table, with its trailing slash."""
     return f"{schema}/{table}/"
@@ -63,6 +75,17 @@ def table_prefix(schema: str, table: str) -> str:
 def repair_key(prefix: str, clock: str) -> str:
     """Return the key of a repair written at ``clock`` (17 digits or more); it is named, listed and merged like any other change file."""
     return f"{prefix}{REPAIR_FOLDER}{clock[:8]}-{clock[8:17]}.parquet"
+
+
+def truncate_key(prefix: str, at: str) -> str:
+    """Return the key that says that the table was truncated at ``at`` (17 digits)."""
+    return f"{prefix}{REPAIR_FOLDER}TRUNCATE-{at[:8]}-{at[8:]}.json"
+
+
+def parse_truncate(prefix: str, key: str) -> Truncate | None:
+    """Return the truncate that ``key`` tells, None when it is another object's."""
+    found = _TRUNCATE.fullmatch(key.removeprefix(prefix))
+    return Truncate(found["day"] + found["time"]) if found else None
 
 
 def parse_key(prefix: str, key: str, size: int, etag: str, modified: str = "") -> BronzeFile | None:
@@ -88,6 +111,14 @@ def time_of(digits: str) -> datetime:
 def digits_of(time: datetime) -> str:
     """Return 17 digits for a UTC time."""
     return time.strftime("%Y%m%d%H%M%S") + f"{time.microsecond // 1000:03d}"
+
+
+def is_past(digits: str, now: datetime) -> bool:
+    """Whether 17 digits are a date that is not after ``now``."""
+    try:
+        return time_of(digits) <= now
+    except ValueError:
+        return False
 
 
 def is_credible(file: BronzeFile, now: datetime) -> bool:

@@ -4,12 +4,19 @@ from collections.abc import Iterator
 
 from dms_iceberg.config.model import BronzeFormat
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.staging.keys import BronzeFile, digits_of, parse_key, resume_after
+from dms_iceberg.staging.keys import BronzeFile, Truncate, digits_of, parse_key, parse_truncate, resume_after
 from dms_iceberg.staging.store import ObjectStore, join
 
 
 def list_files(store: ObjectStore, prefix: str, since: str, format_: BronzeFormat, committed: str | None = None) -> Iterator[BronzeFile]:
-    """Yield a table's LOAD files and its CDC files, in key order and in constant memory.
+    """Yield a table's LOAD files and its CDC files; see `list_bronze`."""
+    return (found for found in list_bronze(store, prefix, since, format_, committed) if isinstance(found, BronzeFile))
+
+
+def list_bronze(
+    store: ObjectStore, prefix: str, since: str, format_: BronzeFormat, committed: str | None = None
+) -> Iterator[BronzeFile | Truncate]:
+    """Yield a table's LOAD files, CDC files and truncates, in key order and in constant memory.
 
     Date folders and file names that lie wholly before ``since`` (17 digits, "" for all) are jumped over: the listing restarts
     behind them, so its cost follows the look-back, not the age of bronze. A few files from before ``since`` may still be yielded.
@@ -25,6 +32,9 @@ def list_files(store: ObjectStore, prefix: str, since: str, format_: BronzeForma
             if target is not None and prefix + target > found.key:
                 start = prefix + target
                 break
+            if (truncate := parse_truncate(prefix, found.key)) is not None:
+                yield truncate
+                continue
             file = parse_key(prefix, found.key, found.size, found.etag, digits_of(found.modified))
             if file is None:
                 continue

@@ -8,7 +8,7 @@ import attrs
 from dms_iceberg.config.model import Batch
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.progress import Progress
-from dms_iceberg.staging.keys import AHEAD_HOURS, BronzeFile, is_credible
+from dms_iceberg.staging.keys import AHEAD_HOURS, BronzeFile, Truncate, is_credible, is_past
 
 
 @attrs.frozen
@@ -30,6 +30,16 @@ class FileBatch:
 
 
 @attrs.frozen
+class RecordBatch:
+    """Records from the quarantine that are tried again: rows that belong to no new file. ``size`` is in bytes."""
+
+    size: int
+    files: tuple[BronzeFile, ...] = ()
+    remaining: int = 0
+    is_load: bool = False
+
+
+@attrs.frozen
 class Pending:
     """What a listing holds that is not merged.
 
@@ -37,11 +47,13 @@ class Pending:
         files: what can be merged, in order of processing.
         loads: every LOAD file, merged or not.
         incredible: change files that cannot have been closed when their names say.
+        truncates: 17 digits each, in order: when the table was truncated since its load, applied or not.
     """
 
     files: list[BronzeFile]
     loads: list[BronzeFile]
     incredible: list[BronzeFile]
+    truncates: list[str]
 
     def warnings(self, table: str) -> list[str]:
         """Return what the operator should know of the files that are left where they are."""
@@ -56,21 +68,39 @@ class Pending:
         ]
 
 
-def pending_files(listing: Iterable[BronzeFile], progress: Progress, table: str, now: datetime) -> Pending:
+def pending_files(listing: Iterable[BronzeFile | Truncate], progress: Progress, table: str, now: datetime) -> Pending:
     """Find the files that ``progress`` has not merged; keeps nothing of what it has.
 
     Raises:
         BronzeError: a LOAD file that was merged has changed since: a reload in place.
     """
-    changes, loads, incredible = list[BronzeFile](), list[BronzeFile](), list[BronzeFile]()
+    changes, loads, incredible, truncates = list[BronzeFile](), list[BronzeFile](), list[BronzeFile](), list[str]()
     for file in listing:
-        if not file.is_cdc:
+        if isinstance(file, Truncate):
+            if file.at > progress.reloaded_at and is_past(file.at, now):
+                truncates.append(file.at)
+        elif not file.is_cdc:
             # After a reload in place, what is older is left over from the load before.
             if file.modified >= progress.reloaded_at:
                 loads.append(file)
         elif not progress.has_merged(file):
             (changes if is_credible(file, now) else incredible).append(file)
-    return Pending(new_loads(loads, progress, table) + sorted(changes), loads, incredible)
+    return Pending(new_loads(loads, progress, table) + sorted(changes), loads, incredible, sorted(truncates))
+
+
+def next_truncate(truncates: Iterable[str], progress: Progress) -> str | None:
+    """Return the first truncate that is not applied, None without any; an earlier one than those applied has no effect any more."""
+    return min((at for at in truncates if at > progress.truncated), default=None)
+
+
+def applied_truncates(truncates: Iterable[str], progress: Progress) -> list[str]:
+    """Return the truncates that are applied."""
+    return [at for at in truncates if at <= progress.truncated]
+
+
+def until(files: Iterable[BronzeFile], truncate: str | None) -> list[BronzeFile]:
+    """Return the files that go before a truncate: they hold nothing that was committed after it."""
+    return [file for file in files if truncate is None or not file.is_cdc or file.order <= truncate]
 
 
 def new_loads(loads: list[BronzeFile], progress: Progress, table: str) -> list[BronzeFile]:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config as ClientConfig
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, IncompleteReadError, ReadTimeoutError, ResponseStreamingError
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from dms_iceberg.staging.store import StoredObject, vanished
 
@@ -15,9 +16,21 @@ if TYPE_CHECKING:
 
 _MISSING = {"NoSuchKey", "404", "NotFound"}
 
+CLIENT_SETTINGS = ClientConfig(
+    # Adaptive: a throttled listing slows down all threads of the client. Waits are random, and double up to 20 s: half a minute in all.
+    retries={"mode": "adaptive", "total_max_attempts": 8},
+    # The defaults of a minute each, times the attempts, let a run hang for a quarter of an hour where nothing answers.
+    connect_timeout=5,
+    read_timeout=20,
+    max_pool_connections=32,
+)
+"""How patient the client is with S3."""
+
+_READS = 4
+
 
 class S3Store:
-    """A bucket and a prefix. One client for all threads; retries are botocore's adaptive ones."""
+    """A bucket and a prefix. One client for all threads, which repeats what failed within bounds: see `CLIENT_SETTINGS`."""
 
     def __init__(self, bucket: str, prefix: str) -> None:
         self.bucket = bucket
@@ -26,8 +39,7 @@ class S3Store:
 
     @cached_property
     def _client(self) -> "S3Client":
-        config = ClientConfig(retries={"mode": "adaptive", "max_attempts": 8}, max_pool_connections=32)
-        return boto3.client("s3", config=config)
+        return boto3.client("s3", config=CLIENT_SETTINGS)
 
     def list(self, prefix: str, start_after: str = "") -> Iterator[StoredObject]:
         """Yield objects page by page (ListObjectsV2 with StartAfter)."""
@@ -45,12 +57,27 @@ class S3Store:
         request: dict[str, Any] = {"Bucket": self.bucket, "Key": self.prefix + key}
         if start or length is not None:
             request["Range"] = f"bytes={start}-{'' if length is None else start + length - 1}"
+        # botocore repeats requests, but not the reading of an answer whose connection breaks half way.
+        again = Retrying(
+            retry=retry_if_exception_type(ResponseStreamingError),
+            stop=stop_after_attempt(_READS),
+            wait=wait_random_exponential(multiplier=0.5, max=5),
+            reraise=True,
+        )
         try:
-            return self._client.get_object(**request)["Body"].read()
+            return again(self._get, request)
         except ClientError as error:
             if error.response.get("Error", {}).get("Code") in _MISSING:
                 raise vanished(self.root, key) from error
             raise
+
+    def _get(self, request: dict[str, Any]) -> bytes:
+        body = self._client.get_object(**request)["Body"]
+        try:
+            return body.read()
+        except (IncompleteReadError, ReadTimeoutError) as error:
+            # Given one name: a ReadTimeoutError of the request itself has been tried again already.
+            raise ResponseStreamingError(error=error) from error
 
     def put(self, key: str, data: bytes) -> None:
         """Write an object; S3 shows it whole or not at all."""

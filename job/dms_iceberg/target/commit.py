@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.java_gateway import ensure_callback_server_started
 
 from dms_iceberg.job import PlanIsStaleError
 from dms_iceberg.session import DRAFT_CATALOG
+from dms_iceberg.target.commit_errors import is_misjudged, is_refused, missing_metadata
 from dms_iceberg.target.java_maps import to_dict
 
 if TYPE_CHECKING:
@@ -17,13 +17,22 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 MAIN = "main"
-_COMMIT_FAILED = "org.apache.iceberg.exceptions.CommitFailedException"
-_CONFLICTS = (
-    "org.apache.iceberg.exceptions.ValidationException",
-    _COMMIT_FAILED,
-    "org.apache.iceberg.exceptions.CommitStateUnknownException",
-    "org.apache.iceberg.exceptions.AlreadyExistsException",
-)
+
+
+def commit_with(spark: "SparkSession", properties: Mapping[str, str], work: Callable[[], object]) -> None:
+    """Run statements whose snapshots carry ``properties`` in their summaries.
+
+    MERGE, UPDATE and CREATE TABLE AS have no write options in Spark 3.5, and the session setting ``snapshot-property.*`` has no effect on
+    them: Iceberg's CommitMetadata, a thread-local that is read at commit, is the way.
+    """
+    jvm: Any = spark._jvm
+    ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
+    call = _Callable(work)
+    jvm.org.apache.iceberg.spark.CommitMetadata.withCommitProperties(
+        _java_map(jvm, properties), call, jvm.java.lang.RuntimeException._java_lang_class
+    )
+    if call.error is not None:
+        raise call.error
 
 
 class Draft:
@@ -72,26 +81,19 @@ class Draft:
         current = self._operations.current().currentSnapshot()
         return current.snapshotId() if current is not None else None
 
+    def is_new(self, snapshot: int) -> bool:
+        """Whether a snapshot was made since the draft began."""
+        return self._start.snapshot(snapshot) is None
+
     def summary(self) -> dict[str, str]:
         """Return the summary of the draft's current snapshot, empty without one."""
         current = self._operations.current().currentSnapshot()
         return to_dict(self._spark._jvm, current.summary()) if current is not None else {}
 
     def execute(self, statement: Callable[[str], str], properties: Mapping[str, str]) -> None:
-        """Run a MERGE or UPDATE, given the table's name; its snapshot carries ``properties`` in its summary.
-
-        These statements have no write options in Spark 3.5, and the session setting ``snapshot-property.*`` has no effect on them:
-        Iceberg's CommitMetadata, a thread-local that is read at commit, is the way.
-        """
-        jvm: Any = self._spark._jvm
-        ensure_callback_server_started(self._spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
+        """Run a MERGE or UPDATE, given the table's name; its snapshot carries ``properties`` in its summary."""
         with _Registered(self._spark, self._table) as name:
-            call = _Callable(lambda: self._spark.sql(statement(name)))
-            jvm.org.apache.iceberg.spark.CommitMetadata.withCommitProperties(
-                _java_map(jvm, properties), call, jvm.java.lang.RuntimeException._java_lang_class
-            )
-        if call.error is not None:
-            raise call.error
+            commit_with(self._spark, properties, lambda: self._spark.sql(statement(name)))
 
     def append(self, frame: "DataFrame", properties: Mapping[str, str]) -> None:
         """Append the rows of ``frame``; the snapshot carries ``properties``."""
@@ -115,10 +117,21 @@ class Draft:
             update = update.set(key, value)
         update.commit()
 
+    def remove_properties(self, names: Iterable[str]) -> None:
+        """Remove table properties."""
+        update = self._table.updateProperties()
+        for name in names:
+            update = update.remove(name)
+        update.commit()
+
     def add_column(self, name: str, type_: str) -> None:
         """Add a column of a Spark type."""
         # The variant with a parent takes names with dots in them.
         self._table.updateSchema().addColumn(None, name, self._iceberg_type(type_)).commit()
+
+    def rename_column(self, name: str, new: str) -> None:
+        """Give a column another name; its values stay, in branches and older snapshots as well."""
+        self._table.updateSchema().renameColumn(name, new).commit()
 
     def widen_column(self, name: str, type_: str) -> None:
         """Give a column a wider Spark type."""
@@ -128,28 +141,65 @@ class Draft:
         jvm: Any = self._spark._jvm
         return jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(jvm.org.apache.spark.sql.types.DataType.fromDDL(type_))
 
-    def replace_main(self, branch: str, remove: Iterable[str]) -> None:
-        """Make a branch's newest snapshot the head of main, and remove branches."""
+    def replace_main(self, branch: str) -> None:
+        """Make a branch's newest snapshot the head of main."""
         jvm: Any = self._spark._jvm
         current = self._operations.current()
         main = jvm.org.apache.iceberg.SnapshotRef.branchBuilder(current.ref(branch).snapshotId()).build()
-        metadata = jvm.org.apache.iceberg.TableMetadata.buildFrom(current).setRef(MAIN, main)
-        for name in remove:
+        self._operations.commit(current, jvm.org.apache.iceberg.TableMetadata.buildFrom(current).setRef(MAIN, main).build())
+
+    def remove_branches(self, names: Iterable[str]) -> None:
+        """Remove branches."""
+        jvm: Any = self._spark._jvm
+        current = self._operations.current()
+        metadata = jvm.org.apache.iceberg.TableMetadata.buildFrom(current)
+        for name in names:
             metadata = metadata.removeRef(name)
         self._operations.commit(current, metadata.build())
 
     def publish(self) -> None:
         """Make the draft the table's state.
 
+        When the answer of the catalog is lost, the draft's files stay where they are: they may be the table's by now.
+
         Raises:
             Py4JJavaError: somebody committed since the draft began (see `is_conflict`); nothing of the draft is to be seen.
         """
+        metadata = self._operations.current() if self.branch is None else self._with_branch(self.branch)
         try:
-            self._published.commit(self._start, self._operations.current() if self.branch is None else self._with_branch(self.branch))
+            self._published.commit(self._start, metadata)
         except Py4JJavaError as error:
-            if error.java_exception.getClass().getName() == _COMMIT_FAILED:
+            if is_misjudged(error):
+                if self._is_done_all_the_same(metadata):
+                    return
+            elif is_refused(error):
                 self._discard()
             raise
+
+    def _is_done_all_the_same(self, metadata: "JavaObject") -> bool:
+        """Look whether Glue did what Iceberg took for refused; puts the metadata file back that Iceberg has deleted then."""
+        try:
+            self._published.refresh()
+        except Py4JJavaError as error:
+            location = missing_metadata(error)
+            if location is None or not location.startswith(self._start.location()):
+                raise
+            parser: Any = self._spark._jvm.org.apache.iceberg.TableMetadataParser  # type: ignore[union-attr]
+            parser.overwrite(metadata, self._published.io().newOutputFile(location))
+            self._published.refresh()
+        return self.is_done()
+
+    def is_done(self) -> bool:
+        """Whether the table, as it was last refreshed, has what only this draft can have done: its snapshot, or main where it was put."""
+        head, main = self.head(), self._head_of(None)
+        if head is None or self._published.current().snapshot(head) is None:
+            return False
+        if self.is_new(head):
+            return True
+        jvm: Any = self._spark._jvm
+        table = jvm.org.apache.iceberg.BaseTable(self._published, self._table.name())
+        now = table.currentSnapshot()
+        return head != main and now is not None and jvm.org.apache.iceberg.util.SnapshotUtil.isAncestorOf(table, now.snapshotId(), head)
 
     def _with_branch(self, branch: str) -> "JavaObject":
         """Return the metadata the draft began with, and its new snapshots on the branch: main, and its log, never see them."""
@@ -157,7 +207,7 @@ class Draft:
         current = self._operations.current()
         metadata = jvm.org.apache.iceberg.TableMetadata.buildFrom(self._start)
         for snapshot in current.snapshots():
-            if self._start.snapshot(snapshot.snapshotId()) is None:
+            if self.is_new(snapshot.snapshotId()):
                 metadata = metadata.addSnapshot(snapshot)
         ref = jvm.org.apache.iceberg.SnapshotRef.branchBuilder(self.head()).build()
         return metadata.setRef(branch, ref).build()
@@ -165,9 +215,8 @@ class Draft:
     def _discard(self) -> None:
         """Delete the files of a draft that is known not to be committed; whatever is left is for the removal of orphan files."""
         files = self._operations.io()
-        old = {s.snapshotId() for s in self._start.snapshots()}
         for snapshot in self._operations.current().snapshots():
-            if snapshot.snapshotId() in old:
+            if not self.is_new(snapshot.snapshotId()):
                 continue
             for added in (*snapshot.addedDataFiles(files), *snapshot.addedDeleteFiles(files)):
                 files.deleteFile(added.location())
@@ -225,17 +274,3 @@ class _Callable:
             self.function()
         except BaseException as error:
             self.error = error
-
-
-def is_conflict(error: BaseException) -> bool:
-    """Whether ``error`` says that somebody else committed first, so that the batch must be planned anew."""
-    java: Any = None
-    if isinstance(error, Py4JJavaError):
-        java = error.java_exception
-    elif isinstance(error, CapturedException):
-        java = error._origin
-    while java is not None:
-        if java.getClass().getName() in _CONFLICTS:
-            return True
-        java = java.getCause()
-    return False

@@ -11,12 +11,17 @@ from dms_iceberg.config.model import Column, Mode, SchemaChanges, Table
 from dms_iceberg.config.place import ICEBERG_COLUMNS, RESERVED_PREFIX
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.faults import reach
+from dms_iceberg.identifiers import quote
+from dms_iceberg.target.cleaning import Cleaning
 from dms_iceberg.target.commit import Draft
 from dms_iceberg.target.metadata import own_columns
+from dms_iceberg.target.rename import renames
 from dms_iceberg.target.schema_diff import AddColumn, Incompatible, SchemaPlan, Types, diff, wanted_types
 from dms_iceberg.target.table import BACKFILL_PROPERTY, TargetTable
+from dms_iceberg.target.type_changes import refuse_changed_types, with_new_columns
 
-_BACKFILL_KEY = "dms-iceberg.backfill"
+BACKFILL_KEY = "dms-iceberg.backfill"
+"""Summary key of a snapshot that gave existing rows the value of a new column: that column's name."""
 
 
 @attrs.frozen
@@ -38,11 +43,15 @@ def plan_evolution(
     """
     names = list(dict.fromkeys(name for group in groups for name in group.columns.names))
     columns = silver_columns(table, names)
+    _refuse_pending_renames(table, existing or {})
     sources = [dict(group.columns.source) for group in groups]
-    plan = diff(columns, wanted_types(columns, sources, expressions, ntz=ntz), existing)
+    wanted = wanted_types(columns, sources, expressions, ntz=ntz)
+    columns, wanted = with_new_columns(table, columns, sources, wanted, existing, ntz=ntz)
+    plan = diff(columns, wanted, existing)
     _refuse_reserved(table, columns)
     _refuse_untyped(table, columns, plan)
     _refuse_contradiction(table, columns, plan)
+    refuse_changed_types(table, columns, plan)
     refused: dict[int, str] = {}
     if existing is not None and table.schema_changes is not SchemaChanges.EVOLVE:
         plan, refused, columns = _hold_structure(table, columns, groups, plan, existing, ntz=ntz)
@@ -62,6 +71,15 @@ def plan_evolution(
         registers=table.mode is Mode.SOFT_DELETE,
     )
     return Evolution(plan, shape, tuple(_still_there(table, c.name) for c in typed if c.retired and not c.name.startswith(RESERVED_PREFIX)))
+
+
+def _refuse_pending_renames(table: Table, existing: Types) -> None:
+    due = renames(table, existing)
+    if due:
+        raise SchemaChangeError(
+            f'tables."{table.source}".columns: {table.target} still has the column {due[0].old!r} that the configuration renames to '
+            f"{due[0].new!r} (renamed_from). The next run does it: run the job first."
+        )
 
 
 def _refuse_own_names(table: Table, columns: Sequence[SilverColumn]) -> None:
@@ -160,6 +178,7 @@ def _hold_structure(
 ) -> tuple[SchemaPlan, dict[int, str], tuple[SilverColumn, ...]]:
     """Apply the policies that keep undeclared columns as they are; what the configuration declares is always done."""
     declared = {column.name.lower() for column in table.columns}
+    declared |= {name.lower() for column in columns if column.name.lower() in declared for name in column.family}
     changes = [op for op in (*plan.operations, *plan.incompatible) if op.name.lower() not in declared]
     if not changes:
         return plan, {}, columns
@@ -198,7 +217,7 @@ def _describe(change: object) -> str:
             return f"column {change.name} would widen from {change.old} to {change.new}"  # type: ignore[attr-defined]
 
 
-def evolve(target: TargetTable, plan: SchemaPlan, planned_on: int | None) -> tuple[str, ...]:
+def evolve(target: TargetTable, table: Table, plan: SchemaPlan, planned_on: int | None) -> tuple[str, ...]:
     """Carry out the operations of ``plan``, backfills included, in one commit, and return their SQL.
 
     Raises:
@@ -212,34 +231,44 @@ def evolve(target: TargetTable, plan: SchemaPlan, planned_on: int | None) -> tup
             statements += _backfill(draft, operation, target)
         else:
             draft.widen_column(operation.name, operation.new)
+    made, added = Cleaning.from_properties(target.properties()), [one.name for one in plan.operations if isinstance(one, AddColumn)]
+    if made is not None and added:
+        target.tell_made(draft, made.plus(Cleaning.of(table), added).to_properties())
     target.publish(draft)
     reach("after-evolve", target.name)
     return tuple(statements)
 
 
-def restore_backfills(target: TargetTable) -> list[str]:
-    """Backfill again where the table was rolled back behind a backfill: its columns stay, their values are gone. Returns the SQL."""
+def restore_backfills(target: TargetTable, branch: str | None = None) -> list[str]:
+    """Backfill again where main was rolled back behind a backfill, or a branch was begun before it: the column is there, not its values.
+
+    Returns:
+        The SQL.
+    """
     done = {key: json.loads(text) for key, text in target.properties().items() if key.startswith(BACKFILL_PROPERTY)}
-    lost = {key.removeprefix(BACKFILL_PROPERTY): one["value"] for key, one in done.items() if target.is_rolled_back(one["snapshot"])}
-    missing = _without_backfill(target, lost) if lost else set()
+    lost = {
+        key.removeprefix(BACKFILL_PROPERTY): one["value"] for key, one in done.items() if target.is_off_the_line(one["snapshot"], branch)
+    }
+    missing = _without_backfill(target, lost, branch) if lost else set()
     if not missing:
         return []
     types = target.column_types()
-    head = target.head()
-    draft = target.draft(head.id if head else None)
-    statements: list[str] = []
-    for name in sorted(missing):
-        statements += _backfill(draft, AddColumn(name, types[name], lost[name]), target)
+    head = target.head(branch)
+    draft = target.draft(head.id if head else None, branch)
+    columns = [AddColumn(name, types[name], lost[name]) for name in sorted(missing)]
+    for column in columns:
+        _backfill(draft, column, target)
     target.publish(draft)
-    return statements
+    name = target.sql_name if branch is None else f"{target.sql_name}.{quote(f'branch_{branch}')}"
+    return [statement for column in columns if (statement := column.backfill_sql(name)) is not None]
 
 
-def _without_backfill(target: TargetTable, names: Iterable[str]) -> set[str]:
+def _without_backfill(target: TargetTable, names: Iterable[str], branch: str | None) -> set[str]:
     """Return the columns among ``names`` that no ancestor backfilled; none when expiry has cut the line before it can tell."""
     missing = set(names) & set(target.column_types())
     oldest = None
-    for oldest in target.lineage():
-        missing.discard(oldest.summary.get(_BACKFILL_KEY, ""))
+    for oldest in target.lineage(branch):
+        missing.discard(oldest.summary.get(BACKFILL_KEY, ""))
     return set() if oldest is not None and oldest.parent_id is not None else missing
 
 
@@ -248,7 +277,7 @@ def _backfill(draft: Draft, column: AddColumn, target: TargetTable) -> list[str]
     if column.backfill is None or statement is None:
         return []
     reach("before-backfill", target.name)
-    mark = {_BACKFILL_KEY: column.name}
+    mark = {BACKFILL_KEY: column.name}
     if draft.head() is None:
         # No row to fill, but from now on a NULL is the source's own.
         draft.touch(mark)

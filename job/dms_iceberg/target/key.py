@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 
-from dms_iceberg.config.key_columns import key_column
+from dms_iceberg.config.key_columns import silver_key
 from dms_iceberg.config.model import Table
 from dms_iceberg.errors import SchemaChangeError
 
@@ -11,17 +11,15 @@ KEY_PROPERTY = "dms-iceberg.key"
 """Table property with the names of the silver key columns, a JSON list."""
 
 
-def silver_key(table: Table) -> list[str]:
-    """Return the configured key as silver names it."""
-    carriers = ((name, key_column(table, name)) for name in table.key)
-    return [name if carrier is None else carrier.name for name, carrier in carriers]
+def silver_key_of(table: Table, columns: Iterable[str]) -> list[str]:
+    """Return the silver key columns, spelled like the table's ``columns``."""
+    spelled = {name.lower(): name for name in columns}
+    return [spelled.get(name.lower(), name) for name in silver_key(table)]
 
 
 def key_property(table: Table, columns: Iterable[str]) -> dict[str, str]:
     """Return the table property, spelled like the table's ``columns``."""
-    spelled = {name.lower(): name for name in columns}
-    key = [spelled.get(name.lower(), name) for name in silver_key(table)]
-    return {KEY_PROPERTY: json.dumps(key, ensure_ascii=False, separators=(",", ":"))}
+    return {KEY_PROPERTY: json.dumps(silver_key_of(table, columns), ensure_ascii=False, separators=(",", ":"))}
 
 
 def refuse_other_key(table: Table, properties: Mapping[str, str]) -> None:
@@ -38,6 +36,6 @@ def refuse_other_key(table: Table, properties: Mapping[str, str]) -> None:
         raise SchemaChangeError(
             f'tables."{table.source}".key: the key in silver is now {", ".join(wanted)}, but {table.target} was made with one row for each '
             f"{', '.join(made)} (table property {KEY_PROPERTY}), and merging by another key would leave rows behind or mix them up. "
-            "Allowed is the key the table was made with: put back key, and the names of its columns; or load into a new target. "
-            "Nothing was written."
+            "Allowed is the key the table was made with: put back key, and the names of its columns; or make the table anew by the new key "
+            f"with run --rebuild {table.source}. Nothing was written."
         )

@@ -106,5 +106,5 @@ def _updates(target: TargetTable, table: Table) -> list[str]:
         return []
     done = target.properties().get(MODE_PROPERTY)
     # After a rollback behind the switch the columns are still there, and their values are not.
-    lost = done is not None and target.is_rolled_back(json.loads(done)["snapshot"])
+    lost = done is not None and target.is_off_the_line(json.loads(done)["snapshot"])
     return [given_sql(target.sql_name, table.mode)] if _columns_to_add(target, table) or lost else []

@@ -1,71 +1,39 @@
-"""A silver table as this package creates and reads it: DDL text, properties, and a thin handle on Iceberg's Table."""
+"""A table as this package creates and reads it: a thin handle on Iceberg's Table."""
 
+import contextlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import attrs
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
 
 from dms_iceberg.config.model import Table
-from dms_iceberg.config.partition import parse_partition
-from dms_iceberg.identifiers import quote, quote_path, string_literal
+from dms_iceberg.identifiers import quote_path
 from dms_iceberg.progress import PROGRESS_KEY, Progress, find_progress
+from dms_iceberg.target.cleaning import CLEANING_PROPERTY
 from dms_iceberg.target.commit import MAIN, Draft
+from dms_iceberg.target.commit_errors import is_unknown, missing_metadata
+from dms_iceberg.target.ddl import create_sql
 from dms_iceberg.target.java_maps import to_dict
-from dms_iceberg.target.key import key_property
-from dms_iceberg.target.metadata import METADATA_COLUMNS, metadata_columns
+from dms_iceberg.target.key import KEY_PROPERTY
+from dms_iceberg.target.metadata import METADATA_COLUMNS
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import DataFrame, SparkSession
 
 PROGRESS_PROPERTY = "dms-iceberg.progress-copy"
+MADE_PROPERTIES = (KEY_PROPERTY, CLEANING_PROPERTY)
+BEFORE_PROPERTY = "dms-iceberg.before."
+"""Prefix of one property per branch that became the content, with the snapshot it came by: the `MADE_PROPERTIES` before that."""
 BACKFILL_PROPERTY = "dms-iceberg.backfill."
 """Prefix of one property per column that was added with a value for existing rows: that value, and the snapshot that gave it to them."""
 
 
-def default_properties(table: Table) -> dict[str, str]:
-    """Return the table properties this package sets at creation.
-
-    Position deletes in format v2 are what Athena, Trino and Snowflake all read. MERGE must stay serializable: with snapshot isolation
-    two jobs that insert the same new key would both succeed. ``write.metadata`` bounds the number of metadata files.
-    """
-    # Hashing a batch's few rows by target file would leave them to a single writer; a partitioned table needs its rows together, and so
-    # does format v3: with two deletion vectors for one data file, written by two tasks, a table cannot be read any more.
-    together = table.partition_by or table.format_version > 2
-    distribution = {} if together else {"write.merge.distribution-mode": "none"}
-    return {
-        "format-version": str(table.format_version),
-        "write.merge.mode": table.write_mode,
-        "write.update.mode": table.write_mode,
-        "write.delete.mode": table.write_mode,
-        "write.merge.isolation-level": "serializable",
-        "write.target-file-size-bytes": str(table.target_file_size_mb << 20),
-        "write.parquet.compression-codec": "zstd",
-        "write.metadata.delete-after-commit.enabled": "true",
-        "write.metadata.previous-versions-max": "50",
-        **distribution,
-        **table.table_properties,
-    }
-
-
-def create_sql(name: str, columns: Mapping[str, str], table: Table) -> str:
-    """Return the CREATE TABLE statement: silver columns in their order, then the metadata columns."""
-    body = [f"{quote(column)} {type_}" for column, type_ in columns.items()]
-    body += [f"{quote(name)} {one.type} COMMENT {string_literal(one.comment)}" for name, one in metadata_columns(table.mode).items()]
-    settings = default_properties(table) | key_property(table, columns)
-    properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in sorted(settings.items()))
-    partition = f" PARTITIONED BY ({', '.join(map(_partition_sql, table.partition_by))})" if table.partition_by else ""
-    return f"CREATE TABLE IF NOT EXISTS {name} ({', '.join(body)}) USING iceberg{partition} TBLPROPERTIES ({properties})"
-
-
-def _partition_sql(text: str) -> str:
-    field = parse_partition(text)
-    if field.transform == "identity":
-        return quote(field.column)
-    argument = "" if field.argument is None else f"{field.argument}, "
-    return f"{field.transform}({argument}{quote(field.column)})"
+_FILE_COUNTS = frozenset({"added-data-files", "added-delete-files", "deleted-data-files", "removed-delete-files"})
 
 
 @attrs.frozen
@@ -105,6 +73,11 @@ class TargetTable:
         jvm: Any = self.spark._jvm
         return jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(self.spark._jsparkSession, self.sql_name)
 
+    @property
+    def iceberg(self) -> "JavaObject":
+        """Iceberg's own table, as of the last `refresh`."""
+        return self._java
+
     def refresh(self) -> None:
         """See what others committed."""
         self._java.refresh()
@@ -141,31 +114,99 @@ class TargetTable:
         if progress is not None and draft.branch is None:
             copy = {"snapshot": str(draft.head()), "progress": progress}
             draft.set_properties({PROGRESS_PROPERTY: json.dumps(copy, separators=(",", ":"))})
-        draft.publish()
+        try:
+            draft.publish()
+        except Py4JJavaError as error:
+            if not is_unknown(error):
+                raise
+            self.refresh()
+            if not draft.is_done():
+                raise
         self.refresh()
 
-    def replace_main(self, branch: str, planned_on: int | None, remove: Iterable[str]) -> None:
-        """Make a branch the content of the table, and remove branches, in one commit; see `Draft` for the errors raised."""
+    def draft_of_branch(self, branch: str, planned_on: int | None, made: Mapping[str, str]) -> Draft:
+        """Return a draft that makes a branch the content of the table; ``made`` are the `MADE_PROPERTIES` of its rows."""
         draft = self.draft(planned_on)
-        draft.replace_main(branch, remove)
-        self.publish(draft)
+        draft.replace_main(branch)
+        properties = self.properties()
+        # Rows of a branch had their backfills as they were written. The snapshot that gave them to the old content may not be an ancestor.
+        done = {key: json.loads(text) for key, text in properties.items() if key.startswith(BACKFILL_PROPERTY)}
+        draft.set_properties({key: json.dumps({**one, "snapshot": draft.head()}, separators=(",", ":")) for key, one in done.items()})
+        self.tell_made(draft, made)
+        before = {key: properties[key] for key in MADE_PROPERTIES if key in properties}
+        draft.set_properties({f"{BEFORE_PROPERTY}{draft.head()}": json.dumps(before, separators=(",", ":"))})
+        return draft
 
-    def is_rolled_back(self, snapshot: int) -> bool:
-        """Whether ``snapshot`` is in the metadata, but not among the head and its ancestors."""
+    def tell_made(self, draft: Draft, made: Mapping[str, str]) -> None:
+        """Let a draft set `MADE_PROPERTIES`. What was told of contents that main was rolled back from is given up."""
+        properties = self.properties()
+        draft.set_properties({name: properties[name] for name in MADE_PROPERTIES if name in properties} | dict(made))
+        useless = [name for name, switch in self._switches() if self._java.snapshot(switch) is None or self.is_off_the_line(switch)]
+        draft.remove_properties(useless)
+
+    def _switches(self) -> list[tuple[str, int]]:
+        names = [name for name in self._java.properties() if name.startswith(BEFORE_PROPERTY)]
+        return [(name, int(name.removeprefix(BEFORE_PROPERTY))) for name in names]
+
+    def remove_branch(self, name: str) -> None:
+        """Remove a branch; its snapshots go when they expire."""
+        self._java.manageSnapshots().removeBranch(name).commit()
+
+    def is_off_the_line(self, snapshot: int, branch: str | None = None) -> bool:
+        """Whether ``snapshot`` is in the metadata, but not among the head of main (or of a branch) and its ancestors."""
         if self._java.snapshot(snapshot) is None:
             return False
         jvm: Any = self.spark._jvm
-        head = self._java.currentSnapshot()
+        head = self._java.snapshot(branch or MAIN)
         return head is None or not jvm.org.apache.iceberg.util.SnapshotUtil.isAncestorOf(self._java, head.snapshotId(), snapshot)
 
     def properties(self) -> dict[str, str]:
-        """Return the table properties."""
-        return to_dict(self.spark._jvm, self._java.properties())
+        """Return the table properties; of `MADE_PROPERTIES`, what they were before the switches that main was rolled back behind."""
+        found = to_dict(self.spark._jvm, self._java.properties())
+        left = [(self._java.snapshot(switch).sequenceNumber(), name) for name, switch in self._switches() if self.is_off_the_line(switch)]
+        if not left:
+            return found
+        before: dict[str, str] = json.loads(found[min(left)[1]])
+        return {name: text for name, text in found.items() if name not in MADE_PROPERTIES} | before
 
     def head(self, branch: str | None = None) -> Snapshot | None:
         """Return the newest snapshot of main or of a branch, None without one."""
         current = self._java.snapshot(branch or MAIN)
         return self._snapshot(current) if current is not None else None
+
+    def has_snapshot(self, snapshot: int) -> bool:
+        """Whether a snapshot is still in the metadata."""
+        return self._java.snapshot(snapshot) is not None
+
+    def content(self) -> tuple[int | None, int | None]:
+        """Return the ids of main's head, and of the newest snapshot by then that changed a row: neither compaction nor progress does.
+
+        Both are None for a table without a snapshot.
+        """
+        head = current = self._java.snapshot(MAIN)
+        while current is not None:
+            parent = current.parentId()
+            before = self._java.snapshot(parent) if parent is not None else None
+            changed = current.operation() != "replace" and not _FILE_COUNTS.isdisjoint(to_dict(self.spark._jvm, current.summary()))
+            if changed or before is None:
+                return int(head.snapshotId()), int(current.snapshotId())
+            current = before
+        return None, None
+
+    def has_equality_deletes(self, snapshot: int) -> bool:
+        """Whether a snapshot has deletes that name values instead of places: other writers make them, this package does not."""
+        summary = to_dict(self.spark._jvm, self._java.snapshot(snapshot).summary())
+        return int(summary.get("total-equality-deletes", 0)) > 0
+
+    def fields(self, snapshot: int) -> dict[str, tuple[int, str]]:
+        """Return id and type by name of a snapshot's columns: a column that was dropped and added again has another id."""
+        schema = self._java.schemas().get(self._java.snapshot(snapshot).schemaId())
+        return {field.name(): (int(field.fieldId()), str(field.type().toString())) for field in schema.columns()}
+
+    def forget(self) -> None:
+        """Let the catalog load the table anew when it is next asked for."""
+        with contextlib.suppress(PySparkException, Py4JError):
+            self.spark.sql(f"REFRESH TABLE {self.sql_name}")
 
     def branches(self) -> list[str]:
         """Return the names of all branches but main."""
@@ -174,6 +215,10 @@ class TargetTable:
     def snapshot_count(self) -> int:
         """Return how many snapshots the metadata holds."""
         return len(list(self._java.snapshots()))
+
+    def snapshots(self) -> list[Snapshot]:
+        """Return all snapshots in the metadata, of whatever line."""
+        return [self._snapshot(one) for one in self._java.snapshots()]
 
     def lineage(self, branch: str | None = None) -> Iterator[Snapshot]:
         """Yield the head of main or of a branch and its ancestors as far as they are in the metadata, newest first."""
@@ -187,21 +232,35 @@ class TargetTable:
         """Return how far the content of main or of a branch has come."""
         text = self.properties().get(PROGRESS_PROPERTY) if branch is None else None
         return find_progress(
-            ({**s.summary, "parent-id": str(s.parent_id or "")} for s in self.lineage(branch)),
+            ({**s.summary, "parent-id": str(s.parent_id or "")} for s in self._ever(branch)),
             json.loads(text) if text else None,
             # Asked for only when expiry has cut the line of ancestors.
             (str(s.snapshotId()) for s in self._java.snapshots()) if text else (),
         )
 
+    def _ever(self, branch: str | None) -> Iterator[Snapshot]:
+        """Yield the lineage, and on behind what has expired, as earlier metadata files tell that are still there."""
+        last = None
+        for last in self.lineage(branch):
+            yield last
+        wanted = last.parent_id if last is not None else None
+        if wanted is None:
+            return
+        jvm: Any = self.spark._jvm
+        operations = self._java.operations()
+        for entry in reversed(list(operations.current().previousFiles())):
+            try:
+                earlier = jvm.org.apache.iceberg.TableMetadataParser.read(operations.io(), entry.file())
+            except Py4JJavaError as error:
+                if missing_metadata(error) is None:
+                    raise
+                return
+            while wanted is not None and (found := earlier.snapshot(wanted)) is not None:
+                yield self._snapshot(found)
+                wanted = found.parentId()
+
     def _snapshot(self, java: "JavaObject") -> Snapshot:
         return Snapshot(java.snapshotId(), java.parentId(), java.timestampMillis(), to_dict(self.spark._jvm, java.summary()))
-
-    def set_properties(self, properties: Mapping[str, str]) -> None:
-        """Set table properties in one metadata commit."""
-        update = self._java.updateProperties()
-        for key, value in properties.items():
-            update = update.set(key, value)
-        update.commit()
 
 
 def ordered(columns: Sequence[str], types: Mapping[str, str]) -> dict[str, str]:

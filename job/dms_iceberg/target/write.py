@@ -40,7 +40,7 @@ def _mirror(job: Job, draft: Draft, shape: Shape, collapsed: Collapsed, properti
         columns = insert_columns([*shape.key, *shape.values])
         draft.append(source.where(f"NOT {DELETE}").selectExpr(*columns), properties)
         return
-    with _view(job, source) as view:
+    with named_view(job, source) as view:
         pruning, late, refill = _pruning(source, collapsed, shape), collapsed.late, collapsed.refill
         draft.execute(lambda name: merge_sql(name, view, shape.key, shape.values, pruning, compare=late, refill=refill), properties)
 
@@ -51,7 +51,7 @@ def _soft_delete(job: Job, draft: Draft, shape: Shape, collapsed: Collapsed, pro
     if planned.standing.head is None:
         draft.append(source.where(IN_TABLE).selectExpr(*columns), properties)
         return
-    with _view(job, source.selectExpr(*columns)) as view:
+    with named_view(job, source.selectExpr(*columns)) as view:
         pruning = _pruning(source, collapsed, shape)
         draft.execute(lambda name: soft_delete_sql(name, view, shape.key, shape.values, pruning, compare=collapsed.late), properties)
 
@@ -61,7 +61,7 @@ def _history(job: Job, draft: Draft, shape: Shape, collapsed: Collapsed, propert
     if planned.standing.head is None:
         draft.append(source.selectExpr(*version_columns(shape.key, shape.values)), properties)
         return
-    with _view(job, source) as view:
+    with named_view(job, source) as view:
         pruning = _pruning(source, collapsed, shape)
         draft.execute(lambda name: history_sql(name, view, shape.key, shape.values, pruning), properties)
 
@@ -71,8 +71,9 @@ def _append(job: Job, draft: Draft, shape: Shape, collapsed: Collapsed, properti
 
 
 @contextmanager
-def _view(job: Job, rows: "DataFrame") -> Iterator[str]:
-    name = f"_cdc_winners_{uuid.uuid4().hex}"
+def named_view(job: Job, rows: "DataFrame") -> Iterator[str]:
+    """Give rows a name in SQL while it is needed."""
+    name = f"_cdc_rows_{uuid.uuid4().hex}"
     rows.createOrReplaceTempView(name)
     try:
         yield name

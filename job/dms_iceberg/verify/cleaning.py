@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 from pyspark.sql import DataFrame
 
-from dms_iceberg.analysis import expression_types
+from dms_iceberg.analysis import analysed_evolution
 from dms_iceberg.changes.clean import FAILED_RULE, FILTERED, condition_columns
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
 from dms_iceberg.changes.inspect import SchemaGroup
@@ -16,11 +16,10 @@ from dms_iceberg.changes.mapping import SilverColumn
 from dms_iceberg.changes.normalise import PROBLEM, SourceColumns
 from dms_iceberg.changes.read import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ROW
 from dms_iceberg.config.expressions import referenced_columns
-from dms_iceberg.config.model import SchemaChanges, Table, Timestamps
+from dms_iceberg.config.model import SchemaChanges, Table
 from dms_iceberg.errors import TargetError
 from dms_iceberg.identifiers import quote
 from dms_iceberg.job import Job
-from dms_iceberg.target.evolve import plan_evolution
 from dms_iceberg.target.schema_diff import AddColumn
 from dms_iceberg.target.switch import silver_types
 from dms_iceberg.target.table import TargetTable
@@ -113,15 +112,14 @@ def plan_cleaning(job: Job, table: Table, target: TargetTable, columns: tuple[So
     group = _group(job, columns, job.spark.createDataFrame([], "none string"))
     # What a policy does about a difference in structure is the job's to say; here it is only told.
     lenient = attrs.evolve(table, schema_changes=SchemaChanges.EVOLVE)
-    types = expression_types(job, [group], table)
-    evolution = plan_evolution(lenient, [group], types, existing, ntz=job.config.timestamps is Timestamps.NTZ)
+    evolution = analysed_evolution(job, lenient, [group], existing)
     added = {operation.name for operation in evolution.plan.operations if isinstance(operation, AddColumn)}
     widened = {operation.name for operation in evolution.plan.operations} - added
     shape = _as_it_is(evolution.shape, existing, added, frozenset(widened))
-    present = [column for column in shape.columns if _at_source(column, names)]
+    present = [column for column in shape.columns if _at_source(column, names) and not column.family]
     not_compared = [f"{name} (not in silver yet)" for name in sorted(added)]
     not_compared += [
-        f"{column.name} (not at the source)"
+        f"{column.name} ({'of one type among several' if column.family else 'not at the source'})"
         for column in shape.columns
         if column not in present and not column.name.startswith(_OWN_PREFIX)
     ]

@@ -1,35 +1,17 @@
 """``dms-iceberg verify``: the command around `verify`."""
 
 import json
-import re
-import sys
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
-from dms_iceberg.config.load import load_config
-from dms_iceberg.logs import configure_logs
+from dms_iceberg.command_options import AsJson, ConfigPath, Tables, prepared, seconds
 from dms_iceberg.terminal import print_verdict
 from dms_iceberg.verify.source import PASSWORD_VARIABLE, parse_source
 
-_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)?")
-_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
-
-
-def seconds(text: str) -> float:
-    """``500ms``, ``30s``, ``2m`` or plain seconds.
-
-    Raises:
-        typer.BadParameter: it is none of these.
-    """
-    match = _DURATION.fullmatch(text.strip())
-    if match is None:
-        raise typer.BadParameter(f"{text!r} is no duration; write 500ms, 30s or 2m")
-    return float(match[1]) * _SECONDS[match[2]]
-
 
 def verify(
-    config: Annotated[str, typer.Argument(envvar="DMS_ICEBERG_CONFIG", help="Configuration document: path or URI.", show_default=False)],
+    config: ConfigPath,
     source: Annotated[
         str,
         typer.Option(help=f"postgresql://user@host/database or mysql://user@host; password in ${PASSWORD_VARIABLE}.", show_default=False),
@@ -37,7 +19,7 @@ def verify(
     source_secret: Annotated[
         str | None, typer.Option(metavar="ARN", help="Secret with the source's user and password.", show_default=False)
     ] = None,
-    table: Annotated[list[str], typer.Option("--table", "-t", help="Only this table (schema.table); may be repeated.")] = [],  # noqa: B006
+    table: Tables = [],  # noqa: B006 - typer needs a list
     settle: Annotated[str, typer.Option(metavar="DURATION", help="Wait so long before differing keys are checked again.")] = "30s",
     tries: Annotated[int, typer.Option(min=0, help="Check differing keys again so often; 0: the source is at rest.")] = 5,
     max_rows_per_second: Annotated[
@@ -45,11 +27,10 @@ def verify(
     ] = None,
     chunk_rows: Annotated[int, typer.Option(min=1, help="Rows of the source in memory at once.")] = 100_000,
     repair: Annotated[bool, typer.Option("--repair", help="Write what differs as change files, which the next run merges.")] = False,
-    json_: Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")] = False,
+    json_: AsJson = False,
 ) -> None:
     """Compare the source database with the silver tables; exit code 1 when differences stay."""
-    configure_logs(terminal=sys.stderr.isatty() and not json_)
-    loaded = load_config(config)
+    loaded = prepared(config, quiet=json_)
     address = parse_source(source)
     from dms_iceberg.session import open_session
     from dms_iceberg.verify import run

@@ -9,6 +9,7 @@ import structlog
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import broadcast, expr
 
+from dms_iceberg.changes.json_text import json_sql
 from dms_iceberg.identifiers import quote
 from dms_iceberg.target.merge import key_list_sql
 from dms_iceberg.target.table import TargetTable
@@ -219,9 +220,8 @@ class Comparison:
         verdict.differing |= {row.kind: row.n for row in stays.groupBy(expr(KIND).alias("kind")).agg(expr("count(1)").alias("n")).collect()}
         verdict.unsettled = current.count - verdict.differences
         if verdict.differences:
-            keys = ", ".join(quote(name) for name in self._key)
             shown = stays.orderBy(*(quote(name) for name in self._key)).limit(_EXAMPLES)
-            rows = shown.selectExpr(f"to_json(struct({keys})) AS key", f"{KIND} AS kind").collect()
+            rows = shown.selectExpr(f"{json_sql(self._key)} AS key", f"{KIND} AS kind").collect()
             verdict.examples = [Example(key=row.key, kind=row.kind) for row in rows]
             if self.target.head() is not None and self._refresh() == self._head:
                 verdict.warnings.append(

@@ -1,7 +1,6 @@
 """``dms-iceberg emulate``: the command around `Emulator`."""
 
 import json
-import re
 import signal
 import threading
 from pathlib import Path
@@ -13,6 +12,7 @@ import structlog
 import typer
 from psycopg.conninfo import conninfo_to_dict
 
+from dms_iceberg.command_options import AsJson, ConfigPath, seconds
 from dms_iceberg.config.load import load_config
 from dms_iceberg.local.emulator.emulator import CaptureReport, Emulator
 from dms_iceberg.local.emulator.from_config import default_slot, default_state_dir, file_shape
@@ -23,24 +23,9 @@ from dms_iceberg.staging.store import open_store
 
 _log = structlog.get_logger(__name__)
 
-_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)?")
-_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
-
 _TASK: Final = "Task"
 _FILES: Final = "Files"
 _UGLY: Final = "Ugly sides of DMS"
-
-
-def seconds(text: str) -> float:
-    """``500ms``, ``1s``, ``2m`` or plain seconds.
-
-    Raises:
-        typer.BadParameter: it is none of these.
-    """
-    match = _DURATION.fullmatch(text.strip())
-    if match is None:
-        raise typer.BadParameter(f"{text!r} is no duration; write 500ms, 1s or 2m")
-    return float(match[1]) * _SECONDS[match[2]]
 
 
 def checked_source(text: str) -> str:
@@ -63,10 +48,7 @@ def checked_source(text: str) -> str:
 
 
 def emulate(
-    config: Annotated[
-        str,
-        typer.Argument(envvar="DMS_ICEBERG_CONFIG", help="Configuration document: path or URI.", show_default=False),
-    ],
+    config: ConfigPath,
     source: Annotated[str, typer.Option(callback=checked_source, help="PostgreSQL URL, without password.", show_default=False)],
     full_load_only: Annotated[bool, typer.Option("--full-load-only", help="End after the full load.", rich_help_panel=_TASK)] = False,
     cdc_only: Annotated[bool, typer.Option("--cdc-only", help="Begin without a full load.", rich_help_panel=_TASK)] = False,
@@ -102,7 +84,7 @@ def emulate(
     overlap: Annotated[bool, typer.Option("--overlap", help="Changes during the load come twice.", rich_help_panel=_UGLY)] = False,
     empty_files: Annotated[bool, typer.Option("--empty-files", help="Files without rows.", rich_help_panel=_UGLY)] = False,
     control_tables: Annotated[bool, typer.Option("--control-tables", help="awsdms_* folders.", rich_help_panel=_UGLY)] = False,
-    json_: Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")] = False,
+    json_: AsJson = False,
 ) -> None:
     """Capture a real PostgreSQL into the files AWS DMS would write, for trying things out without AWS.
 

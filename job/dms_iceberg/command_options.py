@@ -1,0 +1,114 @@
+"""What several commands take on the command line and do first, once for all of them."""
+
+import re
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from dms_iceberg.config.load import load_config
+from dms_iceberg.config.model import Config
+from dms_iceberg.errors import ConfigError
+from dms_iceberg.logs import configure_logs
+from dms_iceberg.staging.keys import digits_of
+
+if TYPE_CHECKING:
+    from dms_iceberg.job import OperatorsWord
+
+ConfigPath = Annotated[
+    str,
+    typer.Argument(
+        envvar="DMS_ICEBERG_CONFIG", help="Configuration document: a path, file:// or s3:// URI; JSON or YAML.", show_default=False
+    ),
+]
+Tables = Annotated[list[str], typer.Option("--table", "-t", help="Only this table (schema.table); may be repeated.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")]
+LoadComplete = Annotated[
+    list[str], typer.Option(help="The reload of this table (schema.table) is complete, though no change has followed; may be repeated.")
+]
+ReloadStarted = Annotated[
+    str | None,
+    typer.Option(help="When DMS began to load the tables of --table again in place, such as 2026-03-01T10:00:00Z.", show_default=False),
+]
+Rebuild = Annotated[
+    list[str],
+    typer.Option(
+        help="Make this table (schema.table) anew from bronze by the configuration of now; readers see the old content until then."
+    ),
+]
+Truncate = Annotated[
+    list[str], typer.Option(help="The source table (schema.table) was truncated, which DMS does not tell; may be repeated.")
+]
+TruncatedAt = Annotated[
+    str | None,
+    typer.Option(
+        help="When they were, by the source's clock, such as 2026-03-01T10:00:00Z: rows from before go, later ones stay.",
+        show_default="now",
+    ),
+]
+
+_WHERE: Final = "the command line"
+_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)?")
+_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
+
+
+def seconds(text: str) -> float:
+    """Read ``500ms``, ``30s``, ``2m`` or plain seconds.
+
+    Raises:
+        typer.BadParameter: it is none of these.
+    """
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise typer.BadParameter(f"{text!r} is no duration; write 500ms, 30s or 2m")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def prepared(config: str, *, quiet: bool) -> Config:
+    """Load a command's configuration, with its logs set up.
+
+    Raises:
+        ConfigError: see `load_config`.
+    """
+    configure_logs(terminal=sys.stderr.isatty() and not quiet)
+    return load_config(config)
+
+
+def operators_word(
+    load_complete: Sequence[str],
+    reload_started_at: str | None,
+    truncate: Sequence[str],
+    truncated_at: str | None,
+    rebuild: Sequence[str] = (),
+) -> "OperatorsWord":
+    """Return what the options of a run say beside DMS's files.
+
+    Raises:
+        ConfigError: a time is none, is not over yet, or belongs to no table.
+    """
+    from dms_iceberg.job import OperatorsWord
+
+    if truncated_at is not None and not truncate:
+        raise ConfigError([f"--truncated-at {truncated_at!r}: name the tables that were truncated with --truncate"], _WHERE)
+    now = digits_of(datetime.now(UTC))
+    # Whole seconds: there are sources whose commits have no finer time, and what was committed since must stay.
+    at = _utc_digits("--truncated-at", truncated_at) or f"{now[:14]}000"
+    if at > now:
+        raise ConfigError([f"--truncated-at {truncated_at!r}: is not over yet, and changes until then would be lost"], _WHERE)
+    started = _utc_digits("--reload-started-at", reload_started_at)
+    return OperatorsWord(frozenset(load_complete), started, frozenset(truncate), at if truncate else "", frozenset(rebuild))
+
+
+def _utc_digits(option: str, text: str | None) -> str:
+    """Return a time with its zone as 17 digits in UTC, "" for None."""
+    if text is None:
+        return ""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        time = None
+    if time is None or time.tzinfo is None:
+        raise ConfigError([f"{option} {text!r}: not a time with its zone, such as 2026-03-01T10:00:00Z"], _WHERE)
+    return digits_of(time.astimezone(UTC))

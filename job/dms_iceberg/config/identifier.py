@@ -1,0 +1,17 @@
+"""Names that a catalog takes."""
+
+import re
+
+from dms_iceberg.config.choices import CatalogType
+from dms_iceberg.config.problems import Problems
+
+_IDENTIFIER = re.compile(r"[A-Za-z0-9_]{1,255}")
+_GLUE_IDENTIFIER = re.compile(r"[a-z0-9_]{1,255}")
+
+
+def check_identifier(name: str, path: str, catalog: CatalogType, problems: Problems) -> None:
+    """Note a name that catalog or Spark would not take."""
+    if catalog is CatalogType.GLUE and not _GLUE_IDENTIFIER.fullmatch(name):
+        problems.add(path, f"'{name}' is no Glue name; use lower-case letters, digits and '_', at most 255")
+    elif not _IDENTIFIER.fullmatch(name):
+        problems.add(path, f"'{name}' is no name; use letters, digits and '_', at most 255")

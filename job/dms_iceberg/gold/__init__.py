@@ -1,0 +1,1 @@
+"""Gold models: queries over silver tables, refreshed after these have changed."""

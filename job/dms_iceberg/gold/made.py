@@ -1,0 +1,73 @@
+"""What a model's content was made of: kept in the summary of its snapshot, so that both commit or neither does."""
+
+import json
+from collections.abc import Mapping
+from typing import Self
+
+import attrs
+
+from dms_iceberg.config.model import Model
+from dms_iceberg.staging.store import digest
+from dms_iceberg.target.table import TargetTable
+
+GOLD_KEY = "dms-iceberg.gold"
+
+
+@attrs.frozen
+class Input:
+    """The state of a table that a model read.
+
+    Attributes:
+        snapshot: id of the snapshot that was read, None for a table without one.
+        content: id of the newest snapshot by then that had changed a row.
+    """
+
+    snapshot: int | None
+    content: int | None
+
+    @classmethod
+    def of(cls, table: TargetTable) -> Self:
+        """Return the state of a table now, read at once: another thread may be merging into it."""
+        table.refresh()
+        return cls(*table.content())
+
+
+@attrs.frozen
+class Made:
+    """What a model was made of.
+
+    Attributes:
+        definition: digest of its SQL, partitions and properties.
+        inputs: what was read of each table, by name in folded case.
+    """
+
+    definition: str
+    inputs: Mapping[str, Input]
+
+    def is_of(self, other: "Made") -> bool:
+        """Whether the same content would be made of both."""
+        contents = [{name: one.content for name, one in made.inputs.items()} for made in (self, other)]
+        return self.definition == other.definition and contents[0] == contents[1]
+
+    def to_summary(self) -> dict[str, str]:
+        """Return the snapshot property that says it."""
+        inputs = {name: [one.snapshot, one.content] for name, one in self.inputs.items()}
+        return {GOLD_KEY: json.dumps({"definition": self.definition, "inputs": inputs}, separators=(",", ":"))}
+
+
+def definition_of(model: Model) -> str:
+    """Return the digest of all of a model that its content depends on."""
+    text = json.dumps([model.sql, list(model.partition_by), sorted(model.table_properties.items())])
+    return digest(text, 16).hex()
+
+
+def last_made(table: TargetTable) -> Made | None:
+    """Return what a model's present content was made of; None when nobody knows, as when somebody else has written to it."""
+    _, content = table.content()
+    for snapshot in table.lineage():
+        if text := snapshot.summary.get(GOLD_KEY):
+            document = json.loads(text)
+            return Made(document["definition"], {name: Input(*ids) for name, ids in document["inputs"].items()})
+        if snapshot.id == content:
+            return None
+    return None

@@ -1,0 +1,163 @@
+"""One model: whether its tables have changed, and how it follows them."""
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+import structlog
+from pyspark.errors import AnalysisException
+
+from dms_iceberg.config.incremental import KEY, PRESENT, GroupColumn, group_columns
+from dms_iceberg.config.model import Model, Refresh
+from dms_iceberg.config.model_sql import Reference, pinned, references, replaced
+from dms_iceberg.gold.made import Input, Made, definition_of, last_made
+from dms_iceberg.gold.report import ModelReport
+from dms_iceberg.gold.touched import touched_groups
+from dms_iceberg.identifiers import quote, quote_path, string_literal
+from dms_iceberg.job import Job
+from dms_iceberg.spark_errors import describe
+from dms_iceberg.target.commit import commit_with
+from dms_iceberg.target.ddl import METADATA_SETTINGS, partition_sql
+from dms_iceberg.target.table import TargetTable
+from dms_iceberg.target.types import stored
+from dms_iceberg.target.write import named_view
+
+_LOG = structlog.get_logger("dms_iceberg")
+_PROPERTIES = {
+    "format-version": "2",
+    # Read more often than written: no reader should have to apply deletes.
+    "write.merge.mode": "copy-on-write",
+    **METADATA_SETTINGS,
+}
+
+
+def refresh_model(job: Job, name: str, model: Model, report: ModelReport) -> None:
+    """Bring a model up to its tables, and say in ``report`` what that took.
+
+    Of two full refreshes at once the later commit wins, and the next look finds out if it was made of older tables.
+
+    Raises:
+        PlanIsStaleError: somebody else committed to the model before its groups were replaced.
+    """
+    tables = {one.name: _table(job, ".".join(one.parts[-2:])) for one in references(model.sql)}
+    missing = [table.name for table in tables.values() if not table.exists()]
+    if missing:
+        report.waits_for = missing
+        return
+    made = Made(definition_of(model), {one: Input.of(table) for one, table in tables.items()})
+    target = _table(job, name)
+    last = None
+    if target.exists():
+        target.refresh()
+        last = last_made(target)
+        if last is not None and last.is_of(made):
+            return
+    sql = pinned(model.sql, job.config.catalog.name, {one: read.snapshot for one, read in made.inputs.items() if read.snapshot is not None})
+    change = _change(job, model, target, tables, last, made, sql) if model.refresh is Refresh.INCREMENTAL else None
+    if isinstance(change, Change):
+        try:
+            report.groups = _follow(job, target, model, change, made)
+            report.refresh = Refresh.INCREMENTAL
+        except AnalysisException as error:
+            change = f"Spark refuses the refresh of groups: {describe(error)}"
+    if not isinstance(change, Change):
+        if change is not None:
+            _LOG.info("model_made_anew", model=name, run_id=job.run_id, reason=change)
+        _make(job, target, model, sql, made)
+        report.refresh = Refresh.FULL
+    head = target.head()
+    if head is not None:
+        report.snapshot_id, report.rows = head.id, int(head.summary.get("total-records", 0))
+
+
+def _table(job: Job, name: str) -> TargetTable:
+    return TargetTable(job.spark, job.config.catalog.name, name)
+
+
+def _make(job: Job, target: TargetTable, model: Model, sql: str, made: Made) -> None:
+    """Replace all of the model in one commit; readers see the old content until then."""
+    properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in {**_PROPERTIES, **model.table_properties}.items())
+    job.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote_path(target.parts[:-1])}")
+    statement = (
+        f"CREATE OR REPLACE TABLE {target.sql_name} USING iceberg{partition_sql(model.partition_by)} TBLPROPERTIES ({properties}) AS {sql}"
+    )
+    commit_with(job.spark, made.to_summary(), lambda: job.spark.sql(statement))
+    target.refresh()
+
+
+@attrs.frozen
+class Change:
+    """What happened to the only table of an incremental model since the model was made: it went from one snapshot to another."""
+
+    table: TargetTable
+    since: int
+    until: int
+
+
+def _change(
+    job: Job, model: Model, target: TargetTable, tables: Mapping[str, TargetTable], last: Made | None, made: Made, sql: str
+) -> Change | str:
+    """Return what the model has to follow, or why it must be made anew this time."""
+    ((name, table),) = tables.items()
+    if last is None or name not in last.inputs:
+        return "nothing is known of its present content"
+    if last.definition != made.definition:
+        return "the configuration has changed"
+    until, was = made.inputs[name].snapshot, last.inputs[name]
+    since = next((one for one in (was.snapshot, was.content) if one is not None and table.has_snapshot(one)), None)
+    if until is None or since is None:
+        return "the snapshot that it was made of has expired"
+    if table.has_equality_deletes(since) or table.has_equality_deletes(until):
+        return "another writer wrote equality deletes"
+    before = table.fields(since)
+    if not before.items() <= table.fields(until).items():
+        return "columns of the table were renamed, dropped or got another type"
+    if not {one.source.casefold() for one in group_columns(model.sql)} <= {column.casefold() for column in before}:
+        return "the table got a column to group by"
+    columns = {field.name: stored(field.dataType.simpleString()) for field in job.spark.sql(sql).schema.fields}
+    return Change(table, since, until) if columns == target.all_columns() else "its columns or their types have changed"
+
+
+def _follow(job: Job, target: TargetTable, model: Model, change: Change, made: Made) -> int:
+    """Recompute the groups that changed, in one commit; return how many."""
+    table = change.table.sql_name
+    groups = group_columns(model.sql)
+    head = target.head()
+    draft = target.draft(head.id if head is not None else None)
+    touched = touched_groups(job.spark, table, [one.source for one in groups], change.since, change.until).persist()
+    try:
+        count = touched.count()
+        if count == 0:
+            draft.touch(made.to_summary())
+        else:
+            with named_view(job, touched) as keys:
+                fresh = _fresh_sql(model.sql, f"{table} VERSION AS OF {change.until}", keys, groups)
+                columns = list(target.all_columns())
+                draft.execute(lambda draft_name: _merge_sql(draft_name, fresh, keys, groups, columns), made.to_summary())
+        target.publish(draft)
+    finally:
+        touched.unpersist()
+    return count
+
+
+def _fresh_sql(sql: str, table: str, keys: str, groups: Sequence[GroupColumn]) -> str:
+    """Return the model's query over the rows of the touched groups."""
+    on = " AND ".join(f"t.{quote(one.source)} <=> k.{KEY}{n}" for n, one in enumerate(groups))
+
+    def text_of(one: Reference) -> str:
+        return f"(SELECT t.* FROM {table} t LEFT SEMI JOIN {keys} k ON {on})" + ("" if one.has_alias else f" {quote(one.alias)}")
+
+    return replaced(sql, text_of)
+
+
+def _merge_sql(name: str, fresh: str, keys: str, groups: Sequence[GroupColumn], columns: Sequence[str]) -> str:
+    """Return the MERGE that replaces the touched groups; those without rows by now are deleted."""
+    joined = " AND ".join(f"k.{KEY}{n} <=> n.{quote(one.output)}" for n, one in enumerate(groups))
+    matched = " AND ".join(f"g.{quote(one.output)} <=> s.{KEY}{n}" for n, one in enumerate(groups))
+    taken = [quote(column) for column in columns]
+    source = f"SELECT k.*, n.* FROM {keys} k LEFT JOIN (SELECT *, true AS {PRESENT} FROM ({fresh}\n)) n ON {joined}"
+    return (
+        f"MERGE INTO {name} g USING ({source}) s ON {matched} "
+        f"WHEN MATCHED AND s.{PRESENT} IS NULL THEN DELETE "
+        f"WHEN MATCHED THEN UPDATE SET {', '.join(f'g.{column} = s.{column}' for column in taken)} "
+        f"WHEN NOT MATCHED AND s.{PRESENT} THEN INSERT ({', '.join(taken)}) VALUES ({', '.join(f's.{column}' for column in taken)})"
+    )

@@ -1,0 +1,50 @@
+"""All models of a configuration, each after those it reads."""
+
+import time
+from collections.abc import Collection
+
+import structlog
+
+from dms_iceberg.attempts import attempt, patiently, planned_again
+from dms_iceberg.config.gold_checks import model_order
+from dms_iceberg.config.model_sql import references
+from dms_iceberg.gold.refresh import refresh_model
+from dms_iceberg.gold.report import ModelReport
+from dms_iceberg.job import Job
+from dms_iceberg.target.table import TargetTable
+
+_LOG = structlog.get_logger("dms_iceberg")
+
+
+def refresh_models(job: Job, only: Collection[str] | None = None) -> dict[str, ModelReport]:
+    """Refresh the models whose tables have changed; an error ends in the report of its model.
+
+    Args:
+        only: the models to look at; all when None.
+    """
+    return {name: _refresh(job, name) for name in model_order(job.config) if only is None or name in only}
+
+
+def _refresh(job: Job, name: str) -> ModelReport:
+    started = time.monotonic()
+    report = ModelReport(table=name)
+
+    def refresh() -> bool:
+        with planned_again():
+            refresh_model(job, name, job.config.gold[name], report)
+        return False
+
+    def work() -> None:
+        patiently(refresh)
+
+    attempt(job, report, work)
+    report.seconds = time.monotonic() - started
+    log = _LOG.bind(model=name, run_id=job.run_id)
+    if report.error:
+        log.error("model_failed", error=report.error)
+        # Somebody may have made the model, or what it reads, anew; the catalog remembers the tables it knows for ever.
+        for table in (name, *(".".join(one.parts[-2:]) for one in references(job.config.gold[name].sql))):
+            TargetTable(job.spark, job.config.catalog.name, table).forget()
+    elif report.refresh:
+        log.info("model_refreshed", refresh=report.refresh, groups=report.groups, rows=report.rows, seconds=round(report.seconds, 3))
+    return report

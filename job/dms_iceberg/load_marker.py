@@ -1,0 +1,103 @@
+"""DMS's word that the full load of a table is complete: an object that the trigger writes beside the table folders of a load epoch.
+
+The trigger asks DMS and writes ``_load_complete/<schema>/<table>.json`` once per table and epoch folder. DMS uploads a table's LOAD files
+before it calls the table loaded, and the object is read before they are listed, so all that it speaks of are seen. It stands for the
+operator's ``--load-complete``, but not over every folder: it never completes a load that has no file, that goes on after it, or that
+lies among files of another one.
+"""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import attrs
+
+from dms_iceberg.config.model import Table
+from dms_iceberg.progress import Progress
+from dms_iceberg.staging.keys import BronzeFile, digits_of, earlier
+from dms_iceberg.staging.store import ObjectStore, join
+
+MARKER_FOLDER = "_load_complete/"
+"""Beside the folders of the schemas, and none of them."""
+_CLOCKS_DIFFER_SECONDS = 60
+"""DMS tells when a load began, S3 when a file was written."""
+
+
+@attrs.frozen
+class LoadMarker:
+    """A marker as it was found.
+
+    Attributes:
+        uri: where it lies.
+        written: 17 digits by the store's clock, like those of the LOAD files.
+        epoch: the load epoch that it speaks of; None when the object is damaged, or another table's.
+        rows: how many rows DMS says it has loaded.
+        began: 17 digits by DMS's clock, when the load of the table began.
+    """
+
+    uri: str
+    written: str
+    epoch: int | None = None
+    rows: int = 0
+    began: str = ""
+
+    def doubt(self, progress: Progress, loads: Sequence[BronzeFile]) -> str:
+        """Return why it does not complete a load, "" when it does once all of ``loads`` are merged.
+
+        Args:
+            progress: of the line of snapshots on which the load is built.
+            loads: every LOAD file of the table, listed after the marker was read.
+        """
+        if self.epoch is None:
+            return f"{self.uri} is damaged or another table's, so it is not heeded."
+        if self.epoch != progress.epoch:
+            return f"{self.uri} speaks of load epoch {self.epoch}, so it is not heeded: whoever copied the folder should leave it out."
+        if progress.reload:
+            return f"{self.uri} speaks of the load before the reload in place, so it is not heeded."
+        if not loads:
+            said = "that the table was empty" if self.rows == 0 else f"that {self.rows} rows were loaded"
+            return (
+                f"{self.uri} says {said}, but the folder has no file of its full load. An empty folder never replaces content by itself: "
+                "it may be the wrong one."
+            )
+        if late := [file.key for file in loads if file.modified > self.written]:
+            return f"{late[0]} was written after {self.uri}, which is not heeded therefore: DMS loads the table again into the same folder."
+        began = earlier(self.began, seconds=_CLOCKS_DIFFER_SECONDS)
+        if left := [file.key for file in loads if file.modified < began]:
+            return (
+                f"{left[0]} was written before the load that {self.uri} speaks of began, so it is not heeded: the file is left over from "
+                "another load into the same folder, and its rows may be gone at the source."
+            )
+        return ""
+
+
+def marker_key(table: Table) -> str:
+    """Return the key of a table's marker in the folder of a load epoch."""
+    return f"{MARKER_FOLDER}{table.schema_name}/{table.table_name}.json"
+
+
+def read_marker(store: ObjectStore, table: Table) -> LoadMarker | None:
+    """Return a table's marker, None without one. What it says holds only for files that are listed after this."""
+    key = marker_key(table)
+    found = next((one for one in store.list(key) if one.key == key), None)
+    if found is None:
+        return None
+    marker = LoadMarker(join(store.root, key), digits_of(found.modified))
+    told = _parse(store.read(key))
+    if told is None or (told["schema"], told["table"]) != (table.schema_name, table.table_name):
+        return marker
+    return attrs.evolve(marker, epoch=told["epoch"], rows=told["rows"], began=digits_of(told["began"]))
+
+
+def _parse(data: bytes) -> dict[str, Any] | None:
+    """Return the members of a marker, ``began`` as a time in UTC; None when it is not what the trigger writes."""
+    kinds = {"schema": str, "table": str, "epoch": int, "rows": int, "began": str}
+    try:
+        told = json.loads(data)
+        if not isinstance(told, dict) or any(type(told.get(name)) is not kind for name, kind in kinds.items()):
+            return None
+        began = datetime.fromisoformat(told["began"])
+    except ValueError:
+        return None
+    return {**told, "began": began.astimezone(UTC)} if began.tzinfo else None

@@ -1,0 +1,35 @@
+"""``dms-iceberg maintain``: the command around `maintain`."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from dms_iceberg.command_options import AsJson, ConfigPath, Tables, prepared, seconds
+from dms_iceberg.terminal import print_maintenance
+
+
+def maintain(
+    config: ConfigPath,
+    table: Tables = [],  # noqa: B006 - typer needs a list
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION", help="Begin no further step for a table after so long.", show_default="maintenance.budget_seconds"
+        ),
+    ] = None,
+    json_: AsJson = False,
+) -> None:
+    """Put tables in order, by need: compaction, manifests, old snapshots, orphan files. Batches may be merged meanwhile."""
+    loaded = prepared(config, quiet=json_)
+    from dms_iceberg.maintenance.run import maintain
+    from dms_iceberg.runner import chosen_tables
+    from dms_iceberg.session import open_session
+
+    chosen = chosen_tables(loaded, table)
+    report = maintain(open_session(loaded), loaded, chosen, None if budget is None else seconds(budget))
+    if json_:
+        typer.echo(json.dumps(report.to_document()))
+    else:
+        print_maintenance(report)
+    raise typer.Exit(report.exit_code)

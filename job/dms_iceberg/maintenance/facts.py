@@ -1,0 +1,106 @@
+"""Reading the facts that maintenance is judged by: from one metadata file and one manifest list, without a Spark job and without data."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from dms_iceberg.config.model import Maintenance
+from dms_iceberg.maintenance.expiry import SnapshotFact
+from dms_iceberg.maintenance.need import Compactable, Facts
+from dms_iceberg.maintenance.procedures import heavy_only, weights
+from dms_iceberg.progress import PROGRESS_KEY
+from dms_iceberg.target.commit import MAIN
+from dms_iceberg.target.table import BEFORE_PROPERTY
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
+    from pyspark.sql import SparkSession
+
+_TARGET_SIZE = "write.target-file-size-bytes"
+_MANIFEST_SIZE = "commit.manifest.target-size-bytes"
+_OWN = "dms-iceberg."
+_DEFAULT_TARGET, _DEFAULT_MANIFEST = 512 << 20, 8 << 20
+
+
+def facts_of_metadata(document: Mapping[str, Any], *, is_silver: bool = True) -> Facts:
+    """Return what a table's metadata document (its metadata.json, parsed) tells by itself."""
+    properties = document["properties"]
+    snapshots = [
+        SnapshotFact(one["snapshot-id"], one.get("parent-snapshot-id"), one["timestamp-ms"], PROGRESS_KEY in one["summary"])
+        for one in document.get("snapshots", ())
+    ]
+    refs = {name: ref["snapshot-id"] for name, ref in document.get("refs", {}).items()}
+    head: Mapping[str, str] = next((one["summary"] for one in document.get("snapshots", ()) if one["snapshot-id"] == refs.get(MAIN)), {})
+    return Facts(
+        snapshots=tuple(snapshots),
+        refs=refs,
+        named=frozenset(_named(properties)),
+        properties=properties,
+        data_files=int(head.get("total-data-files", 0)),
+        delete_files=int(head.get("total-delete-files", 0)),
+        format_version=document["format-version"],
+        target_bytes=int(properties.get(_TARGET_SIZE, _DEFAULT_TARGET)),
+        is_silver=is_silver,
+    )
+
+
+def _named(properties: Mapping[str, str]) -> Iterable[int]:
+    """Yield the snapshots that properties of the job name: what they did is done again once they are no ancestors any more."""
+    for name, text in properties.items():
+        if name.startswith(BEFORE_PROPERTY):
+            yield int(name.removeprefix(BEFORE_PROPERTY))
+        if not name.startswith(_OWN):
+            continue
+        try:
+            value = json.loads(text)
+        except ValueError:
+            continue
+        if isinstance(value, dict) and str(value.get("snapshot", "")).isdecimal():
+            yield int(value["snapshot"])
+
+
+def read_facts(spark: "SparkSession", table: "JavaObject", *, is_silver: bool = True) -> Facts:
+    """Return the facts about a (refreshed) table that cost next to nothing."""
+    jvm: Any = spark._jvm
+    document = json.loads(jvm.org.apache.iceberg.TableMetadataParser.toJson(table.operations().current()))
+    facts = facts_of_metadata(document, is_silver=is_silver)
+    current = table.currentSnapshot()
+    if current is None:
+        return facts
+    small = int(facts.properties.get(_MANIFEST_SIZE, _DEFAULT_MANIFEST)) // 2
+    # Only those of one kind and one partition spec can become one.
+    kinds = Counter((str(one.content()), one.partitionSpecId()) for one in current.allManifests(table.io()) if one.length() < small)
+    return attrs.evolve(facts, small_manifests=sum(count for count in kinds.values() if count > 1))
+
+
+def with_compactable(facts: Facts, spark: "SparkSession", table: "JavaObject", rules: Maintenance) -> Facts:
+    """Add what Iceberg's own planner of compactions would rewrite: manifests are read, in this process.
+
+    So what is needed and what is done are one judgement, and a table that was just compacted needs no other compaction.
+    """
+    if not facts.delete_files and facts.data_files < rules.small_files:
+        return facts
+    files, _ = _planned(spark, table, weights(rules))
+    if not files:
+        return facts
+    return attrs.evolve(facts, compactable=Compactable(files, _planned(spark, table, heavy_only(rules))[1]))
+
+
+def _planned(spark: "SparkSession", table: "JavaObject", options: Mapping[str, str]) -> tuple[int, int]:
+    """Return number and bytes of the files that a compaction with ``options`` would rewrite."""
+    jvm: Any = spark._jvm
+    planner = jvm.org.apache.iceberg.actions.BinPackRewriteFilePlanner(table)
+    given = jvm.java.util.HashMap()
+    for name, value in options.items():
+        given.put(name, value)
+    planner.init(given)
+    groups = planner.plan().groups().iterator()
+    files = size = 0
+    while groups.hasNext():
+        group = groups.next()
+        files += group.inputFileNum()
+        size += group.inputFilesSizeInBytes()
+    return files, size

@@ -1,0 +1,156 @@
+"""What a table needs, judged by facts about it and thresholds. Pure."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+import attrs
+
+from dms_iceberg.config.model import AfterRun, Maintenance
+from dms_iceberg.maintenance.expiry import SnapshotFact, expirable, is_worth_it
+from dms_iceberg.target.commit import MAIN
+from dms_iceberg.target.ddl import METADATA_SETTINGS
+
+
+class Step(StrEnum):
+    """What may be done for a table, in the order in which it is done.
+
+    Deletes of rows come before the compaction that takes them out of the files, and what makes snapshots before their expiry.
+    """
+
+    SETTINGS = "settings"
+    SETTLED = "settled_rows"
+    COMPACT = "compact"
+    DELETE_FILES = "delete_files"
+    MANIFESTS = "manifests"
+    PROGRESS = "progress"
+    EXPIRE = "expire"
+    ORPHANS = "orphan_files"
+
+
+class Scope(StrEnum):
+    """How much of it is done: by the command `maintain` (``full``), or where a table has just been merged into."""
+
+    FULL = "full"
+    ALL = "all"
+    METADATA = "metadata"
+    NOTHING = "nothing"
+
+    @classmethod
+    def after(cls, word: AfterRun) -> "Scope":
+        """Return the scope that the configuration has for the time between two batches."""
+        return cls(word.value)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps that it has, in order."""
+        return _STEPS[self]
+
+
+_CHEAP = (Step.SETTINGS, Step.MANIFESTS, Step.PROGRESS, Step.EXPIRE)
+_STEPS: Mapping[Scope, tuple[Step, ...]] = {
+    Scope.FULL: tuple(Step),
+    # Orphan files need the whole folder listed, and settled rows three tables read: nothing for every batch.
+    Scope.ALL: tuple(step for step in Step if step not in (Step.ORPHANS, Step.SETTLED)),
+    Scope.METADATA: _CHEAP,
+    Scope.NOTHING: (),
+}
+
+
+@attrs.frozen
+class Compactable:
+    """What a compaction would rewrite.
+
+    Attributes:
+        files: data files, of any kind.
+        heavy_bytes: size of those among them that have too many deletes, whatever their size.
+    """
+
+    files: int = 0
+    heavy_bytes: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class Facts:
+    """A table as its metadata tell it.
+
+    Attributes:
+        refs: head by branch and tag.
+        named: snapshots that the job's own properties of the table name.
+        properties: table properties.
+        data_files: live data files of main.
+        delete_files: live delete files of main.
+        format_version: of Iceberg; in 3, a data file has one delete file at most, which goes with it.
+        small_manifests: manifests of main that are smaller than half of what Iceberg aims at, and not the only such one of their kind.
+        compactable: see `Compactable`.
+        target_bytes: size of data files that is aimed at.
+        settled: rows of a quarantine table that nothing can open again.
+        is_silver: whether the table has progress.
+    """
+
+    snapshots: tuple[SnapshotFact, ...] = ()
+    refs: Mapping[str, int] = attrs.field(factory=dict)
+    named: frozenset[int] = frozenset()
+    properties: Mapping[str, str] = attrs.field(factory=dict)
+    data_files: int = 0
+    delete_files: int = 0
+    format_version: int = 2
+    small_manifests: int = 0
+    compactable: Compactable = Compactable()
+    target_bytes: int = 512 << 20
+    settled: int = 0
+    is_silver: bool = True
+
+    @property
+    def head(self) -> SnapshotFact | None:
+        """Main's newest snapshot, None without one."""
+        return next((one for one in self.snapshots if one.id == self.refs.get(MAIN)), None)
+
+
+def needs(facts: Facts, rules: Maintenance, scope: Scope, now_ms: int) -> dict[Step, str]:
+    """Return the steps that a table needs, in order, each with its reason."""
+    found = ((step, reason(step, facts, rules, scope, now_ms)) for step in scope.steps)
+    return {step: text for step, text in found if text}
+
+
+def reason(step: Step, facts: Facts, rules: Maintenance, scope: Scope, now_ms: int) -> str:
+    """Return why a table needs a step, "" if it does not."""
+    if step is Step.SETTINGS:
+        missing = missing_settings(facts)
+        return f"{', '.join(missing)} not set" if missing else ""
+    if step is Step.ORPHANS:
+        hours = rules.orphan_files_older_than_hours
+        return f"files that belong to no snapshot go after {hours:g} hours" if hours is not None else ""
+    if facts.head is None:
+        return ""
+    if step is Step.PROGRESS:
+        lost = facts.is_silver and not facts.head.carries and any(one.carries for one in facts.snapshots)
+        return "the newest snapshot does not carry the progress" if lost else ""
+    if step is Step.EXPIRE:
+        count = len(to_expire(facts, rules, now_ms))
+        return f"{count} of {len(facts.snapshots)} snapshots may go" if count and (scope is Scope.FULL or is_worth_it(count, rules)) else ""
+    return _of_files(step, facts, rules)
+
+
+def _of_files(step: Step, facts: Facts, rules: Maintenance) -> str:
+    if step is Step.SETTLED:
+        return f"{facts.settled:,} rows are settled for good" if facts.settled else ""
+    if step is Step.MANIFESTS:
+        return f"{facts.small_manifests} small manifests" if facts.small_manifests >= rules.manifests else ""
+    if step is Step.DELETE_FILES:
+        most = rules.delete_files_per_data_file * max(1, facts.data_files)
+        many = facts.format_version < 3 and facts.delete_files > most
+        return f"{facts.delete_files:,} delete files for {facts.data_files:,} data files" if many else ""
+    found = facts.compactable
+    if found.files >= rules.small_files:
+        return f"{found.files:,} files are small or have many deletes"
+    return f"files of {found.heavy_bytes >> 20:,} MiB have many deletes" if found.heavy_bytes >= facts.target_bytes else ""
+
+
+def missing_settings(facts: Facts) -> dict[str, str]:
+    """Return the properties that bound a table's metadata files, and that it does not have; one that somebody set is his."""
+    return {name: value for name, value in METADATA_SETTINGS.items() if name not in facts.properties}
+
+
+def to_expire(facts: Facts, rules: Maintenance, now_ms: int) -> list[int]:
+    """Return the snapshots that may go; see `expirable`."""
+    return expirable(facts.snapshots, facts.refs, facts.named, rules, now_ms)

@@ -1,0 +1,56 @@
+"""Rows of the quarantine that nothing can open again: a replay has settled them, and every snapshot that silver has left descends from it.
+
+Which rows a replay settled stays in the table of replays: a rebuild writes a row that it rejects again under the same id.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+from dms_iceberg.config.model import Table
+from dms_iceberg.identifiers import string_literal
+from dms_iceberg.job import Job
+from dms_iceberg.progress import PROGRESS_KEY, Progress
+from dms_iceberg.quarantine import chain, quarantine_table, replays_name, replays_table
+from dms_iceberg.target.table import TargetTable
+
+_MARGIN = timedelta(hours=1)
+"""Clocks of two machines differ by less."""
+
+
+def count_settled(job: Job, table: Table, silver: TargetTable) -> int:
+    """Return how many rows of a table's quarantine may be removed for good."""
+    found = _condition(job, table, silver)
+    return job.spark.table(quarantine_table(job.config, table)).where(found).count() if found else 0
+
+
+def remove_settled(job: Job, table: Table, silver: TargetTable) -> int:
+    """Remove them; returns how many they were."""
+    found = _condition(job, table, silver)
+    if not found:
+        return 0
+    count = job.spark.table(quarantine_table(job.config, table)).where(found).count()
+    job.spark.sql(f"DELETE FROM {quarantine_table(job.config, table)} WHERE {found}")
+    return count
+
+
+def _condition(job: Job, table: Table, silver: TargetTable) -> str:
+    """Return which rows they are as SQL, "" if there are none."""
+    replays = TargetTable(job.spark, job.config.catalog.name, replays_name(job.config, table))
+    if not silver.exists() or not replays.exists():
+        return ""
+    silver.refresh()
+    replays.refresh()
+    head = replays.head()
+    carriers = [one for one in silver.snapshots() if PROGRESS_KEY in one.summary]
+    if head is None or not carriers:
+        return ""
+    rows = job.spark.read.option("snapshot-id", head.id).table(replays.sql_name)
+    parents = {row.replay: row.parent for row in rows.select("replay", "parent").distinct().collect()}
+    chains = [set(chain(parents, Progress.from_json(one.summary[PROGRESS_KEY]).replay)) for one in carriers]
+    # Main can be rolled back to any of them, and a branch may become main.
+    common = set.intersection(*chains)
+    if not common:
+        return ""
+    settled = f"SELECT id FROM {replays_table(job.config, table)} WHERE replay IN ({', '.join(map(string_literal, sorted(common)))})"
+    # One that was rejected again since then, by a rebuild, is another row under the same id.
+    before = datetime.fromtimestamp(min(one.timestamp_ms for one in carriers) / 1000, UTC) - _MARGIN
+    return f"quarantined_at < TIMESTAMP '{before:%Y-%m-%d %H:%M:%S}' AND id IN ({settled})"

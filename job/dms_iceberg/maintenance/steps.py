@@ -1,0 +1,184 @@
+"""Doing the steps: Iceberg's own procedures, and what of them belongs to this package. Each is one commit, or several that stand alone."""
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from dms_iceberg.accounting import summary_properties
+from dms_iceberg.changes.collapse import Books
+from dms_iceberg.config.model import Maintenance, Table
+from dms_iceberg.job import Job
+from dms_iceberg.maintenance.facts import read_facts, with_compactable
+from dms_iceberg.maintenance.need import Facts, Scope, Step, missing_settings, needs, reason, to_expire
+from dms_iceberg.maintenance.procedures import (
+    compact_deletes_sql,
+    compact_sql,
+    expire_sql,
+    manifests_sql,
+    orphans_sql,
+    removable,
+)
+from dms_iceberg.maintenance.settled import count_settled, remove_settled
+from dms_iceberg.target.table import TargetTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row, SparkSession
+
+Counts = dict[str, int]
+
+
+@attrs.frozen(eq=False)
+class Kept:
+    """One table of the catalog that is kept in order.
+
+    Attributes:
+        table: of the configuration; ``target`` is its silver table, its quarantine table or that one's replays.
+        settles: the silver table whose progress says which rows of a quarantine table are settled; None for the others.
+        deadline: of `time.monotonic`, after which no further step begins.
+    """
+
+    job: Job
+    table: Table
+    target: TargetTable
+    scope: Scope
+    deadline: float
+    is_silver: bool = True
+    settles: TargetTable | None = None
+
+    @property
+    def rules(self) -> Maintenance:
+        """The thresholds."""
+        return self.table.maintenance
+
+    @property
+    def has_time(self) -> bool:
+        """Whether another step may begin."""
+        return time.monotonic() < self.deadline
+
+    def facts(self, step: Step) -> Facts:
+        """Return what a step's need is judged by, as of now."""
+        # The catalog's instance may be as old as this process: its files of since then would look like orphans.
+        self.target.refresh()
+        found = read_facts(self.job.spark, self.target.iceberg, is_silver=self.is_silver)
+        if step is Step.COMPACT:
+            found = with_compactable(found, self.job.spark, self.target.iceberg, self.rules)
+        if step is Step.SETTLED and self.settles is not None:
+            found = attrs.evolve(found, settled=count_settled(self.job, self.table, self.settles))
+        return found
+
+    def reason(self, step: Step, facts: Facts) -> str:
+        """Return why a step is needed, "" if it is not."""
+        return reason(step, facts, self.rules, self.scope, now_ms())
+
+
+def now_ms() -> int:
+    """Return UTC milliseconds."""
+    return int(datetime.now(UTC).timestamp() * 1000)
+
+
+def needed(spark: "SparkSession", table: Table, target: TargetTable) -> dict[str, str]:
+    """Return what a (refreshed) silver table needs now, as reasons by step; orphan files are not looked for."""
+    facts = with_compactable(read_facts(spark, target.iceberg), spark, target.iceberg, table.maintenance)
+    found = needs(facts, table.maintenance, Scope.FULL, now_ms())
+    return {step.value: text for step, text in found.items() if step is not Step.ORPHANS}
+
+
+def take(step: Step, kept: Kept, facts: Facts, counts: Counts) -> None:
+    """Do a step that is needed.
+
+    Args:
+        counts: grows by what was done, also where it ends in an error.
+
+    Raises:
+        PlanIsStaleError, or an error for which `commit_errors.is_conflict` is true: somebody else committed first.
+    """
+    _DO[step](kept, facts, counts)
+
+
+def _settings(kept: Kept, facts: Facts, counts: Counts) -> None:
+    missing = missing_settings(facts)
+    draft = kept.target.draft(facts.head.id if facts.head else None)
+    draft.set_properties(missing)
+    kept.target.publish(draft)
+    counts["properties"] = len(missing)
+
+
+def _settled(kept: Kept, facts: Facts, counts: Counts) -> None:
+    counts["rows"] = remove_settled(kept.job, kept.table, kept.settles) if kept.settles is not None else 0
+
+
+def _compact(kept: Kept, facts: Facts, counts: Counts) -> None:
+    counts |= {"data_files_before": 0, "data_files_after": 0}
+    while kept.reason(Step.COMPACT, facts):
+        row = _call(kept, compact_sql(kept.target.parts, kept.rules))
+        counts["data_files_before"] += row.rewritten_data_files_count
+        counts["data_files_after"] += row.added_data_files_count
+        if not row.rewritten_data_files_count or not kept.has_time:
+            break
+        facts = kept.facts(Step.COMPACT)
+    left = kept.facts(Step.DELETE_FILES)
+    if left.delete_files > left.data_files and left.format_version < 3 and counts["data_files_before"]:
+        # More than one for each file: most of them speak of files that are no longer there.
+        _delete_files(kept, left, counts)
+
+
+def _delete_files(kept: Kept, facts: Facts, counts: Counts) -> None:
+    row = _call(kept, compact_deletes_sql(kept.target.parts))
+    counts |= {"delete_files_before": row.rewritten_delete_files_count, "delete_files_after": row.added_delete_files_count}
+
+
+def _manifests(kept: Kept, facts: Facts, counts: Counts) -> None:
+    row = _call(kept, manifests_sql(kept.target.parts))
+    counts |= {"manifests_before": row.rewritten_manifests_count, "manifests_after": row.added_manifests_count}
+
+
+def _progress(kept: Kept, facts: Facts, counts: Counts) -> None:
+    """Let the newest snapshot carry the progress, so that no expiry, of whomever, can take it away."""
+    draft = kept.target.draft(facts.head.id if facts.head else None)
+    draft.touch(summary_properties(kept.target.progress(), Books(), 0, kept.job.run_id))
+    kept.target.publish(draft)
+    counts["snapshots"] = 1
+
+
+def _expire(kept: Kept, facts: Facts, counts: Counts) -> None:
+    ids = to_expire(facts, kept.rules, now_ms())
+    row = _call(kept, expire_sql(kept.target.parts, ids))
+    files = sum(count for name, count in row.asDict().items() if name.endswith(("_files_count", "_lists_count")))
+    counts |= {"snapshots": len(ids), "files": files}
+
+
+def _orphans(kept: Kept, facts: Facts, counts: Counts) -> None:
+    hours = kept.rules.orphan_files_older_than_hours
+    if hours is None:
+        return
+    bound = datetime.now(UTC) - timedelta(hours=hours)
+    spark, table = kept.job.spark, kept.target.iceberg
+    rows = spark.sql(orphans_sql(kept.target.parts, bound.strftime("%Y-%m-%d %H:%M:%S"))).collect()
+    files = removable(table.location(), [row.orphan_file_location for row in rows])
+    if files:
+        jvm: Any = spark._jvm
+        listed = jvm.java.util.ArrayList()
+        for file in files:
+            listed.add(file)
+        jvm.org.apache.iceberg.CatalogUtil.deleteFiles(table.io(), listed, "orphan", True)
+    counts["files"] = len(files)
+
+
+def _call(kept: Kept, sql: str) -> "Row":
+    kept.target.refresh()
+    return kept.job.spark.sql(sql).collect()[0]
+
+
+_DO: Mapping[Step, Callable[[Kept, Facts, Counts], None]] = {
+    Step.SETTINGS: _settings,
+    Step.SETTLED: _settled,
+    Step.COMPACT: _compact,
+    Step.DELETE_FILES: _delete_files,
+    Step.MANIFESTS: _manifests,
+    Step.PROGRESS: _progress,
+    Step.EXPIRE: _expire,
+    Step.ORPHANS: _orphans,
+}

@@ -1,0 +1,277 @@
+"""Making a table anew from bronze by the configuration of now, while readers see the old content (``run --rebuild``).
+
+What the table has merged is read again from the start onto a branch that begins without a row, as a reload is, but with the positions
+it had. When the branch has come as far as the table, it is checked against it and becomes its content in one commit.
+"""
+
+import json
+import uuid
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+
+import attrs
+import structlog
+
+from dms_iceberg.accounting import PARTS, summary_properties
+from dms_iceberg.changes.collapse import Books
+from dms_iceberg.changes.normalise import POSITION
+from dms_iceberg.changes.position import epoch_prefix
+from dms_iceberg.changes.registers import ROW_POSITION
+from dms_iceberg.changes.versions import IS_CURRENT
+from dms_iceberg.config.model import Config, Mode, Table
+from dms_iceberg.epochs import REBUILD_BRANCH, building
+from dms_iceberg.errors import BronzeError, TargetError
+from dms_iceberg.faults import reach
+from dms_iceberg.identifiers import quote, string_literal
+from dms_iceberg.job import Job, Planned, Standing
+from dms_iceberg.progress import ACCOUNTING_KEY, Progress
+from dms_iceberg.quarantine import all_rows, rejected_since, settle
+from dms_iceberg.report import TableReport
+from dms_iceberg.staging.keys import BronzeFile, digits_of, earlier, table_prefix
+from dms_iceberg.staging.listing import list_bronze
+from dms_iceberg.staging.plan import Pending, applied_truncates, new_loads, next_batch, next_truncate, pending_files, until
+from dms_iceberg.staging.store import digest
+from dms_iceberg.target.cleaning import Cleaning
+from dms_iceberg.target.evolve import BACKFILL_KEY
+from dms_iceberg.target.key import KEY_PROPERTY, key_property
+from dms_iceberg.target.table import TargetTable
+from dms_iceberg.truncate import apply_truncate
+
+_LOG = structlog.get_logger("dms_iceberg")
+_DIGEST_BYTES = 6
+_COMPARISONS = 8
+_LEFT_AFTER_HOURS = 24
+
+
+def is_rebuilding(target: TargetTable) -> bool:
+    """Whether a rebuild of the table was begun and is not done."""
+    return bool(_branches(target))
+
+
+def _branches(target: TargetTable) -> list[str]:
+    return sorted(name for name in target.branches() if name.startswith(REBUILD_BRANCH))
+
+
+def left_rebuilds(table: Table, target: TargetTable) -> list[str]:
+    """Return a warning for each rebuild that was begun long ago and is not done: what it has written stays until somebody decides."""
+    if not target.exists():
+        return []
+    floor = earlier(digits_of(datetime.now(UTC)), hours=_LEFT_AFTER_HOURS)
+    return [
+        f"{table.source}: a rebuild that was begun on {name.removeprefix(REBUILD_BRANCH)[:14]} (UTC) is not done, and its files are kept. "
+        f"Go on with --rebuild {table.source}, or give it up: ALTER TABLE {target.sql_name} DROP BRANCH {quote(name)}."
+        for name in _branches(target)
+        if name.removeprefix(REBUILD_BRANCH) < floor
+    ]
+
+
+def standing(target: TargetTable, config: Config, table: Table, main: Progress, now: datetime) -> Standing:
+    """Return where the next batch of a rebuild goes: to the branch of one that was begun with the same configuration, else to a new one."""
+    # Nothing of a rebuild by another configuration may be used, nor of one from before a reload.
+    mark = f"_{main.load}_{digest(_text(config, table), _DIGEST_BYTES).hex()}"
+    branch = next((name for name in _branches(target) if name.endswith(mark)), f"{REBUILD_BRANCH}{digits_of(now)}{mark}")
+    started = branch.removeprefix(REBUILD_BRANCH).removesuffix(mark)
+    head = target.head(branch)
+    return Standing(target.progress(branch), head.id, branch, started) if head else Standing(main.start, None, branch, started)
+
+
+def _text(config: Config, table: Table) -> str:
+    entry = attrs.asdict(table) | {"bronze": attrs.asdict(config.bronze), "timestamps": config.timestamps}
+    return json.dumps(entry, sort_keys=True)
+
+
+def files_to_rebuild(job: Job, table: Table, target: TargetTable) -> list[BronzeFile]:
+    """Return the files that a rebuild would read, without those that one under way has read; see `plan_rebuild` for the errors raised."""
+    main, now = target.progress(), datetime.now(UTC)
+    return [] if main.is_empty else _pending(job, table, target, main, standing(target, job.config, table, main, now), now).files
+
+
+def _pending(job: Job, table: Table, target: TargetTable, main: Progress, found: Standing, now: datetime) -> Pending:
+    """Return the files that the table has merged and the rebuild has not.
+
+    Raises:
+        BronzeError: bronze lacks some that were merged, or holds another load than the table.
+        TargetError: the table holds rows of earlier loads, which bronze does not tell of.
+    """
+    if job.config.bronze.epoch != main.epoch or building(target):
+        raise BronzeError(
+            f"{table.source}: bronze.uri {job.config.bronze.uri} holds load epoch {job.config.bronze.epoch}, {table.target} epoch "
+            f"{main.epoch}; or a reload is under way. A rebuild reads the load that the table holds. Complete the reload: it is made by "
+            "the configuration of now. Nothing was written."
+        )
+    begins = found.head is None
+    since, committed = (main.reloaded_at, None) if begins else (found.progress.since, found.progress.committed)
+    prefix = table_prefix(table.schema_name, table.table_name)
+    everything = list(list_bronze(job.store, prefix, since, job.config.bronze.format, committed))
+    listing = [one for one in everything if isinstance(one, BronzeFile)]
+    loads = [file for file in listing if not file.is_cdc and file.modified >= main.reloaded_at]
+    new_loads(loads, main, table.source)
+    lost = main.lost([*loads, *(file for file in listing if file.is_cdc)]) if begins else None
+    if lost is not None or not main.loads.are_all_in(loads):
+        raise BronzeError(
+            f"{table.source}: {table.target} cannot be rebuilt, because bronze no longer has all that it was made of: {lost or 'files'} "
+            f"are missing below {job.config.bronze.uri}. Restore them (versions of the bucket, a backup), or let DMS load the table again "
+            "into a new load epoch, which is made by the configuration of now. Nothing was written."
+        )
+    if begins:
+        _refuse_earlier_loads(table, target, main)
+    merged = (file for file in listing if (main.has_merged(file) if file.is_cdc else main.loads.has(file)))
+    truncates = (one for one in everything if not isinstance(one, BronzeFile))
+    return pending_files([*merged, *truncates], found.progress, table.source, now)
+
+
+def _refuse_earlier_loads(table: Table, target: TargetTable, main: Progress) -> None:
+    if table.mode is Mode.MIRROR:
+        return
+    columns = [name for name in (POSITION, ROW_POSITION) if name in target.all_columns()]
+    oldest = f"min(least({', '.join(columns)}))" if len(columns) > 1 else f"min({POSITION})"
+    ((low,),) = target.rows().selectExpr(oldest).collect()
+    if low is not None and low < epoch_prefix(main.load):
+        raise TargetError(
+            f"{table.source}: {table.target} (mode {table.mode.value}) holds rows of earlier full loads, which the files of epoch "
+            f"{main.epoch} do not tell of: a rebuild would lose them. Give the table a new target, or leave its rows "
+            "as they are. Nothing was written."
+        )
+
+
+def plan_rebuild(job: Job, table: Table, target: TargetTable, report: TableReport) -> Planned | None:
+    """Return the next batch of a table that the operator wants made anew; None when it is done, or there is nothing to make it of.
+
+    Raises:
+        BronzeError: bronze lacks some files that were merged, or holds another load than the table.
+        TargetError: the table holds rows of earlier loads; or the rebuilt content contradicts its books or the table's keys.
+    """
+    head = target.head() if target.exists() else None
+    main = target.progress() if head else Progress()
+    if head is None or main.is_empty:
+        report.rebuilt = True
+        return None
+    now = datetime.now(UTC)
+    found = standing(target, job.config, table, main, now)
+    pending = _pending(job, table, target, main, found, now)
+    reach("after-listing", table.source)
+    for name in _branches(target) if found.head is None else ():
+        # Of another configuration, or of a load that is no longer the content.
+        target.remove_branch(name)
+    told = applied_truncates(sorted({*pending.truncates, main.truncated} - {""}), main)
+    truncate = next_truncate(told, found.progress)
+    files = until(pending.files, truncate)
+    batch = next_batch(files if files or found.head is not None else pending.files, job.config.batch)
+    if batch is not None:
+        return Planned(batch, found, head.id, pending.loads, applied_truncates(told, found.progress))
+    if found.head is None:
+        raise BronzeError(f"{table.source}: no file to rebuild {table.target} of below {job.config.bronze.uri}. Nothing was written.")
+    if truncate is not None:
+        apply_truncate(job, table, target, found, truncate)
+        return plan_rebuild(job, table, target, report)
+    if _settle(job, table, target, found):
+        return plan_rebuild(job, table, target, report)
+    if report.comparisons >= _COMPARISONS:
+        raise TargetError(
+            f"{table.source}: gave up after {_COMPARISONS} tries to publish the rebuilt content, because others kept committing to "
+            f"{table.target} while it was compared with the old one. Readers see the old content; nothing is lost. Pause the runs of this "
+            f"table, and run with --rebuild {table.source} once more: it goes on where it is."
+        )
+    report.comparisons += 1
+    _check(job, table, target, found)
+    reach("before-switch", table.source)
+    made = key_property(table, target.column_types()) | Cleaning.of(table).to_properties()
+    draft = target.draft_of_branch(str(found.branch), head.id, made)
+    draft.remove_branches(_branches(target))
+    target.publish(draft)
+    report.rebuilt = True
+    reach("after-switch", table.source)
+    _LOG.info("rebuilt", table=table.source, run_id=job.run_id)
+    return None
+
+
+def _check(job: Job, table: Table, target: TargetTable, found: Standing) -> None:
+    """Compare the rebuilt content with the books of its batches and with the table's keys.
+
+    Raises:
+        TargetError: they contradict.
+    """
+    books = dict.fromkeys((*PARTS, "rows_read"), 0)
+    for snapshot in target.lineage(found.branch):
+        if ACCOUNTING_KEY not in snapshot.summary and BACKFILL_KEY not in snapshot.summary:
+            # Here the branch was emptied.
+            break
+        accounting = json.loads(snapshot.summary.get(ACCOUNTING_KEY, "{}"))
+        for name in books:
+            books[name] += accounting.get(name, 0)
+    booked = sum(books.values()) - books["rows_read"]
+    key = json.loads(key_property(table, target.column_types())[KEY_PROPERTY])
+    doubled, lost = _compare(table, target, str(found.branch), key)
+    refused, same = books["filtered"] + books["quarantined"], _same_keys(table, target, key)
+    deletes = 0 if same else _rejected_deletes(job, table, found)
+    problem = None
+    if books["rows_read"] != booked:
+        problem = f"{books['rows_read']} rows were read and {booked} are in the books. Report this defect"
+    elif doubled:
+        problem = f"{doubled} keys have more than one row. Report this defect"
+    elif same and lost > refused:
+        problem = (
+            f"it lacks {lost} keys that the table has, and only {refused} rows were filtered or quarantined. Either bronze no longer has "
+            "all change files that were merged, or the table has rows that did not come from them. Restore the files; "
+            "or load into a new target"
+        )
+    elif deletes:
+        problem = (
+            f"{deletes} deletes were quarantined, so deleted rows would be there again. A delete carries only the source's own key: if "
+            "the new key has other columns, let DMS load the table again into a new load epoch"
+        )
+    if problem is not None:
+        # Begun anew, it sees files that were restored wherever their times lie.
+        target.remove_branch(str(found.branch))
+        raise TargetError(
+            f"{table.source}: the rebuilt content of {table.target} is not published: {problem}. Readers see the old content."
+        )
+
+
+def _compare(table: Table, target: TargetTable, branch: str, key: Sequence[str]) -> tuple[int, int]:
+    """Count keys that the branch has more than once, and keys of the table that it lacks, in one pass."""
+    counted = {Mode.HISTORY: f"CAST({IS_CURRENT} AS int)", Mode.APPEND: "0"}.get(table.mode, "1")
+    names = [quote(name) for name in key]
+    old = target.rows().selectExpr(*names, "1 AS _cdc_old", "0 AS _cdc_new", "0 AS _cdc_rows")
+    new = target.rows(branch).selectExpr(*names, "0 AS _cdc_old", "1 AS _cdc_new", f"{counted} AS _cdc_rows")
+    by_key = old.union(new).groupBy(*names).agg({"_cdc_old": "max", "_cdc_new": "max", "_cdc_rows": "sum"})
+    row = by_key.selectExpr("count_if(`sum(_cdc_rows)` > 1)", "count_if(`max(_cdc_old)` > `max(_cdc_new)`)").collect()[0]
+    return row[0], row[1]
+
+
+def _same_keys(table: Table, target: TargetTable, key: Collection[str]) -> bool:
+    """Whether the table's keys are made as the configuration says; else the two have different ones."""
+    properties = target.properties()
+    made, now = Cleaning.from_properties(properties), Cleaning.of(table)
+    names = {name.lower() for name in key}
+    same = {name.lower() for name in json.loads(properties.get(KEY_PROPERTY, "[]"))} == names
+    return same and made is not None and not made.differences(attrs.evolve(now, filter=made.filter, rules=made.rules), names)
+
+
+def _rejected_deletes(job: Job, table: Table, found: Standing) -> int:
+    rows = all_rows(job.spark, job.config, table)
+    return rows.where(f"op = 'D' AND {rejected_since(found.rebuild)}").count() if rows is not None else 0
+
+
+def _settle(job: Job, table: Table, target: TargetTable, found: Standing) -> bool:
+    """Settle rows that were rejected before the rebuild and not again by it: they are in the new content, or superseded.
+
+    As a replay does (decision 10): they count as settled for content that descends from the branch, and are open again after a rollback.
+
+    Returns:
+        Whether the branch has a new snapshot.
+    """
+    rows = all_rows(job.spark, job.config, table)
+    if found.progress.replay or rows is None:
+        return False
+    source, since = string_literal(table.source), rejected_since(found.rebuild)
+    of_the_load = f"(position IS NULL OR position >= {string_literal(epoch_prefix(found.progress.load))})"
+    old = rows.where(f"source_table = {source} AND NOT {since} AND {of_the_load}")
+    if old.isEmpty():
+        return False
+    replay = uuid.uuid4().hex[:16]
+    settle(job.spark, job.config, table, old, replay, "", job.run_id)
+    draft = target.draft(found.head, found.branch)
+    draft.touch(summary_properties(attrs.evolve(found.progress, replay=replay), Books(), 0, job.run_id))
+    target.publish(draft)
+    return True

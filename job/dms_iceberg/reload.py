@@ -1,0 +1,181 @@
+"""How a complete load becomes the content of a table that keeps what a load does not have.
+
+The load is built on a branch, like that of a mirror (`epochs`). Its rows are then compared with the table's present ones, key by key, and
+what differs is merged into the table as ordinary changes, in one commit with the load's progress: rows that are the same stay as they are,
+rows that vanished are deleted at the time of the load. A log (``append``) gets the rows of the load as they are.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+
+import attrs
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import expr
+
+from dms_iceberg.changes import versions
+from dms_iceberg.changes.clean import FILTERED
+from dms_iceberg.changes.collapse import CONTEXT
+from dms_iceberg.changes.identity import STREAM
+from dms_iceberg.changes.json_text import json_sql
+from dms_iceberg.changes.normalise import COMMITTED_AT, OLD_KEY, OP, POSITION
+from dms_iceberg.changes.position import FILE_DIGITS, load_position
+from dms_iceberg.changes.read import ROW
+from dms_iceberg.changes.registers import ROW_POSITION
+from dms_iceberg.config.model import Mode, Table
+from dms_iceberg.history import made_versions
+from dms_iceberg.identifiers import quote, string_literal
+from dms_iceberg.job import Job, Standing
+from dms_iceberg.progress import ACCOUNTING_KEY, PROGRESS_KEY, Progress
+from dms_iceberg.quarantine import all_rows
+from dms_iceberg.target.commit import Draft
+from dms_iceberg.target.key import silver_key_of
+from dms_iceberg.target.metadata import DELETED, DELETED_AT, metadata_columns
+from dms_iceberg.target.soft_delete import soft_delete_sql
+from dms_iceberg.target.table import TargetTable
+from dms_iceberg.target.write import named_view
+
+_PRESENT = "_cdc_present"
+_TEXT = "_cdc_key_text"
+_NOT_COUNTED = ("run_id",)
+
+
+@attrs.frozen(eq=False)
+class Difference:
+    """What a load changes. Frames are lazy.
+
+    Attributes:
+        key: silver key columns.
+        values: the other silver columns.
+        written: rows of the load that the table does not have so; `OP` is I, or U where the key has a row.
+        vanished: keys that the table has and the load has not.
+        load: number of the load.
+        loaded_at: SQL of the time of the load.
+    """
+
+    key: Sequence[str]
+    values: Sequence[str]
+    written: DataFrame
+    vanished: DataFrame
+    load: int
+    loaded_at: str
+
+    def merge_sql(self, name: str, source: str, mode: Mode) -> str:
+        """Return the MERGE of a view of what is changed into a table."""
+        if mode is Mode.SOFT_DELETE:
+            return soft_delete_sql(name, source, self.key, self.values, [], compare=False)
+        return versions.history_sql(name, source, self.key, self.values, [])
+
+    @property
+    def position(self) -> str:
+        """SQL of the place of the deletes: below every row of the load."""
+        return string_literal(load_position(self.load, "0" * FILE_DIGITS))
+
+
+def draft_load(job: Job, table: Table, target: TargetTable, found: Standing, branch: str, planned_on: int | None) -> Draft:
+    """Return the table with a complete load merged, unpublished.
+
+    Args:
+        found: the standing of the load.
+        branch: where it is built.
+        planned_on: main's head.
+
+    Raises:
+        PlanIsStaleError: somebody committed since ``planned_on``.
+    """
+    properties = {PROGRESS_KEY: found.progress.to_json(), ACCOUNTING_KEY: _accounting(job, target, found.progress, branch)}
+    draft = target.draft(planned_on)
+    loaded = target.rows(branch)
+    if table.mode is Mode.APPEND:
+        draft.append(loaded, properties)
+        return draft
+    if table.mode is Mode.SOFT_DELETE:
+        present = f"NOT {DELETED}"
+        made = _difference(job, table, target, loaded.where(present), target.rows().where(present), found)
+        rows = _registers(made)
+    else:
+        present = versions.IS_CURRENT
+        made = _difference(job, table, target, loaded.where(present), target.rows().where(present), found)
+        rows = _versions(made, target.rows())
+    with named_view(job, rows) as source:
+        draft.execute(lambda name: made.merge_sql(name, source, table.mode), properties)
+    return draft
+
+
+def _accounting(job: Job, target: TargetTable, progress: Progress, branch: str) -> str:
+    """Sum up the books of the load's batches, whose snapshots are not among the table's own."""
+    books = Counter[str]()
+    for snapshot in target.lineage(branch):
+        if PROGRESS_KEY not in snapshot.summary:
+            continue
+        if Progress.from_json(snapshot.summary[PROGRESS_KEY]).load != progress.load:
+            break
+        batch = json.loads(snapshot.summary.get(ACCOUNTING_KEY, "{}"))
+        books.update({name: count for name, count in batch.items() if name not in _NOT_COUNTED})
+    return json.dumps({**books, "load": progress.load, "run_id": job.run_id}, separators=(",", ":"))
+
+
+def _difference(job: Job, table: Table, target: TargetTable, loaded: DataFrame, present: DataFrame, found: Standing) -> Difference:
+    own = metadata_columns(table.mode)
+    silver = [name for name in target.all_columns() if name not in own]
+    key = silver_key_of(table, silver)
+    values = [name for name in silver if name not in key]
+    tracked = {name.lower() for name in table.track_columns}
+    compared = f"struct({', '.join(quote(name) for name in values if not tracked or name.lower() in tracked) or 'true'})"
+    keys = [quote(name) for name in key]
+    there = present.selectExpr(*keys, f"{compared} AS {_PRESENT}")
+    joined = loaded.join(there, key, "left").where(f"{_PRESENT} IS NULL OR NOT ({_PRESENT} <=> {compared})")
+    written = joined.withColumn(OP, expr(f"CASE WHEN {_PRESENT} IS NULL THEN 'I' ELSE 'U' END")).drop(_PRESENT)
+    vanished = present.select(*keys, COMMITTED_AT).join(loaded.select(*keys), key, "left_anti")
+    rejected = _rejected(job, table, found.progress.load)
+    if rejected is not None:
+        # The source has such a row: what is known of it stays, as with any change that is quarantined.
+        vanished = vanished.withColumn(_TEXT, expr(json_sql(key))).join(rejected, _TEXT, "left_anti").drop(_TEXT)
+    return Difference(key, values, written, vanished, found.progress.load, _time_sql(loaded))
+
+
+def _time_sql(loaded: DataFrame) -> str:
+    """SQL of the time of the load, as its rows tell; now, if they do not."""
+    micros = loaded.selectExpr(f"unix_micros(max({COMMITTED_AT})) AS at").collect()[0].at
+    return f"timestamp_micros({micros})" if micros is not None else "current_timestamp()"
+
+
+def _rejected(job: Job, table: Table, load: int) -> DataFrame | None:
+    rows = all_rows(job.spark, job.config, table)
+    if rows is None:
+        return None
+    of_load = f"source_table = {string_literal(table.source)} AND position LIKE {string_literal(load_position(load, '') + '%')}"
+    return rows.where(of_load).selectExpr(f"key AS {_TEXT}")
+
+
+def _registers(difference: Difference) -> DataFrame:
+    """Return what `soft_delete_sql` merges: rows of the load, and deletes of keys that have no row in it."""
+    columns = [quote(name) for name in (*difference.key, *difference.values)]
+    written = difference.written.selectExpr(
+        *columns, ROW_POSITION, OP, COMMITTED_AT, POSITION, f"false AS {DELETED}", f"CAST(NULL AS timestamp) AS {DELETED_AT}"
+    )
+    ended = difference.vanished.selectExpr(
+        *map(quote, difference.key),
+        f"{difference.position} AS {POSITION}",
+        f"true AS {DELETED}",
+        f"greatest({difference.loaded_at}, {COMMITTED_AT}) AS {DELETED_AT}",
+    )
+    return written.unionByName(ended, allowMissingColumns=True)
+
+
+def _versions(difference: Difference, stored: DataFrame) -> DataFrame:
+    """Return what `history_sql` merges: the versions of the keys that differ, made anew of all that is known of them."""
+    key, values = difference.key, difference.values
+    told = {OLD_KEY: "0", ROW: "0L", FILTERED: "false", CONTEXT: "false"}
+    same = [f"{text} AS {name}" for name, text in told.items()]
+    changes = difference.written.selectExpr(*map(quote, (*key, *values)), OP, POSITION, COMMITTED_AT, STREAM, *same)
+    ended = difference.vanished.selectExpr(
+        *map(quote, key), f"'D' AS {OP}", f"{difference.position} AS {POSITION}", f"{difference.loaded_at} AS {COMMITTED_AT}", *same
+    )
+    changes = changes.unionByName(ended, allowMissingColumns=True)
+    events = changes.selectExpr(*versions.change_events(key, values))
+    stored = stored.join(changes.select(*map(quote, key)), list(key), "left_semi")
+    events = events.unionByName(stored.selectExpr(*versions.version_events(key, values)))
+    ends = stored.where(f"{versions.DELETE_POSITION} IS NOT NULL").selectExpr(*versions.end_events(key, values))
+    made = made_versions(events.unionByName(ends), key, values, (), difference.load, whole=True)
+    return made.where(f"{versions.ACTION} IS NOT NULL")

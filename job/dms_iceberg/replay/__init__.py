@@ -1,0 +1,1 @@
+"""Looking at quarantined rows, and trying them again in their right order."""

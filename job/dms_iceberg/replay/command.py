@@ -1,0 +1,58 @@
+"""``dms-iceberg quarantine list`` and ``quarantine replay``: the commands around `listing` and `replay`."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from dms_iceberg.command_options import AsJson, ConfigPath, Tables, prepared
+from dms_iceberg.terminal import print_quarantine, print_report
+
+quarantine = typer.Typer(no_args_is_help=True, help="Look at rejected rows; try them again.")
+
+Reasons = Annotated[
+    list[str],
+    typer.Option("--reason", "-r", help="Only rows with this reason, alone (cast) or with its detail ('rule: positive'); may be repeated."),
+]
+
+
+@quarantine.command("list")
+def list_(
+    config: ConfigPath,
+    table: Tables = [],  # noqa: B006 - typer needs a list
+    reason: Reasons = [],  # noqa: B006 - the same
+    examples: Annotated[int, typer.Option(min=0, max=1_000, help="Show so many rows for each reason.")] = 3,
+    json_: AsJson = False,
+) -> None:
+    """Show the open rows of the quarantine by table and reason; of their values only the key, as silver has it."""
+    loaded = prepared(config, quiet=json_)
+    from dms_iceberg.replay.listing import list_quarantine
+    from dms_iceberg.session import open_session
+
+    tables = list_quarantine(open_session(loaded), loaded, table, reason, examples)
+    if json_:
+        typer.echo(json.dumps({"tables": {one.table: one.to_document() for one in tables}}))
+    else:
+        print_quarantine(tables)
+    raise typer.Exit(1 if any(one.error for one in tables) else 0)
+
+
+@quarantine.command("replay")
+def replay_(
+    config: ConfigPath,
+    table: Tables = [],  # noqa: B006 - typer needs a list
+    reason: Reasons = [],  # noqa: B006 - the same
+    json_: AsJson = False,
+) -> None:
+    """Try the open rows of the quarantine again, in their right order; those that fail again stay open."""
+    loaded = prepared(config, quiet=json_)
+    from dms_iceberg.replay.run import replay
+    from dms_iceberg.session import open_session
+
+    report = replay(open_session(loaded), loaded, table, reason)
+    if json_:
+        # Without the run's id: the line that has it tells the alarms of a run that came to its end.
+        typer.echo(json.dumps({name: value for name, value in report.to_document().items() if name != "run_id"}))
+    else:
+        print_report(report)
+    raise typer.Exit(report.exit_code)

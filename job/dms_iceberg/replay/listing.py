@@ -1,0 +1,113 @@
+"""What is open in the quarantine, by table and reason."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import attrs
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
+
+from dms_iceberg.config.model import Config, Table
+from dms_iceberg.errors import DmsIcebergError
+from dms_iceberg.quarantine import open_rows, reason_is
+from dms_iceberg.replay.examples import Example, shown_key
+from dms_iceberg.runner import chosen_tables
+from dms_iceberg.spark_errors import FAILURES, describe
+from dms_iceberg.target.table import TargetTable
+
+_NUMBER = "row_number() OVER (PARTITION BY reason, detail ORDER BY file, row_number)"
+
+
+@attrs.frozen(kw_only=True)
+class OpenReason:
+    """Open rows of a table with the same reason and detail.
+
+    Attributes:
+        keys: how many keys they belong to; rows whose key is not known count as one.
+        first: earliest commit time at the source among them, in UTC; None without any. ``last`` is the latest.
+    """
+
+    reason: str
+    detail: str
+    rows: int
+    keys: int
+    first: str | None
+    last: str | None
+    examples: tuple[Example, ...]
+
+
+@attrs.frozen(kw_only=True)
+class OpenRows:
+    """What is open of one table, the commonest reason first."""
+
+    table: str
+    target: str
+    reasons: tuple[OpenReason, ...] = ()
+    error: str | None = None
+
+    @property
+    def rows(self) -> int:
+        """All open rows."""
+        return sum(one.rows for one in self.reasons)
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the table's part of ``--json``."""
+        return {"target": self.target, "rows": self.rows, "reasons": [attrs.asdict(one) for one in self.reasons], "error": self.error}
+
+
+def list_quarantine(
+    spark: SparkSession, config: Config, only: Iterable[str] = (), reasons: Sequence[str] = (), examples: int = 3
+) -> list[OpenRows]:
+    """Return what is open, table by table.
+
+    Args:
+        only: source names of the tables; all when empty.
+        reasons: see `quarantine.reason_is`.
+        examples: how many rows of each reason are shown.
+
+    Raises:
+        ConfigError: ``only`` names a table that is not configured.
+    """
+    return [_isolated(spark, config, table, reasons, examples) for table in chosen_tables(config, only)]
+
+
+def _isolated(spark: SparkSession, config: Config, table: Table, reasons: Sequence[str], examples: int) -> OpenRows:
+    found = OpenRows(table=table.source, target=table.target)
+    try:
+        rows = open_now(spark, config, table)
+        return attrs.evolve(found, reasons=_reasons(rows.where(reason_is(reasons)), table, examples) if rows is not None else ())
+    except FAILURES as error:
+        return attrs.evolve(found, error=f"{table.source}: {describe(error)}")
+    except DmsIcebergError as error:
+        return attrs.evolve(found, error=str(error))
+
+
+def open_now(spark: SparkSession, config: Config, table: Table) -> DataFrame | None:
+    """Return the open rows of a table's quarantine, None where there are none."""
+    target = TargetTable(spark, config.catalog.name, table.target)
+    if not target.exists():
+        return None
+    target.refresh()
+    return open_rows(spark, config, table, target.progress())
+
+
+def _reasons(rows: DataFrame, table: Table, examples: int) -> tuple[OpenReason, ...]:
+    counts = ("count(1) AS n", "count(DISTINCT key) AS keys", *(f"CAST({f}(committed_at) AS string) AS {f}" for f in ("min", "max")))
+    groups = rows.groupBy("reason", "detail").agg(*map(expr, counts)).collect()
+    shown: dict[tuple[str, str], list[Example]] = {}
+    numbered = rows.selectExpr("reason", "detail", "key", "op", "file", "row_number", f"{_NUMBER} AS n").where(f"n <= {examples}")
+    for row in sorted(numbered.collect(), key=lambda row: row.n) if examples else ():
+        shown.setdefault((row.reason, row.detail), []).append(Example(shown_key(row.key, table), row.op, row.file, row.row_number))
+    found = [
+        OpenReason(
+            reason=row.reason,
+            detail=row.detail,
+            rows=row.n,
+            keys=row.keys,
+            first=row.min,
+            last=row.max,
+            examples=tuple(shown.get((row.reason, row.detail), ())),
+        )
+        for row in groups
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.rows, one.reason, one.detail)))

@@ -1,0 +1,68 @@
+"""Records of the quarantine as read groups, so that the job's own cleaning takes them for rows of their files.
+
+The record is the one source of a replay, also where bronze still has the file: bronze may have expired, and a row that is found by its
+number in a text file costs a reading of the whole file. What the record cannot say is what the file's bytes were: a row that did not
+parse, or was no text, stays so.
+"""
+
+from collections.abc import Iterable
+
+from pyspark.sql import DataFrame
+
+from dms_iceberg.changes.frames import ReadGroup, told_apart
+from dms_iceberg.changes.inspect import SchemaGroup
+from dms_iceberg.changes.json_text import WHOLE, options_sql
+from dms_iceberg.changes.layout import layout_group
+from dms_iceberg.changes.mapping import VOID
+from dms_iceberg.changes.position import COUNTER_DIGITS
+from dms_iceberg.changes.read import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ROW, ROW_ID
+from dms_iceberg.config.model import Bronze, BronzeFormat, Table
+from dms_iceberg.identifiers import quote, string_literal
+from dms_iceberg.job import Job
+
+_PARSED = "_cdc_parsed"
+_UNPARSED = "_cdc_unparsed"
+
+
+def record_groups(job: Job, table: Table, rows: DataFrame, layouts: Iterable[str]) -> list[ReadGroup]:
+    """Return rows of the quarantine, grouped by their ``layouts``; see `told_apart` for the errors raised."""
+    read = []
+    for layout in sorted(layouts):
+        group = layout_group(layout)
+        found = rows.where(f"layout = {string_literal(layout)}")
+        parsed = found.selectExpr("id", "file", "row_number", "position", "reason", f"{parsed_sql(group)} AS {_PARSED}")
+        read.append((group, parsed.selectExpr(*record_select(group, job.store.root, job.config.bronze))))
+    return told_apart(read, job.config, table)
+
+
+def parsed_sql(group: SchemaGroup) -> str:
+    """SQL of a record as a struct of its file's columns. A member that does not fit its type is told of, and not made NULL in silence."""
+    columns = [*((name, type_) for name, type_ in group.columns if type_ != VOID), (CORRUPT, "string"), (_UNPARSED, "string")]
+    schema = ", ".join(f"{quote(name)} {type_}" for name, type_ in columns)
+    options = {**WHOLE, "columnNameOfCorruptRecord": _UNPARSED}
+    return f"from_json(record, {string_literal(schema)}, {options_sql(options)})"
+
+
+def record_select(group: SchemaGroup, root: str, bronze: Bronze) -> list[str]:
+    """Select list over rows with `_PARSED`: the columns that `read_group` gives rows of files, and `ROW_ID`."""
+    by_time = bronze.change.sequence_column is None or bronze.change.sequence_column.lower() not in {name.lower() for name in group.names}
+    # In text files the place in the order is not the row's number but one of its own; the position has it.
+    place = f"coalesce(try_cast(right(position, {COUNTER_DIGITS}) AS bigint), row_number)" if group.is_cdc and by_time else "row_number"
+    return [
+        *(f"{_value_sql(name, type_, bronze)} AS {quote(name)}" for name, type_ in group.columns),
+        f"concat({string_literal(root.rstrip('/') + '/')}, file) AS {FILE}",
+        f"substring_index(file, '/', -1) AS {FILE_NAME}",
+        f"{place} AS {ROW}",
+        f"coalesce({_PARSED}.{CORRUPT}, {_PARSED}.{_UNPARSED}) AS {CORRUPT}",
+        # The record of such a row has replacement characters, which would pass now.
+        f"reason = 'encoding' AS {NOT_TEXT}",
+        f"id AS {ROW_ID}",
+    ]
+
+
+def _value_sql(name: str, type_: str, bronze: Bronze) -> str:
+    if type_ == VOID:
+        return "NULL"
+    value = f"{_PARSED}.{quote(name)}"
+    # The text that stands for NULL may have been declared since.
+    return f"nullif({value}, {string_literal(bronze.csv.null)})" if bronze.format is BronzeFormat.CSV and bronze.csv.null else value

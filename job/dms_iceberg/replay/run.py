@@ -1,0 +1,61 @@
+"""Replaying the quarantine of many tables: a failure of one leaves the others alone."""
+
+import time
+import uuid
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+import structlog
+from pyspark.sql import SparkSession
+
+from dms_iceberg.attempts import attempt, patiently, planned_again
+from dms_iceberg.config.model import Config, Table
+from dms_iceberg.job import Job
+from dms_iceberg.replay.table import replay_step
+from dms_iceberg.report import RunReport, TableReport
+from dms_iceberg.runner import chosen_tables, describe_end
+from dms_iceberg.staging.store import open_store
+from dms_iceberg.target.table import TargetTable
+
+_LOG = structlog.get_logger("dms_iceberg")
+
+
+def replay(spark: SparkSession, config: Config, only: Iterable[str] = (), reasons: Iterable[str] = ()) -> RunReport:
+    """Put the open rows of the quarantine into silver, in their right order; those that fail again stay open.
+
+    Args:
+        only: source names of the tables; all when empty.
+        reasons: only rows with one of these reasons, alone (``cast``) or with the detail (``rule: amount_not_negative``); all when empty.
+
+    Raises:
+        ConfigError: ``only`` names a table that is not configured.
+    """
+    started = time.monotonic()
+    tables = chosen_tables(config, only)
+    job = Job(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12])
+    wanted = tuple(reasons)
+    with ThreadPoolExecutor(max(1, min(config.parallelism, len(tables)))) as pool:
+        reports = list(pool.map(lambda table: _replay_table(job, table, wanted), tables))
+    return RunReport(job.run_id, {report.table: report for report in reports}, time.monotonic() - started)
+
+
+def _replay_table(job: Job, table: Table, reasons: tuple[str, ...]) -> TableReport:
+    started = time.monotonic()
+    report = TableReport(table=table.source, target=table.target)
+    attempt(job, report, lambda: _replay_all(job, table, reasons, report))
+    report.seconds = time.monotonic() - started
+    if report.error:
+        _LOG.error("replay_failed", table=table.source, run_id=job.run_id, error=report.error)
+    return report
+
+
+def _replay_all(job: Job, table: Table, reasons: tuple[str, ...], report: TableReport) -> None:
+    target = TargetTable(job.spark, job.config.catalog.name, table.target)
+
+    def step() -> bool:
+        with planned_again():
+            return replay_step(job, table, target, reasons, report)
+
+    while patiently(step):
+        pass
+    describe_end(target, report)

@@ -1,0 +1,180 @@
+"""One table, one replay: its open rows are read, cleaned, compared and merged like a late batch, and settled in the same commit."""
+
+import time
+import uuid
+
+import attrs
+import structlog
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import expr
+
+from dms_iceberg.accounting import summary_properties
+from dms_iceberg.analysis import analysed_evolution
+from dms_iceberg.changes.collapse import Books
+from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
+from dms_iceberg.changes.json_text import json_sql
+from dms_iceberg.changes.normalise import OLD_KEY, PROBLEM
+from dms_iceberg.changes.read import ROW_ID
+from dms_iceberg.config.model import Table
+from dms_iceberg.epochs import standing
+from dms_iceberg.errors import TargetError
+from dms_iceberg.faults import reach
+from dms_iceberg.job import Job, Planned
+from dms_iceberg.quarantine import (
+    JUDGEMENT,
+    judge_again_sql,
+    open_rows,
+    quarantine_table,
+    reason_is,
+    settle,
+)
+from dms_iceberg.replay.records import record_groups
+from dms_iceberg.report import BatchReport, TableReport
+from dms_iceberg.staging.keys import Truncate
+from dms_iceberg.staging.plan import RecordBatch, applied_truncates
+from dms_iceberg.table_run import judge_batch, refuse_broken_rule, report_batch
+from dms_iceberg.target.evolve import evolve, restore_backfills
+from dms_iceberg.target.key import refuse_other_key
+from dms_iceberg.target.switch import silver_types, switch_mode
+from dms_iceberg.target.table import TargetTable
+from dms_iceberg.target.write import draft_batch, named_view
+from dms_iceberg.winners import Collapsed
+
+_LOG = structlog.get_logger("dms_iceberg")
+
+
+@attrs.frozen(eq=False)
+class Tried:
+    """Rows of the quarantine that a replay tries, and the columns that they were read with."""
+
+    rows: DataFrame
+    layouts: tuple[str, ...]
+
+
+def replay_step(job: Job, table: Table, target: TargetTable, reasons: tuple[str, ...], report: TableReport) -> bool:
+    """Try the open rows with one of ``reasons`` (all if there are none) again; False when that is done, True to be called once more.
+
+    Raises:
+        DmsIcebergError: the rows cannot be replayed; nothing was written to the table.
+        PlanIsStaleError: somebody else committed first.
+    """
+    planned, tried = _plan(job, table, target, reasons, report)
+    if planned is None or tried is None:
+        return False
+    result = _replay(job, table, target, planned, tried)
+    if isinstance(result, BatchReport):
+        report.batches.append(result)
+        report.warn(*result.warnings)
+        return False
+    report.ddl.extend(result)
+    return True
+
+
+def _plan(
+    job: Job, table: Table, target: TargetTable, reasons: tuple[str, ...], report: TableReport
+) -> tuple[Planned, Tried] | tuple[None, None]:
+    if not target.exists():
+        return None, None
+    target.refresh()
+    refuse_other_key(table, target.properties())
+    report.ddl.extend(restore_backfills(target))
+    head = target.head()
+    found = standing(target, job.config, table)
+    if head is None:
+        return None, None
+    if found.branch is not None:
+        raise TargetError(
+            f"{table.source}: is being loaded again, and the new load replaces the rows that its quarantine holds. Run the job until the "
+            "load is complete; what the new load rejects can be replayed then."
+        )
+    rows = open_rows(job.spark, job.config, table, found.progress)
+    if rows is None:
+        return None, None
+    chosen = reason_is(reasons)
+    sums = (expr("count(1) AS n"), expr("sum(octet_length(record)) AS bytes"))
+    counted = rows.where(chosen).groupBy("layout").agg(*sums).collect()
+    if lost := sum(row.n for row in counted if row.layout is None):
+        report.warn(
+            f"{table.source}: {lost:,} rows were quarantined by an earlier version, whose records do not tell the types of their columns. "
+            "They cannot be replayed; the next change of their key, or verify --repair, mends silver."
+        )
+    told = [row for row in counted if row.layout is not None]
+    if not told:
+        return None, None
+    waiting = rows.where(f"layout IS NULL OR NOT coalesce({chosen}, false)") if reasons or lost else None
+    batch = RecordBatch(sum(row.bytes for row in told))
+    progress = found.progress
+    listing = job.listing(table, progress)
+    listed = sorted(one.at for one in listing if isinstance(one, Truncate) and one.at > progress.reloaded_at)
+    tried = Tried(rows.where(chosen), tuple(row.layout for row in told))
+    return Planned(batch, found, head.id, (), applied_truncates(listed, progress), waiting=waiting), tried
+
+
+def _replay(job: Job, table: Table, target: TargetTable, planned: Planned, tried: Tried) -> BatchReport | tuple[str, ...]:
+    started = time.monotonic()
+    existing = silver_types(target, table)
+    if switched := switch_mode(target, table, planned.main):
+        return switched
+    groups = record_groups(job, table, tried.rows, tried.layouts)
+    evolution = analysed_evolution(job, table, groups, existing)
+    if evolution.plan.operations:
+        return evolve(target, table, evolution.plan, planned.main)
+    shape, progress = evolution.shape, planned.progress
+    collapsed = judge_batch(job, table, target, planned, groups, shape)
+    books = collapsed.books
+    outcome = _outcome(job, table, planned, groups, shape, collapsed).persist()
+    try:
+        refuse_broken_rule(table, planned, books)
+        if books.quarantined:
+            _judge_again(job, table, outcome)
+        if books.quarantined < books.rows_read:
+            replay = uuid.uuid4().hex[:16]
+            _write_settled(job, table, outcome, replay, progress.replay, books)
+            reach("after-settled", table.source)
+            # The content may have come further by a row that was the newest of all.
+            progress = attrs.evolve(progress, replay=replay, high_water=max(progress.high_water, books.high))
+            properties = summary_properties(progress, books, 0, job.run_id)
+            draft = draft_batch(job, table, target, shape, collapsed, properties, planned)
+            reach("before-publish", table.source)
+            target.publish(draft)
+            reach("after-commit", table.source)
+    finally:
+        outcome.unpersist()
+        collapsed.winners.unpersist()
+    result = attrs.evolve(report_batch(target, planned, books, progress, started), warnings=evolution.warnings)
+    _LOG.info(
+        "rows_replayed",
+        table=table.source,
+        run_id=job.run_id,
+        rows_read=books.rows_read,
+        applied=books.applied,
+        stale=books.stale,
+        still_quarantined=books.quarantined,
+        seconds=result.seconds,
+    )
+    return result
+
+
+def _outcome(job: Job, table: Table, planned: Planned, groups: list[ReadGroup], shape: Shape, collapsed: Collapsed) -> DataFrame:
+    """Return what became of each row: its id, and why it stays (`JUDGEMENT`, a NULL reason for rows that are settled)."""
+    cleaned = collapsed.judge(clean_groups(job.spark, groups, job.config, table, shape, planned.progress.load))
+    return cleaned.where(f"{OLD_KEY} = 0").selectExpr(
+        f"{ROW_ID} AS id", *(f"{sql} AS {column}" for column, sql in JUDGEMENT.items()), f"{json_sql(shape.key)} AS key", PROBLEM
+    )
+
+
+def _judge_again(job: Job, table: Table, outcome: DataFrame) -> None:
+    with named_view(job, outcome.where(f"{PROBLEM} IS NOT NULL")) as view:
+        job.spark.sql(judge_again_sql(quarantine_table(job.config, table), view))
+
+
+def _write_settled(job: Job, table: Table, outcome: DataFrame, replay: str, parent: str, books: Books) -> None:
+    settled = outcome.where(f"{PROBLEM} IS NULL")
+    count = settled.count()
+    if count != books.rows_read - books.quarantined:
+        raise TargetError(
+            f"{table.source}: {books.rows_read - books.quarantined:,} rows of the quarantine can be merged, but {count:,} would be "
+            "settled. Nothing was written. Report this defect."
+        )
+    reach("before-settled", table.source)
+    settle(job.spark, job.config, table, settled, replay, parent, job.run_id)

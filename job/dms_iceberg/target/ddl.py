@@ -1,0 +1,60 @@
+"""DDL text of a silver or gold table, and the properties it is created with."""
+
+from collections.abc import Mapping, Sequence
+
+from dms_iceberg.config.model import Table
+from dms_iceberg.config.partition import parse_partition
+from dms_iceberg.identifiers import quote, string_literal
+from dms_iceberg.target.cleaning import Cleaning
+from dms_iceberg.target.key import key_property
+from dms_iceberg.target.metadata import metadata_columns
+
+METADATA_SETTINGS = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "50"}
+"""They bound the number of ``metadata.json`` files."""
+
+
+def default_properties(table: Table) -> dict[str, str]:
+    """Return the table properties this package sets at creation.
+
+    Position deletes in format v2 are what Athena, Trino and Snowflake all read. MERGE must stay serializable: with snapshot isolation
+    two jobs that insert the same new key would both succeed. ``write.metadata`` bounds the number of metadata files.
+    """
+    # Hashing a batch's few rows by target file would leave them to a single writer; a partitioned table needs its rows together, and so
+    # does format v3: with two deletion vectors for one data file, written by two tasks, a table cannot be read any more.
+    together = table.partition_by or table.format_version > 2
+    distribution = {} if together else {"write.merge.distribution-mode": "none"}
+    return {
+        "format-version": str(table.format_version),
+        "write.merge.mode": table.write_mode,
+        "write.update.mode": table.write_mode,
+        "write.delete.mode": table.write_mode,
+        "write.merge.isolation-level": "serializable",
+        "write.target-file-size-bytes": str(table.target_file_size_mb << 20),
+        "write.parquet.compression-codec": "zstd",
+        **METADATA_SETTINGS,
+        **distribution,
+        **table.table_properties,
+    }
+
+
+def create_sql(name: str, columns: Mapping[str, str], table: Table) -> str:
+    """Return the CREATE TABLE statement: silver columns in their order, then the metadata columns."""
+    body = [f"{quote(column)} {type_}" for column, type_ in columns.items()]
+    body += [f"{quote(name)} {one.type} COMMENT {string_literal(one.comment)}" for name, one in metadata_columns(table.mode).items()]
+    settings = default_properties(table) | key_property(table, columns) | Cleaning.of(table).to_properties()
+    properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in sorted(settings.items()))
+    partition = partition_sql(table.partition_by)
+    return f"CREATE TABLE IF NOT EXISTS {name} ({', '.join(body)}) USING iceberg{partition} TBLPROPERTIES ({properties})"
+
+
+def partition_sql(transforms: Sequence[str]) -> str:
+    """Return the PARTITIONED BY clause with a blank before it, "" without transforms."""
+    return f" PARTITIONED BY ({', '.join(map(_transform_sql, transforms))})" if transforms else ""
+
+
+def _transform_sql(text: str) -> str:
+    field = parse_partition(text)
+    if field.transform == "identity":
+        return quote(field.column)
+    argument = "" if field.argument is None else f"{field.argument}, "
+    return f"{field.transform}({argument}{quote(field.column)})"

@@ -1,0 +1,88 @@
+"""Declared renames (``columns[].renamed_from``) of a table that still has the old names: no value moves."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+
+import attrs
+
+from dms_iceberg.changes.normalise import POSITION
+from dms_iceberg.config.model import Table
+from dms_iceberg.faults import reach
+from dms_iceberg.identifiers import quote
+from dms_iceberg.target.cleaning import Cleaning, other_cleaning
+from dms_iceberg.target.key import KEY_PROPERTY
+from dms_iceberg.target.table import BACKFILL_PROPERTY, BEFORE_PROPERTY, TargetTable
+
+
+@attrs.frozen
+class RenameColumn:
+    """A column that gets another name."""
+
+    old: str
+    new: str
+
+    def sql(self, table: str) -> str:
+        """The ALTER statement."""
+        return f"ALTER TABLE {table} RENAME COLUMN {quote(self.old)} TO {quote(self.new)}"
+
+
+def renames(table: Table, existing: Iterable[str]) -> list[RenameColumn]:
+    """Return the renames that are still to be done in a table with the columns ``existing``."""
+    names = {name.lower(): name for name in existing}
+    return [
+        RenameColumn(names[column.renamed_from.lower()], column.name)
+        for column in table.columns
+        if column.renamed_from and column.renamed_from.lower() in names and column.name.lower() not in names
+    ]
+
+
+def renamed_properties(done: Sequence[RenameColumn], properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties that name a renamed column, with its new name in them."""
+    new = {one.old.lower(): one.new for one in done}
+    changed = {BACKFILL_PROPERTY + one.new: properties[old] for one in done if (old := BACKFILL_PROPERTY + one.old) in properties}
+    if KEY_PROPERTY in properties:
+        key = [new.get(name.lower(), name) for name in json.loads(properties[KEY_PROPERTY])]
+        changed[KEY_PROPERTY] = json.dumps(key, ensure_ascii=False, separators=(",", ":"))
+    made = Cleaning.from_properties(properties)
+    if made is not None:
+        columns = {new.get(name, name).lower(): text for name, text in made.columns.items()}
+        changed |= attrs.evolve(made, columns=columns).to_properties()
+    for name, text in properties.items():
+        if name.startswith(BEFORE_PROPERTY):
+            before = json.loads(text)
+            changed[name] = json.dumps(before | renamed_properties(done, before), separators=(",", ":"))
+    return changed
+
+
+def renamed(types: Mapping[str, str], done: Sequence[RenameColumn]) -> dict[str, str]:
+    """Return ``types`` by the names after the renames."""
+    names = {one.old: one.new for one in done}
+    return {names.get(name, name): type_ for name, type_ in types.items()}
+
+
+def cleaning_warnings(target: TargetTable, table: Table) -> list[str]:
+    """Return the warning of `other_cleaning`, if any, as it is after the declared renames."""
+    types, properties = target.column_types(), target.properties()
+    found = renames(table, types)
+    return list(filter(None, [other_cleaning(table, properties | renamed_properties(found, properties), renamed(types, found))]))
+
+
+def rename_columns(target: TargetTable, table: Table) -> list[str]:
+    """Do the declared renames in one commit, and return their SQL; nothing for a table that this package did not make.
+
+    Raises:
+        PlanIsStaleError: somebody else committed meanwhile.
+    """
+    columns = target.all_columns()
+    found = renames(table, columns) if POSITION in columns else []
+    if not found:
+        return []
+    head, properties = target.head(), target.properties()
+    draft = target.draft(head.id if head else None)
+    for one in found:
+        draft.rename_column(one.old, one.new)
+    target.tell_made(draft, renamed_properties(found, properties))
+    draft.remove_properties([name for one in found if (name := BACKFILL_PROPERTY + one.old) in properties])
+    target.publish(draft)
+    reach("after-evolve", target.name)
+    return [one.sql(target.sql_name) for one in found]

@@ -1,0 +1,58 @@
+"""What a truncate does to a table's rows, mode by mode. SQL text; pure."""
+
+from collections.abc import Mapping
+
+from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
+from dms_iceberg.changes.position import truncate_position
+from dms_iceberg.changes.versions import DELETE_POSITION, IS_CURRENT, VALID_FROM, VALID_TO
+from dms_iceberg.config.model import Mode
+from dms_iceberg.identifiers import quote, string_literal, timestamp_literal
+from dms_iceberg.target.metadata import DELETED, DELETED_AT
+
+OP_TRUNCATE = "T"
+"""Operation of a truncate's own row in mode ``append``."""
+
+
+def goes_sql(mode: Mode, load: int, at: str) -> str | None:
+    """SQL that is true for rows of the table that a truncate at ``at`` (17 digits) ends; None in mode ``append``, where rows stay."""
+    position, time = string_literal(truncate_position(load, at)), timestamp_literal(at)
+    before = f"{POSITION} < {position}"
+    if mode is Mode.SOFT_DELETE:
+        return f"{before} AND NOT {DELETED}"
+    if mode is Mode.HISTORY:
+        # What ended a version behind the truncate, be it the next version or a delete, came to a table without the row.
+        return f"{before} AND coalesce({DELETE_POSITION} > {position}, {IS_CURRENT} OR {VALID_TO} >= {time})"
+    return before if mode is Mode.MIRROR else None
+
+
+def truncate_sql(name: str, mode: Mode, load: int, at: str) -> str | None:
+    """Return the statement that truncates a table.
+
+    Args:
+        name: quoted name of the table.
+        mode: its mode.
+        load: number of the load whose changes are merged.
+        at: 17 digits; what was committed at or after that moment stays.
+
+    Returns:
+        None in mode ``append``, whose log gets a row instead (`truncate_row`).
+    """
+    goes, position, time = goes_sql(mode, load, at), string_literal(truncate_position(load, at)), timestamp_literal(at)
+    if mode is Mode.MIRROR:
+        return f"DELETE FROM {name} WHERE {goes}"
+    if mode is Mode.SOFT_DELETE:
+        return f"UPDATE {name} SET {POSITION} = {position}, {DELETED} = true, {DELETED_AT} = {time} WHERE {goes}"
+    if mode is Mode.HISTORY:
+        ended = f"{VALID_TO} = greatest({VALID_FROM}, {time}), {IS_CURRENT} = false, {DELETE_POSITION} = {position}"
+        return f"UPDATE {name} SET {ended} WHERE {goes}"
+    return None
+
+
+def truncate_row(columns: Mapping[str, str], load: int, at: str) -> list[str]:
+    """Select list of the row that tells of a truncate in mode ``append``; ``columns`` are all of the table, with their types."""
+    told = {
+        POSITION: string_literal(truncate_position(load, at)),
+        OP: string_literal(OP_TRUNCATE),
+        COMMITTED_AT: timestamp_literal(at),
+    }
+    return [f"CAST({told.get(name, 'NULL')} AS {type_}) AS {quote(name)}" for name, type_ in columns.items()]

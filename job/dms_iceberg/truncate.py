@@ -1,0 +1,122 @@
+"""A TRUNCATE of a source table, which DMS does not write: the operator says it, and it becomes an object in bronze like a change.
+
+Bronze is the log, so a table that is made again from it is truncated again, at the same place in the order. A truncate is the delete of
+every key at its moment, and no file names these keys: the progress remembers the moment instead, and whatever is older loses against it,
+whenever it arrives (`changes.late`).
+"""
+
+import json
+
+import attrs
+import structlog
+
+from dms_iceberg.accounting import summary_properties
+from dms_iceberg.changes.collapse import Books
+from dms_iceberg.changes.position import truncate_position
+from dms_iceberg.config.model import Table
+from dms_iceberg.epochs import standing
+from dms_iceberg.errors import TargetError
+from dms_iceberg.faults import reach
+from dms_iceberg.job import Job, Standing
+from dms_iceberg.staging.keys import BronzeFile, table_prefix, truncate_key
+from dms_iceberg.target.metadata import mode_of
+from dms_iceberg.target.switch import silver_types, switch_mode
+from dms_iceberg.target.table import TargetTable
+from dms_iceberg.target.truncate import goes_sql, truncate_row, truncate_sql
+
+_LOG = structlog.get_logger("dms_iceberg")
+
+
+def tell_truncate(job: Job, table: Table, target: TargetTable) -> None:
+    """Write down the operator's word that the source table was truncated; the next run that gets so far applies it.
+
+    Raises:
+        TargetError: the table holds nothing yet, is being loaded, or its state does not go with that moment.
+    """
+    at = job.operator.truncated_at
+    if target.exists():
+        target.refresh()
+    if refuse_truncate(job, table, target, at):
+        return
+    document = {"table": table.source, "truncated_at": at, "run_id": job.run_id}
+    key = truncate_key(table_prefix(table.schema_name, table.table_name), at)
+    job.store.put(key, json.dumps(document).encode())
+    _LOG.info("truncate_told", table=table.source, run_id=job.run_id, file=key)
+    reach("after-truncate-told", table.source)
+
+
+def refuse_truncate(job: Job, table: Table, target: TargetTable, at: str) -> bool:
+    """Return whether just this truncate is applied already.
+
+    Raises:
+        TargetError: see `tell_truncate`.
+    """
+    found = standing(target, job.config, table)
+    if found.branch is not None:
+        raise TargetError(
+            f"{table.source}: is being loaded again, and the load has what the source has since. If it is still needed, truncate the table "
+            "once the new load is its content."
+        )
+    if found.head is None:
+        raise TargetError(f"{table.source}: --truncate, but {table.target} holds nothing yet. Let its full load be merged first.")
+    progress = found.progress
+    if at == progress.truncated:
+        return True
+    if at < progress.truncated:
+        raise TargetError(
+            f"{table.source}: --truncated-at {at} is before the truncate of {progress.truncated}, which {table.target} has already. What "
+            "was committed between the two is gone from the source as well."
+        )
+    listing = job.listing(table, progress)
+    loaded = max((one.modified for one in listing if isinstance(one, BronzeFile) and not one.is_cdc), default="")
+    if at <= max(loaded, progress.reloaded_at):
+        raise TargetError(
+            f"{table.source}: --truncated-at {at}, but the full load was written until {max(loaded, progress.reloaded_at)} (UTC): its rows "
+            "may be from after the truncate, and nothing tells which. If the table was loaded since, it needs no truncate; else load it "
+            "again."
+        )
+    if table.track_columns and progress.high_water >= truncate_position(progress.load, at):
+        raise TargetError(
+            f"{table.source}: --truncated-at {at}, but later changes are merged already. With track_columns, {table.target} does not have "
+            "those of them that left these columns as they were before the truncate. Load the table again."
+        )
+    return False
+
+
+def apply_truncate(job: Job, table: Table, target: TargetTable, found: Standing, at: str) -> tuple[str, ...]:
+    """Truncate the table, in one commit with the progress; returns the statements that were run, after which to plan again.
+
+    Raises:
+        TargetError: the table is not one of the declared mode.
+        PlanIsStaleError: somebody committed since ``found`` was read.
+    """
+    silver_types(target, table)
+    if found.branch is None and (switched := switch_mode(target, table, found.head)):
+        return switched
+    load, mode = found.progress.load, table.mode
+    properties = summary_properties(attrs.evolve(found.progress, truncated=at), Books(), 0, job.run_id, truncated_at=at)
+    draft = target.draft(found.head, found.branch)
+    sql = truncate_sql(target.sql_name, mode, load, at)
+    if sql is None:
+        draft.append(job.spark.range(1).selectExpr(*truncate_row(target.all_columns(), load, at)), properties)
+    else:
+        draft.execute(lambda name: str(truncate_sql(name, mode, load, at)), properties)
+        if draft.head() == found.head:
+            draft.touch(properties)
+    reach("before-publish", table.source)
+    target.publish(draft)
+    reach("after-commit", table.source)
+    _LOG.info("truncated", table=table.source, run_id=job.run_id, truncated_at=at)
+    return (sql or f"INSERT INTO {target.sql_name}: a row of its own for the truncate of {at}",)
+
+
+def foretold(table: Table, target: TargetTable, found: Standing, at: str) -> tuple[str | None, str]:
+    """Return what applying a truncate would run, and what it would do to the rows as they are now; changes nothing."""
+    load, mode = found.progress.load, mode_of(target.all_columns())
+    goes = goes_sql(mode, load, at)
+    if goes is None:
+        return None, f"{table.source}: a truncate at {at} (UTC) would add a row of its own to {table.target}"
+    rows = target.rows().selectExpr("count(1) AS n", f"count_if({goes}) AS gone").collect()[0]
+    return truncate_sql(target.sql_name, mode, load, at), (
+        f"{table.source}: a truncate at {at} (UTC) would end {rows.gone:,} of the {rows.n:,} rows that {table.target} has now"
+    )

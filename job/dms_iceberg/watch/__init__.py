@@ -1,0 +1,1 @@
+"""One warm session that merges what there is, for ever."""

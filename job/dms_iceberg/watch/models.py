@@ -1,0 +1,37 @@
+"""Gold models under watch: each is looked at every ``refresh_seconds``."""
+
+import time
+
+from dms_iceberg.config.gold_checks import model_order
+from dms_iceberg.gold.run import refresh_models
+from dms_iceberg.job import Job
+
+_LONGEST_BACK_OFF_SECONDS = 600.0
+
+
+class WatchedModels:
+    """The models of a configuration; one thread at a time refreshes them."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._due = dict.fromkeys(model_order(job.config), 0.0)
+        self._failures = dict.fromkeys(self._due, 0)
+        self.errors: dict[str, str] = {}
+        """What stopped the last refresh, by model."""
+
+    def turn(self) -> float:
+        """Refresh the first model that is due; return after how many seconds the next one is."""
+        now = time.monotonic()
+        due = next((name for name, at in self._due.items() if at <= now), None)
+        if due is not None:
+            (report,) = refresh_models(self._job, [due]).values()
+            self.errors.pop(due, None)
+            self._failures[due] = self._failures[due] + 1 if report.error else 0
+            if report.error:
+                self.errors[due] = report.error
+            self._due[due] = time.monotonic() + self._pause(due)
+        return max(0.0, min(self._due.values()) - time.monotonic())
+
+    def _pause(self, name: str) -> float:
+        seconds = self._job.config.gold[name].refresh_seconds
+        return max(seconds, min(_LONGEST_BACK_OFF_SECONDS, seconds * 2.0 ** min(self._failures[name], 16)))

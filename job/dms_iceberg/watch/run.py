@@ -1,0 +1,156 @@
+"""Tables take turns in one session: whoever has waited longest is next, and a backlog of one holds up nobody for longer than a batch."""
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+import structlog
+from pyspark.sql import SparkSession
+
+from dms_iceberg.config.model import Config
+from dms_iceberg.errors import DmsIcebergError
+from dms_iceberg.job import Job
+from dms_iceberg.runner import Listener, chosen_tables
+from dms_iceberg.spark_errors import describe_defect
+from dms_iceberg.staging.store import open_store
+from dms_iceberg.watch.models import WatchedModels
+from dms_iceberg.watch.table import LONGEST_BACK_OFF_SECONDS, WatchedTable
+
+_LOG = structlog.get_logger("dms_iceberg")
+IDLE_SECONDS_WITH_QUEUE = 300.0
+"""With a queue a table is looked at when a message says so, and this often besides."""
+
+
+class SessionLostError(DmsIcebergError):
+    """Spark's own process is gone: only a new one can go on."""
+
+
+class Wakers(Protocol):
+    """Where news of files come from."""
+
+    def receive(self) -> set[str] | None:
+        """Wait some seconds and return the tables that have new files, None when it may be any."""
+        ...
+
+
+class Watch:
+    """A watch over the (chosen) tables of a configuration.
+
+    Args:
+        interval: seconds between two looks at a table that has nothing new.
+        queue: where news come from, so that idle tables need no listing; None to list.
+        listener: told of every committed batch, from the table's thread.
+
+    Raises:
+        ConfigError: ``only`` names a table that is not configured.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        config: Config,
+        only: Iterable[str] = (),
+        *,
+        interval: float = 1.0,
+        queue: Wakers | None = None,
+        listener: Listener | None = None,
+    ) -> None:
+        self._spark, self._queue = spark, queue
+        tables = chosen_tables(config, only)
+        job = Job(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12])
+        state = open_store(config.state_uri)
+        pause = interval if queue is None else max(interval, IDLE_SECONDS_WITH_QUEUE)
+        self.tables = {table.source: WatchedTable(job, table, state, pause, listener) for table in tables}
+        self._models = WatchedModels(job) if config.gold else None
+        self._workers = max(1, min(config.parallelism, len(tables)))
+        self._stopping = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lost: str | None = None
+
+    async def run(self) -> list[str]:
+        """Merge until `stop`; return the tables and models whose last turn failed. Batches at hand are finished first.
+
+        Raises:
+            SessionLostError: Spark is gone.
+        """
+        self._loop = asyncio.get_running_loop()
+        wakes = {name: asyncio.Event() for name in self.tables}
+        with ThreadPoolExecutor(self._workers, "table") as pool, ThreadPoolExecutor(2, "beside") as beside:
+            async with asyncio.TaskGroup() as group:
+                for name, table in self.tables.items():
+                    group.create_task(self._tend(table, wakes[name], pool))
+                group.create_task(self._rouse(wakes))
+                if self._queue is not None:
+                    group.create_task(self._listen(self._queue, wakes, beside))
+                if self._models is not None:
+                    group.create_task(self._refresh(self._models, beside))
+            if self._lost is None:
+                await asyncio.gather(*(self._loop.run_in_executor(pool, table.end) for table in self.tables.values()))
+        if self._lost is not None:
+            raise SessionLostError(self._lost)
+        models = self._models.errors if self._models is not None else {}
+        return [*(name for name, table in self.tables.items() if table.error), *models]
+
+    def stop(self) -> None:
+        """Let `run` end after the batches at hand; from any thread, and from a signal handler of the event loop."""
+        if self._loop is None:
+            self._stopping.set()
+            return
+        # A loop that is closed has ended the watch already.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._stopping.set)
+
+    async def _tend(self, table: WatchedTable, wake: asyncio.Event, pool: ThreadPoolExecutor) -> None:
+        woken = True
+        while not self._stopping.is_set():
+            wake.clear()
+            rest = await asyncio.get_running_loop().run_in_executor(pool, self._turn, table, woken)
+            if table.error and not await asyncio.get_running_loop().run_in_executor(pool, self._is_alive):
+                self._lost = f"Spark's process is gone: {table.error} Everything committed is consistent; start again."
+                self._stopping.set()
+                return
+            # News do not shorten the pause of a table that fails.
+            await _wait(self._stopping if table.error else wake, rest)
+            woken = wake.is_set()
+
+    def _turn(self, table: WatchedTable, woken: bool) -> float:
+        # Turns queue up for a worker; those still waiting when the watch ends are not begun.
+        if self._stopping.is_set():
+            return 0.0
+        try:
+            return table.turn(woken=woken and self._queue is not None)
+        except Exception as error:
+            # Whatever it is, it must not end the watch of the other tables.
+            _LOG.error("turn_failed", table=table.name, error=describe_defect(error))
+            return LONGEST_BACK_OFF_SECONDS
+
+    async def _refresh(self, models: WatchedModels, pool: ThreadPoolExecutor) -> None:
+        while not self._stopping.is_set():
+            rest = await asyncio.get_running_loop().run_in_executor(pool, models.turn)
+            await _wait(self._stopping, rest)
+
+    async def _rouse(self, wakes: dict[str, asyncio.Event]) -> None:
+        await self._stopping.wait()
+        for wake in wakes.values():
+            wake.set()
+
+    async def _listen(self, queue: Wakers, wakes: dict[str, asyncio.Event], pool: ThreadPoolExecutor) -> None:
+        while not self._stopping.is_set():
+            named = await asyncio.get_running_loop().run_in_executor(pool, queue.receive)
+            for name in wakes if named is None else named & wakes.keys():
+                wakes[name].set()
+
+    def _is_alive(self) -> bool:
+        try:
+            return not self._spark._jsc.sc().isStopped()
+        except Exception:
+            return False
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> None:
+    if seconds > 0:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(event.wait(), seconds)

@@ -1,0 +1,144 @@
+"""One table under watch: a look for new files costs a listing from the frontier, a turn is one batch."""
+
+import random
+import time
+from datetime import UTC, datetime
+from threading import Lock
+
+import structlog
+
+from dms_iceberg.attempts import attempt
+from dms_iceberg.config.model import Table
+from dms_iceberg.epochs import standing
+from dms_iceberg.job import Job
+from dms_iceberg.progress import Progress
+from dms_iceberg.report import TableReport
+from dms_iceberg.runner import Listener, describe_end, keep_in_order, keep_state, step
+from dms_iceberg.staging.plan import next_truncate, pending_files
+from dms_iceberg.staging.store import ObjectStore
+from dms_iceberg.target.table import TargetTable
+
+_LOG = structlog.get_logger("dms_iceberg")
+FULL_LOOK_SECONDS = 60.0
+"""So often a table is looked at even when its listing tells of nothing: others may roll it back, or change its properties."""
+STATE_SECONDS = 60.0
+"""So often a table that was merged into is put in order, and ``runs/<table>.json`` written; errors and recoveries are told at once."""
+LONGEST_BACK_OFF_SECONDS = 60.0
+_SHORTEST_BACK_OFF_SECONDS = 1.0
+_RANDOM = random.SystemRandom()
+
+
+class WatchedTable:
+    """Turns of one table; one thread at a time takes them.
+
+    Its report covers the time since the state was last written, so that nothing grows with the age of the watch.
+    """
+
+    def __init__(self, job: Job, table: Table, state: ObjectStore, interval: float, listener: Listener | None) -> None:
+        self._job, self._table, self._state, self._listener = job, table, state, listener
+        self._interval = interval
+        self._taking = Lock()
+        self._report = TableReport(table=table.source, target=table.target)
+        self._began = time.monotonic()
+        self._told_error: str | None = None
+        self._failures = 0
+        self._known: Progress | None = None
+        self._full_look_at = 0.0
+        self._more = False
+
+    @property
+    def name(self) -> str:
+        """The source table."""
+        return self._table.source
+
+    @property
+    def error(self) -> str | None:
+        """The error of the last turn."""
+        return self._told_error
+
+    def turn(self, *, woken: bool = False) -> float:
+        """Look for files and merge a batch of them; return after how many seconds to come again.
+
+        An error is told in log and state, not raised: the next turn tries again.
+
+        Args:
+            woken: somebody says that there is a file.
+        """
+        with self._taking:
+            started = time.monotonic()
+            report = self._report
+            report.error, self._more = None, False
+            attempt(self._job, report, lambda: self._look(woken=woken))
+            took = time.monotonic() - started
+            report.seconds += took
+            self._failures = self._failures + 1 if report.error else 0
+            if report.batches and not report.error and self._is_due:
+                keep_in_order(self._job, self._table, report)
+            self._tell()
+            if report.error:
+                self._known = None
+                # Somebody may have made the table anew; the catalog remembers the one it knows for ever.
+                self._target().forget()
+                return self._back_off()
+            return 0.0 if self._more else max(0.0, self._interval - took)
+
+    def end(self) -> None:
+        """Write the state of what was done since it was last written."""
+        with self._taking:
+            if self._report.batches:
+                self._write_state()
+
+    def _target(self) -> TargetTable:
+        return TargetTable(self._job.spark, self._job.config.catalog.name, self._table.target)
+
+    @property
+    def _is_due(self) -> bool:
+        return time.monotonic() - self._began >= STATE_SECONDS
+
+    def _look(self, *, woken: bool) -> None:
+        if not (woken or time.monotonic() >= self._full_look_at or self._has_news()):
+            return
+        target = self._target()
+        self._more = step(self._job, self._table, target, self._report, self._listener)
+        describe_end(target, self._report)
+        found = standing(target, self._job.config, self._table)
+        # A branch is completed by what its listing does not hold, so it is looked at in full.
+        self._known = found.progress if found.branch is None else None
+        self._full_look_at = time.monotonic() + FULL_LOOK_SECONDS
+
+    def _has_news(self) -> bool:
+        """Say whether bronze has what the table, as last seen, has not."""
+        if self._known is None:
+            return True
+        pending = pending_files(self._job.listing(self._table, self._known), self._known, self._table.source, datetime.now(UTC))
+        new = any(file.key not in self._report.passed_over for file in pending.files)
+        return new or next_truncate(pending.truncates, self._known) is not None
+
+    def _tell(self) -> None:
+        """Log an error when it comes and goes, and write the state: then at once, else once in a while."""
+        error, log = self._report.error, _LOG.bind(table=self.name, run_id=self._job.run_id)
+        if error:
+            log.error("table_failed", error=error, failures=self._failures)
+        elif self._told_error:
+            log.info("table_recovered")
+        changed = error != self._told_error
+        self._told_error = error
+        if changed or (self._is_due and (self._report.batches or error)):
+            self._write_state()
+
+    def _write_state(self) -> None:
+        report = self._report
+        keep_state(self._state, self._table, self._job.run_id, report)
+        self._report = TableReport(
+            table=report.table,
+            target=report.target,
+            passed_over=report.passed_over,
+            told=frozenset(report.warnings),
+            snapshot_id=report.snapshot_id,
+            frontier=report.frontier,
+        )
+        self._began = time.monotonic()
+
+    def _back_off(self) -> float:
+        longest = min(LONGEST_BACK_OFF_SECONDS, max(self._interval, _SHORTEST_BACK_OFF_SECONDS) * 2.0 ** min(self._failures, 16))
+        return longest * _RANDOM.uniform(0.5, 1.0)
