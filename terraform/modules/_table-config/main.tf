@@ -18,8 +18,11 @@ locals {
     bronze   = { properties = { for key, schema in local.schema.Bronze.properties : key => schema if key != "uri" }, required = [] }
     csv      = { properties = local.schema.Csv.properties, required = [] }
     change   = { properties = local.schema.Change.properties, required = [] }
-    settings = { properties = { for key in ["batch", "parallelism", "timestamps"] : key => local.published.properties[key] }, required = [] }
+    settings = { properties = { for key in ["batch", "maintenance", "parallelism", "timestamps"] : key => local.published.properties[key] }, required = [] }
     batch    = { properties = local.schema.Batch.properties, required = [] }
+    model    = { properties = local.schema.Model.properties, required = local.schema.Model.required }
+
+    maintenance = { properties = local.schema.Maintenance.properties, required = [] }
   }
 
   paths = { for name in keys(var.tables) : name => "tables.\"${name}\"" }
@@ -38,8 +41,10 @@ locals {
       { kind = "bronze", path = "bronze", value = var.bronze },
       { kind = "settings", path = "merge_job", value = var.settings },
     ],
+    [for name, model in var.gold : { kind = "model", path = "gold.\"${name}\"", value = model }],
     [for key in ["csv", "change"] : { kind = key, path = "bronze.${key}", value = var.bronze[key] } if try(keys(var.bronze[key]), null) != null],
-    [for key in ["batch"] : { kind = key, path = "merge_job.${key}", value = var.settings[key] } if try(keys(var.settings[key]), null) != null],
+    [for key in ["batch", "maintenance"] : { kind = key, path = "merge_job.${key}", value = var.settings[key] } if try(keys(var.settings[key]), null) != null],
+    [for name, table in local.written : { kind = "maintenance", path = "${local.paths[name]}.maintenance", value = table.maintenance } if try(keys(table.maintenance), null) != null],
     flatten([for name, table in local.written : [
       for i, column in try([for c in table.columns : c], []) :
       { kind = "column", path = "${local.paths[name]}.columns[${i}]", value = column }
@@ -87,19 +92,24 @@ locals {
 
 # What the job and DMS are given.
 locals {
+  # Null is a value of this key of `maintenance`: never.
+  off_by_null = "orphan_files_older_than_hours"
+
   names   = { for name in keys(var.tables) : name => try(regex("^([^.]+)[.](.+)$", name), ["", name]) }
   targets = { for name, table in var.tables : name => try(tostring(table.target), null) != null ? table.target : "${var.silver_database}.${lower(local.names[name][1])}" }
 
   tables = { for name, table in var.tables : name => merge(
-    try({ for key, value in table : key => value if value != null && !contains(["load", "columns"], key) }, {}),
+    try({ for key, value in table : key => value if value != null && !contains(["load", "columns", "maintenance"], key) }, {}),
     { target = local.targets[name] },
+    try({ maintenance = { for key, value in table.maintenance : key => value if value != null || key == local.off_by_null } }, {}),
     try({ columns = [for column in table.columns : { for key, value in column : key => value if value != null }] }, {}),
   ) }
 
   document = merge(
     { tables = local.tables },
     { for key, value in { defaults = { for key, value in var.defaults : key => value if value != null } } : key => value if length(value) > 0 },
-    { for key, value in var.settings : key => try({ for inner, one in value : inner => one if one != null }, value) if value != null },
+    { for key, value in { gold = { for name, model in var.gold : name => try({ for key, value in model : key => value if value != null }, {}) } } : key => value if length(value) > 0 },
+    { for key, value in var.settings : key => try({ for inner, one in value : inner => one if one != null || inner == local.off_by_null }, value) if value != null },
     # In `change`, null says that the files have no such column.
     { bronze = { for key, value in var.bronze : key => try({ for inner, one in value : inner => one if one != null || key == "change" }, value) if value != null } },
   )

@@ -2,8 +2,8 @@ output "config" {
   description = <<-EOT
     What the tables come to, once nothing is wrong with them:
     `tables`: `target`, `key` and `load` of each table, for DMS and the Glue catalog;
-    `document`: their part of the job's configuration document: `tables`, `defaults`, what is given of `batch`, `parallelism`, `timestamps`, and `bronze` without its `uri`;
-    `databases`: Glue databases of the targets;
+    `document`: their part of the job's configuration document: `tables`, `defaults`, `gold`, what is given of `batch`, `maintenance`, `parallelism`, `timestamps`, and `bronze` without its `uri`;
+    `databases`: Glue databases of the targets and of the gold models;
     `secret_arns`: Secrets Manager ARNs of the masks' salts, which the job's role must be allowed to read.
   EOT
   value = {
@@ -13,7 +13,7 @@ output "config" {
       load   = try(table.load, null)
     } }
     document    = local.document
-    databases   = sort(distinct([for target in values(local.targets) : split(".", target)[0]]))
+    databases   = sort(distinct([for target in concat(values(local.targets), keys(var.gold)) : split(".", target)[0]]))
     secret_arns = local.salts
   }
 

@@ -21,6 +21,18 @@ variable "defaults" {
   }
 }
 
+variable "gold" {
+  description = "Gold models by target `database.table`: `gold` of `docs/configuration.md`."
+  type        = any
+  default     = {}
+  nullable    = false
+
+  validation {
+    condition     = can(keys(var.gold))
+    error_message = "gold: expected an object of models, such as { \"gold.orders_by_city\" = { sql = \"SELECT ...\" } }."
+  }
+}
+
 variable "silver_database" {
   description = "Glue database of the tables that do not give a `target`: theirs is then `<silver_database>.<table>`."
   type        = string
@@ -46,7 +58,7 @@ variable "bronze" {
 }
 
 variable "settings" {
-  description = "How the job works: `batch`, `parallelism`, `timestamps` of `docs/configuration.md`."
+  description = "How the job works: `batch`, `maintenance`, `parallelism`, `timestamps` of `docs/configuration.md`."
   type        = any
   default     = {}
   nullable    = false

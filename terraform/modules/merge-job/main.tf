@@ -87,7 +87,14 @@ locals {
       "spark.sql.catalog.dms_iceberg_draft" = "org.apache.iceberg.spark.SparkCachedTableCatalog"
     },
     local.kind == "glue" ? { "${local.prefix}.catalog-impl" = "org.apache.iceberg.aws.glue.GlueCatalog" } : { "${local.prefix}.type" = local.kind },
-    local.kind == "hadoop" ? {} : { "${local.prefix}.io-impl" = "org.apache.iceberg.aws.s3.S3FileIO" },
+    local.kind == "hadoop" ? {} : {
+      "${local.prefix}.io-impl"                                  = "org.apache.iceberg.aws.s3.S3FileIO"
+      "${local.prefix}.s3.retry.num-retries"                     = "5"
+      "${local.prefix}.s3.retry.min-wait-ms"                     = "2000"
+      "${local.prefix}.s3.retry.max-wait-ms"                     = "20000"
+      "${local.prefix}.http-client.apache.connection-timeout-ms" = "5000"
+      "${local.prefix}.http-client.apache.socket-timeout-ms"     = "20000"
+    },
     { for key, value in try(local.catalog.properties, {}) : "${local.prefix}.${key}" => value },
     {
       "${local.prefix}.cache-enabled"                = "true"

@@ -12,6 +12,11 @@ output "job_arn" {
   value       = aws_glue_job.merge.arn
 }
 
+output "maintenance_job_name" {
+  description = "Name of the Glue job that puts the tables in order; null without `maintenance_schedule`."
+  value       = one(aws_glue_job.maintain[*].name)
+}
+
 output "arguments" {
   description = "Arguments that a run is started with unless told otherwise."
   value       = aws_glue_job.merge.default_arguments

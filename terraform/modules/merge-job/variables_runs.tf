@@ -115,15 +115,14 @@ variable "spark_conf" {
   }
 }
 
-# tflint-ignore: terraform_unused_declarations # its validation is all there is to it yet
 variable "maintenance_schedule" {
-  description = "Schedule of table maintenance. Not available yet: the job has no such command in this version, so only null is accepted."
+  description = "When the tables are put in order (command `maintain`), as a `cron(...)` of Glue in UTC, such as `cron(0 3 * * ? *)`; null for never. It is a job of its own, so that merging goes on meanwhile."
   type        = string
   default     = null
 
   validation {
-    condition     = var.maintenance_schedule == null
-    error_message = "maintenance_schedule: the job of this version has no command `maintain`. Leave it null, and compact as docs/operations.md describes."
+    condition     = var.maintenance_schedule == null ? true : can(regex("^cron\\(\\S+( \\S+){5}\\)$", var.maintenance_schedule))
+    error_message = "maintenance_schedule is ${jsonencode(var.maintenance_schedule)}. Allowed: cron(0 3 * * ? *) with six fields, or null. Glue's schedules have no rate(...)."
   }
 }
 

@@ -14,7 +14,7 @@ locals {
       table-failed = merge(local.counted, { metric = "FailedTables",
       about = "A table could not be merged; the others are. The error is in the log (event table_failed) and in runs/<table>.json beside the configuration." })
       rows-quarantined = merge(local.counted, { metric = "QuarantinedRows", period = 3600, threshold = var.thresholds.quarantined_rows,
-      about = "Rows were quarantined: look at reason and detail in the quarantine tables. Silver keeps the last good version of their keys." })
+      about = "Rows were quarantined: `dms-iceberg quarantine list` says why. Silver keeps the last good version of their keys; once the cause is mended, `quarantine replay` merges them." })
       no-run = merge(local.counted, { metric = "FinishedRuns", period = 3600, periods = var.thresholds.hours_without_run, threshold = 1, below = true, missing = "breaching",
       about = "No run came to its end for ${var.thresholds.hours_without_run} hours. Also in alarm until the first run. Look at the trigger's log, then start a run by hand." })
     },

@@ -25,9 +25,9 @@ locals {
     bronze_table   = ["columns", "key"]
     merge_job = [
       "glue_version", "worker_type", "number_of_workers", "auto_scaling", "execution_class", "timeout_minutes", "max_retries", "arguments", "spark_conf", "maintenance_schedule", "network",
-      "package", "security_configuration", "additional_policy_json", "reach_source", "batch", "parallelism", "timestamps",
+      "package", "security_configuration", "additional_policy_json", "reach_source", "batch", "maintenance", "parallelism", "timestamps",
     ]
-    trigger    = ["type", "schedule", "notification", "batching_window_seconds", "package"]
+    trigger    = ["type", "schedule", "notification", "watch", "batching_window_seconds", "package"]
     alarms     = ["enabled", "emails", "create_topic", "topic_arn", "dashboard", "disabled", "thresholds"]
     thresholds = ["hours_without_run", "quarantined_rows", "lag_seconds", "source_latency_seconds", "target_latency_seconds", "slot_lag_bytes"]
   }

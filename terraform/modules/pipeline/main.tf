@@ -21,7 +21,8 @@ locals {
   rate     = try(regex("^rate\\(([0-9]+) (minute|hour|day)s?\\)$", local.schedule), null)
   interval = local.rate == null ? null : tonumber(local.rate[0]) * { minute = 1 / 60, hour = 1, day = 24 }[local.rate[1]]
   daily    = can(regex("^cron\\(\\S+ \\S+ ([*] [*] [?]|[?] [*] [*]) [*]\\)$", local.schedule))
-  no_run   = try(local.interval > 84 ? null : max(4, ceil(2 * local.interval)), local.daily ? 26 : null)
+  watches  = local.trigger_type == "continuous" ? try(coalesce(var.trigger.watch.hours, 3), 3) : 0
+  no_run   = try(local.interval > 84 ? null : max(4, ceil(2 * local.interval), local.watches + 2), local.daily ? 26 : null)
 }
 
 module "lake" {
@@ -164,11 +165,14 @@ module "trigger" {
   type                    = local.trigger_type
   schedule                = lookup(var.trigger, "schedule", null)
   notification            = lookup(var.trigger, "notification", null)
+  watch                   = { for key, value in try(var.trigger.watch, null) == null ? {} : var.trigger.watch : key => value }
   batching_window_seconds = lookup(var.trigger, "batching_window_seconds", null)
   package                 = lookup(var.trigger, "package", null)
 
   job    = { name = module.merge_job.job_name, arn = module.merge_job.job_arn, config_uri = module.merge_job.config_uri }
-  bronze = { bucket = module.lake.buckets.bronze.name, folder = local.bronze_folder, owner = try(var.buckets.bronze.owner, null) }
+  bronze = { bucket = module.lake.buckets.bronze.name, folder = local.bronze_folder, owner = try(var.buckets.bronze.owner, null), kms_key_arn = module.lake.kms_key_arn }
+  # A task that only captures changes loads nothing.
+  replication = local.replicates && var.migration_type != "cdc" ? { arn = module.replication[0].replication_arn } : null
 
   log_retention_days = var.log_retention_days
   log_kms_key_arn    = local.log_key

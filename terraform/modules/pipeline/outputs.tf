@@ -99,7 +99,12 @@ output "alarms" {
     dashboard = module.observability[0].dashboard_name
   } : null
 
-  # No validation of var.alarms: it would look at var.trigger, and be left out where that is wrong as well.
+  # No validations: they would look at another variable, and be left out where that is wrong as well.
+  precondition {
+    condition     = local.watches * 60 < try(coalesce(var.merge_job.timeout_minutes, 480), 480)
+    error_message = "trigger.watch.hours: a run would watch for ${local.watches} hours, and Glue end it after ${try(coalesce(var.merge_job.timeout_minutes, 480), 480)} minutes (merge_job.timeout_minutes). Give the timeout more."
+  }
+
   precondition {
     condition     = !local.alarms || local.no_run != null || try(contains(var.alarms.disabled, "no-run"), false) || try(var.alarms.thresholds.hours_without_run != null, false)
     error_message = "alarms.thresholds.hours_without_run is missing: from trigger.schedule = ${jsonencode(local.schedule)} it cannot be told how many hours without a run are too many. Give it (1 to 168, more than the longest time between two runs), or disabled = [\"no-run\"]."
@@ -120,12 +125,12 @@ output "cross_account_policies" {
   value = merge(module.merge_job.resource_policies, {
     bronze = jsonencode({
       Version   = "2012-10-17"
-      Statement = flatten([for policy in concat([module.merge_job.resource_policies.bronze], module.replication[*].resource_policies.bronze) : jsondecode(policy).Statement])
+      Statement = flatten([for policy in concat([module.merge_job.resource_policies.bronze, module.trigger.resource_policies.bronze], module.replication[*].resource_policies.bronze) : jsondecode(policy).Statement])
     })
     key = jsonencode({
       Version = "2012-10-17"
       Statement = concat(
-        flatten([for policy in concat([module.merge_job.resource_policies.key], module.replication[*].resource_policies.key) : jsondecode(policy).Statement]),
+        flatten([for policy in concat([module.merge_job.resource_policies.key, module.trigger.resource_policies.key], module.replication[*].resource_policies.key) : jsondecode(policy).Statement]),
         # Logs and alarms only if they are encrypted with it.
         [for statement in jsondecode(module.lake.key_policy).Statement : statement if local.encrypts || try(statement.Sid, "") == "LakeFormation"],
       )

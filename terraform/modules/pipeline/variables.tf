@@ -36,6 +36,13 @@ variable "table_defaults" {
   nullable    = false
 }
 
+variable "gold" {
+  description = "Gold models by target `database.table`, as in `gold` of `docs/configuration.md`: queries over the tables, refreshed after these have changed. Their databases are made like those of the tables."
+  type        = any
+  default     = {}
+  nullable    = false
+}
+
 ################################################################################
 # Source
 ################################################################################

@@ -6,11 +6,11 @@ variable "merge_job" {
   description = <<-EOT
     The Glue job; {} is up to four workers of the smallest size, added and removed as needed.
     - `worker_type`, `number_of_workers`, `auto_scaling`, `execution_class`, `glue_version`, `timeout_minutes`, `max_retries`, `arguments`, `spark_conf`
-    - `parallelism`: tables merged side by side in a run; `batch`, `timestamps`: as in `docs/configuration.md`
+    - `parallelism`: tables merged side by side in a run; `batch`, `maintenance`, `timestamps`: as in `docs/configuration.md`
     - `network`: subnet and groups to run in, where the job must reach the database
     - `reach_source`: true lets a job with a `network` into the database's security groups, and read its secret: for the command `verify`, which compares tables with their source
     - `security_configuration`: of Glue; none by default, since the buckets and log groups are encrypted without one
-    - `package`: other code; `additional_policy_json`: a further policy of its role; `maintenance_schedule`: not available yet
+    - `package`: other code; `additional_policy_json`: a further policy of its role; `maintenance_schedule`: when the tables are put in order, such as `cron(0 3 * * ? *)`; never by default
   EOT
   type        = any
   default     = {}
@@ -36,6 +36,7 @@ variable "trigger" {
     - `type`: `event`, `schedule` or `continuous`
     - `schedule`: rate or cron, in UTC. With `off`, or a cron that is not daily, `alarms.thresholds.hours_without_run` is required
     - `notification`: how the queue hears of files: `s3` takes over the notifications of the bronze bucket, `eventbridge` and `none` leave them alone. Required for an existing bucket and type `event`
+    - `watch`: with `continuous`, `hours` that a run watches before the next takes over (3; less than `merge_job.timeout_minutes`), `interval_seconds` between two looks at a table (10)
     - `batching_window_seconds`, `package`
   EOT
   type        = any
@@ -45,6 +46,10 @@ variable "trigger" {
   validation {
     condition     = can(keys(var.trigger)) && length(setsubtract(try(keys(var.trigger), []), local.allowed.trigger)) == 0
     error_message = "trigger has ${try(join(", ", setsubtract(keys(var.trigger), local.allowed.trigger)), "no keys")}. Allowed: ${join(", ", local.allowed.trigger)}."
+  }
+  validation {
+    condition     = try(var.trigger.watch, null) == null || length(setsubtract(try(keys(var.trigger.watch), ["-"]), ["hours", "interval_seconds"])) == 0
+    error_message = "trigger.watch is ${try(jsonencode(var.trigger.watch), "something")}. Expected an object with hours or interval_seconds."
   }
   validation {
     condition     = try(var.buckets.bronze.create, true) != false || !contains(["event"], try(coalesce(var.trigger.type, "event"), "event")) || try(var.trigger.notification != null, false)

@@ -1,4 +1,7 @@
 locals {
+  # A watch ends in time, so that all that ADR 6 says of runs is true of it.
+  watching = { "--command" = "watch", "--for" = "${var.watch.hours}h", "--interval" = "${var.watch.interval_seconds}s" }
+
   zip_path = coalesce(var.package.zip_path, "${path.module}/../../../dist/trigger.zip")
   zip_uri  = var.package.zip_s3_uri == null ? null : regex("^s3://([^/]+)/(.+)$", var.package.zip_s3_uri)
 }
@@ -35,14 +38,14 @@ resource "aws_lambda_function" "trigger" {
   timeout       = local.timeout
 
   environment {
-    variables = {
+    variables = merge({
       JOB_NAME              = var.job.name
       CONFIG_URI            = var.job.config_uri
       BRONZE_BUCKET         = var.bronze.bucket
       BRONZE_PREFIX         = var.bronze.folder
       QUEUE_URL             = aws_sqs_queue.changes.url
       DEAD_LETTER_QUEUE_URL = aws_sqs_queue.dead_letters.url
-    }
+    }, var.type == "continuous" ? { RUN_ARGUMENTS = jsonencode(local.watching) } : {}, local.asks ? { REPLICATION_ARN = var.replication.arn } : {})
   }
 
   logging_config {
@@ -67,9 +70,22 @@ resource "aws_lambda_event_source_mapping" "changes" {
   }
 }
 
+locals {
+  is_serverless = try(strcontains(var.replication.arn, ":replication-config:"), false)
+  note_loads = [for arn in var.replication[*].arn : {
+    ask = { Sid = "AskForTables", Action = [local.is_serverless ? "dms:DescribeReplicationTableStatistics" : "dms:DescribeTableStatistics"], Resource = [arn] }
+    # These two know no narrower resource. https://docs.aws.amazon.com/service-authorization/latest/reference/list_awsdatabasemigrationservice.html
+    look  = { Sid = "AskForReplication", Action = [local.is_serverless ? "dms:DescribeReplications" : "dms:DescribeReplicationTasks"], Resource = ["*"] }
+    write = { Sid = "NoteLoads", Action = ["s3:PutObject"], Resource = ["${local.bucket_arn}/${var.bronze.folder}_load_complete/*"] }
+  }]
+  key_of_bronze = [for arn in [var.bronze.kms_key_arn] : {
+    Sid = "UseKeyOfBronze", Action = ["kms:GenerateDataKey"], Resource = [arn], Condition = { StringEquals = { "kms:ViaService" = "s3.${local.region}.${local.dns_suffix}" } }
+  } if arn != null && local.asks]
+}
+
 resource "aws_iam_role" "function" {
   name                 = local.function_name
-  description          = "The function ${local.function_name}: read its queue, start runs of one job"
+  description          = "The function ${local.function_name}: read its queue, start runs of one job, note complete loads"
   permissions_boundary = var.permissions_boundary
   tags                 = var.tags
 
@@ -93,6 +109,8 @@ resource "aws_iam_role_policy" "function" {
         { Sid = "WriteLogs", Action = ["logs:CreateLogStream", "logs:PutLogEvents"], Resource = ["${aws_cloudwatch_log_group.function.arn}:*"] },
       ],
       [for arn in [var.kms_key_arn] : { Sid = "UseKeyOfQueues", Action = ["kms:Decrypt", "kms:GenerateDataKey"], Resource = [arn] } if arn != null],
+      flatten([for statements in local.note_loads : [statements.ask, statements.look, statements.write]]),
+      local.key_of_bronze,
     ) : merge({ Effect = "Allow" }, statement)]
   })
 }

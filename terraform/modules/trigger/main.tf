@@ -6,13 +6,14 @@ data "aws_partition" "current" {}
 data "aws_region" "current" {}
 
 locals {
-  account   = data.aws_caller_identity.current.account_id
-  partition = data.aws_partition.current.partition
-  region    = data.aws_region.current.id
+  account    = data.aws_caller_identity.current.account_id
+  partition  = data.aws_partition.current.partition
+  dns_suffix = data.aws_partition.current.dns_suffix
+  region     = data.aws_region.current.id
 
   function_name = "${var.name}-trigger"
   queue_name    = "${var.name}-changes"
-  rule_names    = { schedule = "${var.name}-schedule", files = "${var.name}-files" }
+  rule_names    = { schedule = "${var.name}-schedule", files = "${var.name}-files", replication = "${var.name}-replication" }
 
   # Made of their parts, so that each can stand in the policy of the other.
   bucket_arn  = "arn:${local.partition}:s3:::${var.bronze.bucket}"
@@ -23,6 +24,7 @@ locals {
   schedule = coalesce(var.schedule, { event = "rate(6 hours)", schedule = "-", continuous = "rate(1 minute)" }[var.type])
   hears    = var.type == "event" ? var.notification : "none"
   timeout  = 60
+  asks     = var.replication != null
 }
 
 ################################################################################
@@ -54,6 +56,14 @@ locals {
       Resource  = local.queue_arns.changes
       Condition = { ArnEquals = { "aws:SourceArn" = [local.rule_arns.schedule, local.rule_arns.files] } }
     }],
+    [for rule in [local.rule_arns.replication] : {
+      Sid       = "RuleTellsOfReplication"
+      Effect    = "Allow"
+      Principal = { Service = "events.amazonaws.com" }
+      Action    = "sqs:SendMessage"
+      Resource  = local.queue_arns.changes
+      Condition = { ArnEquals = { "aws:SourceArn" = rule } }
+    } if local.asks],
   )
 }
 
@@ -90,7 +100,7 @@ resource "aws_sqs_queue" "changes" {
 }
 
 ################################################################################
-# News of files, and times
+# News of files, of the replication, and times
 ################################################################################
 
 # A bucket has one set of notifications: this resource owns all of them.
@@ -124,6 +134,28 @@ resource "aws_cloudwatch_event_target" "files" {
   count = local.hears == "eventbridge" ? 1 : 0
 
   rule = aws_cloudwatch_event_rule.files[0].name
+  arn  = aws_sqs_queue.changes.arn
+}
+
+# Not narrowed to stops: what events of serverless replications are called is documented nowhere, and the function asks DMS anyway.
+# https://docs.aws.amazon.com/dms/latest/userguide/CHAP_EventBridge.html, https://docs.aws.amazon.com/eventbridge/latest/ref/events-ref-dms.html
+resource "aws_cloudwatch_event_rule" "replication" {
+  count = local.asks ? 1 : 0
+
+  name        = local.rule_names.replication
+  description = "Changes of state of the replication into s3://${var.bronze.bucket}/${var.bronze.folder} go to the queue ${local.queue_name}"
+  tags        = var.tags
+  event_pattern = jsonencode({
+    source      = ["aws.dms"]
+    detail-type = ["DMS Replication Task State Change", "DMS Replication State Change"]
+    resources   = [var.replication.arn]
+  })
+}
+
+resource "aws_cloudwatch_event_target" "replication" {
+  count = local.asks ? 1 : 0
+
+  rule = aws_cloudwatch_event_rule.replication[0].name
   arn  = aws_sqs_queue.changes.arn
 }
 

@@ -18,6 +18,28 @@ output "role_arn" {
   value       = aws_iam_role.function.arn
 }
 
+output "resource_policies" {
+  description = "What a bronze bucket of another account, and its key, must allow the role, as JSON policies `bronze` and `key`; without statements where no replication is asked."
+  value = {
+    bronze = jsonencode({
+      Version = "2012-10-17"
+      Statement = [for statements in local.note_loads : merge(statements.write, {
+        Sid = "${local.sid}${statements.write.Sid}", Effect = "Allow", Principal = { AWS = aws_iam_role.function.arn }
+      })]
+    })
+    key = jsonencode({
+      Version = "2012-10-17"
+      Statement = [for statement in local.key_of_bronze : merge(statement, {
+        Sid = "${local.sid}${statement.Sid}", Effect = "Allow", Principal = { AWS = aws_iam_role.function.arn }, Resource = "*"
+      })]
+    })
+  }
+}
+
+locals {
+  sid = join("", [for part in split("-", local.function_name) : title(part)])
+}
+
 output "schedule" {
   description = "When a run is asked for beside new files; `off` for never."
   value       = local.schedule

@@ -27,7 +27,7 @@ variable "permissions_boundary" {
 ################################################################################
 
 variable "type" {
-  description = "`event`: when change files arrive. `schedule`: at the times of `schedule`. `continuous`: a run is asked for every minute, so one follows another; each starts anew."
+  description = "`event`: when change files arrive. `schedule`: at the times of `schedule`. `continuous`: a run that watches for `watch.hours` is asked for every minute, so one follows another."
   type        = string
   default     = "event"
   nullable    = false
@@ -60,6 +60,29 @@ variable "schedule" {
   }
 }
 
+variable "watch" {
+  description = <<-EOT
+    With `continuous`:
+    - `hours`: how long a run watches before the next one takes over, on new machines. The job's own timeout must be longer
+    - `interval_seconds`: how often each table is looked at for new files; a look is a request to S3 that costs money
+  EOT
+  type = object({
+    hours            = optional(number, 3)
+    interval_seconds = optional(number, 10)
+  })
+  default  = {}
+  nullable = false
+
+  validation {
+    condition     = var.watch.hours >= 1 && var.watch.hours <= 160 && floor(var.watch.hours) == var.watch.hours
+    error_message = "watch.hours is ${var.watch.hours}. Allowed: 1 to 160 (Glue ends a run after 7 days)."
+  }
+  validation {
+    condition     = var.watch.interval_seconds >= 1 && var.watch.interval_seconds <= 3600
+    error_message = "watch.interval_seconds is ${var.watch.interval_seconds}. Allowed: 1 to 3600."
+  }
+}
+
 variable "batching_window_seconds" {
   description = "How long news of files are gathered before the function looks at them: 1 to 300. More makes fewer runs and a higher latency."
   type        = number
@@ -88,17 +111,37 @@ variable "bronze" {
     - `bucket`: its name
     - `folder`: folder that DMS writes to, with a slash at its end
     - `owner`: account of the bucket; null for this one
+    - `kms_key_arn`: key that the bucket encrypts with; null for none. Used only with `replication`
   EOT
   type = object({
-    bucket = string
-    folder = string
-    owner  = optional(string)
+    bucket      = string
+    folder      = string
+    owner       = optional(string)
+    kms_key_arn = optional(string)
   })
   nullable = false
 
   validation {
     condition     = can(regex("^([A-Za-z0-9_.-]+/)+$", var.bronze.folder))
     error_message = "bronze.folder is ${jsonencode(var.bronze.folder)}. Write a folder such as \"dms/shop/epoch-1/\": letters, digits, '_', '.' and '-', a slash at the end and none at the beginning."
+  }
+}
+
+variable "replication" {
+  description = <<-EOT
+    The DMS replication that writes to `bronze.folder`, which must be that of a load epoch. It is asked which full loads are complete, so that a new epoch also becomes the content of tables without changes; null for not asking.
+    - `arn`: of the replication task, or of the serverless replication config
+  EOT
+  type        = object({ arn = string })
+  default     = null
+
+  validation {
+    condition     = var.replication == null ? true : can(regex("^arn:[a-z-]+:dms:[^:]+:\\d{12}:(task|replication-config):.+$", var.replication.arn))
+    error_message = "replication.arn is ${jsonencode(try(var.replication.arn, null))}. Write the ARN of a replication task (arn:aws:dms:<region>:<account>:task:...) or of a replication config (...:replication-config:...)."
+  }
+  validation {
+    condition     = var.replication == null || can(regex("(^|/)epoch-\\d{1,9}/$", var.bronze.folder))
+    error_message = "replication is given, but bronze.folder ${jsonencode(var.bronze.folder)} is not that of a load epoch, such as \"dms/shop/epoch-2/\": in another a full load replaces nothing. Leave replication out."
   }
 }
 

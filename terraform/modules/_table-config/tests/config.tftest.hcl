@@ -68,3 +68,34 @@ run "further_sections" {
     error_message = "found ${jsonencode(output.config.document)}"
   }
 }
+
+run "maintenance_of_all_tables_and_of_one" {
+  command = plan
+  variables {
+    settings = { maintenance = { after_run = "all", orphan_files_older_than_hours = null, small_files = null } }
+    tables   = { "public.orders" = { key = ["order_id"], maintenance = { snapshots_kept = 5, manifests = null } } }
+  }
+  assert {
+    condition     = jsonencode(output.config.document.maintenance) == jsonencode({ after_run = "all", orphan_files_older_than_hours = null })
+    error_message = "null is left out, but for the key in which it means never: found ${jsonencode(output.config.document.maintenance)}"
+  }
+  assert {
+    condition     = output.config.document.tables["public.orders"].maintenance == { snapshots_kept = 5 }
+    error_message = "a table has keys of its own"
+  }
+}
+
+run "gold_models_are_passed_on_and_have_databases" {
+  command = plan
+  variables {
+    gold = { "shop_gold.by_city" = { sql = "SELECT city, count(*) AS n FROM shop.orders GROUP BY city", refresh = "incremental", partition_by = null } }
+  }
+  assert {
+    condition     = output.config.document.gold == { "shop_gold.by_city" = { sql = "SELECT city, count(*) AS n FROM shop.orders GROUP BY city", refresh = "incremental" } }
+    error_message = "null means left out"
+  }
+  assert {
+    condition     = output.config.databases == tolist(["archive", "shop", "shop_gold"])
+    error_message = "models have databases too"
+  }
+}

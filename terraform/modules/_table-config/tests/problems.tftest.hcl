@@ -47,6 +47,18 @@ run "misspelled_key_of_a_column" {
   expect_failures = [output.config]
 }
 
+run "misspelled_key_of_a_model" {
+  command = plan
+  variables { gold = { "gold.m" = { sql = "SELECT 1", refrsh = "full" } } }
+  expect_failures = [output.config]
+}
+
+run "models_are_no_object" {
+  command = plan
+  variables { gold = "SELECT 1" }
+  expect_failures = [var.gold]
+}
+
 run "misspelled_key_of_a_rule" {
   command = plan
   variables { tables = { "public.orders" = { key = ["id"], rules = [{ name = "a", expr = "b", onfail = "drop" }] } } }

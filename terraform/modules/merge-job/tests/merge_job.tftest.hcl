@@ -69,7 +69,12 @@ run "job" {
       "spark.sql.catalog.lake.cache.expiration-interval-ms=-1",
       "spark.sql.catalog.lake.catalog-impl=org.apache.iceberg.aws.glue.GlueCatalog",
       "spark.sql.catalog.lake.glue.id=210987654321",
+      "spark.sql.catalog.lake.http-client.apache.connection-timeout-ms=5000",
+      "spark.sql.catalog.lake.http-client.apache.socket-timeout-ms=20000",
       "spark.sql.catalog.lake.io-impl=org.apache.iceberg.aws.s3.S3FileIO",
+      "spark.sql.catalog.lake.s3.retry.max-wait-ms=20000",
+      "spark.sql.catalog.lake.s3.retry.min-wait-ms=2000",
+      "spark.sql.catalog.lake.s3.retry.num-retries=5",
       "spark.sql.catalog.lake.warehouse=s3://shop-silver/",
       "spark.sql.extensions=org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     ])
@@ -195,5 +200,32 @@ run "a_catalog_that_is_not_glue" {
   assert {
     condition     = strcontains(local.spark_conf, "spark.sql.catalog.ice.type=rest") && strcontains(local.spark_conf, "spark.sql.catalog.ice.uri=https://catalog.example") && !strcontains(local.spark_conf, "GlueCatalog")
     error_message = "found ${local.spark_conf}"
+  }
+}
+
+run "no_maintenance_unless_it_is_scheduled" {
+  command = plan
+  assert {
+    condition     = length(aws_glue_job.maintain) == 0 && length(aws_glue_trigger.maintain) == 0 && output.maintenance_job_name == null
+    error_message = "there is no schedule"
+  }
+}
+
+run "maintenance_has_a_job_of_its_own" {
+  variables {
+    maintenance_schedule = "cron(0 3 * * ? *)"
+    arguments            = { "--enable-spark-ui" = "true" }
+  }
+  assert {
+    condition     = aws_glue_trigger.maintain[0].schedule == "cron(0 3 * * ? *)" && aws_glue_trigger.maintain[0].type == "SCHEDULED" && one(aws_glue_trigger.maintain[0].actions).job_name == "shop-maintain"
+    error_message = "the schedule starts the job of maintenance"
+  }
+  assert {
+    condition     = aws_glue_job.maintain[0].default_arguments["--command"] == "maintain" && { for key, value in aws_glue_job.maintain[0].default_arguments : key => value if key != "--command" } == { for key, value in aws_glue_job.merge.default_arguments : key => value if key != "--command" }
+    error_message = "it differs from the merge job by its command only"
+  }
+  assert {
+    condition     = aws_glue_job.merge.default_arguments["--command"] == "run" && aws_glue_job.maintain[0].role_arn == aws_glue_job.merge.role_arn
+    error_message = "the merge job stays as it is, and both have one role"
   }
 }

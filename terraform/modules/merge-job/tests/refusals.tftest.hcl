@@ -29,7 +29,7 @@ run "first_rules" {
     max_retries            = -1
     arguments              = { "--config" = "s3://other/config.json" }
     spark_conf             = { "spark.sql.extensions" = "none" }
-    maintenance_schedule   = "rate(1 day)" # there is no such command
+    maintenance_schedule   = "rate(1 day)" # Glue has no such schedules
     log_retention_days     = 42
     security_configuration = { create = true, name = "both" }
     network                = { subnet_id = "subnet-1", availability_zone = "eu-central-1a", security_group_ids = [] }

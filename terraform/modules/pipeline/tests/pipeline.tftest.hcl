@@ -100,7 +100,7 @@ run "everything" {
     catalog          = { id = "210987654321", name = "ice", properties = { "glue.skip-name-validation" = true }, silver_database = "silver", quarantine_database = "rejected" }
     lake_formation   = { enabled = true, readers = { analysts = "arn:aws:iam::123456789012:role/analysts" } }
     merge_job        = { package = { zip_path = "main.tf" }, worker_type = "G.2X", parallelism = 8, batch = { max_bytes = 268435456 }, timestamps = "ntz", security_configuration = { create = false } }
-    trigger          = { type = "continuous" }
+    trigger          = { type = "continuous", watch = { hours = 6 } }
     alarms           = { emails = ["ops@example.org"], disabled = ["job-failed"], thresholds = { quarantined_rows = 10 } }
     tags             = { team = "data" }
   }
@@ -191,6 +191,12 @@ run "hours_without_a_run_as_given" {
 run "hours_without_a_run_that_nobody_can_tell" {
   command = plan
   variables { trigger = { schedule = "off" } }
+  expect_failures = [output.alarms]
+}
+
+run "watch_longer_than_the_jobs_timeout" {
+  command = plan
+  variables { trigger = { type = "continuous", watch = { hours = 9 } } }
   expect_failures = [output.alarms]
 }
 

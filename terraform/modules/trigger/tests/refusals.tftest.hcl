@@ -45,3 +45,33 @@ run "type" {
   variables { type = "events" }
   expect_failures = [var.type]
 }
+
+run "replication_that_is_none" {
+  command = plan
+  variables { replication = { arn = "arn:aws:dms:eu-central-1:123456789012:endpoint:shop" } }
+  expect_failures = [var.replication]
+}
+
+run "replication_into_a_folder_without_an_epoch" {
+  command = plan
+  variables {
+    bronze      = { bucket = "shop-bronze", folder = "dms/shop/" }
+    replication = { arn = "arn:aws:dms:eu-central-1:123456789012:task:SHOP" }
+  }
+  expect_failures = [var.replication]
+}
+
+run "watch_beyond_glues_longest_run" {
+  command = plan
+  variables {
+    type  = "continuous"
+    watch = { hours = 200 }
+  }
+  expect_failures = [var.watch]
+}
+
+run "watch_without_a_pause" {
+  command = plan
+  variables { watch = { interval_seconds = 0 } }
+  expect_failures = [var.watch]
+}

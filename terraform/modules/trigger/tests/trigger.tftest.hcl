@@ -3,7 +3,7 @@ mock_provider "aws" {
     defaults = { account_id = "123456789012" }
   }
   mock_data "aws_partition" {
-    defaults = { partition = "aws" }
+    defaults = { partition = "aws", dns_suffix = "amazonaws.com" }
   }
   mock_data "aws_region" {
     defaults = { id = "eu-central-1" }
@@ -87,6 +87,10 @@ run "event" {
     error_message = "found ${aws_iam_role_policy.function.policy}"
   }
   assert {
+    condition     = length(aws_cloudwatch_event_rule.replication) == 0 && jsondecode(output.resource_policies.bronze).Statement == [] && jsondecode(output.resource_policies.key).Statement == []
+    error_message = "nobody is asked for complete loads, and nothing is allowed for it"
+  }
+  assert {
     condition     = one(aws_lambda_function.trigger.logging_config).log_format == "JSON" && one(aws_lambda_function.trigger.logging_config).log_group == "/aws/lambda/shop-trigger" && aws_cloudwatch_log_group.function.retention_in_days == 365
     error_message = "logs are JSON, and end"
   }
@@ -143,6 +147,10 @@ run "continuous" {
     condition     = length(aws_s3_bucket_notification.bronze) == 0 && aws_cloudwatch_event_rule.schedule[0].schedule_expression == "rate(1 minute)"
     error_message = "asked for every minute"
   }
+  assert {
+    condition     = jsondecode(aws_lambda_function.trigger.environment[0].variables.RUN_ARGUMENTS) == { "--command" = "watch", "--for" = "3h", "--interval" = "10s" }
+    error_message = "found ${aws_lambda_function.trigger.environment[0].variables.RUN_ARGUMENTS}"
+  }
 }
 
 run "somebody_else_notifies" {
@@ -151,5 +159,62 @@ run "somebody_else_notifies" {
   assert {
     condition     = length(aws_s3_bucket_notification.bronze) + length(aws_cloudwatch_event_rule.files) == 0 && output.bucket_notification.Prefix == "dms/shop/epoch-1/"
     error_message = "the owner of the bucket is told what to add"
+  }
+}
+
+run "a_task_is_asked_for_complete_loads" {
+  command = apply
+  variables {
+    bronze      = { bucket = "shop-bronze", folder = "dms/shop/epoch-2/", kms_key_arn = "arn:aws:kms:eu-central-1:123456789012:key/lake" }
+    replication = { arn = "arn:aws:dms:eu-central-1:123456789012:task:SHOP" }
+  }
+  assert {
+    condition = jsondecode(aws_cloudwatch_event_rule.replication[0].event_pattern) == {
+      source      = ["aws.dms"]
+      detail-type = ["DMS Replication Task State Change", "DMS Replication State Change"]
+      resources   = ["arn:aws:dms:eu-central-1:123456789012:task:SHOP"]
+    }
+    error_message = "found ${aws_cloudwatch_event_rule.replication[0].event_pattern}"
+  }
+  assert {
+    condition     = aws_cloudwatch_event_target.replication[0].arn == aws_sqs_queue.changes.arn && aws_cloudwatch_event_target.replication[0].rule == "shop-replication" && aws_cloudwatch_event_target.replication[0].input == null
+    error_message = "its events go to the queue as they are"
+  }
+  assert {
+    condition     = { for s in jsondecode(aws_sqs_queue.changes.policy).Statement : s.Sid => s if s.Sid == "RuleTellsOfReplication" }["RuleTellsOfReplication"].Condition == { ArnEquals = { "aws:SourceArn" = "arn:aws:events:eu-central-1:123456789012:rule/shop-replication" } }
+    error_message = "found ${aws_sqs_queue.changes.policy}"
+  }
+  assert {
+    condition     = one(aws_lambda_function.trigger.environment).variables["REPLICATION_ARN"] == "arn:aws:dms:eu-central-1:123456789012:task:SHOP"
+    error_message = "the function knows whom to ask"
+  }
+  assert {
+    condition = { for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s.Sid => "${join(",", s.Action)} on ${join(",", s.Resource)}" if !contains(["StartRuns", "ReadQueue", "SetAside", "WriteLogs"], s.Sid) } == {
+      AskForTables      = "dms:DescribeTableStatistics on arn:aws:dms:eu-central-1:123456789012:task:SHOP"
+      AskForReplication = "dms:DescribeReplicationTasks on *"
+      NoteLoads         = "s3:PutObject on arn:aws:s3:::shop-bronze/dms/shop/epoch-2/_load_complete/*"
+      UseKeyOfBronze    = "kms:GenerateDataKey on arn:aws:kms:eu-central-1:123456789012:key/lake"
+    }
+    error_message = "found ${aws_iam_role_policy.function.policy}"
+  }
+  assert {
+    condition     = [for s in concat(jsondecode(output.resource_policies.bronze).Statement, jsondecode(output.resource_policies.key).Statement) : "${s.Sid} ${join(",", s.Action)} ${s.Principal.AWS}"] == ["ShopTriggerNoteLoads s3:PutObject arn:aws:iam::123456789012:role/shop-trigger", "ShopTriggerUseKeyOfBronze kms:GenerateDataKey arn:aws:iam::123456789012:role/shop-trigger"]
+    error_message = "found ${output.resource_policies.bronze} and ${output.resource_policies.key}"
+  }
+}
+
+run "a_serverless_replication_is_asked_for_complete_loads" {
+  command = apply
+  variables {
+    bronze      = { bucket = "shop-bronze", folder = "epoch-2/" }
+    replication = { arn = "arn:aws:dms:eu-central-1:123456789012:replication-config:shop-e2" }
+  }
+  assert {
+    condition = { for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s.Sid => "${join(",", s.Action)} on ${join(",", s.Resource)}" if !contains(["StartRuns", "ReadQueue", "SetAside", "WriteLogs"], s.Sid) } == {
+      AskForTables      = "dms:DescribeReplicationTableStatistics on arn:aws:dms:eu-central-1:123456789012:replication-config:shop-e2"
+      AskForReplication = "dms:DescribeReplications on *"
+      NoteLoads         = "s3:PutObject on arn:aws:s3:::shop-bronze/epoch-2/_load_complete/*"
+    }
+    error_message = "found ${aws_iam_role_policy.function.policy}"
   }
 }
