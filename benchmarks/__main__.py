@@ -94,7 +94,7 @@ def _measure(lake: Lake, case: Case, warm_ups: int, repetitions: int) -> Result:
         for turn in range(len(contestants)):
             name, contestant = contestants[(number + turn) % len(contestants)]
             lake.spark.conf.set(BROADCAST, own_broadcast if name == "ours" else SPARKS_BROADCAST)
-            taken = _timed(lake, contestant, batch)
+            taken = timed(lake, contestant, batch)
             if number >= warm_ups:
                 seconds[name].append(taken)
     lake.verify(source, np.unique(np.concatenate(touched)), case.name)
@@ -103,7 +103,8 @@ def _measure(lake: Lake, case: Case, warm_ups: int, repetitions: int) -> Result:
     return Result(case.name, medians["ours"], medians["handwritten"], medians["floor"])
 
 
-def _timed(lake: Lake, contestant: Contestant, batch: BatchFiles) -> float:
+def timed(lake: Lake, contestant: Contestant, batch: BatchFiles) -> float:
+    """Return the seconds that a contestant takes for a batch."""
     # Nobody pays for another's garbage or unwritten pages.
     gc.collect()
     jvm: Any = lake.spark._jvm

@@ -67,8 +67,8 @@ class Lake:
                 f"CALL {CATALOG}.system.expire_snapshots(table => '{table}', older_than => TIMESTAMP '{_FAR_FUTURE}', retain_last => 1)"
             )
 
-    def verify(self, source: Source, touched: Keys, case: str) -> None:
-        """Compare both tables with the source: the loaded rows, less the touched ones as loaded, plus those as they are now.
+    def verify(self, source: Source, touched: Keys, case: str, tables: Sequence[str] = TABLES) -> None:
+        """Compare tables with the source: the loaded rows, less the touched ones as loaded, plus those as they are now.
 
         Raises:
             AssertionError: a table holds other rows than the source.
@@ -77,7 +77,7 @@ class Lake:
         now = source.versions(touched)
         there = now != ABSENT
         expected = self.loaded - self._digest_of(gone, np.full(len(gone), LOADED)) + self._digest_of(touched[there], now[there])
-        for table in TABLES:
+        for table in tables:
             found = digest(self.spark.table(f"{CATALOG}.{table}"))
             if found != expected:
                 raise AssertionError(f"{case}: {table} holds {found}, the source {expected}")

@@ -1,0 +1,129 @@
+"""``python -m benchmarks.maintained``: what reading costs after many small batches, before and after maintenance.
+
+One table is loaded and gets one small batch after the other. Then its rows are read as the batches left them, as ``maintain`` with its
+default thresholds leaves them, and from a copy that was written afresh: in turn, all columns of all rows.
+"""
+
+import json
+import logging
+import shutil
+import statistics
+import time
+from pathlib import Path
+from typing import Annotated
+
+import attrs
+import numpy as np
+import structlog
+import typer
+from pyspark.sql import DataFrame, SparkSession
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.changes import EVERYDAY, Pattern, Source
+from benchmarks.contestants import CATALOG, HANDWRITTEN, OURS, SOURCE, job_config
+from benchmarks.dms_files import write_batch
+from benchmarks.lake import digest, load
+from dms_iceberg.config.model import AfterRun, Batch, BronzeFormat, Config, Maintenance
+from dms_iceberg.maintenance.run import maintain
+from dms_iceberg.runner import run
+from dms_iceberg.session import open_session
+
+_CONSOLE = Console()
+
+
+def main(
+    rows: Annotated[int, typer.Option(help="Rows of the silver table.")] = 500_000,
+    batches: Annotated[int, typer.Option(min=1, help="Batches merged after the load.")] = 100,
+    size: Annotated[int, typer.Option(min=1, help="Changes in each.")] = 100,
+    repetitions: Annotated[int, typer.Option(min=1, help="Readings of each; the median counts.")] = 7,
+    heap: Annotated[str, typer.Option(help="Heap of the one Spark session.")] = "3g",
+    cores: Annotated[int, typer.Option(min=1, help="Cores of the one Spark session.")] = 2,
+    work: Annotated[Path, typer.Option(help="Scratch folder, emptied first.")] = Path("build/bench"),
+    output: Annotated[Path, typer.Option(help="Where the figures go.")] = Path("build/bench-maintained.json"),
+) -> None:
+    """Time full reads of a table before and after maintenance, and of a fresh copy."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    work = work.resolve()
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    settings = {"spark.master": f"local[{cores}]", "spark.sql.shuffle.partitions": str(cores), "spark.driver.memory": heap}
+    spark = open_session(job_config(work, work / "load", BronzeFormat.PARQUET), **settings)
+    try:
+        lake = load(spark, work, rows)
+        source, touched = Source(rows), []
+        for number in range(batches):
+            changes = source.change(size, Pattern.SCATTERED, EVERYDAY)
+            touched.append(changes.touched)
+            write_batch(changes, number, work / "changes", work / "csv")
+        config = _configured(work)
+        merging = _merge(spark, config)
+        before = _head(spark)
+        started = time.perf_counter()
+        (report,) = maintain(spark, config, config.tables.values()).tables.values()
+        maintaining = time.perf_counter() - started
+        if report.error is not None:
+            raise RuntimeError(f"maintenance failed: {report.error}")
+        lake.verify(source, np.unique(np.concatenate(touched)), "maintained", [OURS])
+        spark.sql(f"DROP TABLE {CATALOG}.{HANDWRITTEN} PURGE")
+        spark.sql(f"CREATE TABLE {CATALOG}.{HANDWRITTEN} USING iceberg AS SELECT * FROM {CATALOG}.{OURS}")
+        readings = {"unmaintained": {"snapshot-id": str(before)}, "maintained": {}, "fresh": {}}
+        names = {name: OURS if name != "fresh" else HANDWRITTEN for name in readings}
+        seconds = {name: list[float]() for name in readings}
+        for turn in range(repetitions + 1):
+            for name, options in readings.items():
+                taken = _read(spark.read.options(**options).table(f"{CATALOG}.{names[name]}"))
+                if turn:
+                    seconds[name].append(taken)
+        files = {name: _files(spark, names[name], options) for name, options in readings.items()}
+    finally:
+        spark.stop()
+    medians = {name: statistics.median(values) for name, values in seconds.items()}
+    shown = Table(title=f"Reading {rows:,} rows after {batches:,} batches of {size:,} changes")
+    for heading in ("table", "data files", "delete files", "seconds", "times fresh"):
+        shown.add_column(heading, justify="right")
+    for name, median in medians.items():
+        shown.add_row(name, *(f"{count:,}" for count in files[name]), f"{median:.2f}", f"{median / medians['fresh']:.2f}")
+    _CONSOLE.print(shown)
+    _CONSOLE.print(f"merging took {merging:.0f} s, maintenance {maintaining:.1f} s: {', '.join(one.step for one in report.steps)}")
+    ratios = {f"ratio_{name}": medians[name] / medians["fresh"] for name in medians if name != "fresh"}
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps({"rows": rows, "batches": batches, "size": size, "seconds": medians, **ratios}, indent=2) + "\n")
+
+
+def _configured(work: Path) -> Config:
+    """Return the job's configuration with a batch for each file, and maintenance only when it is asked for."""
+    config = job_config(work, work / "changes", BronzeFormat.PARQUET)
+    rules = Maintenance(after_run=AfterRun.NOTHING)
+    tables = {name: attrs.evolve(table, maintenance=rules) for name, table in config.tables.items()}
+    return attrs.evolve(config, batch=Batch(max_files=1), maintenance=rules, tables=tables)
+
+
+def _merge(spark: SparkSession, config: Config) -> float:
+    report = run(spark, config).tables[SOURCE]
+    if report.error is not None or report.quarantined:
+        raise RuntimeError(f"the job failed: {report.error or f'{report.quarantined} rows in quarantine'}")
+    return report.seconds
+
+
+def _head(spark: SparkSession) -> int:
+    found: int = spark.sql(f"SELECT snapshot_id FROM {CATALOG}.{OURS}.refs WHERE name = 'main'").collect()[0].snapshot_id
+    return found
+
+
+def _read(frame: DataFrame) -> float:
+    started = time.perf_counter()
+    digest(frame)
+    return time.perf_counter() - started
+
+
+def _files(spark: SparkSession, name: str, options: dict[str, str]) -> tuple[int, int]:
+    snapshot = options.get("snapshot-id")
+    asked = f"snapshot_id = {snapshot}" if snapshot else "snapshot_id = (SELECT max_by(snapshot_id, made_current_at) FROM {0}.history)"
+    asked = asked.format(f"{CATALOG}.{name}")
+    row = spark.sql(f"SELECT summary FROM {CATALOG}.{name}.snapshots WHERE {asked}").collect()[0]
+    return int(row.summary["total-data-files"]), int(row.summary["total-delete-files"])
+
+
+if __name__ == "__main__":
+    typer.run(main)
