@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,25 +28,46 @@ def pytest_configure(config: pytest.Config) -> None:
 # Its asserts are those of the tests.
 pytest.register_assert_rewrite("support.bad_input")
 
+# Machines are shared: an example that takes long is no failure.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
+
 # No result may depend on the zone of machine or JVM: whoever reads a wall clock by mistake is off by a quarter of an hour at least.
 os.environ["TZ"] = os.environ.get("TEST_TIME_ZONE", "Pacific/Chatham")
 time.tzset()
 # For every JVM, those of processes that tests start included. Tests plan much and compute little: compiling less leaves the cores to them.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m")
-
+# And for every Spark.
+os.environ["SPARK_CONF_DIR"] = str(Path(__file__).with_name("quick_plans"))
 
 # Of the files that take minutes, the longest first: one that began last would keep one process busy and the others waiting.
 # pytest-xdist gives each process a second file at the start, so the fourth is a short one: it waits for the first.
 _FIRST = (
     "test_examples",
     "test_convergence",
-    "test_kept",
-    "test_module_roots",
     "test_modes",
+    "test_module_roots",
+    "test_kept",
+    "test_rebuild",
     "test_crashes",
-    "test_verify",
+    "test_gold",
+    "test_maintenance_races",
+    "test_maintained_histories",
+    "test_maintenance",
+    "test_replayed_histories",
+    "test_outages",
+    "test_truncate",
+    "test_soak",
     "test_history",
+    "test_soft_delete",
+    "test_verify",
+    "test_load_marker_run",
+    "test_watch",
+    "test_watch_queue",
     "test_s3_glue",
+    "test_names_and_types",
+    "test_rollback",
+    "test_concurrency",
     "test_bad_text",
 )
 
@@ -80,6 +102,24 @@ def spark(warehouse: Path) -> Iterator["SparkSession"]:
     session = open_session(parse_config(document))
     yield session
     session.stop()
+
+
+@pytest.fixture
+def planned_as_on_glue(spark: "SparkSession") -> Iterator[None]:
+    """Plans are adapted and compiled, and told at length, as everywhere but in tests."""
+    on_glue = {
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.codegen.wholeStage": "true",
+        "spark.sql.codegen.factoryMode": "FALLBACK",
+        "spark.sql.debug.maxToStringFields": "25",
+    }
+    quick = {name: spark.conf.get(name) for name in on_glue}
+    assert not quick.items() & on_glue.items()
+    for name, value in on_glue.items():
+        spark.conf.set(name, value)
+    yield
+    for name, value in quick.items():
+        spark.conf.set(name, str(value))
 
 
 @pytest.fixture

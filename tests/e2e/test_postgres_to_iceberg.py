@@ -174,8 +174,13 @@ def differences(source: list[tuple[Any, ...]], silver: list[tuple[Any, ...]], na
     return found
 
 
+@pytest.mark.usefixtures("planned_as_on_glue")
 @pytest.mark.parametrize(
-    "bronze", [{"format": "parquet"}, {"format": "csv", "csv": {"header": True, "null": "<null>"}}], ids=["parquet", "csv"]
+    "bronze",
+    [
+        pytest.param({"format": "parquet"}, id="parquet"),
+        pytest.param({"format": "csv", "csv": {"header": True, "null": "<null>"}}, id="csv"),
+    ],
 )
 def test_silver_equals_postgres(lake: Lake, postgres: LocalPostgres, tmp_path: Path, bronze: dict[str, Any]) -> None:
     name = f"e2e_{bronze['format']}"

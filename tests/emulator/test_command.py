@@ -17,9 +17,10 @@ import structlog
 import typer
 from typer.testing import CliRunner
 
+from dms_iceberg.command_options import seconds
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.local.emulator import Emulator, EmulatorError, EmulatorSettings, Profile
-from dms_iceberg.local.emulator.cli import emulate, seconds
+from dms_iceberg.local.emulator.cli import emulate
 from dms_iceberg.local.emulator.from_config import default_slot, file_shape
 from dms_iceberg.local.postgres import LocalPostgres
 from dms_iceberg.staging.store import open_store

@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,18 +11,22 @@ from typing import Any
 import attrs
 from pyspark.sql import SparkSession
 
+from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
+from dms_iceberg.job import NOTHING_SAID, OperatorsWord
 from dms_iceberg.progress import ACCOUNTING_KEY
-from dms_iceberg.quarantine import quarantine_table
+from dms_iceberg.quarantine import open_rows, quarantine_table
 from dms_iceberg.report import BatchReport, RunReport
 from dms_iceberg.runner import run
+from dms_iceberg.target.table import TargetTable
 from support.bronze_writer import BronzeFolder, Format
 from support.histories import World
-from support.mode_oracles import ModeOracle
+from support.mode_oracles import Event, ModeOracle, events
 from support.oracle import Key, Row
-from support.table_kind import TableKind
+from support.table_kind import SCHEMA, TableKind
 
 _NUMBERS = itertools.count(1)
+Story = Callable[[TableKind, World], Iterable[Event]]
 _BOOKS = ("applied", "superseded", "stale", "filtered", "quarantined")
 
 
@@ -55,18 +60,32 @@ class RowDifference:
 class Merging:
     """A world's bucket folder and silver tables, and the job between them."""
 
-    def __init__(self, spark: SparkSession, warehouse: Path, folder: Path, world: World, form: Format) -> None:
+    def __init__(
+        self, spark: SparkSession, warehouse: Path, folder: Path, world: World, form: Format, before: "Merging | None" = None
+    ) -> None:
+        """Prepare a world; one ``before`` it leaves its tables to be loaded again."""
         number = next(_NUMBERS)
         self.world = world
         self._spark = spark
-        self._namespace = f"properties_{number}"
-        self._folder = BronzeFolder(folder / f"bronze_{number}", world, form)
+        self._namespace = before._namespace if before is not None else f"properties_{number}"
+        self._folder = BronzeFolder(folder / f"bronze_{number}" / f"epoch-{number}", world, form)
         self._folder.root.mkdir(parents=True)
-        self.config = parse_config(self._folder.document(warehouse, self._namespace))
+        self._document = self._folder.document(warehouse, self._namespace)
+        self.config = parse_config(self._document)
+        self._word = OperatorsWord(frozenset(self.config.tables)) if before is not None else NOTHING_SAID
+
+    def configured(self, entries: Mapping[str, Mapping[str, Any]]) -> Config:
+        """The configuration with other ``entries`` of some tables, by their names without a schema."""
+        changed = {f"{SCHEMA}.{name}": {**self._document["tables"][f"{SCHEMA}.{name}"], **entry} for name, entry in entries.items()}
+        return parse_config({**self._document, "tables": {**self._document["tables"], **changed}})
+
+    def deliver(self, number: int) -> None:
+        """Let the files arrive that come before a run."""
+        self._folder.deliver(number)
 
     def run(self) -> RunReport:
-        """One run of the job; no table may fail."""
-        report = run(self._spark, self.config)
+        """One run of the job; no table may fail. A second load is there before it, or its table was empty."""
+        report = run(self._spark, self.config, operator=self._word)
         errors = {name: table.error for name, table in report.tables.items() if table.error}
         assert not errors, errors
         return report
@@ -75,19 +94,23 @@ class Merging:
         """Deliver the files run by run, with the job after each delivery, and check each batch's books."""
         reports = []
         for number in range(self.world.runs):
-            self._folder.deliver(number)
+            self.deliver(number)
             reports.append(self.run())
+        self.check_books(reports)
+        return reports
+
+    def check_books(self, reports: Sequence[RunReport]) -> None:
+        """The books of every batch balance, and are those that its snapshot has."""
         for kind in self.world.kinds:
             summaries = {row.snapshot_id: row.summary for row in self._snapshots(kind)}
             for report in reports:
                 for batch in report.tables[kind.source].batches:
                     self._check_books(kind.source, batch, summaries)
-        return reports
 
-    def differences(self) -> list[Difference]:
-        """Where silver and oracle disagree."""
+    def differences(self, kinds: Sequence[TableKind] = ()) -> list[Difference]:
+        """Where silver and oracle disagree; for all kinds of the world if none are given."""
         found = []
-        for kind in self.world.kinds:
+        for kind in kinds or self.world.kinds:
             expected, silver = self.world.expected(kind), self.silver(kind)
             found += [
                 Difference(kind, key, expected.get(key), silver.get(key))
@@ -108,12 +131,18 @@ class Merging:
         assert len(made) == len(rows), f"{kind.name}: a key twice"
         return made
 
-    def row_differences(self, oracle: ModeOracle) -> list[RowDifference]:
-        """Where silver and a mode's oracle disagree, key by key."""
+    def row_differences(self, oracle: ModeOracle, story: Story = events, kinds: Sequence[TableKind] = ()) -> list[RowDifference]:
+        """Where silver and a mode's oracle disagree, key by key, for all kinds of the world if none are given.
+
+        ``story`` tells what happened to a table.
+        """
         found = []
-        for kind in self.world.kinds:
+        for kind in kinds or self.world.kinds:
             key_of = partial(_key_of, kind)
-            expected, silver = Counter(map(_frozen, oracle.expected(kind, self.world))), Counter(map(_frozen, self._rows(kind, oracle)))
+            expected, silver = (
+                Counter(map(_frozen, oracle.expected(kind, story(kind, self.world)))),
+                Counter(map(_frozen, self._rows(kind, oracle))),
+            )
             missing, surplus = [*map(dict, (expected - silver).elements())], [*map(dict, (silver - expected).elements())]
             for key in sorted({*map(key_of, missing), *map(key_of, surplus)}, key=repr):
                 found.append(RowDifference(kind, key, [r for r in missing if key_of(r) == key], [r for r in surplus if key_of(r) == key]))
@@ -132,6 +161,13 @@ class Merging:
             return Counter()
         return Counter(row.reason.split(":")[0] for row in self._spark.table(name).select("reason").collect())
 
+    def open_reasons(self, kind: TableKind) -> Counter[str]:
+        """Open rows in a table's quarantine by reason."""
+        target = TargetTable(self._spark, "lake", f"{self._namespace}.{kind.name}")
+        target.refresh()
+        rows = open_rows(self._spark, self.config, self.config.tables[kind.source], target.progress())
+        return Counter() if rows is None else Counter(row.reason for row in rows.select("reason").collect())
+
     def snapshots(self) -> dict[str, list[int]]:
         """The snapshot ids of each table that exists, oldest first."""
         return {kind.name: [row.snapshot_id for row in self._snapshots(kind)] for kind in self.world.kinds}
@@ -143,6 +179,9 @@ class Merging:
     def _check_books(self, name: str, batch: BatchReport, summaries: dict[int, Any]) -> None:
         books = {word: getattr(batch, word) for word in ("rows_read", *_BOOKS)}
         assert batch.rows_read == sum(books[word] for word in _BOOKS), f"{name}: {books}"
+        if batch.rows_read == batch.quarantined and batch.files == 0:
+            # A replay that settles nothing commits nothing.
+            return
         assert batch.snapshot_id is not None
         kept = json.loads(summaries[batch.snapshot_id][ACCOUNTING_KEY])
         assert {word: kept[word] for word in books} == books, f"{name}: the snapshot says {kept}"

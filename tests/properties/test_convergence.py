@@ -1,6 +1,6 @@
 """Random histories, in every format, delivered in every order: silver is the oracle's table, and the books balance.
 
-Each test is one Spark job run two or three times over forty-eight histories: sixteen key ranges of three tables. A failure names the
+Each test is one Spark job run two or three times over forty-eight histories: twenty-four key ranges of two tables. A failure names the
 histories that went wrong, tries the first one again alone, and tells its story file by file. The seed is fixed;
 ``PROPERTY_SEED`` and ``PROPERTY_WORLDS`` look further.
 """
@@ -19,17 +19,11 @@ from support.histories import World, seeded_world
 from support.table_kind import TableKind
 from support.table_kinds import CLOCK, CODED, DROPPED, FILTERED, JUDGED, KEPT, MASKED, MOVED, NUMBERED, PLAIN
 
-HISTORIES = 16
+HISTORIES = 24
 SEED = int(os.environ.get("PROPERTY_SEED", "20260301"))
 WORLDS = int(os.environ.get("PROPERTY_WORLDS", "1"))
 # Kinds change places with each further world, so that in five every kind has met every format.
-_KINDS = (
-    (PLAIN, CODED, CLOCK),
-    (FILTERED, DROPPED, CODED),
-    (JUDGED, NUMBERED, CLOCK),
-    (FILTERED, MASKED, NUMBERED),
-    (JUDGED, KEPT, MOVED),
-)
+_KINDS = ((PLAIN, CLOCK), (CODED, DROPPED), (JUDGED, NUMBERED), (FILTERED, MASKED), (KEPT, MOVED))
 _SHAPES = (
     {"runs": 3, "restarts": 1, "max_files": 1_000},
     {"runs": 2, "restarts": 2, "max_files": 25},
@@ -52,6 +46,7 @@ def _cases() -> list[ParameterSet]:
 
 @pytest.mark.parametrize(("form", "seed", "kinds", "shape"), _cases())
 def test_silver_is_the_oracles_table(
+    request: pytest.FixtureRequest,
     spark: SparkSession,
     warehouse: Path,
     tmp_path: Path,
@@ -60,7 +55,9 @@ def test_silver_is_the_oracles_table(
     kinds: tuple[TableKind, ...],
     shape: dict[str, int],
 ) -> None:
-    world = seeded_world(seed, kinds, histories=HISTORIES, per_table=100, **shape)
+    if form is FORMATS[0]:
+        request.getfixturevalue("planned_as_on_glue")
+    world = seeded_world(seed, kinds, histories=HISTORIES, per_table=150, **shape)
     merging = Merging(spark, warehouse, tmp_path, world, form)
     reports = merging.run_all()
     wrong = merging.differences()

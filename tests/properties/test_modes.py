@@ -15,10 +15,11 @@ from properties.merging import Merging, RowDifference
 from support.bronze_writer import FORMATS
 from support.histories import World, seeded_world
 from support.mode_oracles import APPEND, HISTORY, SOFT_DELETE, ModeOracle
+from support.reloads import Reloaded, a_year_earlier, with_load_time
 from support.table_kind import TableKind
 from support.table_kinds import CODED, DROPPED, FILTERED, JUDGED
 
-HISTORIES = 12
+HISTORIES = 18
 SEED = int(os.environ.get("PROPERTY_SEED", "20260301"))
 WORLDS = int(os.environ.get("PROPERTY_WORLDS", "1"))
 _KINDS = (FILTERED, JUDGED, DROPPED, CODED)
@@ -40,9 +41,9 @@ def test_silver_is_what_the_modes_oracle_tells(
     spark: SparkSession, warehouse: Path, tmp_path: Path, oracle: ModeOracle, number: int
 ) -> None:
     place = number + len(oracle.mode)
-    kinds = tuple(_in_mode(_KINDS[(place + step) % len(_KINDS)], oracle) for step in range(3))
+    kinds = tuple(_in_mode(_KINDS[(place + step) % len(_KINDS)], oracle) for step in range(2))
     form = FORMATS[number % len(FORMATS)]
-    world = seeded_world(SEED + 100 * number + place, kinds, histories=HISTORIES, per_table=100, **_SHAPES[oracle])
+    world = seeded_world(SEED + 100 * number + place, kinds, histories=HISTORIES, per_table=150, **_SHAPES[oracle])
     merging = Merging(spark, warehouse, tmp_path, world, form)
     merging.run_all()
     wrong = merging.row_differences(oracle)
@@ -53,6 +54,23 @@ def test_silver_is_what_the_modes_oracle_tells(
     before = merging.snapshots()
     assert not any(table.batches for table in merging.run().tables.values())
     assert merging.snapshots() == before
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("oracle", _SHAPES, ids=lambda oracle: oracle.mode)
+def test_a_second_load_becomes_what_it_changes(spark: SparkSession, warehouse: Path, tmp_path: Path, oracle: ModeOracle) -> None:
+    kinds = (_in_mode(FILTERED, oracle), _in_mode(JUDGED, oracle))
+    # Both loads have rows, which tell when they were; where a load has none, what is gone ended when it was completed.
+    shape = {"histories": 12, "per_table": 60, "runs": 1, "restarts": 1, "max_files": 1_000}
+    # The same source a year apart: of what it ended with, its load has some rows as they were, others changed, gone and come back.
+    world = seeded_world(SEED + 8, kinds, **shape)
+    first, second = a_year_earlier(world), with_load_time(world)
+    before = Merging(spark, warehouse, tmp_path, first, FORMATS[0])
+    before.run_all()
+    merging = Merging(spark, warehouse, tmp_path, second, FORMATS[0], before)
+    merging.run_all()
+    wrong = merging.row_differences(oracle, Reloaded(first, second, is_log=oracle is APPEND))
+    assert not wrong, "\n".join(map(str, wrong[:10]))
 
 
 def _told(wrong: list[RowDifference], world: World, oracle: ModeOracle, single: Merging) -> str:

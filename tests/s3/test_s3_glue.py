@@ -1,6 +1,5 @@
 """The job as on AWS: bronze on S3, tables in Glue with S3FileIO, each run a process of its own."""
 
-import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,27 +7,16 @@ from typing import Any
 
 import attrs
 import boto3
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from botocore.exceptions import ClientError
 from pyiceberg.catalog import load_catalog
 
 from support.aws import aws_server
+from support.cloud import parquet
 from support.commands import run_command
 from support.lake import COMMIT, sequence, timestamp
 
 T1, T2 = "20260301100100", "20260301100200"
-SCHEMA = pa.schema(
-    [
-        ("Op", pa.string()),
-        ("dms_commit_ts", pa.string()),
-        ("id", pa.int64()),
-        ("v", pa.string()),
-        ("dms_change_seq", pa.string()),
-        ("BI_id", pa.int64()),
-    ]
-)
 
 
 @attrs.frozen
@@ -40,10 +28,7 @@ class Cloud:
         return boto3.client(service, endpoint_url=self.environment["AWS_ENDPOINT_URL"], region_name="us-east-1")
 
     def put(self, name: str, rows: list[tuple[Any, ...]]) -> None:
-        data = {field: [row[i] for row in rows] for i, field in enumerate(SCHEMA.names)}
-        sink = io.BytesIO()
-        pq.write_table(pa.table(data, schema=SCHEMA), sink)
-        self.client("s3").put_object(Bucket="bronze", Key=f"dms/shop/public/orders/{name}", Body=sink.getvalue())
+        self.client("s3").put_object(Bucket="bronze", Key=f"dms/shop/public/orders/{name}", Body=parquet(rows))
 
     def run(self) -> dict[str, Any]:
         report = run_command("run", str(self.config), environment=self.environment)

@@ -58,6 +58,7 @@ BAD: dict[str, Any] = {
     "numbers": "[1,x]",
     "doc": '{"a":"one"}',
 }
+BAD_JSON = ('{"a":1}} and more', '{"a":1}, "b": 2', '{"a":1},{"a":2}', '{"a":1', "[1]", "")
 CASTS_TABLE = {
     "columns": [
         {"name": "ts", "type": "timestamp"},
@@ -121,10 +122,12 @@ TABLES: dict[str, dict[str, Any]] = {
 
 def write_files(lake: Lake) -> None:
     rows: list[tuple[Any, ...]] = [(1, *GOOD), (2, *GOOD), (3, *[None] * len(GOOD))]
+    rows.append((4, *GOOD[:-2], " null", "null"))
     names = [name for name, _ in CASTS[1:]]
     rows += [
         (10 + names.index(name), *(bad if other == name else GOOD[names.index(other)] for other in names)) for name, bad in BAD.items()
     ]
+    rows += [(30 + number, *GOOD[:-1], text) for number, text in enumerate(BAD_JSON)]
     lake.load("public.casts", CASTS, rows)
     # A delete of a source that logs whole rows: what it carries beside its key is never looked at.
     lake.changes("public.casts", cdc_name(1), CASTS, [("D", T1, 61, 2, *BAD.values())])
@@ -205,16 +208,17 @@ def sha256(text: str) -> str:
 
 
 def test_casts(cleaned: Cleaned) -> None:
-    assert cleaned.counts("casts") == (3 + len(BAD) + 1, 0, len(BAD))
+    assert cleaned.counts("casts") == (4 + len(BAD) + len(BAD_JSON) + 1, 0, len(BAD) + len(BAD_JSON))
     rows = cleaned.lake.rows("casts", "id, CAST(ts AS string), CAST(ts_uk AS string), d, d_de, amount, n, flag, numbers, doc.a, doc.b")
     good = ("2026-03-01 10:00:00.5", "2025-12-31 23:59:00", dt.date(2026, 2, 28), dt.date(2026, 2, 28), Decimal("12345678.90"))
-    assert rows == [(1, *good, 2**31 - 1, True, [1, 2], 1, "x"), (3, *[None] * 10)]
+    assert rows == [(1, *good, 2**31 - 1, True, [1, 2], 1, "x"), (3, *[None] * 10), (4, *good, 2**31 - 1, True, None, None, None)]
 
 
 def test_a_value_that_does_not_fit_is_quarantined_never_null(cleaned: Cleaned) -> None:
     found = dict(cleaned.lake.quarantine("casts", "int(get_json_object(key, '$.id')), detail"))
     columns = {column["name"]: column for column in CASTS_TABLE["columns"]}
-    assert len(found) == len(BAD)
+    assert len(found) == len(BAD) + len(BAD_JSON)
+    assert [found[30 + number] for number in range(len(BAD_JSON))] == ["doc does not fit struct<a:int,b:string>"] * len(BAD_JSON)
     for number, name in enumerate(BAD):
         detail = found[10 + number]
         assert detail.startswith(f"{name} does not fit {columns[name]['type']}")
@@ -264,6 +268,7 @@ def test_salt_is_nowhere_to_be_read(cleaned: Cleaned) -> None:
     assert [row for row in lake.spark.sql("SET").collect() if SALT in str(row)] == []
 
 
+@pytest.mark.usefixtures("planned_as_on_glue")
 def test_salt_is_in_no_query_plan(cleaned: Cleaned) -> None:
     lake, config = cleaned.lake, cleaned.config
     table = config.tables["public.people"]

@@ -115,13 +115,37 @@ def test_status_goes_on_past_a_damaged_state_file(command: Command, lake: Lake, 
         ("run", ["--reload-started-at", "2026-03-01T10:00:00Z"], "name the tables that were loaded again with --table"),
         ("run", ["--table", "public.good", "--reload-started-at", "yesterday"], "not a time with its zone"),
         ("run", ["--table", "public.good", "--reload-started-at", "2026-03-01"], "not a time with its zone"),
+        ("run", ["--truncate", "public.god"], "--truncate public.god: not among the configured tables"),
+        (
+            "plan",
+            ["--truncate", "public.good", "--table", "public.bad"],
+            "--truncate public.good: not among the tables chosen",
+        ),
+        ("run", ["--truncated-at", "2026-03-01T10:00:00Z"], "name the tables that were truncated with --truncate"),
         ("run", ["--tabel", "public.good"], "No such option"),
+        ("maintain", ["--table", "public.god"], "--table public.god: not among the configured tables"),
+        ("maintain", ["--budget", "soon"], "'soon' is no duration; write 500ms, 30s or 2m"),
     ],
 )
 def test_wrong_usage_ends_with_2(command: Command, document: Path, name: str, options: list[str], message: str) -> None:
     ended = command(name, document, *options)
     assert (ended.code, ended.out) == (2, "")
     assert message in ended.err
+
+
+def test_maintain_tells_what_it_did_and_what_it_could_not(command: Command, document: Path, lake: Lake) -> None:
+    command("run", document, "--table", "public.good")
+    done = command("maintain", document, "--budget", "5m", "--json")
+    assert done.code == 0
+    assert [step["step"] for step in done.tables["public.good"]["steps"]] == ["orphan_files"]
+    assert done.tables["public.bad"] == {
+        "target": f"{lake.namespace}.bad",
+        "steps": [],
+        "seconds": done.tables["public.bad"]["seconds"],
+        "error": None,
+    }
+    assert "run_id" not in json.loads(done.out.splitlines()[-1]), "alarms take the line that has it for the end of a run"
+    assert "orphan files" in command("maintain", document, "--table", "public.good").out
 
 
 def test_wrong_configuration_ends_with_2_and_names_every_problem(command: Command, tmp_path: Path) -> None:
@@ -147,15 +171,12 @@ def test_status_counts_no_delete_twice(command: Command, spark: SparkSession, wa
     path = tmp_path / "status.json"
     path.write_text(json.dumps(lake.document({"public.t": {}})))
     lake.load("public.t", columns, [(key,) for key in range(200)])
-    spark.conf.set("spark.sql.adaptive.enabled", "false")
-    try:
-        for turn in (1, 2):
-            clock = f"202603011000{turn:02d}00"
-            rows = [("U", clock, key, key, None) for key in range(100 * (turn - 1), 100 * turn)]
-            lake.changes("public.t", f"2026/03/01/10/20260301-1000{turn:02d}500.parquet", columns, rows)
-            assert command("run", path).code == 0
-    finally:
-        spark.conf.unset("spark.sql.adaptive.enabled")
+    assert spark.conf.get("spark.sql.adaptive.enabled") == "false", "one task would write them all"
+    for turn in (1, 2):
+        clock = f"202603011000{turn:02d}00"
+        rows = [("U", clock, key, key, None) for key in range(100 * (turn - 1), 100 * turn)]
+        lake.changes("public.t", f"2026/03/01/10/20260301-1000{turn:02d}500.parquet", columns, rows)
+        assert command("run", path).code == 0
     summary = spark.sql(f"SELECT summary FROM lake.{lake.namespace}.t.snapshots ORDER BY committed_at DESC").first()
     assert summary is not None
     assert int(summary[0]["total-position-deletes"]) > 200

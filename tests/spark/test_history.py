@@ -43,6 +43,7 @@ DELIVERIES: dict[str, list[list[int]]] = {
 }
 
 
+@pytest.mark.long
 def test_the_same_versions_however_changes_arrive(lake: Lake) -> None:
     config = lake.config({f"public.{name}": HISTORY for name in DELIVERIES})
     for name in DELIVERIES:
@@ -147,13 +148,3 @@ def test_what_is_refused(lake: Lake) -> None:
     assert "the source has a column '_Valid_to', a name that mode history has" in (lake.run_one(config, fails=True).error or "")
     config = lake.config({"public.t": {**HISTORY, "drop": ["_Valid_to"], "track_columns": ["nope"]}})
     assert "track_columns: " in (lake.run_one(config, fails=True).error or "")
-
-
-def test_a_second_load_is_refused(lake: Lake) -> None:
-    bronze = lake.bronze
-    for epoch in (1, 2):
-        lake.bronze = bronze / f"epoch-{epoch}"
-        lake.load("public.t", ID_V, [(epoch, "a")])
-        report = lake.run_one(lake.config({"public.t": HISTORY}), fails=epoch == 2)
-    assert "loaded again, and a table of mode history keeps what a load does not have" in (report.error or "")
-    assert lake.rows("t", "id, v") == [(1, "a")]

@@ -76,6 +76,7 @@ def test_value_comes_from_the_batch_or_the_table(lake: Lake) -> None:
     ]
 
 
+@pytest.mark.long
 def test_late_value_lands_under_a_newer_row(lake: Lake) -> None:
     config = lake.config({"public.t": KEPT})
     lake.load("public.t", ID_C_D, [(k, "load", "d") for k in range(1, 7)])
@@ -200,6 +201,7 @@ def _sources(seed: int, *, moves: bool) -> Iterator[Source]:
         yield source
 
 
+@pytest.mark.long
 def test_random_histories_in_order_and_late(lake: Lake) -> None:
     """Two tables: one whose keys move and whose files come in order, one whose files come late but whose keys stay."""
     config = lake.config({"public.moving": KEPT, "public.late": KEPT})

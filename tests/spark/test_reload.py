@@ -2,17 +2,18 @@
 
 import os
 import signal
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from dms_iceberg.epochs import building
 from dms_iceberg.job import OperatorsWord
+from dms_iceberg.preview import preview
 from dms_iceberg.report import TableReport
 from dms_iceberg.runner import run
 from dms_iceberg.staging.keys import time_of
 from dms_iceberg.status import table_statuses
-from dms_iceberg.target.table import TargetTable
 from support.crash_process import JobProcess
 from support.lake import Lake
 
@@ -26,13 +27,8 @@ def cdc(minute: int) -> str:
     return f"2026/03/01/10/20260301-10{minute:02d}30000.parquet"
 
 
-def enter(lake: Lake, epoch: int) -> None:
-    """Let DMS write to the folder of an epoch from now on."""
-    lake.bronze = lake.folder / "bronze" / f"epoch-{epoch}"
-
-
 def epoch_one(lake: Lake, *tables: str) -> None:
-    enter(lake, 1)
+    lake.enter(1)
     for table in tables:
         lake.load(f"public.{table}", ID_V, [(1, "a"), (2, "b")])
         lake.changes(f"public.{table}", cdc(1), ID_V, [("U", T1, 61, 1, "A"), ("I", T1, 65, 3, "c")])
@@ -50,12 +46,6 @@ def merge(lake: Lake, *tables: str, complete: tuple[str, ...] = (), files: int =
     return {name.removeprefix("public."): one for name, one in report.tables.items()}
 
 
-def target(lake: Lake, table: str) -> TargetTable:
-    found = TargetTable(lake.spark, "lake", f"{lake.namespace}.{table}")
-    found.refresh()
-    return found
-
-
 def history(lake: Lake, table: str) -> list[int]:
     """Snapshots that main's log knows, which is what a query as of a time follows."""
     name = f"lake.{lake.namespace}.`{table}`"
@@ -66,7 +56,7 @@ def history(lake: Lake, table: str) -> list[int]:
 def test_old_content_stays_until_the_first_change_file(lake: Lake) -> None:
     epoch_one(lake, "t")
     before = history(lake, "t")
-    enter(lake, 2)
+    lake.enter(2)
     # Row 2 vanished while nobody watched, row 4 is new, and the second file has a column more.
     lake.load("public.t", ID_V, [(1, "a2"), (4, "d")])
     lake.load("public.t", ID_V_W, [(3, "c2", 7)], number=2)
@@ -74,18 +64,24 @@ def test_old_content_stays_until_the_first_change_file(lake: Lake) -> None:
     assert (report.error, report.rows_read, len(report.warnings)) == (None, 3, 1)
     assert "--load-complete public.t" in report.warnings[0]
     assert lake.rows("t", "id, v") == OLD
-    assert (building(target(lake, "t")), history(lake, "t")) == (["2"], before)
+    assert (building(lake.target("t")), history(lake, "t")) == (["2"], before)
     [status] = table_statuses(lake.spark, lake.config({"public.t": {}}))
     assert (status.epoch, status.building) == (1, ["2"])
 
+    [plan] = preview(lake.spark, lake.config({"public.t": {}}))
+    assert (plan.error, "--load-complete public.t" in plan.warnings[0]) == (None, True)
+
     # The clock of the new task is behind: the epoch alone makes its changes newer.
     lake.changes("public.t", cdc(0), ID_V_W, [("U", "20260301100000", 61, 4, "D", 8), ("D", "20260301100000", 65, 3, None, None)])
+    [plan] = preview(lake.spark, lake.config({"public.t": {}}))
+    assert (plan.error, "load epoch 2 would be complete" in plan.warnings[0]) == (None, True)
+    assert lake.rows("t", "id, v") == OLD, "a plan changes nothing"
     report = merge(lake, "t")["t"]
     assert (report.error, report.applied, report.warnings) == (None, 2, [])
     assert lake.rows("t", "id, v, w") == [(1, "a2", None), (4, "D", 8)]
-    assert building(target(lake, "t")) == []
+    assert building(lake.target("t")) == []
     assert len(history(lake, "t")) == len(before) + 2, "the load as a whole, then the change"
-    assert target(lake, "t").progress().epoch == 2
+    assert lake.target("t").progress().epoch == 2
     assert merge(lake, "t")["t"].batches == []
 
     # Late files are looked up in the new folder, and only there.
@@ -96,7 +92,7 @@ def test_old_content_stays_until_the_first_change_file(lake: Lake) -> None:
 
 def test_idle_and_empty_tables_wait_for_the_operators_word(lake: Lake) -> None:
     epoch_one(lake, "idle", "empty")
-    enter(lake, 2)
+    lake.enter(2)
     lake.load("public.idle", ID_V, [(9, "new")])
     reports = merge(lake, "idle", "empty")
     assert [len(one.warnings) for one in reports.values()] == [1, 1]
@@ -111,18 +107,20 @@ def test_idle_and_empty_tables_wait_for_the_operators_word(lake: Lake) -> None:
 
 def test_changes_without_a_load_wipe_nothing(lake: Lake) -> None:
     epoch_one(lake, "t")
-    enter(lake, 3)
+    lake.enter(3)
     lake.changes("public.t", cdc(3), ID_V, [("I", T3, 61, 7, "g")])
     error = merge(lake, "t")["t"].error
     assert error is not None
     assert "there is no file of a full load" in error
+    [plan] = preview(lake.spark, lake.config({"public.t": {}}))
+    assert plan.error == error
     assert lake.rows("t", "id, v") == OLD
-    enter(lake, 4)
+    lake.enter(4)
     error = merge(lake, "t", complete=("t",))["t"].error
     assert error is not None
     assert "is empty" in error
     assert lake.rows("t", "id, v") == OLD
-    enter(lake, 0)
+    lake.enter(0)
     lake.load("public.t", ID_V, [(1, "older")])
     error = merge(lake, "t")["t"].error
     assert error is not None
@@ -133,7 +131,7 @@ def test_changes_without_a_load_wipe_nothing(lake: Lake) -> None:
 def test_load_is_built_again_after_a_rollback(lake: Lake) -> None:
     epoch_one(lake, "t")
     [first, *_] = history(lake, "t")
-    enter(lake, 2)
+    lake.enter(2)
     lake.load("public.t", ID_V, [(1, "a2")])
     lake.changes("public.t", cdc(2), ID_V, [("I", T2, 61, 5, "e")])
     done = [(1, "a2"), (5, "e")]
@@ -148,13 +146,13 @@ def test_load_is_built_again_after_a_rollback(lake: Lake) -> None:
 def test_newer_epoch_overtakes_one_that_was_never_complete(lake: Lake) -> None:
     epoch_one(lake, "t")
     for epoch in (2, 10):
-        enter(lake, epoch)
+        lake.enter(epoch)
         lake.load("public.t", ID_V, [(epoch, "x")])
         merge(lake, "t")
-    assert building(target(lake, "t")) == ["2", "10"]
+    assert building(lake.target("t")) == ["2", "10"]
     lake.changes("public.t", cdc(2), ID_V, [("I", T2, 61, 5, "e")])
     merge(lake, "t")
-    assert (lake.rows("t", "id, v"), building(target(lake, "t"))) == ([(5, "e"), (10, "x")], [])
+    assert (lake.rows("t", "id, v"), building(lake.target("t"))) == ([(5, "e"), (10, "x")], [])
 
 
 def test_reload_in_place_is_refused_until_the_operator_says_when_it_began(lake: Lake) -> None:
@@ -177,12 +175,12 @@ def test_reload_in_place_is_refused_until_the_operator_says_when_it_began(lake: 
     report = run(lake.spark, config, ["public.t"], operator=OperatorsWord(reload_started=began)).tables["public.t"]
     assert (report.error, report.rows_read) == (None, 2)
     assert "--load-complete public.t" in report.warnings[0]
-    assert (lake.rows("t", "id, v"), building(target(lake, "t"))) == (old, ["0.1"])
+    assert (lake.rows("t", "id, v"), building(lake.target("t"))) == (old, ["0.1"])
     report = merge(lake, "t")["t"]
     assert (report.error, report.batches, len(report.warnings)) == (None, [], 1)
     report = merge(lake, "t", complete=("t",))["t"]
     assert (report.error, report.rows_read) == (None, 2)
-    assert (lake.rows("t", "id, v"), building(target(lake, "t"))) == ([(1, "a2"), (3, "c2")], [])
+    assert (lake.rows("t", "id, v"), building(lake.target("t"))) == ([(1, "a2"), (3, "c2")], [])
     lake.changes("public.t", cdc(3), ID_V, [("D", T3, 77, 3, None)])
     # Said again, it is known already.
     run(lake.spark, config, ["public.t"], operator=OperatorsWord(reload_started=began))
@@ -200,10 +198,11 @@ def age(lake: Lake, before: str) -> None:
         os.utime(path, (moment, moment))
 
 
+@pytest.mark.long
 def test_killed_during_a_reload(lake: Lake) -> None:
     points = {"p_read": "after-collapse", "p_publish": "before-publish", "p_commit": "after-commit", "p_switch": "before-switch"}
     epoch_one(lake, *points)
-    enter(lake, 2)
+    lake.enter(2)
     for table in points:
         lake.load(f"public.{table}", ID_V, [(1, "a2"), (4, "d")])
         lake.load(f"public.{table}", ID_V, [(3, "c2")], number=2)
@@ -215,7 +214,7 @@ def test_killed_during_a_reload(lake: Lake) -> None:
     reports = merge(lake, *points)
     assert [one.error for one in reports.values()] == [None] * len(points)
     assert [lake.rows(table, "id, v") for table in points] == [[(1, "a2"), (3, "c2")]] * len(points)
-    assert [building(target(lake, table)) for table in points] == [[]] * len(points)
+    assert [building(lake.target(table)) for table in points] == [[]] * len(points)
 
 
 def test_load_complete_names_configured_tables(lake: Lake) -> None:
@@ -223,3 +222,68 @@ def test_load_complete_names_configured_tables(lake: Lake) -> None:
 
     with pytest.raises(ConfigError, match=r"public\.other"):
         run(lake.spark, lake.config({"public.t": {}}), operator=OperatorsWord(frozenset({"public.other"})))
+
+
+def test_a_new_load_epoch_takes_another_key(lake: Lake) -> None:
+    columns = [("id", pa.int64()), ("part", pa.int64())]
+    lake.load("public.t", columns, [(1, 1), (2, 1)])
+    lake.run_one(lake.config({"public.t": {}}))
+    lake.enter(2)
+    lake.load("public.t", columns, [(1, 1), (1, 2)])
+    config = lake.config({"public.t": {"key": ["id", "part"]}})
+    report = run(lake.spark, config, operator=OperatorsWord(load_complete=frozenset({"public.t"})))
+    assert report.failed == []
+    assert lake.rows("t", "id, part", "1, 2") == [(1, 1), (1, 2)]
+    assert not lake.run_one(config).batches
+
+
+def test_a_load_that_was_begun_with_another_configuration_is_built_anew(lake: Lake) -> None:
+    """Of two files of the load, one would be as the old configuration has it, and nothing would tell."""
+    columns = [("id", pa.int64()), ("part", pa.int64()), ("v", pa.string())]
+    tables = {"masked": {}, "rekeyed": {}, "soft": {"mode": "soft_delete"}, "same": {}}
+    masked = {"columns": [{"name": "v", "mask": "redact"}]}
+    changed = {"masked": masked, "rekeyed": {"key": ["id", "part"]}, "soft": {**tables["soft"], **masked}, "same": {}}
+
+    def merge_as(configured: dict[str, dict[str, Any]]) -> dict[str, TableReport]:
+        report = lake.run(lake.config({f"public.{name}": one for name, one in configured.items()}))
+        assert report.failed == []
+        return {name.removeprefix("public."): one for name, one in report.tables.items()}
+
+    for name in tables:
+        lake.load(f"public.{name}", columns, [(1, 1, "old")])
+    merge_as(tables)
+    lake.enter(2)
+    for name in tables:
+        lake.load(f"public.{name}", columns, [(1, 1, "a"), (2, 1, "b")])
+    merge_as(tables)
+    for name in tables:
+        lake.load(f"public.{name}", columns, [(1, 2, "c"), (3, 1, "d")], number=2)
+    config = lake.config({f"public.{name}": one for name, one in changed.items()})
+    plans = {one.table: one for one in preview(lake.spark, config)}
+    assert (plans["public.masked"].files, plans["public.same"].files) == (2, 1)
+    reports = merge_as(changed)
+    told = {name: [text for text in one.warnings if "built anew" in text] for name, one in reports.items()}
+    assert {name: len(texts) for name, texts in told.items()} == {"masked": 1, "rekeyed": 1, "soft": 1, "same": 0}
+    assert {name: one.files for name, one in reports.items()} == {"masked": 2, "rekeyed": 2, "soft": 2, "same": 1}
+    for name in tables:
+        lake.changes(f"public.{name}", cdc(2), columns, [("I", T2, 61, 9, 1, "e")], key=("id", "part"))
+    reports = merge_as(changed)
+    assert [text for one in reports.values() for text in one.warnings if "built anew" in text] == []
+    for name in ("masked", "soft"):
+        assert lake.rows(name, "id, v") == [(1, "***"), (2, "***"), (3, "***"), (9, "***")], name
+    assert lake.rows("rekeyed", "id, part, v", "1, 2") == [(1, 1, "a"), (1, 2, "c"), (2, 1, "b"), (3, 1, "d"), (9, 1, "e")]
+    assert lake.rows("same", "id, part, v") == [(1, 2, "c"), (2, 1, "b"), (3, 1, "d"), (9, 1, "e")]
+
+
+def test_a_reload_in_place_that_is_built_anew_still_knows_when_it_began(lake: Lake) -> None:
+    lake.load("public.t", ID_V, [(1, "a")])
+    lake.load("public.t", ID_V, [(7, "left over")], number=2)
+    lake.run_one(lake.config({"public.t": {}}))
+    began = "20260301100200000"
+    age(lake, before=began)
+    lake.load("public.t", ID_V, [(1, "a2"), (3, "c2")])
+    assert run(lake.spark, lake.config({"public.t": {}}), ["public.t"], operator=OperatorsWord(reload_started=began)).failed == []
+    config = lake.config({"public.t": {"columns": [{"name": "v", "mask": "redact"}]}})
+    assert run(lake.spark, config, operator=OperatorsWord(load_complete=frozenset({"public.t"}))).failed == []
+    assert lake.rows("t", "id, v") == [(1, "***"), (3, "***")]
+    assert lake.target("t").progress().reloaded_at == began

@@ -107,6 +107,17 @@ def test_copy_of_the_progress_is_not_trusted_after_a_rollback(lake: Lake) -> Non
     run_again(lake, 2)
 
 
+def test_copy_is_not_trusted_when_what_was_rolled_back_has_expired(lake: Lake) -> None:
+    """Nothing is left of the snapshot that the copy tells of: neither that it was an ancestor, nor that it was none."""
+    load, _, _ = three_batches(lake)
+    call(lake, "rollback_to_snapshot", f"snapshot_id => {load}")
+    call(lake, "rewrite_data_files", "options => map('rewrite-all', 'true')")
+    expire_all_but_the_head(lake)
+    config = lake.config({"public.t": RULE}, batch={"max_files": 1})
+    assert [batch.rows_read for batch in lake.run_one(config).batches] == [3, 2]
+    assert lake.rows("t", "id, v") == DONE
+
+
 def test_copy_is_made_by_the_commit_of_the_batch(lake: Lake) -> None:
     """A kill between two commits would leave a copy that is older than the data."""
     three_batches(lake)

@@ -33,6 +33,8 @@ BEFORE: dict[str, dict[str, Any]] = {
     "public.narrower": {},
     "public.backfilled": {},
     "public.became_text": {},
+    "public.new_column": {"type_changes": "new_column"},
+    "public.no_change": {"type_changes": "fail"},
     "public.held": {"schema_changes": "quarantine"},
     "public.held_type": {"schema_changes": "quarantine"},
     "public.strict_added": {"schema_changes": "strict"},
@@ -67,7 +69,7 @@ def write_before(lake: Lake) -> None:
                 lake.load(table, [ID, V, N32], [(1, "a", 10), (2, "b", 20)])
             case "narrower":
                 lake.load(table, [ID, N64], [(1, 10), (2, 20)])
-            case "became_text" | "held_type" | "strict_wider":
+            case "became_text" | "new_column" | "no_change" | "held_type" | "strict_wider":
                 lake.load(table, [ID, N32], [(1, 10), (2, 20)])
             case "backfilled":
                 lake.load(table, [ID, V], [(1, "a"), (2, "b"), (4, "d")])
@@ -92,6 +94,11 @@ def write_after(lake: Lake) -> None:
     lake.changes("public.backfilled", second, extended, [("U", T2, 73, 2, "B", None, None, None), ("I", T2, 77, 3, "c", 1, False, "x")])
     texts = [("U", T1, 61, 1, "12"), ("U", T1, 65, 2, "twelve"), ("I", T1, 69, 3, "012"), ("I", T1, 73, 4, None), ("D", T1, 77, 9, None)]
     lake.changes("public.became_text", first, [ID, ("n", pa.string())], texts)
+    lake.changes("public.new_column", first, [ID, ("n", pa.string())], texts)
+    # A late file of the old type, and one that comes back to it.
+    lake.changes("public.new_column", cdc_name(0), [ID, N32], [("I", T1, 57, 5, 50)])
+    lake.changes("public.new_column", second, [ID, N64], [("U", T2, 81, 2, 2**40)])
+    lake.changes("public.no_change", first, [ID, ("n", pa.string())], texts)
     lake.changes("public.held_type", first, [ID, ("n", pa.string())], texts[:1])
     lake.changes("public.held_type", second, [ID, N32], [("U", T2, 81, 2, 22)])
     lake.changes("public.strict_wider", first, [ID, N64], [("U", T1, 61, 1, 2**40)])
@@ -199,6 +206,21 @@ def test_incompatible_type_keeps_what_survives_and_quarantines_the_rest(evolved:
     assert evolved.lake.quarantine("became_text") == [("cast", "n does not fit int")] * 2
     (warning,) = evolved.plans["public.became_text"].warnings
     assert "column n is string in the files and int in the table" in warning
+
+
+def test_values_of_another_type_go_to_a_column_of_their_own(evolved: Evolved) -> None:
+    name = f"`lake`.`{evolved.lake.namespace}`.`new_column`"
+    assert evolved.plans["public.new_column"].sql == [
+        f"ALTER TABLE {name} ALTER COLUMN `n` TYPE bigint",
+        f"ALTER TABLE {name} ADD COLUMN `n__string` string",
+    ]
+    rows = [(1, None, "12"), (2, 2**40, None), (3, None, "012"), (4, None, None), (5, 50, None)]
+    assert evolved.rows("new_column", "id, n, n__string") == rows
+    assert evolved.report.tables["public.new_column"].quarantined == 0
+
+
+def test_type_changes_that_fail_write_nothing(evolved: Evolved) -> None:
+    assert "type_changes is 'fail' and column n is string in the files and int in" in evolved.refused("no_change")
 
 
 def test_policy_quarantine_holds_the_structure(evolved: Evolved) -> None:

@@ -46,6 +46,7 @@ DELIVERIES = {
 }
 
 
+@pytest.mark.long
 def test_the_same_row_however_its_changes_arrive(lake: Lake) -> None:
     config = lake.config({f"public.{name}": SOFT for name in DELIVERIES})
     for name in DELIVERIES:

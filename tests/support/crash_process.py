@@ -14,16 +14,23 @@ TIMEOUT_SECONDS = 400
 
 
 class JobProcess:
-    """`dms-iceberg run` on a document, JVM included in its process group. Use it as a context manager: nothing outlives it."""
+    """A command on a document, by default `run`, JVM included in its process group. Use it as a context manager: nothing outlives it."""
 
-    def __init__(self, document: dict[str, Any], folder: Path, kill_at: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        document: dict[str, Any],
+        folder: Path,
+        kill_at: Sequence[str] = (),
+        options: Sequence[str] = (),
+        command: Sequence[str] = ("run",),
+    ) -> None:
         path = folder / "config.json"
         path.write_text(json.dumps(document))
         self.log = folder / f"job-{time.monotonic_ns()}.log"
         environment = {**os.environ, "DMS_ICEBERG_DRIVER_MEMORY": "1g", "DMS_ICEBERG_KILL_AT": ",".join(kill_at)}
         with self.log.open("wb") as log:
-            command = [sys.executable, "-m", "dms_iceberg.cli", "run", str(path), "--json"]
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
+            words = [sys.executable, "-m", "dms_iceberg.cli", *command, str(path), "--json", *options]
+            self.process = subprocess.Popen(words, stdout=log, stderr=log, env=environment, start_new_session=True)
 
     def __enter__(self) -> "JobProcess":
         return self

@@ -11,8 +11,10 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
+from dms_iceberg.quarantine import open_rows
 from dms_iceberg.report import RunReport, TableReport
 from dms_iceberg.runner import run
+from dms_iceberg.target.table import TargetTable
 
 _NUMBERS = itertools.count()
 COMMIT = "2026-03-01 10:00:00.000000"
@@ -47,6 +49,16 @@ class Lake:
     def config(self, tables: dict[str, dict[str, Any]], **top: Any) -> Config:
         """The same, parsed."""
         return parse_config(self.document(tables, **top), base=str(self.folder))
+
+    def enter(self, epoch: int) -> None:
+        """Let DMS write to the folder of an epoch from now on."""
+        self.bronze = self.folder / "bronze" / f"epoch-{epoch}"
+
+    def target(self, table: str) -> TargetTable:
+        """A silver table as the job sees it, afresh."""
+        found = TargetTable(self.spark, "lake", f"{self.namespace}.{table}")
+        found.refresh()
+        return found
 
     def path(self, table: str, name: str) -> Path:
         """Where DMS would put a file of ``table``."""
@@ -108,6 +120,11 @@ class Lake:
         name = f"lake.quarantine_{self.namespace}.`{self.namespace}__{table}`"
         self.spark.sql(f"REFRESH TABLE {name}")
         return [tuple(row) for row in self.spark.sql(f"SELECT {columns} FROM {name} ORDER BY file, row_number").collect()]
+
+    def open_quarantine(self, config: Config, table: str, columns: str = "reason, detail") -> list[tuple[Any, ...]]:
+        """Rows in a table's quarantine that its content lacks."""
+        rows = open_rows(self.spark, config, config.tables[f"public.{table}"], self.target(table).progress())
+        return [tuple(row) for row in rows.orderBy("file", "row_number").selectExpr(*columns.split(", ")).collect()] if rows else []
 
     def snapshots(self, table: str) -> int:
         """How many snapshots a silver table has."""

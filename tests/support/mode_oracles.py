@@ -7,7 +7,7 @@ one plain walk over it. Like the oracle it knows nothing of files, positions, ba
 import datetime as dt
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
 import attrs
@@ -46,13 +46,22 @@ class Event:
 
 def events(kind: TableKind, world: World) -> Iterator[Event]:
     """The events of a table, full load first; bad changes are none, but for the old key of one that moved."""
-    plan, cleaning = world.plans[kind.name], kind.cleaning
-    for row in source_rows(kind.name, world.transactions[: plan.load_at], cleaning).values():
-        yield from _put(cleaning, 0, "I", row)
-    for transaction in world.transactions[plan.changes_from :]:
+    yield from load_events(kind, world)
+    yield from change_events(kind, world)
+
+
+def load_events(kind: TableKind, world: World) -> Iterator[Event]:
+    """The events of the full load."""
+    for row in source_rows(kind.name, world.transactions[: world.plans[kind.name].load_at], kind.cleaning).values():
+        yield from _put(kind.cleaning, 0, "I", row)
+
+
+def change_events(kind: TableKind, world: World) -> Iterator[Event]:
+    """The events of the changes."""
+    for transaction in world.transactions[world.plans[kind.name].changes_from :]:
         for statement in transaction.statements:
             if statement.table == kind.name:
-                yield from _of_statement(cleaning, transaction, statement)
+                yield from _of_statement(kind.cleaning, transaction, statement)
 
 
 def _of_statement(cleaning: Cleaning, transaction: Transaction, statement: Statement) -> Iterator[Event]:
@@ -87,10 +96,10 @@ def _end(cleaning: Cleaning, when: int, source_key: Key, *, half: bool = False) 
         yield Event(when, "D", key, None, half)
 
 
-def soft_deleted(kind: TableKind, world: World) -> list[Row]:
+def soft_deleted(kind: TableKind, story: Iterable[Event]) -> list[Row]:
     """Mode ``soft_delete``: the last row that each key had, and when it ended."""
     rows: dict[Key, dict[str, object]] = {}
-    for event in events(kind, world):
+    for event in story:
         if event.row is not None:
             rows[event.key] = {**event.row, "_cdc_op": event.op, "_cdc_deleted": False, "_cdc_deleted_at": None}
         elif event.key in rows:
@@ -98,11 +107,11 @@ def soft_deleted(kind: TableKind, world: World) -> list[Row]:
     return list(rows.values())
 
 
-def changelog(kind: TableKind, world: World) -> list[Row]:
+def changelog(kind: TableKind, story: Iterable[Event]) -> list[Row]:
     """Mode ``append``: every change that the filter lets in, and every delete with its key."""
     cleaning = kind.cleaning
     rows = []
-    for event in events(kind, world):
+    for event in story:
         if event.half or (event.row is None and event.op != "D"):
             continue
         deleted = dict.fromkeys(cleaning.columns) | dict(zip(cleaning.silver_key, event.key, strict=True))
@@ -111,10 +120,10 @@ def changelog(kind: TableKind, world: World) -> list[Row]:
     return rows
 
 
-def versions(kind: TableKind, world: World, tracked: Sequence[str] = ()) -> list[Row]:
+def versions(kind: TableKind, story: Iterable[Event], tracked: Sequence[str] = ()) -> list[Row]:
     """Mode ``history``: what each key was, one row after the other, and from when until when."""
     lives: dict[Key, list[Event]] = {}
-    for event in events(kind, world):
+    for event in story:
         life = lives.setdefault(event.key, [])
         before = life[-1].row if life else None
         same = event.row is not None and before is not None and bool(tracked) and all(event.row[n] == before[n] for n in tracked)
@@ -150,7 +159,7 @@ class ModeOracle:
 
     mode: str
     columns: tuple[str, ...]
-    expected: Callable[[TableKind, World], list[Row]]
+    expected: Callable[[TableKind, Iterable[Event]], list[Row]]
     tracked: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict, eq=False)
 
 
@@ -160,6 +169,6 @@ _TRACKED = {"order_lines": ("status",)}
 HISTORY = ModeOracle(
     "history",
     ("_cdc_op", "_valid_from", "_valid_to", "_is_current"),
-    lambda kind, world: versions(kind, world, _TRACKED.get(kind.name, ())),
+    lambda kind, story: versions(kind, story, _TRACKED.get(kind.name, ())),
     _TRACKED,
 )

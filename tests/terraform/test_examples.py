@@ -29,6 +29,7 @@ from support.chain import (
 )
 from support.terraform.arrivals import check, replication_documents
 from support.terraform.lives import chosen
+from support.terraform.load_complete import dms_has_loaded, markers, tell_state_change, way_of_state_changes
 
 if TYPE_CHECKING:
     from support.terraform.lives import Life, Lives
@@ -143,6 +144,19 @@ class TestApplied:
         ddl = settings["ChangeProcessingDdlHandlingPolicy"]
         assert (ddl["HandleSourceTableTruncated"], ddl["HandleSourceTableDropped"]) == (False, False)
 
+    def test_function_hears_of_the_replication_and_may_ask_it(self, replicating: "Life") -> None:
+        way, arn = way_of_state_changes(replicating), replicating.pipeline["replication"]["arn"]
+        assert (way["pattern"]["source"], way["pattern"]["resources"], way["asked"]) == (["aws.dms"], [arn], arn)
+        assert way["senders"] == [({"Service": "events.amazonaws.com"}, "sqs:SendMessage", replicating.pipeline["trigger"]["queue"]["arn"])]
+        state, tables = ("Tasks", "Table") if replicating.example == "mysql" else ("s", "ReplicationTable")
+        bronze = replicating.pipeline["bronze_uri"].replace("s3://", "arn:aws:s3:::")
+        assert way["rights"] == {
+            f"dms:DescribeReplication{state}": ["*"],
+            f"dms:Describe{tables}Statistics": [arn],
+            "s3:PutObject": [f"{bronze}_load_complete/*"],
+            "kms:GenerateDataKey": [replicating.pipeline["kms_key_arn"]],
+        }
+
     def test_alarms_tell_the_topic(self, applied: "Life") -> None:
         alarms = applied.client("cloudwatch").describe_alarms()["MetricAlarms"]
         assert {one["AlarmName"] for one in alarms} == {name for name in applied.pipeline["alarms"]["names"].values() if name}
@@ -176,6 +190,20 @@ class TestApplied:
         for value in hidden:
             assert len(value) > 30
             assert applied.stack.places_of(value) == []
+
+
+@pytest.mark.parametrize("example", ["aurora-postgresql-serverless"])
+def test_load_that_dms_calls_complete_is_noted_and_asks_for_a_run(applied: "Life") -> None:
+    """Rule, queue, function, marker, notification, run: with the rights of their roles and no others."""
+    arn, runs = applied.pipeline["replication"]["arn"], applied.client("glue").get_job_runs
+    [name] = list(applied.pipeline["targets"])[:1]
+    dms_has_loaded(applied, name)
+    tell_state_change(applied, arn + "x")
+    assert markers(applied) == []
+    tell_state_change(applied, arn)
+    assert markers(applied) == [name], words_of_the_function(applied)
+    assert len(runs(JobName=applied.pipeline["merge_job"]["name"])["JobRuns"]) == 1
+    assert '"level": "ERROR"' not in words_of_the_function(applied)
 
 
 @pytest.mark.parametrize("example", ["minimal"])

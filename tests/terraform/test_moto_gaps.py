@@ -117,3 +117,23 @@ def test_rules_of_a_security_group_keep_their_descriptions(aws: "LocalAws", acco
     ec2.authorize_security_group_egress(GroupId=group, IpPermissions=[to_list])
     rules = ec2.describe_security_group_rules(Filters=[{"Name": "group-id", "Values": [group]}])["SecurityGroupRules"]
     assert {rule.get("Description") for rule in rules} == {None, "to a group", "to a list"}
+
+
+def test_event_reaches_the_queues_of_rules_that_match_it(aws: "LocalAws", account: str) -> None:
+    events, sqs = aws.client("events", account), aws.client("sqs", account)
+    topic = aws.client("sns", account).create_topic(Name="t")["TopicArn"]
+    arn = "arn:aws:dms:us-east-1:1:task:T"
+    patterns = {"ours": {"source": ["aws.dms"], "resources": [arn]}, "other": {"source": ["aws.dms"], "resources": [arn + "x"]}}
+    queues = {}
+    for name in ("ours", "other", "clock"):
+        queues[name] = sqs.create_queue(QueueName=name)["QueueUrl"]
+        when = {"ScheduleExpression": "rate(1 hour)"} if name == "clock" else {"EventPattern": json.dumps(patterns[name])}
+        events.put_rule(Name=name, **when)
+        target = sqs.get_queue_attributes(QueueUrl=queues[name], AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+        events.put_targets(Rule=name, Targets=[{"Id": "topic", "Arn": topic}, {"Id": "queue", "Arn": target}])
+    events.put_events(Entries=[{"Source": "aws.dms", "DetailType": "D", "Detail": "{}", "Resources": [arn]}])
+    got = {name: sqs.receive_message(QueueUrl=url).get("Messages", []) for name, url in queues.items()}
+    assert {name: len(messages) for name, messages in got.items()} == {"ours": 1, "other": 0, "clock": 0}
+    told = json.loads(got["ours"][0]["Body"])
+    assert (told["source"], told["detail-type"], told["resources"]) == ("aws.dms", "D", [arn])
+    assert len(events.list_targets_by_rule(Rule="ours")["Targets"]) == 2

@@ -129,6 +129,37 @@ def test_serverless_replication(aws: "LocalAws", account: str) -> None:
         dms.describe_replication_configs(Filters=[{"Name": "replication-config-arn", "Values": [arn]}])
 
 
+def test_serverless_replication_says_what_a_test_lets_it_say(aws: "LocalAws", account: str) -> None:
+    dms, started = aws.client("dms", account), 1_773_489_000
+    made = dms.create_replication_config(
+        ReplicationConfigIdentifier="shop",
+        SourceEndpointArn="arn:aws:dms:us-east-1:1:endpoint:S",
+        TargetEndpointArn=endpoint(dms),
+        ComputeConfig={"MaxCapacityUnits": 2},
+        ReplicationType="full-load",
+        TableMappings="{}",
+    )["ReplicationConfig"]
+    arn = made["ReplicationConfigArn"]
+    assert dms.describe_replication_table_statistics(ReplicationConfigArn=arn)["ReplicationTableStatistics"] == []
+    table = {"SchemaName": "public", "TableName": "orders", "TableState": "Table completed", "FullLoadStartTime": started}
+    dms_serverless.let_say(account, "us-east-1", arn, "stopped", "Stop Reason FULL_LOAD_ONLY_FINISHED", [table])
+    [found] = dms.describe_replications()["Replications"]
+    assert (found["Status"], found["StopReason"]) == ("stopped", "Stop Reason FULL_LOAD_ONLY_FINISHED")
+    [told] = dms.describe_replication_table_statistics(ReplicationConfigArn=arn)["ReplicationTableStatistics"]
+    assert (told["TableState"], told["FullLoadStartTime"].timestamp()) == ("Table completed", started)
+
+    iam = aws.client("iam", account)
+    role = str(
+        iam.create_role(RoleName="r", AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": []}))["Role"]["Arn"]
+    )
+    allowed = [{"Effect": "Allow", "Action": "dms:DescribeReplicationTableStatistics", "Resource": arn}]
+    iam.put_role_policy(RoleName="r", PolicyName="p", PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": allowed}))
+    mine = aws.client_of(role, "dms")
+    assert mine.describe_replication_table_statistics(ReplicationConfigArn=arn)["ReplicationTableStatistics"]
+    with pytest.raises(ClientError, match="not authorized"):
+        mine.describe_replication_table_statistics(ReplicationConfigArn=arn + "x")
+
+
 def test_event_subscription(aws: "LocalAws", account: str) -> None:
     dms = aws.client("dms", account)
     dms.create_event_subscription(SubscriptionName="s", SnsTopicArn="arn:t", SourceType="replication-task", SourceIds=["a"])

@@ -7,9 +7,6 @@ from typing import Any
 
 import hcl2
 import pytest
-import typer.main
-
-from dms_iceberg.cli import app
 
 MODULES = Path(__file__).parents[2] / "terraform" / "modules"
 # What every module has, or the pipeline decides.
@@ -58,7 +55,7 @@ def objects(text: str, *path: str) -> dict[str, str]:
             "merge-job",
             {"config_json", "buckets", "bronze_prefix", "databases", "kms_key_arn", "secret_arns", "secret_kms_key_arns"},
         ),
-        ("trigger", "trigger", {"job", "bronze", "kms_key_arn"}),
+        ("trigger", "trigger", {"job", "bronze", "kms_key_arn", "replication"}),
         ("network", "_network", {"database_port", "job_security_group_ids"}),
         (
             "replication",
@@ -69,7 +66,7 @@ def objects(text: str, *path: str) -> dict[str, str]:
 )
 def test_inputs_of_a_module_are_the_keys_of_an_object(key: str, module: str, decided: set[str]) -> None:
     # What the pipeline itself makes of a key.
-    sections = {"batch", "parallelism", "timestamps", "reach_source"} if key == "merge_job" else set()
+    sections = {"batch", "maintenance", "parallelism", "timestamps", "reach_source"} if key == "merge_job" else set()
     assert allowed(key) - sections == set(blocks(module, "variable")) - SHARED - decided
 
 
@@ -104,7 +101,7 @@ def test_objects_that_are_split(key: str, module: str, variable: str, added: set
 
 def test_every_object_at_the_door_has_its_keys_listed() -> None:
     open_doors = {name for name, block in blocks("pipeline", "variable").items() if block["type"] in ("any", "${any}")}
-    assert open_doors - {"tables", "table_defaults"} == {
+    assert open_doors - {"tables", "table_defaults", "gold"} == {
         *(
             "source_database",
             "network",
@@ -118,10 +115,3 @@ def test_every_object_at_the_door_has_its_keys_listed() -> None:
         ),
         *("catalog", "lake_formation", "merge_job", "trigger", "alarms"),
     }
-
-
-def test_commands_that_the_modules_wait_for_do_not_exist_yet() -> None:
-    """When this fails: let `maintenance_schedule` of merge-job and `continuous` of trigger use the new command, then drop it here."""
-    commands = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
-    assert "run" in commands
-    assert not commands & {"maintain", "watch"}

@@ -26,6 +26,8 @@ CHECKED = {
     "Csv": "csv",
     "Change": "change",
     "Batch": "batch",
+    "Maintenance": "maintenance",
+    "Model": "model",
 }
 OTHERWISE = {"Config", "Bronze", "Catalog", "Quarantine"}
 """Definitions whose values the module pipeline makes itself, or whose parts are checked above."""
@@ -59,7 +61,7 @@ def test_no_other_object_can_be_written() -> None:
     assert set(DEFINITIONS) - OTHERWISE == set(CHECKED)
     assert set(SCHEMA["properties"]) == {
         *("$schema", "version", "pipeline", "bronze", "catalog", "tables", "quarantine", "batch", "parallelism", "timestamps"),
-        *("state_uri", "defaults"),
+        *("state_uri", "defaults", "gold", "maintenance"),
     }, "let the modules _table-config and pipeline pass the new section on"
 
 
@@ -71,10 +73,10 @@ def test_objects_in_objects_are_the_ones_that_are_checked() -> None:
 
 @pytest.mark.parametrize(("key", "schema"), keys())
 def test_every_key_has_a_schema_that_the_module_understands(key: str, schema: dict[str, Any]) -> None:
-    assert set(schema) <= KEYWORDS | IGNORED, "teach terraform/modules/_table-config what this keyword means"
+    assert set(schema) <= KEYWORDS | IGNORED | {"$ref"}, "teach terraform/modules/_table-config what this keyword means"
     types = schema.get("type", [])
     assert ({types} if isinstance(types, str) else set(types)) <= TYPES
-    assert "type" in schema or "enum" in schema
+    assert "type" in schema or "enum" in schema or schema.get("$ref") == "#/$defs/Maintenance"
     if "items" in schema:
         assert schema["items"] == {"type": "string"} or set(schema["items"]) == {"$ref"}
     if "additionalProperties" in schema:

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from config_documents import changed
 
-from dms_iceberg.config.key_columns import key_column
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.errors import ConfigError
 
@@ -127,6 +126,30 @@ CASES: list[tuple[tuple[str, object], str]] = [
     (column(type="smallint", backfill=40000), f"{ORDERS}.columns[0].backfill: is outside smallint (-32768 to 32767)"),
     (column(type="int", backfill=True), f"{ORDERS}.columns[0].backfill: is not a whole number, as int needs"),
     (column(type="string", backfill=1), f"{ORDERS}.columns[0].backfill: is not text, as string needs; put it in quotes"),
+    (column(renamed_from="extra"), f"{ORDERS}.columns[0].renamed_from: 'extra' is the name it has; remove it"),
+    (column(renamed_from=" "), f"{ORDERS}.columns[0].renamed_from: must not be empty"),
+    (column(renamed_from="_cdc_x"), f"{ORDERS}.columns[0].renamed_from: '_cdc_x': names that begin with _cdc_"),
+    (
+        column(renamed_from="old", null_in_update="keep"),
+        f"{ORDERS}.columns[0].renamed_from: updates may leave this column out",
+    ),
+    (
+        (f"{T}/columns", [{"name": "a", "renamed_from": "Old"}, {"name": "b", "from": "old"}]),
+        f"{ORDERS}.columns[0].renamed_from: 'Old' belongs to column 'b' as well",
+    ),
+    (column(type_changes="new_column", type="int"), f"{ORDERS}.columns[0].type_changes: found 'new_column' beside type"),
+    (
+        column(type_changes="new_column", null_in_update="keep"),
+        f"{ORDERS}.columns[0].type_changes: found 'new_column' beside null_in_update 'keep'",
+    ),
+    (
+        (f"{T}/columns", [{"name": "order_id", "type_changes": "new_column"}]),
+        f"{ORDERS}.columns[0].type_changes: found 'new_column' for a key column",
+    ),
+    (
+        (f"{T}/columns", [{"name": "amount", "type_changes": "new_column"}]),
+        f"{ORDERS}.columns[0].type_changes: found 'new_column' for a column that the filter or a rule reads",
+    ),
     (column(expr=" "), f"{ORDERS}.columns[0].expr: must not be empty; a column's expr is a Spark SQL expression"),
     (column(expr="max(a)"), f"{ORDERS}.columns[0].expr: max is an aggregate; an expression sees one row"),
     ((f"{T}/filter", "a = 1; drop table x"), f"{ORDERS}.filter: several statements; write one expression, without ';'"),
@@ -272,11 +295,3 @@ def test_a_problem_of_defaults_is_noted_there_and_once() -> None:
         "defaults.rules[0].expr: sum is an aggregate; an expression sees one row (greatest and least compare columns)",
         "defaults.filter: syntax error at line 1, column 3 near '>': something is missing",
     ]
-
-
-def test_key_column() -> None:
-    columns = [{"name": "a", "from": "x"}, {"name": "x2", "from": "ORDER_ID"}, {"name": "order_id", "expr": "order_id"}]
-    document = changed(f"{T}/columns", columns)
-    table = parse_config(document).tables["public.orders"]
-    assert key_column(table, "Order_Id") is table.columns[1]
-    assert key_column(table, "other") is None

@@ -40,7 +40,7 @@ def typed(word: str, kind: str, at: int, letter: str) -> str:
     }[kind]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(data=st.data(), base=st.sampled_from([SAMPLE, FULL]))
 def test_a_typing_error_in_one_key_is_named(data: st.DataObject, base: dict[str, Any]) -> None:
     document = copy.deepcopy(base)
@@ -69,7 +69,7 @@ def value_places(node: Any) -> list[tuple[Any, Any]]:
     return [place for key, value in list(entries) for place in [(node, key), *value_places(value)]]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(data=st.data(), base=st.sampled_from([SAMPLE, FULL]), value=ANYTHING)
 def test_any_value_anywhere_is_accepted_or_a_config_error(data: st.DataObject, base: dict[str, Any], value: object) -> None:
     document = copy.deepcopy(base)
@@ -84,14 +84,14 @@ def test_any_value_anywhere_is_accepted_or_a_config_error(data: st.DataObject, b
         assert parse_config(to_document(config), base="/data") == config
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(ANYTHING)
 def test_any_document(document: object) -> None:
     with pytest.raises(ConfigError):
         parse_config(document)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.text(max_size=40) | st.text(alphabet="ab(),.'`\"[]<>=-+*/;:?@${} \n01", max_size=30))
 def test_any_text_as_expression_type_or_partition(text: str) -> None:
     assert isinstance(expression_problems(text), list)

@@ -63,15 +63,39 @@ def test_defaults_are_for_tables_that_do_not_say() -> None:
     assert [table.schema_changes for table in tables.values()] == ["strict", "quarantine"]
 
 
+def test_a_tables_maintenance_is_the_documents_but_for_its_own_keys() -> None:
+    document = changed("maintenance", {"snapshots_kept": 5, "small_files": 7, "orphan_files_older_than_hours": None})
+    own = {"small_files": 9, "orphan_files_older_than_hours": 48}
+    document["tables"]["public.lines"] = {"target": "silver.lines", "key": ["id"], "maintenance": own}
+    config = parse_config(document, base="/data")
+    first, second = (table.maintenance for table in config.tables.values())
+    assert first == config.maintenance
+    assert (first.snapshots_kept, first.small_files, first.orphan_files_older_than_hours) == (5, 7, None)
+    assert (second.snapshots_kept, second.small_files, second.orphan_files_older_than_hours) == (5, 9, 48.0)
+    assert to_document(config)["tables"]["public.lines"]["maintenance"] == own
+    assert parse_config(to_document(config), base="/elsewhere") == config
+
+
 CASES: list[tuple[str, object, str]] = [
     ("pipline", "x", "pipline: unknown key; did you mean 'pipeline'?"),
     ("bronze/fromat", "csv", "bronze.fromat: unknown key; did you mean 'format'?"),
     (f"{T}/kye", ["a"], f"{ORDERS}.kye: unknown key; did you mean 'key'?"),
     (f"{T}/columns/2/typ", "string", f"{ORDERS}.columns[2].typ: unknown key; did you mean 'type'?"),
-    (f"{T}/columns/2/source", "x", f"{ORDERS}.columns[2].source: unknown key; allowed: name, from, type, expr, format, trim, mask, "),
+    (f"{T}/columns/2/source", "x", f"{ORDERS}.columns[2].source: unknown key; allowed: name, from, renamed_from, type, "),
     (f"{T}/source", "x", f"{ORDERS}.source: unknown key; did you mean 'source_columns'?"),
-    ("maintenance", {}, "maintenance: planned and not available in this version; remove it for now"),
-    ("gold", {}, "gold: planned and not available in this version; remove it for now"),
+    ("maintenance/snapshot_kept", 3, "maintenance.snapshot_kept: unknown key; did you mean 'snapshots_kept'?"),
+    ("maintenance/orphan_files_older_than_hours", 1, "maintenance.orphan_files_older_than_hours: must be at least 24, found 1.0"),
+    ("maintenance/budget_seconds", 0, "maintenance.budget_seconds: must be above 0, found 0.0"),
+    ("maintenance/after_run", True, "maintenance.after_run: expected one of all, metadata, nothing, found the boolean true"),
+    (
+        "maintenance/snapshots_kept",
+        501,
+        "maintenance.snapshots_kept: 501 is more than snapshots_max (500); lower it, or raise the other",
+    ),
+    (f"{T}/maintenance", [], f"{ORDERS}.maintenance: expected an object, found a list"),
+    (f"{T}/maintenance/manifests", 1, f"{ORDERS}.maintenance.manifests: must be at least 2, found 1"),
+    (f"{T}/maintenance/snapshots_max", 3, f"{ORDERS}.maintenance.snapshots_kept: 20 is more than snapshots_max (3); lower it, or raise"),
+    ("defaults/maintenance", {}, "defaults.maintenance: has its defaults at the top of the document; write them there"),
     ("defaults/target", "x", "defaults.target: belongs to each table, not to defaults"),
     (
         f"{T}/mode",

@@ -13,6 +13,7 @@ from dms_iceberg.config.model import Change, Column, Mask, OtherColumns, Table
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.staging.keys import BronzeFile
 from dms_iceberg.target.evolve import Evolution, plan_evolution
+from dms_iceberg.unknown_columns import misspelt_drops
 
 SERVICE = {"Op": "string", "dms_commit_ts": "string", "dms_change_seq": "string"}
 TABLE = {"id": "bigint", "email": "string", "n": "int"}
@@ -87,3 +88,18 @@ def test_a_column_that_the_source_has_no_more_is_nobodys_concern() -> None:
     typed, _, _ = final_sql(one, planned, {"id": "bigint", "n": "int"})
     assert "CAST(NULL AS string) AS `email`" in typed
     assert planned.warnings == ()
+
+
+def test_a_table_that_still_has_an_old_name_gets_no_second_column_beside_it() -> None:
+    with pytest.raises(SchemaChangeError, match=r"still has the column 'email' that the configuration renames to 'mail'"):
+        evolution(table(Column(name="mail", renamed_from="email")), TABLE, {"id": "bigint", "mail": "string"})
+
+
+def test_names_in_drop_that_no_file_has_are_told_where_they_look_like_a_column_that_is_kept() -> None:
+    source = ["id", "email", "BI_note"]
+    (warning,) = misspelt_drops(table(drop=("emial", "etl_time", "ID_OLD", "BI_NOTE")), source, fresh=False)
+    assert warning.startswith("tables.\"public.t\".drop[0]: the files have no column 'emial'") and "Did you mean 'email'?" in warning
+    assert misspelt_drops(table(drop=("etl_time",)), source, fresh=False) == []
+    (warning,) = misspelt_drops(table(drop=("etl_time",)), source, fresh=True)
+    assert "drop[0]" in warning and "They have id, email, BI_note" in warning
+    assert misspelt_drops(table(drop=("emial", "email")), source, fresh=False) == []

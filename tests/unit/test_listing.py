@@ -152,7 +152,7 @@ def _without_clashes(found: list[str]) -> list[str]:
     return [key for key in found if not any(other.startswith(key + "/") for other in found)]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(paths, min_size=1, max_size=12, unique=True).map(_without_clashes), paths, st.sampled_from(["", "a", "a/", "B/"]))
 def test_local_directory_lists_in_the_order_of_s3(keys: list[str], start: str, prefix: str) -> None:
     with TemporaryDirectory() as folder:

@@ -146,7 +146,7 @@ def _cleaned(kind: TableKind, rows: dict[Key, Row]) -> dict[Key, Row]:
     return made
 
 
-@settings(deadline=None, max_examples=300, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 @given(small_worlds([kind for kind in ALL_KINDS if not kind.cleaning.quarantine and kind.name != "order_lines"]))
 def test_without_bad_rows_silver_is_the_source_cleaned(world: World) -> None:
     kind = world.kinds[0]

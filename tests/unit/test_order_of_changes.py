@@ -56,7 +56,7 @@ def test_merging_by_position_gives_the_oracles_table(kind: TableKind) -> None:
         _check(world, Random(world.seed))
 
 
-@settings(deadline=None, max_examples=200, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 @given(small_worlds())
 def test_merging_by_position_gives_the_oracles_table_for_small_histories(world: World) -> None:
     _check(world, Random(1))

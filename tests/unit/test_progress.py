@@ -171,6 +171,10 @@ def test_copy_counts_where_expiry_removed_the_carrier() -> None:
     assert find_progress([summary(None, "2")], copy_of(NEW, 2), ["3"]) == NEW
 
 
+def test_copy_counts_where_the_line_is_cut_right_behind_its_snapshot() -> None:
+    assert find_progress([summary(None, "3"), summary(None, "2")], copy_of(NEW, 2), ["2", "3"]) == NEW
+
+
 def test_copy_of_a_snapshot_that_was_rolled_back_is_not_trusted() -> None:
     with pytest.raises(TargetError, match="is not known"):
         find_progress([summary(None, "1")], copy_of(NEW, 2), ["2", "3"])

@@ -124,7 +124,7 @@ def test_wrong_configuration_ends_with_exit_code_2(job_zip: Path, tmp_path: Path
 
 
 def test_every_part_of_the_job_imports_from_the_zip(job_zip: Path, tmp_path: Path) -> None:
-    modules = ("runner", "preview", "status", "session", "table_run", "secrets", "config.s3", "staging.s3")
+    modules = ("runner", "preview", "status", "session", "table_run", "secrets", "config.s3", "staging.s3", "replay.run")
     modules += ("verify.run", "verify.postgres", "verify.mysql")
     imports = "".join(f"import dms_iceberg.{module} as m; print(m.__file__); " for module in modules)
     done = run_on_glue(job_zip, tmp_path, imports)
@@ -147,8 +147,16 @@ def test_job_arguments_become_switches(job_zip: Path, tmp_path: Path) -> None:
         (["--json", "--command", "status", "--config", "c"], ["status", "c", "--json"]),
         (["--json", "false", "--config", "c"], ["run", "c"]),
         (
+            ["--command", "quarantine replay", "--config", "c", "--reason", "rule: x", "--json"],
+            ["quarantine", "replay", "c", "--reason", "rule: x", "--json"],
+        ),
+        (
             ["--command", "verify", "--config", "c", "--source", "postgresql://db/d", "--tries", "2", "--repair"],
             ["verify", "c", "--source", "postgresql://db/d", "--tries", "2", "--repair"],
+        ),
+        (
+            ["--config", "c", "--truncate", "a.b", "--truncated-at", "2026-03-01T10:00:00Z"],
+            ["run", "c", "--truncate", "a.b", "--truncated-at", "2026-03-01T10:00:00Z"],
         ),
     ],
 )

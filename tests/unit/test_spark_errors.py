@@ -1,7 +1,10 @@
 """What is told of Spark's errors: the file and what to do, never a row's value."""
 
+import errno
+
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, EndpointConnectionError, ResponseStreamingError
+from pyspark.errors import PySparkException
 
 from dms_iceberg.spark_errors import FAILURES, describe, describe_defect
 
@@ -49,3 +52,62 @@ def test_an_unforeseen_error_tells_its_place_and_no_value() -> None:
         told = describe_defect(error)
     assert "ValueError at test_spark_errors.py:" in told
     assert "secret" not in told
+
+
+IN_A_TASK = """Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent failure: Lost task 0.0 in stage 1.0 (TID 1)
+(127.0.0.1 executor driver): org.apache.hadoop.fs.s3a.AWSServiceThrottledException: open on s3a://bronze/t/LOAD00000001.csv: Slow
+\tat org.apache.hadoop.fs.s3a.S3AUtils.translateException(S3AUtils.java:1)
+Caused by: com.amazonaws.services.s3.model.AmazonS3Exception: Please reduce your request rate. (Service: Amazon S3; Status Code: 503)
+"""
+OF_GLUE = "An error\n: software.amazon.awssdk.services.glue.model.GlueException: Service (Service: Glue, Status Code: {}, Request ID: 0)\n"
+SLOW = ClientError({"Error": {"Code": "SlowDown", "Message": "Slow"}, "ResponseMetadata": {"HTTPStatusCode": 503}}, "ListObjectsV2")  # type: ignore[typeddict-item]
+
+
+@pytest.mark.parametrize(
+    ("error", "parts"),
+    [
+        (PySparkException(IN_A_TASK), ["AWSServiceThrottledException: open on s3a://bronze/t/LOAD00000001.csv", "parallelism"]),
+        (PySparkException(OF_GLUE.format(500)), ["GlueException: Service", "VPC endpoint"]),
+        (PySparkException("org.apache.iceberg.exceptions.ServiceUnavailableException: none"), ["ServiceUnavailableException"]),
+        (
+            EndpointConnectionError(endpoint_url="https://bronze.s3.amazonaws.com/"),
+            ["EndpointConnectionError", "bronze.s3", "VPC"],
+        ),
+        (ResponseStreamingError(error="broken"), ["ResponseStreamingError"]),
+        (SLOW, ["ListObjectsV2", "SlowDown", "parallelism"]),
+    ],
+)
+def test_outages_say_what_failed_and_that_the_next_run_goes_on(error: Exception, parts: list[str]) -> None:
+    told = describe(error)
+    assert [part for part in [*parts, "Nothing is lost", "next run goes on"] if part not in told] == []
+
+
+VANISHED = """: java.io.FileNotFoundException: No such file or directory: s3a://bronze/t/20260301-100000000.parquet
+File s3a://bronze/t/20260301-100000000.parquet does not exist
+\tat org.apache.hadoop.fs.s3a.S3AUtils.translateS3Exception(S3AUtils.java:1)
+\tat software.amazon.awssdk.core.exception.SdkClientException.create(SdkClientException.java:1)
+"""
+
+
+def test_a_missing_object_is_no_outage() -> None:
+    assert "Bronze is the log" in describe(PySparkException(VANISHED))
+
+
+def test_a_value_in_a_uri_is_not_told() -> None:
+    assert "secret" not in describe(PySparkException("[INVALID_URL] java.net.URISyntaxException: Illegal character in path: secret"))
+
+
+def test_a_refusal_of_aws_is_no_outage() -> None:
+    assert describe(PySparkException(OF_GLUE.format(403))) == "GlueException: Service (Service: Glue, Status Code: 403, Request ID: 0)"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device", "/lake/runs/t.json"),
+        PySparkException("Task failed: java.io.IOException: No space left on device\n\tat java.base"),
+    ],
+)
+def test_a_full_disk_is_told_as_such(error: Exception) -> None:
+    told = describe(error)
+    assert [part for part in ("no room on a disk", "No space left on device", "make room", "next run goes on") if part not in told] == []

@@ -5,10 +5,11 @@ import sys
 
 import pytest
 
+from dms_iceberg.maintenance.report import MaintenanceReport, MaintenanceRun, Outcome, StepReport
 from dms_iceberg.preview import TablePreview
 from dms_iceberg.report import BatchReport, RunReport, TableReport
 from dms_iceberg.status import TableStatus
-from dms_iceberg.terminal import TableProgress, print_plan, print_report, print_status
+from dms_iceberg.terminal import TableProgress, print_maintenance, print_plan, print_report, print_status
 
 ODD = "public.[red]:key:[/]"
 
@@ -32,11 +33,12 @@ def test_report_shows_books_warnings_and_errors(capsys: pytest.CaptureFixture[st
 
 def test_markup_in_names_is_shown_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
     print_report(RunReport("r", {ODD: TableReport(table=ODD, target="t")}, 1.0))
-    print_plan([TablePreview(table=ODD, sql=[f"CREATE TABLE `{ODD}`"], warnings=[f"{ODD}: odd"], error=f"{ODD}: odd")])
-    print_status([TableStatus(table=ODD, target=ODD, last_error=f"{ODD}: odd")])
+    print_plan([TablePreview(table=ODD, rebuilt_files=2, sql=[f"CREATE TABLE `{ODD}`"], warnings=[f"{ODD}: odd"], error=f"{ODD}: odd")])
+    print_status([TableStatus(table=ODD, target=ODD, last_error=f"{ODD}: odd", warnings=[f"{ODD}: old"])])
     shown = capsys.readouterr().out
-    assert shown.count(ODD) == 1 + 4 + 4
+    assert shown.count(ODD) == 1 + 5 + 5
     assert "[/]" in shown
+    assert f"{ODD}: 2 merged files are read again" in shown
 
 
 def test_plan_and_status_show_what_is_not_known_as_such(capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,7 +46,23 @@ def test_plan_and_status_show_what_is_not_known_as_such(capsys: pytest.CaptureFi
     lines = capsys.readouterr().out.splitlines()
     assert [line.split() for line in lines[1:3]] == [["a", "1,234", "5", "?", "2"], ["b", "0", "0", "1,000", "0"]]
     print_status([TableStatus(table="a", target="t", epoch=2, frontier="20260301", rows=1000, lag_seconds=1.0, snapshots=3)])
-    assert capsys.readouterr().out.splitlines()[1].split() == ["a", "t", "2", "20260301", "1,000", "1.0", "3", "0", "0"]
+    assert capsys.readouterr().out.splitlines()[1].split() == ["a", "t", "2", "20260301", "1,000", "1.0", "3", "0", "0", "0"]
+
+
+def test_maintenance_shows_what_became_of_each_step(capsys: pytest.CaptureFixture[str]) -> None:
+    print_status([TableStatus(table="a", target="t", maintenance={"delete_files": "9 delete files for 2 data files"})])
+    assert capsys.readouterr().out.splitlines()[-1] == "a: needs delete files: 9 delete files for 2 data files"
+    counts = {"data_files_before": 1234, "data_files_after": 1}
+    done = StepReport(name="t", step="compact", reason="many", outcome=Outcome.DONE, counts=counts, seconds=1.25)
+    late = StepReport(name=ODD, step="orphan_files", reason="why", outcome=Outcome.GAVE_WAY)
+    report = MaintenanceReport(table="a", target="t", steps=[done, late], error=f"{ODD}: odd")
+    print_maintenance(MaintenanceRun({"a": report}, 1.0))
+    shown = capsys.readouterr().out
+    assert "data files before 1,234, data files after 1" in shown
+    assert "gave way" in shown
+    assert f"failed: {ODD}: odd" in shown
+    print_maintenance(MaintenanceRun({"a": MaintenanceReport(table="a", target="t")}, 1.0))
+    assert capsys.readouterr().out == "no table needs anything\n"
 
 
 class Terminal(io.StringIO):

@@ -18,13 +18,21 @@ from support.moto_gaps.patching import operation
 
 _Config = dict[str, Any]
 _held: dict[tuple[str, str], dict[str, _Config]] = {}
-"""By account and region, then ARN. The state of the replication is under `_status`; until `_modified_at` it is being modified."""
+"""By account and region, then ARN. The state of the replication is under `_status`; until `_modified_at` it is being modified.
+
+What a test lets it say beside that is under `_stop_reason` and `_tables` (`let_say`).
+"""
 SECONDS_OF_MODIFYING = 2.0
 
 
 def configurations(responses: Responses) -> dict[str, _Config]:
     """Return the replication configurations of the caller's account and region by ARN."""
     return _held.setdefault((responses.current_account, responses.region), {})
+
+
+def let_say(account: str, region: str, arn: str, status: str, stop_reason: str, tables: list[dict[str, Any]]) -> None:
+    """Let a replication say from now on what it is doing, why it stopped, and how its tables are; times are seconds since 1970."""
+    _held[account, region][arn].update({"_status": status, "_stop_reason": stop_reason, "_tables": tables})
 
 
 def _asked(responses: Responses) -> list[_Config]:
@@ -53,7 +61,8 @@ def _shown(config: _Config) -> _Config:
 
 def _replication(config: _Config) -> dict[str, Any]:
     kept = ("ReplicationConfigArn", "ReplicationConfigIdentifier", "ReplicationType")
-    return {**{name: config[name] for name in kept}, "Status": "modifying" if _is_modifying(config) else config["_status"]}
+    status = {"Status": "modifying" if _is_modifying(config) else config["_status"], "StopReason": config.get("_stop_reason", "")}
+    return {name: config[name] for name in kept} | status
 
 
 def _is_modifying(config: _Config) -> bool:
@@ -102,6 +111,11 @@ def close_gaps() -> None:
     @operation(Responses)
     def describe_replications(self: Responses) -> str:
         return json.dumps({"Replications": [_replication(config) for config in _asked(self)]})
+
+    @operation(Responses)
+    def describe_replication_table_statistics(self: Responses) -> str:
+        config = _config(self)
+        return json.dumps({"ReplicationConfigArn": config["ReplicationConfigArn"], "ReplicationTableStatistics": config.get("_tables", [])})
 
     @operation(Responses)
     def modify_replication_config(self: Responses) -> str:

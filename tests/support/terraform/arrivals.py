@@ -93,7 +93,8 @@ def _trigger(life: "Life", given: dict[str, Any]) -> None:
     events = life.client("events")
     rules = [events.describe_rule(Name=name) for name in events.list_rule_names_by_target(TargetArn=queue)["RuleNames"]]
     assert [one["ScheduleExpression"] for one in rules if one.get("ScheduleExpression")] == [given["schedule"]]
-    assert any(one.get("EventPattern") for one in rules) == (given.get("notification") == "eventbridge")
+    sources = [json.loads(one["EventPattern"])["source"] for one in rules if one.get("EventPattern")]
+    assert (["aws.s3"] in sources) == (given.get("notification") == "eventbridge")
 
 
 def _versioning(life: "Life", given: dict[str, int]) -> None:

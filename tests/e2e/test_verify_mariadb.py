@@ -1,0 +1,76 @@
+"""`verify` against a real MariaDB: its types are equal in silver, and tampered rows are found."""
+
+import datetime as dt
+import platform
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from dms_iceberg.verify.compare import Options
+from dms_iceberg.verify.run import verify
+from dms_iceberg.verify.source import Throttle, open_source, parse_source
+from support.lake import Lake
+from support.mariadb import LocalMariaDb
+from support.verify_world import NOON
+
+
+@pytest.fixture(scope="module")
+def mariadb() -> Iterator[LocalMariaDb]:
+    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
+        pytest.skip("no jar holds a MariaDB for this machine")
+    with LocalMariaDb() as server:
+        yield server
+
+
+MARIADB = """
+create table items (
+    id bigint unsigned primary key, tiny tinyint, num decimal(14,3), f float, d double, bin varbinary(20), doc json, txt text,
+    at datetime(6), day date, yr year, mood enum('fine', 'tired'))
+"""
+
+
+def test_mariadb(lake: Lake, mariadb: LocalMariaDb) -> None:
+    rows: list[tuple[Any, ...]] = [
+        (
+            2**64 - 1,
+            -128,
+            Decimal("-1.500"),
+            0.1,
+            1e300,
+            b"\x00\xff'",
+            '{"k": [1, "%s"]}',
+            'Grüße 🙂 "q" \\ \n\t\x01',
+            NOON,
+            NOON.date(),
+            2026,
+            "fine",
+        ),
+        (1, None, None, None, None, None, None, None, None, None, None, None),
+        (7, 0, Decimal("0.001"), -3.4e38, -0.1, b"", "null", "", dt.datetime(1000, 1, 1), dt.date(9999, 12, 31), 1901, "tired"),
+    ]
+    marks = ", ".join(["%s"] * len(rows[0]))
+    mariadb.execute("create database `sh'op` character set utf8mb4", "use `sh'op`", MARIADB)
+    mariadb.execute("use `sh'op`", *((f"insert into items values ({marks})", row) for row in rows))
+    types = [pa.uint64(), pa.int8(), pa.decimal128(14, 3), pa.float32(), pa.float64(), pa.binary(), pa.string(), pa.string()]
+    types += [pa.timestamp("us", "UTC"), pa.date32(), pa.int16(), pa.string()]
+    names = ["id", "tiny", "num", "f", "d", "bin", "doc", "txt", "at", "day", "yr", "mood"]
+    config = lake.config({"sh'op.items": {"target": f"{lake.namespace}.items"}})
+    lake.load("sh'op.items", list(zip(names, types, strict=True)), rows)
+    lake.run_one(config)
+
+    def check() -> tuple[int, ...]:
+        source = open_source(parse_source(f"mysql://root@127.0.0.1:{mariadb.port}"), Throttle(None))
+        try:
+            (one,) = verify(lake.spark, config, source, options=Options(tries=1, settle=0)).tables.values()
+        finally:
+            source.close()
+        assert one.error is None
+        return tuple(one.differing[kind] for kind in ("missing", "surplus", "different"))
+
+    assert check() == (0, 0, 0)
+    changes = ["update items set txt = ' ' where id = 7", "delete from items where id = 1", "insert into items (id) values (3)"]
+    mariadb.execute("use `sh'op`", *changes)
+    assert check() == (1, 1, 1)

@@ -1,0 +1,86 @@
+"""Random histories with maintenance after every batch: silver is what it is without.
+
+Late, copied, re-emitted, split and regrouped files as in `test_modes`; snapshots expire and files are compacted as soon as they
+may be. ``PROPERTY_SEED`` looks further.
+"""
+
+import datetime as dt
+import os
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from pyspark.sql import SparkSession
+
+from dms_iceberg.config.parse import parse_config
+from dms_iceberg.maintenance import steps
+from dms_iceberg.maintenance.report import MaintenanceReport
+from dms_iceberg.maintenance.run import maintain
+from dms_iceberg.report import BatchReport, RunReport
+from dms_iceberg.runner import run
+from properties.merging import Merging
+from support.bronze_writer import FORMATS
+from support.histories import seeded_world
+from support.maintained import EAGER
+from support.mode_oracles import APPEND, HISTORY, SOFT_DELETE, ModeOracle
+from support.table_kind import TableKind
+from support.table_kinds import CODED, DROPPED, FILTERED, JUDGED, MOVED
+
+pytestmark = pytest.mark.long
+
+SEED = int(os.environ.get("PROPERTY_SEED", "20260301"))
+_KINDS: dict[ModeOracle | None, tuple[TableKind, ...]] = {
+    None: (FILTERED, MOVED),
+    SOFT_DELETE: (JUDGED, DROPPED),
+    HISTORY: (FILTERED, CODED),
+    APPEND: (JUDGED, CODED),
+}
+
+
+class Maintained(Merging):
+    """The job with maintenance after every batch of every table."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.config = parse_config({**self._document, "maintenance": EAGER})
+        self.done: list[MaintenanceReport] = []
+
+    def run(self) -> RunReport:
+        """One run; neither it nor any maintenance may fail."""
+
+        def after(table: str, batch: BatchReport) -> None:
+            self.done += maintain(self._spark, self.config, [self.config.tables[table]]).tables.values()
+
+        report = run(self._spark, self.config, listener=after)
+        errors = [one.error for one in (*report.tables.values(), *self.done) if one.error]
+        assert not errors, errors
+        return report
+
+    def check_books(self, reports: Any) -> None:
+        """Most of the snapshots that have them are gone."""
+
+
+def _in_mode(kind: TableKind, oracle: ModeOracle | None) -> TableKind:
+    if oracle is None:
+        return kind
+    tracked = {"track_columns": list(oracle.tracked[kind.name])} if kind.name in oracle.tracked else {}
+    return attrs.evolve(kind, document={**kind.document, "mode": oracle.mode, **tracked})
+
+
+@pytest.mark.parametrize("oracle", _KINDS, ids=lambda oracle: oracle.mode if oracle else "mirror")
+def test_silver_is_the_same_with_maintenance_after_every_batch(
+    spark: SparkSession, warehouse: Path, tmp_path: Path, oracle: ModeOracle | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = dt.timedelta(hours=3)
+    monkeypatch.setattr(steps, "now_ms", lambda: int((dt.datetime.now(dt.UTC) + later).timestamp() * 1000))
+    kinds = tuple(_in_mode(kind, oracle) for kind in _KINDS[oracle])
+    world = seeded_world(SEED + 11, kinds, histories=12, per_table=80, runs=3, restarts=1, max_files=12)
+    merging = Maintained(spark, warehouse, tmp_path, world, FORMATS[0])
+    merging.run_all()
+    taken = {step.step for report in merging.done for step in report.steps if step.outcome.value == "done"}
+    assert {"compact", "progress", "expire", "orphan_files"} <= taken
+    wrong = merging.differences() if oracle is None else merging.row_differences(oracle)
+    assert not wrong, "\n".join(map(str, wrong[:10]))
+    assert not any(table.batches for table in merging.run().tables.values())
+    assert all(len(snapshots) <= 4 for snapshots in merging.snapshots().values())

@@ -1,0 +1,188 @@
+"""Gold models equal their query over silver after any history, and a refresh touches no more than it must."""
+
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from dms_iceberg.gold.report import ModelReport
+from support.lake import Lake
+
+COLUMNS = [("id", pa.int64()), ("city", pa.string()), ("kind", pa.int32()), ("amount", pa.decimal128(12, 2))]
+ALL_GROUPS = "SELECT city, kind AS sort, count(*) AS n, sum(amount) AS total FROM {silver}.t WHERE amount <> 13 GROUP BY city, kind"
+
+
+def clock(minute: int) -> str:
+    return f"20260301{10 + minute // 60:02d}{minute % 60:02d}00"
+
+
+def cdc(lake: Lake, minute: int, rows: list[tuple[Any, ...]], table: str = "public.t") -> None:
+    name = f"2026/03/01/{clock(minute)[8:10]}/20260301-{clock(minute)[8:12]}30000.parquet"
+    lake.changes(table, name, COLUMNS, [(op, clock(minute), 1000 * minute + n, *row) for n, (op, *row) in enumerate(rows)])
+
+
+def config(lake: Lake, models: dict[str, dict[str, Any]], tables: dict[str, Any] | None = None) -> Any:
+    named = {
+        f"gold_{lake.namespace}.{name}": {**one, "sql": one["sql"].format(silver=lake.namespace, gold=f"gold_{lake.namespace}")}
+        for name, one in models.items()
+    }
+    return lake.config(tables or {"public.t": {}}, gold=named)
+
+
+def refresh(lake: Lake, configured: Any) -> dict[str, ModelReport]:
+    """Run, check that every model is what its query tells, and return the reports by short name."""
+    report = lake.run(configured)
+    assert report.errors == {}
+    for name, model in configured.gold.items():
+        lake.spark.sql(f"REFRESH TABLE lake.{name}")
+        made = lake.spark.table(f"lake.{name}")
+        told = lake.spark.sql(
+            model.sql.replace(f" {lake.namespace}.", f" lake.{lake.namespace}.").replace(
+                f" gold_{lake.namespace}.", f" lake.gold_{lake.namespace}."
+            )
+        )
+        assert made.columns == told.columns
+        assert sorted(map(repr, made.collect())) == sorted(map(repr, told.collect())), name
+    return {name.partition(".")[2]: one for name, one in report.models.items()}
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pytest.param({}, id="v2"),
+        pytest.param({"format_version": 3}, id="v3", marks=pytest.mark.long),
+        pytest.param({"write_mode": "copy-on-write"}, id="copy-on-write", marks=pytest.mark.long),
+        pytest.param({"mode": "history"}, id="history", marks=pytest.mark.long),
+    ],
+)
+def test_a_model_equals_its_query_after_every_run_of_a_random_history(lake: Lake, table: dict[str, Any]) -> None:
+    chance = random.Random(str(table))
+    cities = [None, "Ulm", "Bonn", "Köln", "Trier", "O'Higgins"]
+
+    def row(id_: int) -> tuple[Any, ...]:
+        return id_, chance.choice(cities), chance.choice([None, 1, 2]), chance.choice([None, 13, 5, 7])
+
+    configured = config(
+        lake,
+        {
+            "groups": {"sql": f"{ALL_GROUPS} HAVING count(*) > 1", "refresh": "incremental"},
+            "all": {"sql": "SELECT max(id) AS m FROM {silver}.t"},
+        },
+        {"public.t": table},
+    )
+    lake.load("public.t", COLUMNS, [row(id_) for id_ in range(40)])
+    assert refresh(lake, configured)["groups"].refresh == "full"
+    kinds = []
+    for minute in range(1, 9):
+        rows = [
+            (op := chance.choice("UUD"), *(row(id_) if op == "U" else (id_, None, None, None)))
+            for id_ in chance.sample(range(50), chance.choice([1, 3, 12]))
+        ]
+        # A late file now and then.
+        cdc(lake, minute * 3 - (5 if minute % 4 == 0 else 0), rows)
+        if minute == 5:
+            lake.spark.sql(f"CALL lake.system.rewrite_data_files(table => '{lake.namespace}.t', options => map('rewrite-all', 'true'))")
+        kinds.append(refresh(lake, configured)["groups"].refresh)
+    # A batch may have no effect.
+    assert "incremental" in kinds
+    assert "full" not in kinds
+
+
+def test_a_refresh_touches_the_groups_of_the_batch_and_no_other(lake: Lake) -> None:
+    configured = config(lake, {"groups": {"sql": ALL_GROUPS, "refresh": "incremental"}})
+    lake.load("public.t", COLUMNS, [(id_, f"c{id_ % 10}", 1, id_) for id_ in range(100)])
+    refresh(lake, configured)
+    cdc(lake, 1, [("U", 5, "c6", 1, 5), ("D", 17, None, None, None), ("I", 200, "new", 1, 1)])
+    assert refresh(lake, configured)["groups"].groups == 4
+    last = lake.spark.sql(f"SELECT summary FROM lake.gold_{lake.namespace}.groups.snapshots ORDER BY committed_at DESC LIMIT 1").collect()[
+        0
+    ][0]
+    assert "dms-iceberg.gold" in last
+
+
+def test_a_group_without_rows_goes_and_comes_back(lake: Lake) -> None:
+    configured = config(lake, {"groups": {"sql": ALL_GROUPS, "refresh": "incremental"}})
+    lake.load("public.t", COLUMNS, [(1, "a", 1, 1), (2, "b", 1, 1)])
+    refresh(lake, configured)
+    cdc(lake, 1, [("D", 1, None, None, None)])
+    assert refresh(lake, configured)["groups"].rows == 1
+    cdc(lake, 2, [("I", 1, "a", 1, 1)])
+    assert refresh(lake, configured)["groups"].rows == 2
+
+
+def test_nothing_is_done_while_tables_are_as_they_were(lake: Lake) -> None:
+    models = {"a": {"sql": "SELECT city FROM {silver}.t"}, "b": {"sql": "SELECT count(*) AS n FROM {gold}.a"}}
+    configured = config(lake, dict(reversed(models.items())))
+    lake.load("public.t", COLUMNS, [(1, "a", 1, 1)])
+    assert [one.refresh for one in refresh(lake, configured).values()] == ["full", "full"]
+    assert [one.refresh for one in refresh(lake, configured).values()] == [None, None]
+    lake.spark.sql(f"CALL lake.system.rewrite_data_files(table => '{lake.namespace}.t', options => map('rewrite-all', 'true'))")
+    assert [one.refresh for one in refresh(lake, configured).values()] == [None, None]
+    # A file without effect moves the progress and no row.
+    cdc(lake, 1, [("D", 99, None, None, None)])
+    assert [one.refresh for one in refresh(lake, configured).values()] == [None, None]
+    cdc(lake, 2, [("U", 1, "b", 1, 1)])
+    assert [one.refresh for one in refresh(lake, configured).values()] == ["full", "full"]
+
+
+def test_what_others_did_to_tables_and_models_is_seen(lake: Lake) -> None:
+    configured = config(lake, {"groups": {"sql": ALL_GROUPS, "refresh": "incremental"}})
+    gold = f"gold_{lake.namespace}.groups"
+    lake.load("public.t", COLUMNS, [(1, "a", 1, 1), (2, "b", 1, 1)])
+    refresh(lake, configured)
+    first = lake.target("t").head()
+    assert first is not None
+    cdc(lake, 1, [("U", 1, "c", 1, 1)])
+    refresh(lake, configured)
+    # Rolled back, and merged again by the same run.
+    lake.spark.sql(f"CALL lake.system.rollback_to_snapshot('{lake.namespace}.t', {first.id})")
+    refresh(lake, configured)
+    lake.spark.sql(f"DELETE FROM lake.{gold} WHERE city = 'b'")
+    assert refresh(lake, configured)["groups"].refresh == "full"
+    cdc(lake, 2, [("U", 1, "d", 1, 1)])
+    lake.run(lake.config({"public.t": {}}))
+    lake.spark.sql(
+        f"CALL lake.system.expire_snapshots(table => '{lake.namespace}.t', older_than => TIMESTAMP '2100-01-01', retain_last => 1)"
+    )
+    assert refresh(lake, configured)["groups"].refresh == "full"
+    lake.spark.sql(f"DROP TABLE lake.{gold}")
+    assert refresh(lake, configured)["groups"].refresh == "full"
+
+
+def test_a_changed_model_is_made_anew(lake: Lake) -> None:
+    sql = ALL_GROUPS
+    lake.load("public.t", COLUMNS, [(1, "a", 1, 1), (2, "b", 1, 2)])
+    refresh(lake, config(lake, {"groups": {"sql": sql, "refresh": "incremental"}}))
+    changed = {"sql": sql.replace("sum(amount)", "max(amount)"), "refresh": "incremental", "partition_by": ["city"]}
+    assert refresh(lake, config(lake, {"groups": changed}))["groups"].refresh == "full"
+    assert (
+        "city" in lake.spark.sql(f"SHOW CREATE TABLE lake.gold_{lake.namespace}.groups").collect()[0][0].partition("PARTITIONED BY")[2][:20]
+    )
+
+
+def test_a_column_that_took_the_name_of_another_makes_the_model_anew(lake: Lake) -> None:
+    configured = config(lake, {"groups": {"sql": ALL_GROUPS, "refresh": "incremental"}})
+    lake.load("public.t", COLUMNS, [(1, "a", 1, 1), (2, "b", 1, 2)])
+    refresh(lake, configured)
+    name = f"lake.{lake.namespace}.t"
+    lake.spark.sql(f"ALTER TABLE {name} RENAME COLUMN amount TO amount_before")
+    lake.spark.sql(f"ALTER TABLE {name} ADD COLUMN amount DECIMAL(12, 2)")
+    cdc(lake, 1, [("U", 1, "a", 1, 7)])
+    assert refresh(lake, configured)["groups"].refresh == "full"
+
+
+def test_models_wait_for_tables_and_fail_alone(lake: Lake) -> None:
+    models = {
+        "waits": {"sql": "SELECT id FROM {silver}.u"},
+        "wrong": {"sql": "SELECT no_such_column FROM {silver}.t"},
+        "good": {"sql": "SELECT id FROM {silver}.t"},
+    }
+    configured = config(lake, models, {"public.t": {}, "public.u": {}})
+    lake.load("public.t", COLUMNS, [(1, "a", 1, 1)])
+    report = lake.run(configured)
+    gold = f"gold_{lake.namespace}"
+    assert report.models[f"{gold}.waits"].waits_for == [f"{lake.namespace}.u"]
+    assert "no_such_column" in str(report.models[f"{gold}.wrong"].error)
+    assert report.models[f"{gold}.good"].rows == 1
+    assert (report.exit_code, report.failed) == (1, [f"{gold}.wrong"])

@@ -1,0 +1,225 @@
+"""A TRUNCATE of the source, told by the operator: what was committed before it is gone, whenever it arrives; what came after stays."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from dms_iceberg.job import OperatorsWord
+from dms_iceberg.preview import preview
+from dms_iceberg.progress import ACCOUNTING_KEY
+from dms_iceberg.report import TableReport
+from dms_iceberg.runner import run
+from dms_iceberg.staging.keys import time_of
+from dms_iceberg.target.table import TargetTable
+from support.crash_books import check_books, snapshot_ids
+from support.crash_process import JobProcess
+from support.lake import Lake
+
+ID_V = [("id", pa.int64()), ("v", pa.string())]
+AT = "20260301100230000"
+MOMENT = "2026-03-01 10:02:30"
+MODES = ("mirror", "soft_delete", "history", "append")
+SHOWN = {
+    "mirror": "id, v",
+    "soft_delete": "id, v, _cdc_deleted, CAST(_cdc_deleted_at AS timestamp_ntz)",
+    "history": "id, v, date_format(_valid_from, 'HH:mm:ss.SS'), date_format(_valid_to, 'HH:mm:ss.SS'), _is_current",
+    "append": "id, v, _cdc_op, date_format(_cdc_committed_at, 'HH:mm:ss.SS')",
+}
+
+
+def cdc(minute: int, second: int = 30) -> str:
+    return f"2026/03/01/10/20260301-10{minute:02d}{second:02d}000.parquet"
+
+
+def clock(minute: int, second: int = 0) -> str:
+    return f"2026030110{minute:02d}{second:02d}"
+
+
+def tables(*names: str) -> dict[str, dict[str, Any]]:
+    return {f"public.{name}": {"mode": name} if name in MODES else {} for name in names}
+
+
+def begin(lake: Lake, name: str) -> None:
+    """A load, and changes at minute 1; the files look as if they had been written then."""
+    path = lake.load(f"public.{name}", ID_V, [(1, "a"), (2, "b")])
+    written = time_of("20260301100000000").timestamp()
+    os.utime(path, (written, written))
+    lake.changes(
+        f"public.{name}", cdc(1), ID_V, [("U", clock(1), 61, 1, "A"), ("I", clock(1), 65, 3, "c"), ("D", clock(1, 1), 69, 2, None)]
+    )
+
+
+def later(lake: Lake, name: str) -> None:
+    """Changes of the truncating transaction and after it: key 1 comes back, key 4 is new."""
+    lake.changes(f"public.{name}", cdc(4), ID_V, [("I", clock(2, 30), 81, 1, "again"), ("I", clock(4), 85, 4, "d")])
+
+
+def late(lake: Lake, name: str) -> None:
+    """What was on its way when the table was truncated: key 3 once more, keys 5 and 6 for the first time."""
+    rows = [("U", clock(2), 73, 3, "C"), ("I", clock(2), 77, 5, "e"), ("I", clock(2, 1), 79, 6, "f"), ("D", clock(2, 2), 80, 6, None)]
+    lake.changes(f"public.{name}", cdc(3), ID_V, rows)
+
+
+def merge(lake: Lake, *names: str, truncate: bool = False, at: str = AT) -> dict[str, TableReport]:
+    word = OperatorsWord(truncate=frozenset(tables(*names)), truncated_at=at) if truncate else OperatorsWord()
+    report = run(lake.spark, lake.config(tables(*names)), operator=word)
+    for one in report.tables.values():
+        for batch in one.batches:
+            assert batch.rows_read == batch.applied + batch.superseded + batch.stale + batch.filtered + batch.quarantined
+    return {name.removeprefix("public."): one for name, one in report.tables.items()}
+
+
+def errors(reports: dict[str, TableReport]) -> list[str]:
+    return [one.error for one in reports.values() if one.error is not None]
+
+
+def shown(lake: Lake, name: str) -> list[tuple[Any, ...]]:
+    order = {"history": "1, _valid_from", "append": "_cdc_position, 1"}.get(name, "1")
+    return [tuple(str(value) if hasattr(value, "year") else value for value in row) for row in lake.rows(name, SHOWN[name], order)]
+
+
+EXPECTED: dict[str, list[tuple[Any, ...]]] = {
+    "mirror": [(1, "again"), (4, "d")],
+    "soft_delete": [
+        (1, "again", False, None),
+        (2, "b", True, "2026-03-01 10:01:01"),
+        (3, "C", True, MOMENT),
+        (4, "d", False, None),
+        (5, "e", True, MOMENT),
+        (6, "f", True, "2026-03-01 10:02:02"),
+    ],
+    "history": [
+        (1, "a", "10:00:00.00", "10:01:00.00", False),
+        (1, "A", "10:01:00.00", "10:02:30.00", False),
+        (1, "again", "10:02:30.00", None, True),
+        (2, "b", "10:00:00.00", "10:01:01.00", False),
+        (3, "c", "10:01:00.00", "10:02:00.00", False),
+        (3, "C", "10:02:00.00", "10:02:30.00", False),
+        (4, "d", "10:04:00.00", None, True),
+        (5, "e", "10:02:00.00", "10:02:30.00", False),
+        (6, "f", "10:02:01.00", "10:02:02.00", False),
+    ],
+    "append": [
+        (1, "a", "I", "10:00:00.00"),
+        (2, "b", "I", "10:00:00.00"),
+        (1, "A", "U", "10:01:00.00"),
+        (3, "c", "I", "10:01:00.00"),
+        (2, None, "D", "10:01:01.00"),
+        (3, "C", "U", "10:02:00.00"),
+        (5, "e", "I", "10:02:00.00"),
+        (6, "f", "I", "10:02:01.00"),
+        (6, None, "D", "10:02:02.00"),
+        (None, None, "T", "10:02:30.00"),
+        (1, "again", "I", "10:02:30.00"),
+        (4, "d", "I", "10:04:00.00"),
+    ],
+}
+
+
+def arrivals(lake: Lake, order: str) -> Iterator[None]:
+    """Let a run follow each of: what was committed before (B), what was late (L), the truncate (T), what came after (A)."""
+    for step in order:
+        for mode in MODES:
+            {"B": begin, "L": late, "A": later, "T": lambda *_: None}[step](lake, mode)
+        reports = merge(lake, *MODES, truncate=step == "T")
+        assert errors(reports) == []
+        assert [one.quarantined for one in reports.values()] == [0] * len(MODES)
+        yield
+
+
+@pytest.mark.long
+def test_changes_from_before_are_late(lake: Lake) -> None:
+    steps = arrivals(lake, "BTLA")
+    for _ in "BT":
+        next(steps)
+    assert shown(lake, "mirror") == []
+    for _ in steps:
+        pass
+    assert {mode: shown(lake, mode) for mode in MODES} == EXPECTED
+    # Said again it is known, and a run without anything new does nothing.
+    before = [snapshot_ids(lake.spark, f"lake.{lake.namespace}.{mode}") for mode in MODES]
+    assert errors(merge(lake, *MODES, truncate=True)) == []
+    assert [snapshot_ids(lake.spark, f"lake.{lake.namespace}.{mode}") for mode in MODES] == before
+    for mode in MODES:
+        check_books(lake.spark, f"lake.{lake.namespace}.{mode}", 5 + 2 + 4)
+    # A table that is made again from bronze is truncated again, and so is one that was rolled back.
+    rebuilt = run(lake.spark, lake.config(tables(*MODES)), operator=OperatorsWord(rebuild=frozenset(tables(*MODES))))
+    assert [one.error for one in rebuilt.tables.values()] == [None] * len(MODES)
+    assert {mode: shown(lake, mode) for mode in MODES} == EXPECTED
+    lake.namespace += "_again"
+    assert errors(merge(lake, *MODES)) == []
+    assert {mode: shown(lake, mode) for mode in MODES} == EXPECTED
+    first = snapshot_ids(lake.spark, f"lake.{lake.namespace}.mirror")[0]
+    lake.spark.sql(f"CALL lake.system.set_current_snapshot('{lake.namespace}.mirror', {first})")
+    assert errors(merge(lake, *MODES)) == []
+    assert shown(lake, "mirror") == EXPECTED["mirror"]
+
+
+def test_changes_from_after_are_merged_already(lake: Lake) -> None:
+    for _ in arrivals(lake, "BATL"):
+        pass
+    assert {mode: shown(lake, mode) for mode in MODES} == EXPECTED
+
+
+@pytest.mark.long
+def test_killed_at_each_step(lake: Lake) -> None:
+    points = {"p_told": "after-truncate-told", "p_publish": "before-publish", "p_commit": "after-commit"}
+    for name in points:
+        begin(lake, name)
+    assert errors(merge(lake, *points)) == []
+    document = lake.document(tables(*points), parallelism=len(points))
+    words = [word for name in points for word in ("--truncate", f"public.{name}")]
+    kill_at = [f"{point}@public.{name}" for name, point in points.items()]
+    with JobProcess(document, lake.folder, kill_at, [*words, "--truncated-at", "2026-03-01T10:02:30Z"]) as job:
+        assert job.wait() == -signal.SIGKILL, job.text()
+    assert [lake.rows(name, "id") for name in points] == [[(1,), (3,)], [(1,), (3,)], []]
+    for name in points:
+        later(lake, name)
+    # Nobody has to say it again.
+    assert errors(merge(lake, *points)) == []
+    assert [lake.rows(name, "id, v") for name in points] == [EXPECTED["mirror"]] * len(points)
+    for name in points:
+        books = check_books(lake.spark, f"lake.{lake.namespace}.{name}", 5 + 2)
+        assert [one["truncated_at"] for one in books if "truncated_at" in one] == [AT]
+
+
+def test_what_is_refused_and_what_a_plan_shows(lake: Lake) -> None:
+    reports = merge(lake, "mirror", truncate=True)
+    assert "holds nothing yet" in errors(reports)[0]
+    begin(lake, "mirror")
+    word = OperatorsWord(truncate=frozenset({"public.mirror"}), truncated_at=AT)
+    assert errors(merge(lake, "mirror")) == []
+    [plan] = preview(lake.spark, lake.config(tables("mirror")), operator=word)
+    assert plan.error is None
+    assert [sql.split(" ")[0] for sql in plan.sql] == ["DELETE"]
+    assert "would end 2 of the 2 rows" in plan.warnings[-1]
+    assert lake.rows("mirror", "id") == [(1,), (3,)]
+    # The load may have rows from after such a moment.
+    assert "its rows may be from after the truncate" in errors(merge(lake, "mirror", truncate=True, at="20260301095900000"))[0]
+    [report] = merge(lake, "mirror", truncate=True).values()
+    assert [sql.split(" ")[0] for sql in report.ddl] == ["DELETE"]
+    assert lake.rows("mirror", "id") == []
+    assert "is before the truncate of" in errors(merge(lake, "mirror", truncate=True, at="20260301100200000"))[0]
+    target = TargetTable(lake.spark, "lake", f"{lake.namespace}.mirror")
+    target.refresh()
+    head = target.head()
+    assert head is not None
+    assert json.loads(head.summary[ACCOUNTING_KEY])["truncated_at"] == AT
+    assert int(head.summary["total-records"]) == 0, "no delete file where a data file goes as a whole"
+    # Changes after it that made no version are in bronze alone.
+    begin(lake, "tracked")
+    later(lake, "tracked")
+    config = lake.config({"public.tracked": {"mode": "history", "track_columns": ["v"]}})
+    word = OperatorsWord(truncate=frozenset({"public.tracked"}), truncated_at=AT)
+    assert lake.run_one(config).error is None
+    [report] = run(lake.spark, config, operator=word).tables.values()
+    assert "With track_columns" in str(report.error)
+    # While it is loaded again, the load tells what is there.
+    lake.bronze = lake.folder / "bronze" / "epoch-2"
+    lake.load("public.mirror", ID_V, [(7, "g")])
+    assert "is being loaded again" in errors(merge(lake, "mirror", truncate=True))[0]

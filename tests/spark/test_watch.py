@@ -1,0 +1,297 @@
+"""A watch: what comes is merged, tables take turns, errors pass, and the end waits for the batches at hand."""
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from dms_iceberg import job as job_module
+from dms_iceberg import runner
+from dms_iceberg.config.model import Config
+from dms_iceberg.report import BatchReport
+from dms_iceberg.watch import run as watch_run
+from dms_iceberg.watch import table as watched
+from dms_iceberg.watch.run import SessionLostError, Watch
+from support.crash_books import check_books
+from support.lake import Lake
+
+ID_V = [("id", pa.int64()), ("v", pa.string())]
+PATIENCE = 120
+
+
+class Watched:
+    """A watch in a thread of its own, and the batches it merged."""
+
+    def __init__(self, lake: Lake, config: Config, **options: Any) -> None:
+        self.merged: list[tuple[str, BatchReport]] = []
+        self.watch = Watch(lake.spark, config, interval=0.1, listener=lambda *one: self.merged.append(one), **options)
+        self.failed: list[str] | None = None
+        self.error: Exception | None = None
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.failed = asyncio.run(self.watch.run())
+        except Exception as error:
+            self.error = error
+
+    def until(self, seen: Callable[[], object]) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not seen():
+            assert self._thread.is_alive(), self.error
+            assert time.monotonic() < deadline, [(name, batch.rows_read) for name, batch in self.merged]
+            time.sleep(0.02)
+
+    def until_rows(self, count: int, table: str = "public.t") -> None:
+        self.until(lambda: sum(batch.rows_read for name, batch in self.merged if name == table) >= count)
+
+    def end(self) -> None:
+        self.watch.stop()
+        self.join()
+
+    def join(self) -> None:
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive()
+
+
+@contextmanager
+def watching(lake: Lake, config: Config, **options: Any) -> Iterator[Watched]:
+    one = Watched(lake, config, **options)
+    try:
+        yield one
+    finally:
+        one.end()
+
+
+def change(lake: Lake, table: str, minute: int, id_: int, v: str) -> None:
+    lake.changes(table, f"2026/03/01/10/20260301-10{minute:02d}30000.parquet", ID_V, [("U", f"2026030110{minute:02d}00", minute, id_, v)])
+
+
+def test_what_comes_is_merged_and_a_run_afterwards_finds_nothing(lake: Lake) -> None:
+    tables = ["public.t", "public.u", "public.not_yet"]
+    config = lake.config({name: {} for name in tables})
+    lake.load("public.t", ID_V, [(1, "a"), (2, "b")])
+    with watching(lake, config) as job:
+        job.until_rows(2)
+        lake.load("public.u", ID_V, [(1, "u")])
+        for minute in range(1, 4):
+            change(lake, "public.t", minute, 1, f"t{minute}")
+            change(lake, "public.u", minute, 1, f"u{minute}")
+            job.until_rows(2 + minute)
+        job.until_rows(4, "public.u")
+        # Behind the frontier: a listing that began there would not see it.
+        lake.changes("public.t", "2026/03/01/10/20260301-100200000.parquet", ID_V, [("U", "20260301100130", 1, 2, "late")])
+        job.until_rows(6)
+    assert job.failed == []
+    assert lake.rows("t", "id, v") == [(1, "t3"), (2, "late")]
+    assert lake.rows("u", "id, v") == [(1, "u3")]
+    check_books(lake.spark, f"lake.{lake.namespace}.t", 6)
+    assert [(one.error, one.batches) for one in lake.run(config).tables.values()] == [(None, [])] * len(tables)
+    state = json.loads((lake.folder / "runs" / "public.t.json").read_text())
+    assert (state["rows_read"], state["error"], state["frontier"]) == (6, None, "20260301100330000")
+
+
+def test_an_idle_table_costs_a_listing_and_nothing_of_the_catalog(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = lake.config({"public.t": {}})
+    lake.load("public.t", ID_V, [(1, "a")])
+    plans, listings = [], []
+    plan, listing = runner.plan_table, job_module.list_bronze
+    monkeypatch.setattr(runner, "plan_table", lambda *all_: plans.append(1) or plan(*all_))
+    monkeypatch.setattr(job_module, "list_bronze", lambda *all_: listings.append(1) or listing(*all_))
+    with watching(lake, config) as job:
+        job.until_rows(1)
+        job.until(lambda: listings)
+        before = len(plans)
+        count = len(listings) + 5
+        job.until(lambda: len(listings) >= count)
+        assert len(plans) == before
+        change(lake, "public.t", 1, 1, "b")
+        job.until_rows(2)
+
+
+def test_a_backlog_lets_others_take_their_turns(lake: Lake) -> None:
+    config = lake.config({"public.huge": {}, "public.t": {}}, parallelism=1, batch={"max_files": 1})
+    for table in ("public.huge", "public.t"):
+        lake.load(table, ID_V, [(1, "a")])
+    for minute in range(1, 9):
+        change(lake, "public.huge", minute, 1, f"{minute}")
+    change(lake, "public.t", 1, 1, "b")
+    with watching(lake, config) as job:
+        job.until_rows(9, "public.huge")
+    order = [name for name, _ in job.merged]
+    assert order[:4].count("public.t") == 2, order
+    assert order.count("public.huge") == 9
+
+
+def test_a_table_that_fails_is_tried_again_and_recovers_without_harm_to_others(lake: Lake) -> None:
+    config = lake.config({"public.t": {}, "public.u": {}})
+    for table in ("public.t", "public.u"):
+        lake.load(table, ID_V, [(1, "a")])
+    state = lake.folder / "runs" / "public.t.json"
+    with watching(lake, config) as job:
+        job.until_rows(1)
+        damaged = lake.path("public.t", "2026/03/01/10/20260301-100130000.parquet")
+        damaged.write_bytes(b"PAR1 no footer PAR1")
+        job.until(lambda: state.exists() and json.loads(state.read_text())["error"])
+        assert "20260301-100130000.parquet" in json.loads(state.read_text())["error"]
+        change(lake, "public.u", 1, 1, "b")
+        job.until_rows(2, "public.u")
+        change(lake, "public.t", 1, 1, "mended")
+        job.until_rows(2)
+        job.until(lambda: json.loads(state.read_text())["error"] is None)
+    assert job.failed == []
+    assert lake.rows("t", "v") == [("mended",)]
+
+
+def test_tables_that_fail_at_the_end_are_named(lake: Lake) -> None:
+    config = lake.config({"public.t": {}})
+    lake.path("public.t", "LOAD00000001.parquet").write_bytes(b"garbage")
+    with watching(lake, config) as job:
+        job.until(lambda: job.watch.tables["public.t"].error)
+    assert job.failed == ["public.t"]
+
+
+def test_a_rollback_by_others_is_seen_within_the_full_look(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watched, "FULL_LOOK_SECONDS", 0.3)
+    config = lake.config({"public.t": {}})
+    lake.load("public.t", ID_V, [(1, "a")])
+    with watching(lake, config) as job:
+        job.until_rows(1)
+        first = job.merged[0][1].snapshot_id
+        change(lake, "public.t", 1, 1, "b")
+        job.until_rows(2)
+        lake.spark.newSession().sql(f"CALL lake.system.rollback_to_snapshot('{lake.namespace}.t', {first})")
+        job.until_rows(3)
+    assert lake.rows("t", "v") == [("b",)]
+
+
+def test_a_table_that_others_drop_or_make_anew_is_made_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watched, "FULL_LOOK_SECONDS", 0.3)
+    config = lake.config({"public.t": {}})
+    lake.load("public.t", ID_V, [(1, "a")])
+    other = lake.spark.newSession()
+    with watching(lake, config) as job:
+        job.until_rows(1)
+        change(lake, "public.t", 1, 1, "b")
+        job.until_rows(2)
+        other.sql(f"DROP TABLE lake.{lake.namespace}.t PURGE")
+        job.until_rows(4)
+    assert job.failed == []
+    assert lake.rows("t", "v") == [("b",)]
+
+
+def test_the_end_waits_for_the_batch_at_hand(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    arrived, go_on = threading.Event(), threading.Event()
+
+    def hold(point: str, _: str = "") -> None:
+        if point == "after-listing" and not arrived.is_set():
+            arrived.set()
+            go_on.wait(PATIENCE)
+
+    monkeypatch.setattr(runner, "reach", hold)
+    config = lake.config({"public.t": {}})
+    lake.load("public.t", ID_V, [(1, "a")])
+    with watching(lake, config) as job:
+        arrived.wait(PATIENCE)
+        job.watch.stop()
+        time.sleep(0.2)
+        assert job.failed is None
+        go_on.set()
+    assert lake.rows("t", "v") == [("a",)]
+    assert json.loads((lake.folder / "runs" / "public.t.json").read_text())["rows_read"] == 1
+
+
+def test_a_watch_without_spark_ends_and_says_so(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = lake.config({"public.t": {}})
+    lake.load("public.t", ID_V, [(1, "a")])
+
+    def gone(*_: object) -> None:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    with watching(lake, config) as job:
+        job.until_rows(1)
+        monkeypatch.setattr(job_module, "list_bronze", gone)
+        monkeypatch.setattr(job.watch, "_is_alive", lambda: False)
+        job.join()
+    assert isinstance(job.error, SessionLostError)
+    assert "start again" in str(job.error)
+
+
+def test_a_defect_in_one_turn_does_not_end_the_watch(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch_run, "LONGEST_BACK_OFF_SECONDS", 0.2)
+    config = lake.config({"public.t": {}, "public.u": {}})
+    for table in ("public.t", "public.u"):
+        lake.load(table, ID_V, [(1, "a")])
+    broken = [1]
+
+    def keep(*_: object) -> None:
+        if broken:
+            raise LookupError(broken.pop())
+
+    monkeypatch.setattr(watched, "keep_state", keep)
+    monkeypatch.setattr(watched, "STATE_SECONDS", 0.0)
+    with watching(lake, config) as job:
+        job.until(lambda: not broken)
+        job.until_rows(1)
+        job.until_rows(1, "public.u")
+    assert job.failed == []
+
+
+@pytest.mark.long
+def test_nothing_is_left_behind_by_many_batches(lake: Lake) -> None:
+    spark = lake.spark
+    config = lake.config({"public.t": {}})
+    lake.load("public.t", ID_V, [(1, "a")])
+    with watching(lake, config) as job:
+        job.until_rows(1)
+        for minute in range(1, 13):
+            change(lake, "public.t", minute, 1, f"{minute}")
+            job.until_rows(1 + minute)
+        views = [row.viewName for row in spark.sql("SHOW VIEWS").collect() if row.isTemporary]
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() == 0  # type: ignore[attr-defined]
+    assert views == []
+    assert lake.rows("t", "v") == [("12",)]
+
+
+def test_models_follow_their_tables(lake: Lake) -> None:
+    gold = f"gold_{lake.namespace}"
+    models = {
+        f"{gold}.count": {"sql": f"SELECT count(*) AS n FROM {lake.namespace}.t", "refresh_seconds": 1},
+        f"{gold}.wrong": {"sql": f"SELECT no_such_column FROM {lake.namespace}.t", "refresh_seconds": 1},
+    }
+    config = lake.config({"public.t": {}}, gold=models)
+
+    def count() -> list[int]:
+        name = f"lake.{gold}.count"
+        if not lake.spark.catalog.tableExists(name):
+            return []
+        lake.spark.sql(f"REFRESH TABLE {name}")
+        return [row.n for row in lake.spark.table(name).collect()]
+
+    lake.load("public.t", ID_V, [(1, "a")])
+    with watching(lake, config) as job:
+        job.until(lambda: count() == [1])
+        lake.changes("public.t", "2026/03/01/10/20260301-100130000.parquet", ID_V, [("I", "20260301100100", 1, 2, "b")])
+        job.until(lambda: count() == [2])
+    assert job.failed == [f"{gold}.wrong"]
+
+
+def test_tables_are_kept_in_order_between_batches(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watched, "STATE_SECONDS", 0.2)
+    config = lake.config({"public.t": {"table_properties": {"write.metadata.previous-versions-max": "9"}, "maintenance": {"manifests": 2}}})
+    lake.load("public.t", ID_V, [(1, "a")])
+    with watching(lake, config) as job:
+        for minute in range(1, 7):
+            change(lake, "public.t", minute, 1, f"{minute}")
+            job.until_rows(1 + minute)
+            time.sleep(0.3)
+    operations = [row.operation for row in lake.spark.sql(f"SELECT operation FROM lake.{lake.namespace}.t.snapshots").collect()]
+    assert "replace" in operations
+    assert lake.rows("t", "v") == [("6",)]

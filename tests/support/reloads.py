@@ -1,0 +1,82 @@
+"""A source that is loaded again after changes that nobody captured, and what a table that keeps what a load does not have must hold then.
+
+Two worlds over the same keys: of a key the second one's load has what the first one ended with, something else, or nothing.
+"""
+
+import datetime as dt
+from collections.abc import Iterator
+
+import attrs
+
+from support.histories import START_US, World
+from support.mode_oracles import Event, change_events, events, load_events
+from support.oracle import Key, Row, source_rows
+from support.table_kind import TableKind
+from support.task_files import BronzeFile, BronzeRow
+
+_YEAR_US = dt.timedelta(days=365) // dt.timedelta(microseconds=1)
+LOAD_US = START_US - 3_600_000_000
+"""When the second load was: its rows tell it as their commit time."""
+
+
+def a_year_earlier(world: World) -> World:
+    """The same world, 365 days earlier."""
+    return attrs.evolve(
+        world,
+        transactions=tuple(attrs.evolve(one, commit_us=one.commit_us - _YEAR_US) for one in world.transactions),
+        files=tuple(map(_earlier, world.files)),
+    )
+
+
+def _earlier(file: BronzeFile) -> BronzeFile:
+    if file.is_load:
+        return file
+    return attrs.evolve(file, order=file.order - _YEAR_US // 1000, rows=tuple(map(_earlier_row, file.rows)))
+
+
+def _earlier_row(row: BronzeRow) -> BronzeRow:
+    change = row.change
+    sequence = f"{int(change.sequence[:4]) - 1}{change.sequence[4:]}"
+    return attrs.evolve(row, change=attrs.evolve(change, commit_us=change.commit_us - _YEAR_US, sequence=sequence))
+
+
+def with_load_time(world: World) -> World:
+    """The same world with a load that tells its time, and is there before the first run."""
+
+    def timed(file: BronzeFile) -> BronzeFile:
+        rows = (attrs.evolve(row, change=attrs.evolve(row.change, commit_us=LOAD_US)) for row in file.rows)
+        return attrs.evolve(file, rows=tuple(rows)) if file.is_load else file
+
+    arrivals = (0 if file.is_load else run for file, run in zip(world.files, world.arrivals, strict=True))
+    return attrs.evolve(world, files=tuple(map(timed, world.files)), arrivals=tuple(arrivals))
+
+
+@attrs.frozen
+class Reloaded:
+    """The events of a table in both worlds. ``is_log``: as a log tells them, which has the rows of each load."""
+
+    first: World
+    second: World
+    is_log: bool
+
+    def __call__(self, kind: TableKind, world: World) -> Iterator[Event]:
+        """Yield them in order; ``world`` is the second."""
+        before = list(events(kind, self.first))
+        yield from before
+        loaded = [attrs.evolve(event, commit_us=LOAD_US) for event in load_events(kind, world)]
+        yield from loaded if self.is_log else self._differences(kind, before, loaded)
+        yield from change_events(kind, world)
+
+    def _differences(self, kind: TableKind, before: list[Event], loaded: list[Event]) -> Iterator[Event]:
+        present: dict[Key, Row | None] = {event.key: event.row for event in before}
+        cleaning, plan = kind.cleaning, self.second.plans[kind.name]
+        at_source = source_rows(kind.name, self.second.transactions[: plan.load_at], cleaning).values()
+        # A row that is set aside is at the source all the same: what is known of it stays.
+        spared = {cleaning.silver_key_of(cleaning.key_of(row)) for row in at_source if cleaning.is_bad(row)}
+        rows = {event.key: event.row for event in loaded}
+        for key, was in present.items():
+            if was is not None and rows.get(key) is None and key not in spared:
+                yield Event(LOAD_US, "D", key, None)
+        for key, row in rows.items():
+            if row is not None and row != present.get(key):
+                yield Event(LOAD_US, "I" if present.get(key) is None else "U", key, row)

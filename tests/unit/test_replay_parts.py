@@ -1,0 +1,85 @@
+"""The pure parts of listing and replaying the quarantine."""
+
+import attrs
+import pytest
+
+from dms_iceberg.changes.inspect import SchemaGroup
+from dms_iceberg.changes.layout import layout_group, layout_text
+from dms_iceberg.config.model import Bronze, BronzeFormat, Csv, Table
+from dms_iceberg.config.parse import parse_config
+from dms_iceberg.progress import Progress
+from dms_iceberg.quarantine import chain, reason_is
+from dms_iceberg.replay.examples import HIDDEN, shown_key
+from dms_iceberg.replay.listing import OpenReason, OpenRows
+from dms_iceberg.replay.records import parsed_sql, record_select
+from dms_iceberg.staging.keys import parse_key
+from dms_iceberg.terminal import print_quarantine
+from unit.config_documents import SAMPLE
+
+HASH = "5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8"
+
+
+def table(**entry: object) -> Table:
+    return parse_config({**SAMPLE, "tables": {"public.t": {"target": "silver.t", "key": ["a", "B"], **entry}}}).tables["public.t"]
+
+
+def test_key_is_shown_as_silver_has_it() -> None:
+    assert shown_key('{"a":1,"B":"Ω \\"x\\""}', table()) == '{"a":1,"B":"Ω \\"x\\""}'
+    assert shown_key('{"a":null,"b":2}', table()) == '{"a":null,"b":2}'
+    assert shown_key(None, table()) == "{}"
+
+
+def test_what_is_no_key_now_or_masked_now_but_not_then_is_not_shown() -> None:
+    masked = table(columns=[{"name": "a", "mask": "sha256"}])
+    assert shown_key(f'{{"a":"{HASH}","B":1}}', masked) == f'{{"a":"{HASH}","B":1}}'
+    assert shown_key('{"a":"secret","B":1}', masked) == f'{{"a":"{HIDDEN}","B":1}}'
+    assert shown_key('{"a":17,"B":1,"ssn":"secret"}', masked) == f'{{"a":"{HIDDEN}","B":1}}'
+
+
+def test_chain_ends_where_the_first_replay_began() -> None:
+    parents = {"c": "b", "b": "a", "a": "", "lost": "a", "rolled back": "b"}
+    assert chain(parents, "c") == ["c", "b", "a"]
+    assert chain(parents, "a") == ["a"]
+    assert chain(parents, "") == []
+
+
+def test_reasons_are_chosen_with_or_without_their_detail() -> None:
+    assert reason_is([]) == "true"
+    assert reason_is(["cast", "rule: it's"]) == (
+        "(reason IN ('cast', 'rule: it\\'s') OR concat(reason, ': ', detail) IN ('cast', 'rule: it\\'s'))"
+    )
+
+
+def test_layout_says_how_the_file_was_read() -> None:
+    group = SchemaGroup(False, "000000017", (("Ω", "decimal(12,2)"), ("n", "void")), (), None)
+    assert layout_group(layout_text(group, group.columns)) == group
+    assert "`Ω` decimal(12,2), `_cdc_corrupt` string" in parsed_sql(group)
+    assert "`n`" not in parsed_sql(group)
+
+
+def test_record_takes_the_place_of_its_file() -> None:
+    timed = SchemaGroup(True, "", (("id", "string"),), (), None)
+    csv = Bronze(uri="b", format=BronzeFormat.CSV, csv=Csv(null="\\N"))
+    select = record_select(timed, "s3://bronze/dms/", csv)
+    assert "nullif(_cdc_parsed.`id`, '\\\\N') AS `id`" in select
+    assert "concat('s3://bronze/dms/', file) AS _cdc_file" in select
+    assert "coalesce(try_cast(right(position, 19) AS bigint), row_number) AS _cdc_row" in select
+    sequenced = attrs.evolve(timed, columns=(("dms_change_seq", "string"),))
+    assert "row_number AS _cdc_row" in record_select(sequenced, "s3://bronze/dms", csv)
+
+
+def test_progress_carries_the_newest_replay() -> None:
+    file = parse_key("public/t/", "public/t/20260301-100000000.parquet", 1, "e")
+    assert file is not None
+    replayed = attrs.evolve(Progress(), replay="0a1b")
+    assert Progress.from_json(replayed.after([file], "", 1, []).to_json()).replay == "0a1b"
+    assert Progress.from_json(Progress().to_json()).replay == ""
+    assert replayed.after([file], "", 1, []).holds(file)
+    assert not replayed.holds(file)
+
+
+def test_list_names_what_is_open(capsys: pytest.CaptureFixture[str]) -> None:
+    reason = OpenReason(reason="rule", detail="[red]", rows=1234, keys=1000, first=None, last=None, examples=())
+    print_quarantine([OpenRows(table="public.t", target="silver.t", reasons=(reason,)), OpenRows(table="u", target="s.u", error="u: odd")])
+    shown = capsys.readouterr().out
+    assert "rule: [red]" in shown and "1,234" in shown and "failed: u: odd" in shown
