@@ -6,9 +6,12 @@ BIN := .venv/bin
 PYTEST_ARGS ?=
 # Each has a JVM of its own with up to 2 GB; the tests of a file stay together. One of them mostly waits for Terraform.
 TEST_WORKERS ?= 3
+PYTEST = $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --durations=40 --durations-min=5
 # Committed, so that the Terraform modules find the zips in the git ref they are taken from.
 DIST_DIR ?= dist
 BENCH_ARGS ?=
+SOAK_SECONDS ?= 1800
+SOAK_SEED ?=
 
 ##@ Use
 .PHONY: demo
@@ -21,9 +24,17 @@ setup: ## Python packages, Java, jars, PostgreSQL into .venv; every target below
 	@PYTHON="$(PYTHON)" tools/setup.sh
 
 .PHONY: test
-test: setup ## All tests, with coverage; PYTEST_ARGS="-k position" chooses
+test: setup ## What proves every promise, 17 minutes; PYTEST_ARGS="-k position" chooses
+	$(PYTEST) -m "not long" $(PYTEST_ARGS)
+
+.PHONY: test-long
+test-long: setup ## Faults, kills and random histories at length
+	$(PYTEST) -m long $(PYTEST_ARGS)
+
+.PHONY: coverage
+coverage: setup ## Both, and which lines they reach: build/coverage
 	@mkdir -p build
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered --cov-report=html $(PYTEST_ARGS)
+	$(PYTEST) --cov --cov-report=term:skip-covered --cov-report=html $(PYTEST_ARGS)
 
 .PHONY: test-fast
 test-fast: setup ## Only the tests without Spark and without PostgreSQL: seconds
@@ -34,8 +45,12 @@ test-terraform: setup ## Only the Terraform tests: modules, two stacks applied t
 	$(BIN)/python -m pytest tests/terraform $(PYTEST_ARGS)
 
 .PHONY: test-full
-test-full: setup ## All tests, with every example applied
-	DMS_ICEBERG_ALL_EXAMPLES=1 $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+test-full: setup ## Both, with every Terraform example applied
+	DMS_ICEBERG_ALL_EXAMPLES=1 $(PYTEST) $(PYTEST_ARGS)
+
+.PHONY: soak
+soak: setup ## Half an hour of random faults and kills, with a live database; SOAK_SECONDS, SOAK_SEED repeats one
+	SOAK_SECONDS=$(SOAK_SECONDS) SOAK_SEED=$(SOAK_SEED) $(BIN)/python -m pytest tests/e2e/test_soak.py -s $(PYTEST_ARGS)
 
 .PHONY: lint
 lint: setup ## Style, types, spelling, lengths, lock, Terraform; changes nothing, after the first time without a network
@@ -59,6 +74,18 @@ fmt: setup ## Format the code and mend what can be mended by itself
 bench: setup ## Against the hand-written script and the floor, into build/bench.json; BENCH_ARGS
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
+.PHONY: bench-watch
+bench-watch: setup ## How far behind twenty changing tables a watch is; BENCH_ARGS
+	$(BIN)/python -m benchmarks.following $(BENCH_ARGS)
+
+.PHONY: bench-late
+bench-late: setup ## What batches in order pay for the protection against late changes; BENCH_ARGS
+	$(BIN)/python -m benchmarks.protection $(BENCH_ARGS)
+
+.PHONY: bench-maintain
+bench-maintain: setup ## What reading costs after many small batches, before and after maintenance; BENCH_ARGS
+	$(BIN)/python -m benchmarks.maintained $(BENCH_ARGS)
+
 ##@ Deliver
 .PHONY: dist
 dist: setup ## Build the reproducible zips for Glue and Lambda in DIST_DIR; commit them
@@ -70,7 +97,7 @@ lock: setup ## Resolve the Python packages again into requirements.lock; needs a
 
 .PHONY: clean
 clean: ## Remove what demo, tests and bench made here; never .venv, configuration or another lake
-	rm -rf build/demo build/coverage build/.coverage build/bench build/bench.json
+	rm -rf build/demo build/coverage build/.coverage build/bench build/bench.json build/bench-maintained.json
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find job lambda tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
