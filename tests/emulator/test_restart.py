@@ -8,6 +8,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import boto3
@@ -16,6 +18,7 @@ import pytest
 from moto import mock_aws
 
 from dms_iceberg.local.emulator import Emulator, EmulatorError
+from dms_iceberg.local.emulator.source import Source
 from dms_iceberg.local.postgres import LocalPostgres
 from dms_iceberg.staging.store import ObjectStore, StoredObject, open_store
 from emulator.bronze import Task, current_lsn, make_task, read, replay, run, source_rows
@@ -164,20 +167,20 @@ def test_sigkill_at_random_moments_loses_and_doubles_nothing(task: Task) -> None
 
     command = [sys.executable, "-c", CAPTURE, task.dsn, str(task.bronze), str(task.settings.state_dir)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    writer = threading.Thread(target=write)
-    writer.start()
-    # Killed while starting, in the full load, and after so many more files: then in any stage of putting the next.
-    for files in (0, 1, 3, 8, 4):
-        before = _count(task)
-        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
-            assert process.stdout is not None
-            process.stdout.readline()
-            deadline = time.monotonic() + 60
-            while _count(task) < before + files and time.monotonic() < deadline:
-                time.sleep(0.001)
-            process.send_signal(signal.SIGKILL)
-    stop.set()
-    writer.join()
+    with ThreadPoolExecutor(1) as pool:
+        writer = pool.submit(write)
+        # Killed while starting, in the full load, and after so many more files: then in any stage of putting the next.
+        for files in (0, 1, 3, 8, 4):
+            before = _count(task)
+            with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
+                assert process.stdout is not None
+                process.stdout.readline()
+                deadline = time.monotonic() + 60
+                while _count(task) < before + files and time.monotonic() < deadline and not writer.done():
+                    time.sleep(0.001)
+                process.send_signal(signal.SIGKILL)
+        stop.set()
+        writer.result()
     with task.emulator() as emulator:
         assert not emulator.needs_full_load
     task.catch_up()
@@ -186,6 +189,26 @@ def test_sigkill_at_random_moments_loses_and_doubles_nothing(task: Task) -> None
     leftovers = [path for path in task.bronze.rglob("*") if path.is_file() and path.name.startswith(".")]
     # A file cut off while it was written stays under a hidden name, which readers pass over.
     assert len(leftovers) <= 6
+
+
+def test_a_reload_fails_no_statement_of_others(dsn: str, tmp_path: Path) -> None:
+    """A publication dropped and made anew failed updates that ran meanwhile: ``cache lookup failed for publication``."""
+    run(dsn, "create table a (id int primary key, n int)", "insert into a values (1, 0)")
+    task = make_task(dsn, tmp_path, "public.a")
+    task.load()
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.is_set():
+            run(dsn, "update a set n = n + 1")
+
+    with ThreadPoolExecutor(1) as pool, closing(Source(dsn, task.settings)) as source:
+        writer = pool.submit(write)
+        deadline = time.monotonic() + 3
+        while time.monotonic() < deadline and not writer.done():
+            source.publish(["public.a"])
+        stop.set()
+        writer.result()
 
 
 def test_a_task_does_not_take_what_is_not_its_own(dsn: str, tmp_path: Path) -> None:

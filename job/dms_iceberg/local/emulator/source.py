@@ -169,15 +169,24 @@ class Source:
         return SourceTable(layout, tuple(m.converter for m in mapped), layout.key_indexes)
 
     def publish(self, names: Sequence[str]) -> None:
-        """Make the publication anew.
+        """Make the publication, or let the one there is publish just these tables.
 
         It has to exist before the slot: decoding uses the catalog of its own time, and PostgreSQL 18 passes over
-        changes from before the publication without a word.
+        changes from before the publication without a word. One that is there is not made anew: a statement of
+        another session that writes to the table at that moment would fail (``cache lookup failed for publication``).
         """
-        self.unpublish()
         name = sql.Identifier(self._settings.slot)
         tables = sql.SQL(", ").join(sql.Identifier(*split_name(table)) for table in names)
-        self.connection.execute(sql.SQL("create publication {} for table only {}").format(name, tables))
+        found = self.connection.execute(
+            "select 1 from pg_publication where pubname = %s and not puballtables", (self._settings.slot,)
+        ).fetchone()
+        if found is None:
+            self.unpublish()
+            self.connection.execute(sql.SQL("create publication {} for table only {}").format(name, tables))
+            return
+        whole = "publish = 'insert, update, delete, truncate', publish_via_partition_root = false"
+        self.connection.execute(sql.SQL("alter publication {} set table only {}").format(name, tables))
+        self.connection.execute(sql.SQL("alter publication {} set ({})").format(name, sql.SQL(whole)))
 
     def unpublish(self) -> None:
         """Drop the publication if it exists."""
