@@ -192,6 +192,7 @@ class TestApplied:
             assert applied.stack.places_of(value) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("example", ["aurora-postgresql-serverless"])
 def test_load_that_dms_calls_complete_is_noted_and_asks_for_a_run(applied: "Life") -> None:
     """Rule, queue, function, marker, notification, run: with the rights of their roles and no others."""

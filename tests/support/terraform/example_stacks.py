@@ -101,8 +101,10 @@ EXAMPLES: dict[str, Callable[[World], dict[str, Any]]] = {
     "cross-account": cross_account,
     "bring-your-own-dms": bring_your_own_dms,
 }
-ALWAYS = ("minimal", "aurora-postgresql-serverless")
-"""Those that every test run applies; the others take minutes more and are for `make test-full`."""
+SHORTEST = "minimal"
+"""The one that `make test` applies."""
+SECOND = "aurora-postgresql-serverless"
+"""The one that `make test-long` applies; the others take minutes more and are for `make test-full`."""
 
 _OF_ALL = {
     "tags": {"team": "data"},

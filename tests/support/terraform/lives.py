@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import pytest
+from _pytest.mark import ParameterSet
 
 from support.local_aws import LocalAws
-from support.terraform.example_stacks import ALWAYS, EXAMPLES, World, change, inputs
+from support.terraform.example_stacks import EXAMPLES, SECOND, SHORTEST, World, change, inputs
 from support.terraform.stack import Stack
 
 
@@ -98,6 +100,7 @@ def _destroy(life: Life) -> None:
     life.left = life.stack.resources()
 
 
-def chosen() -> list[str]:
-    """Return the examples that this test run applies: all with DMS_ICEBERG_ALL_EXAMPLES, else two."""
-    return list(EXAMPLES) if os.environ.get("DMS_ICEBERG_ALL_EXAMPLES") else list(ALWAYS)
+def chosen() -> list[ParameterSet]:
+    """Return the examples that a test run applies: the shortest with `make test`, a second at length, all with DMS_ICEBERG_ALL_EXAMPLES."""
+    every = list(EXAMPLES) if os.environ.get("DMS_ICEBERG_ALL_EXAMPLES") else [SHORTEST, SECOND]
+    return [pytest.param(name, marks=[] if name == SHORTEST else pytest.mark.long) for name in every]
