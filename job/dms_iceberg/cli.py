@@ -116,16 +116,20 @@ def plan(
 
 @app.command()
 def status(config: ConfigPath, table: Tables = [], json_: AsJson = False) -> None:  # noqa: B006 - typer needs a list
-    """Show per table: frontier, rows, lag, snapshots, delete files, quarantine, last error."""
+    """Show per table: frontier, rows, lag, snapshots, delete files, quarantine, last error; and which gold models are behind."""
     loaded = prepared(config, quiet=json_)
+    from dms_iceberg.gold.status import model_statuses
     from dms_iceberg.session import open_session
     from dms_iceberg.status import table_statuses
 
-    statuses = table_statuses(open_session(loaded), loaded, table)
+    spark = open_session(loaded)
+    statuses = table_statuses(spark, loaded, table)
+    models = [] if table else model_statuses(spark, loaded)
     if json_:
-        typer.echo(json.dumps({"tables": {one.table: one.to_document() for one in statuses}}))
+        documents = {one.table: one.to_document() for one in statuses}
+        typer.echo(json.dumps({"tables": documents, "models": {one.model: one.to_document() for one in models}}))
     else:
-        print_status(statuses)
+        print_status(statuses, models)
 
 
 app.command()(watch)

@@ -104,7 +104,7 @@ def _status(spark: SparkSession, config: Config, table: Table, state: ObjectStor
         warnings=cleaning_warnings(target, table),
         quarantined=rows,
         quarantined_keys=keys,
-        maintenance=needed(spark, table, target),
+        maintenance=needed(spark, table.maintenance, target),
     )
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from dms_iceberg.gold.status import ModelStatus
 from dms_iceberg.maintenance.report import MaintenanceRun
 from dms_iceberg.preview import TablePreview
 from dms_iceberg.replay.listing import OpenRows
@@ -122,7 +123,7 @@ def print_maintenance(report: MaintenanceRun) -> None:
     """Print each step that a table needed, and what became of it."""
     console = _console()
     table = _table("table", "step", "outcome", "why", "done", "seconds", left=5)
-    for one in report.tables.values():
+    for one in report.all:
         for step in one.steps:
             done = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in step.counts.items())
             outcome = step.outcome.value.replace("_", " ")
@@ -131,7 +132,7 @@ def print_maintenance(report: MaintenanceRun) -> None:
         console.print(table)
     else:
         console.print("no table needs anything")
-    for one in report.tables.values():
+    for one in report.all:
         if one.error:
             console.print(f"failed: {one.error}", style="red", soft_wrap=True)
 
@@ -177,8 +178,8 @@ def print_quarantine(tables: Sequence[OpenRows]) -> None:
             console.print(f"failed: {one.error}", style="red", soft_wrap=True)
 
 
-def print_status(statuses: Sequence[TableStatus]) -> None:
-    """Print where every table stands."""
+def print_status(statuses: Sequence[TableStatus], models: Sequence[ModelStatus] = ()) -> None:
+    """Print where every table and every gold model stands."""
     console = _console()
     table = _table("table", "target", "epoch", "frontier", "rows", "lag s", "snapshots", "delete files", "quarantined", "of keys", left=2)
     for one in statuses:
@@ -204,3 +205,18 @@ def print_status(statuses: Sequence[TableStatus]) -> None:
             console.print(f"{one.table}: needs {step.replace('_', ' ')}: {reason}", soft_wrap=True)
         for warning in one.warnings:
             console.print(f"warning: {warning}", soft_wrap=True)
+    if models:
+        _print_models(console, models)
+
+
+def _print_models(console: Console, models: Sequence[ModelStatus]) -> None:
+    table = _table("model", "refreshed at", "rows", "snapshots", "behind", "waits for", left=2)
+    for one in models:
+        rows = "" if one.rows is None else f"{one.rows:,}"
+        table.add_row(one.model, one.refreshed_at or "", rows, f"{one.snapshots:,}", ", ".join(one.behind), ", ".join(one.waits_for))
+    console.print(table)
+    for one in models:
+        if one.error:
+            console.print(f"{one.model}: {one.error}", style="red", soft_wrap=True)
+        for step, reason in one.maintenance.items():
+            console.print(f"{one.model}: needs {step.replace('_', ' ')}: {reason}", soft_wrap=True)

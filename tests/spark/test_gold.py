@@ -1,13 +1,19 @@
 """Gold models equal their query over silver after any history, and a refresh touches no more than it must."""
 
+import datetime as dt
 import random
 from typing import Any
 
+import attrs
 import pyarrow as pa
 import pytest
 
+from dms_iceberg.config.model import Config
 from dms_iceberg.gold.report import ModelReport
+from dms_iceberg.gold.status import ModelStatus, model_statuses
+from dms_iceberg.target.table import TargetTable
 from support.lake import Lake
+from support.maintained import EAGER, kept_in_order, taken
 
 COLUMNS = [("id", pa.int64()), ("city", pa.string()), ("kind", pa.int32()), ("amount", pa.decimal128(12, 2))]
 ALL_GROUPS = "SELECT city, kind AS sort, count(*) AS n, sum(amount) AS total FROM {silver}.t WHERE amount <> 13 GROUP BY city, kind"
@@ -22,12 +28,12 @@ def cdc(lake: Lake, minute: int, rows: list[tuple[Any, ...]], table: str = "publ
     lake.changes(table, name, COLUMNS, [(op, clock(minute), 1000 * minute + n, *row) for n, (op, *row) in enumerate(rows)])
 
 
-def config(lake: Lake, models: dict[str, dict[str, Any]], tables: dict[str, Any] | None = None) -> Any:
+def config(lake: Lake, models: dict[str, dict[str, Any]], tables: dict[str, Any] | None = None, **document: Any) -> Any:
     named = {
         f"gold_{lake.namespace}.{name}": {**one, "sql": one["sql"].format(silver=lake.namespace, gold=f"gold_{lake.namespace}")}
         for name, one in models.items()
     }
-    return lake.config(tables or {"public.t": {}}, gold=named)
+    return lake.config(tables or {"public.t": {}}, gold=named, **document)
 
 
 def refresh(lake: Lake, configured: Any) -> dict[str, ModelReport]:
@@ -48,15 +54,15 @@ def refresh(lake: Lake, configured: Any) -> dict[str, ModelReport]:
 
 
 @pytest.mark.parametrize(
-    "table",
+    ("table", "runs"),
     [
-        pytest.param({}, id="v2"),
-        pytest.param({"format_version": 3}, id="v3", marks=pytest.mark.long),
-        pytest.param({"write_mode": "copy-on-write"}, id="copy-on-write", marks=pytest.mark.long),
-        pytest.param({"mode": "history"}, id="history", marks=pytest.mark.long),
+        pytest.param({}, 5, id="v2"),
+        pytest.param({"format_version": 3}, 8, id="v3", marks=pytest.mark.long),
+        pytest.param({"write_mode": "copy-on-write"}, 8, id="copy-on-write", marks=pytest.mark.long),
+        pytest.param({"mode": "history"}, 8, id="history", marks=pytest.mark.long),
     ],
 )
-def test_a_model_equals_its_query_after_every_run_of_a_random_history(lake: Lake, table: dict[str, Any]) -> None:
+def test_a_model_equals_its_query_after_every_run_of_a_random_history(lake: Lake, table: dict[str, Any], runs: int) -> None:
     chance = random.Random(str(table))
     cities = [None, "Ulm", "Bonn", "Köln", "Trier", "O'Higgins"]
 
@@ -74,7 +80,7 @@ def test_a_model_equals_its_query_after_every_run_of_a_random_history(lake: Lake
     lake.load("public.t", COLUMNS, [row(id_) for id_ in range(40)])
     assert refresh(lake, configured)["groups"].refresh == "full"
     kinds = []
-    for minute in range(1, 9):
+    for minute in range(1, runs + 1):
         rows = [
             (op := chance.choice("UUD"), *(row(id_) if op == "U" else (id_, None, None, None)))
             for id_ in chance.sample(range(50), chance.choice([1, 3, 12]))
@@ -99,6 +105,32 @@ def test_a_refresh_touches_the_groups_of_the_batch_and_no_other(lake: Lake) -> N
         0
     ][0]
     assert "dms-iceberg.gold" in last
+
+
+def test_status_says_what_a_model_is_behind(lake: Lake) -> None:
+    models = {"a": {"sql": "SELECT city FROM {silver}.t"}, "b": {"sql": "SELECT count(*) AS n FROM {gold}.a"}}
+    configured = config(lake, models)
+    a, b = configured.gold
+
+    def standing(now: Config) -> dict[str, ModelStatus]:
+        return {one.model: one for one in model_statuses(lake.spark, now)}
+
+    assert standing(configured)[a].waits_for == [f"{lake.namespace}.t"]
+    lake.load("public.t", COLUMNS, [(1, "a", 1, 1)])
+    refresh(lake, configured)
+    found = standing(configured)
+    assert [(one.exists, one.rows, one.snapshots, one.behind, one.waits_for, one.error) for one in found.values()] == [
+        (True, 1, 1, [], [], None)
+    ] * 2
+    assert dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(found[a].refreshed_at or "") < dt.timedelta(minutes=10)
+    cdc(lake, 2, [("U", 1, "b", 1, 1)])
+    lake.run(attrs.evolve(configured, gold={}))
+    assert [one.behind for one in standing(configured).values()] == [[f"{lake.namespace}.t"], []]
+    changed = config(lake, {**models, "b": {"sql": "SELECT max(city) AS n FROM {gold}.a"}})
+    assert standing(changed)[b].behind == ["definition"]
+    lake.spark.sql(f"DELETE FROM lake.{a}")
+    found = standing(configured)
+    assert (found[a].behind, found[a].refreshed_at, found[b].behind) == (["content"], None, [a])
 
 
 def test_a_group_without_rows_goes_and_comes_back(lake: Lake) -> None:
@@ -186,3 +218,28 @@ def test_models_wait_for_tables_and_fail_alone(lake: Lake) -> None:
     assert "no_such_column" in str(report.models[f"{gold}.wrong"].error)
     assert report.models[f"{gold}.good"].rows == 1
     assert (report.exit_code, report.failed) == (1, [f"{gold}.wrong"])
+
+
+@pytest.mark.usefixtures("hours_later")
+def test_models_are_put_in_order_and_not_made_anew_for_it(lake: Lake) -> None:
+    models = {"groups": {"sql": ALL_GROUPS, "refresh": "incremental"}, "all": {"sql": "SELECT max(id) AS m FROM {silver}.t"}}
+    configured = config(lake, models)
+    # The table's own past is no concern here: a model that finds it expired is made anew.
+    in_order = config(lake, models, {"public.t": {"maintenance": {"snapshots_kept": 500}}}, maintenance=EAGER)
+    lake.load("public.t", COLUMNS, [(id_, f"c{id_ % 10}", 1, id_) for id_ in range(40)])
+    refresh(lake, configured)
+    for minute in range(1, 5):
+        cdc(lake, minute, [("I", 100 + minute, "new", 1, minute)])
+        refresh(lake, configured)
+    gold = TargetTable(lake.spark, "lake", f"gold_{lake.namespace}.groups"), TargetTable(lake.spark, "lake", f"gold_{lake.namespace}.all")
+    assert [len(one.snapshots()) for one in gold] == [5, 5]
+    steps = taken(kept_in_order(lake.spark, in_order))
+    assert steps["groups", "expire"] == steps["all", "expire"] == "done"
+    assert taken(kept_in_order(lake.spark, in_order)) == {}
+    for one in gold:
+        one.refresh()
+    # Two, and the one that tells what the content was made of.
+    assert [len(one.snapshots()) for one in gold] == [3, 1]
+    assert [one.refresh for one in refresh(lake, configured).values()] == [None, None]
+    cdc(lake, 9, [("I", 200, "new", 1, 1)])
+    assert [refresh(lake, configured)[name].refresh for name in ("groups",)] == ["incremental"]

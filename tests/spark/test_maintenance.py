@@ -1,6 +1,5 @@
 """Maintenance of tables that many small batches have written: what it does, what it keeps, and that it does no more than is needed."""
 
-import datetime as dt
 import json
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from dms_iceberg.config.model import Config
 from dms_iceberg.errors import TargetError
 from dms_iceberg.job import Job, OperatorsWord
 from dms_iceberg.maintenance import run as maintenance_run
-from dms_iceberg.maintenance import steps
 from dms_iceberg.progress import PROGRESS_KEY
 from dms_iceberg.quarantine import quarantine_name
 from dms_iceberg.rebuild import is_rebuilding
@@ -35,12 +33,6 @@ def cdc(number: int) -> str:
 
 def clock(number: int) -> str:
     return f"2026030110{number:02d}00"
-
-
-@pytest.fixture
-def hours_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was just done was done three hours ago."""
-    monkeypatch.setattr(steps, "now_ms", lambda: int((dt.datetime.now(dt.UTC) + dt.timedelta(hours=3)).timestamp() * 1000))
 
 
 def small_batches(lake: Lake, config: Config, table: str = "public.t", batches: int = BATCHES) -> list[tuple[Any, ...]]:

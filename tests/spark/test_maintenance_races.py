@@ -1,6 +1,5 @@
 """Maintenance while batches are merged by another session, and while one is in flight: nothing is lost, doubled or deleted."""
 
-import datetime as dt
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +12,6 @@ from dms_iceberg import table_run
 from dms_iceberg.config.model import Config
 from dms_iceberg.job import OperatorsWord
 from dms_iceberg.maintenance import run as maintenance_run
-from dms_iceberg.maintenance import steps
 from dms_iceberg.runner import run
 from support.crash_books import check_books
 from support.lake import Lake
@@ -29,12 +27,6 @@ Pause = Callable[[str, Callable[[], None]], None]
 def other(spark: SparkSession) -> SparkSession:
     """A second session: its catalog has its own table instances, as in another process."""
     return spark.newSession()
-
-
-@pytest.fixture
-def hours_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was just done was done three hours ago."""
-    monkeypatch.setattr(steps, "now_ms", lambda: int((dt.datetime.now(dt.UTC) + dt.timedelta(hours=3)).timestamp() * 1000))
 
 
 @pytest.fixture

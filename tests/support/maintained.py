@@ -25,8 +25,8 @@ EAGER: dict[str, Any] = {
 
 
 def kept_in_order(spark: SparkSession, config: Config, budget: float | None = None, *, fails: bool = False) -> list[MaintenanceReport]:
-    """Maintain all tables of a configuration."""
-    reports = list(maintain(spark, config, config.tables.values(), budget).tables.values())
+    """Maintain all tables and models of a configuration."""
+    reports = maintain(spark, config, config.tables.values(), config.gold, budget).all
     assert any(one.error for one in reports) == fails, [one.error for one in reports]
     return reports
 

@@ -59,6 +59,12 @@ def test_what_was_rolled_back_stays_for_its_age_or_while_a_property_names_it() -
     assert expirable(snapshots, refs, frozenset({10}), RULES, NOW) == []
 
 
+def test_of_the_past_of_a_model_made_anew_each_time_so_many_stay_but_not_within_an_hour() -> None:
+    made = [SnapshotFact(one, None, NOW - (40 - one) * HOUR // 2, carries=True) for one in range(1, 41)]
+    assert gone(made) == [one.id for one in made[: -1 - RULES.snapshots_max]]
+    assert gone([SnapshotFact(one, None, NOW - (40 - one) * HOUR // 50, carries=True) for one in range(1, 41)]) == []
+
+
 def test_lines_of_branches_and_tags_stay_whole() -> None:
     main = line(99, 98, 97, 96, 95, 94, 93)
     branch = line(92, 91, 90, 89, 88, carriers="ncccc", first=20, parent=1)

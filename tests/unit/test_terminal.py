@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from dms_iceberg.gold.status import ModelStatus
 from dms_iceberg.maintenance.report import MaintenanceReport, MaintenanceRun, Outcome, StepReport
 from dms_iceberg.preview import TablePreview
 from dms_iceberg.report import BatchReport, RunReport, TableReport
@@ -56,12 +57,12 @@ def test_maintenance_shows_what_became_of_each_step(capsys: pytest.CaptureFixtur
     done = StepReport(name="t", step="compact", reason="many", outcome=Outcome.DONE, counts=counts, seconds=1.25)
     late = StepReport(name=ODD, step="orphan_files", reason="why", outcome=Outcome.GAVE_WAY)
     report = MaintenanceReport(table="a", target="t", steps=[done, late], error=f"{ODD}: odd")
-    print_maintenance(MaintenanceRun({"a": report}, 1.0))
+    print_maintenance(MaintenanceRun({"a": report}, {}, 1.0))
     shown = capsys.readouterr().out
     assert "data files before 1,234, data files after 1" in shown
     assert "gave way" in shown
     assert f"failed: {ODD}: odd" in shown
-    print_maintenance(MaintenanceRun({"a": MaintenanceReport(table="a", target="t")}, 1.0))
+    print_maintenance(MaintenanceRun({"a": MaintenanceReport(table="a", target="t")}, {}, 1.0))
     assert capsys.readouterr().out == "no table needs anything\n"
 
 
@@ -80,3 +81,15 @@ def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch, enabled: boo
         progress.merged(ODD, batch())
         progress.merged(ODD, batch())
     assert (ODD in stream.getvalue()) == ("2468 rows" in stream.getvalue()) == shown
+
+
+def test_status_shows_models_and_what_they_are_behind(capsys: pytest.CaptureFixture[str]) -> None:
+    models = [
+        ModelStatus(model="gold.a", exists=True, rows=1000, snapshots=2, refreshed_at="2026-03-01T10:00:00+00:00", behind=["silver.t"]),
+        ModelStatus(model="gold.b", waits_for=["silver.u"]),
+        ModelStatus(model="gold.c", error="gold.c: no such column", maintenance={"compact": "9 files are small"}),
+    ]
+    print_status([], models)
+    told = capsys.readouterr().out
+    for text in ("1,000", "2026-03-01T10:00", "silver.t", "silver.u", "gold.c: no such column", "gold.c: needs compact: 9 files are small"):
+        assert text in told

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 import structlog
 from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
 
 from dms_iceberg.config.incremental import KEY, PRESENT, GroupColumn, group_columns
 from dms_iceberg.config.model import Model, Refresh
@@ -30,6 +31,11 @@ _PROPERTIES = {
 }
 
 
+def tables_of(spark: SparkSession, catalog: str, model: Model) -> dict[str, TargetTable]:
+    """Return the tables that a model reads, by name in folded case."""
+    return {one.name: TargetTable(spark, catalog, ".".join(one.parts[-2:])) for one in references(model.sql)}
+
+
 def refresh_model(job: Job, name: str, model: Model, report: ModelReport) -> None:
     """Bring a model up to its tables, and say in ``report`` what that took.
 
@@ -38,13 +44,13 @@ def refresh_model(job: Job, name: str, model: Model, report: ModelReport) -> Non
     Raises:
         PlanIsStaleError: somebody else committed to the model before its groups were replaced.
     """
-    tables = {one.name: _table(job, ".".join(one.parts[-2:])) for one in references(model.sql)}
+    tables = tables_of(job.spark, job.config.catalog.name, model)
     missing = [table.name for table in tables.values() if not table.exists()]
     if missing:
         report.waits_for = missing
         return
     made = Made(definition_of(model), {one: Input.of(table) for one, table in tables.items()})
-    target = _table(job, name)
+    target = TargetTable(job.spark, job.config.catalog.name, name)
     last = None
     if target.exists():
         target.refresh()
@@ -67,10 +73,6 @@ def refresh_model(job: Job, name: str, model: Model, report: ModelReport) -> Non
     head = target.head()
     if head is not None:
         report.snapshot_id, report.rows = head.id, int(head.summary.get("total-records", 0))
-
-
-def _table(job: Job, name: str) -> TargetTable:
-    return TargetTable(job.spark, job.config.catalog.name, name)
 
 
 def _make(job: Job, target: TargetTable, model: Model, sql: str, made: Made) -> None:

@@ -7,10 +7,10 @@ import structlog
 
 from dms_iceberg.attempts import attempt, patiently, planned_again
 from dms_iceberg.config.gold_checks import model_order
-from dms_iceberg.config.model_sql import references
-from dms_iceberg.gold.refresh import refresh_model
+from dms_iceberg.gold.refresh import refresh_model, tables_of
 from dms_iceberg.gold.report import ModelReport
 from dms_iceberg.job import Job
+from dms_iceberg.maintenance.run import maintain_model
 from dms_iceberg.target.table import TargetTable
 
 _LOG = structlog.get_logger("dms_iceberg")
@@ -43,8 +43,11 @@ def _refresh(job: Job, name: str) -> ModelReport:
     if report.error:
         log.error("model_failed", error=report.error)
         # Somebody may have made the model, or what it reads, anew; the catalog remembers the tables it knows for ever.
-        for table in (name, *(".".join(one.parts[-2:]) for one in references(job.config.gold[name].sql))):
-            TargetTable(job.spark, job.config.catalog.name, table).forget()
+        catalog = job.config.catalog.name
+        for table in (TargetTable(job.spark, catalog, name), *tables_of(job.spark, catalog, job.config.gold[name]).values()):
+            table.forget()
     elif report.refresh:
         log.info("model_refreshed", refresh=report.refresh, groups=report.groups, rows=report.rows, seconds=round(report.seconds, 3))
+        # Its errors are logged; the model is up to date all the same.
+        maintain_model(job, name)
     return report

@@ -20,14 +20,18 @@ def maintain(
     ] = None,
     json_: AsJson = False,
 ) -> None:
-    """Put tables in order, by need: compaction, manifests, old snapshots, orphan files. Batches may be merged meanwhile."""
+    """Put tables in order, by need: compaction, manifests, old snapshots, orphan files. Batches may be merged meanwhile.
+
+    Gold models are put in order with all tables, not with chosen ones.
+    """
     loaded = prepared(config, quiet=json_)
     from dms_iceberg.maintenance.run import maintain
     from dms_iceberg.runner import chosen_tables
     from dms_iceberg.session import open_session
 
     chosen = chosen_tables(loaded, table)
-    report = maintain(open_session(loaded), loaded, chosen, None if budget is None else seconds(budget))
+    models = [] if table else list(loaded.gold)
+    report = maintain(open_session(loaded), loaded, chosen, models, None if budget is None else seconds(budget))
     if json_:
         typer.echo(json.dumps(report.to_document()))
     else:

@@ -56,8 +56,11 @@ def expirable(
     beside = {one.id for head in heads for one in _line(known, head)} - on_main
     kept |= on_main & set(heads)
     referenced = on_main | beside
-    for one in snapshots:
-        if one.id not in referenced and (one.timestamp_ms >= cutoff or one.id in named):
+    loose = sorted((one for one in snapshots if one.id not in referenced), key=lambda one: -one.timestamp_ms)
+    for place, one in enumerate(loose):
+        # A table that is replaced again and again, as models are, has all its past there.
+        lasting = place < rules.snapshots_max or one.timestamp_ms >= now_ms - _YOUNG
+        if one.id in named or (one.timestamp_ms >= cutoff and lasting):
             kept.add(one.id)
     kept |= _carriers(known, kept)
     # What has come to be kept of main's line has come with all that is newer there.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from dms_iceberg.config.model import Maintenance
+from dms_iceberg.gold.made import GOLD_KEY
 from dms_iceberg.maintenance.expiry import SnapshotFact
 from dms_iceberg.maintenance.need import Compactable, Facts
 from dms_iceberg.maintenance.procedures import heavy_only, weights
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 _TARGET_SIZE = "write.target-file-size-bytes"
 _MANIFEST_SIZE = "commit.manifest.target-size-bytes"
 _OWN = "dms-iceberg."
+_CARRIED = {PROGRESS_KEY, GOLD_KEY}
+"""What a silver table, or a model, was made of: in summaries of snapshots, and needed after them."""
 _DEFAULT_TARGET, _DEFAULT_MANIFEST = 512 << 20, 8 << 20
 
 
@@ -29,7 +32,7 @@ def facts_of_metadata(document: Mapping[str, Any], *, is_silver: bool = True) ->
     """Return what a table's metadata document (its metadata.json, parsed) tells by itself."""
     properties = document["properties"]
     snapshots = [
-        SnapshotFact(one["snapshot-id"], one.get("parent-snapshot-id"), one["timestamp-ms"], PROGRESS_KEY in one["summary"])
+        SnapshotFact(one["snapshot-id"], one.get("parent-snapshot-id"), one["timestamp-ms"], not _CARRIED.isdisjoint(one["summary"]))
         for one in document.get("snapshots", ())
     ]
     refs = {name: ref["snapshot-id"] for name, ref in document.get("refs", {}).items()}

@@ -44,7 +44,7 @@ class StepReport:
 
 @attrs.define(kw_only=True)
 class MaintenanceReport:
-    """What was done for one table, and the error that ended it."""
+    """What was done for one table or model, and the error that ended it."""
 
     table: str
     target: str
@@ -60,16 +60,23 @@ class MaintenanceReport:
 
 @attrs.frozen
 class MaintenanceRun:
-    """The maintenance of all (chosen) tables."""
+    """The maintenance of all (chosen) tables and models."""
 
     tables: dict[str, MaintenanceReport]
+    models: dict[str, MaintenanceReport]
     seconds: float
 
     @property
     def exit_code(self) -> int:
-        """0, or 1 when a table failed; to have given way is no failure."""
-        return 1 if any(table.error for table in self.tables.values()) else 0
+        """0, or 1 when one failed; to have given way is no failure."""
+        return 1 if any(one.error for one in self.all) else 0
+
+    @property
+    def all(self) -> list[MaintenanceReport]:
+        """Tables, then models."""
+        return [*self.tables.values(), *self.models.values()]
 
     def to_document(self) -> dict[str, Any]:
         """Return what ``--json`` prints."""
-        return {"seconds": round(self.seconds, 3), "tables": {name: table.to_document() for name, table in self.tables.items()}}
+        tables, models = ({name: one.to_document() for name, one in reports.items()} for reports in (self.tables, self.models))
+        return {"seconds": round(self.seconds, 3), "tables": tables, "models": models}

@@ -2,14 +2,14 @@
 
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import structlog
 from pyspark.sql import SparkSession
 
 from dms_iceberg.attempts import attempt, planned_again
-from dms_iceberg.config.model import Config, Table
+from dms_iceberg.config.model import Config, Maintenance, Table
 from dms_iceberg.job import Job, PlanIsStaleError
 from dms_iceberg.maintenance.need import Facts, Scope, Step
 from dms_iceberg.maintenance.report import MaintenanceReport, MaintenanceRun, Outcome, StepReport
@@ -21,19 +21,25 @@ from dms_iceberg.target.table import TargetTable
 _LOG = structlog.get_logger("dms_iceberg")
 
 
-def maintain(spark: SparkSession, config: Config, tables: Iterable[Table], budget: float | None = None) -> MaintenanceRun:
-    """Do what tables need (`Scope.FULL`), those of the quarantine included.
+def maintain(
+    spark: SparkSession, config: Config, tables: Iterable[Table], models: Iterable[str] = (), budget: float | None = None
+) -> MaintenanceRun:
+    """Do what tables and models need (`Scope.FULL`), those of the quarantine included.
 
     Args:
         tables: of ``config``.
+        models: names of ``config.gold``.
         budget: seconds for each table; as configured when None.
     """
     started = time.monotonic()
-    chosen = list(tables)
+    chosen, named = list(tables), list(models)
     job = Job(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12])
-    with ThreadPoolExecutor(max(1, min(config.parallelism, len(chosen)))) as pool:
-        reports = list(pool.map(lambda table: maintain_table(job, table, budget, Scope.FULL), chosen))
-    return MaintenanceRun({report.table: report for report in reports}, time.monotonic() - started)
+    with ThreadPoolExecutor(max(1, min(config.parallelism, len(chosen) + len(named)))) as pool:
+        of_tables = pool.map(lambda table: maintain_table(job, table, budget, Scope.FULL), chosen)
+        of_models = pool.map(lambda name: maintain_model(job, name, budget, Scope.FULL), named)
+        return MaintenanceRun(
+            {report.table: report for report in of_tables}, {report.table: report for report in of_models}, time.monotonic() - started
+        )
 
 
 def maintain_table(job: Job, table: Table, budget: float | None = None, scope: Scope | None = None) -> MaintenanceReport:
@@ -45,40 +51,63 @@ def maintain_table(job: Job, table: Table, budget: float | None = None, scope: S
         budget: seconds after which no further step begins; as configured when None.
         scope: what may be done; what the configuration has for the end of a run when None. Only `Scope.FULL` looks after the quarantine.
     """
-    started = time.monotonic()
-    deadline = started + (table.maintenance.budget_seconds if budget is None else budget)
     report = MaintenanceReport(table=table.source, target=table.target)
-    chosen = Scope.after(table.maintenance.after_run) if scope is None else scope
+
+    def kept(chosen: Scope, deadline: float) -> Iterator[Kept]:
+        silver = _named(job, table.target)
+        yield Kept(job, table.maintenance, silver, chosen, deadline)
+        if chosen is Scope.FULL:
+            quarantine, replays = _named(job, quarantine_name(job.config, table)), _named(job, replays_name(job.config, table))
+            yield Kept(job, table.maintenance, quarantine, chosen, deadline, is_silver=False, settles=(table, silver))
+            yield Kept(job, table.maintenance, replays, chosen, deadline, is_silver=False)
+
+    return _maintained(job, report, table.maintenance, budget, scope, kept)
+
+
+def maintain_model(job: Job, name: str, budget: float | None = None, scope: Scope | None = None) -> MaintenanceReport:
+    """Do what a model needs by the document's own rules; the rest as `maintain_table`."""
+    report, rules = MaintenanceReport(table=name, target=name), job.config.maintenance
+
+    def kept(chosen: Scope, deadline: float) -> Iterator[Kept]:
+        yield Kept(job, rules, _named(job, name), chosen, deadline, is_silver=False)
+
+    return _maintained(job, report, rules, budget, scope, kept)
+
+
+def _named(job: Job, name: str) -> TargetTable:
+    return TargetTable(job.spark, job.config.catalog.name, name)
+
+
+def _maintained(
+    job: Job,
+    report: MaintenanceReport,
+    rules: Maintenance,
+    budget: float | None,
+    scope: Scope | None,
+    tables: Callable[[Scope, float], Iterable[Kept]],
+) -> MaintenanceReport:
+    started = time.monotonic()
+    deadline = started + (rules.budget_seconds if budget is None else budget)
+    chosen = Scope.after(rules.after_run) if scope is None else scope
     if chosen.steps:
-        attempt(job, report, lambda: _maintain_all(job, table, chosen, deadline, report))
+        attempt(job, report, lambda: _maintain_all(tables(chosen, deadline), report))
     report.seconds = time.monotonic() - started
     if report.error:
-        _LOG.error("maintenance_failed", table=table.source, run_id=job.run_id, error=report.error)
+        _LOG.error("maintenance_failed", table=report.table, run_id=job.run_id, error=report.error)
     return report
 
 
-def _maintain_all(job: Job, table: Table, scope: Scope, deadline: float, report: MaintenanceReport) -> None:
-    for kept in _tables(job, table, scope, deadline):
+def _maintain_all(tables: Iterable[Kept], report: MaintenanceReport) -> None:
+    for kept in tables:
         if not kept.target.exists():
             continue
-        for step in scope.steps:
+        for step in kept.scope.steps:
             facts = kept.facts(step)
             reason = kept.reason(step, facts)
             if reason:
                 done = _taken(step, kept, facts, reason)
                 report.steps.append(done)
-                _LOG.info("table_maintained", table=table.source, run_id=job.run_id, **done.to_document())
-
-
-def _tables(job: Job, table: Table, scope: Scope, deadline: float) -> Iterator[Kept]:
-    def named(name: str) -> TargetTable:
-        return TargetTable(job.spark, job.config.catalog.name, name)
-
-    silver = named(table.target)
-    yield Kept(job, table, silver, scope, deadline)
-    if scope is Scope.FULL:
-        yield Kept(job, table, named(quarantine_name(job.config, table)), scope, deadline, is_silver=False, settles=silver)
-        yield Kept(job, table, named(replays_name(job.config, table)), scope, deadline, is_silver=False)
+                _LOG.info("table_maintained", table=report.table, run_id=kept.job.run_id, **done.to_document())
 
 
 def _taken(step: Step, kept: Kept, facts: Facts, reason: str) -> StepReport:

@@ -35,23 +35,19 @@ class Kept:
     """One table of the catalog that is kept in order.
 
     Attributes:
-        table: of the configuration; ``target`` is its silver table, its quarantine table or that one's replays.
-        settles: the silver table whose progress says which rows of a quarantine table are settled; None for the others.
+        target: the silver table of an entry in the configuration, its quarantine table, that one's replays, or a gold model.
+        rules: the thresholds.
+        settles: of a quarantine table, the entry, and the silver table whose progress says which rows are settled; None for the others.
         deadline: of `time.monotonic`, after which no further step begins.
     """
 
     job: Job
-    table: Table
+    rules: Maintenance
     target: TargetTable
     scope: Scope
     deadline: float
     is_silver: bool = True
-    settles: TargetTable | None = None
-
-    @property
-    def rules(self) -> Maintenance:
-        """The thresholds."""
-        return self.table.maintenance
+    settles: tuple[Table, TargetTable] | None = None
 
     @property
     def has_time(self) -> bool:
@@ -66,7 +62,7 @@ class Kept:
         if step is Step.COMPACT:
             found = with_compactable(found, self.job.spark, self.target.iceberg, self.rules)
         if step is Step.SETTLED and self.settles is not None:
-            found = attrs.evolve(found, settled=count_settled(self.job, self.table, self.settles))
+            found = attrs.evolve(found, settled=count_settled(self.job, *self.settles))
         return found
 
     def reason(self, step: Step, facts: Facts) -> str:
@@ -79,10 +75,10 @@ def now_ms() -> int:
     return int(datetime.now(UTC).timestamp() * 1000)
 
 
-def needed(spark: "SparkSession", table: Table, target: TargetTable) -> dict[str, str]:
-    """Return what a (refreshed) silver table needs now, as reasons by step; orphan files are not looked for."""
-    facts = with_compactable(read_facts(spark, target.iceberg), spark, target.iceberg, table.maintenance)
-    found = needs(facts, table.maintenance, Scope.FULL, now_ms())
+def needed(spark: "SparkSession", rules: Maintenance, target: TargetTable, *, is_silver: bool = True) -> dict[str, str]:
+    """Return what a (refreshed) silver table or model needs now, as reasons by step; orphan files are not looked for."""
+    facts = with_compactable(read_facts(spark, target.iceberg, is_silver=is_silver), spark, target.iceberg, rules)
+    found = needs(facts, rules, Scope.FULL, now_ms())
     return {step.value: text for step, text in found.items() if step is not Step.ORPHANS}
 
 
@@ -107,7 +103,7 @@ def _settings(kept: Kept, facts: Facts, counts: Counts) -> None:
 
 
 def _settled(kept: Kept, facts: Facts, counts: Counts) -> None:
-    counts["rows"] = remove_settled(kept.job, kept.table, kept.settles) if kept.settles is not None else 0
+    counts["rows"] = remove_settled(kept.job, *kept.settles) if kept.settles is not None else 0
 
 
 def _compact(kept: Kept, facts: Facts, counts: Counts) -> None:

@@ -1,0 +1,85 @@
+"""Where every gold model stands: from Iceberg's metadata alone."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import attrs
+from pyspark.sql import SparkSession
+
+from dms_iceberg.config.model import Config, Model
+from dms_iceberg.errors import DmsIcebergError
+from dms_iceberg.gold.made import GOLD_KEY, Input, definition_of, last_made
+from dms_iceberg.gold.refresh import tables_of
+from dms_iceberg.maintenance.steps import needed
+from dms_iceberg.spark_errors import FAILURES, describe
+from dms_iceberg.target.table import TargetTable
+
+
+@attrs.frozen(kw_only=True)
+class ModelStatus:
+    """One model's standing.
+
+    Attributes:
+        rows: of the model, None for one that was not made yet.
+        refreshed_at: when its present content was committed, in UTC; None when somebody else wrote to it since.
+        behind: what has changed since: names of tables it reads, ``definition`` for its own entry in the configuration, ``content`` where
+            nobody knows what the present one was made of. Empty for a model that is up to date.
+        waits_for: tables it reads that do not exist yet.
+        maintenance: what `maintain` would do for it beside looking for orphan files: the reason by step.
+    """
+
+    model: str
+    exists: bool = False
+    rows: int | None = None
+    snapshots: int = 0
+    refreshed_at: str | None = None
+    behind: list[str] = attrs.field(factory=list)
+    waits_for: list[str] = attrs.field(factory=list)
+    maintenance: dict[str, str] = attrs.field(factory=dict)
+    error: str | None = None
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the model's part of ``--json``."""
+        return attrs.asdict(self)
+
+
+def model_statuses(spark: SparkSession, config: Config) -> list[ModelStatus]:
+    """Return the status of every model."""
+    return [_isolated(spark, config, name, model) for name, model in config.gold.items()]
+
+
+def _isolated(spark: SparkSession, config: Config, name: str, model: Model) -> ModelStatus:
+    try:
+        return _status(spark, config, name, model)
+    except FAILURES as error:
+        return ModelStatus(model=name, error=describe(error))
+    except DmsIcebergError as error:
+        return ModelStatus(model=name, error=str(error))
+
+
+def _status(spark: SparkSession, config: Config, name: str, model: Model) -> ModelStatus:
+    tables = tables_of(spark, config.catalog.name, model)
+    status = ModelStatus(model=name, waits_for=[table.name for table in tables.values() if not table.exists()])
+    target = TargetTable(spark, config.catalog.name, name)
+    if not target.exists():
+        return status
+    target.refresh()
+    head, last = target.head(), last_made(target)
+    made_at = next((one.timestamp_ms for one in target.lineage() if GOLD_KEY in one.summary), None) if last is not None else None
+    behind = ["content"]
+    if last is not None:
+        changed = (table.name for one, table in tables.items() if table.exists() and _has_changed(table, last.inputs.get(one)))
+        behind = [*(["definition"] if last.definition != definition_of(model) else []), *changed]
+    return attrs.evolve(
+        status,
+        exists=True,
+        rows=int(head.summary.get("total-records", 0)) if head is not None else None,
+        snapshots=target.snapshot_count(),
+        refreshed_at=None if made_at is None else datetime.fromtimestamp(made_at / 1000, UTC).isoformat(timespec="seconds"),
+        behind=behind,
+        maintenance=needed(spark, config.maintenance, target, is_silver=False),
+    )
+
+
+def _has_changed(table: TargetTable, read: Input | None) -> bool:
+    return read is None or Input.of(table).content != read.content
