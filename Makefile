@@ -41,7 +41,7 @@ test-fast: setup ## Only the tests without Spark and without PostgreSQL: seconds
 	$(BIN)/python -m pytest tests/unit tests/trigger $(PYTEST_ARGS)
 
 .PHONY: test-terraform
-test-terraform: setup ## Only the Terraform tests: modules, two stacks applied to a local AWS, the whole chain
+test-terraform: setup ## Only the Terraform tests: modules, two examples applied to a local AWS, the whole chain
 	$(BIN)/python -m pytest tests/terraform $(PYTEST_ARGS)
 
 .PHONY: test-full
@@ -86,6 +86,10 @@ bench-late: setup ## What batches in order pay for the protection against late c
 bench-maintain: setup ## What reading costs after many small batches, before and after maintenance; BENCH_ARGS
 	$(BIN)/python -m benchmarks.maintained $(BENCH_ARGS)
 
+.PHONY: bench-verify
+bench-verify: setup ## How long verify takes for 1 and 10 million rows of PostgreSQL, and how much memory; BENCH_ARGS
+	$(BIN)/python -m benchmarks.verified $(BENCH_ARGS)
+
 ##@ Deliver
 .PHONY: dist
 dist: setup ## Build the reproducible zips for Glue and Lambda in DIST_DIR; commit them
@@ -97,7 +101,7 @@ lock: setup ## Resolve the Python packages again into requirements.lock; needs a
 
 .PHONY: clean
 clean: ## Remove what demo, tests and bench made here; never .venv, configuration or another lake
-	rm -rf build/demo build/coverage build/.coverage build/bench build/bench.json build/bench-maintained.json
+	rm -rf build/demo build/coverage build/.coverage build/bench build/bench.json build/bench-maintained.json build/bench-verified.json
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find job lambda tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
