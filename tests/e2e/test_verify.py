@@ -132,6 +132,7 @@ def test_rows_behind_a_mask_are_found_and_not_shown_and_not_repaired(tampered: W
     assert "cannot be repaired, because its key in silver is masked" in str(verdict.error)
 
 
+@pytest.mark.long
 def test_a_change_that_is_only_late_is_no_difference(world: World) -> None:
     world.execute(
         "update people set name = 'late' where amount = 50",

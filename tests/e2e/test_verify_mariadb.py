@@ -16,6 +16,8 @@ from support.lake import Lake
 from support.mariadb import LocalMariaDb
 from support.verify_world import NOON
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def mariadb() -> Iterator[LocalMariaDb]:

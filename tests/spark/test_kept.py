@@ -103,6 +103,7 @@ def test_late_value_lands_under_a_newer_row(lake: Lake) -> None:
     assert lake.rows("t", "id, c, d")[0] == (1, "seven", "ten")
 
 
+@pytest.mark.long
 def test_filter_rule_and_quarantine_never_lose_a_value_silently(lake: Lake) -> None:
     table = {**KEPT, "filter": "d <> 'hidden'", "rules": [{"name": "good", "expr": "d <> 'bad'"}]}
     config = lake.config({"public.t": table})

@@ -204,6 +204,7 @@ def test_rows_of_text_files_that_are_ordered_by_time_alone(lake: Lake) -> None:
     assert list_quarantine(lake.spark, mended)[0].rows == 0
 
 
+@pytest.mark.long
 def test_what_bronze_has_lost_is_not_needed_or_keeps_the_row_in_quarantine(lake: Lake) -> None:
     """The record is enough for the row itself; but an older change cannot be placed without the files that may delete its key."""
     lake.load("public.t", ID_V, [(1, "a", 1)])
@@ -223,6 +224,7 @@ def test_what_bronze_has_lost_is_not_needed_or_keeps_the_row_in_quarantine(lake:
     assert target.progress().frontier == "20260301100330000" == report.tables["public.t"].frontier
 
 
+@pytest.mark.long
 def test_change_with_an_older_clock_is_settled_only_when_its_original_has_come(lake: Lake) -> None:
     """Replayed or not, a change that nobody has seen is never dropped as stale."""
     config = lake.config({"public.t": {}})

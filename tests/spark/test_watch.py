@@ -172,6 +172,7 @@ def test_a_rollback_by_others_is_seen_within_the_full_look(lake: Lake, monkeypat
     assert lake.rows("t", "v") == [("b",)]
 
 
+@pytest.mark.long
 def test_a_table_that_others_drop_or_make_anew_is_made_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watched, "FULL_LOOK_SECONDS", 0.3)
     config = lake.config({"public.t": {}})
