@@ -154,6 +154,12 @@ class TestDocuments:
         (example,) = re.findall(r"```json\n(.*?)```", read("README.md"), re.DOTALL)
         assert "public.orders" in parse_config(json.loads(example)).tables
 
+    def test_module_call_of_the_readme_is_the_smallest_example(self) -> None:
+        (shown,) = re.findall(r"```hcl\n(.*?)```", read("README.md"), re.DOTALL)
+        example = read("terraform/examples/minimal/main.tf")
+        assert re.sub(r"source = .*", "", shown) == re.sub(r"source = .*", "", example[example.index("module") :])
+        assert shown.split('"')[3] in example
+
     def test_commands_of_the_readme_are_those_there_are(self) -> None:
         from typer.main import get_command
 
