@@ -112,12 +112,12 @@ resource "aws_cloudwatch_event_rule" "job_state" {
   count = local.watch_job ? 1 : 0
 
   name        = local.job_rule
-  description = "A run of ${var.job.name} failed or timed out"
+  description = "A run of ${join(" or ", local.jobs)} failed or timed out"
   tags        = var.tags
   event_pattern = jsonencode({
     source      = ["aws.glue"]
     detail-type = ["Glue Job State Change"]
-    detail      = { jobName = [var.job.name], state = ["FAILED", "TIMEOUT", "ERROR"] }
+    detail      = { jobName = local.jobs, state = ["FAILED", "TIMEOUT", "ERROR"] }
   })
 }
 
@@ -128,12 +128,13 @@ resource "aws_cloudwatch_event_target" "job_state" {
   arn  = local.topic_arn
 
   input_transformer {
-    input_paths    = { state = "$.detail.state", run = "$.detail.jobRunId", time = "$.time" }
-    input_template = "\"${var.name}: run <run> of ${var.job.name} is <state> at <time>. Nothing is lost: the next run goes on where it was. Its log group is ${var.job.log_group}.\""
+    input_paths    = { job = "$.detail.jobName", state = "$.detail.state", run = "$.detail.jobRunId", time = "$.time" }
+    input_template = "\"${var.name}: run <run> of <job> is <state> at <time>. Nothing is lost: the next run goes on where it was. Its log group is ${var.job.log_group}.\""
   }
 }
 
 locals {
+  jobs        = compact([var.job.name, var.job.maintenance_name])
   watch_job   = !contains(var.disabled_alarms, "job-state")
   job_rule    = "${var.name}-job-state"
   watch_state = var.replication != null && !contains(var.disabled_alarms, "replication-state")

@@ -109,8 +109,8 @@ variable "thresholds" {
 ################################################################################
 
 variable "job" {
-  description = "The Glue job: `name`, and `log_group`, the group with its own JSON lines (output `log_groups.output` of the module merge-job)."
-  type        = object({ name = string, log_group = string })
+  description = "The Glue job: `name`; `log_group`, the group with its own JSON lines (output `log_groups.output` of the module merge-job); `maintenance_name`, the job that puts the tables in order, null for none."
+  type        = object({ name = string, log_group = string, maintenance_name = optional(string) })
   nullable    = false
 }
 

@@ -195,7 +195,7 @@ module "observability" {
   disabled_alarms = lookup(var.alarms, "disabled", null)
   thresholds      = merge({ for key, hours in { hours_without_run = local.no_run } : key => hours if hours != null }, try({ for key, value in var.alarms.thresholds : key => value if value != null }, {}))
 
-  job     = { name = module.merge_job.job_name, log_group = module.merge_job.log_groups.output }
+  job     = { name = module.merge_job.job_name, log_group = module.merge_job.log_groups.output, maintenance_name = module.merge_job.maintenance_job_name }
   trigger = { queue_name = module.trigger.queue.name, dead_letter_queue_name = module.trigger.dead_letter_queue.name, function_name = module.trigger.function.name, log_group = module.trigger.function.log_group }
   replication = local.replicates ? {
     arn                    = module.replication[0].replication_arn

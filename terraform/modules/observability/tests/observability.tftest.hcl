@@ -106,6 +106,17 @@ run "everything" {
   }
 }
 
+run "maintenance" {
+  command = plan
+  variables {
+    job = { name = "shop-merge", log_group = "/aws-glue/jobs/shop-merge/output", maintenance_name = "shop-merge-maintain" }
+  }
+  assert {
+    condition     = jsondecode(aws_cloudwatch_event_rule.job_state[0].event_pattern).detail.jobName == ["shop-merge", "shop-merge-maintain"]
+    error_message = "both jobs"
+  }
+}
+
 run "off" {
   command = apply
   variables {
