@@ -88,3 +88,18 @@ def test_narrowest_type_for_both(left: str, right: str, expected: str | None) ->
 )
 def test_values_that_fit_unchanged(value: str, column: str, expected: bool) -> None:
     assert fits(value, column) is expected
+
+
+@pytest.mark.parametrize(
+    ("type_", "kept"),
+    [
+        ("smallint", "int"),
+        ("array<smallint>", "array<int>"),
+        ("map<smallint,tinyint>", "map<int,int>"),
+        ("struct<tinyint:smallint,a:array<tinyint>>", "struct<tinyint:int,a:array<int>>"),
+        ("struct<smallint:string>", "struct<smallint:string>"),
+        ("bigint", "bigint"),
+    ],
+)
+def test_a_table_keeps_small_integers_as_int(type_: str, kept: str) -> None:
+    assert stored(type_) == kept

@@ -2,6 +2,8 @@
 
 import re
 
+_SHORT = re.compile(r"(?:^|(?<=[<:,]))(?:tinyint|smallint)(?=[>,]|$)")
+"""As a type, within another one too; a field of a struct may have such a name."""
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 _SYNONYMS = {
     "integer": "int",
@@ -28,7 +30,7 @@ def canonical(type_: str) -> str:
 
 def stored(type_: str) -> str:
     """Return the type an Iceberg column of ``type_`` has when Spark reads it back (Iceberg has no 8- and 16-bit integers)."""
-    return "int" if type_ in ("tinyint", "smallint") else type_
+    return _SHORT.sub("int", type_)
 
 
 def decimal_of(type_: str) -> tuple[int, int] | None:
