@@ -86,6 +86,14 @@ bench-late: setup ## What batches in order pay for the protection against late c
 bench-maintain: setup ## What reading costs after many small batches, before and after maintenance; BENCH_ARGS
 	$(BIN)/python -m benchmarks.maintained $(BENCH_ARGS)
 
+.PHONY: bench-throughput
+bench-throughput: setup ## Large batches out of order, a full load beside a plain copy, a table ten times larger; BENCH_ARGS
+	$(BIN)/python -m benchmarks.throughput $(BENCH_ARGS)
+
+.PHONY: bench-tables
+bench-tables: setup ## Two hundred small tables in one run, idle tables, a huge neighbour, old bronze; BENCH_ARGS
+	$(BIN)/python -m benchmarks.many_tables $(BENCH_ARGS)
+
 ##@ Deliver
 .PHONY: dist
 dist: setup ## Build the reproducible zips for Glue and Lambda in DIST_DIR; commit them
@@ -97,7 +105,7 @@ lock: setup ## Resolve the Python packages again into requirements.lock; needs a
 
 .PHONY: clean
 clean: ## Remove what demo, tests and bench made here; never .venv, configuration or another lake
-	rm -rf build/demo build/coverage build/.coverage build/bench build/bench.json build/bench-maintained.json
+	rm -rf build/demo build/coverage build/.coverage build/bench build/bench.json build/bench-*.json
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find job lambda tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 

@@ -5,8 +5,6 @@ hand-written script is a run per table, whose start alone takes longer than all 
 """
 
 import asyncio
-import logging
-import shutil
 import statistics
 import threading
 import time
@@ -17,18 +15,15 @@ from typing import Annotated, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import structlog
 import typer
-from rich.console import Console
 
+from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Work, emptied, session
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.report import BatchReport
 from dms_iceberg.runner import run
-from dms_iceberg.session import open_session
 from dms_iceberg.watch.run import Watch
 
-_CONSOLE = Console()
 _SCHEMA = pa.schema(
     [
         ("Op", pa.string()),
@@ -140,24 +135,22 @@ def main(
     seconds: Annotated[float, typer.Option(min=5, help="For how long.")] = 180.0,
     warm_up: Annotated[float, typer.Option(min=0, help="The first seconds do not count: the JVM compiles.")] = 60.0,
     parallelism: Annotated[int, typer.Option(min=1, help="Tables merged at once.")] = 4,
-    heap: Annotated[str, typer.Option(help="Heap of the one Spark session.")] = "6g",
-    work: Annotated[Path, typer.Option(help="Scratch folder, emptied first.")] = Path("build/bench"),
+    heap: Heap = "6g",
+    cores: Cores = 2,
+    work: Work = WORK,
 ) -> None:
     """Measure the lag of a watch."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
-    work = work.resolve()
-    shutil.rmtree(work, ignore_errors=True)
+    work = emptied(work)
     for number in range(tables):
         _load(work / "bronze" / "shop" / f"t{number}", rows)
     config = _config(work, tables, parallelism)
-    spark = open_session(config, **{"spark.driver.memory": heap})
-    seen = Seen()
-    watch = Watch(spark, config, interval=0.5, listener=seen)
-    try:
+    with session(config, heap, cores) as spark:
+        seen = Seen()
+        watch = Watch(spark, config, interval=0.5, listener=seen)
         loaded = run(spark, config)
         if loaded.errors:
             raise typer.Exit(1)
-        _CONSOLE.print(f"{tables} tables of {rows:,} rows loaded in {loaded.seconds:.1f} s")
+        CONSOLE.print(f"{tables} tables of {rows:,} rows loaded in {loaded.seconds:.1f} s")
         writer = Writer(work, tables, rows, changes_per_second // tables, warm_up + seconds)
         thread = threading.Thread(target=lambda: asyncio.run(watch.run()))
         thread.start()
@@ -172,10 +165,8 @@ def main(
         after = run(spark, config)
         read = sum(batch.rows_read for batch in seen.batches) + sum(one.rows_read for one in after.tables.values())
         if read != writer.written or after.errors:
-            _CONSOLE.print(f"written {writer.written:,} changes, read {read:,}: {after.errors}", style="red")
+            CONSOLE.print(f"written {writer.written:,} changes, read {read:,}: {after.errors}", style="red")
             raise typer.Exit(1)
-    finally:
-        spark.stop()
 
 
 def _tell(seen: Seen, first: int, last: int, seconds: float, heap_then: float, heap_now: float) -> None:
@@ -183,13 +174,13 @@ def _tell(seen: Seen, first: int, last: int, seconds: float, heap_then: float, h
     rows = sum(batch.rows_read for batch in batches)
     p50 = [batch.lag_p50_seconds or 0.0 for batch in batches]
     p95 = [batch.lag_p95_seconds or 0.0 for batch in batches]
-    _CONSOLE.print(
+    CONSOLE.print(
         f"{rows / seconds:,.0f} changes/s merged in {len(batches):,} batches of {statistics.median(b.files for b in batches):.0f} files"
     )
-    _CONSOLE.print(f"source commit to visible: p50 {_quantile(p50, 0.5):.1f} s, p95 {_quantile(p95, 0.95):.1f} s")
-    _CONSOLE.print(f"file closed to visible, newest file of a batch: p50 {_quantile(own, 0.5):.1f} s, p95 {_quantile(own, 0.95):.1f} s")
-    _CONSOLE.print(f"a batch takes {statistics.median(b.seconds for b in batches):.2f} s (median)")
-    _CONSOLE.print(f"heap in use after a collection: {heap_then:,.0f} MiB at the start, {heap_now:,.0f} MiB at the end")
+    CONSOLE.print(f"source commit to visible: p50 {_quantile(p50, 0.5):.1f} s, p95 {_quantile(p95, 0.95):.1f} s")
+    CONSOLE.print(f"file closed to visible, newest file of a batch: p50 {_quantile(own, 0.5):.1f} s, p95 {_quantile(own, 0.95):.1f} s")
+    CONSOLE.print(f"a batch takes {statistics.median(b.seconds for b in batches):.2f} s (median)")
+    CONSOLE.print(f"heap in use after a collection: {heap_then:,.0f} MiB at the start, {heap_now:,.0f} MiB at the end")
 
 
 if __name__ == "__main__":
