@@ -13,58 +13,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import typer
 
 from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Work, emptied, session
-from dms_iceberg.config.model import Config
+from benchmarks.small_tables import columns, document, file_name, folder_of, sequence, write, write_load
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.report import BatchReport
 from dms_iceberg.runner import run
 from dms_iceberg.watch.run import Watch
-
-_SCHEMA = pa.schema(
-    [
-        ("Op", pa.string()),
-        ("dms_commit_ts", pa.string()),
-        ("id", pa.int64()),
-        ("v", pa.string()),
-        ("n", pa.int32()),
-        ("dms_change_seq", pa.string()),
-    ]
-)
-
-
-def _config(work: Path, tables: int, parallelism: int) -> Config:
-    document: dict[str, Any] = {
-        "version": 1,
-        "pipeline": "following",
-        "bronze": {"uri": str(work / "bronze")},
-        "catalog": {"name": "lake", "type": "hadoop", "warehouse": str(work / "lake")},
-        "parallelism": parallelism,
-        "tables": {f"shop.t{number}": {"target": f"silver.t{number}", "key": ["id"]} for number in range(tables)},
-    }
-    return parse_config(document, base=str(work))
-
-
-def _write(folder: Path, name: str, columns: dict[str, Any]) -> None:
-    """Write a file as DMS does: it appears whole."""
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    hidden = path.with_name(f".{path.name}")
-    pq.write_table(pa.table(columns, schema=_SCHEMA), hidden)
-    hidden.rename(path)
-
-
-def _columns(op: list[str], stamps: list[str], ids: np.ndarray[Any, Any], sequences: list[str]) -> dict[str, Any]:
-    values = [f"value {n} of a row as wide as rows are" for n in ids]
-    return {"Op": op, "dms_commit_ts": stamps, "id": ids, "v": values, "n": (ids % 1000).astype("int32"), "dms_change_seq": sequences}
-
-
-def _load(folder: Path, rows: int) -> None:
-    ids = np.arange(rows, dtype="int64")
-    _write(folder, "LOAD00000001.parquet", _columns(["I"] * rows, ["2026-01-01 00:00:00.000000"] * rows, ids, [""] * rows))
 
 
 class Writer(threading.Thread):
@@ -72,7 +28,7 @@ class Writer(threading.Thread):
 
     def __init__(self, work: Path, tables: int, rows: int, changes: int, seconds: float) -> None:
         super().__init__()
-        self._folders = [work / "bronze" / "shop" / f"t{number}" for number in range(tables)]
+        self._folders = [folder_of(work, f"t{number}") for number in range(tables)]
         self._rows, self._changes, self._until = rows, changes, time.time() + seconds
         self._counter, self._random = 0, np.random.default_rng(7)
         self.written = 0
@@ -93,11 +49,10 @@ class Writer(threading.Thread):
         sequences = []
         for moment in moments:
             self._counter += 1
-            sequences.append(f"{moment:%Y%m%d%H%M%S}{moment.microsecond // 10_000:02d}{self._counter:019d}")
+            sequences.append(sequence(moment, self._counter))
         op = [str(one) for one in self._random.choice(["U", "U", "U", "I", "D"], self._changes)]
         closed = datetime.fromtimestamp(now, UTC)
-        name = f"{closed:%Y/%m/%d/%H}/{closed:%Y%m%d-%H%M%S}{closed.microsecond // 1000:03d}.parquet"
-        _write(folder, name, _columns(op, [f"{one:%Y-%m-%d %H:%M:%S.%f}" for one in moments], ids, sequences))
+        write(folder, file_name(closed), columns(op, [f"{one:%Y-%m-%d %H:%M:%S.%f}" for one in moments], ids, sequences))
         self.written += self._changes
 
 
@@ -142,8 +97,8 @@ def main(
     """Measure the lag of a watch."""
     work = emptied(work)
     for number in range(tables):
-        _load(work / "bronze" / "shop" / f"t{number}", rows)
-    config = _config(work, tables, parallelism)
+        write_load(folder_of(work, f"t{number}"), rows)
+    config = parse_config(document(work, [f"t{number}" for number in range(tables)], parallelism), base=str(work))
     with session(config, heap, cores) as spark:
         seen = Seen()
         watch = Watch(spark, config, interval=0.5, listener=seen)
