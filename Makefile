@@ -113,4 +113,4 @@ clean: ## Remove what demo, tests and bench made here; never .venv, configuratio
 help:
 	@awk 'BEGIN { FS = ":.*## "; print "usage: make TARGET" } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
+		/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile

@@ -129,3 +129,13 @@ def test_rows_that_all_lack_their_key_are_gathered_the_usual_way(lake: Lake, sta
     report = lake.run_one(lake.config({"public.t": {}}))
     assert staged == []
     assert (report.applied, report.quarantined) == (1, 2)
+
+
+def test_partitions_get_their_rows(lake: Lake, staged: list[int]) -> None:
+    config = lake.config({"public.t": {"partition_by": ["bucket(4, id)"]}})
+    lake.load("public.t", ID_V, [(number, f"v{number}") for number in range(50)])
+    lake.run_one(config)
+    assert staged == [50]
+    assert lake.rows("t", "id, v") == [(number, f"v{number}") for number in range(50)]
+    partitions = lake.spark.sql(f"SELECT DISTINCT partition FROM lake.{lake.namespace}.t.files").count()
+    assert partitions == data_files(lake, "t")[0] == 4
