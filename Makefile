@@ -90,6 +90,14 @@ bench-maintain: setup ## What reading costs after many small batches, before and
 bench-verify: setup ## How long verify takes for 1 and 10 million rows of PostgreSQL, and how much memory; BENCH_ARGS
 	$(BIN)/python -m benchmarks.verified $(BENCH_ARGS)
 
+.PHONY: bench-throughput
+bench-throughput: setup ## Large batches out of order, a full load beside a plain copy, a table ten times larger; BENCH_ARGS
+	$(BIN)/python -m benchmarks.throughput $(BENCH_ARGS)
+
+.PHONY: bench-tables
+bench-tables: setup ## Two hundred small tables in one run, idle tables, a huge neighbour, old bronze; BENCH_ARGS
+	$(BIN)/python -m benchmarks.many_tables $(BENCH_ARGS)
+
 ##@ Deliver
 .PHONY: dist
 dist: setup ## Build the reproducible zips for Glue and Lambda in DIST_DIR; commit them
@@ -101,7 +109,7 @@ lock: setup ## Resolve the Python packages again into requirements.lock; needs a
 
 .PHONY: clean
 clean: ## Remove what demo, tests and bench made here; never .venv, configuration or another lake
-	rm -rf build/demo build/coverage build/.coverage build/bench build/bench.json build/bench-maintained.json build/bench-verified.json
+	rm -rf build/demo build/coverage build/.coverage build/bench build/bench.json build/bench-*.json
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find job lambda tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -109,4 +117,4 @@ clean: ## Remove what demo, tests and bench made here; never .venv, configuratio
 help:
 	@awk 'BEGIN { FS = ":.*## "; print "usage: make TARGET" } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
+		/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile

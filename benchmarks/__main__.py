@@ -1,31 +1,24 @@
 """``python -m benchmarks``: everything in one run, one session, one machine; prints ratios and writes ``bench.json``."""
 
-import gc
-import json
-import logging
-import os
-import shutil
 import statistics
-import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-import structlog
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cases import CASES, Case, Result
 from benchmarks.changes import Source
 from benchmarks.contestants import BROADCAST, SPARKS_BROADCAST, Contestant, Floor, Handwritten, Ours, job_config
-from benchmarks.dms_files import BatchFiles, write_batch
+from benchmarks.dms_files import write_batch
 from benchmarks.lake import Lake, load
+from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Output, Work, emptied, keep, seconds, session
 from dms_iceberg.config.model import BronzeFormat
-from dms_iceberg.session import open_session, session_settings
+from dms_iceberg.session import session_settings
 
-_CONSOLE = Console()
 # The compiler of the JVM settles after some seconds of work, which a small batch gives it little of.
 _LARGE = 10_000
 
@@ -35,34 +28,25 @@ def main(
     rows: Annotated[int, typer.Option(help="Rows of the silver table.")] = 5_000_000,
     repetitions: Annotated[int, typer.Option(min=1, help="Measured batches per case; the median counts.")] = 5,
     warm_ups: Annotated[int | None, typer.Option(min=0, help="Discarded batches before them; 3, or 10 of small batches.")] = None,
-    heap: Annotated[str, typer.Option(help="Heap of the one Spark session.")] = "6g",
-    cores: Annotated[int, typer.Option(min=1, help="Cores of the one Spark session.")] = 2,
-    work: Annotated[Path, typer.Option(help="Scratch folder, emptied first.")] = Path("build/bench"),
-    output: Annotated[Path, typer.Option(help="Where the figures go.")] = Path("build/bench.json"),
+    heap: Heap = "6g",
+    cores: Cores = 2,
+    work: Work = WORK,
+    output: Output = Path("build/bench.json"),
 ) -> None:
     """Time the job, the usual hand-written script and the floor on the same batches."""
-    # The job logs each batch; the figures would drown.
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     chosen = _chosen(case or [])
-    work = work.resolve()
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
+    work = emptied(work)
     output.unlink(missing_ok=True)
-    config = job_config(work, work / "load", BronzeFormat.PARQUET)
-    settings = {"spark.master": f"local[{cores}]", "spark.sql.shuffle.partitions": str(cores), "spark.driver.memory": heap}
     results: list[Result] = []
-    spark = open_session(config, **settings)
-    try:
-        _CONSOLE.print(f"loading {rows:,} rows ...")
+    with session(job_config(work, work, BronzeFormat.PARQUET), heap, cores) as spark:
+        CONSOLE.print(f"loading {rows:,} rows ...")
         lake = load(spark, work, rows)
         for one in chosen:
             discarded = warm_ups if warm_ups is not None else (3 if one.size >= _LARGE else 10)
             results.append(_measure(lake, one, discarded, repetitions))
             # After each case: an interrupted run keeps what it has measured.
-            _write(results, output)
-    finally:
-        spark.stop()
-    _CONSOLE.print(_shown(results, rows))
+            keep({"cases": [result.to_document() for result in results]}, output)
+    CONSOLE.print(_shown(results, rows))
 
 
 def _chosen(names: Sequence[str]) -> list[Case]:
@@ -85,7 +69,7 @@ def _measure(lake: Lake, case: Case, warm_ups: int, repetitions: int) -> Result:
         ("floor", Floor(lake.spark, case.format, lake.files, folder / "floor")),
     ]
     source, own_broadcast = Source(lake.size), session_settings(config)[BROADCAST]
-    touched, seconds = [], {name: list[float]() for name, _ in contestants}
+    touched, taken = [], {name: list[float]() for name, _ in contestants}
     for number in range(warm_ups + repetitions):
         changes = source.change(case.size, case.pattern, case.mix)
         touched.append(changes.touched)
@@ -94,30 +78,13 @@ def _measure(lake: Lake, case: Case, warm_ups: int, repetitions: int) -> Result:
         for turn in range(len(contestants)):
             name, contestant = contestants[(number + turn) % len(contestants)]
             lake.spark.conf.set(BROADCAST, own_broadcast if name == "ours" else SPARKS_BROADCAST)
-            taken = timed(lake, contestant, batch)
+            one = seconds(lake.spark, partial(contestant, batch))
             if number >= warm_ups:
-                seconds[name].append(taken)
+                taken[name].append(one)
     lake.verify(source, np.unique(np.concatenate(touched)), case.name)
-    medians = {name: statistics.median(values) for name, values in seconds.items()}
-    _CONSOLE.print(f"{case.name}: " + ", ".join(f"{name} {[round(one, 2) for one in values]}" for name, values in seconds.items()))
+    medians = {name: statistics.median(values) for name, values in taken.items()}
+    CONSOLE.print(f"{case.name}: " + ", ".join(f"{name} {[round(one, 2) for one in values]}" for name, values in taken.items()))
     return Result(case.name, medians["ours"], medians["handwritten"], medians["floor"])
-
-
-def timed(lake: Lake, contestant: Contestant, batch: BatchFiles) -> float:
-    """Return the seconds that a contestant takes for a batch."""
-    # Nobody pays for another's garbage or unwritten pages.
-    gc.collect()
-    jvm: Any = lake.spark._jvm
-    jvm.System.gc()
-    os.sync()
-    started = time.perf_counter()
-    contestant(batch)
-    return time.perf_counter() - started
-
-
-def _write(results: Sequence[Result], output: Path) -> None:
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps({"cases": [result.to_document() for result in results]}, indent=2) + "\n", encoding="utf-8")
 
 
 def _shown(results: Sequence[Result], rows: int) -> Table:

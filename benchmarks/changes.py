@@ -25,6 +25,10 @@ RECENT_SHARE: Final = 0.05
 REPEATED_UPDATES: Final = 0.1
 """Share of the updates that change a key the same batch has updated already: superseded rows for the collapse to drop."""
 
+HOT_ROWS: Final = 5
+"""Of skewed changes `HOT_CHANGES` hit one row of so many, which lie all over the table: 80 % of the changes, 20 % of the rows."""
+HOT_CHANGES: Final = 0.8
+
 
 @attrs.frozen
 class Mix:
@@ -36,6 +40,8 @@ class Mix:
 
 EVERYDAY: Final = Mix(updates=0.6, inserts=0.2)
 DELETE_HEAVY: Final = Mix(updates=0.2, inserts=0.1)
+CHURN: Final = Mix(updates=0.6, inserts=0.1)
+"""Updates and deletes, hardly an insert: what a MERGE has to look up."""
 
 
 @attrs.frozen(eq=False)
@@ -101,6 +107,27 @@ class Source:
         versions = self._clock + 1 + np.arange(size)
         return self._apply(ops, keys, versions)
 
+    def change_skewed(self, size: int, mix: Mix) -> Changes:
+        """Make the next ``size`` changes: four fifths of them hit a fifth of the rows, and a key may change many times.
+
+        Updates and deletes are drawn by the shares of ``mix``; a change of a key that the batch has deleted inserts it again, so there
+        are somewhat more inserts than ``mix`` says. Other inserts are of new keys.
+        """
+        inserts = round(size * mix.inserts)
+        keys, drawn = self.keys(), size - inserts
+        is_hot = keys % HOT_ROWS == 0
+        hot = round(drawn * HOT_CHANGES)
+        picked = np.concatenate([self._random.choice(keys[is_hot], hot), self._random.choice(keys[~is_hot], drawn - hot)])
+        picked = self._random.permutation(picked)
+        ops = _possible(picked, self._random.random(drawn) >= mix.updates / (1 - mix.inserts))
+        new = np.arange(len(self._versions), len(self._versions) + inserts)
+        place = np.zeros(size, dtype=bool)
+        place[self._random.choice(size, inserts, replace=False)] = True
+        keys, all_ops = np.empty(size, dtype=np.int64), np.full(size, INSERT, dtype=np.int8)
+        keys[place], keys[~place] = new, picked
+        all_ops[~place] = ops
+        return self._apply(all_ops, keys, self._clock + 1 + np.arange(size))
+
     def _pick(self, count: int, pattern: Pattern) -> Keys:
         keys = self.keys()
         if pattern is Pattern.RECENT:
@@ -119,3 +146,17 @@ class Source:
         self._versions = grown
         self._clock = int(versions[-1])
         return Changes(ops, keys, versions, touched, before, self.versions(touched))
+
+
+def _possible(keys: Keys, deletes: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8]:
+    """Return operations that can follow each other, for changes of rows that exist: what comes behind a delete inserts."""
+    order = np.argsort(keys, kind="stable")
+    wanted, same = deletes[order], np.diff(keys[order], prepend=-1) == 0
+    # Where a key's changes all want to delete, every other one can.
+    places = np.arange(len(keys))
+    begins = ~(same & np.concatenate([[False], wanted[:-1]]))
+    run = places - np.maximum.accumulate(np.where(begins, places, 0))
+    sorted_ops = np.where(run % 2 == 1, INSERT, np.where(wanted, DELETE, UPDATE)).astype(np.int8)
+    ops = np.empty_like(sorted_ops)
+    ops[order] = sorted_ops
+    return ops

@@ -30,7 +30,7 @@ class Contestant(Protocol):
         """Apply the batch."""
 
 
-def job_config(work: Path, bronze: Path, bronze_format: BronzeFormat) -> Config:
+def job_config(work: Path, bronze: Path, bronze_format: BronzeFormat, target: str = OURS) -> Config:
     """Return the job's configuration for one bronze folder; every table of the benchmark is in the one warehouse below ``work``."""
     columns = [{"name": name, "type": type_} for name, type_ in COLUMN_TYPES.items()]
     return parse_config(
@@ -39,7 +39,7 @@ def job_config(work: Path, bronze: Path, bronze_format: BronzeFormat) -> Config:
             "pipeline": "bench",
             "bronze": {"uri": str(bronze), "format": bronze_format.value},
             "catalog": {"name": CATALOG, "type": "hadoop", "warehouse": str(work / "warehouse")},
-            "tables": {SOURCE: {"target": OURS, "key": [KEY], "columns": columns}},
+            "tables": {SOURCE: {"target": target, "key": [KEY], "columns": columns}},
         },
         base=str(work),
     )

@@ -44,10 +44,10 @@ _FIRST_COUNTER: Final = 61  # a new DMS task's first change has this number
 
 @attrs.frozen
 class BatchFiles:
-    """Where a batch lies: the same changes as Parquet and as CSV, each in a bronze folder of its own."""
+    """Where a batch lies: the same changes as Parquet and, where asked for, as CSV, each in a bronze folder of its own."""
 
     parquet: tuple[Path, ...]
-    csv: tuple[Path, ...]
+    csv: tuple[Path, ...] = ()
 
 
 def table_folder(bronze: Path) -> Path:
@@ -71,13 +71,14 @@ def write_load(bronze: Path, count: int) -> list[Path]:
     return paths
 
 
-def write_batch(changes: Changes, number: int, parquet: Path, csv_: Path) -> BatchFiles:
-    """Write a batch into the two bronze folders. ``number`` counts batches from 0: it sets commit times, sequence and file names."""
+def write_batch(changes: Changes, number: int, parquet: Path, csv_: Path | None = None) -> BatchFiles:
+    """Write a batch into the bronze folders. ``number`` counts batches from 0: it sets commit times, sequence and file names."""
     table = _file_table(changes, number)
+    kinds = [("parquet", parquet, _write_parquet), *([("csv", csv_, _write_csv)] if csv_ is not None else [])]
     written: dict[str, list[Path]] = {"parquet": [], "csv": []}
     for part, closed_at in _files(table, number):
         relative = Path(closed_at.strftime("%Y/%m/%d"), closed_at.strftime("%Y%m%d-%H%M%S") + f"{closed_at.microsecond // 1000:03d}")
-        for kind, bronze, write in (("parquet", parquet, _write_parquet), ("csv", csv_, _write_csv)):
+        for kind, bronze, write in kinds:
             path = table_folder(bronze) / f"{relative}.{kind}"
             path.parent.mkdir(parents=True, exist_ok=True)
             write(part, path)

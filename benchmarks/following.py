@@ -5,8 +5,6 @@ hand-written script is a run per table, whose start alone takes longer than all 
 """
 
 import asyncio
-import logging
-import shutil
 import statistics
 import threading
 import time
@@ -15,61 +13,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-import structlog
 import typer
-from rich.console import Console
 
-from dms_iceberg.config.model import Config
+from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Work, emptied, session
+from benchmarks.small_tables import columns, document, file_name, folder_of, sequence, write, write_load
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.report import BatchReport
 from dms_iceberg.runner import run
-from dms_iceberg.session import open_session
 from dms_iceberg.watch.run import Watch
-
-_CONSOLE = Console()
-_SCHEMA = pa.schema(
-    [
-        ("Op", pa.string()),
-        ("dms_commit_ts", pa.string()),
-        ("id", pa.int64()),
-        ("v", pa.string()),
-        ("n", pa.int32()),
-        ("dms_change_seq", pa.string()),
-    ]
-)
-
-
-def _config(work: Path, tables: int, parallelism: int) -> Config:
-    document: dict[str, Any] = {
-        "version": 1,
-        "pipeline": "following",
-        "bronze": {"uri": str(work / "bronze")},
-        "catalog": {"name": "lake", "type": "hadoop", "warehouse": str(work / "lake")},
-        "parallelism": parallelism,
-        "tables": {f"shop.t{number}": {"target": f"silver.t{number}", "key": ["id"]} for number in range(tables)},
-    }
-    return parse_config(document, base=str(work))
-
-
-def _write(folder: Path, name: str, columns: dict[str, Any]) -> None:
-    """Write a file as DMS does: it appears whole."""
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    hidden = path.with_name(f".{path.name}")
-    pq.write_table(pa.table(columns, schema=_SCHEMA), hidden)
-    hidden.rename(path)
-
-
-def _columns(op: list[str], stamps: list[str], ids: np.ndarray[Any, Any], sequences: list[str]) -> dict[str, Any]:
-    values = [f"value {n} of a row as wide as rows are" for n in ids]
-    return {"Op": op, "dms_commit_ts": stamps, "id": ids, "v": values, "n": (ids % 1000).astype("int32"), "dms_change_seq": sequences}
-
-
-def _load(folder: Path, rows: int) -> None:
-    ids = np.arange(rows, dtype="int64")
-    _write(folder, "LOAD00000001.parquet", _columns(["I"] * rows, ["2026-01-01 00:00:00.000000"] * rows, ids, [""] * rows))
 
 
 class Writer(threading.Thread):
@@ -77,7 +28,7 @@ class Writer(threading.Thread):
 
     def __init__(self, work: Path, tables: int, rows: int, changes: int, seconds: float) -> None:
         super().__init__()
-        self._folders = [work / "bronze" / "shop" / f"t{number}" for number in range(tables)]
+        self._folders = [folder_of(work, f"t{number}") for number in range(tables)]
         self._rows, self._changes, self._until = rows, changes, time.time() + seconds
         self._counter, self._random = 0, np.random.default_rng(7)
         self.written = 0
@@ -98,11 +49,10 @@ class Writer(threading.Thread):
         sequences = []
         for moment in moments:
             self._counter += 1
-            sequences.append(f"{moment:%Y%m%d%H%M%S}{moment.microsecond // 10_000:02d}{self._counter:019d}")
+            sequences.append(sequence(moment, self._counter))
         op = [str(one) for one in self._random.choice(["U", "U", "U", "I", "D"], self._changes)]
         closed = datetime.fromtimestamp(now, UTC)
-        name = f"{closed:%Y/%m/%d/%H}/{closed:%Y%m%d-%H%M%S}{closed.microsecond // 1000:03d}.parquet"
-        _write(folder, name, _columns(op, [f"{one:%Y-%m-%d %H:%M:%S.%f}" for one in moments], ids, sequences))
+        write(folder, file_name(closed), columns(op, [f"{one:%Y-%m-%d %H:%M:%S.%f}" for one in moments], ids, sequences))
         self.written += self._changes
 
 
@@ -140,24 +90,22 @@ def main(
     seconds: Annotated[float, typer.Option(min=5, help="For how long.")] = 180.0,
     warm_up: Annotated[float, typer.Option(min=0, help="The first seconds do not count: the JVM compiles.")] = 60.0,
     parallelism: Annotated[int, typer.Option(min=1, help="Tables merged at once.")] = 4,
-    heap: Annotated[str, typer.Option(help="Heap of the one Spark session.")] = "6g",
-    work: Annotated[Path, typer.Option(help="Scratch folder, emptied first.")] = Path("build/bench"),
+    heap: Heap = "6g",
+    cores: Cores = 2,
+    work: Work = WORK,
 ) -> None:
     """Measure the lag of a watch."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
-    work = work.resolve()
-    shutil.rmtree(work, ignore_errors=True)
+    work = emptied(work)
     for number in range(tables):
-        _load(work / "bronze" / "shop" / f"t{number}", rows)
-    config = _config(work, tables, parallelism)
-    spark = open_session(config, **{"spark.driver.memory": heap})
-    seen = Seen()
-    watch = Watch(spark, config, interval=0.5, listener=seen)
-    try:
+        write_load(folder_of(work, f"t{number}"), rows)
+    config = parse_config(document(work, [f"t{number}" for number in range(tables)], parallelism), base=str(work))
+    with session(config, heap, cores) as spark:
+        seen = Seen()
+        watch = Watch(spark, config, interval=0.5, listener=seen)
         loaded = run(spark, config)
         if loaded.errors:
             raise typer.Exit(1)
-        _CONSOLE.print(f"{tables} tables of {rows:,} rows loaded in {loaded.seconds:.1f} s")
+        CONSOLE.print(f"{tables} tables of {rows:,} rows loaded in {loaded.seconds:.1f} s")
         writer = Writer(work, tables, rows, changes_per_second // tables, warm_up + seconds)
         thread = threading.Thread(target=lambda: asyncio.run(watch.run()))
         thread.start()
@@ -172,10 +120,8 @@ def main(
         after = run(spark, config)
         read = sum(batch.rows_read for batch in seen.batches) + sum(one.rows_read for one in after.tables.values())
         if read != writer.written or after.errors:
-            _CONSOLE.print(f"written {writer.written:,} changes, read {read:,}: {after.errors}", style="red")
+            CONSOLE.print(f"written {writer.written:,} changes, read {read:,}: {after.errors}", style="red")
             raise typer.Exit(1)
-    finally:
-        spark.stop()
 
 
 def _tell(seen: Seen, first: int, last: int, seconds: float, heap_then: float, heap_now: float) -> None:
@@ -183,13 +129,13 @@ def _tell(seen: Seen, first: int, last: int, seconds: float, heap_then: float, h
     rows = sum(batch.rows_read for batch in batches)
     p50 = [batch.lag_p50_seconds or 0.0 for batch in batches]
     p95 = [batch.lag_p95_seconds or 0.0 for batch in batches]
-    _CONSOLE.print(
+    CONSOLE.print(
         f"{rows / seconds:,.0f} changes/s merged in {len(batches):,} batches of {statistics.median(b.files for b in batches):.0f} files"
     )
-    _CONSOLE.print(f"source commit to visible: p50 {_quantile(p50, 0.5):.1f} s, p95 {_quantile(p95, 0.95):.1f} s")
-    _CONSOLE.print(f"file closed to visible, newest file of a batch: p50 {_quantile(own, 0.5):.1f} s, p95 {_quantile(own, 0.95):.1f} s")
-    _CONSOLE.print(f"a batch takes {statistics.median(b.seconds for b in batches):.2f} s (median)")
-    _CONSOLE.print(f"heap in use after a collection: {heap_then:,.0f} MiB at the start, {heap_now:,.0f} MiB at the end")
+    CONSOLE.print(f"source commit to visible: p50 {_quantile(p50, 0.5):.1f} s, p95 {_quantile(p95, 0.95):.1f} s")
+    CONSOLE.print(f"file closed to visible, newest file of a batch: p50 {_quantile(own, 0.5):.1f} s, p95 {_quantile(own, 0.95):.1f} s")
+    CONSOLE.print(f"a batch takes {statistics.median(b.seconds for b in batches):.2f} s (median)")
+    CONSOLE.print(f"heap in use after a collection: {heap_then:,.0f} MiB at the start, {heap_now:,.0f} MiB at the end")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The two Iceberg tables: loaded once, put back to that state before each case, and compared with what they should hold."""
+"""The Iceberg tables: loaded once, put back to that state before each case, and compared with what they should hold."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,7 +43,7 @@ def digest(frame: DataFrame) -> Digest:
 
 @attrs.frozen
 class Lake:
-    """Both tables after the first load.
+    """The tables after the first load.
 
     Attributes:
         size: rows loaded.
@@ -60,7 +60,7 @@ class Lake:
     files: tuple[str, ...]
 
     def reset(self) -> None:
-        """Put both tables back to what the load left, and remove what was written since."""
+        """Put the tables back to what the load left, and remove what was written since."""
         for table, snapshot in self.snapshots.items():
             self.spark.sql(f"CALL {CATALOG}.system.set_current_snapshot('{table}', {snapshot})")
             self.spark.sql(
@@ -88,24 +88,30 @@ class Lake:
         return digest(self.spark.read.parquet(str(path)))
 
 
-def load(spark: SparkSession, work: Path, size: int) -> Lake:
+def load(spark: SparkSession, work: Path, size: int, target: str = OURS, copy: str | None = HANDWRITTEN) -> Lake:
     """Write the full load, merge it with the job, and copy the result for the hand-written script, sorted by key, which suits it best.
+
+    Args:
+        target: the job's table.
+        copy: the hand-written script's, None for none.
 
     Raises:
         RuntimeError: the job could not load the files.
     """
-    bronze = work / "load"
+    bronze = work / "load" / target
     files = write_load(bronze, size)
     loaded = digest(spark.read.parquet(*map(str, files)))
-    report = run(spark, job_config(work, bronze, BronzeFormat.PARQUET)).tables[SOURCE]
+    report = run(spark, job_config(work, bronze, BronzeFormat.PARQUET, target)).tables[SOURCE]
     if report.error is not None or report.applied != size:
         raise RuntimeError(f"the first load failed: {report.error or f'{report.applied} of {size} rows applied'}")
-    spark.sql(
-        f"CREATE TABLE {CATALOG}.{HANDWRITTEN} USING iceberg TBLPROPERTIES ('format-version' = '2') "
-        f"AS SELECT {', '.join(COLUMN_TYPES)} FROM {CATALOG}.{OURS} ORDER BY {KEY}"
-    )
-    data = spark.sql(f"SELECT file_path FROM {CATALOG}.{OURS}.files").collect()
-    return Lake(spark, work, size, loaded, _snapshots(spark, TABLES), tuple(row.file_path for row in data))
+    if copy is not None:
+        spark.sql(
+            f"CREATE TABLE {CATALOG}.{copy} USING iceberg TBLPROPERTIES ('format-version' = '2') "
+            f"AS SELECT {', '.join(COLUMN_TYPES)} FROM {CATALOG}.{target} ORDER BY {KEY}"
+        )
+    data = spark.sql(f"SELECT file_path FROM {CATALOG}.{target}.files").collect()
+    tables = [name for name in (target, copy) if name is not None]
+    return Lake(spark, work, size, loaded, _snapshots(spark, tables), tuple(row.file_path for row in data))
 
 
 def _snapshots(spark: SparkSession, tables: Sequence[str]) -> dict[str, int]:

@@ -4,9 +4,6 @@ One table is loaded and gets one small batch after the other. Then its rows are 
 default thresholds leaves them, and from a copy that was written afresh: in turn, all columns of all rows.
 """
 
-import json
-import logging
-import shutil
 import statistics
 import time
 from pathlib import Path
@@ -14,22 +11,18 @@ from typing import Annotated
 
 import attrs
 import numpy as np
-import structlog
 import typer
 from pyspark.sql import DataFrame, SparkSession
-from rich.console import Console
 from rich.table import Table
 
 from benchmarks.changes import EVERYDAY, Pattern, Source
 from benchmarks.contestants import CATALOG, HANDWRITTEN, OURS, SOURCE, job_config
 from benchmarks.dms_files import write_batch
 from benchmarks.lake import digest, load
+from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Output, Work, emptied, keep, session
 from dms_iceberg.config.model import AfterRun, Batch, BronzeFormat, Config, Maintenance
 from dms_iceberg.maintenance.run import maintain
 from dms_iceberg.runner import run
-from dms_iceberg.session import open_session
-
-_CONSOLE = Console()
 
 
 def main(
@@ -37,19 +30,14 @@ def main(
     batches: Annotated[int, typer.Option(min=1, help="Batches merged after the load.")] = 100,
     size: Annotated[int, typer.Option(min=1, help="Changes in each.")] = 100,
     repetitions: Annotated[int, typer.Option(min=1, help="Readings of each; the median counts.")] = 7,
-    heap: Annotated[str, typer.Option(help="Heap of the one Spark session.")] = "3g",
-    cores: Annotated[int, typer.Option(min=1, help="Cores of the one Spark session.")] = 2,
-    work: Annotated[Path, typer.Option(help="Scratch folder, emptied first.")] = Path("build/bench"),
-    output: Annotated[Path, typer.Option(help="Where the figures go.")] = Path("build/bench-maintained.json"),
+    heap: Heap = "3g",
+    cores: Cores = 2,
+    work: Work = WORK,
+    output: Output = Path("build/bench-maintained.json"),
 ) -> None:
     """Time full reads of a table before and after maintenance, and of a fresh copy."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
-    work = work.resolve()
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
-    settings = {"spark.master": f"local[{cores}]", "spark.sql.shuffle.partitions": str(cores), "spark.driver.memory": heap}
-    spark = open_session(job_config(work, work / "load", BronzeFormat.PARQUET), **settings)
-    try:
+    work = emptied(work)
+    with session(job_config(work, work, BronzeFormat.PARQUET), heap, cores) as spark:
         lake = load(spark, work, rows)
         source, touched = Source(rows), []
         for number in range(batches):
@@ -76,19 +64,16 @@ def main(
                 if turn:
                     seconds[name].append(taken)
         files = {name: _files(spark, names[name], options) for name, options in readings.items()}
-    finally:
-        spark.stop()
     medians = {name: statistics.median(values) for name, values in seconds.items()}
     shown = Table(title=f"Reading {rows:,} rows after {batches:,} batches of {size:,} changes")
     for heading in ("table", "data files", "delete files", "seconds", "times fresh"):
         shown.add_column(heading, justify="right")
     for name, median in medians.items():
         shown.add_row(name, *(f"{count:,}" for count in files[name]), f"{median:.2f}", f"{median / medians['fresh']:.2f}")
-    _CONSOLE.print(shown)
-    _CONSOLE.print(f"merging took {merging:.0f} s, maintenance {maintaining:.1f} s: {', '.join(one.step for one in report.steps)}")
+    CONSOLE.print(shown)
+    CONSOLE.print(f"merging took {merging:.0f} s, maintenance {maintaining:.1f} s: {', '.join(one.step for one in report.steps)}")
     ratios = {f"ratio_{name}": medians[name] / medians["fresh"] for name in medians if name != "fresh"}
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps({"rows": rows, "batches": batches, "size": size, "seconds": medians, **ratios}, indent=2) + "\n")
+    keep({"rows": rows, "batches": batches, "size": size, "seconds": medians, **ratios}, output)
 
 
 def _configured(work: Path) -> Config:

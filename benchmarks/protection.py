@@ -4,33 +4,27 @@ Every other batch is merged with the protection switched off: no lowest position
 a batch is late. Both kinds go into one table, in turn, and the table is compared with the source at the end.
 """
 
-import logging
-import shutil
 import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
+from functools import partial
 from typing import Annotated
 from unittest.mock import patch
 
 import numpy as np
-import structlog
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from benchmarks.__main__ import timed
 from benchmarks.changes import EVERYDAY, Pattern, Source
 from benchmarks.contestants import OURS, Ours, job_config
 from benchmarks.dms_files import write_batch
 from benchmarks.lake import load
+from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Work, emptied, seconds, session
 from dms_iceberg.changes import frames
 from dms_iceberg.changes.collapse import LOW, winner_aggregates
 from dms_iceberg.changes.normalise import FILE_TIME
 from dms_iceberg.config.model import BronzeFormat
-from dms_iceberg.session import open_session
 
-_CONSOLE = Console()
 _SIZES = {100_000: 3, 1_000: 10}
 """Changes in a batch, and how many batches of each kind are discarded first."""
 
@@ -38,41 +32,34 @@ _SIZES = {100_000: 3, 1_000: 10}
 def main(
     rows: Annotated[int, typer.Option(help="Rows of the silver table.")] = 5_000_000,
     repetitions: Annotated[int, typer.Option(min=2, help="Measured batches of each kind and size; the median counts.")] = 11,
-    heap: Annotated[str, typer.Option(help="Heap of the one Spark session.")] = "6g",
-    cores: Annotated[int, typer.Option(min=1, help="Cores of the one Spark session.")] = 2,
-    work: Annotated[Path, typer.Option(help="Scratch folder, emptied first.")] = Path("build/bench"),
+    heap: Heap = "6g",
+    cores: Cores = 2,
+    work: Work = WORK,
 ) -> None:
     """Time batches in order with the protection against late changes and without it."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
-    work = work.resolve()
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
-    settings = {"spark.master": f"local[{cores}]", "spark.sql.shuffle.partitions": str(cores), "spark.driver.memory": heap}
-    spark = open_session(job_config(work, work / "load", BronzeFormat.PARQUET), **settings)
+    work = emptied(work)
     shown = Table(title=f"Seconds per batch in order on {rows:,} rows, medians (fastest to slowest)")
     for heading in ("changes", "protected", "unprotected", "protected / unprotected"):
         shown.add_column(heading, justify="right")
-    try:
+    with session(job_config(work, work, BronzeFormat.PARQUET), heap, cores) as spark:
         lake = load(spark, work, rows)
         for size, warm_ups in _SIZES.items():
             lake.reset()
             bronze = work / f"{size}"
             ours, source = Ours(spark, job_config(work, bronze, BronzeFormat.PARQUET)), Source(rows)
-            touched, seconds = [], {True: list[float](), False: list[float]()}
+            touched, taken = [], {True: list[float](), False: list[float]()}
             for number in range(2 * (warm_ups + repetitions)):
                 changes = source.change(size, Pattern.SCATTERED, EVERYDAY)
                 touched.append(changes.touched)
                 batch, protected = write_batch(changes, number, bronze, work / "csv"), number % 2 == 0
                 with nullcontext() if protected else _unprotected():
-                    taken = timed(lake, ours, batch)
+                    one = seconds(spark, partial(ours, batch))
                 if number >= 2 * warm_ups:
-                    seconds[protected].append(taken)
+                    taken[protected].append(one)
             lake.verify(source, np.unique(np.concatenate(touched)), f"{size} changes", [OURS])
-            with_it, without = statistics.median(seconds[True]), statistics.median(seconds[False])
-            shown.add_row(f"{size:,}", _spread(seconds[True]), _spread(seconds[False]), f"{with_it / without:.2f}")
-    finally:
-        spark.stop()
-    _CONSOLE.print(shown)
+            with_it, without = statistics.median(taken[True]), statistics.median(taken[False])
+            shown.add_row(f"{size:,}", _spread(taken[True]), _spread(taken[False]), f"{with_it / without:.2f}")
+    CONSOLE.print(shown)
 
 
 @contextmanager
@@ -87,8 +74,8 @@ def _unprotected() -> Iterator[None]:
         yield
 
 
-def _spread(seconds: Sequence[float]) -> str:
-    return f"{statistics.median(seconds):.2f} ({min(seconds):.2f} to {max(seconds):.2f})"
+def _spread(taken: Sequence[float]) -> str:
+    return f"{statistics.median(taken):.2f} ({min(taken):.2f} to {max(taken):.2f})"
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from pyspark.errors import AnalysisException
 
 from dms_iceberg.accounting import summary_properties
 from dms_iceberg.analysis import analysed_evolution, check_expressions
+from dms_iceberg.bulk import BulkLoad, bulk_load
 from dms_iceberg.changelog import changelog_batch
 from dms_iceberg.changes.collapse import Books
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
@@ -62,7 +63,8 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
         reach("after-create", table.source)
     elif evolution.plan.operations:
         return evolve(target, table, evolution.plan, planned.main)
-    collapsed = judge_batch(job, table, target, planned, groups, evolution.shape)
+    bulk = _bulk_load(job, table, target, planned, groups, evolution.shape)
+    collapsed = bulk.collapsed if bulk is not None else judge_batch(job, table, target, planned, groups, evolution.shape)
     try:
         refuse_broken_rule(table, planned, collapsed.books)
         if collapsed.books.quarantined:
@@ -71,7 +73,10 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
         after = planned.progress.after(planned.batch.files, high, hours, planned.loads, is_cut=collapsed.is_cut)
         reach("before-merge", table.source)
         properties = _properties(job, table, planned, after, collapsed.books)
-        draft = draft_batch(job, table, target, evolution.shape, collapsed, properties, planned)
+        if bulk is not None:
+            draft = bulk.with_properties(properties)
+        else:
+            draft = draft_batch(job, table, target, evolution.shape, collapsed, properties, planned)
         made = key_property(table, evolution.shape.key) | Cleaning.of(table).to_properties()
         if unknown := {name: text for name, text in made.items() if name not in target.properties()}:
             # The table is of an earlier version.
@@ -81,7 +86,17 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
         reach("after-commit", table.source)
     finally:
         collapsed.winners.unpersist()
+        if bulk is not None:
+            bulk.discard()
     return attrs.evolve(report_batch(target, planned, collapsed.books, after, started), warnings=(*warnings, *evolution.warnings))
+
+
+def _bulk_load(job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> BulkLoad | None:
+    try:
+        return bulk_load(job, table, target, planned, groups, shape)
+    except AnalysisException:
+        check_expressions(job, groups, table, shape)
+        raise
 
 
 def judge_batch(job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> Collapsed:

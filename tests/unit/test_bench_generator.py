@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks.arrivals import Arrivals
 from benchmarks.cases import CASES, Result
-from benchmarks.changes import DELETE, DELETE_HEAVY, EVERYDAY, INSERT, UPDATE, Changes, Mix, Pattern, Source
+from benchmarks.changes import CHURN, DELETE, DELETE_HEAVY, EVERYDAY, INSERT, UPDATE, Changes, Mix, Pattern, Source
 from benchmarks.dms_files import FILE_ROWS, write_batch, write_load
 from benchmarks.shop import ABSENT, COLUMN_TYPES, LOADED, ROW_SCHEMA, rows
 from dms_iceberg.staging.keys import Kind, parse_key, table_prefix
@@ -34,11 +35,12 @@ def test_batch_has_the_mix_and_size(mix: Mix, expected: list[float]) -> None:
     assert shares(changes) == pytest.approx(expected)
 
 
-def test_replaying_batches_gives_the_source() -> None:
+@pytest.mark.parametrize("skewed", [False, True])
+def test_replaying_batches_gives_the_source(skewed: bool) -> None:
     source = Source(5_000, seed=3)
     state = dict.fromkeys(range(5_000), LOADED)
     for _ in range(4):
-        changes = source.change(1_000, Pattern.SCATTERED, EVERYDAY)
+        changes = source.change_skewed(4_000, CHURN) if skewed else source.change(1_000, Pattern.SCATTERED, EVERYDAY)
         assert [state.get(key, ABSENT) for key in changes.touched.tolist()] == changes.before.tolist()
         for op, key, version in zip(changes.ops.tolist(), changes.keys.tolist(), changes.versions.tolist(), strict=True):
             if op == DELETE:
@@ -54,6 +56,27 @@ def test_replaying_batches_gives_the_source() -> None:
 def test_some_keys_change_twice() -> None:
     changes = Source(5_000).change(1_000, Pattern.SCATTERED, EVERYDAY)
     assert len(changes.touched) < len(changes)
+
+
+def test_skewed_changes_mostly_hit_a_fifth_of_the_rows_again_and_again() -> None:
+    changes = Source(50_000).change_skewed(50_000, CHURN)
+    old = changes.keys[changes.keys < 50_000]
+    assert float(np.mean(old % 5 == 0)) == pytest.approx(0.8, abs=0.01)
+    assert len(np.unique(old[old % 5 == 0])) < 10_001
+    # As many changes as rows: every other delete is followed by an insert.
+    assert shares(changes) == pytest.approx([0.25, 0.5, 0.25], abs=0.01)
+
+
+def test_files_that_are_kept_back_come_with_the_next_batch(tmp_path: Path) -> None:
+    source, arrivals = Source(60_000), Arrivals(tmp_path / "written", tmp_path / "bronze", late=0.5)
+    first = write_batch(source.change(50_000, Pattern.SCATTERED, EVERYDAY), 0, tmp_path / "written").parquet
+    second = write_batch(source.change(50_000, Pattern.SCATTERED, EVERYDAY), 1, tmp_path / "written").parquet
+    come = arrivals.deliver(first)
+    assert len(come) == 1
+    rest = arrivals.deliver(second, last=True)
+    assert {path.name for path in (*come, *rest)} == {path.name for path in (*first, *second)}
+    assert min(path.name for path in rest) in {path.name for path in first}
+    assert all(path.is_file() and path.is_relative_to(tmp_path / "bronze") for path in (*come, *rest))
 
 
 def test_recent_keys_are_the_last_twentieth() -> None:

@@ -11,6 +11,7 @@ from dms_iceberg.job import PlanIsStaleError
 from dms_iceberg.session import DRAFT_CATALOG
 from dms_iceberg.target.commit_errors import is_misjudged, is_refused, missing_metadata
 from dms_iceberg.target.java_maps import to_dict
+from dms_iceberg.target.staged import Staged
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -102,6 +103,24 @@ class Draft:
             for key, value in properties.items():
                 writer = writer.option(f"snapshot-property.{key}", value)
             writer.append()
+
+    def stage(self, frame: "DataFrame") -> Staged:
+        """Write the rows of ``frame`` into data files of the table that belong to no snapshot."""
+        name = uuid.uuid4().hex
+        with _Registered(self._spark, self._table) as table:
+            # Iceberg's own rewriting of data files writes them so.
+            frame.writeTo(table).option("rewritten-file-scan-task-set-id", name).append()
+        return Staged(self._spark, self._table, name)
+
+    def append_staged(self, staged: Staged, properties: Mapping[str, str]) -> None:
+        """Append data files that `stage` wrote; the snapshot carries ``properties``."""
+        append = self._table.newAppend()
+        for file in staged.files:
+            append = append.appendFile(file)
+        for key, value in properties.items():
+            append = append.set(key, value)
+        append.commit()
+        staged.files = []
 
     def touch(self, properties: Mapping[str, str]) -> None:
         """Make a snapshot that changes no row and carries ``properties``, without a Spark job."""

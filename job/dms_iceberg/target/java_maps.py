@@ -1,13 +1,25 @@
-"""Reading Java collections in few calls."""
+"""Reading Java collections in few calls.
+
+Py4J asks for each entry with calls of its own, and ends every iteration by an exception that PySpark then looks through for ten
+milliseconds. Jackson, which Spark brings, hands over the whole collection in one call.
+"""
 
 import json
+from functools import lru_cache
 from typing import Any
 
 
 def to_dict(jvm: Any, java_map: Any) -> dict[str, str]:
-    """Return a Java map of strings.
+    """Return a Java map of strings."""
+    return dict(json.loads(_mapper(jvm).writeValueAsString(java_map)))
 
-    Py4J asks for each entry with calls of its own, and ends every iteration by an exception that PySpark then looks through for ten
-    milliseconds. Jackson, which Spark brings, hands over the whole map in one call.
-    """
-    return dict(json.loads(jvm.com.fasterxml.jackson.databind.ObjectMapper().writeValueAsString(java_map)))
+
+def names(jvm: Any, java_map: Any) -> list[str]:
+    """Return the keys of a Java map whose keys are strings."""
+    return list(json.loads(_mapper(jvm).writeValueAsString(java_map.keySet())))
+
+
+# Py4J looks a class up part by part of its name, with a call for each.
+@lru_cache(maxsize=1)
+def _mapper(jvm: Any) -> Any:
+    return jvm.com.fasterxml.jackson.databind.ObjectMapper()

@@ -17,7 +17,7 @@ from dms_iceberg.target.cleaning import CLEANING_PROPERTY
 from dms_iceberg.target.commit import MAIN, Draft
 from dms_iceberg.target.commit_errors import is_unknown, missing_metadata
 from dms_iceberg.target.ddl import create_sql
-from dms_iceberg.target.java_maps import to_dict
+from dms_iceberg.target.java_maps import names, to_dict
 from dms_iceberg.target.key import KEY_PROPERTY
 from dms_iceberg.target.metadata import METADATA_COLUMNS
 
@@ -58,10 +58,14 @@ class TargetTable:
         self.parts = (catalog, *target.split("."))
         self.name = target
         self.sql_name = quote_path(self.parts)
+        self._is_known = False
+        self._told: tuple[str, dict[str, str]] = ("", {})
+        self._last: Snapshot | None = None
 
     def exists(self) -> bool:
-        """Whether the table is in the catalog."""
-        return self.spark.catalog.tableExists(self.sql_name)
+        """Whether the table is in the catalog; asked until it is, as the catalog remembers for ever as well."""
+        self._is_known = self._is_known or self.spark.catalog.tableExists(self.sql_name)
+        return self._is_known
 
     def create(self, columns: Mapping[str, str], table: Table) -> None:
         """Create namespace and table unless they exist."""
@@ -141,12 +145,8 @@ class TargetTable:
         """Let a draft set `MADE_PROPERTIES`. What was told of contents that main was rolled back from is given up."""
         properties = self.properties()
         draft.set_properties({name: properties[name] for name in MADE_PROPERTIES if name in properties} | dict(made))
-        useless = [name for name, switch in self._switches() if self._java.snapshot(switch) is None or self.is_off_the_line(switch)]
+        useless = [name for name, switch in _switches(properties) if self._java.snapshot(switch) is None or self.is_off_the_line(switch)]
         draft.remove_properties(useless)
-
-    def _switches(self) -> list[tuple[str, int]]:
-        names = [name for name in self._java.properties() if name.startswith(BEFORE_PROPERTY)]
-        return [(name, int(name.removeprefix(BEFORE_PROPERTY))) for name in names]
 
     def remove_branch(self, name: str) -> None:
         """Remove a branch; its snapshots go when they expire."""
@@ -162,12 +162,19 @@ class TargetTable:
 
     def properties(self) -> dict[str, str]:
         """Return the table properties; of `MADE_PROPERTIES`, what they were before the switches that main was rolled back behind."""
-        found = to_dict(self.spark._jvm, self._java.properties())
-        left = [(self._java.snapshot(switch).sequenceNumber(), name) for name, switch in self._switches() if self.is_off_the_line(switch)]
+        found = self._properties()
+        left = [(self._java.snapshot(switch).sequenceNumber(), name) for name, switch in _switches(found) if self.is_off_the_line(switch)]
         if not left:
-            return found
+            return dict(found)
         before: dict[str, str] = json.loads(found[min(left)[1]])
         return {name: text for name, text in found.items() if name not in MADE_PROPERTIES} | before
+
+    def _properties(self) -> dict[str, str]:
+        """Return the table properties as they are, read once for each state of the table."""
+        state = str(self._java.operations().current().metadataFileLocation())
+        if state != self._told[0]:
+            self._told = (state, to_dict(self.spark._jvm, self._java.properties()))
+        return self._told[1]
 
     def head(self, branch: str | None = None) -> Snapshot | None:
         """Return the newest snapshot of main or of a branch, None without one."""
@@ -210,7 +217,8 @@ class TargetTable:
 
     def branches(self) -> list[str]:
         """Return the names of all branches but main."""
-        return [name for name, ref in self._java.refs().items() if ref.isBranch() and name != MAIN]
+        refs = self._java.refs()
+        return [name for name in names(self.spark._jvm, refs) if name != MAIN and refs.get(name).isBranch()]
 
     def snapshot_count(self) -> int:
         """Return how many snapshots the metadata holds."""
@@ -235,8 +243,12 @@ class TargetTable:
             ({**s.summary, "parent-id": str(s.parent_id or "")} for s in self._ever(branch)),
             json.loads(text) if text else None,
             # Asked for only when expiry has cut the line of ancestors.
-            (str(s.snapshotId()) for s in self._java.snapshots()) if text else (),
+            self._ids() if text else (),
         )
+
+    def _ids(self) -> Iterator[str]:
+        for one in self._java.snapshots():
+            yield str(one.snapshotId())
 
     def _ever(self, branch: str | None) -> Iterator[Snapshot]:
         """Yield the lineage, and on behind what has expired, as earlier metadata files tell that are still there."""
@@ -260,7 +272,15 @@ class TargetTable:
                 wanted = found.parentId()
 
     def _snapshot(self, java: "JavaObject") -> Snapshot:
-        return Snapshot(java.snapshotId(), java.parentId(), java.timestampMillis(), to_dict(self.spark._jvm, java.summary()))
+        # A snapshot never changes, and the newest is asked for again and again; its summary may be long.
+        id_ = java.snapshotId()
+        if self._last is None or self._last.id != id_:
+            self._last = Snapshot(id_, java.parentId(), java.timestampMillis(), to_dict(self.spark._jvm, java.summary()))
+        return self._last
+
+
+def _switches(properties: Mapping[str, str]) -> list[tuple[str, int]]:
+    return [(name, int(name.removeprefix(BEFORE_PROPERTY))) for name in properties if name.startswith(BEFORE_PROPERTY)]
 
 
 def ordered(columns: Sequence[str], types: Mapping[str, str]) -> dict[str, str]:

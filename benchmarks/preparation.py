@@ -1,0 +1,65 @@
+"""What every benchmark does before and after it measures: scratch folder, logs, session, a quiet moment, figures."""
+
+import gc
+import json
+import logging
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import structlog
+import typer
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from dms_iceberg.config.model import Config
+from dms_iceberg.session import open_session
+
+CONSOLE: Final = Console()
+
+Heap = Annotated[str, typer.Option(help="Heap of the one Spark session.")]
+Cores = Annotated[int, typer.Option(min=1, help="Cores of the one Spark session.")]
+Work = Annotated[Path, typer.Option(help="Scratch folder, emptied first.")]
+Output = Annotated[Path, typer.Option(help="Where the figures go.")]
+WORK: Final = Path("build/bench")
+
+
+def emptied(work: Path) -> Path:
+    """Return the scratch folder as an absolute path, empty. The job's log lines are left out from here on: the figures would drown."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    work = work.resolve()
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    return work
+
+
+@contextmanager
+def session(config: Config, heap: str, cores: int) -> Iterator[SparkSession]:
+    """Open the job's session with so many cores and shuffle partitions; stop it at the end."""
+    settings = {"spark.master": f"local[{cores}]", "spark.sql.shuffle.partitions": str(cores), "spark.driver.memory": heap}
+    spark = open_session(config, **settings)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def seconds(spark: SparkSession, work: Callable[[], object]) -> float:
+    """Return the seconds that ``work`` takes. Nobody pays for another's garbage or unwritten pages."""
+    gc.collect()
+    jvm: Any = spark._jvm
+    jvm.System.gc()
+    os.sync()
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def keep(figures: Mapping[str, Any], output: Path) -> None:
+    """Write the figures as JSON."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")

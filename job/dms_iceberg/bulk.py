@@ -1,0 +1,116 @@
+"""Large full-load files whose keys come once: written as they are read, without gathering the rows of each key first.
+
+Only the keys are gathered, to know that they come once and that the table has none of them. Where one comes twice, nothing is written
+and the batch goes the usual way. Rows are counted by the files that hold them; the books are taken by a reading of their own only if some
+rows are missing there.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+from pyspark.sql import DataFrame
+
+from dms_iceberg.changes.clean import FAILED_RULE, FILTERED
+from dms_iceberg.changes.collapse import Books
+from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
+from dms_iceberg.changes.kept import kept_columns
+from dms_iceberg.changes.normalise import OLD_KEY, OP, PROBLEM
+from dms_iceberg.changes.position import load_position
+from dms_iceberg.config.model import Mode, Table
+from dms_iceberg.identifiers import quote
+from dms_iceberg.job import Job, Planned
+from dms_iceberg.target.commit import Draft
+from dms_iceberg.target.merge import KeyRange, insert_columns
+from dms_iceberg.target.staged import Staged
+from dms_iceberg.target.table import TargetTable
+from dms_iceberg.winners import Collapsed, as_it_is
+
+BULK_BYTES = 32 << 20
+"""Smaller loads go the usual way: it sorts their rows by key, and takes no longer."""
+_GOOD = f"{PROBLEM} IS NULL AND NOT {FILTERED}"
+
+
+@attrs.frozen(eq=False)
+class BulkLoad:
+    """A load whose data files are written and belong to no snapshot yet.
+
+    Attributes:
+        draft: of the table as it was planned on.
+        collapsed: the books; its winners are the rows that were written.
+        staged: the data files.
+    """
+
+    draft: Draft
+    collapsed: Collapsed
+    staged: Staged
+
+    def with_properties(self, properties: Mapping[str, str]) -> Draft:
+        """Return the draft with the files, in a snapshot that carries ``properties``."""
+        self.draft.append_staged(self.staged, properties)
+        return self.draft
+
+    def discard(self) -> None:
+        """Delete the data files, unless the draft has them."""
+        self.staged.discard()
+
+
+def bulk_load(job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> BulkLoad | None:
+    """Write the rows of a batch that can be taken as they come; None for any other batch."""
+    if not _may_be_bulk(job, table, planned, shape):
+        return None
+    cleaned = clean_groups(job.spark, groups, job.config, table, shape, planned.progress.load)
+    keys = [quote(name) for name in shape.key]
+    ranges = [f"CAST({of}({key}) AS string)" for key in keys for of in ("min", "max")]
+    once = cleaned.groupBy(*keys).count()
+    found = once.selectExpr("coalesce(sum(count), 0)", "coalesce(max(count), 0)", *ranges).collect()[0]
+    if found[1] > 1 or _are_some_in(target, planned, cleaned.select(*keys), shape, found[2:]):
+        return None
+    rows = cleaned.where(f"{_GOOD} AND {OP} <> 'D' AND {FAILED_RULE} IS NULL").selectExpr(*insert_columns([*shape.key, *shape.values]))
+    draft = target.draft(planned.standing.head, planned.standing.branch)
+    staged = draft.stage(rows)
+    try:
+        written = staged.rows
+        books = Books(rows_read=written, applied=written, winners=written) if written == found[0] else _books(job, cleaned, written)
+    except BaseException:
+        staged.discard()
+        raise
+    high = max(load_position(planned.progress.load, file.order) for file in planned.batch.files) if written else ""
+    return BulkLoad(draft, Collapsed(rows, attrs.evolve(books, high=high), (), False, as_it_is), staged)
+
+
+def _may_be_bulk(job: Job, table: Table, planned: Planned, shape: Shape) -> bool:
+    """Whether a batch is of a load that nothing but load files was merged of, and its rows need nothing of other rows."""
+    plain = table.mode is Mode.MIRROR and not kept_columns(job.config.bronze, table, shape.columns)
+    begins = not planned.progress.frontier and not planned.heeded and not planned.is_replay
+    return plain and begins and planned.batch.is_load and planned.batch.size >= BULK_BYTES
+
+
+def _are_some_in(target: TargetTable, planned: Planned, keys: DataFrame, shape: Shape, ends: Sequence[str | None]) -> bool:
+    """Whether the table has a key of the batch."""
+    if planned.standing.head is None:
+        return False
+    texts = [KeyRange(name, shape.types[name], ends[2 * n], ends[2 * n + 1]).sql() for n, name in enumerate(shape.key)]
+    there = target.rows(planned.standing.branch)
+    for text in filter(None, texts):
+        there = there.where(text)
+    return bool(there.select(*(quote(name) for name in shape.key)).join(keys, shape.key, "left_semi").limit(1).collect())
+
+
+def _books(job: Job, cleaned: DataFrame, written: int) -> Books:
+    """Return the books of a batch of which some rows are not written."""
+    counted = f"{OLD_KEY} = 0"
+    row = cleaned.selectExpr(
+        f"count_if({counted}) AS rows_read",
+        f"count_if({counted} AND {PROBLEM} IS NOT NULL) AS quarantined",
+        f"count_if({counted} AND {PROBLEM} IS NULL AND {FILTERED}) AS filtered",
+        f"count_if({counted} AND {_GOOD}) AS applied",
+        f"max({FAILED_RULE}) AS failed_rule",
+    ).collect()[0]
+    return Books(
+        rows_read=row.rows_read,
+        applied=row.applied,
+        filtered=row.filtered,
+        quarantined=row.quarantined,
+        winners=written,
+        failed_rule=row.failed_rule,
+    )

@@ -1,0 +1,141 @@
+"""Large loads: written as they are read where every key comes once, and the usual way where one does not. The result is the same."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from dms_iceberg import bulk
+from dms_iceberg.progress import ACCOUNTING_KEY
+from dms_iceberg.target.commit import Draft
+from support.lake import Lake
+
+ID_V = [("id", pa.int64()), ("v", pa.string())]
+T1, T2 = "20260301100100", "20260301100200"
+
+
+@pytest.fixture
+def staged(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Every load counts as large; yields how many rows each of them staged."""
+    found: list[int] = []
+    stage = Draft.stage
+
+    def counting(draft: Draft, frame: Any) -> Any:
+        made = stage(draft, frame)
+        found.append(made.rows)
+        return made
+
+    monkeypatch.setattr(bulk, "BULK_BYTES", 0)
+    monkeypatch.setattr(Draft, "stage", counting)
+    yield found
+
+
+def data_files(lake: Lake, table: str) -> tuple[int, int]:
+    """How many data files the table names, and how many there are."""
+    named = lake.spark.sql(f"SELECT 1 FROM lake.{lake.namespace}.{table}.all_data_files").count()
+    return named, len(list((lake.warehouse / lake.namespace / table / "data").rglob("*.parquet")))
+
+
+def test_load_in_several_batches_then_changes(lake: Lake, staged: list[int]) -> None:
+    config = lake.config({"public.t": {}}, batch={"max_files": 1})
+    lake.load("public.t", ID_V, [(1, "a"), (2, "b")])
+    lake.load("public.t", ID_V, [(3, "c"), (4, "d"), (5, None)], number=2)
+    report = lake.run_one(config)
+    assert staged == [2, 3]
+    assert (report.rows_read, report.applied, len(report.batches)) == (5, 5, 2)
+    lake.changes("public.t", "2026/03/01/10/20260301-100130000.parquet", ID_V, [("D", T1, 61, 1, None), ("U", T1, 65, 4, "D", 4)])
+    lake.run_one(config)
+    assert lake.rows("t", "id, v, _cdc_op") == [(2, "b", "I"), (3, "c", "I"), (4, "D", "U"), (5, None, "I")]
+    assert len(staged) == 2
+
+
+def test_snapshot_carries_progress_and_books(lake: Lake, staged: list[int]) -> None:
+    config = lake.config({"public.t": {}})
+    lake.load("public.t", ID_V, [(1, "a"), (2, "b")])
+    lake.run_one(config)
+    head = lake.target("t").head()
+    assert head is not None
+    assert json.loads(head.summary[ACCOUNTING_KEY])["applied"] == 2
+    assert lake.run_one(config).batches == []
+    assert data_files(lake, "t") == (1, 1)
+
+
+def test_key_that_comes_twice_is_merged_the_usual_way(lake: Lake, staged: list[int]) -> None:
+    lake.load("public.t", ID_V, [(1, "a"), (2, "b")])
+    lake.load("public.t", ID_V, [(2, "again"), (3, "c")], number=2)
+    report = lake.run_one(lake.config({"public.t": {}}))
+    assert staged == []
+    assert (report.rows_read, report.applied, report.superseded) == (4, 3, 1)
+    assert lake.rows("t", "id, v") == [(1, "a"), (2, "again"), (3, "c")]
+
+
+def test_key_that_the_table_has_is_merged_the_usual_way(lake: Lake, staged: list[int]) -> None:
+    lake.load("public.t", ID_V, [(1, "a"), (2, "b")])
+    lake.load("public.t", ID_V, [(2, "again"), (3, "c")], number=2)
+    report = lake.run_one(lake.config({"public.t": {}}, batch={"max_files": 1}))
+    assert staged == [2]
+    assert (report.rows_read, report.applied) == (4, 4)
+    assert lake.rows("t", "id, v") == [(1, "a"), (2, "again"), (3, "c")]
+
+
+def test_rows_that_are_not_written_are_in_the_books(lake: Lake, staged: list[int]) -> None:
+    table = {
+        "columns": [{"name": "id", "type": "int"}],
+        "filter": "v <> 'out'",
+        "rules": [{"name": "no_dots", "expr": "v NOT LIKE '%.%'"}, {"name": "short", "expr": "length(v) < 5", "on_fail": "drop"}],
+    }
+    rows = [(1, "a"), (2, "out"), (3, "d.t"), (4, "too long"), (2**40, "e")]
+    lake.load("public.t", ID_V, rows)
+    report = lake.run_one(lake.config({"public.t": table}))
+    assert staged == [1]
+    assert (report.rows_read, report.applied, report.filtered, report.quarantined) == (5, 1, 2, 2)
+    assert lake.rows("t", "id, v") == [(1, "a")]
+    assert len(lake.quarantine("t")) == 2
+
+
+def test_rule_that_stops_the_batch_leaves_no_file(lake: Lake, staged: list[int]) -> None:
+    table = {"rules": [{"name": "no_dots", "expr": "v NOT LIKE '%.%'", "on_fail": "fail"}]}
+    lake.load("public.t", ID_V, [(1, "a"), (2, "d.t")])
+    report = lake.run_one(lake.config({"public.t": table}), fails=True)
+    assert "no_dots" in str(report.error)
+    assert staged == [1]
+    assert data_files(lake, "t") == (0, 0)
+
+
+def test_composite_key_and_files_without_a_row(lake: Lake, staged: list[int]) -> None:
+    columns = [("a", pa.string()), ("b", pa.int32()), ("v", pa.string())]
+    lake.load("public.t", columns, [("x", 1, "one"), ("x", 2, "two"), ("y", 1, "three")])
+    lake.load("public.t", columns, [], number=2)
+    report = lake.run_one(lake.config({"public.t": {"key": ["a", "b"]}}))
+    assert staged == [3]
+    assert report.applied == 3
+
+
+def test_load_behind_changes_is_merged_the_usual_way(lake: Lake, staged: list[int]) -> None:
+    config = lake.config({"public.t": {}})
+    lake.load("public.t", ID_V, [(1, "a")])
+    lake.changes("public.t", "2026/03/01/10/20260301-100130000.parquet", ID_V, [("D", T1, 61, 2, None)])
+    lake.run_one(config)
+    lake.load("public.t", ID_V, [(2, "deleted since"), (3, "c")], number=2)
+    lake.run_one(config)
+    assert staged == [1]
+    assert lake.rows("t", "id, v") == [(1, "a"), (3, "c")]
+
+
+def test_rows_that_all_lack_their_key_are_gathered_the_usual_way(lake: Lake, staged: list[int]) -> None:
+    lake.load("public.t", ID_V, [(1, "a"), (None, "b"), (None, "c")])
+    report = lake.run_one(lake.config({"public.t": {}}))
+    assert staged == []
+    assert (report.applied, report.quarantined) == (1, 2)
+
+
+def test_partitions_get_their_rows(lake: Lake, staged: list[int]) -> None:
+    config = lake.config({"public.t": {"partition_by": ["bucket(4, id)"]}})
+    lake.load("public.t", ID_V, [(number, f"v{number}") for number in range(50)])
+    lake.run_one(config)
+    assert staged == [50]
+    assert lake.rows("t", "id, v") == [(number, f"v{number}") for number in range(50)]
+    partitions = lake.spark.sql(f"SELECT DISTINCT partition FROM lake.{lake.namespace}.t.files").count()
+    assert partitions == data_files(lake, "t")[0] == 4
