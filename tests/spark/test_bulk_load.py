@@ -1,6 +1,8 @@
 """Large loads: written as they are read where every key comes once, and the usual way where one does not. The result is the same."""
 
 import json
+import secrets
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,8 +10,10 @@ import pyarrow as pa
 import pytest
 
 from dms_iceberg import bulk
+from dms_iceberg.config.parse import parse_config
 from dms_iceberg.progress import ACCOUNTING_KEY
 from dms_iceberg.target.commit import Draft
+from support.crash_process import JobProcess
 from support.lake import Lake
 
 ID_V = [("id", pa.int64()), ("v", pa.string())]
@@ -139,3 +143,33 @@ def test_partitions_get_their_rows(lake: Lake, staged: list[int]) -> None:
     assert lake.rows("t", "id, v") == [(number, f"v{number}") for number in range(50)]
     partitions = lake.spark.sql(f"SELECT DISTINCT partition FROM lake.{lake.namespace}.t.files").count()
     assert partitions == data_files(lake, "t")[0] == 4
+
+
+def test_partitioned_table(lake: Lake, staged: list[int]) -> None:
+    table = {"partition_by": ["bucket(3, id)", "v"]}
+    rows = [(number, "abc"[number % 3]) for number in range(200)]
+    lake.load("public.t", ID_V, rows)
+    report = lake.run_one(lake.config({"public.t": table}))
+    assert staged == [200]
+    assert report.applied == 200
+    assert lake.rows("t", "id, v") == rows
+    assert lake.spark.sql(f"SELECT 1 FROM lake.{lake.namespace}.t.partitions").count() == 9
+    assert data_files(lake, "t") == (9, 9)
+
+
+@pytest.mark.long
+def test_killed_with_files_written_and_no_snapshot(lake: Lake) -> None:
+    """Before the snapshot and after it; both tables are loaded in bulk, by their size."""
+    rows = [(number, secrets.token_hex(512)) for number in range(bulk.BULK_BYTES // 500)]
+    points = {"before-merge": "public.a", "after-commit": "public.b"}
+    for table in points.values():
+        assert lake.load(table, ID_V, rows).stat().st_size >= bulk.BULK_BYTES
+    document = lake.document({table: {} for table in points.values()})
+    with JobProcess(document, lake.folder, [f"{point}@{table}" for point, table in points.items()]) as job:
+        assert job.wait() == -signal.SIGKILL, job.text()
+    assert (lake.snapshots("a"), lake.snapshots("b")) == (0, 1)
+    lake.run(parse_config(document))
+    for table in "ab":
+        assert lake.rows(table, "id, v") == rows
+        assert lake.snapshots(table) == 1
+    assert lake.run(parse_config(document)).tables["public.a"].batches == []

@@ -212,6 +212,7 @@ class TargetTable:
 
     def forget(self) -> None:
         """Let the catalog load the table anew when it is next asked for."""
+        self._is_known = False
         with contextlib.suppress(PySparkException, Py4JError):
             self.spark.sql(f"REFRESH TABLE {self.sql_name}")
 
