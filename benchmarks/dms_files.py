@@ -81,7 +81,7 @@ def write_batch(
     parquet: Path,
     csv_: Path | None,
     shape: Shape = ORDERS,
-    delays: Keys | None = None,
+    shuffle: np.random.Generator | None = None,
     file_rows: int = FILE_ROWS,
 ) -> BatchFiles:
     """Write a batch into the two bronze folders.
@@ -89,20 +89,16 @@ def write_batch(
     Args:
         number: counts batches from 0: it sets commit times, sequence and file names.
         csv_: None for Parquet alone.
-        delays: by how many changes each one comes later into a file than its commit says; none by default. Sequence and commit time stay
-            the source's: later files then hold older changes.
+        shuffle: puts the rows of each file into a random order; they stay in the order of their sequence without it.
         file_rows: changes of a file.
     """
     table = _file_table(changes, number, shape)
-    arrivals = np.arange(len(changes))
-    if delays is not None:
-        arrivals = np.minimum(arrivals + delays, len(changes) - 1)
-        order = np.argsort(arrivals, kind="stable")
-        table, arrivals = table.take(pa.array(order)), arrivals[order]
     written: dict[str, list[Path]] = {"parquet": [], "csv": []}
     for start in range(0, len(table), file_rows):
         part = table.slice(start, file_rows)
-        closed_at = _commit_time(number, int(arrivals[start + len(part) - 1]), len(table)) + timedelta(milliseconds=50)
+        closed_at = _commit_time(number, start + len(part) - 1, len(table)) + timedelta(milliseconds=50)
+        if shuffle is not None:
+            part = part.take(pa.array(shuffle.permutation(len(part))))
         relative = Path(closed_at.strftime("%Y/%m/%d"), closed_at.strftime("%Y%m%d-%H%M%S") + f"{closed_at.microsecond // 1000:03d}")
         for kind, bronze, write in (("parquet", parquet, _write_parquet), ("csv", csv_, _write_csv)):
             if bronze is None:

@@ -17,7 +17,9 @@ _REGIONS: Final = pa.array(["africa", "asia-east", "asia-south", "australia", "e
 _WIDE_COLUMNS: Final = 40
 _KINDS: Final = ("int", "bigint", "string", "double")
 _ARROW: Final = {"int": pa.int32(), "bigint": pa.int64(), "string": pa.string(), "double": pa.float64()}
-_WORDS: Final = pa.array([f"{first}-{second}" for first in ("red", "blue", "old", "new", "small") for second in ("cat", "oak", "sun", "key")])
+_WORDS: Final = pa.array(
+    [f"{first}-{second}" for first in ("red", "blue", "old", "new", "small") for second in ("cat", "oak", "sun", "key")]
+)
 
 
 @attrs.frozen(eq=False)

@@ -53,7 +53,7 @@ def main(
         output.write_text(json.dumps(document, indent=2) + "\n", "utf-8")
     drawn = draw(document, charts)
     _CONSOLE.print(shown(document["cases"], rows))
-    print(markdown(document["cases"]), markdown(document["cases"], "read_s"), sep="\n")
+    print(*(markdown(document["cases"], figure) for figure in ("median_s", "cpu_s", "read_s")), sep="\n")
     _CONSOLE.print(f"figures in {output}, charts in {', '.join(map(str, drawn))}")
 
 

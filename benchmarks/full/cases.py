@@ -14,9 +14,6 @@ from benchmarks.lake import Expectation
 from benchmarks.shapes import COMPOSITE, ORDERS, SHAPES, WIDE, Shape
 from benchmarks.shop import Keys
 
-DELAYED_SHARE: Final = 0.25
-LONGEST_DELAY: Final = 0.5
-"""Of the batch: a delayed change comes later into a file by up to this share of all changes."""
 LARGEST_SHARE: Final = 5
 """A batch has at most a fifth of the table's rows: on a small table the cases shrink, for a quick look."""
 FILES_OF_DISORDER: Final = 4
@@ -26,8 +23,8 @@ class Arrival(StrEnum):
     """When a change comes into a file, and when the file is seen."""
 
     IN_ORDER = "in order"
-    DELAYED = "delayed"
-    """Later files of a batch hold older changes than earlier ones."""
+    SHUFFLED = "shuffled"
+    """The rows of each file are in any order; which is the newest only their sequence says."""
     LATE_FILE = "late file"
     """The first file of each batch is seen with the next batch only; by the last batch everything is there."""
 
@@ -63,7 +60,7 @@ CASES: Final = {
         Case("update-heavy-100k", "90 % updates", 100_000, UPDATE_HEAVY),
         Case("delete-heavy-100k", "70 % deletes", 100_000, DELETE_HEAVY),
         Case("skewed-100k", "a fifth of the updates are of one row", 100_000, UPDATE_HEAVY, Pattern.SKEWED),
-        Case("out-of-order-100k", "later files of a batch hold older changes", 100_000, arrival=Arrival.DELAYED),
+        Case("out-of-order-100k", "the rows of each file in any order", 100_000, arrival=Arrival.SHUFFLED),
         Case("late-file-100k", "a file of each batch is seen a batch later", 100_000, arrival=Arrival.LATE_FILE),
         Case("wide-100k", "50 columns", 100_000, shape=WIDE),
         Case("composite-100k", "a key of two strings", 100_000, shape=COMPOSITE),
@@ -122,8 +119,8 @@ def plan_case(case: Case, rows: int, batches: int, folder: Path) -> Plan:
     for number in range(batches):
         changes = source.change(size, case.pattern, case.mix)
         touched.append(changes.touched)
-        delays = _delays(random, size) if case.arrival is Arrival.DELAYED else None
-        written.append(write_batch(changes, number, folder, None, case.shape, delays, file_rows).parquet)
+        shuffle = random if case.arrival is Arrival.SHUFFLED else None
+        written.append(write_batch(changes, number, folder, None, case.shape, shuffle, file_rows).parquet)
     seen = hold_back(written) if case.arrival is Arrival.LATE_FILE else written
     every = np.unique(np.concatenate(touched))
     counts = [size] * batches
@@ -141,9 +138,3 @@ def hold_back(batches: Sequence[tuple[Path, ...]]) -> list[tuple[Path, ...]]:
         seen.append((*late, *(files if last else files[1:])))
         late = files[:1]
     return seen
-
-
-def _delays(random: np.random.Generator, size: int) -> Keys:
-    delays = random.integers(1, max(2, round(size * LONGEST_DELAY)), size)
-    delays[random.random(size) >= DELAYED_SHARE] = 0
-    return delays

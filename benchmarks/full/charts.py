@@ -1,4 +1,4 @@
-"""The charts of the full benchmark as SVG, from its JSON document: seconds per batch, seconds per reading, and cost by batch size."""
+"""The charts of the full benchmark as SVG, from its JSON document: what a batch and a reading cost, and cost by batch size."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -40,7 +40,7 @@ class Panel:
 
 
 def panels(cases: Sequence[Mapping[str, Any]], figure: str) -> list[Panel]:
-    """Return a panel for each case that has the figure (``median_s`` or ``read_s``); who has failed has a bar of no length."""
+    """Return a panel for each case that has the figure (``median_s``, ``cpu_s`` or ``read_s``); who has failed has a bar of no length."""
     made = []
     for case in cases:
         bars = tuple(_bar(result, figure) for result in case["results"] if result["error"] or result[figure] is not None)
@@ -73,12 +73,22 @@ def draw(document: Mapping[str, Any], folder: Path) -> list[Path]:
 
     mpl.use("svg")
     # The same document gives the same file, and text stays text.
-    mpl.rcParams |= {"svg.hashsalt": "bench-full", "svg.fonttype": "none", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+    mpl.rcParams |= {
+        "svg.hashsalt": "bench-full",
+        "svg.fonttype": "none",
+        "font.size": 9,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+    }
     folder.mkdir(parents=True, exist_ok=True)
     rows = f"a table of {document['rows']:,} rows"
     drawn = []
     if batch := panels(document["cases"], "median_s"):
         drawn.append(_bars(batch, f"Seconds to merge one batch into {rows} (median, less is better)", folder / "batch.svg"))
+    if cpu := panels(document["cases"], "cpu_s"):
+        drawn.append(
+            _bars(cpu, f"Processor seconds to merge one batch into {rows} (median, all cores, less is better)", folder / "cpu.svg")
+        )
     if read := panels(document["cases"], "read_s"):
         drawn.append(_bars(read, f"Seconds to read all of it after the batches, {rows} (less is better)", folder / "read.svg"))
     if by_size := lines(document["cases"]):
@@ -105,7 +115,7 @@ def _bars(made: Sequence[Panel], title: str, path: Path) -> Path:
         axis.invert_yaxis()
         axis.set_title(panel.title, loc="left", fontsize=9)
         # Room for the labels behind the longest bar.
-        axis.set_xlim(0, max(values) * 1.25)
+        axis.set_xlim(0, max(values) * (1.45 if any(bar.note for bar in panel.bars) else 1.15))
     return _saved(figure, path)
 
 
@@ -117,11 +127,14 @@ def _lines(by_contestant: Mapping[str, Sequence[tuple[int, float]]], title: str,
         axis.plot(*zip(*points, strict=True), marker="o", color=COLOURS[name], label=TITLES[name])
     axis.set_xscale("log")
     axis.set_yscale("log")
+    for scale in (axis.xaxis, axis.yaxis):
+        scale.set_major_formatter("{x:,g}")
+        scale.set_minor_formatter("{x:,g}" if scale is axis.yaxis else "")
     axis.set_xlabel("changes in the batch")
     axis.set_ylabel("seconds")
     axis.set_title(title, fontweight="bold")
     axis.grid(visible=True, which="major", alpha=0.3)
-    axis.legend(frameon=False)
+    axis.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
     return _saved(figure, path)
 
 

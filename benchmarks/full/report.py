@@ -26,6 +26,7 @@ class Outcome:
     Attributes:
         seconds: of each measured batch, in turn.
         warm_up_seconds: of the discarded ones before them.
+        cpu_seconds: processor time of each measured batch, over all cores.
         read_s: seconds for reading all columns of the table after the batches; None for the floor.
         correct: whether the table holds what the source does; None where nothing can be compared.
         wrong: keys with a missing, an extra, a different or a repeated row, when it is not correct.
@@ -35,6 +36,7 @@ class Outcome:
     contestant: str
     seconds: tuple[float, ...] = ()
     warm_up_seconds: tuple[float, ...] = ()
+    cpu_seconds: tuple[float, ...] = ()
     read_s: float | None = None
     written_bytes: int | None = None
     correct: bool | None = None
@@ -59,6 +61,7 @@ class Outcome:
             "median_s": _rounded(median),
             "seconds": [_rounded(one) for one in self.seconds],
             "warm_up_seconds": [_rounded(one) for one in self.warm_up_seconds],
+            "cpu_s": _rounded(statistics.median(self.cpu_seconds)) if self.cpu_seconds else None,
             "times_the_job": _rounded(median / ours) if median and ours else None,
             "read_s": _rounded(self.read_s),
             "written_bytes": self.written_bytes,
@@ -79,6 +82,7 @@ def outcome_of(contestant: str, found: Mapping[str, Any], warm_ups: int) -> Outc
         contestant,
         seconds[warm_ups:],
         seconds[:warm_ups],
+        tuple(found["cpu_seconds"])[warm_ups:],
         found.get("read_s"),
         found.get("written_bytes"),
         found.get("correct"),
@@ -115,8 +119,12 @@ def shown(cases: Sequence[Mapping[str, Any]], rows: int) -> Table:
 
 
 def markdown(cases: Sequence[Mapping[str, Any]], figure: str = "median_s") -> str:
-    """Return the same as a Markdown table; ``figure`` is ``median_s`` or ``read_s``."""
-    names = [name for name in TITLES if any(result["contestant"] == name and result[figure] for case in cases for result in case["results"])]
+    """Return the same as a Markdown table; ``figure`` is ``median_s``, ``cpu_s`` or ``read_s``."""
+    names = [
+        name
+        for name in TITLES
+        if any(result["contestant"] == name and (result[figure] or result["error"]) for case in cases for result in case["results"])
+    ]
     lines = [f"| case | {' | '.join(names)} |", f"|---|{'---|' * len(names)}"]
     for case in cases:
         found = {result["contestant"]: result for result in case["results"]}

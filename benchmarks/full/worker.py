@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import attrs
+import psutil
 import pyarrow.parquet as pq
 import structlog
 import typer
@@ -63,7 +64,7 @@ def _load(program: Contestant, place: Place) -> dict[str, Any]:
 
 def _run(program: Contestant, place: Place, plan: Plan, work: Path) -> dict[str, Any]:
     """Apply every batch; the folder of change files grows only between them."""
-    seconds = []
+    seconds, cpu_seconds = [], []
     size = _bytes_below(place.live)
     for batch in plan.batches:
         files = [_deliver(file, plan.bronze, place.bronze) for file in batch]
@@ -72,11 +73,12 @@ def _run(program: Contestant, place: Place, plan: Plan, work: Path) -> dict[str,
         jvm: Any = program.spark._jvm
         jvm.System.gc()
         os.sync()
-        started = time.perf_counter()
+        started, used = time.perf_counter(), _cpu_seconds()
         program.apply(files)
         seconds.append(time.perf_counter() - started)
+        cpu_seconds.append(_cpu_seconds() - used)
     delivered = sum(file.stat().st_size for batch in plan.batches for file in batch)
-    found: dict[str, Any] = {"seconds": seconds, "written_bytes": _bytes_below(place.live) - size - delivered}
+    found: dict[str, Any] = {"seconds": seconds, "cpu_seconds": cpu_seconds, "written_bytes": _bytes_below(place.live) - size - delivered}
     frame = program.frame()
     return found if frame is None else found | _compared(program.spark, frame, plan, place, work)
 
@@ -88,6 +90,13 @@ def _deliver(file: Path, bronze: Path, target: Path) -> Path:
     path.hardlink_to(file)
     os.utime(path)
     return path
+
+
+def _cpu_seconds() -> float:
+    """Return the processor time of this process and of its JVM, compiler and garbage collector included, over all cores."""
+    this = psutil.Process()
+    times = [process.cpu_times() for process in (this, *this.children(recursive=True))]
+    return sum(one.user + one.system for one in times)
 
 
 def _bytes_below(folder: Path) -> int:
