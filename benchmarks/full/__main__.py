@@ -6,6 +6,7 @@ import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,14 +15,13 @@ import typer
 from rich.console import Console
 
 from benchmarks.dms_files import write_load
-from benchmarks.full.cases import CASES, Case, Plan, plan_case
+from benchmarks.full.cases import CASES, Case, plan_case
 from benchmarks.full.charts import draw
 from benchmarks.full.report import TITLES, Outcome, case_document, cell, markdown, outcome_of, shown
 from benchmarks.full.worker import PLAN_FILE
 from benchmarks.shapes import Shape
 
 _CONSOLE = Console()
-_ERROR_LINES = 15
 
 
 def main(
@@ -33,24 +33,25 @@ def main(
     heap: Annotated[str, typer.Option(help="Heap of each contestant.")] = "4g",
     cores: Annotated[int, typer.Option(min=1, help="Cores of each contestant.")] = 2,
     patience: Annotated[int, typer.Option(help="Seconds that a contestant may take for a case.")] = 3600,
-    work: Annotated[Path, typer.Option(help="Scratch folder, emptied first.")] = Path("build/bench-full"),
+    resume: Annotated[bool, typer.Option(help="Go on where an interrupted run of the same settings ended.")] = False,
+    work: Annotated[Path, typer.Option(help="Scratch folder, emptied first unless resumed.")] = Path("build/bench-full"),
     output: Annotated[Path, typer.Option(help="Where the figures go.")] = Path("build/bench-full.json"),
     charts: Annotated[Path, typer.Option(help="Folder for the charts.")] = Path("build/bench-full-charts"),
 ) -> None:
     """Time the job, the hand-written script, Iceberg's MERGE, Delta, Hudi and the floor on the same change files."""
     chosen, names = [CASES[name] for name in _among(cases, CASES)], _among(contestants, TITLES)
-    work = work.resolve()
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
-    bench = Bench(work, rows, warm_ups, repetitions, heap, cores, patience)
+    bench = Bench(work.resolve(), rows, warm_ups, repetitions, heap, cores, patience)
     document = about(bench)
+    bench.begin({key: document[key] for key in ("rows", "warm_ups", "repetitions", "contestant")}, resume=resume)
+    output.parent.mkdir(parents=True, exist_ok=True)
     for turn, case in enumerate(chosen):
         # Another one begins each time.
         order = [*names[turn % len(names) :], *names[: turn % len(names)]]
-        document["cases"].append(bench.measure(case, order))
-        # After each case: an interrupted run keeps what it has measured.
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(json.dumps(document, indent=2) + "\n", "utf-8")
+        document["cases"].append({})
+        for measured in bench.measure(case, order):
+            document["cases"][-1] = measured
+            # After each contestant: an interrupted run keeps what it has measured.
+            output.write_text(json.dumps(document, indent=2) + "\n", "utf-8")
     drawn = draw(document, charts)
     _CONSOLE.print(shown(document["cases"], rows))
     print(*(markdown(document["cases"], figure) for figure in ("median_s", "cpu_s", "read_s")), sep="\n")
@@ -72,32 +73,57 @@ class Bench:
         self.work, self.rows, self.warm_ups, self.repetitions = work, rows, warm_ups, repetitions
         self.heap, self.cores, self.patience = heap, cores, patience
 
-    def measure(self, case: Case, contestants: list[str]) -> dict[str, Any]:
-        """Give every contestant the case, and return its part of the document."""
+    def begin(self, settings: dict[str, Any], *, resume: bool) -> None:
+        """Empty the scratch folder, or make sure that what it holds comes from the same settings.
+
+        Raises:
+            typer.BadParameter: it comes from others.
+        """
+        known, text = self.work / "settings.json", json.dumps(settings, sort_keys=True)
+        if not resume:
+            shutil.rmtree(self.work, ignore_errors=True)
+        elif known.exists() and known.read_text("utf-8") != text:
+            raise typer.BadParameter(f"{self.work} holds a run with other settings: {known.read_text('utf-8')}")
+        (self.work / "found").mkdir(parents=True, exist_ok=True)
+        known.write_text(text, "utf-8")
+
+    def measure(self, case: Case, contestants: list[str]) -> Iterator[dict[str, Any]]:
+        """Give every contestant the case; yields the case's part of the document after each of them."""
         folder = self.work / "cases" / case.name
-        self._load_files(case.shape)
-        plan = plan_case(case, self.rows, self.warm_ups + self.repetitions, folder / "bronze")
-        plan.save(folder / PLAN_FILE)
-        _CONSOLE.print(f"{case.name}: {plan.changes[-1]:,} changes a batch, {case.says}")
-        outcomes = [self._outcome(name, case, plan) for name in contestants]
-        shutil.rmtree(folder)
-        return case_document(case.name, case.says, case.changes(self.rows), outcomes)
+        shutil.rmtree(folder, ignore_errors=True)
+        _CONSOLE.print(f"{case.name}: {case.changes(self.rows):,} changes a batch, {case.says}", soft_wrap=True)
+        outcomes: list[Outcome] = []
+        for name in contestants:
+            saved = self.work / "found" / f"{case.name}-{name}.json"
+            if not saved.exists() and not folder.exists():
+                self._prepare(case, folder)
+            outcomes.append(self._outcome(name, case, saved))
+            yield case_document(case.name, case.says, case.changes(self.rows), outcomes)
+        shutil.rmtree(folder, ignore_errors=True)
 
-    def _load_files(self, shape: Shape) -> Path:
-        folder = self.work / "load" / shape.table
-        if not folder.exists():
-            write_load(folder, self.rows, shape)
-        return folder
+    def _prepare(self, case: Case, folder: Path) -> None:
+        load = self.work / "load" / case.shape.table
+        if not load.exists():
+            unfinished = load.with_suffix(".unfinished")
+            shutil.rmtree(unfinished, ignore_errors=True)
+            write_load(unfinished, self.rows, case.shape)
+            unfinished.rename(load)
+        plan_case(case, self.rows, self.warm_ups + self.repetitions, folder / "bronze").save(folder / PLAN_FILE)
 
-    def _outcome(self, name: str, case: Case, plan: Plan) -> Outcome:
+    def _outcome(self, name: str, case: Case, saved: Path) -> Outcome:
         try:
-            found = self._run(name, case)
-            outcome = outcome_of(name, found, self.warm_ups)
+            if not saved.exists():
+                saved.write_text(json.dumps(self._run(name, case)), "utf-8")
+            outcome = outcome_of(name, json.loads(saved.read_text("utf-8")), self.warm_ups)
         except (subprocess.SubprocessError, RuntimeError) as error:
             outcome = Outcome(name, error=str(error))
         result = outcome.to_document(None)
         read = "" if outcome.read_s is None else f", read {outcome.read_s:.2f}"
-        _CONSOLE.print(f"  {name}: {cell(result)} {result['seconds']}{read} {outcome.error or dict(outcome.wrong) or ''}", highlight=False)
+        _CONSOLE.print(
+            f"  {name}: {cell(result)} {result['seconds']}{read} {outcome.error or dict(outcome.wrong) or ''}",
+            highlight=False,
+            soft_wrap=True,
+        )
         return outcome
 
     def _run(self, name: str, case: Case) -> dict[str, Any]:
@@ -123,8 +149,8 @@ class Bench:
         with (folder / "log").open("w") as log:
             done = subprocess.run(command, check=False, stdout=log, stderr=log, timeout=self.patience)  # noqa: S603 - our own words
         if done.returncode != 0:
-            last = (folder / "log").read_text(errors="replace").splitlines()[-_ERROR_LINES:]
-            raise RuntimeError("\n".join(last) or f"ended with {done.returncode}")
+            said = [line for line in (folder / "log").read_text(errors="replace").splitlines() if line.strip()]
+            raise RuntimeError(said[-1] if said else f"ended with {done.returncode}")
         document: dict[str, Any] = json.loads(found.read_text("utf-8"))
         return document
 

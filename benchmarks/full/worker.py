@@ -96,7 +96,7 @@ def _cpu_seconds() -> float:
     """Return the processor time of this process and of its JVM, compiler and garbage collector included, over all cores."""
     this = psutil.Process()
     times = [process.cpu_times() for process in (this, *this.children(recursive=True))]
-    return sum(one.user + one.system for one in times)
+    return float(sum(one.user + one.system for one in times))
 
 
 def _bytes_below(folder: Path) -> int:
@@ -136,4 +136,7 @@ def _differences(spark: SparkSession, frame: DataFrame, plan: Plan, place: Place
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    # A plain traceback, whose last line says what went wrong.
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command()(main)
+    app()
