@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from typer import BadParameter
 
 from benchmarks.changes import UPDATE_HEAVY, Pattern, Source
+from benchmarks.full.__main__ import Bench
 from benchmarks.full.cases import CASES, Arrival, Case, Plan, hold_back, load_plan, plan_case
 from benchmarks.full.charts import COLOURS, draw, lines, panels
 from benchmarks.full.contestants import CONTESTANTS
@@ -211,3 +213,49 @@ def test_charts_are_the_same_for_the_same_document(tmp_path: Path) -> None:
     assert drawn[0] == drawn[1]
     assert [path.name for path in sorted((tmp_path / "a").iterdir())] == ["batch.svg", "cpu.svg", "read.svg", "sizes.svg"]
     assert "wrong result: 1,200 rows" in (tmp_path / "a" / "batch.svg").read_text("utf-8")
+
+
+class Stub(Bench):
+    """Starts no process: remembers what it was asked, and breaks for one contestant."""
+
+    def __init__(self, work: Path) -> None:
+        super().__init__(work, rows=1_000, warm_ups=1, repetitions=2, heap="1g", cores=1, patience=1)
+        self.started: list[tuple[str, str]] = []
+
+    def _start(self, name: str, shape: Shape, folder: Path, case: Path | None) -> dict[str, Any]:
+        self.started.append((name, case.name if case else "load"))
+        (folder / "live").mkdir(parents=True, exist_ok=True)
+        if case and name == "delta":
+            raise RuntimeError("no space left")
+        if case:
+            assert load_plan(case / "plan.npz").expectation.size == 1_000
+        return {"seconds": [9.0, 1.0, 2.0], "cpu_seconds": [9.0, 1.0, 2.0]}
+
+
+def test_a_table_is_loaded_once_and_a_failure_ends_nothing(tmp_path: Path) -> None:
+    bench = Stub(tmp_path)
+    bench.begin({"rows": 1_000}, resume=False)
+    for case in ("everyday-100k", "everyday-1k"):
+        *_, measured = bench.measure(CASES[case], ["delta", "job"])
+    assert bench.started == [
+        ("delta", "load"),
+        ("delta", "everyday-100k"),
+        ("job", "load"),
+        ("job", "everyday-100k"),
+        ("delta", "everyday-1k"),
+        ("job", "everyday-1k"),
+    ]
+    assert [(result["median_s"], result["error"]) for result in measured["results"]] == [(1.5, None), (None, "no space left")]
+
+
+def test_an_interrupted_run_goes_on_but_not_with_other_settings(tmp_path: Path) -> None:
+    first = Stub(tmp_path)
+    first.begin({"rows": 1_000}, resume=False)
+    next(first.measure(CASES["everyday-1k"], ["job", "floor"]))
+    second = Stub(tmp_path)
+    second.begin({"rows": 1_000}, resume=True)
+    *_, measured = second.measure(CASES["everyday-1k"], ["job", "floor"])
+    assert second.started == [("floor", "load"), ("floor", "everyday-1k")]
+    assert [result["contestant"] for result in measured["results"]] == ["job", "floor"]
+    with pytest.raises(BadParameter, match="other settings"):
+        Stub(tmp_path).begin({"rows": 2_000}, resume=True)
