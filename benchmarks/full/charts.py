@@ -1,7 +1,5 @@
 """The charts of the full benchmark as SVG, from its JSON document: what a batch and a reading cost, and cost by batch size."""
 
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -148,8 +146,3 @@ def _saved(figure: Any, path: Path) -> Path:
     pyplot.close(figure)
     path.write_text("\n".join(line.rstrip() for line in path.read_text("utf-8").splitlines()) + "\n", "utf-8")
     return path
-
-
-if __name__ == "__main__":
-    # python -m benchmarks.full.charts bench-full.json FOLDER
-    draw(json.loads(Path(sys.argv[1]).read_text("utf-8")), Path(sys.argv[2]))

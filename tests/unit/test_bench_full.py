@@ -15,6 +15,7 @@ from benchmarks.full.__main__ import Bench
 from benchmarks.full.cases import CASES, Arrival, Case, Plan, hold_back, load_plan, plan_case
 from benchmarks.full.charts import COLOURS, draw, lines, panels
 from benchmarks.full.contestants import CONTESTANTS
+from benchmarks.full.publish import page
 from benchmarks.full.report import TITLES, Outcome, case_document, cell, markdown, outcome_of
 from benchmarks.shapes import COMPOSITE, ORDERS, SHAPES, WIDE, Shape
 from benchmarks.shop import ABSENT, LOADED
@@ -259,3 +260,15 @@ def test_an_interrupted_run_goes_on_but_not_with_other_settings(tmp_path: Path) 
     assert [result["contestant"] for result in measured["results"]] == ["job", "floor"]
     with pytest.raises(BadParameter, match="other settings"):
         Stub(tmp_path).begin({"rows": 2_000}, resume=True)
+
+
+def test_the_page_tells_of_everything_that_was_and_was_not_measured() -> None:
+    about = {"measured_at": "2026-01-01", "warm_ups": 1, "repetitions": 2, "contestant": {"cores": 2, "heap": "4g"}}
+    machine = {"system": "Linux", "architecture": "x86_64", "cores": 2, "memory_gib": 24}
+    text = "\n".join(page(document() | about | {"machine": machine}, {"batch.svg"}, "A busy machine."))
+    assert "A busy machine." in text
+    assert "Not measured in this run: `everyday-1m`, `update-heavy-100k`" in text
+    assert "- `wide-100k`, `hudi-dms`: 1 missing, 1,199 different" in text
+    assert "- `wide-100k`, `delta`: failed: `no`" in text
+    assert "](batch.svg)" in text
+    assert "](read.svg)" not in text
