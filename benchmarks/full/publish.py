@@ -40,8 +40,8 @@ def page(document: Mapping[str, Any], charts: set[str], note: str) -> Iterator[s
     cases, machine, each = document["cases"], document["machine"], document["contestant"]
     yield "# Benchmarks beside Delta Lake, Apache Hudi and Iceberg's own MERGE\n"
     yield "<!-- Written by `python -m benchmarks.full.publish`; the words are in benchmarks/full/publish.py. -->\n"
-    yield f"The same change files of AWS DMS, merged into a table of {document['rows']:,} rows by {len(_names(cases))} programs; every result"
-    yield "is compared with the source. Cases, every setting of every contestant with its reason, what makes it fair, and what was found:"
+    yield f"The same change files of AWS DMS, merged into a table of {document['rows']:,} rows by {len(_names(cases))} programs;"
+    yield "every result is compared with the source. Cases, every setting of every contestant with its reason, what makes it fair, and what was found:"
     yield "[benchmarks/README.md](../../benchmarks/README.md).\n"
     yield f"Measured on {document['measured_at']}: {machine['system']} on {machine['architecture']}, {machine['cores']} cores,"
     yield f"{machine['memory_gib']} GiB, a local disk. Each contestant ran alone, with {each['cores']} cores and a heap of {each['heap']}."
@@ -64,8 +64,8 @@ def page(document: Mapping[str, Any], charts: set[str], note: str) -> Iterator[s
     yield "## Wrong results\n"
     yield from list(_wrong(cases)) or ["None."]
     yield "\n## Repeat it\n"
-    yield f'    make bench-full BENCH_ARGS="--rows {document["rows"]} --warm-ups {document["warm_ups"]} --repetitions {document["repetitions"]} \\'
-    yield f'        --cases {",".join(case["name"] for case in cases)}"'
+    arguments = [f"--{name.replace('_', '-')} {document[name]}" for name in ("rows", "warm_ups", "repetitions")]
+    yield f"""    make bench-full BENCH_ARGS="{" ".join(arguments)} --cases {",".join(case["name"] for case in cases)}\""""
     yield "    .venv/bin/python -m benchmarks.full.publish build/bench-full.json\n"
     yield "`make bench-full` alone measures all cases. Every batch's figures: [bench-full.json](bench-full.json)."
 
