@@ -41,11 +41,12 @@ def page(document: Mapping[str, Any], charts: set[str], note: str) -> Iterator[s
     yield "# Benchmarks beside Delta Lake, Apache Hudi and Iceberg's own MERGE\n"
     yield "<!-- Written by `python -m benchmarks.full.publish`; the words are in benchmarks/full/publish.py. -->\n"
     yield f"The same change files of AWS DMS, merged into a table of {document['rows']:,} rows by {len(_names(cases))} programs;"
-    yield "every result is compared with the source. Cases, every setting of every contestant with its reason, what makes it fair, and what was found:"
-    yield "[benchmarks/README.md](../../benchmarks/README.md).\n"
+    yield "every result is compared with the source. Cases, every setting of every contestant with its reason, what makes it fair,"
+    yield "and what was found: [benchmarks/README.md](../../benchmarks/README.md).\n"
     yield f"Measured on {document['measured_at']}: {machine['system']} on {machine['architecture']}, {machine['cores']} cores,"
-    yield f"{machine['memory_gib']} GiB, a local disk. Each contestant ran alone, with {each['cores']} cores and a heap of {each['heap']}."
-    yield f"Of each case the first {_batches(document['warm_ups'])} is left out, and the median of {document['repetitions']} counts."
+    yield f"{machine['memory_gib']} GiB, a local disk. Each contestant ran in a process of its own, with {each['cores']} cores"
+    yield f"and a heap of {each['heap']}. Of each case the first {_batches(document['warm_ups'])} is left out, and the median of"
+    yield f"{document['repetitions']} counts."
     if note:
         yield f"\n{note}"
     missing = [f"`{name}`" for name in CASES if name not in {case["name"] for case in cases}]
