@@ -74,6 +74,10 @@ fmt: setup ## Format the code and mend what can be mended by itself
 bench: setup ## Against the hand-written script and the floor, into build/bench.json; BENCH_ARGS
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
+.PHONY: bench-full
+bench-full: setup ## Against Delta, Hudi and Iceberg's MERGE too, hours, fetches their jars; BENCH_ARGS
+	$(BIN)/python -m benchmarks.full $(BENCH_ARGS)
+
 .PHONY: bench-watch
 bench-watch: setup ## How far behind twenty changing tables a watch is; BENCH_ARGS
 	$(BIN)/python -m benchmarks.following $(BENCH_ARGS)
@@ -109,7 +113,7 @@ lock: setup ## Resolve the Python packages again into requirements.lock; needs a
 
 .PHONY: clean
 clean: ## Remove what demo, tests and bench made here; never .venv, configuration or another lake
-	rm -rf build/demo build/coverage build/.coverage build/bench build/bench.json build/bench-*.json
+	rm -rf build/demo build/coverage build/.coverage build/bench build/bench-full build/bench-full-charts build/bench.json build/bench-*.json
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find job lambda tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 

@@ -15,15 +15,19 @@ DELETE: Final = 2
 
 
 class Pattern(StrEnum):
-    """Which rows change: any of the table, or only the newest twentieth of the keys."""
+    """Which rows change: any of the table, only the newest twentieth of the keys, or some of them again and again."""
 
     SCATTERED = "scattered"
     RECENT = "recent"
+    SKEWED = "skewed"
 
 
 RECENT_SHARE: Final = 0.05
 REPEATED_UPDATES: Final = 0.1
 """Share of the updates that change a key the same batch has updated already: superseded rows for the collapse to drop."""
+SKEW: Final = 1.2
+"""Exponent of the Zipf distribution of skewed updates: nearly a fifth of them are of one row."""
+_SPREAD: Final = 2_654_435_761  # Knuth's multiplier: hot rows lie all over the table
 
 HOT_ROWS: Final = 5
 """Of skewed changes `HOT_CHANGES` hit one row of so many, which lie all over the table: 80 % of the changes, 20 % of the rows."""
@@ -39,6 +43,7 @@ class Mix:
 
 
 EVERYDAY: Final = Mix(updates=0.6, inserts=0.2)
+UPDATE_HEAVY: Final = Mix(updates=0.9, inserts=0.05)
 DELETE_HEAVY: Final = Mix(updates=0.2, inserts=0.1)
 CHURN: Final = Mix(updates=0.6, inserts=0.1)
 """Updates and deletes, hardly an insert: what a MERGE has to look up."""
@@ -93,13 +98,17 @@ class Source:
         """
         updates, inserts = round(size * mix.updates), round(size * mix.inserts)
         deletes = size - updates - inserts
-        repeated = round(updates * REPEATED_UPDATES)
-        existing = self._pick(updates - repeated + deletes, pattern)
-        updated, deleted = existing[: updates - repeated], existing[updates - repeated :]
+        if pattern is Pattern.SKEWED:
+            deleted = self._pick(deletes, Pattern.SCATTERED)
+            updated = self._hot(updates, deleted)
+        else:
+            repeated = round(updates * REPEATED_UPDATES)
+            existing = self._pick(updates - repeated + deletes, pattern)
+            once, deleted = existing[: updates - repeated], existing[updates - repeated :]
+            updated = np.concatenate([once, self._random.choice(once, repeated)]) if repeated else once
         new = np.arange(len(self._versions), len(self._versions) + inserts)
-        again = self._random.choice(updated, repeated) if repeated else updated[:0]
 
-        keys = np.concatenate([new, updated, again, deleted])
+        keys = np.concatenate([new, updated, deleted])
         ops = np.repeat([INSERT, UPDATE, DELETE], [inserts, updates, deletes]).astype(np.int8)
         # A key is only inserted, only updated or only deleted in a batch, so that every order is a possible history.
         order = self._random.permutation(size)
@@ -135,6 +144,11 @@ class Source:
         if len(keys) < count:
             raise ValueError(f"{pattern.value} has {len(keys)} rows, the batch changes {count} of them: use more rows or fewer changes")
         return self._random.choice(keys, count, replace=False)
+
+    def _hot(self, count: int, excluded: Keys) -> Keys:
+        rest = np.setdiff1d(self.keys(), excluded, assume_unique=True)
+        ranks = (self._random.zipf(SKEW, count) - 1) % len(rest)
+        return rest[ranks * _SPREAD % len(rest)]
 
     def _apply(self, ops: npt.NDArray[np.int8], keys: Keys, versions: Keys) -> Changes:
         touched = np.unique(keys)

@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from benchmarks.dms_files import OP, SEQUENCE, BatchFiles
-from benchmarks.shop import COLUMN_TYPES, KEY, SCHEMA_NAME, TABLE_NAME
+from benchmarks.shapes import ORDERS, Shape
+from benchmarks.shop import COLUMN_TYPES, KEY
 from dms_iceberg.config.model import BronzeFormat, Config
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.runner import run
@@ -17,7 +18,7 @@ from dms_iceberg.runner import run
 CATALOG: Final = "lake"
 OURS: Final = "silver.orders"
 HANDWRITTEN: Final = "silver.orders_handwritten"
-SOURCE: Final = f"{SCHEMA_NAME}.{TABLE_NAME}"
+SOURCE: Final = ORDERS.source
 BROADCAST: Final = "spark.sql.autoBroadcastJoinThreshold"
 """The one setting of the job's session that could slow the others down: they get Spark's default back."""
 SPARKS_BROADCAST: Final = "10MB"
@@ -30,16 +31,16 @@ class Contestant(Protocol):
         """Apply the batch."""
 
 
-def job_config(work: Path, bronze: Path, bronze_format: BronzeFormat, target: str = OURS) -> Config:
+def job_config(work: Path, bronze: Path, bronze_format: BronzeFormat, target: str = OURS, shape: Shape = ORDERS) -> Config:
     """Return the job's configuration for one bronze folder; every table of the benchmark is in the one warehouse below ``work``."""
-    columns = [{"name": name, "type": type_} for name, type_ in COLUMN_TYPES.items()]
+    columns = [{"name": name, "type": type_} for name, type_ in shape.types.items()]
     return parse_config(
         {
             "version": 1,
             "pipeline": "bench",
             "bronze": {"uri": str(bronze), "format": bronze_format.value},
             "catalog": {"name": CATALOG, "type": "hadoop", "warehouse": str(work / "warehouse")},
-            "tables": {SOURCE: {"target": target, "key": [KEY], "columns": columns}},
+            "tables": {shape.source: {"target": target, "key": list(shape.key), "columns": columns}},
         },
         base=str(work),
     )
@@ -51,6 +52,7 @@ class Ours:
 
     spark: SparkSession
     config: Config
+    source: str = SOURCE
 
     def __call__(self, batch: BatchFiles) -> None:
         """Run once; the batch's files are the only new ones in the folder.
@@ -58,7 +60,7 @@ class Ours:
         Raises:
             RuntimeError: the job failed or put rows into quarantine.
         """
-        report = run(self.spark, self.config).tables[SOURCE]
+        report = run(self.spark, self.config).tables[self.source]
         if report.error is not None or report.quarantined:
             raise RuntimeError(f"the job failed: {report.error or f'{report.quarantined} rows in quarantine'}")
 

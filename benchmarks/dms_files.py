@@ -5,7 +5,6 @@ field for NULL; a PostgreSQL delete holds its key alone; service columns before 
 """
 
 import csv
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -17,19 +16,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.changes import DELETE, Changes
-from benchmarks.shop import KEY, LOADED, ROW_SCHEMA, SCHEMA_NAME, TABLE_NAME, Keys, rows
+from benchmarks.shapes import ORDERS, Shape
+from benchmarks.shop import LOADED, SCHEMA_NAME, Keys
 
-OP, COMMITTED, SEQUENCE, STREAM_POSITION, OLD_KEY = "Op", "dms_commit_ts", "dms_change_seq", "dms_stream_position", f"BI_{KEY}"
-FILE_SCHEMA: Final = pa.schema(
-    [
-        pa.field(OP, pa.string(), nullable=False),
-        pa.field(COMMITTED, pa.string(), nullable=False),
-        *ROW_SCHEMA,
-        pa.field(SEQUENCE, pa.string()),
-        pa.field(STREAM_POSITION, pa.string()),
-        pa.field(OLD_KEY, pa.int64()),
-    ]
-)
+OP, COMMITTED, SEQUENCE, STREAM_POSITION = "Op", "dms_commit_ts", "dms_change_seq", "dms_stream_position"
 LOAD_ROWS: Final = 500_000
 FILE_ROWS: Final = 25_000
 """Changes a file holds, as if DMS closed one every quarter of a minute at this rate."""
@@ -50,48 +40,86 @@ class BatchFiles:
     csv: tuple[Path, ...] = ()
 
 
-def table_folder(bronze: Path) -> Path:
+def table_folder(bronze: Path, shape: Shape = ORDERS) -> Path:
     """Return the folder of the table's files below a bronze folder."""
-    return bronze / SCHEMA_NAME / TABLE_NAME
+    return bronze / SCHEMA_NAME / shape.table
 
 
-def write_load(bronze: Path, count: int) -> list[Path]:
+def file_schema(shape: Shape) -> pa.Schema:
+    """Return the columns of a change file: service columns before and behind the table's own, and the old values of the key."""
+    return pa.schema(
+        [
+            pa.field(OP, pa.string(), nullable=False),
+            pa.field(COMMITTED, pa.string(), nullable=False),
+            *shape.schema,
+            pa.field(SEQUENCE, pa.string()),
+            pa.field(STREAM_POSITION, pa.string()),
+            *(pa.field(f"BI_{name}", shape.schema.field(name).type) for name in shape.key),
+        ]
+    )
+
+
+def write_load(bronze: Path, count: int, shape: Shape = ORDERS) -> list[Path]:
     """Write the full load of keys 0 to ``count`` as Parquet; returns the files."""
-    folder = table_folder(bronze)
+    folder, schema = table_folder(bronze, shape), file_schema(shape)
     folder.mkdir(parents=True)
     paths = []
     for number, start in enumerate(range(0, count, LOAD_ROWS), 1):
         keys = np.arange(start, min(count, start + LOAD_ROWS))
-        table = rows(keys, np.full(len(keys), LOADED))
+        table = shape.rows(keys, np.full(len(keys), LOADED))
         blank = pa.repeat("", len(keys))
         loaded_at = pa.repeat(_text(_LOADED_AT), len(keys))
-        columns = [pa.repeat("I", len(keys)), loaded_at, *table.columns, blank, blank, pa.nulls(len(keys), pa.int64())]
+        columns = [pa.repeat("I", len(keys)), loaded_at, *table.columns, blank, blank, *_no_old_key(shape, len(keys))]
         paths.append(folder / f"LOAD{number:08X}.parquet")
-        _write_parquet(pa.Table.from_arrays(columns, schema=FILE_SCHEMA), paths[-1])
+        _write_parquet(pa.Table.from_arrays(columns, schema=schema), paths[-1])
     return paths
 
 
-def write_batch(changes: Changes, number: int, parquet: Path, csv_: Path | None = None) -> BatchFiles:
-    """Write a batch into the bronze folders. ``number`` counts batches from 0: it sets commit times, sequence and file names."""
-    table = _file_table(changes, number)
-    kinds = [("parquet", parquet, _write_parquet), *([("csv", csv_, _write_csv)] if csv_ is not None else [])]
+def write_batch(
+    changes: Changes,
+    number: int,
+    parquet: Path,
+    csv_: Path | None = None,
+    shape: Shape = ORDERS,
+    shuffle: np.random.Generator | None = None,
+    file_rows: int = FILE_ROWS,
+) -> BatchFiles:
+    """Write a batch into the two bronze folders.
+
+    Args:
+        number: counts batches from 0: it sets commit times, sequence and file names.
+        csv_: None for Parquet alone.
+        shuffle: puts the rows of each file into a random order; they stay in the order of their sequence without it.
+        file_rows: changes of a file.
+    """
+    table = _file_table(changes, number, shape)
     written: dict[str, list[Path]] = {"parquet": [], "csv": []}
-    for part, closed_at in _files(table, number):
+    for start in range(0, len(table), file_rows):
+        part = table.slice(start, file_rows)
+        closed_at = _commit_time(number, start + len(part) - 1, len(table)) + timedelta(milliseconds=50)
+        if shuffle is not None:
+            part = part.take(pa.array(shuffle.permutation(len(part))))
         relative = Path(closed_at.strftime("%Y/%m/%d"), closed_at.strftime("%Y%m%d-%H%M%S") + f"{closed_at.microsecond // 1000:03d}")
-        for kind, bronze, write in kinds:
-            path = table_folder(bronze) / f"{relative}.{kind}"
+        for kind, bronze, write in (("parquet", parquet, _write_parquet), ("csv", csv_, _write_csv)):
+            if bronze is None:
+                continue
+            path = table_folder(bronze, shape) / f"{relative}.{kind}"
             path.parent.mkdir(parents=True, exist_ok=True)
             write(part, path)
             written[kind].append(path)
     return BatchFiles(tuple(written["parquet"]), tuple(written["csv"]))
 
 
-def _file_table(changes: Changes, number: int) -> pa.Table:
+def _no_old_key(shape: Shape, size: int) -> list[pa.Array]:
+    return [pa.nulls(size, shape.schema.field(name).type) for name in shape.key]
+
+
+def _file_table(changes: Changes, number: int, shape: Shape) -> pa.Table:
     size = len(changes)
-    table = rows(changes.keys, changes.versions)
+    table = shape.rows(changes.keys, changes.versions)
     gone = pa.array(changes.ops == DELETE)
     columns = [
-        column if name == KEY else pc.if_else(gone, pa.scalar(None, column.type), column)
+        column if name in shape.key else pc.if_else(gone, pa.scalar(None, column.type), column)
         for name, column in zip(table.column_names, table.columns, strict=True)
     ]
     commits = [_commit_time(number, row, size) for row in range(0, size, TRANSACTION_ROWS)]
@@ -105,9 +133,9 @@ def _file_table(changes: Changes, number: int) -> pa.Table:
             *columns,
             _sequences(commits, transactions, changes.versions),
             stream,
-            pa.nulls(size, pa.int64()),
+            *_no_old_key(shape, size),
         ],
-        schema=FILE_SCHEMA,
+        schema=file_schema(shape),
     )
 
 
@@ -125,12 +153,6 @@ def _sequences(commits: list[datetime], transactions: Keys, versions: Keys) -> p
     clocks = pa.array([commit.strftime("%Y%m%d%H%M%S") + f"{commit.microsecond // 10_000:02d}" for commit in commits])
     counters = pc.utf8_lpad(pc.cast(pa.array(_FIRST_COUNTER + 4 * versions), pa.string()), 19, "0")
     return pc.binary_join_element_wise(pc.take(clocks, pa.array(transactions)), counters, "")
-
-
-def _files(table: pa.Table, number: int) -> Iterator[tuple[pa.Table, datetime]]:
-    for start in range(0, len(table), FILE_ROWS):
-        part = table.slice(start, FILE_ROWS)
-        yield part, _commit_time(number, start + len(part) - 1, len(table)) + timedelta(milliseconds=50)
 
 
 def _write_parquet(table: pa.Table, path: Path) -> None:

@@ -1,6 +1,6 @@
 """The Iceberg tables: loaded once, put back to that state before each case, and compared with what they should hold."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from benchmarks.changes import Source
 from benchmarks.contestants import CATALOG, HANDWRITTEN, OURS, SOURCE, job_config
 from benchmarks.dms_files import write_load
-from benchmarks.shop import ABSENT, COLUMN_TYPES, KEY, LOADED, Keys, rows
+from benchmarks.shapes import ORDERS, Shape
+from benchmarks.shop import ABSENT, COLUMN_TYPES, KEY, LOADED, Keys
 from dms_iceberg.config.model import BronzeFormat
 from dms_iceberg.runner import run
 
@@ -34,11 +35,47 @@ class Digest:
         return Digest(self.rows - other.rows, self.checksum - other.checksum)
 
 
-def digest(frame: DataFrame) -> Digest:
-    """Return the digest of the table's own columns; a NULL counts as a value of its own."""
-    columns = ", ".join(f"{name}, {name} IS NULL" for name in COLUMN_TYPES)
-    row = frame.selectExpr("count(*) AS n", f"coalesce(sum(CAST(xxhash64({columns}) AS decimal(38, 0))), 0) AS checksum").collect()[0]
+def row_hash(columns: Iterable[str]) -> str:
+    """Return the SQL of a 64-bit hash over columns; a NULL counts as a value of its own."""
+    return f"xxhash64({', '.join(f'{name}, {name} IS NULL' for name in columns)})"
+
+
+def digest(frame: DataFrame, columns: Iterable[str] = COLUMN_TYPES) -> Digest:
+    """Return the digest of the table's own columns."""
+    row = frame.selectExpr("count(*) AS n", f"coalesce(sum(CAST({row_hash(columns)} AS decimal(38, 0))), 0) AS checksum").collect()[0]
     return Digest(row.n, int(row.checksum))
+
+
+@attrs.frozen(eq=False)
+class Expectation:
+    """What a table must hold after batches, known without asking a contestant.
+
+    Attributes:
+        size: rows loaded.
+        touched: every key that a batch has changed, once, ascending.
+        now: the version of each, `ABSENT` for deleted ones.
+    """
+
+    size: int
+    touched: Keys
+    now: Keys
+    shape: Shape = ORDERS
+
+    def digest(self, spark: SparkSession, work: Path, loaded: Digest) -> Digest:
+        """Return the loaded rows, less the touched ones as loaded, plus those as they are now; ``work`` is a scratch folder."""
+        gone = self.touched[self.touched < self.size]
+        before = digest(self._frame(spark, work, gone, np.full(len(gone), LOADED)), self.shape.types)
+        return loaded - before + digest(self.current(spark, work), self.shape.types)
+
+    def current(self, spark: SparkSession, work: Path) -> DataFrame:
+        """Return the touched rows that there still are."""
+        there = self.now != ABSENT
+        return self._frame(spark, work, self.touched[there], self.now[there])
+
+    def _frame(self, spark: SparkSession, work: Path, keys: Keys, versions: Keys) -> DataFrame:
+        path = work / "expected.parquet"
+        pq.write_table(self.shape.rows(keys, versions), path)
+        return spark.read.parquet(str(path))
 
 
 @attrs.frozen
@@ -73,19 +110,11 @@ class Lake:
         Raises:
             AssertionError: a table holds other rows than the source.
         """
-        gone = touched[touched < self.size]
-        now = source.versions(touched)
-        there = now != ABSENT
-        expected = self.loaded - self._digest_of(gone, np.full(len(gone), LOADED)) + self._digest_of(touched[there], now[there])
+        expected = Expectation(self.size, touched, source.versions(touched)).digest(self.spark, self.work, self.loaded)
         for table in tables:
             found = digest(self.spark.table(f"{CATALOG}.{table}"))
             if found != expected:
                 raise AssertionError(f"{case}: {table} holds {found}, the source {expected}")
-
-    def _digest_of(self, keys: Keys, versions: Keys) -> Digest:
-        path = self.work / "expected.parquet"
-        pq.write_table(rows(keys, versions), path)
-        return digest(self.spark.read.parquet(str(path)))
 
 
 def load(spark: SparkSession, work: Path, size: int, target: str = OURS, copy: str | None = HANDWRITTEN) -> Lake:

@@ -70,7 +70,8 @@ def _mixed(keys: Keys, versions: Keys, salt: int) -> npt.NDArray[np.uint64]:
     return mixed
 
 
-def _below(limit: int, keys: Keys, versions: Keys, salt: int) -> Keys:
+def below(limit: int, keys: Keys, versions: Keys, salt: int) -> Keys:
+    """Return a number from 0 to less than ``limit`` for each key and version; another ``salt``, other numbers."""
     return (_mixed(keys, versions, salt) % np.uint64(limit)).astype(np.int64)
 
 
@@ -83,21 +84,21 @@ def _decimals(cents: Keys) -> pa.Array:
 
 def rows(keys: Keys, versions: Keys) -> pa.Table:
     """Return the rows of ``keys`` at ``versions``, in that order, with `ROW_SCHEMA`. One note in ten is NULL."""
-    pick = _below(10 * len(_NOTES), keys, versions, 6)
+    pick = below(10 * len(_NOTES), keys, versions, 6)
     phrases = pc.take(_NOTES, pa.array(pick // 10))
-    reference = pc.cast(pa.array(_below(1_000_000, keys, versions, 7)), pa.string())
+    reference = pc.cast(pa.array(below(1_000_000, keys, versions, 7)), pa.string())
     notes = pc.if_else(pa.array(pick % 10 == 0), pa.scalar(None, pa.string()), pc.binary_join_element_wise(phrases, reference, " #"))
     ordered = _FIRST_ORDER + keys * 7_000_000
     columns: Sequence[pa.Array] = [
         pa.array(keys),
-        pa.array(_below(1_000_000, keys, versions, 1).astype(np.int32)),
-        pa.array((1 + _below(50, keys, versions, 2)).astype(np.int32)),
-        pa.array(_below(400, keys, versions, 3).astype(np.int32)),
-        _decimals(_below(10_000_000, keys, versions, 4)),
-        pc.take(_STATUS, pa.array(_below(len(_STATUS), keys, versions, 5))),
+        pa.array(below(1_000_000, keys, versions, 1).astype(np.int32)),
+        pa.array((1 + below(50, keys, versions, 2)).astype(np.int32)),
+        pa.array(below(400, keys, versions, 3).astype(np.int32)),
+        _decimals(below(10_000_000, keys, versions, 4)),
+        pc.take(_STATUS, pa.array(below(len(_STATUS), keys, versions, 5))),
         notes,
         pa.array(ordered).cast(pa.timestamp("us", tz="UTC")),
-        pa.array(ordered + 1 + _below(86_400_000_000, keys, versions, 8)).cast(pa.timestamp("us", tz="UTC")),
-        pa.array(_below(2, keys, versions, 9) == 1),
+        pa.array(ordered + 1 + below(86_400_000_000, keys, versions, 8)).cast(pa.timestamp("us", tz="UTC")),
+        pa.array(below(2, keys, versions, 9) == 1),
     ]
     return pa.Table.from_arrays(list(columns), schema=ROW_SCHEMA)

@@ -1,0 +1,98 @@
+"""``python -m benchmarks.full.publish build/bench-full.json``: figures, charts and text of ``docs/benchmarks`` from one run."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from benchmarks.full.cases import CASES
+from benchmarks.full.charts import draw
+from benchmarks.full.report import TITLES, markdown
+
+_CAPTIONS = {
+    "batch.svg": "Seconds per batch",
+    "cpu.svg": "Processor seconds per batch",
+    "read.svg": "Seconds to read the table",
+    "sizes.svg": "Seconds per batch by its size",
+}
+
+
+def main(
+    figures: Annotated[Path, typer.Argument(help="The JSON document of a run.")],
+    folder: Annotated[Path, typer.Option(help="Where to publish; charts in it are replaced.")] = Path("docs/benchmarks"),
+    note: Annotated[str, typer.Option(help="What a reader has to know of this run, in Markdown.")] = "",
+) -> None:
+    """Write README.md, bench-full.json and the charts."""
+    document = json.loads(figures.read_text("utf-8"))
+    document["cases"] = [case for case in document["cases"] if case]
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.svg"):
+        old.unlink()
+    drawn = {path.name for path in draw(document, folder)}
+    (folder / "bench-full.json").write_text(json.dumps(document, indent=2) + "\n", "utf-8")
+    (folder / "README.md").write_text("\n".join(page(document, drawn, note)) + "\n", "utf-8")
+
+
+def page(document: Mapping[str, Any], charts: set[str], note: str) -> Iterator[str]:
+    """Return the lines of the page."""
+    cases, machine, each = document["cases"], document["machine"], document["contestant"]
+    yield "# Benchmarks beside Delta Lake, Apache Hudi and Iceberg's own MERGE\n"
+    yield "<!-- Written by `python -m benchmarks.full.publish`; the words are in benchmarks/full/publish.py. -->\n"
+    yield f"The same change files of AWS DMS, merged into a table of {document['rows']:,} rows by {len(_names(cases))} programs;"
+    yield "every result is compared with the source. Cases, every setting of every contestant with its reason, what makes it fair,"
+    yield "and what was found: [benchmarks/README.md](../../benchmarks/README.md).\n"
+    yield f"Measured on {document['measured_at']}: {machine['system']} on {machine['architecture']}, {machine['cores']} cores,"
+    yield f"{machine['memory_gib']} GiB, a local disk. Each contestant ran in a process of its own, with {each['cores']} cores"
+    yield f"and a heap of {each['heap']}. Of each case the first {_batches(document['warm_ups'])} is left out, and the median of"
+    yield f"{document['repetitions']} counts."
+    if note:
+        yield f"\n{note}"
+    missing = [f"`{name}`" for name in CASES if name not in {case["name"] for case in cases}]
+    if missing:
+        yield f"\nNot measured in this run: {', '.join(missing)}."
+    yield "\n| case | changes a batch | |\n|---|---|---|"
+    yield from (f"| `{case['name']}` | {case['changes']:,} | {case['says']} |" for case in cases)
+    yield from ("", "| | |", "|---|---|", *(f"| `{name}` | {TITLES[name]} |" for name in _names(cases)))
+    yield "\n## Seconds per batch\n\nIn brackets: keys of the table whose row is not the source's after the last batch.\n"
+    yield from _section(cases, "median_s", ["batch.svg", "sizes.svg"], charts)
+    yield "## Processor seconds per batch\n\nAll cores added up: Python and JVM, its compiler and garbage collector included.\n"
+    yield from _section(cases, "cpu_s", ["cpu.svg"], charts)
+    yield "## Seconds to read the table afterwards\n"
+    yield "All columns, the faster of two readings, after the last batch; nobody has maintained the table between batches.\n"
+    yield from _section(cases, "read_s", ["read.svg"], charts)
+    yield "## Wrong results\n"
+    yield from list(_wrong(cases)) or ["None."]
+    yield "\n## Repeat it\n"
+    arguments = [f"--{name.replace('_', '-')} {document[name]}" for name in ("rows", "warm_ups", "repetitions")]
+    yield f"""    make bench-full BENCH_ARGS="{" ".join(arguments)} --cases {",".join(case["name"] for case in cases)}\""""
+    yield "    .venv/bin/python -m benchmarks.full.publish build/bench-full.json\n"
+    yield "`make bench-full` alone measures all cases. Every batch's figures: [bench-full.json](bench-full.json)."
+
+
+def _batches(count: int) -> str:
+    return "batch" if count == 1 else f"{count} batches"
+
+
+def _names(cases: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [name for name in TITLES if any(result["contestant"] == name for case in cases for result in case["results"])]
+
+
+def _section(cases: Sequence[Mapping[str, Any]], figure: str, wanted: Sequence[str], charts: set[str]) -> Iterator[str]:
+    yield markdown(cases, figure)
+    yield from (f"![{_CAPTIONS[name]}]({name})\n" for name in wanted if name in charts)
+
+
+def _wrong(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for case in cases:
+        for result in case["results"]:
+            if result["error"]:
+                yield f"- `{case['name']}`, `{result['contestant']}`: failed: `{result['error'][:200]}`"
+            elif result["correct"] is False:
+                counts = ", ".join(f"{count:,} {kind}" for kind, count in result["wrong"].items() if count)
+                yield f"- `{case['name']}`, `{result['contestant']}`: {counts}"
+
+
+if __name__ == "__main__":
+    typer.run(main)
