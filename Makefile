@@ -24,11 +24,11 @@ setup: ## Python packages, Java, jars, PostgreSQL into .venv; every target below
 	@PYTHON="$(PYTHON)" tools/setup.sh
 
 .PHONY: test
-test: setup ## What proves every promise, 17 minutes; PYTEST_ARGS="-k position" chooses
+test: setup ## What proves every promise, a quarter of an hour; PYTEST_ARGS="-k position" chooses
 	$(PYTEST) -m "not long" $(PYTEST_ARGS)
 
 .PHONY: test-long
-test-long: setup ## Faults, kills and random histories at length
+test-long: setup ## Faults, kills and random histories at length, twenty minutes
 	$(PYTEST) -m long $(PYTEST_ARGS)
 
 .PHONY: coverage

@@ -36,7 +36,10 @@ def _in_mode(kind: TableKind, oracle: ModeOracle) -> TableKind:
 
 
 @pytest.mark.parametrize("number", range(WORLDS))
-@pytest.mark.parametrize("oracle", _SHAPES, ids=lambda oracle: oracle.mode)
+@pytest.mark.parametrize(
+    "oracle",
+    [pytest.param(oracle, id=oracle.mode, marks=[] if oracle is APPEND else pytest.mark.long) for oracle in _SHAPES],
+)
 def test_silver_is_what_the_modes_oracle_tells(
     spark: SparkSession, warehouse: Path, tmp_path: Path, oracle: ModeOracle, number: int
 ) -> None:

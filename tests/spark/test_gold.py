@@ -221,6 +221,7 @@ def test_models_wait_for_tables_and_fail_alone(lake: Lake) -> None:
 
 
 @pytest.mark.usefixtures("hours_later")
+@pytest.mark.long
 def test_models_are_put_in_order_and_not_made_anew_for_it(lake: Lake) -> None:
     models = {"groups": {"sql": ALL_GROUPS, "refresh": "incremental"}, "all": {"sql": "SELECT max(id) AS m FROM {silver}.t"}}
     configured = config(lake, models)

@@ -6,6 +6,8 @@ import pytest
 from support.lake import Lake
 from support.text_files import cdc_name
 
+pytestmark = pytest.mark.long
+
 ID_V = [("id", pa.int64()), ("v", pa.string())]
 ID_V_W = [*ID_V, ("w", pa.string())]
 RULE = {"rules": [{"name": "good", "expr": "v <> 'bad'"}]}
@@ -33,7 +35,6 @@ def test_a_late_change_is_not_judged_by_a_rejected_one_that_nobody_replayed(lake
     assert lake.rows("history", "id, v, _is_current", "1, _valid_from")[:2] == [(1, "load", False), (1, "five", True)]
 
 
-@pytest.mark.long
 def test_rows_of_a_file_that_the_schema_policy_holds_back_do_not_win_against_late_ones(lake: Lake) -> None:
     """They are in quarantine under the very configuration that reads them again."""
     tables = {f"public.{mode}": {"mode": mode, "schema_changes": "quarantine"} for mode in MODES}

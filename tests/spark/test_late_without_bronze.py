@@ -9,6 +9,8 @@ from dms_iceberg.replay.run import replay
 from support.lake import Lake
 from support.text_files import cdc_name
 
+pytestmark = pytest.mark.long
+
 ID_V = [("id", pa.int64()), ("v", pa.string())]
 
 
@@ -49,7 +51,6 @@ def test_a_late_file_that_was_rejected_does_not_say_how_far_bronze_reaches(lake:
     assert lake.rows("t", "id, v") == [(2, "load")]
 
 
-@pytest.mark.long
 def test_late_rows_are_replayed_once_bronze_has_its_files_again(lake: Lake) -> None:
     strict, config = lake.config({"public.t": {"rules": [{"name": "good", "expr": "v <> 'bad'"}]}}), lake.config({"public.t": {}})
     lake.load("public.t", ID_V, [(1, "load"), (2, "load"), (3, "bad"), (4, "bad")])

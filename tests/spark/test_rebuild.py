@@ -25,6 +25,8 @@ from support.crash_process import JobProcess
 from support.lake import Lake
 from support.text_files import cdc_name
 
+pytestmark = pytest.mark.long
+
 T1, T2, T3 = "20260301100100", "20260301100200", "20260301100300"
 ID = ("id", pa.int64())
 PERSON = [ID, ("email", pa.string()), ("amount", pa.int32())]
@@ -220,7 +222,6 @@ def test_names_of_tables_to_rebuild_are_checked(lake: Lake) -> None:
     assert run(lake.spark, config, operator=OperatorsWord(rebuild=frozenset({"public.t"}))).tables["public.t"].error is None
 
 
-@pytest.mark.long
 def test_killed_during_a_rebuild(lake: Lake) -> None:
     points = ("after-quarantine", "before-publish", "before-switch", "after-switch")
     tables = {point: f"t_{point.replace('-', '_')}" for point in points}

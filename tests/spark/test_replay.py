@@ -181,6 +181,7 @@ def command(*words: object) -> object:
     return ended.value.code or 0
 
 
+@pytest.mark.long
 def test_rows_of_text_files_that_are_ordered_by_time_alone(lake: Lake) -> None:
     """Their place in the order has the number that another reading of the file gives in another way."""
     change = {"sequence_column": None, "before_image_prefix": None}

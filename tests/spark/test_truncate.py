@@ -160,6 +160,7 @@ def test_changes_from_before_are_late(lake: Lake) -> None:
     assert shown(lake, "mirror") == EXPECTED["mirror"]
 
 
+@pytest.mark.long
 def test_changes_from_after_are_merged_already(lake: Lake) -> None:
     for _ in arrivals(lake, "BATL"):
         pass
