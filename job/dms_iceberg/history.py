@@ -42,7 +42,11 @@ def history_batch(job: Job, table: Table, target: TargetTable, planned: Planned,
     only_keys = attrs.evolve(shape, columns=tuple(column for column in shape.columns if column.is_key))
     clock = {_FIRST_CLOCK: f"min(CASE WHEN {USABLE} THEN {_CLOCK} END)"}
     winners = collapse(cleaned, only_keys, context=False, counts=clock, size=planned.batch.size).persist()
-    first = measure(winners, only_keys, as_it_is, figures={_FIRST_CLOCK: f"min({_FIRST_CLOCK})"})
+    try:
+        first = measure(winners, only_keys, as_it_is, figures={_FIRST_CLOCK: f"min({_FIRST_CLOCK})"})
+    except BaseException:
+        cleaned.unpersist()
+        raise
     rows = None
     try:
         reach("after-collapse", table.source)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from dms_iceberg import job as job_module
 from dms_iceberg import runner
@@ -245,18 +246,24 @@ def test_a_defect_in_one_turn_does_not_end_the_watch(lake: Lake, monkeypatch: py
     assert job.failed == []
 
 
+def persisted(spark: SparkSession) -> set[int]:
+    return set(spark.sparkContext._jsc.getPersistentRDDs().keySet())  # type: ignore[attr-defined]
+
+
 @pytest.mark.long
 def test_nothing_is_left_behind_by_many_batches(lake: Lake) -> None:
     spark = lake.spark
     config = lake.config({"public.t": {}})
     lake.load("public.t", ID_V, [(1, "a")])
+    # Two sessions of one process that merge the same batch share what they cache, and one of them leaves it: other tests do so.
+    before = persisted(spark)
     with watching(lake, config) as job:
         job.until_rows(1)
         for minute in range(1, 13):
             change(lake, "public.t", minute, 1, f"{minute}")
             job.until_rows(1 + minute)
         views = [row.viewName for row in spark.sql("SHOW VIEWS").collect() if row.isTemporary]
-    assert spark.sparkContext._jsc.getPersistentRDDs().size() == 0  # type: ignore[attr-defined]
+    assert persisted(spark) <= before
     assert views == []
     assert lake.rows("t", "v") == [("12",)]
 
