@@ -56,7 +56,7 @@ def requests_of_s3(count: int, layout: str) -> tuple[int, int]:
             calls: list[Any] = []
             boto3.setup_default_session()
             boto3.client("s3").create_bucket(Bucket=_BUCKET)
-            _fill([_PREFIX + name(one) for one in times])
+            fill(_BUCKET, [_PREFIX + name(one) for one in times])
             assert boto3.DEFAULT_SESSION is not None
             boto3.DEFAULT_SESSION.events.register("before-call.s3.ListObjectsV2", lambda calls=calls, **_: calls.append(1))
             _listed(open_store(f"s3://{_BUCKET}"), until, len(new))
@@ -77,14 +77,14 @@ def _listed(store: ObjectStore, until: datetime, new: int) -> float:
     return taken
 
 
-def _fill(keys: Sequence[str]) -> None:
+def fill(bucket: str, keys: Sequence[str]) -> None:
     """Put empty objects into moto directly: so many requests would take minutes."""
     from moto.s3.models import s3_backends
 
     for backends in s3_backends.values():
         for backend in backends.values():
-            if _BUCKET in backend.buckets:
+            if bucket in backend.buckets:
                 for key in keys:
-                    backend.put_object(_BUCKET, key, b"")
+                    backend.put_object(bucket, key, b"")
                 return
     raise AssertionError("moto has no such bucket")

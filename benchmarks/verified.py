@@ -6,7 +6,6 @@ Then `verify` runs in a process of its own and must find just these three.
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -15,14 +14,13 @@ from typing import Annotated, Any
 
 import psycopg
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from benchmarks.preparation import CONSOLE, WORK, Heap, Output, Work, emptied, keep
 from dms_iceberg.local.emulator import Emulator, EmulatorSettings
 from dms_iceberg.local.postgres import LocalPostgres
 from dms_iceberg.staging.store import LocalStore
 
-_CONSOLE = Console()
 _TABLE = "public.orders"
 _SCHEMA = """
 create table public.orders (
@@ -49,13 +47,12 @@ main(sys.argv[2:])
 
 def main(
     rows: Annotated[list[int] | None, typer.Option(help="Rows of a table; one or more. [default: 1000000, 10000000]")] = None,
-    heap: Annotated[str, typer.Option(help="Heap of Spark.")] = "2g",
-    work: Annotated[Path, typer.Option(help="Scratch folder, emptied first.")] = Path("build/bench"),
-    output: Annotated[Path, typer.Option(help="Where the figures go.")] = Path("build/bench-verified.json"),
+    heap: Heap = "2g",
+    work: Work = WORK,
+    output: Output = Path("build/bench-verified.json"),
 ) -> None:
     """Verify tables of growing size against PostgreSQL, and measure time and memory."""
-    work = work.resolve()
-    shutil.rmtree(work, ignore_errors=True)
+    work = emptied(work)
     shown = Table(title=f"verify, Spark's heap {heap}")
     for heading in ("rows", "seconds", "rows/s", "memory of Python, MiB"):
         shown.add_column(heading, justify="right")
@@ -65,9 +62,8 @@ def main(
             one = _measure(server, work / str(size), size, heap)
             figures.append(one)
             shown.add_row(f"{size:,}", f"{one['seconds']:.0f}", f"{size / one['seconds']:,.0f}", f"{one['python_mib']:,.0f}")
-    _CONSOLE.print(shown)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps({"heap": heap, "tables": figures}, indent=2) + "\n")
+    CONSOLE.print(shown)
+    keep({"heap": heap, "tables": figures}, output)
 
 
 def _measure(server: LocalPostgres, work: Path, size: int, heap: str) -> dict[str, float]:

@@ -14,7 +14,7 @@ from dms_iceberg.changes.clean import FAILED_RULE, FILTERED
 from dms_iceberg.changes.collapse import Books
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
 from dms_iceberg.changes.kept import kept_columns
-from dms_iceberg.changes.normalise import OLD_KEY, OP, PROBLEM
+from dms_iceberg.changes.normalise import OP, PROBLEM
 from dms_iceberg.changes.position import load_position
 from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.identifiers import quote
@@ -98,12 +98,11 @@ def _are_some_in(target: TargetTable, planned: Planned, keys: DataFrame, shape: 
 
 def _books(job: Job, cleaned: DataFrame, written: int) -> Books:
     """Return the books of a batch of which some rows are not written."""
-    counted = f"{OLD_KEY} = 0"
     row = cleaned.selectExpr(
-        f"count_if({counted}) AS rows_read",
-        f"count_if({counted} AND {PROBLEM} IS NOT NULL) AS quarantined",
-        f"count_if({counted} AND {PROBLEM} IS NULL AND {FILTERED}) AS filtered",
-        f"count_if({counted} AND {_GOOD}) AS applied",
+        "count(1) AS rows_read",
+        f"count_if({PROBLEM} IS NOT NULL) AS quarantined",
+        f"count_if({PROBLEM} IS NULL AND {FILTERED}) AS filtered",
+        f"count_if({_GOOD}) AS applied",
         f"max({FAILED_RULE}) AS failed_rule",
     ).collect()[0]
     return Books(

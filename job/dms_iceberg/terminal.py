@@ -1,7 +1,7 @@
 """What a person sees: tables and a progress bar, drawn by rich."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -201,8 +201,7 @@ def print_status(statuses: Sequence[TableStatus], models: Sequence[ModelStatus] 
     for one in statuses:
         if one.last_error:
             console.print(f"{one.table}: last run failed: {one.last_error}", style="red", soft_wrap=True)
-        for step, reason in one.maintenance.items():
-            console.print(f"{one.table}: needs {step.replace('_', ' ')}: {reason}", soft_wrap=True)
+        _print_needs(console, one.table, one.maintenance)
         for warning in one.warnings:
             console.print(f"warning: {warning}", soft_wrap=True)
     if models:
@@ -218,5 +217,9 @@ def _print_models(console: Console, models: Sequence[ModelStatus]) -> None:
     for one in models:
         if one.error:
             console.print(f"{one.model}: {one.error}", style="red", soft_wrap=True)
-        for step, reason in one.maintenance.items():
-            console.print(f"{one.model}: needs {step.replace('_', ' ')}: {reason}", soft_wrap=True)
+        _print_needs(console, one.model, one.maintenance)
+
+
+def _print_needs(console: Console, name: str, needs: Mapping[str, str]) -> None:
+    for step, reason in needs.items():
+        console.print(f"{name}: needs {step.replace('_', ' ')}: {reason}", soft_wrap=True)

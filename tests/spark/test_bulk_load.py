@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 from dms_iceberg import bulk
-from dms_iceberg.config.parse import parse_config
 from dms_iceberg.progress import ACCOUNTING_KEY
 from dms_iceberg.target.commit import Draft
 from support.crash_process import JobProcess
@@ -164,12 +163,12 @@ def test_killed_with_files_written_and_no_snapshot(lake: Lake) -> None:
     points = {"before-merge": "public.a", "after-commit": "public.b"}
     for table in points.values():
         assert lake.load(table, ID_V, rows).stat().st_size >= bulk.BULK_BYTES
-    document = lake.document({table: {} for table in points.values()})
-    with JobProcess(document, lake.folder, [f"{point}@{table}" for point, table in points.items()]) as job:
+    tables: dict[str, Any] = {table: {} for table in points.values()}
+    with JobProcess(lake.document(tables), lake.folder, [f"{point}@{table}" for point, table in points.items()]) as job:
         assert job.wait() == -signal.SIGKILL, job.text()
     assert (lake.snapshots("a"), lake.snapshots("b")) == (0, 1)
-    lake.run(parse_config(document))
+    lake.run(lake.config(tables))
     for table in "ab":
         assert lake.rows(table, "id, v") == rows
         assert lake.snapshots(table) == 1
-    assert lake.run(parse_config(document)).tables["public.a"].batches == []
+    assert lake.run(lake.config(tables)).tables["public.a"].batches == []

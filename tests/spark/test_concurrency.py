@@ -1,9 +1,7 @@
 """Two jobs on one table: one wins, the other finds nothing left; a batch planned before somebody's commit is never applied after it."""
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -17,37 +15,15 @@ from dms_iceberg.target import evolve
 from support.crash_books import check_books
 from support.crash_process import JobProcess
 from support.lake import Lake
+from support.pause import Pause
 
 ID_V = [("id", pa.int64()), ("v", pa.string())]
 ID_V_W = [*ID_V, ("w", pa.int32())]
 T1, T2, T3 = "20260301100100", "20260301100200", "20260301100300"
-Pause = Callable[..., None]
 
 
 def cdc(minute: int) -> str:
     return f"2026/03/01/10/20260301-10{minute:02d}30000.parquet"
-
-
-@pytest.fixture
-def other(spark: SparkSession) -> SparkSession:
-    """A second session: its catalog has its own table instances, as in another process."""
-    return spark.newSession()
-
-
-@pytest.fixture
-def pause(monkeypatch: pytest.MonkeyPatch) -> Pause:
-    """`pause(module, point, action)` runs ``action`` the first time the job comes to ``point`` of ``module``."""
-
-    def arm(module: ModuleType, point: str, action: Callable[[], Any]) -> None:
-        waiting = [action]
-
-        def reach(reached: str, table: str = "") -> None:
-            if reached == point and waiting:
-                waiting.pop()()
-
-        monkeypatch.setattr(module, "reach", reach)
-
-    return arm
 
 
 def run_one(session: SparkSession, config: Config) -> TableReport:

@@ -25,12 +25,6 @@ Limit = Callable[[int], Any]
 
 
 @pytest.fixture
-def other(spark: SparkSession) -> SparkSession:
-    """A second session: its catalog has its own table instances, as in another process."""
-    return spark.newSession()
-
-
-@pytest.fixture
 def limited(spark: SparkSession) -> Limit:
     """`with limited(size)`: Spark's process can write no file beyond ``size`` bytes, as on a full disk; the system's word is another."""
     process = spark._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]

@@ -1,6 +1,5 @@
 """Maintenance while batches are merged by another session, and while one is in flight: nothing is lost, doubled or deleted."""
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,33 +15,11 @@ from dms_iceberg.runner import run
 from support.crash_books import check_books
 from support.lake import Lake
 from support.maintained import EAGER, days_ago, files_below, kept_in_order
+from support.pause import Pause
 
 pytestmark = pytest.mark.long
 
 ID_V = [("id", pa.int64()), ("v", pa.string())]
-Pause = Callable[[str, Callable[[], None]], None]
-
-
-@pytest.fixture
-def other(spark: SparkSession) -> SparkSession:
-    """A second session: its catalog has its own table instances, as in another process."""
-    return spark.newSession()
-
-
-@pytest.fixture
-def pause(monkeypatch: pytest.MonkeyPatch) -> Pause:
-    """`pause(point, action)`: the first batch that reaches the point waits for the action."""
-
-    def at(point: str, action: Callable[[], None]) -> None:
-        waiting = [action]
-
-        def reach(reached: str, table: str = "") -> None:
-            if reached == point and waiting:
-                waiting.pop()()
-
-        monkeypatch.setattr(table_run, "reach", reach)
-
-    return at
 
 
 def cdc(number: int) -> str:
@@ -119,7 +96,7 @@ def test_maintenance_between_plan_and_commit_of_a_batch(lake: Lake, other: Spark
     write_batches(lake, 0, 5)
     lake.run_one(config)
     expected = write_batches(lake, 6, 6)
-    pause(point, lambda: assert_done(kept_in_order(other, config)))
+    pause(table_run, point, lambda: assert_done(kept_in_order(other, config)))
     report = lake.run_one(config)
     assert [batch.rows_read for batch in report.batches] == [3]
     check(lake, config, expected, 7)
@@ -181,7 +158,7 @@ def test_files_of_a_batch_in_flight_stay(lake: Lake, other: SparkSession, pause:
         assert (step.outcome.value, step.counts) == ("done", {"files": 1})
         assert all(path.exists() for path in in_flight)
 
-    pause("before-publish", clean)
+    pause(table_run, "before-publish", clean)
     report = lake.run_one(config)
     assert len(report.batches) == 1
     assert in_flight

@@ -13,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from moto import mock_aws
 
+from benchmarks.old_bronze import fill
 from dms_iceberg.config.model import BronzeFormat
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.staging.keys import digits_of
@@ -119,7 +120,7 @@ def test_cost_of_a_listing_follows_the_look_back_not_the_age_of_bronze(layout: s
 
 def test_s3_listing_behind_100_000_old_keys_takes_few_calls(s3: Any) -> None:
     times = [START + timedelta(minutes=number) for number in range(100_000)]
-    _fill(s3, [f"{PREFIX}{t:%Y/%m/%d/}{file_name(t)}" for t in times])
+    fill(BUCKET, [f"{PREFIX}{t:%Y/%m/%d/}{file_name(t)}" for t in times])
     calls = []
     store = S3Store(BUCKET, "")
     store._client.meta.events.register("before-call.s3.ListObjectsV2", lambda **_: calls.append(1))
@@ -127,19 +128,6 @@ def test_s3_listing_behind_100_000_old_keys_takes_few_calls(s3: Any) -> None:
     found = names(store, digits_of(since))
     assert [file_name(t) for t in times if t >= since] == [name.rpartition("/")[2] for name in found][-31:]
     assert len(calls) <= 4, "one from the start, then the two days behind the jump"
-
-
-def _fill(client: Any, keys: list[str]) -> None:
-    """Put empty objects into moto directly: 100,000 requests would take minutes."""
-    from moto.s3.models import s3_backends
-
-    for backends in s3_backends.values():
-        for backend in backends.values():
-            if BUCKET in backend.buckets:
-                for key in keys:
-                    backend.put_object(BUCKET, key, b"")
-                return
-    raise AssertionError("moto has no such bucket")
 
 
 segment_names = st.text(alphabet="abAB019-_.=é\U0001f600", min_size=1, max_size=3)

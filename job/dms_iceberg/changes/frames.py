@@ -161,8 +161,7 @@ def _clean(
     if kept:
         frame = frame.selectExpr(*mark_select(frame.columns, columns, change, table, shape.columns, kept, marker_of(config.bronze)))
     streams = {STREAM: stream_sql(read.frame.columns, change)} if is_identified(table) else {}
-    # A load moves no key, and an explode costs each of its rows.
-    half = half_sql(columns, change) if read.group.is_cdc else f"0 AS {OLD_KEY}"
+    half = half_sql(columns, change, is_cdc=read.group.is_cdc)
     frame = frame.selectExpr("*", half, *(f"{text} AS {name}" for name, text in streams.items()))
     normal = normalise_sql(columns, change, table, epoch, is_cdc=read.group.is_cdc, segment=read.group.segment)
     frame = frame.selectExpr(*normal, *carried, *flags, *streams, *([MISPLACED] if kept else []))

@@ -128,9 +128,12 @@ def moved_sql(columns: SourceColumns, change: Change, read: Callable[[str], str]
     return f"({is_op_sql(columns, change, 'U')}) AND ({moved})"
 
 
-def half_sql(columns: SourceColumns, change: Change) -> str:
-    """SQL of 0 for the change itself, and of 0 and 1 for an update that moved its key: 1 is the delete of the old key."""
-    if not columns.before_image or columns.op is None:
+def half_sql(columns: SourceColumns, change: Change, *, is_cdc: bool) -> str:
+    """SQL of 0 for the change itself, and of 0 and 1 for an update that moved its key: 1 is the delete of the old key.
+
+    A load moves no key, and an explode would cost each of its rows.
+    """
+    if not is_cdc or not columns.before_image or columns.op is None:
         return f"0 AS {OLD_KEY}"
     return f"explode(CASE WHEN {moved_sql(columns, change)} THEN array(0, 1) ELSE array(0) END) AS {OLD_KEY}"
 
