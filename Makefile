@@ -28,7 +28,7 @@ test: setup ## What proves every promise, a quarter of an hour; PYTEST_ARGS="-k 
 	$(PYTEST) -m "not long" $(PYTEST_ARGS)
 
 .PHONY: test-long
-test-long: setup ## Faults, kills and random histories at length, twenty minutes
+test-long: setup ## The demo, stacks changed and destroyed, faults, kills and random histories at length: half an hour
 	$(PYTEST) -m long $(PYTEST_ARGS)
 
 .PHONY: coverage

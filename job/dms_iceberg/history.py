@@ -4,7 +4,7 @@ A batch in order needs of the table only what is current of its keys. A late one
 versions of its keys and with what bronze holds of them since, and the versions are made anew (`changes.versions`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import attrs
 from pyspark.sql import DataFrame
@@ -23,9 +23,8 @@ from dms_iceberg.identifiers import quote
 from dms_iceberg.job import Job, Planned
 from dms_iceberg.progress import Progress
 from dms_iceberg.target.table import TargetTable
-from dms_iceberg.winners import Collapsed, as_it_is, measure, second_look, waiting_rows
+from dms_iceberg.winners import Collapsed, Judge, as_it_is, measure, second_look, waiting_rows
 
-Judge = Callable[[DataFrame], DataFrame]
 _FIRST_CLOCK = "_cdc_first_clock"
 _CLOCK = f"date_format({COMMITTED_AT}, 'yyyyMMddHHmmssSS')"
 
@@ -57,11 +56,11 @@ def history_batch(job: Job, table: Table, target: TargetTable, planned: Planned,
         bound = repeated_up_to(planned.progress)
         is_late = bool(books.low) and (books.low <= bound or bool(books.disordered_keys))
         if is_late:
-            look, is_cut = second_look(job, table, planned, first.winners, shape, books, bound, waiting_rows(job, table, planned))
-            events = look(cleaned)
+            look = second_look(job, table, planned, first.winners, shape, books, bound, waiting_rows(job, table, planned))
+            events, is_cut = look.judge(cleaned), look.is_cut
             judged = measure(collapse(events, only_keys, context=True).persist(), only_keys, as_it_is)
             judged.winners.unpersist()
-            judge, books = _of_the_batch(look), judged.books
+            judge, books = _of_the_batch(look.judge), judged.books
             truncated = late.truncate_events(first.winners, only_keys, planned.heeded, planned.progress.load)
             events = events.unionByName(truncated, allowMissingColumns=True) if truncated is not None else events
         whole = is_late or _goes_back(first.figures[_FIRST_CLOCK], planned.progress)

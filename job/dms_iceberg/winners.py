@@ -5,6 +5,7 @@ from typing import Any
 
 import attrs
 from pyspark.sql import DataFrame
+from pyspark.sql.functions import lit
 
 from dms_iceberg.changes import fill, late
 from dms_iceberg.changes.collapse import CONTEXT, Books, books_aggregates
@@ -12,6 +13,7 @@ from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups, collapse,
 from dms_iceberg.changes.inspect import inspect
 from dms_iceberg.changes.kept import N_LACKING, N_MOVED, count_aggregates, kept_columns
 from dms_iceberg.changes.normalise import POSITION
+from dms_iceberg.changes.position import clock_of
 from dms_iceberg.config.model import Table
 from dms_iceberg.faults import reach
 from dms_iceberg.identifiers import quote
@@ -21,6 +23,8 @@ from dms_iceberg.staging.keys import BronzeFile, table_prefix
 from dms_iceberg.staging.listing import list_files
 from dms_iceberg.target.merge import KeyRange
 from dms_iceberg.target.table import TargetTable
+
+Judge = Callable[[DataFrame], DataFrame]
 
 
 @attrs.frozen(eq=False)
@@ -40,10 +44,36 @@ class Collapsed:
     books: Books
     ranges: tuple[KeyRange, ...]
     late: bool
-    judge: Callable[[DataFrame], DataFrame]
+    judge: Judge
     refill: str | None = None
     figures: Mapping[str, Any] = attrs.field(factory=dict)
     is_cut: bool = False
+
+
+@attrs.frozen(eq=False)
+class SecondLook:
+    """What bronze knows of the keys of a late batch that have late changes, or changes in files out of order.
+
+    Attributes:
+        judge: puts changes of older files beside those of the batch (`late.judge_late`).
+        bound: keys with a change up to this position are suspects.
+        keys: the suspects.
+        is_cut: bronze has lost change files that were merged.
+    """
+
+    judge: Judge
+    bound: str
+    keys: DataFrame
+    is_cut: bool
+
+    def of_suspects(self, rows: DataFrame) -> DataFrame:
+        """Return the changes of suspects."""
+        return rows.join(self.keys, self.keys.columns, "left_semi")
+
+    def judge_suspects(self, rows: DataFrame) -> DataFrame:
+        """Judge the changes of suspects, and let the others be."""
+        others = rows.join(self.keys, self.keys.columns, "left_anti").withColumn(CONTEXT, lit(False))
+        return self.judge(self.of_suspects(rows)).unionByName(others, allowMissingColumns=True)
 
 
 def open_files(job: Job, table: Table, files: Sequence[BronzeFile]) -> list[ReadGroup]:
@@ -68,9 +98,8 @@ def collapse_batch(job: Job, table: Table, target: TargetTable, planned: Planned
         waiting = waiting_rows(job, table, planned) if is_late or lacks else None
         filler = _filler(target, planned, first, shape, kept, waiting, is_late=is_late) if kept and (is_late or lacks) else None
         if is_late:
-            bound = progress.reached
-            look, is_cut = second_look(job, table, planned, first.winners, shape, first.books, bound, waiting, completes=bool(kept))
-            result = attrs.evolve(_collapse_late(target, planned, cleaned, first, filler, look, shape), is_cut=is_cut)
+            look = second_look(job, table, planned, first.winners, shape, first.books, progress.reached, waiting, completes=bool(kept))
+            result = _collapse_late(target, planned, cleaned, first, filler, look, shape)
         elif filler is not None:
             result = measure(collapse(filler(cleaned), shape, context=False).persist(), shape, filler)
         else:
@@ -87,21 +116,29 @@ def _collapse_late(
     cleaned: DataFrame,
     first: Collapsed,
     filler: fill.Filler | None,
-    look: Callable[[DataFrame], DataFrame],
+    look: SecondLook,
     shape: Shape,
 ) -> Collapsed:
-    """Collapse once more, with what bronze and the table know of the keys of late changes."""
-    fill_in = filler or as_it_is
-
-    def judge(rows: DataFrame) -> DataFrame:
-        return fill_in(look(rows))
-
-    looked_shape = filler.collapse_shape if filler is not None else shape
-    looked = late.collapse_late(judge(cleaned), target.rows(planned.standing.branch), looked_shape, first.books.winners)
-    looked = fill.settle(looked) if filler is not None else looked
+    """Collapse the changes of suspects once more (all, with a filler), with what bronze and the table know of their keys."""
+    stored = target.rows(planned.standing.branch)
+    if filler is not None:
+        judge, every = _then(look.judge, filler), late.handed_out(_keys(first.winners, shape), first.books.winners)
+        looked = fill.settle(late.collapse_late(judge(cleaned), stored, filler.collapse_shape, every))
+    else:
+        judge = look.judge_suspects
+        suspects = late.collapse_late(look.judge(look.of_suspects(cleaned)), stored, shape, look.keys)
+        looked = suspects.unionByName(late.plain_winners(first.winners, look.bound), allowMissingColumns=True)
     looked = late.heed_truncates(looked, shape, planned.heeded, planned.progress.load)
     measured = measure(looked.persist(), shape, lambda rows: judge(rows).where(f"NOT {CONTEXT}"), is_late=True)
-    return attrs.evolve(measured, refill=fill.REFILL if filler is not None else None)
+    return attrs.evolve(measured, refill=fill.REFILL if filler is not None else None, is_cut=look.is_cut)
+
+
+def _keys(winners: DataFrame, shape: Shape) -> DataFrame:
+    return winners.select(*(quote(name) for name in shape.key))
+
+
+def _then(first: Judge, second: Judge) -> Judge:
+    return lambda rows: second(first(rows))
 
 
 def as_it_is(rows: DataFrame) -> DataFrame:
@@ -113,7 +150,7 @@ def _filler(
     target: TargetTable, planned: Planned, first: Collapsed, shape: Shape, kept: Sequence[str], waiting: DataFrame | None, *, is_late: bool
 ) -> fill.Filler:
     """Return what completes the changes of a batch that is late, or leaves columns out."""
-    keys = first.winners.where(f"{POSITION} IS NOT NULL").select(*(quote(name) for name in shape.key))
+    keys = _keys(first.winners.where(f"{POSITION} IS NOT NULL"), shape)
     ranges = [text for one in first.ranges if (text := one.sql())]
     stored = fill.stored_rows(target.rows(planned.standing.branch), keys, shape, kept, ranges)
     rejected = fill.rejected_rows(waiting, keys, shape) if waiting is not None else None
@@ -140,10 +177,8 @@ def second_look(
     waiting: DataFrame | None,
     *,
     completes: bool = False,
-) -> tuple[Callable[[DataFrame], DataFrame], bool]:
-    """Return what puts changes of older files beside those of a late batch (`late.judge_late`), for keys with changes up to ``bound``.
-
-    And whether bronze has lost change files that were merged.
+) -> SecondLook:
+    """Return the second look at a late batch, for keys with changes up to ``bound``.
 
     Args:
         waiting: see `waiting_rows`.
@@ -151,6 +186,7 @@ def second_look(
     """
     progress = planned.progress
     prefix = table_prefix(table.schema_name, table.table_name)
+    keys = late.suspects(winners, shape, bound, books.winners)
     context, oldest, is_cut = None, "", False
     if late.needs_bronze(progress):
         since = late.context_since(books.low, progress)
@@ -158,7 +194,8 @@ def second_look(
         groups = open_files(job, table, late.context_files(listing, since, progress, planned.batch.files))
         # Files that were let in once are not refused now, whatever the schema policy says of the batch's own.
         plain = attrs.evolve(shape, refused={})
-        context = clean_groups(job.spark, groups, job.config, table, plain, progress.load) if groups else None
+        committed = "" if completes else clock_of(books.low)
+        context = clean_groups(job.spark, groups, job.config, table, plain, progress.load, since=committed) if groups else None
         if context is not None and waiting is not None and (planned.is_replay or not completes):
             context = with_waiting(context, waiting)
         own = {file.key for file in planned.batch.files}
@@ -169,12 +206,11 @@ def second_look(
         oldest = late.oldest_change_file(file for file in merged if file.order >= progress.first)
         is_gone = not oldest and (planned.is_replay or progress.first not in {file.order for file in planned.batch.files})
         is_cut = bool(progress.first) and (oldest > progress.first or is_gone)
-    keys = late.suspects(winners, shape, bound, books.winners)
 
     def look(batch: DataFrame) -> DataFrame:
         return late.judge_late(batch, context, keys, shape, progress, oldest, replay=planned.is_replay, is_cut=is_cut)
 
-    return look, is_cut
+    return SecondLook(look, bound, keys, is_cut)
 
 
 def measure(

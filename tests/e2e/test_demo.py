@@ -15,6 +15,8 @@ import pytest
 
 from dms_iceberg.local.demo.shop import SALT_VARIABLE
 
+pytestmark = pytest.mark.long
+
 COMMAND = [sys.executable, "-m", "dms_iceberg.cli"]
 TABLES = {"public.customers", "public.orders", "public.order_lines"}
 STATUSES = ["new", "paid", "packed", "shipped", "delivered"]

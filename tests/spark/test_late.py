@@ -5,7 +5,7 @@ import pyarrow as pa
 from support.lake import Lake
 
 ID_V = [("id", pa.int64()), ("v", pa.string())]
-T1, T2, T3, T4 = "20260301100100", "20260301100200", "20260301100300", "20260301100400"
+T1, T2, T3, T3B, T4 = "20260301100100", "20260301100200", "20260301100300", "20260301100330", "20260301100400"
 
 
 def cdc(minute: int) -> str:
@@ -78,3 +78,19 @@ def test_late_change_after_the_row_left_the_filter(lake: Lake) -> None:
     lake.changes("public.t", cdc(2), ID_V, [("U", T2, 100, 1, "late")])
     lake.run_one(config)
     assert lake.rows("t", "id, v") == []
+
+
+def test_only_keys_with_a_late_change_are_looked_at_twice(lake: Lake) -> None:
+    """A late batch with every kind of key: late and lost, late and won, out of order among its own files, in order, and without a key."""
+    config = lake.config({"public.t": {}})
+    lake.load("public.t", ID_V, [(1, "a"), (2, "b"), (3, "c"), (4, "d")])
+    lake.changes("public.t", cdc(3), ID_V, [("U", T3, 200, 1, "new"), ("D", T3, 204, 2, None)])
+    lake.run_one(config)
+    lake.changes("public.t", cdc(2), ID_V, [("U", T2, 100, 1, "lost"), ("U", T2, 104, 2, "lost"), ("U", T2, 108, 3, "won")])
+    lake.changes("public.t", cdc(5), ID_V, [("U", T4, 310, 4, "D"), ("I", T4, 314, 5, "e"), ("U", T4, 318, None, "no key")])
+    lake.changes("public.t", cdc(6), ID_V, [("U", T3B, 300, 4, "old clock"), ("U", T4, 320, 5, "E"), ("I", T4, 324, 6, "f")])
+    report = lake.run_one(config)
+    assert (report.rows_read, report.applied, report.superseded, report.stale, report.quarantined) == (9, 4, 1, 2, 2)
+    assert lake.quarantine("t", "reason, key") == [("null_key", '{"id":null}'), ("older_clock", '{"id":4}')]
+    assert lake.rows("t", "id, v") == [(1, "new"), (3, "won"), (4, "D"), (5, "E"), (6, "f")]
+    assert lake.run_one(config).batches == []

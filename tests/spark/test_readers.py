@@ -116,6 +116,7 @@ def test_duckdb_agrees_with_spark(written: Lake) -> None:
     assert rows == written.rows("t", "id, name")
 
 
+@pytest.mark.long
 def test_time_zones_of_machine_and_jvm_change_nothing(written: Lake) -> None:
     folder = written.folder / "elsewhere"
     folder.mkdir()

@@ -66,8 +66,8 @@ def local_aws() -> Iterator[LocalAws]:
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     url = f"http://127.0.0.1:{server.get_host_and_port()[1]}"
-    lambda_functions.use_endpoint(url)
     try:
-        yield LocalAws(url)
+        with lambda_functions.endpoint(url):
+            yield LocalAws(url)
     finally:
         server.stop()

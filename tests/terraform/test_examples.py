@@ -259,6 +259,7 @@ def test_changes_of_the_source_arrive_in_the_tables(applied: "Life", tmp_path: P
     assert read_by_spark(life, list(expected)) == expected
 
 
+@pytest.mark.long
 @examples
 class TestChanged:
     """A dozen inputs at once, in place."""
@@ -281,6 +282,7 @@ class TestChanged:
         assert before["config_json"] != after["config_json"]
 
 
+@pytest.mark.long
 @examples
 class TestDestroyed:
     def test_nothing_is_left(self, lives: "Lives", example: str) -> None:

@@ -75,18 +75,27 @@ def oldest_change_file(listing: Iterable[BronzeFile]) -> str:
     return oldest
 
 
-def suspects(winners: DataFrame, shape: Shape, bound: str, count: int) -> DataFrame:
-    """Return the keys of in-order winners that need a second look: a change up to ``bound``, or files out of order.
+def suspect_sql(bound: str) -> str:
+    """SQL over in-order winners that is true for keys that need a second look: a change up to ``bound``, or files out of order.
 
     Args:
         bound: the high-water position, or text above it.
-        count: how many ``winners`` there are.
     """
-    below = f"{LOW} <= {string_literal(bound)}"
-    return _handed_out(winners.where(f"{DISORDER} OR {below}").select(*(quote(name) for name in shape.key)), count)
+    return f"({DISORDER} OR coalesce({LOW} <= {string_literal(bound)}, false))"
 
 
-def _handed_out(keys: DataFrame, count: int) -> DataFrame:
+def suspects(winners: DataFrame, shape: Shape, bound: str, count: int) -> DataFrame:
+    """Return the keys of ``count`` in-order winners that need a second look (`suspect_sql`)."""
+    return handed_out(winners.where(suspect_sql(bound)).select(*(quote(name) for name in shape.key)), count)
+
+
+def plain_winners(winners: DataFrame, bound: str) -> DataFrame:
+    """Return the in-order winners that need no second look, as rows of `collapse_late`: newer than all that is merged."""
+    return winners.where(f"NOT {suspect_sql(bound)}").withColumn(STALE, lit(False))
+
+
+def handed_out(keys: DataFrame, count: int) -> DataFrame:
+    """Return ``count`` keys for a join: to every task, if they are not too many."""
     return broadcast(keys) if count <= BROADCAST_KEYS else keys
 
 
@@ -221,18 +230,17 @@ def truncate_events(winners: DataFrame, shape: Shape, truncates: Sequence[str], 
     return exploded.selectExpr(*keys, *own, f"false AS {FILTERED}", f"true AS {CONTEXT}")
 
 
-def collapse_late(judged: DataFrame, target: DataFrame, shape: Shape, count: int) -> DataFrame:
+def collapse_late(judged: DataFrame, target: DataFrame, shape: Shape, keys: DataFrame) -> DataFrame:
     """Return the winners of a late batch, with `STALE`: whether the table, or an older file, has something newer.
 
     Args:
         judged: what `judge_late` returned.
         target: the table; key and position columns are read.
-        count: how many winners there are, about.
+        keys: those of ``judged``, or more: to collapse once more for them would cost as much again.
     """
     winners = collapse(judged, shape, context=True)
     more = [f"{ROW_POSITION} AS {STORED_ROW_POSITION}"] if shape.registers else []
     stored = target.selectExpr(*(quote(name) for name in shape.key), f"{POSITION} AS {STORED_POSITION}", *more)
-    keys = _handed_out(winners.select(*(quote(name) for name in shape.key)), count)
     looked_up = stored.join(keys, on=shape.key, how="left_semi")
     joined = winners.join(looked_up, on=shape.key, how="left")
     if shape.registers:

@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from moto.awslambda.models import LambdaBackend, LambdaFunction, lambda_backends
@@ -41,9 +43,14 @@ real.write(json.dumps(answer))
 _endpoint: list[str] = []
 
 
-def use_endpoint(url: str) -> None:
-    """Say where the server is that functions call back to."""
-    _endpoint[:] = [url]
+@contextmanager
+def endpoint(url: str) -> Iterator[None]:
+    """Say where the server is that functions call back to; afterwards it is the one from before again."""
+    _endpoint.append(url)
+    try:
+        yield
+    finally:
+        _endpoint.remove(url)
 
 
 def credentials(role_arn: str, region: str) -> dict[str, str]:
@@ -57,7 +64,7 @@ def credentials(role_arn: str, region: str) -> dict[str, str]:
         "AWS_SESSION_TOKEN": session.session_token,
         "AWS_REGION": region,
         "AWS_DEFAULT_REGION": region,
-        "AWS_ENDPOINT_URL": _endpoint[0],
+        "AWS_ENDPOINT_URL": _endpoint[-1],
         "AWS_EC2_METADATA_DISABLED": "true",
     }
 
