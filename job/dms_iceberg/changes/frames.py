@@ -176,8 +176,9 @@ def _clean(
     streams = {STREAM: stream_sql(read.frame.columns, change)} if is_identified(table) else {}
     half = half_sql(columns, change, is_cdc=read.group.is_cdc)
     frame = frame.selectExpr("*", half, *(f"{text} AS {name}" for name, text in streams.items()))
-    normal = normalise_sql(columns, change, table, epoch, is_cdc=read.group.is_cdc, segment=read.group.segment)
-    frame = frame.selectExpr(*normal, *carried, *flags, *streams, *([MISPLACED] if kept else []))
+    *steps, last = normalise_sql(columns, change, table, epoch, is_cdc=read.group.is_cdc, segment=read.group.segment)
+    frame = reduce(lambda made, step: made.selectExpr(*step), steps, frame)
+    frame = frame.selectExpr(*last, *carried, *flags, *streams, *([MISPLACED] if kept else []))
     if kept:
         frame = frame.withColumn(PROBLEM, expr(f"coalesce({PROBLEM}, CASE WHEN {OLD_KEY} = 0 THEN {MISPLACED} END)")).drop(MISPLACED)
     if table.mode is Mode.HISTORY:

@@ -138,9 +138,10 @@ def half_sql(columns: SourceColumns, change: Change, *, is_cdc: bool) -> str:
     return f"explode(CASE WHEN {moved_sql(columns, change)} THEN array(0, 1) ELSE array(0) END) AS {OLD_KEY}"
 
 
-def normalise_sql(columns: SourceColumns, change: Change, table: Table, epoch: int, *, is_cdc: bool, segment: str) -> list[str]:
-    """Select list over a read group and its `OLD_KEY`: source columns by name, then the ``_cdc_`` columns.
+def normalise_sql(columns: SourceColumns, change: Change, table: Table, epoch: int, *, is_cdc: bool, segment: str) -> list[list[str]]:
+    """Select lists, one upon the other, over a read group and its `OLD_KEY`: at last source columns by name, then the ``_cdc_`` columns.
 
+    What several columns are made of has a step of its own: Spark would compute it for each of them.
     The old-key half is a ``D`` whose key is coalesce(before image, key) per column. `PROBLEM` says why a row cannot be used.
     """
     keys = {key.lower(): key for key in table.key}
@@ -151,21 +152,17 @@ def normalise_sql(columns: SourceColumns, change: Change, table: Table, epoch: i
             selected.append(f"CASE WHEN {OLD_KEY} = 1 THEN coalesce({quote(old)}, {quote(name)}) ELSE {quote(name)} END AS {quote(name)}")
         else:
             selected.append(quote(name))
-    op = _op_sql(columns, change)
-    committed = _committed_sql(columns.timestamp)
-    position = _position_sql(columns, committed, epoch, is_cdc=is_cdc, segment=segment)
-    row_order = "0L" if is_cdc and columns.sequence else ROW
+    op, row_order = _op_sql(columns, change), "0L" if is_cdc and columns.sequence else ROW
+    problem = _problem_sql(columns, change, is_cdc=is_cdc)
     return [
-        *selected,
-        f"CASE WHEN {OLD_KEY} = 1 THEN 'D' ELSE {op} END AS {OP}",
-        f"{position} AS {POSITION}",
-        f"{committed} AS {COMMITTED_AT}",
-        f"{_problem_sql(columns, change, op, position, committed, is_cdc=is_cdc)} AS {PROBLEM}",
-        OLD_KEY,
-        f"{_file_time_sql()} AS {FILE_TIME}" if is_cdc else f"'' AS {FILE_TIME}",
-        f"{row_order} AS {ROW}",
-        FILE_NAME,
-        FILE,
+        [
+            "*",
+            f"CASE WHEN {OLD_KEY} = 1 THEN 'D' ELSE {op} END AS {OP}",
+            f"{_committed_sql(columns.timestamp)} AS {COMMITTED_AT}",
+            f"{_file_time_sql() if is_cdc else string_literal('')} AS {FILE_TIME}",
+        ],
+        ["*", f"{_position_sql(columns, epoch, is_cdc=is_cdc, segment=segment)} AS {POSITION}"],
+        [*selected, OP, POSITION, COMMITTED_AT, f"{problem} AS {PROBLEM}", OLD_KEY, FILE_TIME, f"{row_order} AS {ROW}", FILE_NAME, FILE],
     ]
 
 
@@ -187,39 +184,38 @@ def _file_time_sql() -> str:
     return f"CAST(concat({bytes_sql(FILE_NAME, 1, 8)}, {bytes_sql(FILE_NAME, 10, 9)}) AS string)"
 
 
-def _position_sql(columns: SourceColumns, committed: str, epoch: int, *, is_cdc: bool, segment: str) -> str:
+def _position_sql(columns: SourceColumns, epoch: int, *, is_cdc: bool, segment: str) -> str:
     if not is_cdc:
         # One constant a file, so that the column costs nothing to store; the row number breaks ties in the collapse.
         number = f"substr({FILE_NAME}, instr({FILE_NAME}, 'LOAD') + 4, 8)"
         return load_position_sql(epoch, f"concat('{segment}', {number})")
-    by_time = timestamp_position_sql(epoch, committed, _file_time_sql(), ROW)
     if columns.sequence is None:
-        return by_time
-    return sequence_position_sql(epoch, quote(columns.sequence), _file_time_sql())
+        return timestamp_position_sql(epoch, COMMITTED_AT, FILE_TIME, ROW)
+    return sequence_position_sql(epoch, quote(columns.sequence), FILE_TIME)
 
 
-def _problem_sql(columns: SourceColumns, change: Change, op: str, position: str, committed: str, *, is_cdc: bool) -> str:
+def _problem_sql(columns: SourceColumns, change: Change, *, is_cdc: bool) -> str:
     checks = [
         f"WHEN {NOT_TEXT} THEN 'encoding: the row holds bytes that are not UTF-8'",
         f"WHEN {CORRUPT} IS NOT NULL THEN 'malformed: the row does not parse, or does not have the columns of its file'",
     ]
     if columns.op is not None:
-        checks.append(f"WHEN {op} IS NULL THEN {string_literal('unknown_op: allowed are ' + ', '.join(change.op_words))}")
+        checks.append(f"WHEN {OP} IS NULL THEN {string_literal('unknown_op: allowed are ' + ', '.join(change.op_words))}")
     if columns.sequence is not None and not is_cdc:
         # Without a header an added column stands where the sequence was; only its values tell.
         problem = "malformed: the sequence of a full-load row is neither empty nor 35 digits; if a source column was added, declare it"
         shifted = f"{quote(columns.sequence)} <> '' AND NOT {is_sequence_sql(quote(columns.sequence))}"
         checks.append(f"WHEN {shifted} THEN {string_literal(problem)}")
-    checks.append(f"WHEN {position} IS NULL THEN 'no_position: the sequence (or commit time) of the change is missing or impossible'")
+    checks.append(f"WHEN {POSITION} IS NULL THEN 'no_position: the sequence (or commit time) of the change is missing or impossible'")
     if columns.timestamp:
         checks.append(
-            f"WHEN {quote(columns.timestamp)} IS NOT NULL AND {committed} IS NULL THEN 'bad_timestamp: the commit time is impossible'"
+            f"WHEN {quote(columns.timestamp)} IS NOT NULL AND {COMMITTED_AT} IS NULL THEN 'bad_timestamp: the commit time is impossible'"
         )
     if is_cdc:
         # One such row would raise the table's high-water position, and every change after it would count as late.
-        beyond = timestamp_beyond_sql(committed, _file_time_sql())
+        beyond = timestamp_beyond_sql(COMMITTED_AT, FILE_TIME)
         if columns.sequence is not None:
-            beyond = sequence_beyond_sql(quote(columns.sequence), _file_time_sql())
+            beyond = sequence_beyond_sql(quote(columns.sequence), FILE_TIME)
         problem = f"future_clock: the sequence (or commit time) lies more than {AHEAD_HOURS} hours after the close of its file"
         checks.append(f"WHEN {beyond} THEN {string_literal(problem)}")
     return f"CASE {' '.join(checks)} END"
