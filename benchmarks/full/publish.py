@@ -45,8 +45,8 @@ def page(document: Mapping[str, Any], charts: set[str], note: str) -> Iterator[s
     yield "and what was found: [benchmarks/README.md](../../benchmarks/README.md).\n"
     yield f"Measured on {document['measured_at']}: {machine['system']} on {machine['architecture']}, {machine['cores']} cores,"
     yield f"{machine['memory_gib']} GiB, a local disk. Each contestant ran in a process of its own, with {each['cores']} cores"
-    yield f"and a heap of {each['heap']}. Of each case the first {_batches(document['warm_ups'])} is left out, and the median of"
-    yield f"{document['repetitions']} counts."
+    yield f"and a heap of {each['heap']}. Each case begins with {_batches(document['warm_ups'])} that"
+    yield f"nobody counts; of the next {document['repetitions']} the median does."
     if note:
         yield f"\n{note}"
     missing = [f"`{name}`" for name in CASES if name not in {case["name"] for case in cases}]
@@ -72,7 +72,7 @@ def page(document: Mapping[str, Any], charts: set[str], note: str) -> Iterator[s
 
 
 def _batches(count: int) -> str:
-    return "batch" if count == 1 else f"{count} batches"
+    return "a batch" if count == 1 else f"{count} batches"
 
 
 def _names(cases: Sequence[Mapping[str, Any]]) -> list[str]:
