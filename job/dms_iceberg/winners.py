@@ -14,7 +14,7 @@ from dms_iceberg.changes.inspect import inspect
 from dms_iceberg.changes.kept import N_LACKING, N_MOVED, count_aggregates, kept_columns
 from dms_iceberg.changes.normalise import POSITION
 from dms_iceberg.changes.position import clock_of
-from dms_iceberg.config.model import Table
+from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.faults import reach
 from dms_iceberg.identifiers import quote
 from dms_iceberg.job import Job, Planned
@@ -194,7 +194,8 @@ def second_look(
         groups = open_files(job, table, late.context_files(listing, since, progress, planned.batch.files))
         # Files that were let in once are not refused now, whatever the schema policy says of the batch's own.
         plain = attrs.evolve(shape, refused={})
-        committed = "" if completes else clock_of(books.low)
+        # Other modes have more to say of a key than its newest change, and a table may have become one of them.
+        committed = clock_of(books.low) if table.mode is Mode.MIRROR and not completes else ""
         context = clean_groups(job.spark, groups, job.config, table, plain, progress.load, since=committed) if groups else None
         if context is not None and waiting is not None and (planned.is_replay or not completes):
             context = with_waiting(context, waiting)

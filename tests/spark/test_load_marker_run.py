@@ -15,6 +15,8 @@ from dms_iceberg.report import TableReport
 from dms_iceberg.runner import run
 from support.lake import Lake
 
+pytestmark = pytest.mark.long
+
 ID_V = [("id", pa.int64()), ("v", pa.string())]
 OLD, NEW = [(1, "a"), (2, "b")], [(1, "a2"), (3, "c2")]
 

@@ -11,6 +11,8 @@ from support.crash_process import JobProcess
 from support.lake import Lake
 from support.text_files import cdc_name
 
+pytestmark = pytest.mark.long
+
 ID_V = [("id", pa.int64()), ("v", pa.string())]
 T1, T2 = "20260301100100", "20260301100200"
 T4 = "20260302100400"

@@ -42,6 +42,7 @@ def test_valid(initialised: Terraform, name: str) -> None:
     initialised(f"examples/{name}", "validate")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", modules())
 def test_own_tests(initialised: Terraform, name: str) -> None:
     """A module without tests of its own fails."""

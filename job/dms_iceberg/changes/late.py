@@ -3,8 +3,9 @@
 A deleted key leaves nothing in the table, so a late change cannot be compared with it there. Bronze is the log: the merged
 files that can hold something newer than the oldest late change are read again for just the late keys, and compete for the winner
 without being counted. A file is closed after the commits it holds, so only names not before that commit (minus slack for two
-clocks) are needed, and of them only changes committed since: older ones lose against it, and a repetition has the clock of its
-original. In-order batches never come here, and keys of a late batch whose changes are all newer than the table keep their first winner.
+clocks) are needed, and of them, in mode mirror, only changes committed since: older ones lose against it, and a repetition has the
+clock of its original. In-order batches never come here, and keys of a late batch whose changes are all newer than the table keep
+their first winner.
 """
 
 from collections.abc import Iterable, Sequence
