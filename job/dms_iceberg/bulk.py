@@ -70,7 +70,7 @@ def bulk_load(job: Job, table: Table, target: TargetTable, planned: Planned, gro
     staged = draft.stage(rows)
     try:
         written = staged.rows
-        books = Books(rows_read=written, applied=written, winners=written) if written == found[0] else _books(job, cleaned, written)
+        books = Books(rows_read=written, applied=written, winners=written) if written == found[0] else _books(cleaned, written)
     except BaseException:
         staged.discard()
         raise
@@ -96,7 +96,7 @@ def _are_some_in(target: TargetTable, planned: Planned, keys: DataFrame, shape: 
     return bool(there.select(*(quote(name) for name in shape.key)).join(keys, shape.key, "left_semi").limit(1).collect())
 
 
-def _books(job: Job, cleaned: DataFrame, written: int) -> Books:
+def _books(cleaned: DataFrame, written: int) -> Books:
     """Return the books of a batch of which some rows are not written."""
     row = cleaned.selectExpr(
         "count(1) AS rows_read",

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import attrs
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import broadcast, expr, lit
+from pyspark.sql.functions import expr, lit
 
 from dms_iceberg.changes import late, versions
 from dms_iceberg.changes.collapse import CONTEXT, USABLE, Books
@@ -19,11 +19,10 @@ from dms_iceberg.changes.position import is_load_position
 from dms_iceberg.config.model import Table
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.faults import reach
-from dms_iceberg.identifiers import quote
 from dms_iceberg.job import Job, Planned
 from dms_iceberg.progress import Progress
 from dms_iceberg.target.table import TargetTable
-from dms_iceberg.winners import Collapsed, Judge, as_it_is, measure, second_look, waiting_rows
+from dms_iceberg.winners import Collapsed, Judge, as_it_is, measure, of_the_batch, second_look, waiting_rows
 
 _FIRST_CLOCK = "_cdc_first_clock"
 _CLOCK = f"date_format({COMMITTED_AT}, 'yyyyMMddHHmmssSS')"
@@ -60,7 +59,7 @@ def history_batch(job: Job, table: Table, target: TargetTable, planned: Planned,
             events, is_cut = look.judge(cleaned), look.is_cut
             judged = measure(collapse(events, only_keys, context=True).persist(), only_keys, as_it_is)
             judged.winners.unpersist()
-            judge, books = _of_the_batch(look.judge), judged.books
+            judge, books = of_the_batch(look.judge), judged.books
             truncated = late.truncate_events(first.winners, only_keys, planned.heeded, planned.progress.load)
             events = events.unionByName(truncated, allowMissingColumns=True) if truncated is not None else events
         whole = is_late or _goes_back(first.figures[_FIRST_CLOCK], planned.progress)
@@ -99,10 +98,6 @@ def repeated_up_to(progress: Progress) -> str:
     return max(f"{clock_prefix(progress.high_water, progress.load)}:", progress.reached)
 
 
-def _of_the_batch(look: Judge) -> Judge:
-    return lambda batch: look(batch).where(f"NOT {CONTEXT}")
-
-
 def _tracked(table: Table, shape: Shape) -> list[str]:
     known = {name.lower(): name for name in shape.values}
     unknown = [name for name in table.track_columns if name.lower() not in known]
@@ -123,8 +118,8 @@ def _with_stored(events: DataFrame, target: DataFrame, first: Collapsed, shape: 
     stored = target if whole else target.where(versions.IS_CURRENT)
     for one in first.ranges:
         stored = stored.where(one.sql() or "true")
-    keys = first.winners.where(f"{POSITION} IS NOT NULL").select(*map(quote, shape.key))
-    stored = stored.join(broadcast(keys) if first.books.winners <= late.BROADCAST_KEYS else keys, shape.key, "left_semi")
+    keys = late.handed_out(first.winners.where(f"{POSITION} IS NOT NULL"), shape, first.books.winners)
+    stored = stored.join(keys, shape.key, "left_semi")
     ended = stored.where(f"{versions.DELETE_POSITION} IS NOT NULL")
     events = events.unionByName(stored.selectExpr(*versions.version_events(shape.key, shape.values)))
     return events.unionByName(ended.selectExpr(*versions.end_events(shape.key, shape.values))) if whole else events

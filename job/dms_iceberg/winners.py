@@ -122,23 +122,25 @@ def _collapse_late(
     """Collapse the changes of suspects once more (all, with a filler), with what bronze and the table know of their keys."""
     stored = target.rows(planned.standing.branch)
     if filler is not None:
-        judge, every = _then(look.judge, filler), late.handed_out(_keys(first.winners, shape), first.books.winners)
-        looked = fill.settle(late.collapse_late(judge(cleaned), stored, filler.collapse_shape, every))
+        judge = _then(look.judge, filler)
+        keys = late.handed_out(first.winners, shape, first.books.winners)
+        looked = fill.settle(late.collapse_late(judge(cleaned), stored, filler.collapse_shape, keys))
     else:
         judge = look.judge_suspects
-        suspects = late.collapse_late(look.judge(look.of_suspects(cleaned)), stored, shape, look.keys)
-        looked = suspects.unionByName(late.plain_winners(first.winners, look.bound), allowMissingColumns=True)
+        looked = late.collapse_late(look.judge(look.of_suspects(cleaned)), stored, shape, look.keys)
+        looked = looked.unionByName(late.plain_winners(first.winners, look.bound), allowMissingColumns=True)
     looked = late.heed_truncates(looked, shape, planned.heeded, planned.progress.load)
-    measured = measure(looked.persist(), shape, lambda rows: judge(rows).where(f"NOT {CONTEXT}"), is_late=True)
+    measured = measure(looked.persist(), shape, of_the_batch(judge), is_late=True)
     return attrs.evolve(measured, refill=fill.REFILL if filler is not None else None, is_cut=look.is_cut)
-
-
-def _keys(winners: DataFrame, shape: Shape) -> DataFrame:
-    return winners.select(*(quote(name) for name in shape.key))
 
 
 def _then(first: Judge, second: Judge) -> Judge:
     return lambda rows: second(first(rows))
+
+
+def of_the_batch(judge: Judge) -> Judge:
+    """Leave the changes of older files out of what ``judge`` returns."""
+    return lambda rows: judge(rows).where(f"NOT {CONTEXT}")
 
 
 def as_it_is(rows: DataFrame) -> DataFrame:
@@ -150,7 +152,7 @@ def _filler(
     target: TargetTable, planned: Planned, first: Collapsed, shape: Shape, kept: Sequence[str], waiting: DataFrame | None, *, is_late: bool
 ) -> fill.Filler:
     """Return what completes the changes of a batch that is late, or leaves columns out."""
-    keys = _keys(first.winners.where(f"{POSITION} IS NOT NULL"), shape)
+    keys = first.winners.where(f"{POSITION} IS NOT NULL").select(*(quote(name) for name in shape.key))
     ranges = [text for one in first.ranges if (text := one.sql())]
     stored = fill.stored_rows(target.rows(planned.standing.branch), keys, shape, kept, ranges)
     rejected = fill.rejected_rows(waiting, keys, shape) if waiting is not None else None
@@ -194,7 +196,8 @@ def second_look(
         groups = open_files(job, table, late.context_files(listing, since, progress, planned.batch.files))
         # Files that were let in once are not refused now, whatever the schema policy says of the batch's own.
         plain = attrs.evolve(shape, refused={})
-        # Other modes have more to say of a key than its newest change, and a table may have become one of them.
+        # In a mirror what is older than the oldest late change loses. Elsewhere it counts: as a version, as the values of a deleted row
+        # (which a table that was a mirror lacks), or to complete a change.
         committed = clock_of(books.low) if table.mode is Mode.MIRROR and not completes else ""
         context = clean_groups(job.spark, groups, job.config, table, plain, progress.load, since=committed) if groups else None
         if context is not None and waiting is not None and (planned.is_replay or not completes):
@@ -217,7 +220,7 @@ def second_look(
 def measure(
     winners: DataFrame,
     shape: Shape,
-    judge: Callable[[DataFrame], DataFrame],
+    judge: Judge,
     *,
     is_late: bool = False,
     figures: Mapping[str, str] | None = None,

@@ -25,7 +25,7 @@ from dms_iceberg.verify.compare import Options
 from dms_iceberg.verify.source import SourceError, Throttle, open_source, parse_source
 from dms_iceberg.verify.verdict import TableVerdict
 from support.lake import Lake
-from support.local_aws import REGION, local_aws
+from support.local_aws import local_aws
 from support.verify_world import EVERYTHING, ORDERS, PEOPLE, REPAIR, SCHEMA, TABLES, World, WorldFactory
 
 if TYPE_CHECKING:
@@ -159,6 +159,7 @@ def test_a_row_that_never_rests_is_not_called_different(world: World) -> None:
     assert world.verify_one(EVERYTHING).equal
 
 
+@pytest.mark.long
 def test_a_repair_makes_silver_equal_and_loses_to_every_later_change(world: World) -> None:
     world.silver("UPDATE silver.t0 SET t = 'wrong' WHERE id IN (1, 3)")
     world.silver("UPDATE silver.t0 SET bin = NULL, instant = NULL, wall = NULL, num = 7 WHERE id = 4")
@@ -241,7 +242,7 @@ def test_the_command_takes_the_password_from_the_environment_or_a_secret_and_tel
     assert "password authentication failed" in str(refused.value)
     with local_aws() as aws:
         account = aws.new_account()
-        for name, value in {**aws.environment(account), "AWS_ENDPOINT_URL": aws.url, "AWS_DEFAULT_REGION": REGION}.items():
+        for name, value in aws.environment(account).items():
             monkeypatch.setenv(name, value)
         secret = json.dumps({"username": "reader", "password": "hunter2"})
         arn = aws.client("secretsmanager", account).create_secret(Name="reader", SecretString=secret)["ARN"]

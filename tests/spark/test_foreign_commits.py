@@ -15,6 +15,7 @@ from dms_iceberg import table_run
 from dms_iceberg.target.commit_errors import is_conflict
 from support.crash_books import check_books
 from support.lake import Lake
+from support.pause import pausing
 
 pytestmark = pytest.mark.long
 
@@ -145,14 +146,8 @@ def test_full_disk_fails_its_table_and_the_next_run_goes_on(lake: Lake, limited:
 
 @contextmanager
 def limited_from(point: str, limit: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    entered = []
-
-    def reach(reached: str, table: str = "") -> None:
-        if reached == point and not entered:
-            entered.append(limit.__enter__())
-
     with monkeypatch.context() as patch:
-        patch.setattr(table_run, "reach", reach)
+        pausing(patch)(table_run, point, limit.__enter__)
         try:
             yield
         finally:

@@ -32,7 +32,7 @@ class LocalAws:
         """Return the variables of a session of a role."""
         from support.moto_gaps.lambda_functions import credentials
 
-        return credentials(role_arn, REGION)
+        return credentials(role_arn, REGION) | {"AWS_ENDPOINT_URL": self.url}
 
     def client(self, service: str, account: str) -> Any:
         """Return a boto3 client with all rights in an account."""

@@ -142,7 +142,8 @@ def clean_groups(
 
     Args:
         with_record: also `RECORD` (the file's own record as JSON), `ROW_NUMBER` and `LAYOUT` (the record's columns), for the quarantine.
-        since: 17 digits; changes committed before are left out where the sequence tells, which spares reading most of old files.
+        since: 17 digits, for groups of change files only; changes committed before are left out where the sequence tells, which spares
+            reading most of old files.
 
     Rows that come from the quarantine have their `ROW_ID` as well.
     """
@@ -180,29 +181,18 @@ def _clean(
     frame = reduce(lambda made, step: made.selectExpr(*step), steps, frame)
     frame = frame.selectExpr(*last, *carried, *flags, *streams, *([MISPLACED] if kept else []))
     if kept:
-        frame = frame.withColumn(PROBLEM, expr(f"coalesce({PROBLEM}, CASE WHEN {OLD_KEY} = 0 THEN {MISPLACED} END)")).drop(MISPLACED)
+        frame = _rejecting(frame, f"CASE WHEN {OLD_KEY} = 0 THEN {MISPLACED} END").drop(MISPLACED)
     if table.mode is Mode.HISTORY:
-        missing = f"CASE WHEN {COMMITTED_AT} IS NULL THEN 'no_time: the change has no commit time, and its version no beginning' END"
-        frame = frame.withColumn(PROBLEM, expr(f"coalesce({PROBLEM}, {missing})"))
+        frame = _rejecting(
+            frame, f"CASE WHEN {COMMITTED_AT} IS NULL THEN 'no_time: the change has no commit time, and its version no beginning' END"
+        )
     if number in shape.refused:
-        frame = frame.withColumn(PROBLEM, expr(f"coalesce({PROBLEM}, {string_literal(shape.refused[number])})"))
-    source = dict(columns.source)
-    present = {name.lower() for name in source}
-    shown = {column.name.lower() for column in shape.columns if not column.retired}
-    kept_types = {column.copies.lower(): shape.types[column.name] for column in shape.columns if column.copies is not None}
-    # Expressions may name a column that these files lack because the source dropped or has not yet added it.
-    conditions, expressions = condition_columns(table), expression_columns(table)
-    referenced = {name.lower() for name in conditions | expressions}
-    # Conditions see silver columns first, expressions source columns only.
-    wanted = {name for name in conditions if name.lower() not in shown} | expressions
-    for name in (*elsewhere, *sorted(wanted)):
-        if name.lower() not in present and name.lower() in referenced:
-            type_ = elsewhere.get(name) or kept_types.get(name.lower(), "string")
-            frame = frame.withColumn(name, expr(f"CAST(NULL AS {type_})"))
-            present.add(name.lower())
-            # A silver column of that name stays absent, which may mean its backfill.
-            if name.lower() not in shown:
-                source[name] = type_
+        frame = _rejecting(frame, string_literal(shape.refused[number]))
+    absent = _absent_columns(columns, table, shape, elsewhere)
+    frame = frame.selectExpr("*", *(f"CAST(NULL AS {type_}) AS {quote(name)}" for name, type_ in absent.items()))
+    # A silver column of that name stays absent, which may mean its backfill.
+    shown = _shown(shape)
+    source = dict(columns.source) | {name: type_ for name, type_ in absent.items() if name.lower() not in shown}
     salts = salt_names(shape.columns)
     if salts:
         row = tuple(resolve_salt(reference) for reference in salts)
@@ -213,6 +203,31 @@ def _clean(
     frame = frame.selectExpr(*typed_select(table, shape.columns, source, shape.types, shape.exact, through))
     frame = frame.selectExpr(*judged_select(table, shape.columns, through))
     return frame.selectExpr(*masked_select(shape.columns, carried))
+
+
+def _rejecting(frame: DataFrame, problem: str) -> DataFrame:
+    """Let the SQL ``problem`` be why a row cannot be used, unless there is a reason already."""
+    return frame.withColumn(PROBLEM, expr(f"coalesce({PROBLEM}, {problem})"))
+
+
+def _shown(shape: Shape) -> set[str]:
+    return {column.name.lower() for column in shape.columns if not column.retired}
+
+
+def _absent_columns(columns: SourceColumns, table: Table, shape: Shape, elsewhere: Mapping[str, str]) -> dict[str, str]:
+    """Return name and type of columns that expressions name and these files lack, as the source dropped or has not yet added them."""
+    absent: dict[str, str] = {}
+    present, shown = {name.lower() for name, _ in columns.source}, _shown(shape)
+    kept_types = {column.copies.lower(): shape.types[column.name] for column in shape.columns if column.copies is not None}
+    conditions, expressions = condition_columns(table), expression_columns(table)
+    referenced = {name.lower() for name in conditions | expressions}
+    # Conditions see silver columns first, expressions source columns only.
+    wanted = {name for name in conditions if name.lower() not in shown} | expressions
+    for name in (*elsewhere, *sorted(wanted)):
+        if name.lower() not in present and name.lower() in referenced:
+            absent[name] = elsewhere.get(name) or kept_types.get(name.lower(), "string")
+            present.add(name.lower())
+    return absent
 
 
 def expression_columns(table: Table) -> set[str]:

@@ -3,9 +3,11 @@
 A deleted key leaves nothing in the table, so a late change cannot be compared with it there. Bronze is the log: the merged
 files that can hold something newer than the oldest late change are read again for just the late keys, and compete for the winner
 without being counted. A file is closed after the commits it holds, so only names not before that commit (minus slack for two
-clocks) are needed, and of them, in mode mirror, only changes committed since: older ones lose against it, and a repetition has the
-clock of its original. In-order batches never come here, and keys of a late batch whose changes are all newer than the table keep
-their first winner.
+clocks) are needed. In-order batches never come here.
+
+Unless updates leave columns out, keys of a late batch whose changes are all newer than the table keep their first winner (modes mirror and
+soft_delete), and in mode mirror only changes committed since the late one are read, where a sequence tells: older ones lose against it,
+and a repetition has the clock of its original.
 """
 
 from collections.abc import Iterable, Sequence
@@ -77,27 +79,27 @@ def oldest_change_file(listing: Iterable[BronzeFile]) -> str:
     return oldest
 
 
-def suspect_sql(bound: str) -> str:
-    """SQL over in-order winners that is true for keys that need a second look: a change up to ``bound``, or files out of order.
-
-    Args:
-        bound: the high-water position, or text above it.
-    """
+def _suspect_sql(bound: str) -> str:
     return f"({DISORDER} OR coalesce({LOW} <= {string_literal(bound)}, false))"
 
 
 def suspects(winners: DataFrame, shape: Shape, bound: str, count: int) -> DataFrame:
-    """Return the keys of ``count`` in-order winners that need a second look (`suspect_sql`)."""
-    return handed_out(winners.where(suspect_sql(bound)).select(*(quote(name) for name in shape.key)), count)
+    """Return the keys of those of ``count`` in-order winners that need a second look: a change up to ``bound``, or files out of order.
+
+    Args:
+        bound: the high-water position, or text above it.
+    """
+    return handed_out(winners.where(_suspect_sql(bound)), shape, count)
 
 
 def plain_winners(winners: DataFrame, bound: str) -> DataFrame:
     """Return the in-order winners that need no second look, as rows of `collapse_late`: newer than all that is merged."""
-    return winners.where(f"NOT {suspect_sql(bound)}").withColumn(STALE, lit(False))
+    return winners.where(f"NOT {_suspect_sql(bound)}").withColumn(STALE, lit(False))
 
 
-def handed_out(keys: DataFrame, count: int) -> DataFrame:
-    """Return ``count`` keys for a join: to every task, if they are not too many."""
+def handed_out(winners: DataFrame, shape: Shape, count: int) -> DataFrame:
+    """Return the keys of at most ``count`` winners for a join: to every task, if they are not too many."""
+    keys = winners.select(*(quote(name) for name in shape.key))
     return broadcast(keys) if count <= BROADCAST_KEYS else keys
 
 
@@ -238,7 +240,7 @@ def collapse_late(judged: DataFrame, target: DataFrame, shape: Shape, keys: Data
     Args:
         judged: what `judge_late` returned.
         target: the table; key and position columns are read.
-        keys: those of ``judged``, or more: to collapse once more for them would cost as much again.
+        keys: at least those of ``judged``; taken from its own winners they would cost a second collapse.
     """
     winners = collapse(judged, shape, context=True)
     more = [f"{ROW_POSITION} AS {STORED_ROW_POSITION}"] if shape.registers else []

@@ -152,12 +152,12 @@ def normalise_sql(columns: SourceColumns, change: Change, table: Table, epoch: i
             selected.append(f"CASE WHEN {OLD_KEY} = 1 THEN coalesce({quote(old)}, {quote(name)}) ELSE {quote(name)} END AS {quote(name)}")
         else:
             selected.append(quote(name))
-    op, row_order = _op_sql(columns, change), "0L" if is_cdc and columns.sequence else ROW
+    row_order = "0L" if is_cdc and columns.sequence else ROW
     problem = _problem_sql(columns, change, is_cdc=is_cdc)
     return [
         [
             "*",
-            f"CASE WHEN {OLD_KEY} = 1 THEN 'D' ELSE {op} END AS {OP}",
+            f"CASE WHEN {OLD_KEY} = 1 THEN 'D' ELSE {_op_sql(columns, change)} END AS {OP}",
             f"{_committed_sql(columns.timestamp)} AS {COMMITTED_AT}",
             f"{_file_time_sql() if is_cdc else string_literal('')} AS {FILE_TIME}",
         ],

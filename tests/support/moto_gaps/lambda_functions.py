@@ -40,17 +40,17 @@ real, sys.stdout = sys.stdout, sys.stderr
 answer = getattr(importlib.import_module(module.replace("/", ".")), function)(json.load(sys.stdin), Context())
 real.write(json.dumps(answer))
 """
-_endpoint: list[str] = []
+_endpoints: list[str] = []
 
 
 @contextmanager
 def endpoint(url: str) -> Iterator[None]:
     """Say where the server is that functions call back to; afterwards it is the one from before again."""
-    _endpoint.append(url)
+    _endpoints.append(url)
     try:
         yield
     finally:
-        _endpoint.remove(url)
+        _endpoints.remove(url)
 
 
 def credentials(role_arn: str, region: str) -> dict[str, str]:
@@ -64,7 +64,7 @@ def credentials(role_arn: str, region: str) -> dict[str, str]:
         "AWS_SESSION_TOKEN": session.session_token,
         "AWS_REGION": region,
         "AWS_DEFAULT_REGION": region,
-        "AWS_ENDPOINT_URL": _endpoint[-1],
+        "AWS_ENDPOINT_URL": _endpoints[-1],
         "AWS_EC2_METADATA_DISABLED": "true",
     }
 
