@@ -24,11 +24,11 @@ setup: ## Python packages, Java, jars, PostgreSQL into .venv; every target below
 	@PYTHON="$(PYTHON)" tools/setup.sh
 
 .PHONY: test
-test: setup ## What proves every promise, a quarter of an hour; PYTEST_ARGS="-k position" chooses
+test: setup ## What proves every promise but those at length, a quarter of an hour; PYTEST_ARGS="-k position" chooses
 	$(PYTEST) -m "not long" $(PYTEST_ARGS)
 
 .PHONY: test-long
-test-long: setup ## The demo, stacks changed and destroyed, faults, kills and random histories at length: half an hour
+test-long: setup ## The demo, the Terraform modules' own tests, stacks changed, reloads, faults, kills and random histories at length: half an hour
 	$(PYTEST) -m long $(PYTEST_ARGS)
 
 .PHONY: coverage

@@ -54,7 +54,8 @@ PYTHON
 install_packages() {
     echo "setup: installing the locked Python packages into $VENV (once; some 700 MB, one to five minutes)"
     local pip="$VENV/bin/python -m pip --quiet --disable-pip-version-check --no-input install"
-    $pip --no-deps --require-hashes --requirement "$LOCK" ||
+    # Python compiles what it imports; compiling everything now takes half a minute, and most of it is never imported.
+    $pip --no-compile --no-deps --require-hashes --requirement "$LOCK" ||
         fail "the Python packages could not be installed: see above; the package index must be reachable this once"
     # setuptools is in the lock: no build environment, hence no network, for our own package.
     $pip --no-deps --no-build-isolation --editable .

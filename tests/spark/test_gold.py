@@ -158,6 +158,7 @@ def test_nothing_is_done_while_tables_are_as_they_were(lake: Lake) -> None:
     assert [one.refresh for one in refresh(lake, configured).values()] == ["full", "full"]
 
 
+@pytest.mark.long
 def test_what_others_did_to_tables_and_models_is_seen(lake: Lake) -> None:
     configured = config(lake, {"groups": {"sql": ALL_GROUPS, "refresh": "incremental"}})
     gold = f"gold_{lake.namespace}.groups"

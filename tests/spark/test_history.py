@@ -105,6 +105,7 @@ def test_a_clock_that_goes_back_makes_no_overlap(lake: Lake) -> None:
     ]
 
 
+@pytest.mark.long
 def test_mirror_becomes_history_without_a_reload(lake: Lake) -> None:
     mirror, history = lake.config({"public.t": {}}), lake.config({"public.t": HISTORY})
     lake.load("public.t", ID_V, [(1, "a"), (2, "b")])

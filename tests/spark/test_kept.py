@@ -126,6 +126,7 @@ def test_filter_rule_and_quarantine_never_lose_a_value_silently(lake: Lake) -> N
     assert lake.rows("t", "id, c, d")[1:3] == [(2, "y", "back"), (3, "y", "d5")]
 
 
+@pytest.mark.long
 def test_csv_marker_with_a_mask_and_an_existing_table(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SALT", "s")
     table = {

@@ -88,6 +88,7 @@ def test_many_small_batches_are_put_in_order_once(lake: Lake) -> None:
     assert len(files_below(folder(lake, "t") / "data")) <= len(live) + 2
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("hours_later")
 def test_changes_that_come_late_are_judged_as_before(lake: Lake) -> None:
     config = lake.config({"public.t": {}}, batch={"max_files": 1}, maintenance=EAGER)

@@ -155,6 +155,7 @@ def test_newer_epoch_overtakes_one_that_was_never_complete(lake: Lake) -> None:
     assert (lake.rows("t", "id, v"), building(lake.target("t"))) == ([(5, "e"), (10, "x")], [])
 
 
+@pytest.mark.long
 def test_reload_in_place_is_refused_until_the_operator_says_when_it_began(lake: Lake) -> None:
     lake.load("public.t", ID_V, [(1, "a"), (2, "b")])
     lake.load("public.t", ID_V, [(7, "left over")], number=2)
@@ -237,6 +238,7 @@ def test_a_new_load_epoch_takes_another_key(lake: Lake) -> None:
     assert not lake.run_one(config).batches
 
 
+@pytest.mark.long
 def test_a_load_that_was_begun_with_another_configuration_is_built_anew(lake: Lake) -> None:
     """Of two files of the load, one would be as the old configuration has it, and nothing would tell."""
     columns = [("id", pa.int64()), ("part", pa.int64()), ("v", pa.string())]

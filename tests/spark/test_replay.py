@@ -22,6 +22,8 @@ from dms_iceberg.target.table import TargetTable
 from support.crash_books import check_books
 from support.lake import Lake
 
+pytestmark = pytest.mark.long
+
 ID_V = [("id", pa.int64()), ("v", pa.string()), ("n", pa.int32())]
 T1, T2, T3, T4 = "20260301100100", "20260301100200", "20260301100300", "20260301100400"
 STRICT = {"rules": [{"name": "positive", "expr": "n >= 0"}]}

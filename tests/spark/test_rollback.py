@@ -1,11 +1,14 @@
 """A table that somebody rolled back, compacted or expired: progress follows the ancestors of main's head, and nothing else."""
 
 import pyarrow as pa
+import pytest
 
 from dms_iceberg.progress import PROGRESS_KEY
 from dms_iceberg.target.table import TargetTable
 from support.crash_books import check_books, snapshot_ids
 from support.lake import Lake
+
+pytestmark = pytest.mark.long
 
 ID_V = [("id", pa.int64()), ("v", pa.string())]
 ID_V_W = [*ID_V, ("w", pa.int32())]

@@ -189,6 +189,7 @@ def test_killed_at_each_step(lake: Lake) -> None:
         assert [one["truncated_at"] for one in books if "truncated_at" in one] == [AT]
 
 
+@pytest.mark.long
 def test_what_is_refused_and_what_a_plan_shows(lake: Lake) -> None:
     reports = merge(lake, "mirror", truncate=True)
     assert "holds nothing yet" in errors(reports)[0]

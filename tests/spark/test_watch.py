@@ -291,6 +291,7 @@ def test_models_follow_their_tables(lake: Lake) -> None:
     assert job.failed == [f"{gold}.wrong"]
 
 
+@pytest.mark.long
 def test_tables_are_kept_in_order_between_batches(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watched, "STATE_SECONDS", 0.2)
     config = lake.config({"public.t": {"table_properties": {"write.metadata.previous-versions-max": "9"}, "maintenance": {"manifests": 2}}})

@@ -15,7 +15,7 @@ from dms_iceberg.session import session_settings
 from support.terraform.binary import quiet_environment, run, write_cli_configuration
 from support.terraform.tree import copy_tree
 
-pytestmark = pytest.mark.usefixtures("terraform")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("terraform")]
 
 STATIC = {"spark.sql.extensions", "spark.scheduler.mode"}
 """Settings of the job that nothing can change once a session exists."""

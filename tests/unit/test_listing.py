@@ -118,6 +118,7 @@ def test_cost_of_a_listing_follows_the_look_back_not_the_age_of_bronze(layout: s
     assert store.given < (32 * 144 if layout == "%Y%m/" else 3 * 144)
 
 
+@pytest.mark.long
 def test_s3_listing_behind_100_000_old_keys_takes_few_calls(s3: Any) -> None:
     times = [START + timedelta(minutes=number) for number in range(100_000)]
     fill(BUCKET, [f"{PREFIX}{t:%Y/%m/%d/}{file_name(t)}" for t in times])
