@@ -28,7 +28,7 @@ test: setup ## What proves every promise but those at length, a quarter of an ho
 	$(PYTEST) -m "not long" $(PYTEST_ARGS)
 
 .PHONY: test-long
-test-long: setup ## The demo, the Terraform modules' own tests, stacks changed, reloads, faults, kills and random histories at length: half an hour
+test-long: setup ## The demo, the Terraform modules' own tests, stacks at work, reloads, faults, kills and random histories at length: half an hour
 	$(PYTEST) -m long $(PYTEST_ARGS)
 
 .PHONY: coverage

@@ -10,12 +10,12 @@ import threading
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
 
-from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Work, emptied, session
+from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Work, emptied, heap_mib, session
 from benchmarks.small_tables import columns, document, file_name, folder_of, sequence, write, write_load
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.report import BatchReport
@@ -76,13 +76,6 @@ def _quantile(values: list[float], part: float) -> float:
     return float(np.quantile(np.array(values), part))
 
 
-def _heap_mib(spark: Any) -> float:
-    jvm = spark._jvm
-    jvm.java.lang.System.gc()
-    runtime = jvm.java.lang.Runtime.getRuntime()
-    return float(runtime.totalMemory() - runtime.freeMemory()) / 2**20
-
-
 def main(
     tables: Annotated[int, typer.Option(min=1, help="Tables.")] = 20,
     rows: Annotated[int, typer.Option(min=100, help="Rows of each when it begins.")] = 250_000,
@@ -111,12 +104,12 @@ def main(
         thread.start()
         writer.start()
         time.sleep(warm_up)
-        first, heap_then = len(seen.batches), _heap_mib(spark)
+        first, heap_then = len(seen.batches), heap_mib(spark)
         writer.join()
         last = len(seen.batches)
         watch.stop()
         thread.join()
-        _tell(seen, first, last, seconds, heap_then, _heap_mib(spark))
+        _tell(seen, first, last, seconds, heap_then, heap_mib(spark))
         after = run(spark, config)
         read = sum(batch.rows_read for batch in seen.batches) + sum(one.rows_read for one in after.tables.values())
         if read != writer.written or after.errors:

@@ -1,7 +1,8 @@
 """``python -m benchmarks.maintained``: what reading costs after many small batches, before and after maintenance.
 
 One table is loaded and gets one small batch after the other. Then its rows are read as the batches left them, as ``maintain`` with its
-default thresholds leaves them, and from a copy that was written afresh: in turn, all columns of all rows.
+default thresholds leaves them, and from a copy that was written afresh: in turn, all columns of all rows. What a batch takes and what
+the heap holds are told for the first and the last twentieth of the batches (the very first twentieth, when the JVM compiles, left out).
 """
 
 import statistics
@@ -19,9 +20,10 @@ from benchmarks.changes import EVERYDAY, Pattern, Source
 from benchmarks.contestants import CATALOG, HANDWRITTEN, OURS, SOURCE, job_config
 from benchmarks.dms_files import write_batch
 from benchmarks.lake import digest, load
-from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Output, Work, emptied, keep, session
+from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Output, Work, emptied, heap_mib, keep, session
 from dms_iceberg.config.model import AfterRun, Batch, BronzeFormat, Config, Maintenance
 from dms_iceberg.maintenance.run import maintain
+from dms_iceberg.report import BatchReport
 from dms_iceberg.runner import run
 
 
@@ -45,7 +47,7 @@ def main(
             touched.append(changes.touched)
             write_batch(changes, number, work / "changes", work / "csv")
         config = _configured(work)
-        merging = _merge(spark, config)
+        merged = _merge(spark, config, batches)
         before = _head(spark)
         started = time.perf_counter()
         (report,) = maintain(spark, config, config.tables.values()).tables.values()
@@ -71,9 +73,11 @@ def main(
     for name, median in medians.items():
         shown.add_row(name, *(f"{count:,}" for count in files[name]), f"{median:.2f}", f"{median / medians['fresh']:.2f}")
     CONSOLE.print(shown)
-    CONSOLE.print(f"merging took {merging:.0f} s, maintenance {maintaining:.1f} s: {', '.join(one.step for one in report.steps)}")
+    CONSOLE.print(f"merging took {merged.seconds:.0f} s, maintenance {maintaining:.1f} s: {', '.join(one.step for one in report.steps)}")
+    CONSOLE.print(f"a batch: {merged.first_s:.2f} s at first, {merged.last_s:.2f} s at last (medians)")
+    CONSOLE.print(f"heap in use after a collection: {merged.first_mib:,.0f} MiB at first, {merged.last_mib:,.0f} MiB at last")
     ratios = {f"ratio_{name}": medians[name] / medians["fresh"] for name in medians if name != "fresh"}
-    keep({"rows": rows, "batches": batches, "size": size, "seconds": medians, **ratios}, output)
+    keep({"rows": rows, "batches": batches, "size": size, "seconds": medians, **ratios, "merging": attrs.asdict(merged)}, output)
 
 
 def _configured(work: Path) -> Config:
@@ -84,11 +88,32 @@ def _configured(work: Path) -> Config:
     return attrs.evolve(config, batch=Batch(max_files=1), maintenance=rules, tables=tables)
 
 
-def _merge(spark: SparkSession, config: Config) -> float:
-    report = run(spark, config).tables[SOURCE]
+@attrs.frozen
+class Merged:
+    """What the batches took: all of them, and the median of the first and of the last ones; the heap in use after each of these."""
+
+    seconds: float
+    first_s: float
+    last_s: float
+    first_mib: float
+    last_mib: float
+
+
+def _merge(spark: SparkSession, config: Config, batches: int) -> Merged:
+    part = max(1, batches // 20)
+    heap: list[float] = []
+    done: list[BatchReport] = []
+
+    def listener(_table: str, batch: BatchReport) -> None:
+        done.append(batch)
+        if len(done) in {2 * part, batches}:
+            heap.append(heap_mib(spark))
+
+    report = run(spark, config, listener=listener).tables[SOURCE]
     if report.error is not None or report.quarantined:
         raise RuntimeError(f"the job failed: {report.error or f'{report.quarantined} rows in quarantine'}")
-    return report.seconds
+    first, last = (statistics.median(batch.seconds for batch in some) for some in (done[part : 2 * part] or done, done[-part:]))
+    return Merged(report.seconds, first, last, heap[0], heap[-1])
 
 
 def _head(spark: SparkSession) -> int:

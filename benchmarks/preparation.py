@@ -59,6 +59,14 @@ def seconds(spark: SparkSession, work: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
+def heap_mib(spark: SparkSession) -> float:
+    """Return the MiB of the JVM's heap that are in use after a collection."""
+    jvm: Any = spark._jvm
+    jvm.System.gc()
+    runtime = jvm.Runtime.getRuntime()
+    return float(runtime.totalMemory() - runtime.freeMemory()) / 2**20
+
+
 def keep(figures: Mapping[str, Any], output: Path) -> None:
     """Write the figures as JSON."""
     output.parent.mkdir(parents=True, exist_ok=True)

@@ -100,18 +100,25 @@ def plan(
     rebuild: Rebuild = [],  # noqa: B006 - the same
     json_: AsJson = False,
 ) -> None:
-    """Show what a run would do: files, rows, schema changes as SQL. Changes nothing."""
+    """Show what a run would do: files, rows, schema changes as SQL, and which gold models it would refresh. Changes nothing."""
     loaded = prepared(config, quiet=json_)
+    from dms_iceberg.gold.preview import foretell_models
+    from dms_iceberg.gold.status import model_statuses
     from dms_iceberg.preview import preview
     from dms_iceberg.session import open_session
 
     operator = operators_word(load_complete, reload_started_at, truncate, truncated_at, rebuild)
-    previews = preview(open_session(loaded), loaded, table, operator)
+    spark = open_session(loaded)
+    previews = preview(spark, loaded, table, operator)
+    changing = [loaded.tables[one.table].target for one in previews if one.changes_table]
+    models = foretell_models(loaded, model_statuses(spark, loaded), changing)
     if json_:
-        typer.echo(json.dumps({"tables": {one.table: one.to_document() for one in previews}}))
+        documents = {one.table: one.to_document() for one in previews}
+        typer.echo(json.dumps({"tables": documents, "models": {one.model: one.to_document() for one in models}}))
     else:
-        print_plan(previews)
-    raise typer.Exit(1 if any(one.error for one in previews) else 0)
+        print_plan(previews, models)
+    failing = any(one.error for one in previews) or any(one.error for one in models)
+    raise typer.Exit(1 if failing else 0)
 
 
 @app.command()

@@ -50,6 +50,11 @@ class TablePreview:
     warnings: list[str] = attrs.field(factory=list)
     error: str | None = None
 
+    @property
+    def changes_table(self) -> bool:
+        """Whether the run would write to the table, as far as can be told without reading the files."""
+        return self.error is None and bool(self.files or self.sql)
+
     def to_document(self) -> dict[str, Any]:
         """Return the table's part of ``--json``."""
         return attrs.asdict(self)

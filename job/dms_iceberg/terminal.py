@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from dms_iceberg.gold.preview import ModelPreview
 from dms_iceberg.gold.status import ModelStatus
 from dms_iceberg.maintenance.report import MaintenanceRun
 from dms_iceberg.preview import TablePreview
@@ -137,7 +138,7 @@ def print_maintenance(report: MaintenanceRun) -> None:
             console.print(f"failed: {one.error}", style="red", soft_wrap=True)
 
 
-def print_plan(previews: Sequence[TablePreview]) -> None:
+def print_plan(previews: Sequence[TablePreview], models: Sequence[ModelPreview] = ()) -> None:
     """Print what a run would do."""
     console = _console()
     table = _table("table", "files", "bytes", "rows", "batches")
@@ -155,6 +156,17 @@ def print_plan(previews: Sequence[TablePreview]) -> None:
             console.print(f"warning: {warning}", soft_wrap=True)
         if one.error:
             console.print(f"would fail: {one.error}", style="red", soft_wrap=True)
+    for model in models:
+        _print_model_plan(console, model)
+
+
+def _print_model_plan(console: Console, one: ModelPreview) -> None:
+    if one.error:
+        console.print(f"{one.model} would fail: {one.error}", style="red", soft_wrap=True)
+    elif one.waits_for:
+        console.print(f"{one.model} would wait for {', '.join(one.waits_for)}", soft_wrap=True)
+    elif one.refresh:
+        console.print(f"{one.model}: {one.refresh} refresh, because of: {', '.join(one.because)}", soft_wrap=True)
 
 
 def print_quarantine(tables: Sequence[OpenRows]) -> None:

@@ -9,8 +9,10 @@ import pyarrow as pa
 import pytest
 
 from dms_iceberg.config.model import Config
+from dms_iceberg.gold.preview import foretell_models
 from dms_iceberg.gold.report import ModelReport
 from dms_iceberg.gold.status import ModelStatus, model_statuses
+from dms_iceberg.preview import preview
 from dms_iceberg.target.table import TargetTable
 from support.lake import Lake
 from support.maintained import EAGER, kept_in_order, taken
@@ -131,6 +133,37 @@ def test_status_says_what_a_model_is_behind(lake: Lake) -> None:
     lake.spark.sql(f"DELETE FROM lake.{a}")
     found = standing(configured)
     assert (found[a].behind, found[a].refreshed_at, found[b].behind) == (["content"], None, [a])
+
+
+def test_plan_foretells_what_a_run_does_to_models(lake: Lake) -> None:
+    models = {
+        "groups": {"sql": "SELECT city, count(*) AS n FROM {silver}.t WHERE amount < 9 GROUP BY city", "refresh": "incremental"},
+        "top": {"sql": "SELECT max(n) AS n FROM {gold}.groups"},
+        "none": {"sql": "SELECT v FROM {silver}.never_loaded"},
+    }
+    tables = {"public.t": {}, "public.never_loaded": {}}
+    configured = config(lake, models, tables)
+    groups, top, none = configured.gold
+
+    def foretold(now: Config) -> list[tuple[str, str | None, list[str]]]:
+        """What is foretold, after a look that the run then does so."""
+        changing = [now.tables[one.table].target for one in preview(lake.spark, now) if one.changes_table]
+        found = foretell_models(now, model_statuses(lake.spark, now), changing)
+        done = lake.run(now)
+        assert done.errors == {}
+        assert {one.model: (one.refresh, one.waits_for) for one in found} == {
+            name: (one.refresh, one.waits_for) for name, one in done.models.items()
+        }
+        return [(one.model, one.refresh, one.because) for one in sorted(found, key=lambda one: list(now.gold).index(one.model))]
+
+    silver = configured.tables["public.t"].target
+    lake.load("public.t", COLUMNS, [(1, "a", 1, 1), (2, "b", 1, 2)])
+    assert foretold(configured) == [(groups, "full", ["new", silver]), (top, "full", ["new", groups]), (none, None, [])]
+    assert foretold(configured) == [(groups, None, []), (top, None, []), (none, None, [])]
+    cdc(lake, 1, [("U", 1, "b", 1, 1)])
+    assert foretold(configured) == [(groups, "incremental", [silver]), (top, "full", [groups]), (none, None, [])]
+    changed = config(lake, {**models, "groups": models["groups"] | {"sql": models["groups"]["sql"].replace("9", "10")}}, tables)
+    assert foretold(changed) == [(groups, "full", ["definition"]), (top, "full", [groups]), (none, None, [])]
 
 
 def test_a_group_without_rows_goes_and_comes_back(lake: Lake) -> None:

@@ -59,6 +59,7 @@ def test_the_same_versions_however_changes_arrive(lake: Lake) -> None:
         assert lake.rows(name, SHOWN, "_cdc_position")[0] == (7, "x", "0000", None, True), name
 
 
+@pytest.mark.long
 def test_moved_filtered_and_tracked_rows(lake: Lake) -> None:
     wide = [*ID_V, ("w", pa.int32())]
     config = lake.config({"public.t": {**HISTORY, "filter": "v <> 'hidden'", "track_columns": ["V"]}})

@@ -53,6 +53,7 @@ def history(lake: Lake, table: str) -> list[int]:
     return [row[0] for row in lake.spark.sql(f"SELECT snapshot_id FROM {name}.history ORDER BY made_current_at").collect()]
 
 
+@pytest.mark.long
 def test_old_content_stays_until_the_first_change_file(lake: Lake) -> None:
     epoch_one(lake, "t")
     before = history(lake, "t")

@@ -207,6 +207,7 @@ def test_load_that_dms_calls_complete_is_noted_and_asks_for_a_run(applied: "Life
     assert '"level": "ERROR"' not in words_of_the_function(applied)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("example", ["minimal"])
 def test_changes_of_the_source_arrive_in_the_tables(applied: "Life", tmp_path: Path) -> None:
     """PostgreSQL, the local DMS, bronze, notification, queue, function, job, tables: nobody starts anything by hand.

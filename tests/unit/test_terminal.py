@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from dms_iceberg.gold.preview import ModelPreview
 from dms_iceberg.gold.status import ModelStatus
 from dms_iceberg.maintenance.report import MaintenanceReport, MaintenanceRun, Outcome, StepReport
 from dms_iceberg.preview import TablePreview
@@ -81,6 +82,22 @@ def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch, enabled: boo
         progress.merged(ODD, batch())
         progress.merged(ODD, batch())
     assert (ODD in stream.getvalue()) == ("2468 rows" in stream.getvalue()) == shown
+
+
+def test_plan_shows_what_becomes_of_models(capsys: pytest.CaptureFixture[str]) -> None:
+    models = [
+        ModelPreview(model="gold.a", refresh="incremental", because=["silver.t"]),
+        ModelPreview(model="gold.b", waits_for=["silver.u"]),
+        ModelPreview(model="gold.c"),
+        ModelPreview(model="gold.d", error="no such column"),
+    ]
+    print_plan([], models)
+    told = capsys.readouterr().out.splitlines()
+    assert told[-3:] == [
+        "gold.a: incremental refresh, because of: silver.t",
+        "gold.b would wait for silver.u",
+        "gold.d would fail: no such column",
+    ]
 
 
 def test_status_shows_models_and_what_they_are_behind(capsys: pytest.CaptureFixture[str]) -> None:

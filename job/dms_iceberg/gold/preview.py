@@ -1,0 +1,63 @@
+"""Which gold models a run would refresh: found from where they stand and from what it would merge, so nothing is read for it."""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import attrs
+
+from dms_iceberg.config.gold_checks import model_order
+from dms_iceberg.config.model import Config, Refresh
+from dms_iceberg.config.model_sql import references
+from dms_iceberg.gold.status import ModelStatus
+
+
+@attrs.frozen(kw_only=True)
+class ModelPreview:
+    """What a run would do to one model.
+
+    Attributes:
+        refresh: ``full`` or ``incremental``, None where nothing it reads changes. Some incremental refreshes turn out to be full, such as
+            the one after a column of its table was renamed.
+        because: names of tables it reads that have changed or would, ``definition`` and ``content`` as in `ModelStatus.behind`, or ``new``.
+        waits_for: tables it reads that do not exist and would not come into being.
+    """
+
+    model: str
+    refresh: str | None = None
+    because: list[str] = attrs.field(factory=list)
+    waits_for: list[str] = attrs.field(factory=list)
+    error: str | None = None
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the model's part of ``--json``."""
+        return attrs.asdict(self)
+
+
+def foretell_models(config: Config, statuses: Iterable[ModelStatus], changing: Collection[str]) -> list[ModelPreview]:
+    """Return what becomes of every model, in the order in which a run looks at them.
+
+    Args:
+        changing: silver tables that a run would write to.
+    """
+    standing = {one.model: one for one in statuses}
+    changed = {name.casefold() for name in changing}
+    foretold = []
+    for name in model_order(config):
+        one = _foretell(config, standing[name], changed)
+        foretold.append(one)
+        if one.refresh is not None:
+            changed.add(name.casefold())
+    return foretold
+
+
+def _foretell(config: Config, status: ModelStatus, changed: set[str]) -> ModelPreview:
+    model = config.gold[status.model]
+    missing = [name for name in status.waits_for if name.casefold() not in changed]
+    if status.error is not None or missing:
+        return ModelPreview(model=status.model, waits_for=missing, error=status.error)
+    behind = status.behind if status.exists else ["new"]
+    known = {name.casefold() for name in behind}
+    because = [*behind, *sorted({one.name for one in references(model.sql)} & (changed - known))]
+    is_full = model.refresh is Refresh.FULL or bool(known & {"new", "definition", "content"})
+    refresh = Refresh.FULL if is_full else Refresh.INCREMENTAL
+    return ModelPreview(model=status.model, refresh=refresh.value if because else None, because=because)
