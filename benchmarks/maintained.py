@@ -106,14 +106,15 @@ def _merge(spark: SparkSession, config: Config, batches: int) -> Merged:
 
     def listener(_table: str, batch: BatchReport) -> None:
         done.append(batch)
-        if len(done) in {2 * part, batches}:
+        if len(done) == 2 * part:
             heap.append(heap_mib(spark))
 
     report = run(spark, config, listener=listener).tables[SOURCE]
     if report.error is not None or report.quarantined:
         raise RuntimeError(f"the job failed: {report.error or f'{report.quarantined} rows in quarantine'}")
     first, last = (statistics.median(batch.seconds for batch in some) for some in (done[part : 2 * part] or done, done[-part:]))
-    return Merged(report.seconds, first, last, heap[0], heap[-1])
+    last_mib = heap_mib(spark)
+    return Merged(report.seconds, first, last, heap[0] if heap else last_mib, last_mib)
 
 
 def _head(spark: SparkSession) -> int:

@@ -186,15 +186,11 @@ def is_replaced(table: Table, found: Standing) -> bool:
     return found.branch is not None and table.mode is Mode.MIRROR
 
 
-def prospect(table: Table, found: Standing, batch: FileBatch | None, loads: Sequence[BronzeFile], *, told: bool, doubt: str = "") -> str:
-    """Return what a run would do with a reload; ``doubt`` is why DMS's word is not heeded.
-
-    Raises:
-        BronzeError: see `is_complete`.
-    """
+def prospect(table: Table, found: Standing, doubt: str = "", *, would_be_complete: bool) -> str:
+    """Return what a run would do with a reload; ``doubt`` is why DMS's word is not heeded."""
     progress = found.progress
     name = f"the reload of {progress.reloaded_at[:14]}" if progress.reload else f"load epoch {progress.epoch}"
-    if is_complete(table, found, batch, loads, told=told):
+    if would_be_complete:
         return f"{table.source}: {name} would be complete and become the content of {table.target}"
     return waiting(table, found, doubt)
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.analysis import analysed_evolution, check_expressions
 from dms_iceberg.config.model import Config, Table
-from dms_iceberg.epochs import is_replaced, made_otherwise, prospect, standing
+from dms_iceberg.epochs import is_complete, is_replaced, made_otherwise, prospect, standing
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.job import NOTHING_SAID, Job, OperatorsWord, Standing
 from dms_iceberg.load_marker import read_marker
@@ -38,6 +38,7 @@ class TablePreview:
     Attributes:
         rebuilt_files: those of ``files`` that are merged already, and that a rebuild reads again.
         rows: None where only reading the files would tell (CSV, JSON).
+        changes_rows: the run would change rows of the table or create it, as far as can be told without reading the files.
     """
 
     table: str
@@ -48,12 +49,8 @@ class TablePreview:
     batches: int = 0
     sql: list[str] = attrs.field(factory=list)
     warnings: list[str] = attrs.field(factory=list)
+    changes_rows: bool = False
     error: str | None = None
-
-    @property
-    def changes_table(self) -> bool:
-        """Whether the run would write to the table, as far as can be told without reading the files."""
-        return self.error is None and bool(self.files or self.sql)
 
     def to_document(self) -> dict[str, Any]:
         """Return the table's part of ``--json``."""
@@ -101,13 +98,15 @@ def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
     one.warnings += found.warnings(table.source)
     pending, fresh = [*again, *found.files], existing is None or target.head() is None
     one.rebuilt_files = len(again)
+    reaches_main = True
     if found_at.branch is not None:
         one.warnings += filter(None, [made_otherwise(table, target, found_at)])
         behind = next_batch([file for file in found.files if file.is_cdc], job.config.batch)
         doubt = marker.doubt(progress, found.loads) if marker is not None else ""
         told = table.source in job.operator.load_complete or (marker is not None and not doubt)
-        one.warnings.append(prospect(table, found_at, behind, found.loads, told=told, doubt=doubt))
-    _preview_truncates(job, table, target, found_at, found, one)
+        reaches_main = is_complete(table, found_at, behind, found.loads, told=told)
+        one.warnings.append(prospect(table, found_at, doubt, would_be_complete=reaches_main))
+    truncates = _preview_truncates(job, table, target, found_at, found, one)
     one.files, one.bytes = len(pending), sum(file.size for file in pending)
     if existing is not None and pending:
         one.sql += switch_statements(target, table)
@@ -124,6 +123,8 @@ def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
     types = declared_types(table)
     if existing is None and types is not None:
         one.sql.append(create_sql(target.sql_name, types, table))
+    is_new = not target.exists() and bool(one.sql)
+    one.changes_rows = reaches_main and bool(pending or truncates or is_new or found_at.branch is not None)
 
 
 def _preview_properties(table: Table, target: TargetTable, found: Standing, found_renames: list[RenameColumn], one: TablePreview) -> None:
@@ -132,15 +133,18 @@ def _preview_properties(table: Table, target: TargetTable, found: Standing, foun
     one.warnings += cleaning_warnings(target, table)
 
 
-def _preview_truncates(job: Job, table: Table, target: TargetTable, found: Standing, pending: Pending, one: TablePreview) -> None:
+def _preview_truncates(job: Job, table: Table, target: TargetTable, found: Standing, pending: Pending, one: TablePreview) -> bool:
+    """Add what truncates would do; returns whether there are any."""
     told = {job.operator.truncated_at} if table.source in job.operator.truncate else set()
     told = {at for at in told if not refuse_truncate(job, table, target, at)}
     if found.head is None or found.branch is not None:
-        return
-    for at in sorted(told | {at for at in pending.truncates if at > found.progress.truncated}):
+        return False
+    times = sorted(told | {at for at in pending.truncates if at > found.progress.truncated})
+    for at in times:
         sql, effect = foretold(table, target, found, at)
         one.sql += [sql] if sql is not None else []
         one.warnings.append(effect)
+    return bool(times)
 
 
 def _check_newest(job: Job, table: Table, file: BronzeFile, existing: Types, one: TablePreview, loads: Sequence[BronzeFile]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from dms_iceberg.config.model import Config
 from dms_iceberg.gold.preview import foretell_models
 from dms_iceberg.gold.report import ModelReport
-from dms_iceberg.gold.status import ModelStatus, model_statuses
+from dms_iceberg.gold.status import ModelStatus, model_standings, model_statuses
 from dms_iceberg.preview import preview
 from dms_iceberg.target.table import TargetTable
 from support.lake import Lake
@@ -147,8 +147,8 @@ def test_plan_foretells_what_a_run_does_to_models(lake: Lake) -> None:
 
     def foretold(now: Config) -> list[tuple[str, str | None, list[str]]]:
         """What is foretold, after a look that the run then does so."""
-        changing = [now.tables[one.table].target for one in preview(lake.spark, now) if one.changes_table]
-        found = foretell_models(now, model_statuses(lake.spark, now), changing)
+        changing = [now.tables[one.table].target for one in preview(lake.spark, now) if one.changes_rows]
+        found = foretell_models(now, model_standings(lake.spark, now), changing)
         done = lake.run(now)
         assert done.errors == {}
         assert {one.model: (one.refresh, one.waits_for) for one in found} == {
@@ -236,6 +236,21 @@ def test_a_column_that_took_the_name_of_another_makes_the_model_anew(lake: Lake)
     lake.spark.sql(f"ALTER TABLE {name} ADD COLUMN amount DECIMAL(12, 2)")
     cdc(lake, 1, [("U", 1, "a", 1, 7)])
     assert refresh(lake, configured)["groups"].refresh == "full"
+
+
+def test_a_model_may_use_the_new_name_of_a_column_at_once(lake: Lake) -> None:
+    models = {"cities": {"sql": "SELECT city FROM {silver}.t"}}
+    lake.load("public.t", COLUMNS, [(1, "a", 1, 1)])
+    refresh(lake, config(lake, models))
+    renamed = {"public.t": {"columns": [{"name": "town", "from": "city", "renamed_from": "city"}]}}
+    [plan] = preview(lake.spark, config(lake, models, renamed))
+    assert ([sql.rpartition("RENAME ")[2] for sql in plan.sql], plan.changes_rows) == (["COLUMN `city` TO `town`"], False)
+    # No file has come since: the newest snapshot would be the one with the old name.
+    changed = config(lake, {"cities": {"sql": "SELECT town FROM {silver}.t"}}, renamed)
+    assert refresh(lake, changed)["cities"].refresh == "full"
+    head = lake.target("t").head()
+    assert refresh(lake, changed)["cities"].refresh is None
+    assert lake.target("t").head() == head
 
 
 def test_models_wait_for_tables_and_fail_alone(lake: Lake) -> None:

@@ -69,6 +69,7 @@ def test_idle_table_is_completed_by_its_marker_alone(lake: Lake) -> None:
     mark(lake, "other")
     [_, plan] = preview(lake.spark, lake.config({"public.t": {}, "public.other": {}}))
     assert "load epoch 2 would be complete" in plan.warnings[0]
+    assert (plan.files, plan.sql, plan.changes_rows) == (0, [], True)
     reports = merge(lake, "t", "other")
     assert [(one.error, one.batches, one.warnings) for one in reports.values()] == [(None, [], [])] * 2
     assert lake.rows("other", "id, v") == NEW

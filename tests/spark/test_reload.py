@@ -70,12 +70,12 @@ def test_old_content_stays_until_the_first_change_file(lake: Lake) -> None:
     assert (status.epoch, status.building) == (1, ["2"])
 
     [plan] = preview(lake.spark, lake.config({"public.t": {}}))
-    assert (plan.error, "--load-complete public.t" in plan.warnings[0]) == (None, True)
+    assert (plan.error, "--load-complete public.t" in plan.warnings[0], plan.changes_rows) == (None, True, False)
 
     # The clock of the new task is behind: the epoch alone makes its changes newer.
     lake.changes("public.t", cdc(0), ID_V_W, [("U", "20260301100000", 61, 4, "D", 8), ("D", "20260301100000", 65, 3, None, None)])
     [plan] = preview(lake.spark, lake.config({"public.t": {}}))
-    assert (plan.error, "load epoch 2 would be complete" in plan.warnings[0]) == (None, True)
+    assert (plan.error, "load epoch 2 would be complete" in plan.warnings[0], plan.changes_rows) == (None, True, True)
     assert lake.rows("t", "id, v") == OLD, "a plan changes nothing"
     report = merge(lake, "t")["t"]
     assert (report.error, report.applied, report.warnings) == (None, 2, [])

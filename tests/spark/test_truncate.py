@@ -198,7 +198,7 @@ def test_what_is_refused_and_what_a_plan_shows(lake: Lake) -> None:
     assert errors(merge(lake, "mirror")) == []
     [plan] = preview(lake.spark, lake.config(tables("mirror")), operator=word)
     assert plan.error is None
-    assert [sql.split(" ")[0] for sql in plan.sql] == ["DELETE"]
+    assert ([sql.split(" ")[0] for sql in plan.sql], plan.changes_rows) == (["DELETE"], True)
     assert "would end 2 of the 2 rows" in plan.warnings[-1]
     assert lake.rows("mirror", "id") == [(1,), (3,)]
     # The load may have rows from after such a moment.

@@ -7,6 +7,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError, ResponseSt
 from pyspark.errors import PySparkException
 
 from dms_iceberg.spark_errors import FAILURES, describe, describe_defect
+from dms_iceberg.target.table import TargetTable
 
 UNREADABLE = """An error occurred while calling o143.collectToPython.
 : org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times
@@ -111,3 +112,11 @@ def test_a_refusal_of_aws_is_no_outage() -> None:
 def test_a_full_disk_is_told_as_such(error: Exception) -> None:
     told = describe(error)
     assert [part for part in ("no room on a disk", "No space left on device", "make room", "next run goes on") if part not in told] == []
+
+
+def test_a_table_is_forgotten_where_spark_is_gone() -> None:
+    class Gone:
+        def sql(self, _: str) -> None:
+            raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
+
+    TargetTable(Gone(), "lake", "silver.t").forget()  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Which gold models a run would refresh: found from where they stand and from what it would merge, so nothing is read for it."""
+"""Which gold models a run would refresh: found from where they stand and from what it would merge."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -37,7 +37,7 @@ def foretell_models(config: Config, statuses: Iterable[ModelStatus], changing: C
     """Return what becomes of every model, in the order in which a run looks at them.
 
     Args:
-        changing: silver tables that a run would write to.
+        changing: silver tables of which a run would change rows, or that it would create.
     """
     standing = {one.model: one for one in statuses}
     changed = {name.casefold() for name in changing}

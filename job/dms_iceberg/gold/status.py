@@ -45,7 +45,23 @@ class ModelStatus:
 
 def model_statuses(spark: SparkSession, config: Config) -> list[ModelStatus]:
     """Return the status of every model."""
+    return [_with_maintenance(spark, config, one) for one in model_standings(spark, config)]
+
+
+def model_standings(spark: SparkSession, config: Config) -> list[ModelStatus]:
+    """Return the status of every model but what it needs of maintenance, which takes more than a look at its snapshots."""
     return [_isolated(spark, config, name, model) for name, model in config.gold.items()]
+
+
+def _with_maintenance(spark: SparkSession, config: Config, status: ModelStatus) -> ModelStatus:
+    if not status.exists:
+        return status
+    try:
+        target = TargetTable(spark, config.catalog.name, status.model)
+        target.refresh()
+        return attrs.evolve(status, maintenance=needed(spark, config.maintenance, target, is_silver=False))
+    except FAILURES as error:
+        return attrs.evolve(status, error=describe(error))
 
 
 def _isolated(spark: SparkSession, config: Config, name: str, model: Model) -> ModelStatus:
@@ -77,7 +93,6 @@ def _status(spark: SparkSession, config: Config, name: str, model: Model) -> Mod
         snapshots=target.snapshot_count(),
         refreshed_at=None if made_at is None else datetime.fromtimestamp(made_at / 1000, UTC).isoformat(timespec="seconds"),
         behind=behind,
-        maintenance=needed(spark, config.maintenance, target, is_silver=False),
     )
 
 

@@ -26,19 +26,32 @@ def touched_groups(spark: SparkSession, table: str, columns: Sequence[str], befo
         before: a snapshot's id.
         after: another's. Neither may have equality deletes.
     """
-    files = {snapshot: _metadata(spark, table, "files", snapshot).select("content", "file_path") for snapshot in (before, after)}
+    only = _only_in_one(spark, table, before, after)
     found: list[DataFrame] = []
     for one, other in ((before, after), (after, before)):
         rows = _rows(spark, table, columns, one)
-        own = files[one].join(files[other], "file_path", "left_anti")
-        foreign = files[other].join(files[one], "file_path", "left_anti").where(f"content = {_POSITION_DELETES}")
-        hits = _metadata(spark, table, "position_deletes", other).join(
-            f.broadcast(foreign.selectExpr("file_path AS delete_file_path")), "delete_file_path", "left_semi"
-        )
-        in_own = rows.join(f.broadcast(own.where(f"content = {_DATA}").selectExpr("file_path AS _file")), "_file", "left_semi")
-        is_hit = rows.join(hits.selectExpr("file_path AS _file", "pos AS _pos"), ["_file", "_pos"], "left_semi")
-        found += [part.drop("_file", "_pos") for part in (in_own, is_hit)]
-    return reduce(DataFrame.unionByName, found).distinct()
+        if own := only.get((one, _DATA)):
+            found.append(rows.join(_paths(spark, own, "_file"), "_file", "left_semi"))
+        if foreign := only.get((other, _POSITION_DELETES)):
+            deleted = _metadata(spark, table, "position_deletes", other)
+            hits = deleted.join(_paths(spark, foreign, "delete_file_path"), "delete_file_path", "left_semi")
+            found.append(rows.join(hits.selectExpr("file_path AS _file", "pos AS _pos"), ["_file", "_pos"], "left_semi"))
+    found = found or [_rows(spark, table, columns, after).where("false")]
+    return reduce(DataFrame.unionByName, found).drop("_file", "_pos").distinct()
+
+
+def _only_in_one(spark: SparkSession, table: str, before: int, after: int) -> dict[tuple[int, int], list[str]]:
+    """Return by snapshot and content the files that only this one of two snapshots has: collected, as there often are none of a kind."""
+    both = [_metadata(spark, table, "files", id_).selectExpr("content", "file_path", f"{id_}L AS id") for id_ in (before, after)]
+    counted = both[0].unionByName(both[1]).groupBy("content", "file_path").agg(f.min("id").alias("id"), f.max("id").alias("last"))
+    only: dict[tuple[int, int], list[str]] = {}
+    for row in counted.where("id = last").collect():
+        only.setdefault((row.id, row.content), []).append(row.file_path)
+    return only
+
+
+def _paths(spark: SparkSession, paths: Sequence[str], name: str) -> DataFrame:
+    return f.broadcast(spark.createDataFrame([(path,) for path in paths], f"{name} string"))
 
 
 def _rows(spark: SparkSession, table: str, columns: Sequence[str], snapshot: int) -> DataFrame:

@@ -70,6 +70,8 @@ def cleaning_warnings(target: TargetTable, table: Table) -> list[str]:
 def rename_columns(target: TargetTable, table: Table) -> list[str]:
     """Do the declared renames in one commit, and return their SQL; nothing for a table that this package did not make.
 
+    Who reads the table at its newest snapshot, as gold models do, reads that snapshot's columns, so it is a new one.
+
     Raises:
         PlanIsStaleError: somebody else committed meanwhile.
     """
@@ -83,6 +85,8 @@ def rename_columns(target: TargetTable, table: Table) -> list[str]:
         draft.rename_column(one.old, one.new)
     target.tell_made(draft, renamed_properties(found, properties))
     draft.remove_properties([name for one in found if (name := BACKFILL_PROPERTY + one.old) in properties])
+    if head is not None:
+        draft.touch({})
     target.publish(draft)
     reach("after-evolve", target.name)
     return [one.sql(target.sql_name) for one in found]

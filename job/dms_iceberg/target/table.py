@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import attrs
-from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark.errors import PySparkException
+from py4j.protocol import Py4JJavaError
 
 from dms_iceberg.config.model import Table
 from dms_iceberg.identifiers import quote_path
 from dms_iceberg.progress import PROGRESS_KEY, Progress, find_progress
+from dms_iceberg.spark_errors import FAILURES
 from dms_iceberg.target.cleaning import CLEANING_PROPERTY
 from dms_iceberg.target.commit import MAIN, Draft
 from dms_iceberg.target.commit_errors import is_unknown, missing_metadata
@@ -213,7 +213,7 @@ class TargetTable:
     def forget(self) -> None:
         """Let the catalog load the table anew when it is next asked for."""
         self._is_known = False
-        with contextlib.suppress(PySparkException, Py4JError):
+        with contextlib.suppress(*FAILURES):
             self.spark.sql(f"REFRESH TABLE {self.sql_name}")
 
     def branches(self) -> list[str]:

@@ -20,10 +20,9 @@ class WatchedModels:
         """What stopped the last refresh, by model."""
 
     def turn(self) -> float:
-        """Refresh the first model that is due; return after how many seconds the next one is."""
-        now = time.monotonic()
-        due = next((name for name, at in self._due.items() if at <= now), None)
-        if due is not None:
+        """Refresh the model that has been due for longest; return after how many seconds the next one is."""
+        due = min(self._due, key=self._due.__getitem__)
+        if self._due[due] <= time.monotonic():
             (report,) = refresh_models(self._job, [due]).values()
             self.errors.pop(due, None)
             self._failures[due] = self._failures[due] + 1 if report.error else 0
