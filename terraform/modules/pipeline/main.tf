@@ -147,7 +147,7 @@ module "merge_job" {
   max_retries            = lookup(var.merge_job, "max_retries", null)
   arguments              = lookup(var.merge_job, "arguments", null)
   spark_conf             = lookup(var.merge_job, "spark_conf", null)
-  maintenance_schedule   = lookup(var.merge_job, "maintenance_schedule", null)
+  maintenance_schedule   = lookup(var.merge_job, "maintenance_schedule", "cron(0 3 * * ? *)")
   network                = lookup(var.merge_job, "network", null)
   security_configuration = lookup(var.merge_job, "security_configuration", null)
 

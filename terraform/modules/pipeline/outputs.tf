@@ -52,7 +52,7 @@ output "config_json" {
 }
 
 output "merge_job" {
-  description = "`name`, `arn`, `role_arn`, `arguments`, `script_uri`, `config_uri`, `state_uri`, `log_groups` and `start_command` of the Glue job."
+  description = "`name`, `arn`, `role_arn`, `arguments`, `script_uri`, `config_uri`, `state_uri`, `log_groups` and `start_command` of the Glue job, and `maintenance_name` of the one that puts the tables in order (null for none)."
   value = {
     name          = module.merge_job.job_name
     arn           = module.merge_job.job_arn
@@ -63,6 +63,8 @@ output "merge_job" {
     state_uri     = module.merge_job.state_uri
     log_groups    = module.merge_job.log_groups
     start_command = module.merge_job.start_command
+
+    maintenance_name = module.merge_job.maintenance_job_name
   }
 }
 

@@ -10,7 +10,7 @@ variable "merge_job" {
     - `network`: subnet and groups to run in, where the job must reach the database
     - `reach_source`: true lets a job with a `network` into the database's security groups, and read its secret: for the command `verify`, which compares tables with their source
     - `security_configuration`: of Glue; none by default, since the buckets and log groups are encrypted without one
-    - `package`: other code; `additional_policy_json`: a further policy of its role; `maintenance_schedule`: when the tables are put in order, such as `cron(0 3 * * ? *)`; never by default
+    - `package`: other code; `additional_policy_json`: a further policy of its role; `maintenance_schedule`: when the tables are put in order (compaction, orphan files); `cron(0 3 * * ? *)`, each night in UTC, by default, null for never
   EOT
   type        = any
   default     = {}

@@ -61,6 +61,10 @@ run "few_inputs" {
     error_message = "runs start with files"
   }
   assert {
+    condition     = output.merge_job.maintenance_name == "shop-merge-maintain"
+    error_message = "somebody compacts the tables, though nobody has asked for it"
+  }
+  assert {
     condition     = sort(keys(output.alarms.names)) == tolist(["dead-letters", "job-failed", "load-error", "no-run", "rows-quarantined", "source-latency", "table-failed", "table-suspended", "target-latency", "trigger-errors", "trigger-needs-help", "value-truncated"])
     error_message = "found ${join(", ", keys(output.alarms.names))}"
   }
@@ -198,6 +202,17 @@ run "watch_longer_than_the_jobs_timeout" {
   command = plan
   variables { trigger = { type = "continuous", watch = { hours = 9 } } }
   expect_failures = [output.alarms]
+}
+
+run "no_maintenance_where_it_is_not_wanted" {
+  command = plan
+  variables {
+    merge_job = { package = { zip_path = "main.tf" }, maintenance_schedule = null }
+  }
+  assert {
+    condition     = output.merge_job.maintenance_name == null
+    error_message = "null is for never"
+  }
 }
 
 run "the_job_reaches_the_source" {
