@@ -37,6 +37,14 @@ _PATIENCE_OF_S3A = {
 # Attempts of Glue's client: Iceberg gives it the SDK's adaptive mode, whose default of 3 is used up within a second. Not many more: all
 # tables share the client's quota of retries, and a commit that is not tried again is what Iceberg misjudges (`commit_errors.is_misjudged`).
 _GLUE_ATTEMPTS = "6"
+# Spark keeps plans and figures of the last thousand statements, jobs and stages for its UI, even without one: more than a gigabyte after a
+# thousand batches (benchmarks/README.md). Event logs, which the UI of Glue reads, have them all.
+_KEPT_FOR_THE_UI = {
+    "spark.sql.ui.retainedExecutions": "50",
+    "spark.ui.retainedJobs": "200",
+    "spark.ui.retainedStages": "200",
+    "spark.ui.retainedTasks": "2000",
+}
 _LOG_SETTINGS = Path(__file__).with_name("local") / "log4j2.properties"
 
 
@@ -82,6 +90,7 @@ def session_settings(config: Config) -> dict[str, str]:
         "spark.sql.variable.substitute": "false",
         "spark.sql.parser.escapedStringLiterals": "false",
         "spark.scheduler.mode": "FAIR",
+        **_KEPT_FOR_THE_UI,
         **_join_settings(),
     }
 

@@ -17,8 +17,8 @@ from support.terraform.tree import copy_tree
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("terraform")]
 
-STATIC = {"spark.sql.extensions", "spark.scheduler.mode"}
-"""Settings of the job that nothing can change once a session exists."""
+STATIC = ("spark.sql.extensions", "spark.scheduler.mode", "spark.sql.catalog.", "spark.sql.ui.", "spark.ui.")
+"""How settings of the job begin that nothing can change once a session exists, or once its catalog is used."""
 
 
 @pytest.fixture(scope="module")
@@ -59,5 +59,5 @@ def test_spark_settings_of_the_job_are_the_jobs_own(
         path.write_text(outputs["config_json"])
         wanted = session_settings(load_config(str(path)))
         given = dict(text.split("=", 1) for text in outputs["merge_job"]["arguments"]["--conf"].split(" --conf "))
-        assert given.keys() == {key for key in wanted if key in STATIC or key.startswith("spark.sql.catalog.")}
+        assert given.keys() == {key for key in wanted if key.startswith(STATIC)}
         assert given == {key: wanted[key] for key in given}

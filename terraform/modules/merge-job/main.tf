@@ -11,9 +11,11 @@ locals {
   dns_suffix = data.aws_partition.current.dns_suffix
   region     = data.aws_region.current.id
 
-  job_name   = "${var.name}-merge"
-  log_prefix = "/aws-glue/jobs/${local.job_name}"
-  log_groups = { output = "${local.log_prefix}/output", error = "${local.log_prefix}/error" }
+  job_name = "${var.name}-merge"
+
+  security_configuration = one(concat(aws_glue_security_configuration.this[*].name, [for name in [var.security_configuration.name] : name if name != null]))
+  log_prefix             = "/aws-glue/jobs/${local.job_name}"
+  log_groups             = { output = "${local.log_prefix}/output", error = "${local.log_prefix}/error" }
 }
 
 resource "aws_glue_job" "merge" {
@@ -30,7 +32,7 @@ resource "aws_glue_job" "merge" {
   timeout           = var.timeout_minutes
   max_retries       = var.max_retries
 
-  security_configuration = one(concat(aws_glue_security_configuration.this[*].name, [for name in [var.security_configuration.name] : name if name != null]))
+  security_configuration = local.security_configuration
   connections            = aws_glue_connection.network[*].name
 
   # What starts runs relies on both: see lambda/trigger/README.md. A queued run may fail without having run.
@@ -76,12 +78,16 @@ locals {
   prefix  = "spark.sql.catalog.${try(local.catalog.name, "lake")}"
   kind    = try(local.catalog.type, "hadoop")
 
-  # The job sets all of these itself. Two of them are fixed once a session exists, and the catalog once it is used; given here, they are right
-  # even if Glue opens the session before the script does.
+  # The job sets all of these itself. Some of them are fixed once a session exists, and the catalog once it is used; given here, they are
+  # right even if Glue opens the session before the script does.
   spark_settings = merge(
     {
       "spark.sql.extensions"                = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
       "spark.scheduler.mode"                = "FAIR"
+      "spark.sql.ui.retainedExecutions"     = "50"
+      "spark.ui.retainedJobs"               = "200"
+      "spark.ui.retainedStages"             = "200"
+      "spark.ui.retainedTasks"              = "2000"
       (local.prefix)                        = "org.apache.iceberg.spark.SparkCatalog"
       "${local.prefix}.warehouse"           = local.catalog.warehouse
       "spark.sql.catalog.dms_iceberg_draft" = "org.apache.iceberg.spark.SparkCachedTableCatalog"

@@ -15,7 +15,8 @@ resource "aws_glue_job" "maintain" {
   execution_class   = var.execution_class
   timeout           = var.timeout_minutes
 
-  security_configuration = aws_glue_job.merge.security_configuration
+  # Not the merge job's: without one the provider plans null there and says "" once the job exists, which is no final plan for this job.
+  security_configuration = local.security_configuration
   connections            = aws_glue_connection.network[*].name
 
   execution_property {

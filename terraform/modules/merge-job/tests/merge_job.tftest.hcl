@@ -77,6 +77,10 @@ run "job" {
       "spark.sql.catalog.lake.s3.retry.num-retries=5",
       "spark.sql.catalog.lake.warehouse=s3://shop-silver/",
       "spark.sql.extensions=org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+      "spark.sql.ui.retainedExecutions=50",
+      "spark.ui.retainedJobs=200",
+      "spark.ui.retainedStages=200",
+      "spark.ui.retainedTasks=2000",
     ])
     error_message = "found ${output.arguments["--conf"]}"
   }

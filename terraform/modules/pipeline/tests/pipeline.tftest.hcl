@@ -61,7 +61,7 @@ run "few_inputs" {
     error_message = "runs start with files"
   }
   assert {
-    condition     = output.merge_job.maintenance_name == "shop-merge-maintain"
+    condition     = output.merge_job.maintenance_name == "shop-maintain"
     error_message = "somebody compacts the tables, though nobody has asked for it"
   }
   assert {
