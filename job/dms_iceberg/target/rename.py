@@ -9,6 +9,7 @@ from dms_iceberg.changes.normalise import POSITION
 from dms_iceberg.config.model import Table
 from dms_iceberg.faults import reach
 from dms_iceberg.identifiers import quote
+from dms_iceberg.progress import PROGRESS_KEY
 from dms_iceberg.target.cleaning import Cleaning, other_cleaning
 from dms_iceberg.target.key import KEY_PROPERTY
 from dms_iceberg.target.table import BACKFILL_PROPERTY, BEFORE_PROPERTY, TargetTable
@@ -86,7 +87,7 @@ def rename_columns(target: TargetTable, table: Table) -> list[str]:
     target.tell_made(draft, renamed_properties(found, properties))
     draft.remove_properties([name for one in found if (name := BACKFILL_PROPERTY + one.old) in properties])
     if head is not None:
-        draft.touch({})
+        draft.touch({PROGRESS_KEY: target.progress().to_json()})
     target.publish(draft)
     reach("after-evolve", target.name)
     return [one.sql(target.sql_name) for one in found]
