@@ -103,7 +103,7 @@ def plan(
     """Show what a run would do: files, rows, schema changes as SQL, and which gold models it would refresh. Changes nothing."""
     loaded = prepared(config, quiet=json_)
     from dms_iceberg.gold.preview import foretell_models
-    from dms_iceberg.gold.status import model_standings
+    from dms_iceberg.gold.status import model_statuses
     from dms_iceberg.preview import preview
     from dms_iceberg.session import open_session
 
@@ -111,7 +111,7 @@ def plan(
     spark = open_session(loaded)
     previews = preview(spark, loaded, table, operator)
     changing = [loaded.tables[one.table].target for one in previews if one.changes_rows]
-    models = foretell_models(loaded, model_standings(spark, loaded), changing)
+    models = foretell_models(loaded, model_statuses(spark, loaded, with_maintenance=False), changing)
     if json_:
         documents = {one.table: one.to_document() for one in previews}
         typer.echo(json.dumps({"tables": documents, "models": {one.model: one.to_document() for one in models}}))

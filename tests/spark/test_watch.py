@@ -268,17 +268,6 @@ def test_nothing_is_left_behind_by_many_batches(lake: Lake) -> None:
     assert lake.rows("t", "v") == [("12",)]
 
 
-def test_spark_keeps_the_plans_of_a_few_statements(spark: SparkSession) -> None:
-    """Of a thousand by default, which fill a heap: a batch has many, and long ones."""
-    kept = spark._jsparkSession.sharedState().statusStore()
-    for _ in range(120):
-        spark.range(1).collect()
-    until = time.monotonic() + PATIENCE
-    while kept.executionsCount() > 60 and time.monotonic() < until:
-        time.sleep(0.1)
-    assert kept.executionsCount() <= 60
-
-
 def test_models_follow_their_tables(lake: Lake) -> None:
     gold = f"gold_{lake.namespace}"
     models = {

@@ -43,37 +43,21 @@ class ModelStatus:
         return attrs.asdict(self)
 
 
-def model_statuses(spark: SparkSession, config: Config) -> list[ModelStatus]:
-    """Return the status of every model."""
-    return [_with_maintenance(spark, config, one) for one in model_standings(spark, config)]
+def model_statuses(spark: SparkSession, config: Config, *, with_maintenance: bool = True) -> list[ModelStatus]:
+    """Return the status of every model; what it needs of maintenance takes more than a look at its snapshots, and may be left out."""
+    return [_isolated(spark, config, name, model, with_maintenance=with_maintenance) for name, model in config.gold.items()]
 
 
-def model_standings(spark: SparkSession, config: Config) -> list[ModelStatus]:
-    """Return the status of every model but what it needs of maintenance, which takes more than a look at its snapshots."""
-    return [_isolated(spark, config, name, model) for name, model in config.gold.items()]
-
-
-def _with_maintenance(spark: SparkSession, config: Config, status: ModelStatus) -> ModelStatus:
-    if not status.exists:
-        return status
+def _isolated(spark: SparkSession, config: Config, name: str, model: Model, *, with_maintenance: bool) -> ModelStatus:
     try:
-        target = TargetTable(spark, config.catalog.name, status.model)
-        target.refresh()
-        return attrs.evolve(status, maintenance=needed(spark, config.maintenance, target, is_silver=False))
-    except FAILURES as error:
-        return attrs.evolve(status, error=describe(error))
-
-
-def _isolated(spark: SparkSession, config: Config, name: str, model: Model) -> ModelStatus:
-    try:
-        return _status(spark, config, name, model)
+        return _status(spark, config, name, model, with_maintenance=with_maintenance)
     except FAILURES as error:
         return ModelStatus(model=name, error=describe(error))
     except DmsIcebergError as error:
         return ModelStatus(model=name, error=str(error))
 
 
-def _status(spark: SparkSession, config: Config, name: str, model: Model) -> ModelStatus:
+def _status(spark: SparkSession, config: Config, name: str, model: Model, *, with_maintenance: bool) -> ModelStatus:
     tables = tables_of(spark, config.catalog.name, model)
     status = ModelStatus(model=name, waits_for=[table.name for table in tables.values() if not table.exists()])
     target = TargetTable(spark, config.catalog.name, name)
@@ -93,6 +77,7 @@ def _status(spark: SparkSession, config: Config, name: str, model: Model) -> Mod
         snapshots=target.snapshot_count(),
         refreshed_at=None if made_at is None else datetime.fromtimestamp(made_at / 1000, UTC).isoformat(timespec="seconds"),
         behind=behind,
+        maintenance=needed(spark, config.maintenance, target, is_silver=False) if with_maintenance else {},
     )
 
 
