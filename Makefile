@@ -90,6 +90,10 @@ bench-late: setup ## What batches in order pay for the protection against late c
 bench-maintain: setup ## What reading costs after many small batches, before and after maintenance; BENCH_ARGS
 	$(BIN)/python -m benchmarks.maintained $(BENCH_ARGS)
 
+.PHONY: bench-models
+bench-models: setup ## An incremental gold model beside the same one made anew after each batch; BENCH_ARGS
+	$(BIN)/python -m benchmarks.models $(BENCH_ARGS)
+
 .PHONY: bench-verify
 bench-verify: setup ## How long verify takes for 1 and 10 million rows of PostgreSQL, and how much memory; BENCH_ARGS
 	$(BIN)/python -m benchmarks.verified $(BENCH_ARGS)
@@ -115,7 +119,7 @@ lock: setup ## Resolve the Python packages again into requirements.lock; needs a
 clean: ## Remove what demo, tests and bench made here; never .venv, configuration or another lake
 	rm -rf build/demo build/coverage build/.coverage build/bench build/bench-full build/bench-full-charts build/bench.json build/bench-*.json
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	find job lambda tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find job lambda tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: help
 help:

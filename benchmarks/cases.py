@@ -36,6 +36,8 @@ CASES: Final = (
     Case(_PARQUET, Pattern.RECENT, 1_000),
     Case(_CSV, Pattern.SCATTERED, 1_000),
 )
+GOALS: Final = tuple(case for case in CASES if case.name in ("parquet-scattered-100k", "parquet-scattered-1k"))
+"""The cases that the goals speak of: minutes."""
 
 
 @attrs.frozen

@@ -42,7 +42,9 @@ def main(
     chosen, names = [CASES[name] for name in _among(cases, CASES)], _among(contestants, TITLES)
     bench = Bench(work.resolve(), rows, warm_ups, repetitions, heap, cores, patience)
     document = about(bench)
-    bench.begin({key: document[key] for key in ("rows", "warm_ups", "repetitions", "contestant")}, resume=resume)
+    # Tables know their own absolute paths, so a folder that was moved holds none.
+    settings = {key: document[key] for key in ("rows", "warm_ups", "repetitions", "contestant")} | {"work": str(bench.work)}
+    bench.begin(settings, resume=resume)
     output.parent.mkdir(parents=True, exist_ok=True)
     for turn, case in enumerate(chosen):
         # Another one begins each time.

@@ -30,18 +30,22 @@ class Cloud:
     def put(self, name: str, rows: list[tuple[Any, ...]]) -> None:
         self.client("s3").put_object(Bucket="bronze", Key=f"dms/shop/public/orders/{name}", Body=parquet(rows))
 
-    def run(self) -> dict[str, Any]:
+    def run(self, *refreshes: str) -> dict[str, Any]:
+        """Run, and see that the models were refreshed so."""
         report = run_command("run", str(self.config), environment=self.environment)
         table: dict[str, Any] = report["tables"]["public.orders"]
         assert table["error"] is None
+        assert {name: model["refresh"] for name, model in report["models"].items()} == dict(
+            zip(("gold.lengths", "gold.texts"), refreshes, strict=True)
+        )
         return table
 
-    def rows(self) -> list[tuple[Any, ...]]:
+    def rows(self, table: str = "silver.orders") -> list[tuple[Any, ...]]:
         """What PyIceberg, which knows nothing of Spark, reads through Glue."""
         endpoint = self.environment["AWS_ENDPOINT_URL"]
         catalog = load_catalog("glue", type="glue", **{"glue.endpoint": endpoint, "s3.endpoint": endpoint, "glue.region": "us-east-1"})
-        found = catalog.load_table("silver.orders").scan().to_arrow().sort_by("id")
-        return list(zip(found["id"].to_pylist(), found["v"].to_pylist(), strict=True))
+        found = catalog.load_table(table).scan().to_arrow()
+        return sorted(zip(*(found[name].to_pylist() for name in found.column_names if not name.startswith("_cdc_")), strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +60,10 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
             "bronze": {"uri": "s3://bronze/dms/shop/"},
             "catalog": {"name": "lake", "type": "glue", "warehouse": "s3://silver/warehouse"},
             "tables": {"public.orders": {"target": "silver.orders", "key": ["id"], "rules": [{"name": "named", "expr": "v <> ''"}]}},
+            "gold": {
+                "gold.lengths": {"sql": "SELECT length(v) AS l, count(*) AS n FROM silver.orders GROUP BY length(v)"},
+                "gold.texts": {"sql": "SELECT v, count(*) AS n FROM silver.orders GROUP BY v", "refresh": "incremental"},
+            },
             "state_uri": "s3://silver/state/",
         }
         config.write_text(json.dumps(document))
@@ -76,14 +84,18 @@ def test_full_load_changes_and_a_second_run(cloud: Cloud) -> None:
         "2026/03/01/10/20260301-100130000.parquet",
         [change("U", T1, 61, 1, "ONE"), change("D", T1, 65, 2, None), change("I", T1, 69, 9, "")],
     )
-    first = cloud.run()
+    first = cloud.run("full", "full")
     assert (first["rows_read"], first["applied"], first["quarantined"], first["batches"]) == (7, 6, 1, 2)
     assert cloud.rows() == [(1, "ONE"), (3, "row 3"), (4, "row 4")]
+    assert cloud.rows("gold.lengths") == [(3, 1), (5, 2)]
+    assert cloud.rows("gold.texts") == [("ONE", 1), ("row 3", 1), ("row 4", 1)]
 
     cloud.put("2026/03/01/10/20260301-100230000.parquet", [change("U", T2, 73, 30, "moved", 3), change("I", T2, 77, 2, "again")])
-    second = cloud.run()
+    second = cloud.run("full", "incremental")
     assert (second["rows_read"], second["applied"], second["files"]) == (2, 2, 1)
     assert cloud.rows() == [(1, "ONE"), (2, "again"), (4, "row 4"), (30, "moved")]
+    assert cloud.rows("gold.lengths") == [(3, 1), (5, 3)]
+    assert cloud.rows("gold.texts") == [("ONE", 1), ("again", 1), ("moved", 1), ("row 4", 1)]
     state = json.loads(cloud.client("s3").get_object(Bucket="silver", Key="state/runs/public.orders.json")["Body"].read())
     assert state["applied"] == 2
 

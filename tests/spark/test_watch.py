@@ -1,78 +1,20 @@
 """A watch: what comes is merged, tables take turns, errors pass, and the end waits for the batches at hand."""
 
-import asyncio
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
 
-import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg import job as job_module
 from dms_iceberg import runner
-from dms_iceberg.config.model import Config
-from dms_iceberg.report import BatchReport
 from dms_iceberg.watch import run as watch_run
 from dms_iceberg.watch import table as watched
-from dms_iceberg.watch.run import SessionLostError, Watch
+from dms_iceberg.watch.run import SessionLostError
 from support.crash_books import check_books
 from support.lake import Lake
-
-ID_V = [("id", pa.int64()), ("v", pa.string())]
-PATIENCE = 120
-
-
-class Watched:
-    """A watch in a thread of its own, and the batches it merged."""
-
-    def __init__(self, lake: Lake, config: Config, **options: Any) -> None:
-        self.merged: list[tuple[str, BatchReport]] = []
-        self.watch = Watch(lake.spark, config, interval=0.1, listener=lambda *one: self.merged.append(one), **options)
-        self.failed: list[str] | None = None
-        self.error: Exception | None = None
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            self.failed = asyncio.run(self.watch.run())
-        except Exception as error:
-            self.error = error
-
-    def until(self, seen: Callable[[], object]) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while not seen():
-            assert self._thread.is_alive(), self.error
-            assert time.monotonic() < deadline, [(name, batch.rows_read) for name, batch in self.merged]
-            time.sleep(0.02)
-
-    def until_rows(self, count: int, table: str = "public.t") -> None:
-        self.until(lambda: sum(batch.rows_read for name, batch in self.merged if name == table) >= count)
-
-    def end(self) -> None:
-        self.watch.stop()
-        self.join()
-
-    def join(self) -> None:
-        self._thread.join(PATIENCE)
-        assert not self._thread.is_alive()
-
-
-@contextmanager
-def watching(lake: Lake, config: Config, **options: Any) -> Iterator[Watched]:
-    one = Watched(lake, config, **options)
-    try:
-        yield one
-    finally:
-        one.end()
-
-
-def change(lake: Lake, table: str, minute: int, id_: int, v: str) -> None:
-    lake.changes(table, f"2026/03/01/10/20260301-10{minute:02d}30000.parquet", ID_V, [("U", f"2026030110{minute:02d}00", minute, id_, v)])
+from support.watching import ID_V, PATIENCE, change, watching
 
 
 def test_what_comes_is_merged_and_a_run_afterwards_finds_nothing(lake: Lake) -> None:
@@ -129,6 +71,24 @@ def test_a_backlog_lets_others_take_their_turns(lake: Lake) -> None:
     order = [name for name, _ in job.merged]
     assert order[:4].count("public.t") == 2, order
     assert order.count("public.huge") == 9
+
+
+@pytest.mark.parametrize(("most", "sizes"), [(50, [1, 8, 1]), (5, [1, 5, 3, 1])], ids=["backlog", "max_files"])
+def test_a_batch_is_as_large_as_the_backlog_and_no_larger_than_allowed(lake: Lake, most: int, sizes: list[int]) -> None:
+    config = lake.config({"public.t": {}}, batch={"max_files": most})
+    arrived = threading.Event()
+    lake.load("public.t", ID_V, [(1, "a")])
+    with watching(lake, config, pause=arrived) as job:
+        # The table's thread is held after its first batch.
+        job.until_rows(1)
+        for minute in range(1, 9):
+            change(lake, "public.t", minute, 1, f"{minute}")
+        arrived.set()
+        job.until_rows(9)
+        change(lake, "public.t", 9, 1, "last")
+        job.until_rows(10)
+    assert [batch.files for _, batch in job.merged] == sizes
+    assert lake.rows("t", "v") == [("last",)]
 
 
 def test_a_table_that_fails_is_tried_again_and_recovers_without_harm_to_others(lake: Lake) -> None:
@@ -253,7 +213,19 @@ def persisted(spark: SparkSession) -> set[int]:
 @pytest.mark.long
 def test_nothing_is_left_behind_by_many_batches(lake: Lake) -> None:
     spark = lake.spark
-    config = lake.config({"public.t": {}})
+    models = {
+        "groups": {"sql": f"SELECT v, count(*) AS n FROM {lake.namespace}.t GROUP BY v", "refresh": "incremental", "refresh_seconds": 1},
+        "all": {"sql": f"SELECT max(v) AS v FROM {lake.namespace}.t", "refresh_seconds": 1},
+    }
+    gold = f"gold_{lake.namespace}"
+    config = lake.config({"public.t": {}}, gold={f"{gold}.{name}": model for name, model in models.items()})
+
+    def followed(v: str) -> bool:
+        names = [f"lake.{gold}.{name}" for name in models if spark.catalog.tableExists(f"lake.{gold}.{name}")]
+        for name in names:
+            spark.sql(f"REFRESH TABLE {name}")
+        return len(names) == len(models) and all([row.v for row in spark.table(name).collect()] == [v] for name in names)
+
     lake.load("public.t", ID_V, [(1, "a")])
     # Two sessions of one process that merge the same batch share what they cache, and one of them leaves it: other tests do so.
     before = persisted(spark)
@@ -262,6 +234,7 @@ def test_nothing_is_left_behind_by_many_batches(lake: Lake) -> None:
         for minute in range(1, 13):
             change(lake, "public.t", minute, 1, f"{minute}")
             job.until_rows(1 + minute)
+            job.until(lambda minute=minute: followed(f"{minute}"))
         views = [row.viewName for row in spark.sql("SHOW VIEWS").collect() if row.isTemporary]
     assert persisted(spark) <= before
     assert views == []

@@ -169,7 +169,7 @@ module "trigger" {
   batching_window_seconds = lookup(var.trigger, "batching_window_seconds", null)
   package                 = lookup(var.trigger, "package", null)
 
-  job    = { name = module.merge_job.job_name, arn = module.merge_job.job_arn, config_uri = module.merge_job.config_uri }
+  job    = { name = module.merge_job.job_name, arn = module.merge_job.job_arn, config_uri = module.merge_job.config_uri, role_name = module.merge_job.role_name }
   bronze = { bucket = module.lake.buckets.bronze.name, folder = local.bronze_folder, owner = try(var.buckets.bronze.owner, null), kms_key_arn = module.lake.kms_key_arn }
   # A task that only captures changes loads nothing.
   replication = local.replicates && var.migration_type != "cdc" ? { arn = module.replication[0].replication_arn } : null

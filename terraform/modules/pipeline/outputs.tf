@@ -69,9 +69,10 @@ output "merge_job" {
 }
 
 output "trigger" {
-  description = "`queue`, `dead_letter_queue`, `function`, `schedule`, `bucket_notification` and `retry_command` of the trigger."
+  description = "`queue`, `news_queue` of a watch, `dead_letter_queue`, `function`, `schedule`, `bucket_notification` and `retry_command` of the trigger."
   value = {
     queue               = module.trigger.queue
+    news_queue          = module.trigger.news_queue
     dead_letter_queue   = module.trigger.dead_letter_queue
     function            = module.trigger.function
     schedule            = module.trigger.schedule

@@ -35,8 +35,10 @@ variable "trigger" {
     When runs start; {} is when files arrive.
     - `type`: `event`, `schedule` or `continuous`
     - `schedule`: rate or cron, in UTC. With `off`, or a cron that is not daily, `alarms.thresholds.hours_without_run` is required
-    - `notification`: how the queue hears of files: `s3` takes over the notifications of the bronze bucket, `eventbridge` and `none` leave them alone. Required for an existing bucket and type `event`
-    - `watch`: with `continuous`, `hours` that a run watches before the next takes over (3; less than `merge_job.timeout_minutes`), `interval_seconds` between two looks at a table (10)
+    - `notification`: how the queue hears of files: `s3` takes over the notifications of the bronze bucket, `eventbridge` and `none` leave them alone. Required for an existing bucket, unless no queue
+      hears of files: type `schedule`, and `continuous` with `watch.queue = false`
+    - `watch`: with `continuous`, `hours` that a run watches before the next takes over (3; less than `merge_job.timeout_minutes`), `queue` that tells it of new files (true), without which it looks at each table
+      every `interval_seconds` (10)
     - `batching_window_seconds`, `package`
   EOT
   type        = any
@@ -48,11 +50,11 @@ variable "trigger" {
     error_message = "trigger has ${try(join(", ", setsubtract(keys(var.trigger), local.allowed.trigger)), "no keys")}. Allowed: ${join(", ", local.allowed.trigger)}."
   }
   validation {
-    condition     = try(var.trigger.watch, null) == null || length(setsubtract(try(keys(var.trigger.watch), ["-"]), ["hours", "interval_seconds"])) == 0
-    error_message = "trigger.watch is ${try(jsonencode(var.trigger.watch), "something")}. Expected an object with hours or interval_seconds."
+    condition     = try(var.trigger.watch, null) == null || length(setsubtract(try(keys(var.trigger.watch), ["-"]), ["hours", "queue", "interval_seconds"])) == 0
+    error_message = "trigger.watch is ${try(jsonencode(var.trigger.watch), "something")}. Expected an object with hours, queue or interval_seconds."
   }
   validation {
-    condition     = try(var.buckets.bronze.create, true) != false || !contains(["event"], try(coalesce(var.trigger.type, "event"), "event")) || try(var.trigger.notification != null, false)
+    condition     = try(var.buckets.bronze.create, true) != false || try(var.trigger.type == "schedule" || var.trigger.type == "continuous" && var.trigger.watch.queue == false, false) || try(var.trigger.notification != null, false)
     error_message = "trigger.notification is missing: the bronze bucket exists already, and s3 would remove the notifications that it has. Say s3, eventbridge or none."
   }
 }

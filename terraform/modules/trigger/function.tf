@@ -1,6 +1,9 @@
 locals {
   # A watch ends in time, so that all that ADR 6 says of runs is true of it.
-  watching = { "--command" = "watch", "--for" = "${var.watch.hours}h", "--interval" = "${var.watch.interval_seconds}s" }
+  watching = merge(
+    { "--command" = "watch", "--for" = "${var.watch.hours}h", "--interval" = "${var.watch.interval_seconds}s" },
+    { for url in aws_sqs_queue.news[*].url : "--queue" => url },
+  )
 
   zip_path = coalesce(var.package.zip_path, "${path.module}/../../../dist/trigger.zip")
   zip_uri  = var.package.zip_s3_uri == null ? null : regex("^s3://([^/]+)/(.+)$", var.package.zip_s3_uri)

@@ -13,16 +13,19 @@ locals {
 
   function_name = "${var.name}-trigger"
   queue_name    = "${var.name}-changes"
+  news_name     = "${var.name}-news"
   rule_names    = { schedule = "${var.name}-schedule", files = "${var.name}-files", replication = "${var.name}-replication" }
 
   # Made of their parts, so that each can stand in the policy of the other.
   bucket_arn  = "arn:${local.partition}:s3:::${var.bronze.bucket}"
-  queue_arns  = { changes = "arn:${local.partition}:sqs:${local.region}:${local.account}:${local.queue_name}", dead = "arn:${local.partition}:sqs:${local.region}:${local.account}:${local.queue_name}-dead-letters" }
+  queue_arns  = { changes = "arn:${local.partition}:sqs:${local.region}:${local.account}:${local.queue_name}", dead = "arn:${local.partition}:sqs:${local.region}:${local.account}:${local.queue_name}-dead-letters", news = "arn:${local.partition}:sqs:${local.region}:${local.account}:${local.news_name}" }
   rule_arns   = { for rule, name in local.rule_names : rule => "arn:${local.partition}:events:${local.region}:${local.account}:rule/${name}" }
   retain_days = 14
 
   schedule = coalesce(var.schedule, { event = "rate(6 hours)", schedule = "-", continuous = "rate(1 minute)" }[var.type])
-  hears    = var.type == "event" ? var.notification : "none"
+  is_told  = var.type == "continuous" && var.watch.queue
+  hears    = var.type == "event" || local.is_told ? var.notification : "none"
+  hearer   = local.is_told ? { name = local.news_name, arn = local.queue_arns.news } : { name = local.queue_name, arn = local.queue_arns.changes }
   timeout  = 60
   asks     = var.replication != null
 }
@@ -39,15 +42,16 @@ locals {
     Action    = "sqs:*"
     Condition = { Bool = { "aws:SecureTransport" = "false" } }
   }
+  bucket_tells = {
+    Sid       = "BucketTellsOfFiles"
+    Effect    = "Allow"
+    Principal = { Service = "s3.amazonaws.com" }
+    Action    = "sqs:SendMessage"
+    Resource  = local.hearer.arn
+    Condition = { ArnEquals = { "aws:SourceArn" = local.bucket_arn }, StringEquals = { "aws:SourceAccount" = coalesce(var.bronze.owner, local.account) } }
+  }
   senders = concat(
-    [for owner in [coalesce(var.bronze.owner, local.account)] : {
-      Sid       = "BucketTellsOfFiles"
-      Effect    = "Allow"
-      Principal = { Service = "s3.amazonaws.com" }
-      Action    = "sqs:SendMessage"
-      Resource  = local.queue_arns.changes
-      Condition = { ArnEquals = { "aws:SourceArn" = local.bucket_arn }, StringEquals = { "aws:SourceAccount" = owner } }
-    }],
+    [for statement in [local.bucket_tells] : statement if !local.is_told],
     [{
       Sid       = "RulesTellOfFilesAndTimes"
       Effect    = "Allow"
@@ -100,6 +104,53 @@ resource "aws_sqs_queue" "changes" {
 }
 
 ################################################################################
+# Queue of a watch
+################################################################################
+
+resource "aws_sqs_queue" "news" {
+  count = local.is_told ? 1 : 0
+
+  name                    = local.news_name
+  sqs_managed_sse_enabled = var.kms_key_arn == null ? true : null
+  kms_master_key_id       = var.kms_key_arn
+  tags                    = var.tags
+
+  # A watch begins by looking at every table, so that news older than it tell it nothing; and it deletes what it cannot read.
+  message_retention_seconds = 3600
+
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [
+      merge(local.only_tls, { Resource = local.queue_arns.news }),
+      local.bucket_tells,
+      {
+        Sid       = "RuleTellsOfFiles"
+        Effect    = "Allow"
+        Principal = { Service = "events.amazonaws.com" }
+        Action    = "sqs:SendMessage"
+        Resource  = local.queue_arns.news
+        Condition = { ArnEquals = { "aws:SourceArn" = local.rule_arns.files } }
+      },
+    ]
+  })
+}
+
+resource "aws_iam_role_policy" "news" {
+  count = local.is_told ? 1 : 0
+
+  name = "news"
+  role = var.job.role_name
+
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [for statement in concat(
+      [{ Sid = "ReadNews", Action = ["sqs:ReceiveMessage", "sqs:DeleteMessage"], Resource = [local.queue_arns.news] }],
+      [for arn in [var.kms_key_arn] : { Sid = "UseKeyOfNews", Action = ["kms:Decrypt"], Resource = [arn] } if arn != null],
+    ) : merge({ Effect = "Allow" }, statement)]
+  })
+}
+
+################################################################################
 # News of files, of the replication, and times
 ################################################################################
 
@@ -110,18 +161,21 @@ resource "aws_s3_bucket_notification" "bronze" {
   bucket = var.bronze.bucket
 
   queue {
-    id            = local.queue_name
-    queue_arn     = aws_sqs_queue.changes.arn
+    id            = local.hearer.name
+    queue_arn     = local.hearer.arn
     events        = ["s3:ObjectCreated:*"]
     filter_prefix = var.bronze.folder
   }
+
+  # S3 sends a test message to see whether it may.
+  depends_on = [aws_sqs_queue.changes, aws_sqs_queue.news]
 }
 
 resource "aws_cloudwatch_event_rule" "files" {
   count = local.hears == "eventbridge" ? 1 : 0
 
   name        = local.rule_names.files
-  description = "New files in s3://${var.bronze.bucket}/${var.bronze.folder} go to the queue ${local.queue_name}"
+  description = "New files in s3://${var.bronze.bucket}/${var.bronze.folder} go to the queue ${local.hearer.name}"
   tags        = var.tags
   event_pattern = jsonencode({
     source      = ["aws.s3"]
@@ -134,7 +188,7 @@ resource "aws_cloudwatch_event_target" "files" {
   count = local.hears == "eventbridge" ? 1 : 0
 
   rule = aws_cloudwatch_event_rule.files[0].name
-  arn  = aws_sqs_queue.changes.arn
+  arn  = local.hearer.arn
 }
 
 # Not narrowed to stops: what events of serverless replications are called is documented nowhere, and the function asks DMS anyway.

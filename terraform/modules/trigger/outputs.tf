@@ -3,6 +3,11 @@ output "queue" {
   value       = { name = aws_sqs_queue.changes.name, arn = aws_sqs_queue.changes.arn, url = aws_sqs_queue.changes.url }
 }
 
+output "news_queue" {
+  description = "`name`, `arn` and `url` of the queue that tells a watch of new files; null without one."
+  value       = one([for queue in aws_sqs_queue.news : { name = queue.name, arn = queue.arn, url = queue.url }])
+}
+
 output "dead_letter_queue" {
   description = "`name`, `arn` and `url` of the queue of messages that nobody could read."
   value       = { name = aws_sqs_queue.dead_letters.name, arn = aws_sqs_queue.dead_letters.arn, url = aws_sqs_queue.dead_letters.url }
@@ -47,7 +52,7 @@ output "schedule" {
 
 output "bucket_notification" {
   description = "What the owner of the bucket adds to its notifications where this module does not: the queue, the events, the folder."
-  value       = { QueueArn = aws_sqs_queue.changes.arn, Events = ["s3:ObjectCreated:*"], Prefix = var.bronze.folder }
+  value       = { QueueArn = local.hearer.arn, Events = ["s3:ObjectCreated:*"], Prefix = var.bronze.folder }
 }
 
 output "retry_command" {

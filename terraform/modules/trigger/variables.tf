@@ -64,10 +64,13 @@ variable "watch" {
   description = <<-EOT
     With `continuous`:
     - `hours`: how long a run watches before the next one takes over, on new machines. The job's own timeout must be longer
-    - `interval_seconds`: how often each table is looked at for new files; a look is a request to S3 that costs money
+    - `queue`: whether it is told of new files by a queue of its own, and looks at a table at once when it has some, and every five minutes besides. Merge jobs in a network without a way to the internet need an endpoint
+      of SQS. False looks at all tables by the clock
+    - `interval_seconds`: without the queue, how often each table is looked at for new files; a look is a request to S3 that costs money
   EOT
   type = object({
     hours            = optional(number, 3)
+    queue            = optional(bool, true)
     interval_seconds = optional(number, 10)
   })
   default  = {}
@@ -100,9 +103,16 @@ variable "batching_window_seconds" {
 ################################################################################
 
 variable "job" {
-  description = "The Glue job: `name`, `arn`, and `config_uri`, its configuration document: outputs of the module merge-job."
-  type        = object({ name = string, arn = string, config_uri = string })
+  description = <<-EOT
+    The Glue job: `name`, `arn`, and `config_uri`, its configuration document: outputs of the module merge-job. With `continuous` and `watch.queue` also `role_name`, which gets the right to read that queue.
+  EOT
+  type        = object({ name = string, arn = string, config_uri = string, role_name = optional(string) })
   nullable    = false
+
+  validation {
+    condition     = var.type != "continuous" || !var.watch.queue || var.job.role_name != null
+    error_message = "job.role_name is missing: a watch reads its queue with the job's role. Give the output role_name of the module merge-job, or watch = { queue = false }."
+  }
 }
 
 variable "bronze" {

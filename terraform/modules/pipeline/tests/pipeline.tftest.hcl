@@ -128,7 +128,7 @@ run "everything" {
     error_message = "every target's database is made"
   }
   assert {
-    condition     = output.trigger.schedule == "rate(1 minute)" && contains(keys(output.alarms.names), "slot-lag") && !contains(keys(output.alarms.names), "job-failed")
+    condition     = output.trigger.schedule == "rate(1 minute)" && output.trigger.news_queue != null && contains(keys(output.alarms.names), "slot-lag") && !contains(keys(output.alarms.names), "job-failed")
     error_message = "trigger and alarms as asked for"
   }
   assert {

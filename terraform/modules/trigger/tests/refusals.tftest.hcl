@@ -36,6 +36,7 @@ run "continuous_without_a_clock" {
   variables {
     type     = "continuous"
     schedule = "off"
+    watch    = { queue = false }
   }
   expect_failures = [var.schedule]
 }
@@ -61,11 +62,17 @@ run "replication_into_a_folder_without_an_epoch" {
   expect_failures = [var.replication]
 }
 
+run "watch_whose_role_may_not_read_its_queue" {
+  command = plan
+  variables { type = "continuous" }
+  expect_failures = [var.job]
+}
+
 run "watch_beyond_glues_longest_run" {
   command = plan
   variables {
     type  = "continuous"
-    watch = { hours = 200 }
+    watch = { hours = 200, queue = false }
   }
   expect_failures = [var.watch]
 }

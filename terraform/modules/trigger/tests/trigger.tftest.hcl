@@ -141,11 +141,63 @@ run "schedule_does_not_listen_to_files" {
 }
 
 run "continuous" {
-  command = plan
-  variables { type = "continuous" }
+  command = apply
+  variables {
+    type        = "continuous"
+    job         = { name = "shop-merge", arn = "arn:aws:glue:eu-central-1:123456789012:job/shop-merge", config_uri = "s3://shop-artifacts/shop/config-0.json", role_name = "shop-merge-job" }
+    kms_key_arn = "arn:aws:kms:eu-central-1:123456789012:key/queues"
+  }
   assert {
-    condition     = length(aws_s3_bucket_notification.bronze) == 0 && aws_cloudwatch_event_rule.schedule[0].schedule_expression == "rate(1 minute)"
-    error_message = "asked for every minute"
+    condition     = one(aws_s3_bucket_notification.bronze[0].queue).queue_arn == "arn:aws:sqs:eu-central-1:123456789012:shop-news" && output.bucket_notification.QueueArn == "arn:aws:sqs:eu-central-1:123456789012:shop-news"
+    error_message = "files are told of to the watch"
+  }
+  assert {
+    condition     = jsondecode(aws_lambda_function.trigger.environment[0].variables.RUN_ARGUMENTS) == { "--command" = "watch", "--for" = "3h", "--interval" = "10s", "--queue" = aws_sqs_queue.news[0].url }
+    error_message = "found ${aws_lambda_function.trigger.environment[0].variables.RUN_ARGUMENTS}"
+  }
+  assert {
+    condition = { for s in jsondecode(aws_sqs_queue.news[0].policy).Statement : s.Sid => "${s.Effect} ${s.Action} on ${s.Resource}: ${jsonencode(s.Condition)}" } == {
+      DenyPlainHttp      = "Deny sqs:* on arn:aws:sqs:eu-central-1:123456789012:shop-news: ${jsonencode({ Bool = { "aws:SecureTransport" = "false" } })}"
+      BucketTellsOfFiles = "Allow sqs:SendMessage on arn:aws:sqs:eu-central-1:123456789012:shop-news: ${jsonencode({ ArnEquals = { "aws:SourceArn" = "arn:aws:s3:::shop-bronze" }, StringEquals = { "aws:SourceAccount" = "123456789012" } })}"
+      RuleTellsOfFiles   = "Allow sqs:SendMessage on arn:aws:sqs:eu-central-1:123456789012:shop-news: ${jsonencode({ ArnEquals = { "aws:SourceArn" = "arn:aws:events:eu-central-1:123456789012:rule/shop-files" } })}"
+    }
+    error_message = "found ${aws_sqs_queue.news[0].policy}"
+  }
+  assert {
+    condition     = !contains(jsondecode(aws_sqs_queue.changes.policy).Statement[*].Sid, "BucketTellsOfFiles")
+    error_message = "the bucket may not ask for runs"
+  }
+  assert {
+    condition = aws_iam_role_policy.news[0].role == "shop-merge-job" && { for s in jsondecode(aws_iam_role_policy.news[0].policy).Statement : s.Sid => "${join(",", s.Action)} on ${join(",", s.Resource)}" } == {
+      ReadNews     = "sqs:ReceiveMessage,sqs:DeleteMessage on arn:aws:sqs:eu-central-1:123456789012:shop-news"
+      UseKeyOfNews = "kms:Decrypt on arn:aws:kms:eu-central-1:123456789012:key/queues"
+    }
+    error_message = "found ${aws_iam_role_policy.news[0].policy}"
+  }
+}
+
+run "continuous_by_a_rule" {
+  command = plan
+  variables {
+    type         = "continuous"
+    job          = { name = "shop-merge", arn = "arn:aws:glue:eu-central-1:123456789012:job/shop-merge", config_uri = "s3://shop-artifacts/shop/config-0.json", role_name = "shop-merge-job" }
+    notification = "eventbridge"
+  }
+  assert {
+    condition     = length(aws_s3_bucket_notification.bronze) == 0 && aws_cloudwatch_event_target.files[0].arn == "arn:aws:sqs:eu-central-1:123456789012:shop-news"
+    error_message = "the rule tells the watch"
+  }
+}
+
+run "continuous_by_the_clock" {
+  command = plan
+  variables {
+    type  = "continuous"
+    watch = { queue = false }
+  }
+  assert {
+    condition     = length(aws_s3_bucket_notification.bronze) + length(aws_sqs_queue.news) + length(aws_iam_role_policy.news) == 0 && aws_cloudwatch_event_rule.schedule[0].schedule_expression == "rate(1 minute)" && output.news_queue == null
+    error_message = "asked for every minute, told by nobody"
   }
   assert {
     condition     = jsondecode(aws_lambda_function.trigger.environment[0].variables.RUN_ARGUMENTS) == { "--command" = "watch", "--for" = "3h", "--interval" = "10s" }

@@ -1,0 +1,105 @@
+"""``python -m benchmarks.models``: an incremental gold model beside the same one made anew each time.
+
+Both read one table and group it by the same column. After every batch of changes each is refreshed, in turn; in the end both must hold
+what their query tells.
+"""
+
+import statistics
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Final
+
+import attrs
+import typer
+from pyspark.sql import SparkSession
+from rich.table import Table
+
+from benchmarks.changes import EVERYDAY, Pattern, Source
+from benchmarks.contestants import CATALOG, OURS, SOURCE, job_config
+from benchmarks.dms_files import write_batch
+from benchmarks.lake import digest, load
+from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Output, Work, emptied, keep, seconds, session
+from dms_iceberg.config.model import BronzeFormat, Config, Model, Refresh
+from dms_iceberg.gold.run import refresh_models
+from dms_iceberg.job import Job
+from dms_iceberg.runner import run
+from dms_iceberg.staging.store import open_store
+
+QUERY: Final = "SELECT {0}, count(*) AS orders, sum(amount) AS total, max(ordered_at) AS newest FROM " + OURS + " GROUP BY {0}"
+GROUPS: Final = {"customer": "customer_id", "status": "status"}
+"""A column with many groups, of which a batch touches few, and one with few, all of which it touches."""
+COLUMNS: Final = ("orders", "total", "newest")
+
+
+def main(
+    rows: Annotated[int, typer.Option(help="Rows of the silver table.")] = 2_000_000,
+    size: Annotated[int, typer.Option(min=1, help="Changes of a batch.")] = 1_000,
+    repetitions: Annotated[int, typer.Option(min=1, help="Measured batches; the median counts.")] = 5,
+    warm_ups: Annotated[int, typer.Option(min=0, help="Discarded batches before them.")] = 3,
+    heap: Heap = "4g",
+    cores: Cores = 2,
+    work: Work = WORK,
+    output: Output = Path("build/bench-models.json"),
+) -> None:
+    """Time the refresh of models after every batch, incremental and full."""
+    work = emptied(work)
+    with session(job_config(work, work, BronzeFormat.PARQUET), heap, cores) as spark:
+        load(spark, work, rows, copy=None)
+        job = Job(spark, _configured(work), open_store(str(work / "changes")), "bench")
+        source, taken = Source(rows), {name: list[float]() for name in job.config.gold}
+        for number in range(-1, warm_ups + repetitions):
+            if number >= 0:
+                write_batch(source.change(size, Pattern.SCATTERED, EVERYDAY), number, work / "changes", work / "csv")
+                _merge(job)
+            names = list(taken)
+            for turn in range(len(names)):
+                name = names[(number + turn) % len(names)]
+                one = seconds(spark, partial(_refresh, job, name, made=number < 0))
+                if number >= warm_ups:
+                    taken[name].append(one)
+        for name, model in job.config.gold.items():
+            _verify(spark, name, model)
+    medians = {name.partition(".")[2]: statistics.median(values) for name, values in taken.items()}
+    shown = Table(title=f"Seconds to refresh a model of {rows:,} rows after {size:,} changes, medians")
+    for heading in ("grouped by", "incremental", "full", "full / incremental"):
+        shown.add_column(heading, justify="right")
+    for group in GROUPS:
+        incremental, full = (medians[f"{group}_{kind}"] for kind in (Refresh.INCREMENTAL, Refresh.FULL))
+        shown.add_row(group, f"{incremental:.2f}", f"{full:.2f}", f"{full / incremental:.2f}")
+    CONSOLE.print(shown)
+    keep({"rows": rows, "size": size, "seconds": medians}, output)
+
+
+def _configured(work: Path) -> Config:
+    models = {f"gold.{group}_{kind}": Model(sql=QUERY.format(column), refresh=kind) for group, column in GROUPS.items() for kind in Refresh}
+    return attrs.evolve(job_config(work, work / "changes", BronzeFormat.PARQUET), gold=models)
+
+
+def _merge(job: Job) -> None:
+    report = run(job.spark, attrs.evolve(job.config, gold={})).tables[SOURCE]
+    if report.error is not None or not report.applied:
+        raise RuntimeError(f"the job failed: {report.error or 'no change applied'}")
+
+
+def _refresh(job: Job, name: str, *, made: bool) -> None:
+    (report,) = refresh_models(job, [name]).values()
+    expected = Refresh.FULL if made else job.config.gold[name].refresh
+    if report.error is not None or report.refresh is not expected:
+        raise RuntimeError(f"{name}: {report.error or f'refreshed {report.refresh}, not {expected}'}")
+
+
+def _verify(spark: SparkSession, name: str, model: Model) -> None:
+    """Compare a model with its query.
+
+    Raises:
+        AssertionError: they differ.
+    """
+    spark.sql(f"REFRESH TABLE {CATALOG}.{name}")
+    told = spark.sql(model.sql.replace(OURS, f"{CATALOG}.{OURS}"))
+    found, expected = (digest(frame, (frame.columns[0], *COLUMNS)) for frame in (spark.table(f"{CATALOG}.{name}"), told))
+    if found != expected:
+        raise AssertionError(f"{name} holds {found}, its query tells {expected}")
+
+
+if __name__ == "__main__":
+    typer.run(main)

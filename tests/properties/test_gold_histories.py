@@ -1,0 +1,152 @@
+"""Random histories with gold models over them: every model is what its query tells, whatever happened since it was made.
+
+Late, copied, re-emitted and regrouped files, key changes and second loads as in `test_convergence`. Between batches models are refreshed or
+tables maintained, with snapshots that expire at once; between runs tables are compacted or rolled back, and models written to by others.
+``PROPERTY_SEED`` and ``PROPERTY_WORLDS`` look further.
+"""
+
+import datetime as dt
+import os
+import random
+import uuid
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from pyspark.sql import SparkSession
+
+from dms_iceberg.config.model import Refresh
+from dms_iceberg.config.parse import parse_config
+from dms_iceberg.gold.run import refresh_models
+from dms_iceberg.identifiers import quote
+from dms_iceberg.job import Job
+from dms_iceberg.maintenance import steps
+from dms_iceberg.maintenance.run import maintain
+from dms_iceberg.report import BatchReport, RunReport
+from dms_iceberg.runner import run
+from dms_iceberg.staging.store import open_store
+from properties.merging import Merging
+from support.bronze_writer import FORMATS
+from support.histories import seeded_world
+from support.maintained import EAGER
+from support.table_kind import TableKind
+from support.table_kinds import CODED, DROPPED, FILTERED, JUDGED, MOVED, PLAIN
+
+pytestmark = pytest.mark.long
+
+SEED = int(os.environ.get("PROPERTY_SEED", "20260301"))
+WORLDS = int(os.environ.get("PROPERTY_WORLDS", "1"))
+_CASES: dict[str, tuple[dict[str, Any], tuple[TableKind, ...]]] = {
+    "v2": ({}, (PLAIN, MOVED)),
+    "v3": ({"format_version": 3}, (FILTERED, DROPPED)),
+    "history": ({"mode": "history"}, (FILTERED, CODED)),
+    "copy-on-write": ({"write_mode": "copy-on-write"}, (JUDGED, PLAIN)),
+}
+
+
+def _models(kinds: tuple[TableKind, ...], silver: str) -> dict[str, dict[str, Any]]:
+    """Two models of groups over each table, and one over all of them."""
+    models: dict[str, dict[str, Any]] = {}
+    for kind in kinds:
+        keys, table = kind.cleaning.silver_key, f"{silver}.{kind.name}"
+        values = [quote(column) for column in kind.cleaning.columns if column not in keys][:2]
+        told = f"count(*) AS n, max({quote(keys[0])}) AS newest, min({quote(keys[-1])}) AS oldest"
+        models[f"{kind.name}_by_value"] = {
+            "sql": f"SELECT {values[0]}, {told} FROM {table} GROUP BY {values[0]}",
+            "refresh": "incremental",
+        }
+        several = ", ".join([quote(keys[0]), *values])
+        models[f"{kind.name}_by_several"] = {
+            "sql": f"SELECT {told}, {several} FROM {table} t WHERE {values[0]} IS NOT NULL GROUP BY {several} HAVING count(*) < 3",
+            "refresh": "incremental",
+        }
+    counted = " UNION ALL ".join(f"SELECT '{kind.name}' AS name, count(*) AS n FROM {silver}.{kind.name}" for kind in kinds)
+    return {**models, "sizes": {"sql": counted}}
+
+
+class Modelled(Merging):
+    """The job with gold models, and what else happens to tables between its batches."""
+
+    def __init__(self, *arguments: Any, chance: random.Random) -> None:
+        super().__init__(*arguments)
+        self._chance = chance
+        self._gold = f"gold_{self._namespace}"
+        models = {f"{self._gold}.{name}": model for name, model in _models(self.world.kinds, self._namespace).items()}
+        # One table at a time: what happens between batches would meet itself.
+        self.config = parse_config({**self._document, "maintenance": EAGER, "gold": models, "parallelism": 1})
+        self.refreshes: Counter[Refresh] = Counter()
+
+    def run(self) -> RunReport:
+        """One run; every model is what its query tells after it."""
+        report = run(self._spark, self.config, listener=self._between)
+        assert report.errors == {}
+        self.refreshes.update(one.refresh for one in report.models.values() if one.refresh)
+        self._check_models()
+        return report
+
+    def check_books(self, reports: Any) -> None:
+        """Snapshots that have them expire, or are rolled back."""
+
+    def _between(self, table: str, batch: BatchReport) -> None:
+        match self._chance.choice(["nothing", "refresh", "refresh", "maintain"]):
+            case "refresh":
+                made = refresh_models(Job(self._spark, self.config, open_store(self.config.bronze.uri), uuid.uuid4().hex)).values()
+                assert not [one.error for one in made if one.error]
+                self.refreshes.update(one.refresh for one in made if one.refresh)
+            case "maintain":
+                assert not [one.error for one in maintain(self._spark, self.config, [self.config.tables[table]]).all if one.error]
+
+    def disturb(self) -> None:
+        """Do to tables or models what others may do."""
+        kind = self._chance.choice(self.world.kinds)
+        match self._chance.choice(["compact", "roll back", "roll back", "write"]):
+            case "compact":
+                self._call("rewrite_data_files", kind, "options => map('rewrite-all', 'true')")
+            case "roll back":
+                self._call("rollback_to_snapshot", kind, f"snapshot_id => {self._chance.choice(self._lineage(kind))}")
+            case "write":
+                self._spark.sql(f"DELETE FROM lake.{self._gold}.{kind.name}_by_value WHERE n = 1")
+
+    def _call(self, procedure: str, kind: TableKind, arguments: str) -> None:
+        self._spark.sql(f"CALL lake.system.{procedure}(table => '{self._namespace}.{kind.name}', {arguments})")
+
+    def _lineage(self, kind: TableKind) -> list[int]:
+        rows = self._spark.sql(f"SELECT snapshot_id FROM {self._name(kind)}.history WHERE is_current_ancestor").collect()
+        known = {row.snapshot_id for row in self._snapshots(kind)}
+        return [row.snapshot_id for row in rows if row.snapshot_id in known]
+
+    def _check_models(self) -> None:
+        for name, model in self.config.gold.items():
+            self._spark.sql(f"REFRESH TABLE lake.{name}")
+            made = self._spark.table(f"lake.{name}")
+            told = self._spark.sql(model.sql.replace(f" {self._namespace}.", f" lake.{self._namespace}."))
+            assert made.columns == told.columns
+            assert Counter(map(repr, made.collect())) == Counter(map(repr, told.collect())), f"{name}, seed {self.world.seed}"
+
+
+def _with(kind: TableKind, entry: dict[str, Any]) -> TableKind:
+    return attrs.evolve(kind, document={**kind.document, **entry})
+
+
+@pytest.mark.parametrize("number", range(WORLDS))
+@pytest.mark.parametrize("case", _CASES)
+def test_models_equal_their_queries_whatever_happens(
+    spark: SparkSession, warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, number: int
+) -> None:
+    later = dt.timedelta(hours=3)
+    monkeypatch.setattr(steps, "now_ms", lambda: int((dt.datetime.now(dt.UTC) + later).timestamp() * 1000))
+    entry, kinds = _CASES[case]
+    seed = SEED + 100 * number + list(_CASES).index(case)
+    world = seeded_world(seed, tuple(_with(kind, entry) for kind in kinds), histories=8, per_table=60, runs=4, restarts=1, max_files=12)
+    merging = Modelled(spark, warehouse, tmp_path, world, FORMATS[0], chance=random.Random(seed))
+    for run_number in range(world.runs):
+        merging.deliver(run_number)
+        merging.run()
+        merging.disturb()
+    merging.run()
+    assert min(merging.refreshes[Refresh.INCREMENTAL], merging.refreshes[Refresh.FULL]) > 0, merging.refreshes
+    if "mode" not in entry:
+        wrong = merging.differences()
+        assert not wrong, "\n".join(map(str, wrong[:10]))
