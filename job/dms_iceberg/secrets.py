@@ -1,9 +1,13 @@
 """Reading secrets of AWS Secrets Manager. Values are never logged and never become part of a query plan."""
 
+import re
+
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from dms_iceberg.errors import ConfigError
+
+_ARN = re.compile(r"arn:[a-z-]+:secretsmanager:(?P<region>[a-z0-9-]+):")
 
 
 def read_secret(arn: str) -> str:
@@ -13,8 +17,10 @@ def read_secret(arn: str) -> str:
         ConfigError: it cannot be read.
     """
     try:
-        # A session of its own: the default one keeps the credentials that it was made with.
-        secret: str = boto3.Session().client("secretsmanager").get_secret_value(SecretId=arn)["SecretString"]
+        # A session of its own: the default one keeps the credentials that it was made with. The secret's region, whatever the machine's is.
+        place = _ARN.match(arn)
+        session = boto3.Session(region_name=place["region"] if place else None)
+        secret: str = session.client("secretsmanager").get_secret_value(SecretId=arn)["SecretString"]
     except (BotoCoreError, ClientError) as error:
         raise ConfigError([f"secret {arn}: cannot be read ({error}). Check the ARN, and that whoever runs this may read it."]) from None
     return secret

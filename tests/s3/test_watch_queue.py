@@ -102,6 +102,12 @@ def test_a_queue_spares_the_listings_an_outage_passes_and_sigterm_leaves_nothing
     assert cloud.books("shop", "t") == [3, 2]
 
 
+def test_a_queue_is_asked_in_its_own_region(cloud: Cloud) -> None:
+    url = "https://sqs.eu-central-1.amazonaws.com/123456789012/news"
+    queue = NotificationQueue(url, load_config(str(cloud.document("region", ["t"]))))
+    assert queue._client.meta.region_name == "eu-central-1"
+
+
 @pytest.mark.parametrize(
     ("body", "tables"),
     [

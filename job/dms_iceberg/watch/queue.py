@@ -5,6 +5,7 @@ doubled or out of order, and are deleted as soon as they are read: whoever watch
 """
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -21,6 +22,7 @@ from dms_iceberg.staging.keys import table_prefix
 
 _LOG = structlog.get_logger("dms_iceberg")
 _WAIT_SECONDS = 5
+_URL = re.compile(r"https://sqs(?:-fips)?\.(?P<region>[a-z0-9-]+)\.")
 _MOST_MESSAGES = 10
 _CLIENT_SETTINGS = ClientConfig(connect_timeout=5, read_timeout=_WAIT_SECONDS + 10, retries={"mode": "standard", "total_max_attempts": 2})
 
@@ -35,7 +37,9 @@ class NotificationQueue:
 
     def __init__(self, url: str, config: Config) -> None:
         self._url = url
-        self._client = boto3.client("sqs", config=_CLIENT_SETTINGS)
+        # The queue's region, whatever the machine's is: not every machine knows one.
+        place = _URL.match(url)
+        self._client = boto3.client("sqs", region_name=place["region"] if place else None, config=_CLIENT_SETTINGS)
         bronze = urlparse(config.bronze.uri)
         self._bucket, folder = bronze.netloc, bronze.path.strip("/")
         self._folder = f"{folder}/" if folder else ""
