@@ -6,11 +6,12 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
+import pyarrow.parquet as pq
 import typer
 from rich.console import Console
 
@@ -19,7 +20,7 @@ from benchmarks.full.cases import CASES, Case, plan_case
 from benchmarks.full.charts import draw
 from benchmarks.full.report import TITLES, Outcome, case_document, cell, markdown, outcome_of, shown
 from benchmarks.full.worker import PLAN_FILE
-from benchmarks.shapes import Shape
+from benchmarks.shapes import ORDERS, Shape
 
 _CONSOLE = Console()
 
@@ -52,6 +53,7 @@ def main(
         document["cases"].append({})
         for measured in bench.measure(case, order):
             document["cases"][-1] = measured
+            document["loaded"] = bench.layouts(names)
             # After each contestant: an interrupted run keeps what it has measured.
             output.write_text(json.dumps(document, indent=2) + "\n", "utf-8")
     drawn = draw(document, charts)
@@ -102,6 +104,17 @@ class Bench:
             outcomes.append(self._outcome(name, case, saved))
             yield case_document(case.name, case.says, case.changes(self.rows), outcomes)
         shutil.rmtree(folder, ignore_errors=True)
+
+    def layouts(self, contestants: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Return how each contestant's first load of the table with ten columns lies on disk: data files, MiB, compression."""
+        found = {}
+        for name in contestants:
+            files = data_files(self.work / name / f"loaded-{ORDERS.table}")
+            if files:
+                size = sum(file.stat().st_size for file in files)
+                codec = pq.read_metadata(files[0]).row_group(0).column(0).compression.lower()
+                found[name] = {"data_files": len(files), "mib": round(size / 2**20, 1), "compression": codec}
+        return found
 
     def _prepare(self, case: Case, folder: Path) -> None:
         load = self.work / "load" / case.shape.table
@@ -155,6 +168,12 @@ class Bench:
             raise RuntimeError(said[-1] if said else f"ended with {done.returncode}")
         document: dict[str, Any] = json.loads(found.read_text("utf-8"))
         return document
+
+
+def data_files(folder: Path) -> list[Path]:
+    """Return a table's Parquet files without those of its metadata and the change files beside it."""
+    apart = {".hoodie", "_delta_log", "bronze"}
+    return sorted(path for path in folder.rglob("*.parquet") if not apart & set(path.relative_to(folder).parts))
 
 
 def about(bench: Bench) -> dict[str, Any]:

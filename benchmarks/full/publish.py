@@ -19,6 +19,17 @@ _CAPTIONS = {
 }
 
 
+_READ_WITH = (
+    "What to read these with:\n",
+    "- A plain MERGE, merge-on-read, takes about as long as the job where changes come in order. The job is not there to be faster:",
+    "  it looks for late changes, and commits its progress with the rows. The hand-written script is copy-on-write, Iceberg's default.",
+    "- In `late-file-100k` the scripts for Iceberg and Delta are wrong because they compare no sequence with the table, not because of",
+    "  the formats: a column for it and a condition in the MERGE would make them right here (a row deleted meanwhile needs more).",
+    "- `hudi-dms` is what Hudi makes of the payload for DMS since 1.1, ordering by commit time: it asks for changes in strict order.",
+    "  `hudi-event-time` orders by the sequence.\n",
+)
+
+
 def main(
     figures: Annotated[Path, typer.Argument(help="The JSON document of a run.")],
     folder: Annotated[Path, typer.Option(help="Where to publish; charts in it are replaced.")] = Path("docs/benchmarks"),
@@ -45,7 +56,8 @@ def page(document: Mapping[str, Any], charts: set[str], note: str) -> Iterator[s
     yield "and what was found: [benchmarks/README.md](../../benchmarks/README.md).\n"
     yield f"Measured on {document['measured_at']}: {machine['system']} on {machine['architecture']}, {machine['cores']} cores,"
     yield f"{machine['memory_gib']} GiB, a local disk. Each contestant ran in a process of its own, with {each['cores']} cores"
-    yield f"and a heap of {each['heap']}. Each case begins with {_batches(document['warm_ups'])} that"
+    yield f"and a heap of {each['heap']}: one table, a warm process, no object storage. Each case"
+    yield f"begins with {_batches(document['warm_ups'])} that"
     yield f"nobody counts; of the next {document['repetitions']} the median does."
     if note:
         yield f"\n{note}"
@@ -57,11 +69,21 @@ def page(document: Mapping[str, Any], charts: set[str], note: str) -> Iterator[s
     yield from ("", "| | |", "|---|---|", *(f"| `{name}` | {TITLES[name]} |" for name in _names(cases)))
     yield "\n## Seconds per batch\n\nIn brackets: keys of the table whose row is not the source's after the last batch.\n"
     yield from _section(cases, "median_s", ["batch.svg", "sizes.svg"], charts)
+    yield "Fastest and slowest of the batches that count:\n"
+    yield markdown(cases, "spread")
+    yield from _READ_WITH
     yield "## Processor seconds per batch\n\nAll cores added up: Python and JVM, its compiler and garbage collector included.\n"
     yield from _section(cases, "cpu_s", ["cpu.svg"], charts)
     yield "## Seconds to read the table afterwards\n"
-    yield "All columns, the faster of two readings, after the last batch; nobody has maintained the table between batches.\n"
+    yield "A scan of the source's columns with a 64-bit hash over them and its sum, the faster of two, after the last batch; nobody has"
+    yield "compacted the table between batches. Two readings, in a process that has read little before: a rough figure.\n"
     yield from _section(cases, "read_s", ["read.svg"], charts)
+    if loaded := document.get("loaded"):
+        yield "## Tables as loaded\n"
+        yield "Each by its own writer with its own defaults; what is in a file beside the source's columns is the contestant's.\n"
+        yield "| | data files | MiB | compression |\n|---|---|---|---|"
+        yield from (f"| `{name}` | {one['data_files']} | {one['mib']:.0f} | {one['compression']} |" for name, one in loaded.items())
+        yield ""
     yield "## Wrong results\n"
     yield from list(_wrong(cases)) or ["None."]
     yield "\n## Repeat it\n"

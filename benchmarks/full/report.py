@@ -14,7 +14,7 @@ TITLES: Final = {
     "delta": "Delta MERGE (deletion vectors)",
     "hudi-dms": "Hudi (DMS payload)",
     "hudi-event-time": "Hudi (event-time ordering)",
-    "floor": "floor (read, join, write; no table)",
+    "floor": "floor (read, join with the keys, write; no table)",
 }
 """The contestants in the order of tables and charts."""
 
@@ -28,6 +28,8 @@ class Outcome:
         warm_up_seconds: of the discarded ones before them.
         cpu_seconds: processor time of each measured batch, over all cores.
         read_s: seconds for reading all columns of the table after the batches; None for the floor.
+        grown_bytes: how much larger the contestant's folder is than before the batches.
+        measured_at: when the last batch was done, in UTC.
         correct: whether the table holds what the source does; None where nothing can be compared.
         wrong: keys with a missing, an extra, a different or a repeated row, when it is not correct.
         error: why there are no figures.
@@ -38,7 +40,8 @@ class Outcome:
     warm_up_seconds: tuple[float, ...] = ()
     cpu_seconds: tuple[float, ...] = ()
     read_s: float | None = None
-    written_bytes: int | None = None
+    grown_bytes: int | None = None
+    measured_at: str | None = None
     correct: bool | None = None
     wrong: Mapping[str, int] = attrs.field(factory=dict)
     error: str | None = None
@@ -64,7 +67,8 @@ class Outcome:
             "cpu_s": _rounded(statistics.median(self.cpu_seconds)) if self.cpu_seconds else None,
             "times_the_job": _rounded(median / ours) if median and ours else None,
             "read_s": _rounded(self.read_s),
-            "written_bytes": self.written_bytes,
+            "grown_bytes": self.grown_bytes,
+            "measured_at": self.measured_at,
             "correct": self.correct,
             "wrong": dict(self.wrong),
             "error": self.error,
@@ -84,7 +88,8 @@ def outcome_of(contestant: str, found: Mapping[str, Any], warm_ups: int) -> Outc
         seconds[:warm_ups],
         tuple(found["cpu_seconds"])[warm_ups:],
         found.get("read_s"),
-        found.get("written_bytes"),
+        found.get("grown_bytes"),
+        found.get("measured_at"),
         found.get("correct"),
         found.get("wrong", {}),
     )
@@ -119,12 +124,10 @@ def shown(cases: Sequence[Mapping[str, Any]], rows: int) -> Table:
 
 
 def markdown(cases: Sequence[Mapping[str, Any]], figure: str = "median_s") -> str:
-    """Return the same as a Markdown table; ``figure`` is ``median_s``, ``cpu_s`` or ``read_s``."""
-    names = [
-        name
-        for name in TITLES
-        if any(result["contestant"] == name and (result[figure] or result["error"]) for case in cases for result in case["results"])
-    ]
+    """Return the same as a Markdown table; ``figure`` is ``median_s``, ``spread``, ``cpu_s`` or ``read_s``."""
+    results = [result for case in cases for result in case["results"]]
+    there = {result["contestant"] for result in results if result["error"] or _figure(result, figure)}
+    names = [name for name in TITLES if name in there]
     lines = [f"| case | {' | '.join(names)} |", f"|---|{'---|' * len(names)}"]
     for case in cases:
         found = {result["contestant"]: result for result in case["results"]}
@@ -136,6 +139,12 @@ def markdown(cases: Sequence[Mapping[str, Any]], figure: str = "median_s") -> st
 def _markdown_cell(result: Mapping[str, Any] | None, figure: str) -> str:
     if result is None:
         return ""
-    if result["error"] or result[figure] is None:
-        return "failed" if result["error"] else ""
-    return cell(result) if figure == "median_s" else f"{result[figure]:.2f}"
+    if result["error"]:
+        return "failed"
+    return cell(result) if figure == "median_s" else _figure(result, figure)
+
+
+def _figure(result: Mapping[str, Any], figure: str) -> str:
+    if figure == "spread":
+        return f"{min(result['seconds']):.2f} to {max(result['seconds']):.2f}" if result["seconds"] else ""
+    return "" if result[figure] is None else f"{result[figure]:.2f}"

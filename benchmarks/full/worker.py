@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -78,7 +79,12 @@ def _run(program: Contestant, place: Place, plan: Plan, work: Path) -> dict[str,
         seconds.append(time.perf_counter() - started)
         cpu_seconds.append(_cpu_seconds() - used)
     delivered = sum(file.stat().st_size for batch in plan.batches for file in batch)
-    found: dict[str, Any] = {"seconds": seconds, "cpu_seconds": cpu_seconds, "written_bytes": _bytes_below(place.live) - size - delivered}
+    found: dict[str, Any] = {
+        "measured_at": datetime.now(UTC).isoformat(timespec="minutes"),
+        "seconds": seconds,
+        "cpu_seconds": cpu_seconds,
+        "grown_bytes": _bytes_below(place.live) - size - delivered,
+    }
     frame = program.frame()
     return found if frame is None else found | _compared(program.spark, frame, plan, place, work)
 

@@ -160,7 +160,7 @@ def test_an_outcome_parts_warm_ups_from_what_counts() -> None:
         "seconds": [9.0, 3.0, 2.0, 4.0],
         "cpu_seconds": [9.0, 5.0, 6.0, 7.0],
         "read_s": 1.5,
-        "written_bytes": 7,
+        "grown_bytes": 7,
         "correct": True,
         "rows": 1,
         "expected_rows": 1,
@@ -187,6 +187,9 @@ def test_a_wrong_result_and_a_failure_are_shown() -> None:
     text = markdown(document()["cases"])
     assert text.splitlines()[0] == "| case | job | delta | hudi-dms | floor |"
     assert text.splitlines()[2] == "| everyday-1k | 3.00 | failed | 8.00 (1,200 wrong) | 1.00 |"
+    assert (
+        markdown(document()["cases"], "spread").splitlines()[2] == "| everyday-1k | 2.00 to 4.00 | failed | 7.00 to 9.00 | 1.00 to 1.00 |"
+    )
     assert markdown(document()["cases"], "read_s").splitlines()[2] == "| everyday-1k | 1.00 | failed | 3.00 |"
 
 
