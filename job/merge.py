@@ -6,6 +6,7 @@ A command of two words is one value: ``--command "quarantine replay"``.
 
 import argparse
 import sys
+from contextlib import redirect_stderr
 from typing import Any
 
 import typer
@@ -48,7 +49,9 @@ def _commands() -> dict[str, Any]:
 
 if __name__ == "__main__":
     try:
-        main(command_line(sys.argv[1:]))
+        # Glue keeps a log group for each stream, and Spark fills the other one: what is counted and alarmed on is in this one.
+        with redirect_stderr(sys.stdout):
+            main(command_line(sys.argv[1:]))
     except SystemExit as end:  # Glue takes any SystemExit for a failure, also that of a good end.
         if end.code:
             raise

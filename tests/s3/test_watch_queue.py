@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dms_iceberg.config.load import load_config
+from dms_iceberg.watch import queue as queue_module
 from dms_iceberg.watch.queue import NotificationQueue
 from support.cloud import BRONZE, Cloud, open_cloud
 from support.fault_proxy import Fault, Rule
@@ -39,10 +40,14 @@ class WatchProcess:
     def __init__(self, process: "subprocess.Popen[bytes]", log: Path) -> None:
         self.process, self._log = process, log
 
-    def lines(self, event: str) -> list[dict[str, object]]:
+    def lines(self, event: str | None) -> list[dict[str, object]]:
         """What it logged of one kind."""
         texts = [text for text in self._log.read_text().splitlines() if text.startswith("{")]
-        return [line for text in texts if (line := json.loads(text))["event"] == event]
+        return [line for text in texts if (line := json.loads(text)).get("event") == event]
+
+    def reports(self) -> list[dict[str, object]]:
+        """What it said that is no event."""
+        return self.lines(None)
 
     def until(self, seen: Callable[[], object]) -> None:
         deadline = time.monotonic() + PATIENCE
@@ -76,7 +81,7 @@ def test_a_queue_spares_the_listings_an_outage_passes_and_sigterm_leaves_nothing
     document = cloud.document("shop", ["t", "u"])
     url = notified(cloud)
     cloud.load("shop", "t", [1, 2, 3])
-    with watch(cloud, document, "--queue", url, "--interval", "200ms") as job:
+    with watch(cloud, document, "--queue", url, "--interval", "200ms", "--json") as job:
         job.until(lambda: job.merged() == 3)
         # What was told of before is looked at, and then there is nothing to ask for.
         job.until(lambda: cloud.proxy.count("ReceiveMessage", "") >= 2)
@@ -97,9 +102,22 @@ def test_a_queue_spares_the_listings_an_outage_passes_and_sigterm_leaves_nothing
 
         job.process.send_signal(signal.SIGTERM)
         assert job.process.wait(PATIENCE) == 0
+        (report,) = job.reports()
+        assert set(report) >= {"run_id", "seconds"}, "the alarm on a pipeline without runs counts these lines"
+        assert report["failed"] == []
     assert cloud.rows("shop", "t") == [(1, "new"), (3, "row 3")]
     assert cloud.rows("shop", "u") == [(1, "row 1"), (2, "row 2")]
     assert cloud.books("shop", "t") == [3, 2]
+
+
+def test_tables_are_looked_at_while_the_queue_does_not_answer(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue_module, "_WAIT_SECONDS", 0)
+    document = load_config(str(cloud.document("silent", ["t"])))
+    made = cloud.client("sqs").create_queue(QueueName="gone")["QueueUrl"]
+    queue = NotificationQueue(made, document)
+    assert queue.receive() == set()
+    cloud.client("sqs").delete_queue(QueueUrl=made)
+    assert queue.receive() is None
 
 
 def test_a_queue_is_asked_in_its_own_region(cloud: Cloud) -> None:

@@ -1,7 +1,9 @@
 """Maintenance while batches are merged by another session, and while one is in flight: nothing is lost, doubled or deleted."""
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -222,6 +224,47 @@ def test_a_table_in_the_tables_folder_stops_the_cleaning(lake: Lake, other: Spar
     assert "looks like a file of another table" in report.error
     assert other.table(inner).count() == 1
     check(lake, config, expected, 3)
+
+
+def test_a_table_that_was_renamed_away_keeps_its_files(lake: Lake, other: SparkSession) -> None:
+    """Glue leaves a renamed table in its folder, and the next one of its name gets the same."""
+    config = eager(lake)
+    write_batches(lake, 0, 2)
+    lake.run_one(config)
+    other.sql(f"CREATE TABLE lake.{lake.namespace}.renamed (id bigint) USING iceberg")
+    other.sql(f"INSERT INTO lake.{lake.namespace}.renamed VALUES (1)")
+    away, here = lake.warehouse / lake.namespace / "renamed", folder(lake)
+    (data,) = (away / "data").glob("*.parquet")
+    live, metadata = here / "data" / data.name, here / "metadata" / "00002-another.metadata.json"
+    shutil.copy(data, live)
+    days_ago(400, live)
+    # It is in use: its newest metadata are younger than any bound.
+    shutil.copy(away / "metadata" / "v2.metadata.json", metadata)
+    (report,) = kept_in_order(lake.spark, config, fails=True)
+    assert report.error is not None
+    assert "metadata of another table" in report.error
+    assert live.exists()
+    # As the message says: without its metadata nobody needs the rest.
+    metadata.unlink()
+    kept_in_order(lake.spark, config)
+    assert not live.exists()
+
+
+def test_orphan_files_that_iceberg_cannot_tell_are_an_error(lake: Lake, spark: SparkSession) -> None:
+    config = eager(lake)
+    write_batches(lake, 0, 1)
+    lake.run_one(config)
+    doubtful = folder(lake) / "data" / "doubtful.parquet"
+    doubtful.write_bytes(b"?")
+    days_ago(400, doubtful)
+    table = lake.target("t").iceberg
+    jvm: Any = spark._jvm
+    builder = jvm.org.apache.iceberg.DataFiles.builder(table.spec()).withPath(f"hdfs://elsewhere{doubtful}").withFormat("parquet")
+    table.newAppend().appendFile(builder.withFileSizeInBytes(1).withRecordCount(1).build()).commit()
+    (report,) = kept_in_order(lake.spark, lake.config({"public.t": {}}), fails=True)
+    assert report.error is not None
+    assert "orphan" in report.error
+    assert doubtful.exists()
 
 
 def test_books_are_complete_while_snapshots_are_kept(lake: Lake, other: SparkSession) -> None:

@@ -32,7 +32,9 @@ class GlueRuntime:
     def __init__(self, aws: LocalAws, account: str, folder: Path) -> None:
         self._aws, self._account, self._folder = aws, account, folder
         self.said: list[str] = []
-        """What the runs wrote on their two streams, which is what Glue keeps as logs."""
+        """What the runs wrote on their two streams, each of which is a log group of Glue's."""
+        self.output: list[str] = []
+        """The lines of the first of the two."""
 
     def waiting(self, job_name: str) -> list[Any]:
         """Return moto's runs of a job that were started and have not run, the oldest first."""
@@ -58,10 +60,11 @@ class GlueRuntime:
             check=False,
         )
         self.said += [done.stdout, done.stderr]
+        self.output += done.stdout.splitlines()
         run.status, run.completed_on = "SUCCEEDED" if done.returncode == 0 else "FAILED", datetime.now(UTC)
         if done.returncode != 0:
             raise JobRunError(f"{job_name}: exit code {done.returncode}\n{done.stdout[-4000:]}\n{done.stderr[-8000:]}")
-        # Glue shows both streams in one log; the report is the last line of the first.
+        # The report is the last line.
         report: dict[str, Any] = json.loads(done.stdout.rstrip().splitlines()[-1])
         return report
 

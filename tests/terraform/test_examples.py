@@ -248,6 +248,10 @@ def test_changes_of_the_source_arrive_in_the_tables(applied: "Life", tmp_path: P
         assert left["Attributes"]["ApproximateNumberOfMessages"] == "0"
         expected = {orders: source_rows(source, "orders", ORDERS), lines: source_rows(source, "order_lines", LINES)}
 
+    # What metrics count is in the log group that they look at.
+    counted = [json.loads(line) for line in glue.output if line.startswith("{")]
+    assert {"batch_merged", None} <= {line.get("event") for line in counted}
+
     # Whatever was said on the way holds no password; that the search finds something shows what it looked through.
     said = {"dms": (tmp_path / "dms.log").read_text(), "job": "".join(glue.said), "function": words_of_the_function(life)}
     for who, known in {"dms": "public.orders", "job": orders, "function": "started"}.items():

@@ -78,6 +78,10 @@ def test_sql_that_is_no_model(sql: str, reason: str) -> None:
         ("SELECT city, explode(array(min(x), max(x))) FROM silver.orders GROUP BY city", "several rows of a group"),
         ("SELECT city, count(*) FROM silver.orders WHERE d >= DATE 'today' GROUP BY city", "time of the clock"),
         ("SELECT city, count(*) FROM silver.orders WHERE d >= 'Yesterday' GROUP BY city", "time of the clock"),
+        ("SELECT city, count(*) FROM silver.orders WHERE t >= TIMESTAMP 'today UTC' GROUP BY city", "time of the clock"),
+        ("SELECT city, count(*) FROM silver.orders WHERE t > CAST('tomorrow+01:00' AS timestamp) GROUP BY city", "time of the clock"),
+        ("SELECT city, max(reflect('java.util.UUID', 'randomUUID')) FROM silver.orders GROUP BY city", "code outside SQL"),
+        ("SELECT city, hll_sketch_estimate(hll_sketch_agg(x)) FROM silver.orders GROUP BY city", "another order"),
         ("SELECT city, count(*) FROM silver.orders WHERE t > unix_timestamp() - 5 GROUP BY city", "unix_timestamp"),
         ("SELECT city, count(_file) AS n FROM silver.orders GROUP BY city", "tells of files"),
         ("SELECT city, count(*) AS _present FROM silver.orders GROUP BY city", "cannot be called _present"),
@@ -98,11 +102,12 @@ def test_why_a_model_cannot_be_incremental(sql: str, reason: str) -> None:
 def test_groups_of_an_incremental_model() -> None:
     sql = "SELECT o.city AS town, kind, count(*) n FROM silver.orders o WHERE x > 1 GROUP BY o.city, Kind HAVING count(*) > 1"
     assert incremental_problems(sql) == []
+    assert incremental_problems("SELECT city, count_if(word = 'nowadays') n FROM silver.orders GROUP BY city") == []
     assert [(one.source, one.output) for one in group_columns(sql)] == [("city", "town"), ("Kind", "kind")]
 
 
 def test_models_come_after_those_they_read() -> None:
-    gold = {"gold.c": "gold.b", "gold.a": "silver.orders", "gold.b": "gold.A"}
+    gold = {"gold.c": "gold.b", "gold.a": "silver.orders", "gold.b": "gold.a"}
     order = model_order(config({name: {"sql": f"SELECT * FROM {read}"} for name, read in gold.items()}))
     assert order == ["gold.a", "gold.b", "gold.c"]
 
@@ -113,6 +118,7 @@ def test_models_come_after_those_they_read() -> None:
         ({"gold.m": {"sql": "SELECT * FROM silver.order"}}, "did you mean 'silver.orders'?"),
         ({"gold.m": {"sql": "SELECT * FROM other.silver.orders"}}, "is not in catalog 'lake'"),
         ({"gold.m": {"sql": "SELECT 1"}}, "it reads no table"),
+        ({"gold.m": {"sql": "SELECT * FROM Silver.Orders"}}, "'Silver.Orders' is 'silver.orders' in this document; write it so"),
         ({"silver.orders": {"sql": "SELECT * FROM silver.customers"}}, "is the target of"),
         ({"m": {"sql": "SELECT * FROM silver.customers"}}, "expected namespace.table"),
         ({"quarantine.m": {"sql": "SELECT * FROM silver.customers"}}, "quarantine"),

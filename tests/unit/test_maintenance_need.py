@@ -116,7 +116,7 @@ CALM = Facts(snapshots=tuple(line(3, 2, 1)), refs={"main": 3}, properties=METADA
 
 
 def found(facts: Facts, scope: Scope = Scope.FULL, **rules: object) -> dict[Step, str]:
-    return needs(facts, attrs.evolve(RULES, orphan_files_older_than_hours=None, **rules), scope, NOW)
+    return needs(facts, attrs.evolve(RULES, **{"orphan_files_older_than_hours": None, **rules}), scope, NOW)
 
 
 def test_a_table_in_order_needs_nothing() -> None:
@@ -139,6 +139,13 @@ def test_a_table_in_order_needs_nothing() -> None:
 )
 def test_each_need_has_its_reason(facts: dict[str, object], step: Step, reason: str) -> None:
     assert found(attrs.evolve(CALM, **facts)) == {step: reason}
+
+
+def test_files_that_somebody_keeps_for_another_table_stay() -> None:
+    old = attrs.evolve(CALM, snapshots=tuple(line(90, 80, 3, 2, 1)), refs={"main": 5})
+    assert set(found(old, orphan_files_older_than_hours=24.0)) == {Step.EXPIRE, Step.ORPHANS}
+    kept = attrs.evolve(old, properties={**METADATA_SETTINGS, "gc.enabled": "FALSE"})
+    assert found(kept, orphan_files_older_than_hours=24.0) == {}
 
 
 def test_just_below_a_threshold_nothing_is_needed() -> None:

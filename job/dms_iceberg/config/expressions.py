@@ -10,7 +10,7 @@ import sqlglot
 from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError
 
-from dms_iceberg.config.sql_functions import CLOCK_LITERALS, REFUSED_CALLS, REFUSED_WORDS
+from dms_iceberg.config.sql_functions import REFUSED_CALLS, REFUSED_WORDS, is_clock_literal
 from dms_iceberg.config.statements import parse_statements
 
 _PREFIX = "SELECT "
@@ -102,7 +102,7 @@ def _tree_problems(tree: "exp.Expr") -> list[str]:
 
 
 def _is_clock(node: "exp.Expr") -> bool:
-    return isinstance(node, exp.Literal) and node.is_string and node.name.strip().lower() in CLOCK_LITERALS
+    return isinstance(node, exp.Literal) and node.is_string and is_clock_literal(node.name)
 
 
 def _token_problems(tokens: tuple[Token, ...]) -> list[str]:

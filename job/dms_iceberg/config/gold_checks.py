@@ -63,12 +63,14 @@ def _check_sql(name: str, model: Model, config: Config, path: str, problems: Pro
         return set()
     silver = {table.target.casefold(): table.target for table in config.tables.values()}
     models = {one.casefold(): one for one in config.gold}
+    known = silver | models
     for one in read:
         if len(one.parts) == 3 and one.parts[0].casefold() != config.catalog.name.casefold():
             problems.add(path, f"'{'.'.join(one.parts)}' is not in catalog '{config.catalog.name}'; a model reads tables of this document")
-        elif one.name not in silver | models:
-            known = [*silver.values(), *models.values()]
-            problems.add(path, f"'{one.name}' is neither the target of a table nor a model; {suggestion(one.name, known)}")
+        elif one.name not in known:
+            problems.add(path, f"'{one.name}' is neither the target of a table nor a model; {suggestion(one.name, [*known.values()])}")
+        elif (written := ".".join(one.parts[-2:])) != known[one.name]:
+            problems.add(path, f"'{written}' is '{known[one.name]}' in this document; write it so: catalogs find no other spelling")
         elif model.refresh is Refresh.INCREMENTAL and one.name in models:
             refused.append(f"it reads the model '{models[one.name]}'; only changes of a silver table are known row by row")
     if not read:

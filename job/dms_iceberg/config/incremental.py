@@ -8,7 +8,7 @@ import sqlglot
 from sqlglot import exp
 
 from dms_iceberg.config.model_sql import Reference, parse_query, references
-from dms_iceberg.config.sql_functions import CHANGEABLE_CALLS, CLOCK_LITERALS, GENERATORS, REFUSED_WORDS
+from dms_iceberg.config.sql_functions import CHANGEABLE_CALLS, GENERATORS, REFUSED_WORDS, is_clock_literal
 
 KEY, PRESENT = "_key_", "_present"
 """Columns that a refresh adds to those of the model: of a touched group, and whether it has rows."""
@@ -88,7 +88,7 @@ def _node_problems(tree: exp.Select) -> Iterator[str]:
             yield why
         elif isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count):
             yield "'*': name the columns"
-        elif isinstance(node, exp.Literal) and node.is_string and node.name.strip().lower() in CLOCK_LITERALS:
+        elif isinstance(node, exp.Literal) and node.is_string and is_clock_literal(node.name):
             yield f"'{node.name}' may be taken for a time of the clock, so a refresh of some groups would differ from one of all"
         elif isinstance(node, exp.Column) and node.name.casefold() in _METADATA_COLUMNS:
             yield f"{node.name} tells of files, which change without their rows"

@@ -4,6 +4,8 @@ Taken from Spark 3.5's function reference by its groups: aggregate, window, gene
 does not know are left to Spark, which names an unknown function when the table starts.
 """
 
+import re
+
 _AGGREGATE = """
 any any_value approx_count_distinct approx_percentile array_agg avg bit_and bit_or bit_xor
 bitmap_construct_agg bitmap_or_agg bool_and bool_or collect_list collect_set corr count count_if
@@ -42,15 +44,21 @@ GENERATORS = frozenset(_GENERATOR.split())
 REFUSED_WORDS = frozenset({"current_date", "current_timestamp", "current_user", "localtimestamp", "session_user"})
 """Functions that Spark also calls without parentheses, when no column has that name."""
 
-CLOCK_LITERALS = frozenset({"now", "today", "tomorrow", "yesterday"})
-"""Texts that Spark's date and timestamp literals take as the clock's."""
+_CLOCK_LITERAL = re.compile(r"(now|today|tomorrow|yesterday)([ \t]*\S*)?", re.IGNORECASE)
 
 _BY_ORDER = """
 any_value approx_percentile array_agg collect_list collect_set first first_value histogram_numeric last last_value listagg max_by min_by
-mode percentile_approx string_agg
+mode percentile_approx string_agg hll_sketch_agg hll_union_agg
 """
 CHANGEABLE_CALLS: dict[str, str] = {
     **dict.fromkeys(_UNREPEATABLE.split(), "gives another value each time"),
     **dict.fromkeys(_BY_ORDER.split(), "may give another value when the same rows are read in another order"),
+    **dict.fromkeys(_OUTSIDE.split(), "calls code outside SQL"),
 }
 """Function name in lower case, and why it is no function of a group's rows alone."""
+
+
+def is_clock_literal(text: str) -> bool:
+    """Say whether Spark may take a text for a time of the clock: as a date or a timestamp, also with a zone behind (``today UTC``)."""
+    found = _CLOCK_LITERAL.fullmatch(text.strip())
+    return found is not None and not (found[2] or "")[:1].isalpha()

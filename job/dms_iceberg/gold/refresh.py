@@ -23,8 +23,9 @@ from dms_iceberg.target.types import stored
 from dms_iceberg.target.write import named_view
 
 _LOG = structlog.get_logger("dms_iceberg")
+_FORMAT = "format-version"
 _PROPERTIES = {
-    "format-version": "2",
+    _FORMAT: "2",
     # Read more often than written: no reader should have to apply deletes.
     "write.merge.mode": "copy-on-write",
     **METADATA_SETTINGS,
@@ -77,7 +78,9 @@ def refresh_model(job: Job, name: str, model: Model, report: ModelReport) -> Non
 
 def _make(job: Job, target: TargetTable, model: Model, sql: str, made: Made) -> None:
     """Replace all of the model in one commit; readers see the old content until then."""
-    properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in {**_PROPERTIES, **model.table_properties}.items())
+    # A table never goes back to an older format.
+    own = {name: value for name, value in _PROPERTIES.items() if name != _FORMAT or not target.exists()}
+    properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in {**own, **model.table_properties}.items())
     job.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote_path(target.parts[:-1])}")
     statement = (
         f"CREATE OR REPLACE TABLE {target.sql_name} USING iceberg{partition_sql(model.partition_by)} TBLPROPERTIES ({properties}) AS {sql}"

@@ -117,6 +117,9 @@ def reason(step: Step, facts: Facts, rules: Maintenance, scope: Scope, now_ms: i
     if step is Step.SETTINGS:
         missing = missing_settings(facts)
         return f"{', '.join(missing)} not set" if missing else ""
+    if step in (Step.EXPIRE, Step.ORPHANS) and facts.properties.get("gc.enabled", "true").lower() == "false":
+        # Somebody keeps the files of this table for another one; Iceberg would refuse.
+        return ""
     if step is Step.ORPHANS:
         hours = rules.orphan_files_older_than_hours
         return f"files that belong to no snapshot go after {hours:g} hours" if hours is not None else ""

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -13,13 +13,12 @@ from dms_iceberg.config.model import Maintenance, Table
 from dms_iceberg.job import Job
 from dms_iceberg.maintenance.facts import read_facts, with_compactable
 from dms_iceberg.maintenance.need import Facts, Scope, Step, missing_settings, needs, reason, to_expire
+from dms_iceberg.maintenance.orphans import remove_orphans
 from dms_iceberg.maintenance.procedures import (
     compact_deletes_sql,
     compact_sql,
     expire_sql,
     manifests_sql,
-    orphans_sql,
-    removable,
 )
 from dms_iceberg.maintenance.settled import count_settled, remove_settled
 from dms_iceberg.target.table import TargetTable
@@ -151,16 +150,7 @@ def _orphans(kept: Kept, facts: Facts, counts: Counts) -> None:
     if hours is None:
         return
     bound = datetime.now(UTC) - timedelta(hours=hours)
-    spark, table = kept.job.spark, kept.target.iceberg
-    rows = spark.sql(orphans_sql(kept.target.parts, bound.strftime("%Y-%m-%d %H:%M:%S"))).collect()
-    files = removable(table.location(), [row.orphan_file_location for row in rows])
-    if files:
-        jvm: Any = spark._jvm
-        listed = jvm.java.util.ArrayList()
-        for file in files:
-            listed.add(file)
-        jvm.org.apache.iceberg.CatalogUtil.deleteFiles(table.io(), listed, "orphan", True)
-    counts["files"] = len(files)
+    counts["files"] = remove_orphans(kept.job.spark, kept.target, bound.strftime("%Y-%m-%d %H:%M:%S"))
 
 
 def _call(kept: Kept, sql: str) -> "Row":

@@ -1,12 +1,14 @@
 """``dms-iceberg watch``: the command around `Watch`."""
 
 import asyncio
+import json
 import signal
+import time
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from dms_iceberg.command_options import ConfigPath, Tables, prepared, seconds
+from dms_iceberg.command_options import AsJson, ConfigPath, Tables, prepared, seconds
 
 if TYPE_CHECKING:
     from dms_iceberg.watch.run import Watch
@@ -26,6 +28,7 @@ def watch(
         str | None,
         typer.Option(metavar="URL", help="SQS queue that S3 notifies of new files; then idle tables are not listed.", show_default=False),
     ] = None,
+    json_: AsJson = False,
 ) -> None:
     """Merge what there is, for ever, in one warm session; SIGTERM, Ctrl-C or the time of ``--for`` ends it after the batches at hand.
 
@@ -40,7 +43,11 @@ def watch(
     from dms_iceberg.watch.run import Watch
 
     news = None if queue is None else NotificationQueue(queue, loaded)
-    failed = asyncio.run(_until_told(Watch(open_session(loaded), loaded, table, interval=pause, queue=news), limit))
+    started = time.monotonic()
+    one = Watch(open_session(loaded), loaded, table, interval=pause, queue=news)
+    failed = asyncio.run(_until_told(one, limit))
+    if json_:
+        typer.echo(json.dumps({"run_id": one.run_id, "seconds": round(time.monotonic() - started, 3), "failed": failed}))
     raise typer.Exit(1 if failed else 0)
 
 

@@ -47,17 +47,18 @@ class NotificationQueue:
         self._markers = {marker_key(table): name for name, table in config.tables.items()}
 
     def receive(self) -> set[str] | None:
-        """Wait up to five seconds; return the tables whose files are told of, None when a message says something else.
+        """Wait up to five seconds; return the tables whose files are told of, None when it may be any.
 
-        While the queue does not answer, that is logged, and nothing is said to be new.
+        That is when a message says something else, and while the queue does not answer, which is logged: tables are then looked at by
+        the clock, as without a queue.
         """
         try:
             answer = self._client.receive_message(QueueUrl=self._url, MaxNumberOfMessages=_MOST_MESSAGES, WaitTimeSeconds=_WAIT_SECONDS)
         except Exception as error:
-            # Whatever it is, tables are looked at without news as well.
+            # Whatever it is, files come all the same.
             self._failed("receive", error)
             time.sleep(_WAIT_SECONDS)
-            return set()
+            return None
         messages = answer.get("Messages", [])
         named = [self.tables_of(message["Body"]) for message in messages]
         if messages:

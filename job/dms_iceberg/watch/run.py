@@ -60,7 +60,8 @@ class Watch:
     ) -> None:
         self._spark, self._queue = spark, queue
         tables = chosen_tables(config, only)
-        job = Job(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12])
+        self.run_id = uuid.uuid4().hex[:12]
+        job = Job(spark, config, open_store(config.bronze.uri), self.run_id)
         state = open_store(config.state_uri)
         pause = interval if queue is None else max(interval, IDLE_SECONDS_WITH_QUEUE)
         self.tables = {table.source: WatchedTable(job, table, state, pause, listener) for table in tables}

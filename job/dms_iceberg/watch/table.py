@@ -80,7 +80,9 @@ class WatchedTable:
                 # Somebody may have made the table anew; the catalog remembers the one it knows for ever.
                 self._target().forget()
                 return self._back_off()
-            return 0.0 if self._more else max(0.0, self._interval - took)
+            # What was merged is to be told, and the table put in order, also where nothing else comes.
+            pause = min(self._interval, STATE_SECONDS) if self._report.batches else self._interval
+            return 0.0 if self._more else max(0.0, pause - took)
 
     def end(self) -> None:
         """Write the state of what was done since it was last written."""

@@ -115,6 +115,11 @@ resource "aws_sqs_queue" "news" {
   kms_master_key_id       = var.kms_key_arn
   tags                    = var.tags
 
+  # Where it goes, the bucket tells the other queue before.
+  lifecycle {
+    create_before_destroy = true
+  }
+
   # A watch begins by looking at every table, so that news older than it tell it nothing; and it deletes what it cannot read.
   message_retention_seconds = 3600
 
@@ -189,6 +194,8 @@ resource "aws_cloudwatch_event_target" "files" {
 
   rule = aws_cloudwatch_event_rule.files[0].name
   arn  = local.hearer.arn
+
+  depends_on = [aws_sqs_queue.changes, aws_sqs_queue.news]
 }
 
 # Not narrowed to stops: what events of serverless replications are called is documented nowhere, and the function asks DMS anyway.
