@@ -240,6 +240,7 @@ def test_a_table_that_was_renamed_away_keeps_its_files(lake: Lake, other: SparkS
     days_ago(400, live)
     # It is in use: its newest metadata are younger than any bound.
     shutil.copy(away / "metadata" / "v2.metadata.json", metadata)
+    (here / "metadata" / "00001-half.metadata.json").write_text('{"format-version": 2, "table-')
     (report,) = kept_in_order(lake.spark, config, fails=True)
     assert report.error is not None
     assert "metadata of another table" in report.error

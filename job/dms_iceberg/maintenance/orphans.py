@@ -1,8 +1,11 @@
 """Files that no snapshot of a table knows: listed by Iceberg, and deleted only where they can belong to nobody else."""
 
+import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JJavaError
 
 from dms_iceberg.errors import TargetError
 from dms_iceberg.maintenance.procedures import orphans_sql, removable
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from dms_iceberg.target.table import TargetTable
 
 _ENDING = ".metadata.json"
+_NO_METADATA = re.compile(r"\.jackson\.\S*Exception|NotFoundException")
 
 
 def remove_orphans(spark: "SparkSession", target: "TargetTable", older_than: str) -> int:
@@ -47,7 +51,10 @@ def _check_alone(spark: "SparkSession", table: "JavaObject") -> None:
     for uri in _unknown_metadata(spark, table):
         try:
             other = jvm.org.apache.iceberg.TableMetadataParser.read(table.io(), uri).uuid()
-        except Exception:  # noqa: S112 - half a file, or one that was deleted meanwhile: no table's present
+        except Py4JJavaError as error:
+            # Half a file, or one that was deleted meanwhile, is no table's present; one that S3 does not give may be.
+            if not _NO_METADATA.search(str(error)):
+                raise
             continue
         if other != own:
             raise TargetError(
