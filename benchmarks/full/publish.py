@@ -21,7 +21,7 @@ _CAPTIONS = {
 
 _READ_WITH = (
     "What to read these with:\n",
-    "- A plain MERGE, merge-on-read, takes about as long as the job where changes come in order. The job is not there to be faster:",
+    "- A plain MERGE, merge-on-read, takes somewhat less than the job where changes come in order. The job is not there to be faster:",
     "  it looks for late changes, and commits its progress with the rows. The hand-written script is copy-on-write, Iceberg's default.",
     "- In `late-file-100k` the scripts for Iceberg and Delta are wrong because they compare no sequence with the table, not because of",
     "  the formats: a column for it and a condition in the MERGE would make them right here (a row deleted meanwhile needs more).",
