@@ -191,6 +191,19 @@ def test_nothing_is_done_while_tables_are_as_they_were(lake: Lake) -> None:
     assert [one.refresh for one in refresh(lake, configured).values()] == ["full", "full"]
 
 
+def test_expiry_is_no_change(lake: Lake) -> None:
+    configured = config(lake, {"a": {"sql": "SELECT city FROM {silver}.t"}})
+    lake.load("public.t", COLUMNS, [(1, "a", 1, 1)])
+    lake.run(attrs.evolve(configured, gold={}))
+    table = f"table => '{lake.namespace}.t'"
+    lake.spark.sql(f"CALL lake.system.rewrite_data_files({table}, options => map('rewrite-all', 'true'))")
+    assert refresh(lake, configured)["a"].refresh == "full"
+    # The load is gone, and with it the snapshot that changed a row.
+    lake.spark.sql(f"CALL lake.system.expire_snapshots({table}, older_than => TIMESTAMP '2100-01-01', retain_last => 1)")
+    assert refresh(lake, configured)["a"].refresh is None
+    assert [one.behind for one in model_statuses(lake.spark, configured)] == [[]]
+
+
 @pytest.mark.long
 def test_what_others_did_to_tables_and_models_is_seen(lake: Lake) -> None:
     configured = config(lake, {"groups": {"sql": ALL_GROUPS, "refresh": "incremental"}})

@@ -31,6 +31,10 @@ class Input:
         table.refresh()
         return cls(*table.content())
 
+    def has_content_of(self, other: "Input") -> bool:
+        """Whether both hold the same rows. Of a snapshot that is the same, also when the one that changed its rows has expired."""
+        return self.content == other.content or (self.snapshot is not None and self.snapshot == other.snapshot)
+
 
 @attrs.frozen
 class Made:
@@ -46,8 +50,9 @@ class Made:
 
     def is_of(self, other: "Made") -> bool:
         """Whether the same content would be made of both."""
-        contents = [{name: one.content for name, one in made.inputs.items()} for made in (self, other)]
-        return self.definition == other.definition and contents[0] == contents[1]
+        if self.definition != other.definition or self.inputs.keys() != other.inputs.keys():
+            return False
+        return all(one.has_content_of(other.inputs[name]) for name, one in self.inputs.items())
 
     def to_summary(self) -> dict[str, str]:
         """Return the snapshot property that says it."""

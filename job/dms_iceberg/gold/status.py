@@ -82,4 +82,4 @@ def _status(spark: SparkSession, config: Config, name: str, model: Model, *, wit
 
 
 def _has_changed(table: TargetTable, read: Input | None) -> bool:
-    return read is None or Input.of(table).content != read.content
+    return read is None or not Input.of(table).has_content_of(read)
