@@ -23,6 +23,7 @@ from dms_iceberg.target.types import stored
 from dms_iceberg.target.write import named_view
 
 _LOG = structlog.get_logger("dms_iceberg")
+_BROADCAST_GROUPS = 1_000_000
 _FORMAT = "format-version"
 _PROPERTIES = {
     _FORMAT: "2",
@@ -135,7 +136,7 @@ def _follow(job: Job, target: TargetTable, model: Model, change: Change, made: M
             draft.touch(made.to_summary())
         else:
             with named_view(job, touched) as keys:
-                fresh = _fresh_sql(model.sql, f"{table} VERSION AS OF {change.until}", keys, groups)
+                fresh = _fresh_sql(model.sql, f"{table} VERSION AS OF {change.until}", keys, groups, is_few=count <= _BROADCAST_GROUPS)
                 columns = list(target.all_columns())
                 draft.execute(lambda draft_name: _merge_sql(draft_name, fresh, keys, groups, columns), made.to_summary())
         target.publish(draft)
@@ -144,12 +145,13 @@ def _follow(job: Job, target: TargetTable, model: Model, change: Change, made: M
     return count
 
 
-def _fresh_sql(sql: str, table: str, keys: str, groups: Sequence[GroupColumn]) -> str:
-    """Return the model's query over the rows of the touched groups."""
+def _fresh_sql(sql: str, table: str, keys: str, groups: Sequence[GroupColumn], *, is_few: bool) -> str:
+    """Return the model's query over the rows of the touched groups, of which every task gets all if they are few."""
+    hint = "/*+ BROADCAST(k) */ " if is_few else ""
     on = " AND ".join(f"t.{quote(one.source)} <=> k.{KEY}{n}" for n, one in enumerate(groups))
 
     def text_of(one: Reference) -> str:
-        return f"(SELECT t.* FROM {table} t LEFT SEMI JOIN {keys} k ON {on})" + ("" if one.has_alias else f" {quote(one.alias)}")
+        return f"(SELECT {hint}t.* FROM {table} t LEFT SEMI JOIN {keys} k ON {on})" + ("" if one.has_alias else f" {quote(one.alias)}")
 
     return replaced(sql, text_of)
 

@@ -5,7 +5,7 @@ one snapshot only is in a data file that only this one has, or is hit by a delet
 it touches more groups than have changed, never fewer; and as both directions are looked at, a rollback is a change like any other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,6 +15,8 @@ from dms_iceberg.config.incremental import KEY
 from dms_iceberg.identifiers import quote
 
 _DATA, _POSITION_DELETES = 0, 1
+_BROADCAST_DELETES = 1_000_000
+"""So many positions of deleted rows are handed to every task; more of them, and the table, are sorted."""
 
 
 def touched_groups(spark: SparkSession, table: str, columns: Sequence[str], before: int, after: int) -> DataFrame:
@@ -27,6 +29,10 @@ def touched_groups(spark: SparkSession, table: str, columns: Sequence[str], befo
         after: another's. Neither may have equality deletes.
     """
     only = _only_in_one(spark, table, before, after)
+    # The session hands nothing out by itself (`session._join_settings`), and sorting the table takes many times as long as reading it.
+    few = (
+        sum(count for (_, content), files in only.items() if content == _POSITION_DELETES for count in files.values()) <= _BROADCAST_DELETES
+    )
     found: list[DataFrame] = []
     for one, other in ((before, after), (after, before)):
         rows = _rows(spark, table, columns, one)
@@ -35,22 +41,25 @@ def touched_groups(spark: SparkSession, table: str, columns: Sequence[str], befo
         if foreign := only.get((other, _POSITION_DELETES)):
             deleted = _metadata(spark, table, "position_deletes", other)
             hits = deleted.join(_paths(spark, foreign, "delete_file_path"), "delete_file_path", "left_semi")
-            found.append(rows.join(hits.selectExpr("file_path AS _file", "pos AS _pos"), ["_file", "_pos"], "left_semi"))
+            places = hits.selectExpr("file_path AS _file", "pos AS _pos")
+            found.append(rows.join(f.broadcast(places) if few else places, ["_file", "_pos"], "left_semi"))
     found = found or [_rows(spark, table, columns, after).where("false")]
     return reduce(DataFrame.unionByName, found).drop("_file", "_pos").distinct()
 
 
-def _only_in_one(spark: SparkSession, table: str, before: int, after: int) -> dict[tuple[int, int], list[str]]:
-    """Return by snapshot and content the files that only this one of two snapshots has: collected, as there often are none of a kind."""
-    both = [_metadata(spark, table, "files", id_).selectExpr("content", "file_path", f"{id_}L AS id") for id_ in (before, after)]
-    counted = both[0].unionByName(both[1]).groupBy("content", "file_path").agg(f.min("id").alias("id"), f.max("id").alias("last"))
-    only: dict[tuple[int, int], list[str]] = {}
-    for row in counted.where("id = last").collect():
-        only.setdefault((row.id, row.content), []).append(row.file_path)
+def _only_in_one(spark: SparkSession, table: str, before: int, after: int) -> dict[tuple[int, int], dict[str, int]]:
+    """Return the files, with their records, that only one of two snapshots has, by it and their content: there often are none of a kind."""
+    columns = ("content", "file_path", "record_count")
+    both = [_metadata(spark, table, "files", id_).selectExpr(*columns, f"{id_}L AS id") for id_ in (before, after)]
+    counted = both[0].unionByName(both[1]).groupBy("content", "file_path")
+    found = counted.agg(f.min("id").alias("id"), f.max("id").alias("last"), f.sum("record_count").alias("records"))
+    only: dict[tuple[int, int], dict[str, int]] = {}
+    for row in found.where("id = last").collect():
+        only.setdefault((row.id, row.content), {})[row.file_path] = row.records
     return only
 
 
-def _paths(spark: SparkSession, paths: Sequence[str], name: str) -> DataFrame:
+def _paths(spark: SparkSession, paths: Iterable[str], name: str) -> DataFrame:
     return f.broadcast(spark.createDataFrame([(path,) for path in paths], f"{name} string"))
 
 
