@@ -20,6 +20,7 @@ from benchmarks.dms_files import write_batch
 from benchmarks.lake import digest, load
 from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Output, Work, emptied, keep, seconds, session
 from dms_iceberg.config.model import BronzeFormat, Config, Model, Refresh
+from dms_iceberg.config.model_sql import pinned
 from dms_iceberg.gold.run import refresh_models
 from dms_iceberg.job import Job
 from dms_iceberg.runner import run
@@ -95,7 +96,7 @@ def _verify(spark: SparkSession, name: str, model: Model) -> None:
         AssertionError: they differ.
     """
     spark.sql(f"REFRESH TABLE {CATALOG}.{name}")
-    told = spark.sql(model.sql.replace(OURS, f"{CATALOG}.{OURS}"))
+    told = spark.sql(pinned(model.sql, CATALOG, {}))
     found, expected = (digest(frame, (frame.columns[0], *COLUMNS)) for frame in (spark.table(f"{CATALOG}.{name}"), told))
     if found != expected:
         raise AssertionError(f"{name} holds {found}, its query tells {expected}")

@@ -118,7 +118,7 @@ def _with_stored(events: DataFrame, target: DataFrame, first: Collapsed, shape: 
     stored = target if whole else target.where(versions.IS_CURRENT)
     for one in first.ranges:
         stored = stored.where(one.sql() or "true")
-    keys = late.handed_out(first.winners.where(f"{POSITION} IS NOT NULL"), shape, first.books.winners)
+    keys = late.keys_of(first.winners.where(f"{POSITION} IS NOT NULL"), shape, first.books.winners)
     stored = stored.join(keys, shape.key, "left_semi")
     ended = stored.where(f"{versions.DELETE_POSITION} IS NOT NULL")
     events = events.unionByName(stored.selectExpr(*versions.version_events(shape.key, shape.values)))

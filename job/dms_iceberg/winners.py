@@ -123,7 +123,7 @@ def _collapse_late(
     stored = target.rows(planned.standing.branch)
     if filler is not None:
         judge = _then(look.judge, filler)
-        keys = late.handed_out(first.winners, shape, first.books.winners)
+        keys = late.keys_of(first.winners, shape, first.books.winners)
         looked = fill.settle(late.collapse_late(judge(cleaned), stored, filler.collapse_shape, keys))
     else:
         judge = look.judge_suspects

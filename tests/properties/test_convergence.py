@@ -5,7 +5,6 @@ histories that went wrong, tries the first one again alone, and tells its story 
 ``PROPERTY_SEED`` and ``PROPERTY_WORLDS`` look further.
 """
 
-import os
 from pathlib import Path
 
 import pytest
@@ -16,13 +15,11 @@ from dms_iceberg import bulk
 from dms_iceberg.report import TableReport
 from properties.merging import Difference, Merging
 from support.bronze_writer import FORMATS, Format
-from support.histories import World, seeded_world
+from support.histories import SEED, WORLDS, World, seeded_world
 from support.table_kind import TableKind
 from support.table_kinds import CLOCK, CODED, DROPPED, FILTERED, JUDGED, KEPT, MASKED, MOVED, NUMBERED, PLAIN
 
 HISTORIES = 24
-SEED = int(os.environ.get("PROPERTY_SEED", "20260301"))
-WORLDS = int(os.environ.get("PROPERTY_WORLDS", "1"))
 # Kinds change places with each further world, so that in five every kind has met every format.
 _KINDS = ((PLAIN, CLOCK), (CODED, DROPPED), (JUDGED, NUMBERED), (FILTERED, MASKED), (KEPT, MOVED))
 _SHAPES = (

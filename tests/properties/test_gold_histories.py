@@ -5,8 +5,6 @@ tables maintained, with snapshots that expire at once; between runs tables are c
 ``PROPERTY_SEED`` and ``PROPERTY_WORLDS`` look further.
 """
 
-import datetime as dt
-import os
 import random
 import uuid
 from collections import Counter
@@ -22,22 +20,20 @@ from dms_iceberg.config.parse import parse_config
 from dms_iceberg.gold.run import refresh_models
 from dms_iceberg.identifiers import quote
 from dms_iceberg.job import Job
-from dms_iceberg.maintenance import steps
 from dms_iceberg.maintenance.run import maintain
 from dms_iceberg.report import BatchReport, RunReport
 from dms_iceberg.runner import run
 from dms_iceberg.staging.store import open_store
 from properties.merging import Merging
 from support.bronze_writer import FORMATS
-from support.histories import seeded_world
-from support.maintained import EAGER
+from support.histories import SEED, WORLDS, seeded_world
+from support.maintained import EAGER, let_hours_pass
+from support.models import check_models
 from support.table_kind import TableKind
 from support.table_kinds import CODED, DROPPED, FILTERED, JUDGED, MOVED, PLAIN
 
 pytestmark = pytest.mark.long
 
-SEED = int(os.environ.get("PROPERTY_SEED", "20260301"))
-WORLDS = int(os.environ.get("PROPERTY_WORLDS", "1"))
 _CASES: dict[str, tuple[dict[str, Any], tuple[TableKind, ...]]] = {
     "v2": ({}, (PLAIN, MOVED)),
     "v3": ({"format_version": 3}, (FILTERED, DROPPED)),
@@ -83,7 +79,7 @@ class Modelled(Merging):
         report = run(self._spark, self.config, listener=self._between)
         assert report.errors == {}
         self.refreshes.update(one.refresh for one in report.models.values() if one.refresh)
-        self._check_models()
+        check_models(self._spark, self.config, self._namespace)
         return report
 
     def check_books(self, reports: Any) -> None:
@@ -117,14 +113,6 @@ class Modelled(Merging):
         known = {row.snapshot_id for row in self._snapshots(kind)}
         return [row.snapshot_id for row in rows if row.snapshot_id in known]
 
-    def _check_models(self) -> None:
-        for name, model in self.config.gold.items():
-            self._spark.sql(f"REFRESH TABLE lake.{name}")
-            made = self._spark.table(f"lake.{name}")
-            told = self._spark.sql(model.sql.replace(f" {self._namespace}.", f" lake.{self._namespace}."))
-            assert made.columns == told.columns
-            assert Counter(map(repr, made.collect())) == Counter(map(repr, told.collect())), f"{name}, seed {self.world.seed}"
-
 
 def _with(kind: TableKind, entry: dict[str, Any]) -> TableKind:
     return attrs.evolve(kind, document={**kind.document, **entry})
@@ -135,8 +123,7 @@ def _with(kind: TableKind, entry: dict[str, Any]) -> TableKind:
 def test_models_equal_their_queries_whatever_happens(
     spark: SparkSession, warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, number: int
 ) -> None:
-    later = dt.timedelta(hours=3)
-    monkeypatch.setattr(steps, "now_ms", lambda: int((dt.datetime.now(dt.UTC) + later).timestamp() * 1000))
+    let_hours_pass(monkeypatch)
     entry, kinds = _CASES[case]
     seed = SEED + 100 * number + list(_CASES).index(case)
     world = seeded_world(seed, tuple(_with(kind, entry) for kind in kinds), histories=8, per_table=60, runs=4, restarts=1, max_files=12)

@@ -4,8 +4,6 @@ Late, copied, re-emitted, split and regrouped files as in `test_modes`; snapshot
 may be. ``PROPERTY_SEED`` looks further.
 """
 
-import datetime as dt
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +12,20 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.maintenance import steps
 from dms_iceberg.maintenance.report import MaintenanceReport
 from dms_iceberg.maintenance.run import maintain
 from dms_iceberg.report import BatchReport, RunReport
 from dms_iceberg.runner import run
 from properties.merging import Merging
 from support.bronze_writer import FORMATS
-from support.histories import seeded_world
-from support.maintained import EAGER
+from support.histories import SEED, seeded_world
+from support.maintained import EAGER, let_hours_pass
 from support.mode_oracles import APPEND, HISTORY, SOFT_DELETE, ModeOracle
 from support.table_kind import TableKind
 from support.table_kinds import CODED, DROPPED, FILTERED, JUDGED, MOVED
 
 pytestmark = pytest.mark.long
 
-SEED = int(os.environ.get("PROPERTY_SEED", "20260301"))
 _KINDS: dict[ModeOracle | None, tuple[TableKind, ...]] = {
     None: (FILTERED, MOVED),
     SOFT_DELETE: (JUDGED, DROPPED),
@@ -72,8 +68,7 @@ def _in_mode(kind: TableKind, oracle: ModeOracle | None) -> TableKind:
 def test_silver_is_the_same_with_maintenance_after_every_batch(
     spark: SparkSession, warehouse: Path, tmp_path: Path, oracle: ModeOracle | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    later = dt.timedelta(hours=3)
-    monkeypatch.setattr(steps, "now_ms", lambda: int((dt.datetime.now(dt.UTC) + later).timestamp() * 1000))
+    let_hours_pass(monkeypatch)
     kinds = tuple(_in_mode(kind, oracle) for kind in _KINDS[oracle])
     world = seeded_world(SEED + 11, kinds, histories=12, per_table=80, runs=3, restarts=1, max_files=12)
     merging = Maintained(spark, warehouse, tmp_path, world, FORMATS[0])

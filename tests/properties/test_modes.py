@@ -4,7 +4,6 @@ As in `test_convergence`, one Spark job runs over many histories at once: late, 
 filters, rules and changes of key. ``PROPERTY_SEED`` and ``PROPERTY_WORLDS`` look further.
 """
 
-import os
 from pathlib import Path
 
 import attrs
@@ -13,15 +12,13 @@ from pyspark.sql import SparkSession
 
 from properties.merging import Merging, RowDifference
 from support.bronze_writer import FORMATS
-from support.histories import World, seeded_world
+from support.histories import SEED, WORLDS, World, seeded_world
 from support.mode_oracles import APPEND, HISTORY, SOFT_DELETE, ModeOracle
 from support.reloads import Reloaded, a_year_earlier, with_load_time
 from support.table_kind import TableKind
 from support.table_kinds import CODED, DROPPED, FILTERED, JUDGED
 
 HISTORIES = 18
-SEED = int(os.environ.get("PROPERTY_SEED", "20260301"))
-WORLDS = int(os.environ.get("PROPERTY_WORLDS", "1"))
 _KINDS = (FILTERED, JUDGED, DROPPED, CODED)
 _SHAPES = {
     SOFT_DELETE: {"runs": 2, "restarts": 1, "max_files": 1_000},

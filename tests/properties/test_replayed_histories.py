@@ -5,7 +5,6 @@ merged before and after the first replay, which tries some reasons only. Each wo
 ``PROPERTY_WORLDS`` look further.
 """
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +15,13 @@ from pyspark.sql import SparkSession
 from dms_iceberg.replay.run import replay
 from properties.merging import Merging
 from support.bronze_writer import FORMATS, Format
-from support.histories import World, seeded_world
+from support.histories import SEED, WORLDS, World, seeded_world
 from support.mode_oracles import APPEND, HISTORY, SOFT_DELETE, ModeOracle
 from support.table_kind import TableKind
 from support.table_kinds import CLOCK, CODED, DROPPED, FILTERED, JUDGED, KEPT, MASKED, PLAIN
 
 pytestmark = pytest.mark.long
 
-SEED = int(os.environ.get("PROPERTY_SEED", "20260301"))
-WORLDS = int(os.environ.get("PROPERTY_WORLDS", "1"))
 RUNS, HISTORIES = 2, 6
 _MODES = {"plain": None, "coded": None, "kept": None, "masked": None, "order_lines": SOFT_DELETE, "judged": HISTORY, "dropped": APPEND}
 _WORLDS: tuple[tuple[Format, tuple[TableKind, ...]], ...] = (

@@ -1,18 +1,16 @@
 """Fixtures of several files of this folder."""
 
-import datetime as dt
-
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.maintenance import steps
+from support.maintained import let_hours_pass
 from support.pause import Pause, pausing
 
 
 @pytest.fixture
 def hours_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was just done was done three hours ago."""
-    monkeypatch.setattr(steps, "now_ms", lambda: int((dt.datetime.now(dt.UTC) + dt.timedelta(hours=3)).timestamp() * 1000))
+    let_hours_pass(monkeypatch)
 
 
 @pytest.fixture

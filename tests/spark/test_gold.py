@@ -16,6 +16,7 @@ from dms_iceberg.preview import preview
 from dms_iceberg.target.table import TargetTable
 from support.lake import Lake
 from support.maintained import EAGER, kept_in_order, taken
+from support.models import check_models
 
 COLUMNS = [("id", pa.int64()), ("city", pa.string()), ("kind", pa.int32()), ("amount", pa.decimal128(12, 2))]
 ALL_GROUPS = "SELECT city, kind AS sort, count(*) AS n, sum(amount) AS total FROM {silver}.t WHERE amount <> 13 GROUP BY city, kind"
@@ -42,16 +43,7 @@ def refresh(lake: Lake, configured: Any) -> dict[str, ModelReport]:
     """Run, check that every model is what its query tells, and return the reports by short name."""
     report = lake.run(configured)
     assert report.errors == {}
-    for name, model in configured.gold.items():
-        lake.spark.sql(f"REFRESH TABLE lake.{name}")
-        made = lake.spark.table(f"lake.{name}")
-        told = lake.spark.sql(
-            model.sql.replace(f" {lake.namespace}.", f" lake.{lake.namespace}.").replace(
-                f" gold_{lake.namespace}.", f" lake.gold_{lake.namespace}."
-            )
-        )
-        assert made.columns == told.columns
-        assert sorted(map(repr, made.collect())) == sorted(map(repr, told.collect())), name
+    check_models(lake.spark, configured, lake.namespace)
     return {name.partition(".")[2]: one for name, one in report.models.items()}
 
 

@@ -8,6 +8,7 @@ can be tried again alone.
 """
 
 import math
+import os
 from collections.abc import Sequence
 from random import Random
 
@@ -29,6 +30,10 @@ from support.table_kind import KEYS, TableKind
 from support.table_kinds import ALL_KINDS
 from support.task_files import BronzeFile
 from support.task_run import TablePlan, write_files
+
+SEED = int(os.environ.get("PROPERTY_SEED", "20260301"))
+WORLDS = int(os.environ.get("PROPERTY_WORLDS", "1"))
+"""How many worlds each test looks at; the seed of the first is `SEED`."""
 
 # 2026-03-01 09:59:59.99 UTC: the first tick ends with the hour, so date folders change under way.
 START_US = 1_772_359_199_990_000

@@ -1,13 +1,16 @@
 """Keeping the tables of a lake in order in tests, with the clock of files turned back."""
 
+import datetime as dt
 import os
 import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config
+from dms_iceberg.maintenance import steps
 from dms_iceberg.maintenance.report import MaintenanceReport
 from dms_iceberg.maintenance.run import maintain
 
@@ -22,6 +25,11 @@ EAGER: dict[str, Any] = {
     "orphan_files_older_than_hours": 24,
 }
 """Thresholds at which almost everything is done. Snapshots of the last hour stay all the same: see `hours_later`."""
+
+
+def let_hours_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let what was just done have been done three hours ago, as far as snapshots expire by age."""
+    monkeypatch.setattr(steps, "now_ms", lambda: int((dt.datetime.now(dt.UTC) + dt.timedelta(hours=3)).timestamp() * 1000))
 
 
 def kept_in_order(spark: SparkSession, config: Config, budget: float | None = None, *, fails: bool = False) -> list[MaintenanceReport]:

@@ -13,7 +13,7 @@ and a repetition has the clock of its original.
 from collections.abc import Iterable, Sequence
 
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import broadcast, expr, lit
+from pyspark.sql.functions import expr, lit
 
 from dms_iceberg.changes.clean import FILTERED
 from dms_iceberg.changes.collapse import BATCH_POSITION, CONTEXT, DELETE, DISORDER, HIGH, LOW
@@ -23,6 +23,7 @@ from dms_iceberg.changes.position import CLOCK_DIGITS, clock_of, epoch_prefix, i
 from dms_iceberg.changes.read import FILE, FILE_NAME, ROW
 from dms_iceberg.changes.registers import ROW_POSITION, loses_sql
 from dms_iceberg.identifiers import quote, string_literal, timestamp_literal
+from dms_iceberg.joins import handed_out
 from dms_iceberg.progress import Progress
 from dms_iceberg.staging.keys import REPAIR_FOLDER, BronzeFile, earlier, resume_after
 
@@ -33,8 +34,6 @@ STALE = "_cdc_stale"
 WAITING = "_cdc_waiting"
 STORED_POSITION, STORED_ROW_POSITION = "_cdc_stored_position", "_cdc_stored_row_position"
 _FAR_FUTURE = "99991231235959999"
-BROADCAST_KEYS = 1_000_000
-"""As much as every executor and the driver can hold beside their work; more keys are joined by a shuffle."""
 
 
 def is_late(low: str, progress: Progress) -> bool:
@@ -89,7 +88,7 @@ def suspects(winners: DataFrame, shape: Shape, bound: str, count: int) -> DataFr
     Args:
         bound: the high-water position, or text above it.
     """
-    return handed_out(winners.where(_suspect_sql(bound)), shape, count)
+    return keys_of(winners.where(_suspect_sql(bound)), shape, count)
 
 
 def plain_winners(winners: DataFrame, bound: str) -> DataFrame:
@@ -97,10 +96,9 @@ def plain_winners(winners: DataFrame, bound: str) -> DataFrame:
     return winners.where(f"NOT {_suspect_sql(bound)}").withColumn(STALE, lit(False))
 
 
-def handed_out(winners: DataFrame, shape: Shape, count: int) -> DataFrame:
-    """Return the keys of at most ``count`` winners for a join: to every task, if they are not too many."""
-    keys = winners.select(*(quote(name) for name in shape.key))
-    return broadcast(keys) if count <= BROADCAST_KEYS else keys
+def keys_of(winners: DataFrame, shape: Shape, count: int) -> DataFrame:
+    """Return the keys of at most ``count`` winners for a join."""
+    return handed_out(winners.select(*(quote(name) for name in shape.key)), count)
 
 
 def judge_late(

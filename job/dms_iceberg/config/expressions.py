@@ -96,13 +96,9 @@ def _tree_problems(tree: "exp.Expr") -> list[str]:
             found.append("'*' is not allowed; name the columns")
         elif isinstance(node, exp.Parameter | exp.Placeholder):
             found.append("parameters and variables are not allowed; write the value")
-        elif isinstance(node, exp.Cast) and _is_clock(node.this):
+        elif isinstance(node, exp.Cast) and is_clock_literal(node.this):
             found.append(f"'{node.this.name}' as a date or time {REFUSED_CALLS['now']}")
     return list(dict.fromkeys(found))
-
-
-def _is_clock(node: "exp.Expr") -> bool:
-    return isinstance(node, exp.Literal) and node.is_string and is_clock_literal(node.name)
 
 
 def _token_problems(tokens: tuple[Token, ...]) -> list[str]:

@@ -88,7 +88,7 @@ def _node_problems(tree: exp.Select) -> Iterator[str]:
             yield why
         elif isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count):
             yield "'*': name the columns"
-        elif isinstance(node, exp.Literal) and node.is_string and is_clock_literal(node.name):
+        elif is_clock_literal(node):
             yield f"'{node.name}' may be taken for a time of the clock, so a refresh of some groups would differ from one of all"
         elif isinstance(node, exp.Column) and node.name.casefold() in _METADATA_COLUMNS:
             yield f"{node.name} tells of files, which change without their rows"

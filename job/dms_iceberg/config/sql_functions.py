@@ -6,6 +6,8 @@ does not know are left to Spark, which names an unknown function when the table 
 
 import re
 
+from sqlglot import exp
+
 _AGGREGATE = """
 any any_value approx_count_distinct approx_percentile array_agg avg bit_and bit_or bit_xor
 bitmap_construct_agg bitmap_or_agg bool_and bool_or collect_list collect_set corr count count_if
@@ -58,7 +60,7 @@ CHANGEABLE_CALLS: dict[str, str] = {
 """Function name in lower case, and why it is no function of a group's rows alone."""
 
 
-def is_clock_literal(text: str) -> bool:
-    """Say whether Spark may take a text for a time of the clock: as a date or a timestamp, also with a zone behind (``today UTC``)."""
-    found = _CLOCK_LITERAL.fullmatch(text.strip())
+def is_clock_literal(node: "exp.Expr") -> bool:
+    """Say whether Spark may take a literal for a time of the clock: as a date or a timestamp, also with a zone behind (``today UTC``)."""
+    found = _CLOCK_LITERAL.fullmatch(node.name.strip()) if isinstance(node, exp.Literal) and node.is_string else None
     return found is not None and not (found[2] or "")[:1].isalpha()

@@ -15,6 +15,7 @@ from dms_iceberg.gold.report import ModelReport
 from dms_iceberg.gold.touched import touched_groups
 from dms_iceberg.identifiers import quote, quote_path, string_literal
 from dms_iceberg.job import Job
+from dms_iceberg.joins import handed_out
 from dms_iceberg.spark_errors import describe
 from dms_iceberg.target.commit import commit_with
 from dms_iceberg.target.ddl import METADATA_SETTINGS, partition_sql
@@ -23,10 +24,7 @@ from dms_iceberg.target.types import stored
 from dms_iceberg.target.write import named_view
 
 _LOG = structlog.get_logger("dms_iceberg")
-_BROADCAST_GROUPS = 1_000_000
-_FORMAT = "format-version"
 _PROPERTIES = {
-    _FORMAT: "2",
     # Read more often than written: no reader should have to apply deletes.
     "write.merge.mode": "copy-on-write",
     **METADATA_SETTINGS,
@@ -79,9 +77,9 @@ def refresh_model(job: Job, name: str, model: Model, report: ModelReport) -> Non
 
 def _make(job: Job, target: TargetTable, model: Model, sql: str, made: Made) -> None:
     """Replace all of the model in one commit; readers see the old content until then."""
-    # A table never goes back to an older format.
-    own = {name: value for name, value in _PROPERTIES.items() if name != _FORMAT or not target.exists()}
-    properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in {**own, **model.table_properties}.items())
+    # A table that exists keeps its format: none goes back to an older one.
+    settings = {**({} if target.exists() else {"format-version": "2"}), **_PROPERTIES, **model.table_properties}
+    properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in settings.items())
     job.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote_path(target.parts[:-1])}")
     statement = (
         f"CREATE OR REPLACE TABLE {target.sql_name} USING iceberg{partition_sql(model.partition_by)} TBLPROPERTIES ({properties}) AS {sql}"
@@ -135,8 +133,8 @@ def _follow(job: Job, target: TargetTable, model: Model, change: Change, made: M
         if count == 0:
             draft.touch(made.to_summary())
         else:
-            with named_view(job, touched) as keys:
-                fresh = _fresh_sql(model.sql, f"{table} VERSION AS OF {change.until}", keys, groups, is_few=count <= _BROADCAST_GROUPS)
+            with named_view(job, handed_out(touched, count)) as keys:
+                fresh = _fresh_sql(model.sql, f"{table} VERSION AS OF {change.until}", keys, groups)
                 columns = list(target.all_columns())
                 draft.execute(lambda draft_name: _merge_sql(draft_name, fresh, keys, groups, columns), made.to_summary())
         target.publish(draft)
@@ -145,13 +143,12 @@ def _follow(job: Job, target: TargetTable, model: Model, change: Change, made: M
     return count
 
 
-def _fresh_sql(sql: str, table: str, keys: str, groups: Sequence[GroupColumn], *, is_few: bool) -> str:
-    """Return the model's query over the rows of the touched groups, of which every task gets all if they are few."""
-    hint = "/*+ BROADCAST(k) */ " if is_few else ""
+def _fresh_sql(sql: str, table: str, keys: str, groups: Sequence[GroupColumn]) -> str:
+    """Return the model's query over the rows of the touched groups."""
     on = " AND ".join(f"t.{quote(one.source)} <=> k.{KEY}{n}" for n, one in enumerate(groups))
 
     def text_of(one: Reference) -> str:
-        return f"(SELECT {hint}t.* FROM {table} t LEFT SEMI JOIN {keys} k ON {on})" + ("" if one.has_alias else f" {quote(one.alias)}")
+        return f"(SELECT t.* FROM {table} t LEFT SEMI JOIN {keys} k ON {on})" + ("" if one.has_alias else f" {quote(one.alias)}")
 
     return replaced(sql, text_of)
 

@@ -13,10 +13,9 @@ from pyspark.sql import functions as f
 
 from dms_iceberg.config.incremental import KEY
 from dms_iceberg.identifiers import quote
+from dms_iceberg.joins import handed_out
 
 _DATA, _POSITION_DELETES = 0, 1
-_BROADCAST_DELETES = 1_000_000
-"""So many positions of deleted rows are handed to every task; more of them, and the table, are sorted."""
 
 
 def touched_groups(spark: SparkSession, table: str, columns: Sequence[str], before: int, after: int) -> DataFrame:
@@ -29,10 +28,6 @@ def touched_groups(spark: SparkSession, table: str, columns: Sequence[str], befo
         after: another's. Neither may have equality deletes.
     """
     only = _only_in_one(spark, table, before, after)
-    # The session hands nothing out by itself (`session._join_settings`), and sorting the table takes many times as long as reading it.
-    few = (
-        sum(count for (_, content), files in only.items() if content == _POSITION_DELETES for count in files.values()) <= _BROADCAST_DELETES
-    )
     found: list[DataFrame] = []
     for one, other in ((before, after), (after, before)):
         rows = _rows(spark, table, columns, one)
@@ -41,8 +36,8 @@ def touched_groups(spark: SparkSession, table: str, columns: Sequence[str], befo
         if foreign := only.get((other, _POSITION_DELETES)):
             deleted = _metadata(spark, table, "position_deletes", other)
             hits = deleted.join(_paths(spark, foreign, "delete_file_path"), "delete_file_path", "left_semi")
-            places = hits.selectExpr("file_path AS _file", "pos AS _pos")
-            found.append(rows.join(f.broadcast(places) if few else places, ["_file", "_pos"], "left_semi"))
+            places = handed_out(hits.selectExpr("file_path AS _file", "pos AS _pos"), sum(foreign.values()))
+            found.append(rows.join(places, ["_file", "_pos"], "left_semi"))
     found = found or [_rows(spark, table, columns, after).where("false")]
     return reduce(DataFrame.unionByName, found).drop("_file", "_pos").distinct()
 

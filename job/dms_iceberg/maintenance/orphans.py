@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from dms_iceberg.target.table import TargetTable
 
-_ENDING = ".metadata.json"
 _NO_METADATA = re.compile(r"\.jackson\.\S*Exception|NotFoundException")
 
 
@@ -73,7 +72,7 @@ def _unknown_metadata(spark: "SparkSession", table: "JavaObject") -> Iterator[st
     folder = f"{table.location().rstrip('/')}/metadata"
     path = jvm.org.apache.hadoop.fs.Path(folder)
     system = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-    for status in system.listStatus(path, jvm.org.apache.hadoop.fs.GlobFilter(f"*{_ENDING}")):
+    for status in system.listStatus(path, jvm.org.apache.hadoop.fs.GlobFilter("*.metadata.json")):
         name = str(status.getPath().getName())
         if name not in known:
             yield f"{folder}/{name}"

@@ -14,12 +14,7 @@ from dms_iceberg.job import Job
 from dms_iceberg.maintenance.facts import read_facts, with_compactable
 from dms_iceberg.maintenance.need import Facts, Scope, Step, missing_settings, needs, reason, to_expire
 from dms_iceberg.maintenance.orphans import remove_orphans
-from dms_iceberg.maintenance.procedures import (
-    compact_deletes_sql,
-    compact_sql,
-    expire_sql,
-    manifests_sql,
-)
+from dms_iceberg.maintenance.procedures import compact_deletes_sql, compact_sql, expire_sql, manifests_sql
 from dms_iceberg.maintenance.settled import count_settled, remove_settled
 from dms_iceberg.target.table import TargetTable
 

@@ -44,6 +44,9 @@ class Watch:
         queue: where news come from, so that idle tables need no listing; None to list.
         listener: told of every committed batch, from the table's thread.
 
+    Attributes:
+        run_id: what its log lines and snapshots are known by.
+
     Raises:
         ConfigError: ``only`` names a table that is not configured.
     """

@@ -12,20 +12,19 @@ locals {
   region     = data.aws_region.current.id
 
   function_name = "${var.name}-trigger"
-  queue_name    = "${var.name}-changes"
-  news_name     = "${var.name}-news"
+  queue_names   = { changes = "${var.name}-changes", dead = "${var.name}-changes-dead-letters", news = "${var.name}-news" }
   rule_names    = { schedule = "${var.name}-schedule", files = "${var.name}-files", replication = "${var.name}-replication" }
 
   # Made of their parts, so that each can stand in the policy of the other.
   bucket_arn  = "arn:${local.partition}:s3:::${var.bronze.bucket}"
-  queue_arns  = { changes = "arn:${local.partition}:sqs:${local.region}:${local.account}:${local.queue_name}", dead = "arn:${local.partition}:sqs:${local.region}:${local.account}:${local.queue_name}-dead-letters", news = "arn:${local.partition}:sqs:${local.region}:${local.account}:${local.news_name}" }
+  queue_arns  = { for queue, name in local.queue_names : queue => "arn:${local.partition}:sqs:${local.region}:${local.account}:${name}" }
   rule_arns   = { for rule, name in local.rule_names : rule => "arn:${local.partition}:events:${local.region}:${local.account}:rule/${name}" }
   retain_days = 14
 
   schedule = coalesce(var.schedule, { event = "rate(6 hours)", schedule = "-", continuous = "rate(1 minute)" }[var.type])
   is_told  = var.type == "continuous" && var.watch.queue
   hears    = var.type == "event" || local.is_told ? var.notification : "none"
-  hearer   = local.is_told ? { name = local.news_name, arn = local.queue_arns.news } : { name = local.queue_name, arn = local.queue_arns.changes }
+  hearer   = local.is_told ? "news" : "changes"
   timeout  = 60
   asks     = var.replication != null
 }
@@ -47,7 +46,7 @@ locals {
     Effect    = "Allow"
     Principal = { Service = "s3.amazonaws.com" }
     Action    = "sqs:SendMessage"
-    Resource  = local.hearer.arn
+    Resource  = local.queue_arns[local.hearer]
     Condition = { ArnEquals = { "aws:SourceArn" = local.bucket_arn }, StringEquals = { "aws:SourceAccount" = coalesce(var.bronze.owner, local.account) } }
   }
   senders = concat(
@@ -72,7 +71,7 @@ locals {
 }
 
 resource "aws_sqs_queue" "dead_letters" {
-  name                      = "${local.queue_name}-dead-letters"
+  name                      = local.queue_names.dead
   message_retention_seconds = local.retain_days * 86400
   sqs_managed_sse_enabled   = var.kms_key_arn == null ? true : null
   kms_master_key_id         = var.kms_key_arn
@@ -85,7 +84,7 @@ resource "aws_sqs_queue" "dead_letters" {
 }
 
 resource "aws_sqs_queue" "changes" {
-  name                    = local.queue_name
+  name                    = local.queue_names.changes
   sqs_managed_sse_enabled = var.kms_key_arn == null ? true : null
   kms_master_key_id       = var.kms_key_arn
   tags                    = var.tags
@@ -110,7 +109,7 @@ resource "aws_sqs_queue" "changes" {
 resource "aws_sqs_queue" "news" {
   count = local.is_told ? 1 : 0
 
-  name                    = local.news_name
+  name                    = local.queue_names.news
   sqs_managed_sse_enabled = var.kms_key_arn == null ? true : null
   kms_master_key_id       = var.kms_key_arn
   tags                    = var.tags
@@ -166,8 +165,8 @@ resource "aws_s3_bucket_notification" "bronze" {
   bucket = var.bronze.bucket
 
   queue {
-    id            = local.hearer.name
-    queue_arn     = local.hearer.arn
+    id            = local.queue_names[local.hearer]
+    queue_arn     = local.queue_arns[local.hearer]
     events        = ["s3:ObjectCreated:*"]
     filter_prefix = var.bronze.folder
   }
@@ -180,7 +179,7 @@ resource "aws_cloudwatch_event_rule" "files" {
   count = local.hears == "eventbridge" ? 1 : 0
 
   name        = local.rule_names.files
-  description = "New files in s3://${var.bronze.bucket}/${var.bronze.folder} go to the queue ${local.hearer.name}"
+  description = "New files in s3://${var.bronze.bucket}/${var.bronze.folder} go to the queue ${local.queue_names[local.hearer]}"
   tags        = var.tags
   event_pattern = jsonencode({
     source      = ["aws.s3"]
@@ -193,7 +192,7 @@ resource "aws_cloudwatch_event_target" "files" {
   count = local.hears == "eventbridge" ? 1 : 0
 
   rule = aws_cloudwatch_event_rule.files[0].name
-  arn  = local.hearer.arn
+  arn  = local.queue_arns[local.hearer]
 
   depends_on = [aws_sqs_queue.changes, aws_sqs_queue.news]
 }
@@ -204,7 +203,7 @@ resource "aws_cloudwatch_event_rule" "replication" {
   count = local.asks ? 1 : 0
 
   name        = local.rule_names.replication
-  description = "Changes of state of the replication into s3://${var.bronze.bucket}/${var.bronze.folder} go to the queue ${local.queue_name}"
+  description = "Changes of state of the replication into s3://${var.bronze.bucket}/${var.bronze.folder} go to the queue ${local.queue_names.changes}"
   tags        = var.tags
   event_pattern = jsonencode({
     source      = ["aws.dms"]

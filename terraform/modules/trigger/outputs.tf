@@ -52,7 +52,7 @@ output "schedule" {
 
 output "bucket_notification" {
   description = "What the owner of the bucket adds to its notifications where this module does not: the queue, the events, the folder."
-  value       = { QueueArn = local.hearer.arn, Events = ["s3:ObjectCreated:*"], Prefix = var.bronze.folder }
+  value       = { QueueArn = local.queue_arns[local.hearer], Events = ["s3:ObjectCreated:*"], Prefix = var.bronze.folder }
 }
 
 output "retry_command" {

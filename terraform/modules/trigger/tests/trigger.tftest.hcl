@@ -24,7 +24,7 @@ mock_provider "aws" {
 
 variables {
   name   = "shop"
-  job    = { name = "shop-merge", arn = "arn:aws:glue:eu-central-1:123456789012:job/shop-merge", config_uri = "s3://shop-artifacts/shop/config-0.json" }
+  job    = { name = "shop-merge", arn = "arn:aws:glue:eu-central-1:123456789012:job/shop-merge", config_uri = "s3://shop-artifacts/shop/config-0.json", role_name = "shop-merge-job" }
   bronze = { bucket = "shop-bronze", folder = "dms/shop/epoch-1/" }
 }
 
@@ -144,7 +144,6 @@ run "continuous" {
   command = apply
   variables {
     type        = "continuous"
-    job         = { name = "shop-merge", arn = "arn:aws:glue:eu-central-1:123456789012:job/shop-merge", config_uri = "s3://shop-artifacts/shop/config-0.json", role_name = "shop-merge-job" }
     kms_key_arn = "arn:aws:kms:eu-central-1:123456789012:key/queues"
   }
   assert {
@@ -180,7 +179,6 @@ run "continuous_by_a_rule" {
   command = plan
   variables {
     type         = "continuous"
-    job          = { name = "shop-merge", arn = "arn:aws:glue:eu-central-1:123456789012:job/shop-merge", config_uri = "s3://shop-artifacts/shop/config-0.json", role_name = "shop-merge-job" }
     notification = "eventbridge"
   }
   assert {
