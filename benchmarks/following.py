@@ -82,7 +82,7 @@ def main(
     changes_per_second: Annotated[int, typer.Option(min=1, help="Of all tables together.")] = 1_000,
     seconds: Annotated[float, typer.Option(min=5, help="For how long.")] = 180.0,
     warm_up: Annotated[float, typer.Option(min=0, help="The first seconds do not count: the JVM compiles.")] = 60.0,
-    parallelism: Annotated[int, typer.Option(min=1, help="Tables merged at once.")] = 4,
+    parallelism: Annotated[int, typer.Option(min=1, help="Tables merged at once.")] = 2,
     heap: Heap = "6g",
     cores: Cores = 2,
     work: Work = WORK,

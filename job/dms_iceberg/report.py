@@ -15,7 +15,7 @@ class BatchReport:
         seconds: wall time from planning to commit.
         remaining: new files that were listed behind this batch.
         warnings: what the batch cannot do as its operator may expect.
-        lag_seconds: snapshot time minus the newest source commit in the batch, None without a commit time.
+        lag_seconds: from the newest source commit in the batch until readers saw it, None without a commit time.
         lag_p50_seconds: the same for the median change; ``lag_p95_seconds`` for the slowest twentieth.
     """
 

@@ -24,6 +24,13 @@ _PATIENCE_OF_S3_FILE_IO = {
     "http-client.apache.connection-timeout-ms": "5000",
     "http-client.apache.socket-timeout-ms": "20000",
 }
+# Manifests never change, and each batch reads all of its table's: a warm session asks S3 for those that are new only. Each table has 16 MiB
+# at most, which Java may take back when memory is short.
+_KEPT_MANIFESTS = {
+    "io.manifest.cache-enabled": "true",
+    "io.manifest.cache.max-total-bytes": "16777216",
+    "io.manifest.cache.expiration-interval-ms": "600000",
+}
 _PATIENCE_OF_S3A = {
     # S3A repeats what the AWS SDK has repeated already: with Hadoop's defaults (20 times 20 when throttled) for more than an hour.
     "spark.hadoop.fs.s3a.attempts.maximum": "4",
@@ -45,6 +52,9 @@ _KEPT_FOR_THE_UI = {
     "spark.ui.retainedStages": "200",
     "spark.ui.retainedTasks": "2000",
 }
+# Of Java 17's tiered compilation, ten times its defaults. A batch is planned by very many methods that are called now and then; left alone,
+# the optimising compiler takes half of a batch's processor time for minutes, and gains little by it (benchmarks/README.md).
+_COMPILE_LATER = {"InvocationThreshold": 50_000, "MinInvocationThreshold": 6_000, "CompileThreshold": 150_000, "BackEdgeThreshold": 400_000}
 _LOG_SETTINGS = Path(__file__).with_name("local") / "log4j2.properties"
 
 
@@ -61,7 +71,7 @@ def catalog_settings(catalog: Catalog) -> dict[str, str]:
         settings[f"{prefix}.type"] = catalog.type.value
     if urlparse(catalog.warehouse).scheme in _S3_SCHEMES and catalog.type is not CatalogType.HADOOP:
         settings[f"{prefix}.io-impl"] = "org.apache.iceberg.aws.s3.S3FileIO"
-        settings |= {f"{prefix}.{key}": value for key, value in _PATIENCE_OF_S3_FILE_IO.items()}
+        settings |= {f"{prefix}.{key}": value for key, value in (_PATIENCE_OF_S3_FILE_IO | _KEPT_MANIFESTS).items()}
         if os.environ.get("AWS_ENDPOINT_URL"):
             endpoint = os.environ["AWS_ENDPOINT_URL"]
             settings |= {f"{prefix}.s3.endpoint": endpoint, f"{prefix}.s3.path-style-access": "true", f"{prefix}.glue.endpoint": endpoint}
@@ -127,7 +137,7 @@ def _local_settings(config: Config) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         # A third less time than with G1 on two cores: batches make much garbage and nobody minds a pause (benchmarks/README.md).
-        "spark.driver.defaultJavaOptions": "-XX:+UseParallelGC",
+        "spark.driver.defaultJavaOptions": " ".join(("-XX:+UseParallelGC", *(f"-XX:Tier4{k}={v}" for k, v in _COMPILE_LATER.items()))),
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -157,9 +167,14 @@ def _s3a_settings() -> dict[str, str]:
     return settings
 
 
-def _set_glue_attempts(spark: "SparkSession") -> None:
-    """Set the SDK's number of attempts, which Iceberg has no property for, unless the operator did; clients are made at first use."""
+def _set_system_properties(spark: "SparkSession") -> None:
+    """Set what is read at the first use of a catalog, and has no place among Spark's settings or a catalog's properties.
+
+    The attempts of Glue's client, unless the operator set them; and of how many FileIOs Iceberg keeps manifests, eight if left alone:
+    its Glue catalog has one for each table.
+    """
     system: Any = spark._jvm.java.lang.System  # type: ignore[union-attr]
+    system.setProperty("iceberg.io.manifest.cache.fileio-max", "1000")
     if system.getProperty("aws.maxAttempts") is None and system.getenv("AWS_MAX_ATTEMPTS") is None:
         system.setProperty("aws.maxAttempts", _GLUE_ATTEMPTS)
 
@@ -190,7 +205,7 @@ def open_session(config: Config, **settings: str) -> "SparkSession":
     for key, value in every.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
-    _set_glue_attempts(spark)
+    _set_system_properties(spark)
     if not managed:
         spark.sparkContext.setLogLevel("ERROR")
     return spark

@@ -163,7 +163,9 @@ def report_batch(target: TargetTable | None, planned: Planned, books: Books, aft
     head = target.head(planned.standing.branch) if target is not None else None
     lags: list[float | None] = [None, None, None]
     if head is not None and books.commit_micros and not (batch.is_load or planned.is_replay or planned.standing.rebuild):
-        lags = [round(head.timestamp_ms / 1000 - micros / 1e6, 3) for micros in books.commit_micros]
+        # A snapshot has the time of its draft, which nobody sees before it is published.
+        visible_at = time.time()
+        lags = [round(visible_at - micros / 1e6, 3) for micros in books.commit_micros]
     return BatchReport(
         files=len(batch.files),
         bytes=batch.size,

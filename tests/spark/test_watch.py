@@ -1,6 +1,7 @@
 """A watch: what comes is merged, tables take turns, errors pass, and the end waits for the batches at hand."""
 
 import json
+import queue
 import threading
 import time
 
@@ -11,7 +12,7 @@ from dms_iceberg import job as job_module
 from dms_iceberg import runner
 from dms_iceberg.watch import run as watch_run
 from dms_iceberg.watch import table as watched
-from dms_iceberg.watch.run import SessionLostError
+from dms_iceberg.watch.run import SessionLostError, Watch
 from support.crash_books import check_books
 from support.lake import Lake
 from support.watching import ID_V, PATIENCE, change, watching
@@ -109,6 +110,50 @@ def test_a_table_that_fails_is_tried_again_and_recovers_without_harm_to_others(l
         job.until(lambda: json.loads(state.read_text())["error"] is None)
     assert job.failed == []
     assert lake.rows("t", "v") == [("mended",)]
+
+
+class News(queue.SimpleQueue[set[str]]):
+    """A queue of a watch; what is put into it is told."""
+
+    def receive(self) -> set[str]:
+        try:
+            return self.get(timeout=0.05)
+        except queue.Empty:
+            return set()
+
+
+def test_first_pauses_of_a_table_that_fails_are_as_short_with_a_queue(lake: Lake) -> None:
+    config = lake.config({"public.t": {}})
+    lake.load("public.t", ID_V, [(1, "a")]).write_bytes(b"PAR1 no footer PAR1")
+    (table,) = Watch(lake.spark, config, queue=News()).tables.values()
+    pauses = [table.turn(woken=True) for _ in range(3)]
+    assert all(2**n / 2 <= pause <= 2**n for n, pause in enumerate(pauses, 1)), pauses
+
+
+def test_what_is_told_while_a_table_waits_for_its_turn_is_looked_at_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = lake.config({"public.t": {}, "public.u": {}}, parallelism=1)
+    for table in ("public.t", "public.u"):
+        lake.load(table, ID_V, [(1, "a")])
+    plan, planned = runner.plan_table, list[str]()
+    monkeypatch.setattr(runner, "plan_table", lambda job, table, *more: planned.append(table.source) or plan(job, table, *more))
+    news, pause = News(), threading.Event()
+    pause.set()
+    with watching(lake, config, queue=news, pause=pause) as job:
+        job.until_rows(1)
+        job.until_rows(1, "public.u")
+        pause.clear()
+        change(lake, "public.u", 1, 1, "b")
+        news.put({"public.u"})
+        job.until_rows(2, "public.u")
+        planned.clear()
+        change(lake, "public.t", 1, 1, "b")
+        for _ in range(3):
+            news.put({"public.t"})
+        job.until(news.empty)
+        pause.set()
+        job.until_rows(2)
+        time.sleep(0.5)
+    assert planned.count("public.t") == 1
 
 
 def test_tables_that_fail_at_the_end_are_named(lake: Lake) -> None:

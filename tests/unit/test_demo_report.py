@@ -107,7 +107,7 @@ def test_the_page_escapes_what_comes_from_data() -> None:
 @pytest.mark.parametrize(
     ("changes", "code", "text"),
     [
-        ({}, 0, "equal: 5 changes"),
+        ({}, 0, "equal: 5 changes, lag p50 1.0 s, p95 2.0 s"),
         ({"comparison": comparison(silver_md5="bb", differing=2, examples=("17",))}, 1, "first keys: 17"),
         ({"problem": "the books do not balance"}, 1, "the books do not balance"),
     ],

@@ -294,7 +294,7 @@ class Config:
     maintenance: Maintenance = attrs.field(
         default=Maintenance(), metadata=about("How tables are kept in order, unless they say otherwise.")
     )
-    parallelism: int = attrs.field(default=4, metadata=about("Tables merged at once in one Spark session.", minimum=1, maximum=64))
+    parallelism: int = attrs.field(default=4, metadata=about("Tables merged at once: no more than Spark's cores.", minimum=1, maximum=64))
     timestamps: Timestamps = attrs.field(default=Timestamps.INSTANT, metadata=about("Type of undeclared Parquet timestamps."))
     gold: dict[str, Model] = attrs.field(factory=dict, metadata=about("Models over silver tables, by target namespace.table."))
     state_uri: str = attrs.field(default=".", metadata=about("Folder of run state: by default the document's."))

@@ -74,8 +74,11 @@ def read_facts(spark: "SparkSession", table: "JavaObject", *, is_silver: bool = 
     if current is None:
         return facts
     small = int(facts.properties.get(_MANIFEST_SIZE, _DEFAULT_MANIFEST)) // 2
+    manifests = current.allManifests(table.io())
+    # By number: the end of a Py4J iteration is an exception, which PySpark looks through for ten milliseconds.
+    every = [manifests.get(number) for number in range(manifests.size())]
     # Only those of one kind and one partition spec can become one.
-    kinds = Counter((str(one.content()), one.partitionSpecId()) for one in current.allManifests(table.io()) if one.length() < small)
+    kinds = Counter((str(one.content()), one.partitionSpecId()) for one in every if one.length() < small)
     return attrs.evolve(facts, small_manifests=sum(count for count in kinds.values() if count > 1))
 
 

@@ -42,6 +42,7 @@ class Kept:
     deadline: float
     is_silver: bool = True
     settles: tuple[Table, TargetTable] | None = None
+    _read: dict[str, Facts] = attrs.field(factory=dict, init=False)
 
     @property
     def has_time(self) -> bool:
@@ -52,7 +53,11 @@ class Kept:
         """Return what a step's need is judged by, as of now."""
         # The catalog's instance may be as old as this process: its files of since then would look like orphans.
         self.target.refresh()
-        found = read_facts(self.job.spark, self.target.iceberg, is_silver=self.is_silver)
+        # Most steps find the state that the step before them found.
+        state = self.target.metadata_location()
+        if state not in self._read:
+            self._read[state] = read_facts(self.job.spark, self.target.iceberg, is_silver=self.is_silver)
+        found = self._read[state]
         if step is Step.COMPACT:
             found = with_compactable(found, self.job.spark, self.target.iceberg, self.rules)
         if step is Step.SETTLED and self.settles is not None:

@@ -82,6 +82,10 @@ class TargetTable:
         """Iceberg's own table, as of the last `refresh`."""
         return self._java
 
+    def metadata_location(self) -> str:
+        """Return the path of the metadata file, which is another for every state of the table."""
+        return str(self._java.operations().current().metadataFileLocation())
+
     def refresh(self) -> None:
         """See what others committed."""
         self._java.refresh()
@@ -171,7 +175,7 @@ class TargetTable:
 
     def _properties(self) -> dict[str, str]:
         """Return the table properties as they are, read once for each state of the table."""
-        state = str(self._java.operations().current().metadataFileLocation())
+        state = self.metadata_location()
         if state != self._told[0]:
             self._told = (state, to_dict(self.spark._jvm, self._java.properties()))
         return self._told[1]

@@ -70,6 +70,7 @@ class Watch:
         self.tables = {table.source: WatchedTable(job, table, state, pause, listener) for table in tables}
         self._models = WatchedModels(job) if config.gold else None
         self._workers = max(1, min(config.parallelism, len(tables)))
+        self._free_workers = asyncio.Semaphore(self._workers)
         self._stopping = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lost: str | None = None
@@ -110,15 +111,18 @@ class Watch:
     async def _tend(self, table: WatchedTable, wake: asyncio.Event, pool: ThreadPoolExecutor) -> None:
         woken = True
         while not self._stopping.is_set():
-            wake.clear()
-            rest = await asyncio.get_running_loop().run_in_executor(pool, self._turn, table, woken)
+            async with self._free_workers:
+                # What came while this table waited for a worker is in this turn.
+                woken = woken or wake.is_set()
+                wake.clear()
+                rest = await asyncio.get_running_loop().run_in_executor(pool, self._turn, table, woken)
+            woken = False
             if table.error and not await asyncio.get_running_loop().run_in_executor(pool, self._is_alive):
                 self._lost = f"Spark's process is gone: {table.error} Everything committed is consistent; start again."
                 self._stopping.set()
                 return
             # News do not shorten the pause of a table that fails.
             await _wait(self._stopping if table.error else wake, rest)
-            woken = wake.is_set()
 
     def _turn(self, table: WatchedTable, woken: bool) -> float:
         # Turns queue up for a worker; those still waiting when the watch ends are not begun.

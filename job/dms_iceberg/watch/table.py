@@ -67,8 +67,10 @@ class WatchedTable:
         with self._taking:
             started = time.monotonic()
             report = self._report
-            report.error, self._more = None, False
-            attempt(self._job, report, lambda: self._look(woken=woken))
+            report.error = None
+            # There is more behind a full batch: no listing has to tell of it.
+            known, self._more = woken or self._more, False
+            attempt(self._job, report, lambda: self._look(woken=known))
             took = time.monotonic() - started
             report.seconds += took
             self._failures = self._failures + 1 if report.error else 0
@@ -142,5 +144,5 @@ class WatchedTable:
         self._began = time.monotonic()
 
     def _back_off(self) -> float:
-        longest = min(LONGEST_BACK_OFF_SECONDS, max(self._interval, _SHORTEST_BACK_OFF_SECONDS) * 2.0 ** min(self._failures, 16))
+        longest = min(LONGEST_BACK_OFF_SECONDS, _SHORTEST_BACK_OFF_SECONDS * 2.0 ** min(self._failures, 16))
         return longest * _RANDOM.uniform(0.5, 1.0)

@@ -100,6 +100,9 @@ locals {
       "${local.prefix}.s3.retry.max-wait-ms"                     = "20000"
       "${local.prefix}.http-client.apache.connection-timeout-ms" = "5000"
       "${local.prefix}.http-client.apache.socket-timeout-ms"     = "20000"
+      "${local.prefix}.io.manifest.cache-enabled"                = "true"
+      "${local.prefix}.io.manifest.cache.max-total-bytes"        = "16777216"
+      "${local.prefix}.io.manifest.cache.expiration-interval-ms" = "600000"
     },
     { for key, value in try(local.catalog.properties, {}) : "${local.prefix}.${key}" => value },
     {

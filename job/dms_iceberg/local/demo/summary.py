@@ -1,5 +1,7 @@
 """The report on a terminal."""
 
+import shutil
+import sys
 from pathlib import Path
 
 from rich.console import Console
@@ -24,13 +26,14 @@ def print_summary(report: DemoReport, directory: Path, console: Console) -> None
         story.add_row(*cells)
     console.print(story)
     style = "bold green" if report.equal else "bold red"
-    console.print(
-        f"\n{wording.verdict(report)}: {report.changes:,} changes, lag p50 {report.lags.p50} s, p95 {report.lags.p95} s",
-        style=style,
-        markup=False,
-    )
+    console.print(f"\n{wording.conclusion(report)}", style=style, markup=False)
     console.print(f"report: {directory / 'report.html'}", markup=False, soft_wrap=True)
-    console.print(f"look:   dms-iceberg status {directory / 'config.json'}", markup=False, soft_wrap=True)
+    console.print(f"look:   {_command()} status {directory / 'config.json'}", markup=False, soft_wrap=True)
+
+
+def _command() -> str:
+    """How this program is called: by its name, or by its place beside Python where that is on no search path."""
+    return "dms-iceberg" if shutil.which("dms-iceberg") else str(Path(sys.executable).with_name("dms-iceberg"))
 
 
 def _print_tables(report: DemoReport, console: Console) -> None:

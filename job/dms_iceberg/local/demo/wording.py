@@ -44,6 +44,11 @@ def verdict(report: DemoReport) -> str:
     return "NOT equal: " + ", ".join(table.source for table in report.tables if not table.equal)
 
 
+def conclusion(report: DemoReport) -> str:
+    """The result in one line, with how much there was and how long it took."""
+    return f"{verdict(report)}: {report.changes:,} changes, lag p50 {_seconds(report.lags.p50)}, p95 {_seconds(report.lags.p95)}"
+
+
 def subtitle(report: DemoReport) -> str:
     """What was done."""
     done = report.transactions
