@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 
 import boto3
@@ -18,7 +17,6 @@ import pytest
 from moto import mock_aws
 
 from dms_iceberg.local.emulator import Emulator, EmulatorError
-from dms_iceberg.local.emulator.source import Source
 from dms_iceberg.local.postgres import LocalPostgres
 from dms_iceberg.staging.store import ObjectStore, StoredObject, open_store
 from emulator.bronze import Task, current_lsn, make_task, read, replay, run, source_rows
@@ -191,75 +189,6 @@ def test_sigkill_at_random_moments_loses_and_doubles_nothing(task: Task) -> None
     assert len(leftovers) <= 6
 
 
-def test_a_reload_fails_no_statement_of_others(dsn: str, tmp_path: Path) -> None:
-    """A publication dropped and made anew failed updates that ran meanwhile: ``cache lookup failed for publication``."""
-    run(dsn, "create table a (id int primary key, n int)", "insert into a values (1, 0)")
-    task = make_task(dsn, tmp_path, "public.a")
-    task.load()
-    stop = threading.Event()
-
-    def write() -> None:
-        while not stop.is_set():
-            run(dsn, "update a set n = n + 1")
-
-    with ThreadPoolExecutor(1) as pool, closing(Source(dsn, task.settings)) as source:
-        writer = pool.submit(write)
-        deadline = time.monotonic() + 3
-        while time.monotonic() < deadline and not writer.done():
-            source.publish(["public.a"])
-        stop.set()
-        writer.result()
-
-
-def test_a_task_does_not_take_what_is_not_its_own(dsn: str, tmp_path: Path) -> None:
-    run(dsn, "create table a (id int primary key)", "create table b (id int primary key)")
-    task = make_task(dsn, tmp_path / "one", "public.a")
-    task.load()
-    with task.emulator() as emulator, pytest.raises(EmulatorError, match="captures already"):
-        emulator.full_load()
-    stranger = make_task(dsn, tmp_path / "two", "public.a")
-    with stranger.emulator() as emulator, pytest.raises(EmulatorError, match="knows nothing of it"):
-        emulator.full_load()
-    wider = make_task(dsn, tmp_path / "one", "public.a", "public.b")
-    with wider.emulator() as emulator, pytest.raises(EmulatorError, match=r"public\.b.*not part of the task"):
-        emulator.capture(until_lsn="0/0")
-
-
-def test_a_slot_that_was_moved_or_dropped_is_an_error(dsn: str, tmp_path: Path) -> None:
-    run(dsn, "create table a (id int primary key)")
-    task = make_task(dsn, tmp_path, "public.a")
-    task.load()
-    run(
-        dsn,
-        "set synchronous_commit = on",  # a slot moves over flushed WAL only
-        "insert into a values (1)",
-        "select count(*) from pg_replication_slot_advance('dms_iceberg', pg_current_wal_lsn())",
-    )
-    with task.emulator() as emulator, pytest.raises(EmulatorError, match="changes are lost"):
-        emulator.capture(until_lsn="0/0")
-    run(dsn, "select pg_drop_replication_slot('dms_iceberg')")
-    with task.emulator() as emulator, pytest.raises(EmulatorError, match="does not exist any more"):
-        emulator.capture(until_lsn="0/0")
-
-
-def test_a_reload_starts_over_and_leaves_old_files(dsn: str, tmp_path: Path) -> None:
-    run(dsn, "create table a (id int primary key)", "insert into a select generate_series(1, 20)")
-    task = make_task(dsn, tmp_path, "public.a", rows_per_load_file=10)
-    task.load()
-    run(dsn, "insert into a values (21)")
-    task.catch_up()
-    run(dsn, "delete from a where id > 10")
-    with task.emulator() as emulator:
-        assert emulator.full_load(reload=True) == {"public.a": 10}
-    run(dsn, "insert into a values (99)")
-    task.catch_up()
-    names = [path.name for path in task.files("public.a")]
-    assert names[:2] == ["LOAD00000001.parquet", "LOAD00000002.parquet"]  # the second is stale, as DMS leaves it
-    assert [row["dms_change_seq"][16:] for row in task.changes("public.a")] == ["0" * 17 + "61"] * 2
-    with task.emulator() as emulator:
-        emulator.drop()
-
-
 def test_a_server_that_ends_is_an_error_and_the_task_goes_on_later(tmp_path: Path) -> None:
     with LocalPostgres(tmp_path / "pg") as server:
         dsn = server.dsn()
@@ -288,15 +217,6 @@ def test_a_server_that_ends_is_an_error_and_the_task_goes_on_later(tmp_path: Pat
         run(dsn, "insert into a values (3)")
         task.catch_up()
         assert [row["id"] for row in task.changes("public.a")] == [2, 3]
-
-
-def test_a_damaged_state_is_named(dsn: str, tmp_path: Path) -> None:
-    run(dsn, "create table a (id int primary key)")
-    task = make_task(dsn, tmp_path, "public.a")
-    task.load()
-    (tmp_path / "state" / "task.json").write_text('{"version": 1, "tables": 3}')
-    with task.emulator() as emulator, pytest.raises(EmulatorError, match=r"task\.json: not a state"):
-        emulator.capture()
 
 
 def test_the_same_holds_on_s3(dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

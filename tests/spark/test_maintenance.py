@@ -10,16 +10,14 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config
 from dms_iceberg.errors import TargetError
-from dms_iceberg.job import Job, OperatorsWord
+from dms_iceberg.job import OperatorsWord
 from dms_iceberg.maintenance import run as maintenance_run
 from dms_iceberg.progress import PROGRESS_KEY
 from dms_iceberg.quarantine import quarantine_name
 from dms_iceberg.rebuild import is_rebuilding
 from dms_iceberg.replay.run import replay
 from dms_iceberg.runner import run
-from dms_iceberg.staging.store import open_store
 from dms_iceberg.target.table import TargetTable
-from dms_iceberg.watch import table as watch_table
 from support.lake import Lake
 from support.maintained import EAGER, days_ago, files_below, kept_in_order, taken
 
@@ -49,12 +47,6 @@ def small_batches(lake: Lake, config: Config, table: str = "public.t", batches: 
     return sorted(rows.items())
 
 
-def files_of(lake: Lake, table: str, kind: str) -> int:
-    name = f"lake.{lake.namespace}.{table}"
-    lake.spark.sql(f"REFRESH TABLE {name}")
-    return lake.spark.table(f"{name}.{kind}").count()
-
-
 def folder(lake: Lake, table: str) -> Path:
     return lake.warehouse / lake.namespace / table
 
@@ -65,17 +57,17 @@ def test_many_small_batches_are_put_in_order_once(lake: Lake) -> None:
     config = lake.config({"public.t": {}}, batch={"max_files": 1}, maintenance=EAGER)
     expected = small_batches(lake, config)
     before = lake.target("t").progress()
-    assert files_of(lake, "t", "data_files") > BATCHES
-    assert files_of(lake, "t", "delete_files") > 0
+    assert lake.count("t", "data_files") > BATCHES
+    assert lake.count("t", "delete_files") > 0
     assert lake.snapshots("t") == BATCHES + 1
     days_ago(30, *files_below(folder(lake, "t")))
 
     reports = kept_in_order(lake.spark, config)
     assert taken(reports).items() >= {("t", step): "done" for step in ("compact", "progress", "expire")}.items()
     assert lake.rows("t", "id, v") == expected
-    assert files_of(lake, "t", "data_files") == 1
+    assert lake.count("t", "data_files") == 1
     # One that speaks of files that are gone is not worth a rewrite.
-    assert files_of(lake, "t", "delete_files") <= 1
+    assert lake.count("t", "delete_files") <= 1
     assert lake.snapshots("t") <= 5, "two, and their way to a snapshot that carries the progress"
     assert lake.target("t").progress() == before
     head = lake.target("t").head()
@@ -198,7 +190,7 @@ def test_deletion_vectors_go_with_their_files(lake: Lake) -> None:
     expected = small_batches(lake, config, batches=8)
     assert taken(kept_in_order(lake.spark, config)).items() >= {("t", "compact"): "done", ("t", "progress"): "done"}.items()
     assert lake.rows("t", "id, v") == expected
-    assert (files_of(lake, "t", "data_files"), files_of(lake, "t", "delete_files")) == (1, 0)
+    assert (lake.count("t", "data_files"), lake.count("t", "delete_files")) == (1, 0)
     assert taken(kept_in_order(lake.spark, config)) == {}
 
 
@@ -208,7 +200,7 @@ def test_partitions_are_compacted_one_by_one(lake: Lake) -> None:
     expected = small_batches(lake, config, batches=8)
     assert taken(kept_in_order(lake.spark, config))[("t", "compact")] == "done"
     assert lake.rows("t", "id, v") == expected
-    assert files_of(lake, "t", "data_files") == 2
+    assert lake.count("t", "data_files") == 2
     assert taken(kept_in_order(lake.spark, config)) == {}
 
 
@@ -287,8 +279,8 @@ def test_a_run_does_what_it_is_told_to_at_its_end(lake: Lake, after_run: str, fi
     expected = small_batches(lake, config)
     assert lake.rows("t", "id, v") == expected
     assert lake.snapshots("t") == BATCHES + 1 if after_run == "nothing" else lake.snapshots("t") <= 6
-    assert files is None or files_of(lake, "t", "data_files") == files
-    assert files is not None or files_of(lake, "t", "data_files") > BATCHES
+    assert files is None or lake.count("t", "data_files") == files
+    assert files is not None or lake.count("t", "data_files") > BATCHES
     count = lake.snapshots("t")
     assert lake.run_one(config).batches == []
     assert lake.snapshots("t") == count
@@ -305,26 +297,3 @@ def test_trouble_at_the_end_of_a_run_is_a_warning(lake: Lake, monkeypatch: pytes
     report = lake.run_one(config)
     assert report.warnings == ["maintenance: public.t: out of order"]
     assert lake.rows("t", "id, v") == [(1, "b")]
-
-
-@pytest.mark.usefixtures("hours_later")
-def test_a_watch_maintains_between_two_batches(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = lake.config({"public.t": {}}, batch={"max_files": 1}, maintenance={**EAGER, "after_run": "all"})
-    rows = [(n, f"v{n}") for n in range(3)]
-    for n, row in enumerate(rows, 1):
-        lake.load("public.t", ID_V, [row], number=n)
-    job = Job(lake.spark, config, open_store(config.bronze.uri), "watch")
-    watched = watch_table.WatchedTable(job, config.tables["public.t"], open_store(config.state_uri), 0.1, None)
-    for _ in rows:
-        watched.turn()
-    assert lake.snapshots("t") == 3, "the first minute is not over"
-    monkeypatch.setattr(watched, "_began", 0.0)
-    watched.turn()
-    assert watched.error is None
-    assert files_of(lake, "t", "data_files") == 1
-    count = lake.snapshots("t")
-    assert count > 3
-    assert lake.rows("t", "id, v") == rows
-    monkeypatch.setattr(watched, "_began", 0.0)
-    watched.turn()
-    assert lake.snapshots("t") == count

@@ -6,7 +6,6 @@ import threading
 import time
 
 import pytest
-from pyspark.sql import SparkSession
 
 from dms_iceberg import job as job_module
 from dms_iceberg import runner
@@ -249,76 +248,3 @@ def test_a_defect_in_one_turn_does_not_end_the_watch(lake: Lake, monkeypatch: py
         job.until_rows(1)
         job.until_rows(1, "public.u")
     assert job.failed == []
-
-
-def persisted(spark: SparkSession) -> set[int]:
-    return set(spark.sparkContext._jsc.getPersistentRDDs().keySet())  # type: ignore[attr-defined]
-
-
-@pytest.mark.long
-def test_nothing_is_left_behind_by_many_batches(lake: Lake) -> None:
-    spark = lake.spark
-    models = {
-        "groups": {"sql": f"SELECT v, count(*) AS n FROM {lake.namespace}.t GROUP BY v", "refresh": "incremental", "refresh_seconds": 1},
-        "all": {"sql": f"SELECT max(v) AS v FROM {lake.namespace}.t", "refresh_seconds": 1},
-    }
-    gold = f"gold_{lake.namespace}"
-    config = lake.config({"public.t": {}}, gold={f"{gold}.{name}": model for name, model in models.items()})
-
-    def followed(v: str) -> bool:
-        names = [f"lake.{gold}.{name}" for name in models if spark.catalog.tableExists(f"lake.{gold}.{name}")]
-        for name in names:
-            spark.sql(f"REFRESH TABLE {name}")
-        return len(names) == len(models) and all([row.v for row in spark.table(name).collect()] == [v] for name in names)
-
-    lake.load("public.t", ID_V, [(1, "a")])
-    # Two sessions of one process that merge the same batch share what they cache, and one of them leaves it: other tests do so.
-    before = persisted(spark)
-    with watching(lake, config) as job:
-        job.until_rows(1)
-        for minute in range(1, 13):
-            change(lake, "public.t", minute, 1, f"{minute}")
-            job.until_rows(1 + minute)
-            job.until(lambda minute=minute: followed(f"{minute}"))
-        views = [row.viewName for row in spark.sql("SHOW VIEWS").collect() if row.isTemporary]
-    assert persisted(spark) <= before
-    assert views == []
-    assert lake.rows("t", "v") == [("12",)]
-
-
-def test_models_follow_their_tables(lake: Lake) -> None:
-    gold = f"gold_{lake.namespace}"
-    models = {
-        f"{gold}.count": {"sql": f"SELECT count(*) AS n FROM {lake.namespace}.t", "refresh_seconds": 1},
-        f"{gold}.wrong": {"sql": f"SELECT no_such_column FROM {lake.namespace}.t", "refresh_seconds": 1},
-    }
-    config = lake.config({"public.t": {}}, gold=models)
-
-    def count() -> list[int]:
-        name = f"lake.{gold}.count"
-        if not lake.spark.catalog.tableExists(name):
-            return []
-        lake.spark.sql(f"REFRESH TABLE {name}")
-        return [row.n for row in lake.spark.table(name).collect()]
-
-    lake.load("public.t", ID_V, [(1, "a")])
-    with watching(lake, config) as job:
-        job.until(lambda: count() == [1])
-        lake.changes("public.t", "2026/03/01/10/20260301-100130000.parquet", ID_V, [("I", "20260301100100", 1, 2, "b")])
-        job.until(lambda: count() == [2])
-    assert job.failed == [f"{gold}.wrong"]
-
-
-@pytest.mark.long
-def test_tables_are_kept_in_order_between_batches(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watched, "STATE_SECONDS", 0.2)
-    config = lake.config({"public.t": {"table_properties": {"write.metadata.previous-versions-max": "9"}, "maintenance": {"manifests": 2}}})
-    lake.load("public.t", ID_V, [(1, "a")])
-    with watching(lake, config) as job:
-        for minute in range(1, 7):
-            change(lake, "public.t", minute, 1, f"{minute}")
-            job.until_rows(1 + minute)
-            time.sleep(0.3)
-    operations = [row.operation for row in lake.spark.sql(f"SELECT operation FROM lake.{lake.namespace}.t.snapshots").collect()]
-    assert "replace" in operations
-    assert lake.rows("t", "v") == [("6",)]

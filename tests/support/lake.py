@@ -126,11 +126,15 @@ class Lake:
         rows = open_rows(self.spark, config, config.tables[f"public.{table}"], self.target(table).progress())
         return [tuple(row) for row in rows.orderBy("file", "row_number").selectExpr(*columns.split(", ")).collect()] if rows else []
 
-    def snapshots(self, table: str) -> int:
-        """How many snapshots a silver table has."""
+    def count(self, table: str, kind: str) -> int:
+        """Return the rows of one of a table's metadata tables, as of now."""
         name = f"lake.{self.namespace}.`{table}`"
         self.spark.sql(f"REFRESH TABLE {name}")
-        return self.spark.sql(f"SELECT 1 FROM {name}.snapshots").count()
+        return self.spark.table(f"{name}.{kind}").count()
+
+    def snapshots(self, table: str) -> int:
+        """How many snapshots a silver table has."""
+        return self.count(table, "snapshots")
 
 
 def timestamp(clock: str) -> str:

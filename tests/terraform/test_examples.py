@@ -30,6 +30,7 @@ from support.chain import (
 from support.terraform.arrivals import check, replication_documents
 from support.terraform.lives import chosen
 from support.terraform.load_complete import dms_has_loaded, markers, tell_state_change, way_of_state_changes
+from support.terraform.secret_values import secret_values
 
 if TYPE_CHECKING:
     from support.terraform.lives import Life, Lives
@@ -293,24 +294,7 @@ class TestDestroyed:
     def test_nothing_is_left(self, lives: "Lives", example: str) -> None:
         life = lives.at("destroy", example)
         assert life.left == {}
-        buckets = [
-            one["Name"] for one in life.client("s3").list_buckets()["Buckets"] if not one["Name"].startswith(("exports-", "access-logs-"))
-        ]
-        assert buckets == []
+        buckets = {one["Name"] for one in life.client("s3").list_buckets()["Buckets"]}
+        assert {name for name in buckets if not name.startswith(("exports-", "access-logs-"))} == set()
         with pytest.raises(ClientError, match="EntityNotFoundException"):
             life.client("glue").get_job(JobName=life.outputs["pipeline"]["merge_job"]["name"])
-
-
-def secret_values(life: "Life") -> list[str]:
-    """Return the passwords and salts in the account's Secrets Manager."""
-    secrets = life.client("secretsmanager")
-    found = [secrets.get_secret_value(SecretId=one["ARN"])["SecretString"] for one in secrets.list_secrets()["SecretList"]]
-    return [hidden_value(value) for value in found]
-
-
-def hidden_value(secret: str) -> str:
-    """Return the password of a database's secret, which is a document; a mask's salt is the value itself."""
-    try:
-        return str(json.loads(secret)["password"])
-    except (ValueError, TypeError, KeyError):
-        return secret

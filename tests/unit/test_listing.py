@@ -55,13 +55,13 @@ class MemoryStore:
                 yield StoredObject(key, 1, "e", datetime(2026, 1, 1, tzinfo=UTC))
 
     def read(self, key: str, start: int = 0, length: int | None = None) -> bytes:
-        raise NotImplementedError
+        raise AssertionError("a listing reads nothing")
 
     def put(self, key: str, data: bytes) -> None:
-        raise NotImplementedError
+        raise AssertionError("a listing writes nothing")
 
     def delete(self, key: str) -> None:
-        raise NotImplementedError
+        raise AssertionError("a listing deletes nothing")
 
 
 def names(store: ObjectStore, since: str = "") -> list[str]:
