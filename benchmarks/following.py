@@ -22,6 +22,8 @@ from dms_iceberg.report import BatchReport
 from dms_iceberg.runner import run
 from dms_iceberg.watch.run import Watch
 
+_LOOKS_AT_THE_HEAP = 6
+
 
 class Writer(threading.Thread):
     """Closes one file a second for each table."""
@@ -104,12 +106,15 @@ def main(
         thread.start()
         writer.start()
         time.sleep(warm_up)
-        first, heap_then = len(seen.batches), heap_mib(spark)
+        first, heaps = len(seen.batches), [heap_mib(spark)]
+        for _ in range(_LOOKS_AT_THE_HEAP):
+            writer.join(seconds / _LOOKS_AT_THE_HEAP)
+            heaps.append(heap_mib(spark))
         writer.join()
         last = len(seen.batches)
         watch.stop()
         thread.join()
-        _tell(seen, first, last, seconds, heap_then, heap_mib(spark))
+        _tell(seen, first, last, seconds, heaps)
         after = run(spark, config)
         read = sum(batch.rows_read for batch in seen.batches) + sum(one.rows_read for one in after.tables.values())
         if read != writer.written or after.errors:
@@ -117,7 +122,7 @@ def main(
             raise typer.Exit(1)
 
 
-def _tell(seen: Seen, first: int, last: int, seconds: float, heap_then: float, heap_now: float) -> None:
+def _tell(seen: Seen, first: int, last: int, seconds: float, heaps: list[float]) -> None:
     batches, own = seen.batches[first:last], seen.own[first:last]
     rows = sum(batch.rows_read for batch in batches)
     p50 = [batch.lag_p50_seconds or 0.0 for batch in batches]
@@ -128,7 +133,7 @@ def _tell(seen: Seen, first: int, last: int, seconds: float, heap_then: float, h
     CONSOLE.print(f"source commit to visible: p50 {_quantile(p50, 0.5):.1f} s, p95 {_quantile(p95, 0.95):.1f} s")
     CONSOLE.print(f"file closed to visible, newest file of a batch: p50 {_quantile(own, 0.5):.1f} s, p95 {_quantile(own, 0.95):.1f} s")
     CONSOLE.print(f"a batch takes {statistics.median(b.seconds for b in batches):.2f} s (median)")
-    CONSOLE.print(f"heap in use after a collection: {heap_then:,.0f} MiB at the start, {heap_now:,.0f} MiB at the end")
+    CONSOLE.print(f"heap in use after a collection, from the start to the end: {', '.join(f'{one:,.0f}' for one in heaps)} MiB")
 
 
 if __name__ == "__main__":

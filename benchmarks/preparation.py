@@ -60,8 +60,11 @@ def seconds(spark: SparkSession, work: Callable[[], object]) -> float:
 
 
 def heap_mib(spark: SparkSession) -> float:
-    """Return the MiB of the JVM's heap that are in use after a collection."""
+    """Return the MiB of the JVM's heap that are in use after a collection; what Spark lets go of because of one goes with the next."""
     jvm: Any = spark._jvm
+    gc.collect()
+    jvm.System.gc()
+    time.sleep(1)
     jvm.System.gc()
     runtime = jvm.Runtime.getRuntime()
     return float(runtime.totalMemory() - runtime.freeMemory()) / 2**20

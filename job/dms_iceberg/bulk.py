@@ -23,6 +23,7 @@ from dms_iceberg.target.commit import Draft
 from dms_iceberg.target.merge import KeyRange, insert_columns
 from dms_iceberg.target.staged import Staged
 from dms_iceberg.target.table import TargetTable
+from dms_iceberg.vectorized import has_row_lineage
 from dms_iceberg.winners import Collapsed, as_it_is
 
 BULK_BYTES = 32 << 20
@@ -56,7 +57,7 @@ class BulkLoad:
 
 def bulk_load(job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> BulkLoad | None:
     """Write the rows of a batch that can be taken as they come; None for any other batch."""
-    if not _may_be_bulk(job, table, planned, shape):
+    if not _may_be_bulk(job, table, planned, shape) or has_row_lineage(target.iceberg):
         return None
     cleaned = clean_groups(job.spark, groups, job.config, table, shape, planned.progress.load)
     keys = [quote(name) for name in shape.key]

@@ -11,7 +11,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
 from pyspark.sql import SparkSession
 
@@ -114,10 +113,6 @@ class Modelled(Merging):
         return [row.snapshot_id for row in rows if row.snapshot_id in known]
 
 
-def _with(kind: TableKind, entry: dict[str, Any]) -> TableKind:
-    return attrs.evolve(kind, document={**kind.document, **entry})
-
-
 @pytest.mark.parametrize("number", range(WORLDS))
 @pytest.mark.parametrize("case", _CASES)
 def test_models_equal_their_queries_whatever_happens(
@@ -126,7 +121,7 @@ def test_models_equal_their_queries_whatever_happens(
     let_hours_pass(monkeypatch)
     entry, kinds = _CASES[case]
     seed = SEED + 100 * number + list(_CASES).index(case)
-    world = seeded_world(seed, tuple(_with(kind, entry) for kind in kinds), histories=8, per_table=60, runs=4, restarts=1, max_files=12)
+    world = seeded_world(seed, tuple(kind.with_entry(entry) for kind in kinds), histories=8, per_table=60, runs=4, restarts=1, max_files=12)
     merging = Modelled(spark, warehouse, tmp_path, world, FORMATS[0], chance=random.Random(seed))
     for run_number in range(world.runs):
         merging.deliver(run_number)

@@ -6,7 +6,6 @@ filters, rules and changes of key. ``PROPERTY_SEED`` and ``PROPERTY_WORLDS`` loo
 
 from pathlib import Path
 
-import attrs
 import pytest
 from pyspark.sql import SparkSession
 
@@ -15,7 +14,6 @@ from support.bronze_writer import FORMATS
 from support.histories import SEED, WORLDS, World, seeded_world
 from support.mode_oracles import APPEND, HISTORY, SOFT_DELETE, ModeOracle
 from support.reloads import Reloaded, a_year_earlier, with_load_time
-from support.table_kind import TableKind
 from support.table_kinds import CODED, DROPPED, FILTERED, JUDGED
 
 HISTORIES = 18
@@ -27,11 +25,6 @@ _SHAPES = {
 }
 
 
-def _in_mode(kind: TableKind, oracle: ModeOracle) -> TableKind:
-    tracked = {"track_columns": list(oracle.tracked[kind.name])} if kind.name in oracle.tracked else {}
-    return attrs.evolve(kind, document={**kind.document, "mode": oracle.mode, **tracked})
-
-
 @pytest.mark.parametrize("number", range(WORLDS))
 @pytest.mark.parametrize(
     "oracle",
@@ -41,7 +34,7 @@ def test_silver_is_what_the_modes_oracle_tells(
     spark: SparkSession, warehouse: Path, tmp_path: Path, oracle: ModeOracle, number: int
 ) -> None:
     place = number + len(oracle.mode)
-    kinds = tuple(_in_mode(_KINDS[(place + step) % len(_KINDS)], oracle) for step in range(2))
+    kinds = tuple(oracle.of(_KINDS[(place + step) % len(_KINDS)]).with_entry({"format_version": 2 + step}) for step in range(2))
     form = FORMATS[number % len(FORMATS)]
     world = seeded_world(SEED + 100 * number + place, kinds, histories=HISTORIES, per_table=150, **_SHAPES[oracle])
     merging = Merging(spark, warehouse, tmp_path, world, form)
@@ -59,7 +52,7 @@ def test_silver_is_what_the_modes_oracle_tells(
 @pytest.mark.long
 @pytest.mark.parametrize("oracle", _SHAPES, ids=lambda oracle: oracle.mode)
 def test_a_second_load_becomes_what_it_changes(spark: SparkSession, warehouse: Path, tmp_path: Path, oracle: ModeOracle) -> None:
-    kinds = (_in_mode(FILTERED, oracle), _in_mode(JUDGED, oracle))
+    kinds = (oracle.of(FILTERED), oracle.of(JUDGED))
     # Both loads have rows, which tell when they were; where a load has none, what is gone ended when it was completed.
     shape = {"histories": 12, "per_table": 60, "runs": 1, "restarts": 1, "max_files": 1_000}
     # The same source a year apart: of what it ended with, its load has some rows as they were, others changed, gone and come back.

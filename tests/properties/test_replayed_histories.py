@@ -8,7 +8,6 @@ merged before and after the first replay, which tries some reasons only. Each wo
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
 from pyspark.sql import SparkSession
 
@@ -53,7 +52,7 @@ FAULTS: dict[str, dict[str, Any]] = {
 
 def _moded(kind: TableKind) -> TableKind:
     oracle = _MODES.get(kind.name)
-    return kind if oracle is None else attrs.evolve(kind, document={**kind.document, "mode": oracle.mode})
+    return kind if oracle is None else oracle.of(kind)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,16 @@
 """A watch beside its batches: models follow, tables are kept in order, and nothing is left behind."""
 
+import gc
 import time
+import weakref
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg.job import Job
 from dms_iceberg.staging.store import open_store
+from dms_iceberg.watch import run as watch_run
 from dms_iceberg.watch import table as watched
 from support.lake import Lake
 from support.maintained import EAGER
@@ -15,6 +19,44 @@ from support.watching import ID_V, change, watching
 
 def persisted(spark: SparkSession) -> set[int]:
     return set(spark.sparkContext._jsc.getPersistentRDDs().keySet())  # type: ignore[attr-defined]
+
+
+def known_readers(spark: SparkSession) -> int:
+    root: Any = spark._jvm.org.apache.iceberg.arrow.ArrowAllocation.rootAllocator()  # type: ignore[union-attr]
+    return int(root.getChildAllocators().size())
+
+
+def test_a_draft_that_was_published_is_let_go(lake: Lake) -> None:
+    """Py4J keeps what was handed to Java until Java's collector finds it: with it were all snapshots of a table, for each batch."""
+    config = lake.config({"public.t": {}})
+    lake.load("public.t", ID_V, [(1, "a")])
+    lake.run_one(config)
+    target = lake.target("t")
+    head = target.head()
+    assert head is not None
+    draft = target.draft(head.id)
+    draft.execute(lambda name: f"UPDATE {name} SET v = 'b'", {})
+    target.publish(draft)
+    there = weakref.ref(draft)
+    del draft
+    gc.collect()
+    assert there() is None
+    assert lake.rows("t", "v") == [("b",)]
+
+
+def test_readers_that_have_ended_are_forgotten(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch_run, "TIDY_SECONDS", 0.1)
+    config = lake.config({"public.t": {}})
+    lake.load("public.t", ID_V, [(1, "a")])
+    with watching(lake, config) as job:
+        for minute in range(1, 3):
+            job.until_rows(minute)
+            lake.spark.table(f"lake.{lake.namespace}.t").collect()
+            change(lake, "public.t", minute, 1, f"{minute}")
+        job.until_rows(3)
+        job.until(lambda: known_readers(lake.spark) == 0)
+    assert lake.rows("t", "v") == [("2",)]
+    assert known_readers(lake.spark) > 0, "nothing leaves readers behind any more: forget_readers can go"
 
 
 @pytest.mark.long

@@ -162,6 +162,11 @@ class ModeOracle:
     expected: Callable[[TableKind, Iterable[Event]], list[Row]]
     tracked: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict, eq=False)
 
+    def of(self, kind: TableKind) -> TableKind:
+        """Return a table in this mode."""
+        tracked = {"track_columns": list(self.tracked[kind.name])} if kind.name in self.tracked else {}
+        return kind.with_entry({"mode": self.mode, **tracked})
+
 
 SOFT_DELETE = ModeOracle("soft_delete", ("_cdc_op", "_cdc_deleted", "_cdc_deleted_at"), soft_deleted)
 APPEND = ModeOracle("append", ("_cdc_op", "_cdc_committed_at", "_cdc_key_before"), changelog)

@@ -53,6 +53,10 @@ class TableKind:
         """``schema.table``, as the configuration names it."""
         return f"{self.layout.schema}.{self.layout.name}"
 
+    def with_entry(self, entry: Mapping[str, Any]) -> "TableKind":
+        """The same source, with more in its entry of the configuration."""
+        return attrs.evolve(self, document={**self.document, **entry})
+
 
 def _copy(column: str) -> Maker:
     return lambda row: row[column]

@@ -17,7 +17,7 @@ from dms_iceberg.identifiers import quote, quote_path, string_literal
 from dms_iceberg.job import Job
 from dms_iceberg.joins import handed_out
 from dms_iceberg.spark_errors import describe
-from dms_iceberg.target.commit import commit_with
+from dms_iceberg.target.commit_properties import commit_with
 from dms_iceberg.target.ddl import METADATA_SETTINGS, partition_sql
 from dms_iceberg.target.table import TargetTable
 from dms_iceberg.target.types import stored

@@ -1,39 +1,25 @@
 """Committing data and progress in one Iceberg snapshot, on the very state of the table that the batch was planned on."""
 
+import contextlib
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
-from pyspark.java_gateway import ensure_callback_server_started
 
 from dms_iceberg.job import PlanIsStaleError
 from dms_iceberg.session import DRAFT_CATALOG
 from dms_iceberg.target.commit_errors import is_misjudged, is_refused, missing_metadata
+from dms_iceberg.target.commit_properties import commit_with
 from dms_iceberg.target.java_maps import to_dict
 from dms_iceberg.target.staged import Staged
+from dms_iceberg.vectorized import VECTORIZED_PROPERTY, has_row_lineage
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import DataFrame, SparkSession
 
 MAIN = "main"
-
-
-def commit_with(spark: "SparkSession", properties: Mapping[str, str], work: Callable[[], object]) -> None:
-    """Run statements whose snapshots carry ``properties`` in their summaries.
-
-    MERGE, UPDATE and CREATE TABLE AS have no write options in Spark 3.5, and the session setting ``snapshot-property.*`` has no effect on
-    them: Iceberg's CommitMetadata, a thread-local that is read at commit, is the way.
-    """
-    jvm: Any = spark._jvm
-    ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
-    call = _Callable(work)
-    jvm.org.apache.iceberg.spark.CommitMetadata.withCommitProperties(
-        _java_map(jvm, properties), call, jvm.java.lang.RuntimeException._java_lang_class
-    )
-    if call.error is not None:
-        raise call.error
 
 
 class Draft:
@@ -93,8 +79,22 @@ class Draft:
 
     def execute(self, statement: Callable[[str], str], properties: Mapping[str, str]) -> None:
         """Run a MERGE or UPDATE, given the table's name; its snapshot carries ``properties`` in its summary."""
-        with _Registered(self._spark, self._table) as name:
+        with self._read_by_rows(), _Registered(self._spark, self._table) as name:
             commit_with(self._spark, properties, lambda: self._spark.sql(statement(name)))
+
+    @contextlib.contextmanager
+    def _read_by_rows(self) -> "Iterator[None]":
+        """Let Spark read a table with row lineage by rows: see `vectorized`. The property is never published."""
+        if not has_row_lineage(self._table):
+            yield
+            return
+        before = to_dict(self._spark._jvm, self._table.properties()).get(VECTORIZED_PROPERTY)
+        self.set_properties({VECTORIZED_PROPERTY: "false"})
+        yield
+        if before is None:
+            self.remove_properties([VECTORIZED_PROPERTY])
+        else:
+            self.set_properties({VECTORIZED_PROPERTY: before})
 
     def append(self, frame: "DataFrame", properties: Mapping[str, str]) -> None:
         """Append the rows of ``frame``; the snapshot carries ``properties``."""
@@ -268,28 +268,3 @@ def _table_cache(spark: "SparkSession") -> "JavaObject":
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     method = loader.loadClass("org.apache.iceberg.spark.SparkTableCache").getMethod("get", new_array(jvm.java.lang.Class, 0))
     return method.invoke(None, new_array(jvm.java.lang.Object, 0))
-
-
-def _java_map(jvm: Any, values: Mapping[str, str]) -> "JavaObject":
-    result = jvm.java.util.HashMap()
-    for key, value in values.items():
-        result.put(key, value)
-    return result
-
-
-class _Callable:
-    """A Java Callable that runs a Python function and keeps its exception, which crossing the JVM would hide."""
-
-    class Java:
-        implements = ("java.util.concurrent.Callable",)
-
-    def __init__(self, function: Callable[[], object]) -> None:
-        self.function = function
-        self.error: BaseException | None = None
-
-    def call(self) -> None:
-        """Run the function."""
-        try:
-            self.function()
-        except BaseException as error:
-            self.error = error

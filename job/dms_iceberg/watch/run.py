@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
+import gc
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -16,12 +17,16 @@ from dms_iceberg.job import Job
 from dms_iceberg.runner import Listener, chosen_tables
 from dms_iceberg.spark_errors import describe_defect
 from dms_iceberg.staging.store import open_store
+from dms_iceberg.vectorized import forget_readers
 from dms_iceberg.watch.models import WatchedModels
 from dms_iceberg.watch.table import LONGEST_BACK_OFF_SECONDS, WatchedTable
 
 _LOG = structlog.get_logger("dms_iceberg")
 IDLE_SECONDS_WITH_QUEUE = 300.0
 """With a queue a table is looked at when a message says so, and this often besides."""
+
+TIDY_SECONDS = 60.0
+"""So often is let go of what readers leave behind."""
 
 
 class SessionLostError(DmsIcebergError):
@@ -83,11 +88,12 @@ class Watch:
         """
         self._loop = asyncio.get_running_loop()
         wakes = {name: asyncio.Event() for name in self.tables}
-        with ThreadPoolExecutor(self._workers, "table") as pool, ThreadPoolExecutor(2, "beside") as beside:
+        with _collecting_soon(), ThreadPoolExecutor(self._workers, "table") as pool, ThreadPoolExecutor(3, "beside") as beside:
             async with asyncio.TaskGroup() as group:
                 for name, table in self.tables.items():
                     group.create_task(self._tend(table, wakes[name], pool))
                 group.create_task(self._rouse(wakes))
+                group.create_task(self._tidy(beside))
                 if self._queue is not None:
                     group.create_task(self._listen(self._queue, wakes, beside))
                 if self._models is not None:
@@ -145,6 +151,11 @@ class Watch:
         for wake in wakes.values():
             wake.set()
 
+    async def _tidy(self, pool: ThreadPoolExecutor) -> None:
+        while not self._stopping.is_set():
+            await _wait(self._stopping, TIDY_SECONDS)
+            await asyncio.get_running_loop().run_in_executor(pool, forget_readers, self._spark)
+
     async def _listen(self, queue: Wakers, wakes: dict[str, asyncio.Event], pool: ThreadPoolExecutor) -> None:
         while not self._stopping.is_set():
             named = await asyncio.get_running_loop().run_in_executor(pool, queue.receive)
@@ -156,6 +167,22 @@ class Watch:
             return not self._spark._jsc.sc().isStopped()
         except Exception:
             return False
+
+
+@contextlib.contextmanager
+def _collecting_soon() -> Iterator[None]:
+    """Let Python's collector look at what is made from here on, often, instead of at all there is, once in a hundred batches.
+
+    Each of Py4J's Java objects is a cycle that only a full collection finds, and some of them hold all snapshots of a table. A full
+    collection is due when as many objects are new as a quarter of those that it would look at.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.collect()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:

@@ -1,0 +1,59 @@
+"""Statements whose snapshots carry properties in their summaries."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pyspark.java_gateway import ensure_callback_server_started
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
+    from pyspark.sql import SparkSession
+
+
+def commit_with(spark: "SparkSession", properties: Mapping[str, str], work: Callable[[], object]) -> None:
+    """Run statements whose snapshots carry ``properties`` in their summaries.
+
+    MERGE, UPDATE and CREATE TABLE AS have no write options in Spark 3.5, and the session setting ``snapshot-property.*`` has no effect on
+    them: Iceberg's CommitMetadata, a thread-local that is read at commit, is the way.
+    """
+    jvm: Any = spark._jvm
+    ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
+    call = _Callable(work)
+    try:
+        jvm.org.apache.iceberg.spark.CommitMetadata.withCommitProperties(
+            _java_map(jvm, properties), call, jvm.java.lang.RuntimeException._java_lang_class
+        )
+        if call.error is not None:
+            raise call.error
+    finally:
+        call.forget()
+
+
+def _java_map(jvm: Any, values: Mapping[str, str]) -> "JavaObject":
+    result = jvm.java.util.HashMap()
+    for key, value in values.items():
+        result.put(key, value)
+    return result
+
+
+class _Callable:
+    """A Java Callable that runs a Python function and keeps its exception, which crossing the JVM would hide."""
+
+    class Java:
+        implements = ("java.util.concurrent.Callable",)
+
+    def __init__(self, function: Callable[[], object]) -> None:
+        self.function = function
+        self.error: BaseException | None = None
+
+    def call(self) -> None:
+        """Run the function."""
+        try:
+            self.function()
+        except BaseException as error:
+            self.error = error
+
+    def forget(self) -> None:
+        """Let go of the function and its error: Py4J keeps this object until Java's collector finds its own half, much later."""
+        del self.function
+        self.error = None
