@@ -22,8 +22,6 @@ from dms_iceberg.report import BatchReport
 from dms_iceberg.runner import run
 from dms_iceberg.watch.run import Watch
 
-_LOOKS_AT_THE_HEAP = 6
-
 
 class Writer(threading.Thread):
     """Closes one file a second for each table."""
@@ -101,19 +99,18 @@ def main(
         if loaded.errors:
             raise typer.Exit(1)
         CONSOLE.print(f"{tables} tables of {rows:,} rows loaded in {loaded.seconds:.1f} s")
+        heaps = [heap_mib(spark)]
         writer = Writer(work, tables, rows, changes_per_second // tables, warm_up + seconds)
         thread = threading.Thread(target=lambda: asyncio.run(watch.run()))
         thread.start()
         writer.start()
         time.sleep(warm_up)
-        first, heaps = len(seen.batches), [heap_mib(spark)]
-        for _ in range(_LOOKS_AT_THE_HEAP):
-            writer.join(seconds / _LOOKS_AT_THE_HEAP)
-            heaps.append(heap_mib(spark))
+        first = len(seen.batches)
         writer.join()
         last = len(seen.batches)
         watch.stop()
         thread.join()
+        heaps.append(heap_mib(spark))
         _tell(seen, first, last, seconds, heaps)
         after = run(spark, config)
         read = sum(batch.rows_read for batch in seen.batches) + sum(one.rows_read for one in after.tables.values())
@@ -133,7 +130,7 @@ def _tell(seen: Seen, first: int, last: int, seconds: float, heaps: list[float])
     CONSOLE.print(f"source commit to visible: p50 {_quantile(p50, 0.5):.1f} s, p95 {_quantile(p95, 0.95):.1f} s")
     CONSOLE.print(f"file closed to visible, newest file of a batch: p50 {_quantile(own, 0.5):.1f} s, p95 {_quantile(own, 0.95):.1f} s")
     CONSOLE.print(f"a batch takes {statistics.median(b.seconds for b in batches):.2f} s (median)")
-    CONSOLE.print(f"heap in use after a collection, from the start to the end: {', '.join(f'{one:,.0f}' for one in heaps)} MiB")
+    CONSOLE.print(f"heap in use at rest: {heaps[0]:,.0f} MiB before, {heaps[1]:,.0f} MiB after {len(seen.batches):,} batches")
 
 
 if __name__ == "__main__":

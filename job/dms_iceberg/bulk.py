@@ -57,7 +57,7 @@ class BulkLoad:
 
 def bulk_load(job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> BulkLoad | None:
     """Write the rows of a batch that can be taken as they come; None for any other batch."""
-    if not _may_be_bulk(job, table, planned, shape) or has_row_lineage(target.iceberg):
+    if not _may_be_bulk(job, table, planned, shape) or has_row_lineage(job.spark, target.iceberg):
         return None
     cleaned = clean_groups(job.spark, groups, job.config, table, shape, planned.progress.load)
     keys = [quote(name) for name in shape.key]

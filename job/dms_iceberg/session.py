@@ -93,6 +93,8 @@ def session_settings(config: Config) -> dict[str, str]:
         # Files without Spark's own marker are read as they are; the default refuses dates before 1582.
         "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
         "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+        # Spark remembers what files it found, up to 250 MB of them, for a table that is read again; a file of bronze is read once.
+        "spark.sql.hive.filesourcePartitionFileCacheSize": "0",
         # A pruned CSV read does not notice a row with too few or too many columns.
         "spark.sql.csv.parser.columnPruning.enabled": "false",
         **(_PATIENCE_OF_S3A if _uses_s3(config) else {}),

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg import bulk
-from dms_iceberg.vectorized import VECTORIZED_PROPERTY
+from dms_iceberg.vectorized import VECTORIZED
 from support.lake import Lake
 from support.maintained import EAGER, kept_in_order, taken
 from support.text_files import cdc_name
@@ -37,14 +37,23 @@ def test_a_large_load_is_merged(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.usefixtures("nothing_stays")
-@pytest.mark.parametrize("entry", [{}, {"mode": "soft_delete"}, {"mode": "history"}, {"write_mode": "copy-on-write"}], ids=str)
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {},
+        pytest.param({"mode": "soft_delete"}, marks=pytest.mark.long),
+        pytest.param({"mode": "history"}, marks=pytest.mark.long),
+        pytest.param({"write_mode": "copy-on-write"}, marks=pytest.mark.long),
+    ],
+    ids=str,
+)
 def test_merges_leave_no_memory_behind(lake: Lake, entry: dict[str, Any]) -> None:
     config = lake.config({"public.t": {"format_version": 3, **entry}}, batch={"max_files": 1})
     lake.load("public.t", ID_V, LOADED)
     lake.changes("public.t", cdc_name(1), ID_V, [("U", T1, 61, 1, "one"), ("D", T1, 65, 2, None)])
     lake.run_one(config)
     assert ("one",) in lake.rows("t", "v")
-    assert VECTORIZED_PROPERTY not in lake.target("t").properties()
+    assert lake.spark.conf.get(VECTORIZED, None) is None
 
 
 @pytest.mark.usefixtures("nothing_stays")
@@ -59,10 +68,17 @@ def test_compaction_leaves_no_memory_behind(lake: Lake) -> None:
     assert lake.rows("t", "id, v")[:4] == [(0, "v0"), (1, "changed"), (2, "changed"), (3, "v3")]
 
 
-def test_a_reader_s_own_setting_stays(lake: Lake) -> None:
-    config = lake.config({"public.t": {"format_version": 3, "table_properties": {VECTORIZED_PROPERTY: "true"}}})
-    lake.load("public.t", ID_V, LOADED)
-    lake.run_one(config)
-    lake.changes("public.t", cdc_name(1), ID_V, [("U", T1, 61, 1, "one")])
-    lake.run_one(config)
-    assert lake.target("t").properties()[VECTORIZED_PROPERTY] == "true"
+@pytest.mark.long
+@pytest.mark.usefixtures("nothing_stays")
+def test_the_operators_own_setting_is_put_back(lake: Lake) -> None:
+    config = lake.config({f"public.{name}": {"format_version": 3} for name in "tu"}, batch={"max_files": 1}, parallelism=2)
+    for name in config.tables:
+        lake.load(name, ID_V, LOADED)
+        for minute in (1, 2, 3):
+            lake.changes(name, cdc_name(minute), ID_V, [("U", T1, 57 + 4 * minute, minute, "changed")])
+    lake.spark.conf.set(VECTORIZED, "true")
+    try:
+        lake.run(config)
+        assert lake.spark.conf.get(VECTORIZED) == "true"
+    finally:
+        lake.spark.conf.unset(VECTORIZED)

@@ -3,6 +3,7 @@
 import gc
 import time
 import weakref
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.job import Job
 from dms_iceberg.staging.store import open_store
+from dms_iceberg.vectorized import forget_readers
 from dms_iceberg.watch import run as watch_run
 from dms_iceberg.watch import table as watched
 from support.lake import Lake
@@ -57,6 +59,10 @@ def test_readers_that_have_ended_are_forgotten(lake: Lake, monkeypatch: pytest.M
         job.until(lambda: known_readers(lake.spark) == 0)
     assert lake.rows("t", "v") == [("2",)]
     assert known_readers(lake.spark) > 0, "nothing leaves readers behind any more: forget_readers can go"
+
+
+def test_another_iceberg_ends_no_watch() -> None:
+    forget_readers(SimpleNamespace(_jvm=SimpleNamespace(org=None)))  # type: ignore[arg-type]
 
 
 @pytest.mark.long

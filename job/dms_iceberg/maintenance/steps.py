@@ -17,7 +17,7 @@ from dms_iceberg.maintenance.orphans import remove_orphans
 from dms_iceberg.maintenance.procedures import compact_deletes_sql, compact_sql, expire_sql, manifests_sql
 from dms_iceberg.maintenance.settled import count_settled, remove_settled
 from dms_iceberg.target.table import TargetTable
-from dms_iceberg.vectorized import reader_of
+from dms_iceberg.vectorized import by_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -109,7 +109,8 @@ def _settled(kept: Kept, facts: Facts, counts: Counts) -> None:
 def _compact(kept: Kept, facts: Facts, counts: Counts) -> None:
     counts |= {"data_files_before": 0, "data_files_after": 0}
     while kept.reason(Step.COMPACT, facts):
-        row = _call(kept, compact_sql(kept.target.parts, kept.rules), reader_of(kept.job.spark, kept.target.iceberg))
+        with by_rows(kept.job.spark, kept.target.iceberg):
+            row = _call(kept, compact_sql(kept.target.parts, kept.rules))
         counts["data_files_before"] += row.rewritten_data_files_count
         counts["data_files_after"] += row.added_data_files_count
         if not row.rewritten_data_files_count or not kept.has_time:
@@ -154,9 +155,9 @@ def _orphans(kept: Kept, facts: Facts, counts: Counts) -> None:
     counts["files"] = remove_orphans(kept.job.spark, kept.target, bound.strftime("%Y-%m-%d %H:%M:%S"))
 
 
-def _call(kept: Kept, sql: str, spark: "SparkSession | None" = None) -> "Row":
+def _call(kept: Kept, sql: str) -> "Row":
     kept.target.refresh()
-    return (spark or kept.job.spark).sql(sql).collect()[0]
+    return kept.job.spark.sql(sql).collect()[0]
 
 
 _DO: Mapping[Step, Callable[[Kept, Facts, Counts], None]] = {

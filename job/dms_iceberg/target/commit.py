@@ -1,8 +1,7 @@
 """Committing data and progress in one Iceberg snapshot, on the very state of the table that the batch was planned on."""
 
-import contextlib
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
@@ -13,7 +12,7 @@ from dms_iceberg.target.commit_errors import is_misjudged, is_refused, missing_m
 from dms_iceberg.target.commit_properties import commit_with
 from dms_iceberg.target.java_maps import to_dict
 from dms_iceberg.target.staged import Staged
-from dms_iceberg.vectorized import VECTORIZED_PROPERTY, has_row_lineage
+from dms_iceberg.vectorized import by_rows
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -79,22 +78,8 @@ class Draft:
 
     def execute(self, statement: Callable[[str], str], properties: Mapping[str, str]) -> None:
         """Run a MERGE or UPDATE, given the table's name; its snapshot carries ``properties`` in its summary."""
-        with self._read_by_rows(), _Registered(self._spark, self._table) as name:
+        with by_rows(self._spark, self._table), _Registered(self._spark, self._table) as name:
             commit_with(self._spark, properties, lambda: self._spark.sql(statement(name)))
-
-    @contextlib.contextmanager
-    def _read_by_rows(self) -> "Iterator[None]":
-        """Let Spark read a table with row lineage by rows: see `vectorized`. The property is never published."""
-        if not has_row_lineage(self._table):
-            yield
-            return
-        before = to_dict(self._spark._jvm, self._table.properties()).get(VECTORIZED_PROPERTY)
-        self.set_properties({VECTORIZED_PROPERTY: "false"})
-        yield
-        if before is None:
-            self.remove_properties([VECTORIZED_PROPERTY])
-        else:
-            self.set_properties({VECTORIZED_PROPERTY: before})
 
     def append(self, frame: "DataFrame", properties: Mapping[str, str]) -> None:
         """Append the rows of ``frame``; the snapshot carries ``properties``."""
