@@ -132,7 +132,12 @@ def test_a_table_in_order_needs_nothing() -> None:
         ({"delete_files": 28}, Step.DELETE_FILES, "28 delete files for 9 data files"),
         ({"small_manifests": 50}, Step.MANIFESTS, "50 small manifests"),
         ({"settled": 7}, Step.SETTLED, "7 rows are settled for good"),
-        ({"properties": {}}, Step.SETTINGS, f"{', '.join(METADATA_SETTINGS)} not set"),
+        ({"properties": {}}, Step.SETTINGS, f"{', '.join(METADATA_SETTINGS)} to be set"),
+        (
+            {"properties": {**METADATA_SETTINGS, "write.merge.distribution-mode": "none"}},
+            Step.SETTINGS,
+            "write.merge.distribution-mode to be set",
+        ),
         ({"snapshots": tuple(line(3, 2, 1, carriers="ccn"))}, Step.PROGRESS, "the newest snapshot does not carry the progress"),
         ({"snapshots": tuple(line(90, 80, 3, 2, 1)), "refs": {"main": 5}}, Step.EXPIRE, "1 of 5 snapshots may go"),
     ],

@@ -72,5 +72,4 @@ def test_create_table() -> None:
     for part in ("'format-version' = '3'", "'owner' = 'it\\'s us'", "'write.merge.mode' = 'copy-on-write'", "bytes' = '67108864'"):
         assert part in text
     assert "'write.merge.isolation-level' = 'serializable'" in text
-    # A partitioned table needs a batch's rows together; an unpartitioned one would leave them to a single writer.
-    assert "distribution-mode" not in text
+    assert "'write.merge.distribution-mode' = 'hash'" in text

@@ -8,7 +8,7 @@ import attrs
 from dms_iceberg.config.model import AfterRun, Maintenance
 from dms_iceberg.maintenance.expiry import SnapshotFact, expirable, is_worth_it
 from dms_iceberg.target.commit import MAIN
-from dms_iceberg.target.ddl import METADATA_SETTINGS
+from dms_iceberg.target.ddl import MERGE_DISTRIBUTION, METADATA_SETTINGS
 
 
 class Step(StrEnum):
@@ -116,7 +116,7 @@ def reason(step: Step, facts: Facts, rules: Maintenance, scope: Scope, now_ms: i
     """Return why a table needs a step, "" if it does not."""
     if step is Step.SETTINGS:
         missing = missing_settings(facts)
-        return f"{', '.join(missing)} not set" if missing else ""
+        return f"{', '.join(missing)} to be set" if missing else ""
     if step in (Step.EXPIRE, Step.ORPHANS) and facts.properties.get("gc.enabled", "true").lower() == "false":
         # Somebody keeps the files of this table for another one; Iceberg would refuse.
         return ""
@@ -150,8 +150,14 @@ def _of_files(step: Step, facts: Facts, rules: Maintenance) -> str:
 
 
 def missing_settings(facts: Facts) -> dict[str, str]:
-    """Return the properties that bound a table's metadata files, and that it does not have; one that somebody set is his."""
-    return {name: value for name, value in METADATA_SETTINGS.items() if name not in facts.properties}
+    """Return the properties that a table should have and does not.
+
+    Those that bound its metadata files, unless somebody set them; and how rows are shared out for a MERGE, which is the job's to say and
+    was another one in tables of earlier versions.
+    """
+    missing = {name: value for name, value in METADATA_SETTINGS.items() if name not in facts.properties}
+    other = {name: value for name, value in MERGE_DISTRIBUTION.items() if facts.properties.get(name, value) != value}
+    return missing | (other if facts.is_silver else {})
 
 
 def to_expire(facts: Facts, rules: Maintenance, now_ms: int) -> list[int]:

@@ -11,6 +11,9 @@ from dms_iceberg.target.metadata import metadata_columns
 
 METADATA_SETTINGS = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "50"}
 """They bound the number of ``metadata.json`` files."""
+MERGE_DISTRIBUTION = {"write.merge.distribution-mode": "hash"}
+"""All deletes of a data file come from one task, which takes over those that the file had. Without it, each task writes all of them again:
+a batch takes the longer, the more tasks and deletes there are. And two deletion vectors for a file make a table of format v3 unreadable."""
 
 
 def default_properties(table: Table) -> dict[str, str]:
@@ -19,10 +22,6 @@ def default_properties(table: Table) -> dict[str, str]:
     Position deletes in format v2 are what Athena, Trino and Snowflake all read. MERGE must stay serializable: with snapshot isolation
     two jobs that insert the same new key would both succeed. ``write.metadata`` bounds the number of metadata files.
     """
-    # Hashing a batch's few rows by target file would leave them to a single writer; a partitioned table needs its rows together, and so
-    # does format v3: with two deletion vectors for one data file, written by two tasks, a table cannot be read any more.
-    together = table.partition_by or table.format_version > 2
-    distribution = {} if together else {"write.merge.distribution-mode": "none"}
     return {
         "format-version": str(table.format_version),
         "write.merge.mode": table.write_mode,
@@ -32,7 +31,7 @@ def default_properties(table: Table) -> dict[str, str]:
         "write.target-file-size-bytes": str(table.target_file_size_mb << 20),
         "write.parquet.compression-codec": "zstd",
         **METADATA_SETTINGS,
-        **distribution,
+        **MERGE_DISTRIBUTION,
         **table.table_properties,
     }
 
