@@ -19,11 +19,11 @@ from dms_iceberg.changes.position import load_position
 from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.identifiers import quote
 from dms_iceberg.job import Job, Planned
+from dms_iceberg.row_lineage import has_row_lineage
 from dms_iceberg.target.commit import Draft
 from dms_iceberg.target.merge import KeyRange, insert_columns
 from dms_iceberg.target.staged import Staged
 from dms_iceberg.target.table import TargetTable
-from dms_iceberg.vectorized import has_row_lineage
 from dms_iceberg.winners import Collapsed, as_it_is
 
 BULK_BYTES = 32 << 20

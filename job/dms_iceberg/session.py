@@ -120,8 +120,6 @@ def _join_settings() -> dict[str, str]:
         "spark.sql.optimizer.runtime.bloomFilter.enabled": "true",
         "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold": "0",
         "spark.sql.optimizer.runtime.bloomFilter.creationSideThreshold": "256MB",
-        # All deletes of a data file have to come from one task where they are a deletion vector (format v3).
-        "spark.sql.adaptive.optimizeSkewsInRebalancePartitions.enabled": "false",
         # The winners are cached for seconds and read three times: compressing them costs more than it saves.
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
     }

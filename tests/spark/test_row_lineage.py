@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg import bulk
-from dms_iceberg.vectorized import VECTORIZED
+from dms_iceberg.row_lineage import VECTORIZED
 from support.lake import Lake
 from support.maintained import EAGER, kept_in_order, taken
 from support.text_files import cdc_name

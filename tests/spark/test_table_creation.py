@@ -121,7 +121,6 @@ def test_deletes_are_written_as_declared(made: Made) -> None:
 def test_only_one_task_writes_the_deletion_vector_of_a_file(made: Made) -> None:
     """Two vectors for one data file make a table of format v3 unreadable."""
     assert made.properties("third")["write.merge.distribution-mode"] == "hash"
-    assert made.lake.spark.conf.get("spark.sql.adaptive.optimizeSkewsInRebalancePartitions.enabled") == "false"
 
 
 def test_table_properties(made: Made) -> None:

@@ -17,7 +17,7 @@ OWNED_PROPERTIES = {
     "format-version": "write format_version",
     "write.merge.mode": "write write_mode",
     "write.merge.isolation-level": "it must stay serializable, or two runs at once double rows",
-    "write.merge.distribution-mode": "the job needs 'hash', or each task writes all deletes again, in format 3 for nobody to read",
+    "write.merge.distribution-mode": "the job needs 'hash'; with another one, tables of format 3 can become unreadable",
     "write.target-file-size-bytes": "write target_file_size_mb",
     # Spark refuses these as properties of CREATE TABLE.
     "provider": "every table is an Iceberg table",

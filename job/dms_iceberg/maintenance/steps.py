@@ -16,8 +16,8 @@ from dms_iceberg.maintenance.need import Facts, Scope, Step, missing_settings, n
 from dms_iceberg.maintenance.orphans import remove_orphans
 from dms_iceberg.maintenance.procedures import compact_deletes_sql, compact_sql, expire_sql, manifests_sql
 from dms_iceberg.maintenance.settled import count_settled, remove_settled
+from dms_iceberg.row_lineage import session_for
 from dms_iceberg.target.table import TargetTable
-from dms_iceberg.vectorized import by_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -109,7 +109,7 @@ def _settled(kept: Kept, facts: Facts, counts: Counts) -> None:
 def _compact(kept: Kept, facts: Facts, counts: Counts) -> None:
     counts |= {"data_files_before": 0, "data_files_after": 0}
     while kept.reason(Step.COMPACT, facts):
-        with by_rows(kept.job.spark, kept.target.iceberg):
+        with session_for(kept.job.spark, kept.target.iceberg):
             row = _call(kept, compact_sql(kept.target.parts, kept.rules))
         counts["data_files_before"] += row.rewritten_data_files_count
         counts["data_files_after"] += row.added_data_files_count

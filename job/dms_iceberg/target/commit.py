@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JJavaError
 
 from dms_iceberg.job import PlanIsStaleError
+from dms_iceberg.row_lineage import session_for
 from dms_iceberg.session import DRAFT_CATALOG
 from dms_iceberg.target.commit_errors import is_misjudged, is_refused, missing_metadata
 from dms_iceberg.target.commit_properties import commit_with
 from dms_iceberg.target.java_maps import to_dict
 from dms_iceberg.target.staged import Staged
-from dms_iceberg.vectorized import by_rows
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -78,7 +78,7 @@ class Draft:
 
     def execute(self, statement: Callable[[str], str], properties: Mapping[str, str]) -> None:
         """Run a MERGE or UPDATE, given the table's name; its snapshot carries ``properties`` in its summary."""
-        with by_rows(self._spark, self._table), _Registered(self._spark, self._table) as name:
+        with session_for(self._spark, self._table), _Registered(self._spark, self._table) as name:
             commit_with(self._spark, properties, lambda: self._spark.sql(statement(name)))
 
     def append(self, frame: "DataFrame", properties: Mapping[str, str]) -> None:
