@@ -7,7 +7,7 @@ quarantine, under the id of the replay and that of the one before it; the silver
 row is *open* unless a replay that main's head descends from has settled it (``docs/adr/0010-replays-are-a-chain.md``).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
@@ -22,6 +22,7 @@ from dms_iceberg.config.model import Config, Table
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.identifiers import quote_path, string_literal
 from dms_iceberg.progress import Progress
+from dms_iceberg.row_lineage import session_for
 from dms_iceberg.staging.keys import BronzeFile, parse_key, table_prefix, time_of
 from dms_iceberg.target.table import TargetTable
 
@@ -94,6 +95,15 @@ def create_quarantine_sql(name: str) -> str:
         f"CREATE TABLE IF NOT EXISTS {name} ({body}) USING iceberg TBLPROPERTIES ('format-version' = '2', "
         "'write.merge.mode' = 'merge-on-read', 'write.merge.isolation-level' = 'serializable')"
     )
+
+
+def change_quarantine(spark: SparkSession, config: Config, table: Table, statement: Callable[[str], str]) -> None:
+    """Run a MERGE or DELETE, given the quoted name of a table's quarantine table."""
+    # It is made in format 2; somebody may have raised it.
+    target = TargetTable(spark, config.catalog.name, quarantine_name(config, table))
+    target.refresh()
+    with session_for(spark, target.iceberg):
+        spark.sql(statement(quarantine_table(config, table)))
 
 
 def settle(spark: SparkSession, config: Config, table: Table, ids: DataFrame, replay: str, parent: str, run_id: str) -> None:

@@ -19,7 +19,7 @@ from dms_iceberg.faults import reach
 from dms_iceberg.history import history_batch
 from dms_iceberg.job import Job, Planned
 from dms_iceberg.progress import Progress
-from dms_iceberg.quarantine import prepare_quarantine, quarantine_sql, quarantine_table, rejected_rows
+from dms_iceberg.quarantine import change_quarantine, prepare_quarantine, quarantine_sql, rejected_rows
 from dms_iceberg.report import BatchReport
 from dms_iceberg.target.cleaning import Cleaning, made_by
 from dms_iceberg.target.evolve import evolve, restore_backfills
@@ -129,7 +129,6 @@ def refuse_broken_rule(table: Table, planned: Planned, books: Books) -> None:
 
 
 def _quarantine(job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], shape: Shape, collapsed: Collapsed) -> None:
-    name = quarantine_table(job.config, table)
     reach("before-quarantine", table.source)
     prepare_quarantine(job.spark, job.config, table)
     cleaned = clean_groups(job.spark, groups, job.config, table, shape, planned.progress.load, with_record=True)
@@ -137,7 +136,7 @@ def _quarantine(job: Job, table: Table, planned: Planned, groups: Sequence[ReadG
     load = planned.progress.load
     rejected = rejected_rows(job.spark, collapsed.judge(cleaned), planned.batch.files, table, shape, job.run_id, now, load)
     with named_view(job, rejected) as view:
-        job.spark.sql(quarantine_sql(name, view))
+        change_quarantine(job.spark, job.config, table, lambda name: quarantine_sql(name, view))
     reach("after-quarantine", table.source)
 
 

@@ -82,3 +82,17 @@ def test_the_operators_own_setting_is_put_back(lake: Lake) -> None:
         assert lake.spark.conf.get(VECTORIZED) == "true"
     finally:
         lake.spark.conf.unset(VECTORIZED)
+
+
+@pytest.mark.usefixtures("nothing_stays")
+def test_a_quarantine_that_somebody_raised_leaves_no_memory_behind(lake: Lake) -> None:
+    strict = {"public.t": {"rules": [{"name": "short", "expr": "length(v) < 4"}]}}
+    config = lake.config(strict)
+    lake.load("public.t", ID_V, [(0, "too long")])
+    lake.run_one(config)
+    name = f"lake.quarantine_{lake.namespace}.{lake.namespace}__t"
+    lake.spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('format-version' = '3')")
+    for minute, numbers in enumerate((range(1, 12_000), range(12_000, 12_001))):
+        lake.changes("public.t", cdc_name(minute), ID_V, [("I", T1, number, number, "too long") for number in numbers])
+        lake.run_one(config)
+    assert len(lake.quarantine("t")) == 12_001

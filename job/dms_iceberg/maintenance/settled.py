@@ -9,7 +9,7 @@ from dms_iceberg.config.model import Table
 from dms_iceberg.identifiers import string_literal
 from dms_iceberg.job import Job
 from dms_iceberg.progress import PROGRESS_KEY, Progress
-from dms_iceberg.quarantine import chain, quarantine_table, replays_name, replays_table
+from dms_iceberg.quarantine import chain, change_quarantine, quarantine_table, replays_name, replays_table
 from dms_iceberg.target.table import TargetTable
 
 _MARGIN = timedelta(hours=1)
@@ -28,7 +28,7 @@ def remove_settled(job: Job, table: Table, silver: TargetTable) -> int:
     if not found:
         return 0
     count = job.spark.table(quarantine_table(job.config, table)).where(found).count()
-    job.spark.sql(f"DELETE FROM {quarantine_table(job.config, table)} WHERE {found}")
+    change_quarantine(job.spark, job.config, table, lambda name: f"DELETE FROM {name} WHERE {found}")
     return count
 
 

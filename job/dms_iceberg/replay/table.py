@@ -20,14 +20,7 @@ from dms_iceberg.epochs import standing
 from dms_iceberg.errors import TargetError
 from dms_iceberg.faults import reach
 from dms_iceberg.job import Job, Planned
-from dms_iceberg.quarantine import (
-    JUDGEMENT,
-    judge_again_sql,
-    open_rows,
-    quarantine_table,
-    reason_is,
-    settle,
-)
+from dms_iceberg.quarantine import JUDGEMENT, change_quarantine, judge_again_sql, open_rows, reason_is, settle
 from dms_iceberg.replay.records import record_groups
 from dms_iceberg.report import BatchReport, TableReport
 from dms_iceberg.staging.keys import Truncate
@@ -165,7 +158,7 @@ def _outcome(job: Job, table: Table, planned: Planned, groups: list[ReadGroup], 
 
 def _judge_again(job: Job, table: Table, outcome: DataFrame) -> None:
     with named_view(job, outcome.where(f"{PROBLEM} IS NOT NULL")) as view:
-        job.spark.sql(judge_again_sql(quarantine_table(job.config, table), view))
+        change_quarantine(job.spark, job.config, table, lambda name: judge_again_sql(name, view))
 
 
 def _write_settled(job: Job, table: Table, outcome: DataFrame, replay: str, parent: str, books: Books) -> None:
