@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 
 VECTORIZED = "spark.sql.iceberg.vectorization.enabled"
 SPLIT = "spark.sql.adaptive.optimizeSkewsInRebalancePartitions.enabled"
+DISTRIBUTION = "spark.sql.iceberg.distribution-mode"
 # Iceberg's vectorized reader leaves memory outside the heap behind for each row of such a table that a MERGE, UPDATE, DELETE or compaction
 # reads, eight bytes and more (Iceberg issue 17241): after some gigabytes the process ends. Plain queries do not ask for the lineage.
-# And the deletes of a data file that Spark splits among tasks become two deletion vectors, with which a table cannot be read any more.
-_SETTINGS = {VECTORIZED: "false", SPLIT: "false"}
+# And the deletes of a data file that come from two tasks become two deletion vectors, with which a table cannot be read any more: so they
+# go to one, whatever the table's own properties say (one of an earlier version may have been raised to format 3), and stay there.
+_SETTINGS = {VECTORIZED: "false", SPLIT: "false", DISTRIBUTION: "hash"}
 _LOCK = Lock()
 # Statements under way, and what the settings were before the first of them.
 _UNDER_WAY: "WeakKeyDictionary[SparkSession, tuple[int, dict[str, str | None]]]" = WeakKeyDictionary()
@@ -29,7 +31,7 @@ def has_row_lineage(spark: "SparkSession", table: "JavaObject") -> bool:
 
 @contextlib.contextmanager
 def session_for(spark: "SparkSession", table: "JavaObject") -> Iterator[None]:
-    """Let the session be fit for a statement on an Iceberg table: if it has row lineage, read by rows, and leave partitions whole.
+    """Let the session be fit for a statement on an Iceberg table: if it has row lineage, read by rows, and keep deletes together.
 
     What other threads do in the session meanwhile is done so, too, which takes longer and does no harm. Sessions of their own would not
     do: Iceberg's procedures never let go of them.

@@ -14,7 +14,7 @@ METADATA_SETTINGS = {"write.metadata.delete-after-commit.enabled": "true", "writ
 MERGE_DISTRIBUTION = {"write.merge.distribution-mode": "hash"}
 """All deletes of a data file come from one task, which takes over those that the file had. Without it, each task writes all of them again:
 a batch takes the longer, the more tasks and deletes there are. And two deletion vectors for a file make a table of format v3 unreadable.
-New rows of a table without partitions come from one task, too, unless they are more than a file's worth (but see `row_lineage`)."""
+New rows of a table without partitions come from one task, too. In v2 Spark splits what is more than a file's worth, deletes as well."""
 
 
 def default_properties(table: Table) -> dict[str, str]:
