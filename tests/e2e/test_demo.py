@@ -152,16 +152,15 @@ def temporary() -> Iterator[Path]:
 
 @pytest.fixture
 def running(tmp_path: Path, temporary: Path) -> Iterator["subprocess.Popen[str]"]:
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [*COMMAND, "demo"],
         cwd=tmp_path,
         env=environment(DEMO_SECONDS="300", TMPDIR=str(temporary)),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-    )
-    yield process
-    if process.poll() is None:
+    ) as process:
+        yield process
         process.kill()
 
 

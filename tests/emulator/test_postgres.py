@@ -46,3 +46,10 @@ def test_a_failed_start_shows_the_log(tmp_path: Path) -> None:
     server = LocalPostgres(tmp_path / "pg", {"shared_buffers": "nonsense"})
     with pytest.raises(PostgresError, match="shared_buffers"):
         server.start()
+
+
+def test_a_failed_start_leaves_nothing() -> None:
+    server = LocalPostgres(settings={"shared_buffers": "nonsense"})
+    with pytest.raises(PostgresError, match="shared_buffers"), server:
+        pass
+    assert not server.base.exists()

@@ -1,18 +1,16 @@
 """The command ``dms-iceberg demo``."""
 
 import json
-import signal
-import sys
 from pathlib import Path
-from types import FrameType
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
 
+from dms_iceberg.local.stop_request import Stopped, StopRequest
 from dms_iceberg.logs import configure_logs
 
-_INTERRUPTED = 130
+_INTERRUPTED: Final = 130
 
 
 def demo(
@@ -30,22 +28,19 @@ def demo(
     from dms_iceberg.local.demo.summary import print_summary
 
     configure_logs(terminal=True)
-    default = signal.signal(signal.SIGTERM, _terminate)
     console = Console(highlight=False)
     try:
-        with Screen(console) as screen:
-            report = run_demo(directory, seconds, screen)
-    except KeyboardInterrupt:
+        with StopRequest() as stop, Screen(console) as screen:
+            try:
+                report = run_demo(directory, seconds, screen, stop)
+            except Exception:
+                # Ctrl-C on a terminal ends initdb and the like, too: that is no failure.
+                stop.check()
+                raise
+    except (Stopped, KeyboardInterrupt) as ended:
         console.print("interrupted: everything is stopped; what was written so far is left", markup=False)
-        raise typer.Exit(_INTERRUPTED) from None
-    finally:
-        signal.signal(signal.SIGTERM, default)
+        raise typer.Exit(ended.exit_code if isinstance(ended, Stopped) else _INTERRUPTED) from None
     (directory / "report.json").write_text(json.dumps(report.to_document(), indent=2) + "\n")
     write_page(report, directory / "report.html")
     print_summary(report, directory, console)
     raise typer.Exit(0 if report.equal else 1)
-
-
-def _terminate(number: int, frame: FrameType | None) -> None:
-    """End as after Ctrl-C, so that servers are stopped."""
-    sys.exit(128 + number)

@@ -27,6 +27,7 @@ from dms_iceberg.local.demo.screen import Screen
 from dms_iceberg.local.demo.shop import BAD_ORDER, SALT_VARIABLE, configuration
 from dms_iceberg.local.demo.source_side import SourceSide
 from dms_iceberg.local.demo.story import Rejected, rejected_rows, tell_story
+from dms_iceberg.local.stop_request import StopRequest
 from dms_iceberg.quarantine import quarantine_table
 from dms_iceberg.session import open_session
 from dms_iceberg.target.table import Snapshot, TargetTable
@@ -53,43 +54,57 @@ def prepare(directory: Path) -> Config:
     return load_config(str(document))
 
 
-def run_demo(directory: Path, seconds: float, screen: Screen) -> DemoReport:
+def run_demo(directory: Path, seconds: float, screen: Screen, stop: StopRequest) -> DemoReport:
     """Run everything and return what was found; all that was started has ended then.
 
     Args:
         directory: where configuration, bronze, warehouse and run state are left.
         seconds: how long the writers write.
         screen: told of every step.
+        stop: looked at between the steps and between runs of the job.
+
+    Raises:
+        Stopped: somebody asked for the end.
     """
     config = prepare(directory)
     salt = os.environ[SALT_VARIABLE] = secrets.token_hex(_SALT_BYTES)
     with ExitStack() as stack:
         source = stack.enter_context(SourceSide(directory / BRONZE, seconds))
         spark = _start(config, source, stack, screen)
+        stop.check()
         last_good = last_good_order(source.dsn, salt)
         job = JobSide(spark, config)
         job.run()
         screen.step(f"full load merged into Iceberg: {job.loaded:,} rows")
         started_at = datetime.now(UTC)
-        _live(source, job, seconds, screen)
-        idle = _finish(source, job, screen)
+        _live(source, job, seconds, screen, stop)
+        idle = _finish(source, job, screen, stop)
         screen.now("comparing source and silver ...")
-        return Examiner(config, spark, source, salt, last_good, directory / BRONZE).examine(job, started_at, seconds, idle, screen)
+        examiner = Examiner(config, spark, source, salt, last_good, directory / BRONZE)
+        report = examiner.examine(job, started_at, seconds, idle, screen)
+        stop.check()
+        return report
 
 
 def _start(config: Config, source: SourceSide, stack: ExitStack, screen: Screen) -> SparkSession:
     """Start both sides at once: Spark takes some seconds, the shop and its full load too."""
     screen.now("starting PostgreSQL and Spark ...")
-    with ThreadPoolExecutor(1, "source") as pool:
-        load = pool.submit(source.start)
+
+    def open_spark() -> SparkSession:
         spark = open_session(config, **_SESSION)
         stack.callback(spark.stop)
-        rows = load.result()
+        return spark
+
+    # Spark not in the main thread: there PySpark would take Ctrl-C, and raise wherever it comes.
+    with ThreadPoolExecutor(1, "spark") as pool:
+        opened = pool.submit(open_spark)
+        rows = source.start()
+        spark = opened.result()
     screen.step(f"PostgreSQL {source.server_version()} has the shop, the full load is in bronze: {sum(rows.values()):,} rows")
     return spark
 
 
-def _live(source: SourceSide, job: JobSide, seconds: float, screen: Screen) -> None:
+def _live(source: SourceSide, job: JobSide, seconds: float, screen: Screen, stop: StopRequest) -> None:
     """Let writers, capture and job work together until the writers' time is over."""
     source.capture()
     source.write()
@@ -102,6 +117,7 @@ def _live(source: SourceSide, job: JobSide, seconds: float, screen: Screen) -> N
         )
     )
     while not writers.done:
+        stop.check()
         source.check()
         if not job.run():
             time.sleep(_IDLE_SECONDS)
@@ -110,11 +126,11 @@ def _live(source: SourceSide, job: JobSide, seconds: float, screen: Screen) -> N
     source.check()
 
 
-def _finish(source: SourceSide, job: JobSide, screen: Screen) -> int:
+def _finish(source: SourceSide, job: JobSide, screen: Screen, stop: StopRequest) -> int:
     """Bring the rest over; returns how many snapshots a run with nothing to do makes."""
     source.drain()
     while job.run():
-        pass
+        stop.check()
     screen.step(f"writers stopped, the rest is merged: {job.applied:,} changes in {job.runs} runs")
     before = job.snapshot_count()
     job.run()

@@ -1,10 +1,7 @@
 """``dms-iceberg emulate``: the command around `Emulator`."""
 
 import json
-import signal
-import threading
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Final
 
 import psycopg
@@ -18,6 +15,7 @@ from dms_iceberg.local.emulator.emulator import CaptureReport, Emulator
 from dms_iceberg.local.emulator.from_config import default_slot, default_state_dir, file_shape
 from dms_iceberg.local.emulator.keys import DateDelimiter, DatePartition, DateSequence
 from dms_iceberg.local.emulator.settings import EmulatorSettings, Profile, Ugly
+from dms_iceberg.local.stop_request import StopRequest
 from dms_iceberg.logs import configure_logs
 from dms_iceberg.staging.store import open_store
 
@@ -122,8 +120,7 @@ def emulate(
         )
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    stop = _stop_on_signals()
-    with Emulator(source, list(loaded.tables), open_store(loaded.bronze.uri), settings) as emulator:
+    with StopRequest() as stop, Emulator(source, list(loaded.tables), open_store(loaded.bronze.uri), settings) as emulator:
         rows: dict[str, int] = {}
         if cdc_only and emulator.needs_full_load:
             emulator.skip_full_load()
@@ -131,19 +128,6 @@ def emulate(
             rows = emulator.full_load(reload=reload)
         report = None if full_load_only else emulator.capture(stop, until_lsn)
     _show(rows, report, as_json=json_)
-
-
-def _stop_on_signals() -> threading.Event:
-    stop = threading.Event()
-
-    def end(number: int, _: FrameType | None) -> None:
-        # The second signal ends the process at once; it can, at any moment.
-        signal.signal(number, signal.SIG_DFL)
-        stop.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, end)
-    return stop
 
 
 def _show(rows: dict[str, int], report: CaptureReport | None, *, as_json: bool) -> None:

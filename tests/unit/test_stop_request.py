@@ -1,0 +1,59 @@
+"""SIGTERM and Ctrl-C as a wish: never lost, raised only where somebody looks."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from dms_iceberg.local.stop_request import Stopped, StopRequest
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_is_raised_where_somebody_looks(number: signal.Signals, code: int) -> None:
+    with StopRequest() as stop:
+        stop.check()
+        assert not stop.is_set()
+        os.kill(os.getpid(), number)
+        assert stop.is_set()
+        with pytest.raises(Stopped, match=number.name) as stopped:
+            stop.check()
+    assert stopped.value.exit_code == code
+
+
+def test_a_signal_during_a_finalizer_is_not_lost() -> None:
+    """A demo worked on for its five minutes: SIGTERM had come while a database connection was let go of."""
+
+    class Finalized:
+        def __del__(self) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+            # Python calls the handler between two instructions: here at the latest.
+            list(range(10))
+
+    with StopRequest() as stop:
+        Finalized()
+        with pytest.raises(Stopped):
+            stop.check()
+
+
+def test_others_have_the_signals_again_afterwards() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    with StopRequest():
+        assert before != [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    assert before == [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+
+
+def test_the_second_signal_ends_the_process() -> None:
+    program = (
+        "import os, signal\n"
+        "from dms_iceberg.local.stop_request import StopRequest\n"
+        "with StopRequest() as stop:\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    print('asked', stop.is_set(), flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    print('still here')\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (-signal.SIGTERM, "asked True\n")
