@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,7 @@ def running(tmp_path: Path, temporary: Path) -> Iterator["subprocess.Popen[str]"
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        start_new_session=True,
     ) as process:
         yield process
         process.kill()
@@ -174,4 +176,17 @@ def test_an_interrupted_demo_stops_everything(running: "subprocess.Popen[str]", 
     assert running.returncode == code, line + rest
     assert "Traceback" not in rest
     # The server and its data are gone.
+    assert list(temporary.glob("dms-iceberg-*")) == []
+
+
+def test_ctrl_c_while_the_demo_starts_is_no_failure(running: "subprocess.Popen[str]", temporary: Path) -> None:
+    """A terminal sends it to all processes: what made the database died of it, and the demo ended with a traceback."""
+    deadline = time.monotonic() + 100
+    while not list(temporary.glob("dms-iceberg-pg-*/data")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.killpg(running.pid, signal.SIGINT)
+    output, _ = running.communicate(timeout=200)
+    assert running.returncode == 130, output
+    assert "interrupted: everything is stopped" in output
+    assert "Traceback" not in output
     assert list(temporary.glob("dms-iceberg-*")) == []

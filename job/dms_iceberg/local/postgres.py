@@ -99,6 +99,7 @@ class LocalPostgres:
     """
 
     def __init__(self, directory: Path | str | None = None, settings: Mapping[str, str] | None = None) -> None:
+        binaries = find_binaries()
         self._keep = directory is not None
         self._settings = {**_SETTINGS, **(settings or {})}
         self._account = _unprivileged_account() if os.geteuid() == 0 else None
@@ -112,7 +113,7 @@ class LocalPostgres:
             self.base = self._reachable(Path(directory).absolute())
         self._own(self.base)
         self.port = _free_port()
-        self._bin = self._runnable(find_binaries())
+        self._bin = self._runnable(binaries)
 
     @property
     def data(self) -> Path:
@@ -143,7 +144,6 @@ class LocalPostgres:
 
     def stop(self) -> None:
         """Stop the server; without a directory of its own its data is removed."""
-        atexit.unregister(self.stop)
         if self.data.exists():
             # A fast shutdown waits for replication clients, so it gets a limit.
             mode = ("fast", "immediate") if self._keep else ("immediate",)
@@ -152,6 +152,8 @@ class LocalPostgres:
                     break
         if not self._keep:
             shutil.rmtree(self.base, ignore_errors=True)
+        # Last: a stop that is interrupted is made up for at the process's end.
+        atexit.unregister(self.stop)
 
     def __enter__(self) -> Self:
         try:
@@ -187,6 +189,8 @@ class LocalPostgres:
             stderr=stream,
             cwd=self.base,
             env={**os.environ, "LC_ALL": "C", "HOME": str(self.base)},
+            # Ctrl-C on a terminal goes to every process of its group: this one decides.
+            start_new_session=True,
             **self._as,
         )
 

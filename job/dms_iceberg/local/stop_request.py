@@ -1,11 +1,15 @@
 """SIGTERM and Ctrl-C, as a wish that is looked at where work can stop."""
 
+import contextlib
+import os
 import signal
 import threading
 from types import FrameType, TracebackType
 from typing import Any, Final, Self
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+_STDERR: Final = 2
+_HEARD: Final = b"stopping ... Ctrl-C ends it at once\n"
 
 
 class Stopped(Exception):
@@ -21,10 +25,12 @@ class Stopped(Exception):
 
 
 class StopRequest(threading.Event):
-    """Set by the first SIGTERM or Ctrl-C within its context; the second has the effect it has without this.
+    """Set by the first SIGTERM or Ctrl-C within its context.
 
     Nothing is raised by the signal itself: what a handler raises is lost when it comes while a finalizer or a library's
     callback runs (https://docs.python.org/3/library/signal.html#handlers-and-exceptions), and else cuts through half-done work.
+    After the first signal Ctrl-C has the effect that it has without this, for those who do not want to wait; SIGTERM has none,
+    as it comes twice where `make` passes on what its whole group has got already.
 
     Only the main thread can enter it.
     """
@@ -39,7 +45,8 @@ class StopRequest(threading.Event):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._restore()
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     def check(self) -> None:
         """Raise `Stopped` once it is asked for."""
@@ -47,10 +54,11 @@ class StopRequest(threading.Event):
             raise Stopped(self._number)
 
     def _take(self, number: int, _: FrameType | None) -> None:
+        if self._number is not None:
+            return
         self._number = number
-        self._restore()
+        signal.signal(signal.SIGINT, self._before[signal.SIGINT])
+        # Not through a stream, which the interrupted code may be writing to.
+        with contextlib.suppress(OSError):
+            os.write(_STDERR, _HEARD)
         self.set()
-
-    def _restore(self) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)

@@ -33,13 +33,21 @@ def demo(
         with StopRequest() as stop, Screen(console) as screen:
             try:
                 report = run_demo(directory, seconds, screen, stop)
+            except Stopped:
+                raise
             except Exception:
-                # Ctrl-C on a terminal ends initdb and the like, too: that is no failure.
+                # Ctrl-C on a terminal may have ended a child, too.
                 stop.check()
                 raise
-    except (Stopped, KeyboardInterrupt) as ended:
-        console.print("interrupted: everything is stopped; what was written so far is left", markup=False)
-        raise typer.Exit(ended.exit_code if isinstance(ended, Stopped) else _INTERRUPTED) from None
+            stop.check()
+    except Stopped as stopped:
+        failed = stopped.__context__
+        rest = "everything is stopped; what was written so far is left" if failed is None else f"what failed meanwhile: {failed}"
+        console.print(f"interrupted: {rest}", markup=False, soft_wrap=True)
+        raise typer.Exit(stopped.exit_code) from None
+    except KeyboardInterrupt:
+        console.print("interrupted twice: what was written so far is left", markup=False)
+        raise typer.Exit(_INTERRUPTED) from None
     (directory / "report.json").write_text(json.dumps(report.to_document(), indent=2) + "\n")
     write_page(report, directory / "report.html")
     print_summary(report, directory, console)

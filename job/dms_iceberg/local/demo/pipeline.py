@@ -81,9 +81,7 @@ def run_demo(directory: Path, seconds: float, screen: Screen, stop: StopRequest)
         idle = _finish(source, job, screen, stop)
         screen.now("comparing source and silver ...")
         examiner = Examiner(config, spark, source, salt, last_good, directory / BRONZE)
-        report = examiner.examine(job, started_at, seconds, idle, screen)
-        stop.check()
-        return report
+        return examiner.examine(job, started_at, seconds, idle, screen)
 
 
 def _start(config: Config, source: SourceSide, stack: ExitStack, screen: Screen) -> SparkSession:
