@@ -107,19 +107,16 @@ def spark(warehouse: Path) -> Iterator["SparkSession"]:
 @pytest.fixture
 def planned_as_on_glue(spark: "SparkSession") -> Iterator[None]:
     """Plans are adapted and compiled, and told at length, as everywhere but in tests."""
+    from support.session_settings import session_settings
+
     on_glue = {
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.codegen.wholeStage": "true",
         "spark.sql.codegen.factoryMode": "FALLBACK",
         "spark.sql.debug.maxToStringFields": "25",
     }
-    quick = {name: spark.conf.get(name) for name in on_glue}
-    assert not quick.items() & on_glue.items()
-    for name, value in on_glue.items():
-        spark.conf.set(name, value)
-    yield
-    for name, value in quick.items():
-        spark.conf.set(name, str(value))
+    with session_settings(spark, on_glue):
+        yield
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.row_lineage import SPLIT
 from support.lake import Lake
+from support.session_settings import session_settings
 from support.text_files import cdc_name
 
 ID_V = [("id", pa.int64()), ("v", pa.string())]
@@ -20,12 +21,8 @@ TINY = {"write.spark.advisory-partition-size-bytes": "1"}
 def as_in_large_batches(spark: SparkSession, planned_as_on_glue: None) -> Iterator[None]:
     """A few rows have as many tasks as many rows would."""
     many_tasks = {"spark.sql.adaptive.coalescePartitions.enabled": "false", "spark.sql.shuffle.partitions": "4"}
-    before = {name: spark.conf.get(name) for name in many_tasks}
-    for name, value in many_tasks.items():
-        spark.conf.set(name, value)
-    yield
-    for name, value in before.items():
-        spark.conf.set(name, str(value))
+    with session_settings(spark, many_tasks):
+        yield
 
 
 def load(lake: Lake, entry: dict[str, Any]) -> None:

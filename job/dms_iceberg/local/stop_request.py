@@ -12,8 +12,8 @@ _STDERR: Final = 2
 _HEARD: Final = b"stopping ... Ctrl-C ends it at once\n"
 
 
-class Stopped(Exception):
-    """Somebody asked for the end.
+class Stopped(BaseException):
+    """Somebody asked for the end. No failure: who catches every `Exception` does not catch this.
 
     Args:
         number: of the signal.

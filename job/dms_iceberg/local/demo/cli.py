@@ -33,8 +33,6 @@ def demo(
         with StopRequest() as stop, Screen(console) as screen:
             try:
                 report = run_demo(directory, seconds, screen, stop)
-            except Stopped:
-                raise
             except Exception:
                 # Ctrl-C on a terminal may have ended a child, too.
                 stop.check()
