@@ -11,7 +11,7 @@ from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups, collapse
 from dms_iceberg.changes.kept import N_LACKING, N_MOVED, count_aggregates, kept_columns
 from dms_iceberg.changes.normalise import POSITION
 from dms_iceberg.config.model import Table
-from dms_iceberg.crowded import Verdict, bronze_past, play, present, stored_past, texts
+from dms_iceberg.crowded import Verdict, bronze_past, keys_of_rows, play, present, stored_past, texts
 from dms_iceberg.faults import reach
 from dms_iceberg.identifiers import quote
 from dms_iceberg.job import Job, Planned
@@ -117,16 +117,25 @@ class _SecondPass:
         past = bronze_past(job, table, planned, older.groups, shape, suspects, is_whole=older.is_whole)
         verdict = play(job, table, planned, self.groups, shape, suspects, past)
         # An update that is quarantined as a whole takes nothing to its new key either.
+        cleared = verdict.cleared(self.waiting)
         unclear = verdict.of_unclear(self.cleaned).select(*keys)
-        lates = self.first.winners.where(late.suspect_sql(planned.progress.reached)).select(*keys)
-        return self._collapsed_late(verdict, older, suspects.union(unclear).union(lates).distinct().localCheckpoint())
+        every = suspects.union(unclear).union(self.first.winners.where(late.suspect_sql(planned.progress.reached)).select(*keys))
+        every = every if cleared is None else every.union(keys_of_rows(cleared, shape))
+        second = self if cleared is None else attrs.evolve(self, waiting=_without(self.waiting, cleared))
+        return attrs.evolve(second._collapsed_late(verdict, older, every.distinct().localCheckpoint(), cleared), settled=cleared)
 
     def _collapsed_in_order(self, verdict: Verdict | None) -> Collapsed:
         judge, effective = self._judges(as_it_is, verdict, self._filler(is_late=False) if self.lacks else None)
         result = measure(collapse(effective(self.cleaned), self.shape, context=False).persist(), self.shape, judge)
         return _with_superseded(result, verdict)
 
-    def _collapsed_late(self, verdict: Verdict | None = None, older: OlderFiles | None = None, keys: DataFrame | None = None) -> Collapsed:
+    def _collapsed_late(
+        self,
+        verdict: Verdict | None = None,
+        older: OlderFiles | None = None,
+        keys: DataFrame | None = None,
+        cleared: DataFrame | None = None,
+    ) -> Collapsed:
         """Collapse the changes of suspects once more (all, with a filler), with what bronze and the table know of their keys."""
         job, table, planned, shape, first = self.job, self.table, self.planned, self.shape, self.first
         reached, completes = planned.progress.reached, bool(self.kept)
@@ -145,11 +154,11 @@ class _SecondPass:
             judge, _ = self._judges(look.judge_suspects, verdict, None)
             _, effective = self._judges(look.judge, verdict, None)
             looked = late.collapse_late(effective(look.of_suspects(self.cleaned)), stored, shape, look.keys, counts)
-        looked = looked if verdict is None else verdict.restored(looked, shape)
+        looked = looked if verdict is None or not older.is_whole else verdict.restored(looked, shape, cleared)
         if filler is None:
             looked = looked.unionByName(self._plain(look, keys), allowMissingColumns=True)
         looked = late.heed_truncates(looked, shape, planned.heeded, planned.progress.load)
-        rewrite = fill.REFILL if filler is not None or verdict is not None else None
+        rewrite = fill.REFILL if fill.REFILL in looked.columns else None
         figures = crowding.suspicion_figures() if verdict is None else {}
         measured = measure(looked.persist(), shape, of_the_batch(judge), is_late=True, figures=figures)
         return _with_superseded(attrs.evolve(measured, rewrite=rewrite, is_cut=look.is_cut), verdict)
@@ -187,3 +196,7 @@ class _SecondPass:
 
 def _with_superseded(result: Collapsed, verdict: Verdict | None) -> Collapsed:
     return result if verdict is None else attrs.evolve(result, books=verdict.with_superseded(result.books))
+
+
+def _without(waiting: DataFrame | None, cleared: DataFrame) -> DataFrame | None:
+    return waiting.join(cleared.select("id"), "id", "left_anti") if waiting is not None else None

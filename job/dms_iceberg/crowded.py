@@ -8,15 +8,15 @@ from collections.abc import Sequence
 
 import attrs
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import broadcast, expr, lit
+from pyspark.sql.functions import broadcast, col, expr, lit
 
 from dms_iceberg.changes import crowding
 from dms_iceberg.changes.collapse import CONTEXT, Books
+from dms_iceberg.changes.crowding import ARRIVES, IS_LAST_WRITING, KIND, LEAVES, OUTCOME, PLACE, SIDE, USABLE, WRITING_GROUPS
 from dms_iceberg.changes.crowding import ID as EVENT
-from dms_iceberg.changes.crowding import IS_LAST_WRITING, KIND, LEAVES, OUTCOME, PLACE, SIDE, USABLE, WRITING_GROUPS
 from dms_iceberg.changes.fill import REFILL
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
-from dms_iceberg.changes.json_text import json_sql
+from dms_iceberg.changes.json_text import WHOLE, json_sql, options_sql
 from dms_iceberg.changes.late import STALE, STORED_POSITION, STORED_ROW_POSITION
 from dms_iceberg.changes.normalise import IMAGED, OLD_KEY, POSITION, PROBLEM
 from dms_iceberg.changes.read import FILE_NAME
@@ -31,7 +31,7 @@ from dms_iceberg.target.merge import KeyRange
 from dms_iceberg.target.metadata import DELETED
 from dms_iceberg.target.table import TargetTable
 
-_REACHED = "_cdc_reached"
+_TOUCHED = "_cdc_touched"
 _RUN, _UNCLEAR, _LEFT, _REST, _EFFECT = "_cdc_run", "_cdc_unclear", "_cdc_left", "_cdc_rest", "_cdc_effect"
 _PRESENT = {Mode.SOFT_DELETE: f"NOT {DELETED}", Mode.HISTORY: IS_CURRENT}
 
@@ -43,16 +43,18 @@ class Verdict:
     Attributes:
         key: silver key columns.
         unclear: position and file name of updates and deletes that do not tell which row they mean.
+        judged: the same of all that were asked which row they mean.
         voids: halves of changes without effect on their key, because the row that they brought or changed is gone, or because another one
             left: key columns, position, file name, side.
-        reached: highest position among the changes of each crowded key.
+        crowded: the crowded keys.
         superseded: rows of the batch among ``voids``.
     """
 
     key: Sequence[str]
     unclear: DataFrame
+    judged: DataFrame
     voids: DataFrame
-    reached: DataFrame
+    crowded: DataFrame
     superseded: int
 
     def mark(self, rows: DataFrame) -> DataFrame:
@@ -93,20 +95,38 @@ class Verdict:
         """Leave out the ends of versions (`versions.end_events`) that changes without an effect have made."""
         return ends.join(self.voids.select(*self.key, POSITION).distinct(), [*self.key, POSITION], "left_anti")
 
-    def restored(self, looked: DataFrame, shape: Shape) -> DataFrame:
-        """Let the rows of crowded keys into the MERGE of a late batch that the table should have, whatever it has: `REFILL`.
+    def cleared(self, waiting: DataFrame | None) -> DataFrame | None:
+        """Return the rows of the quarantine that are unclear no longer, as older changes have come since; None without any."""
+        if waiting is None:
+            return None
+        rows = waiting.where(f"reason = {string_literal(crowding.AMBIGUOUS)}")
+        named = rows.withColumns({POSITION: col("position"), FILE_NAME: expr("substring_index(file, '/', -1)")})
+        clear = named.join(self.judged, [POSITION, FILE_NAME], "left_semi").join(self.unclear, [POSITION, FILE_NAME], "left_anti")
+        clear = clear.drop(POSITION, FILE_NAME).localCheckpoint()
+        return None if clear.isEmpty() else clear
 
-        The row that was left may be older than one that the table was given before the rest of the transaction came.
+    def restored(self, looked: DataFrame, shape: Shape, cleared: DataFrame | None) -> DataFrame:
+        """Let the rows into the MERGE of a late batch that the table should have, whatever it has: `REFILL`.
+
+        The row that was left at a crowded key may be older than one that the table was given before the rest of the transaction came. And
+        what was unclear is merged in the end.
         """
-        told = looked.join(self.reached, shape.key, "left")
+        keys = self.crowded if cleared is None else self.crowded.union(keys_of_rows(cleared, shape)).distinct()
+        told = looked.join(keys.withColumn(_TOUCHED, lit(True)), shape.key, "left")
         differs = f"NOT ({STORED_POSITION} <=> {POSITION})"
         if shape.registers:
             differs = f"({differs} OR NOT ({STORED_ROW_POSITION} <=> {ROW_POSITION})) AND {ROW_POSITION} IS NOT NULL"
-        known = f"{_REACHED} IS NOT NULL AND {POSITION} IS NOT NULL AND coalesce({STORED_POSITION} <= {_REACHED}, true)"
-        forced = f"coalesce({known} AND {differs}, false)"
+        forced = f"coalesce({_TOUCHED} AND {POSITION} IS NOT NULL AND {differs}, false)"
         before = REFILL if REFILL in looked.columns else "false"
         columns = {REFILL: f"({before} OR {forced})", CONTEXT: f"({CONTEXT} AND NOT {forced})", STALE: f"({STALE} AND NOT {forced})"}
-        return told.withColumns({name: expr(sql) for name, sql in columns.items()}).drop(_REACHED)
+        return told.withColumns({name: expr(sql) for name, sql in columns.items()}).drop(_TOUCHED)
+
+
+def keys_of_rows(rows: DataFrame, shape: Shape) -> DataFrame:
+    """Return the silver keys of rows of the quarantine."""
+    schema = ", ".join(f"{quote(name)} {shape.types[name]}" for name in shape.key)
+    parsed = rows.selectExpr(f"from_json(key, {string_literal(schema)}, {options_sql(WHOLE)}) AS _cdc_key")
+    return parsed.select("_cdc_key.*")
 
 
 def play(job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], shape: Shape, keys: DataFrame, past: "Past") -> Verdict:
@@ -130,11 +150,10 @@ def play(job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], 
     unclear = events.join(played.where(_UNCLEAR).select(EVENT), EVENT, "left_semi").select(POSITION, FILE_NAME).distinct()
     unclear = unclear.withColumn(_UNCLEAR, lit(True)).localCheckpoint()
     voids = _voids(events, played, unclear, shape).localCheckpoint()
-    counted = voids.where(f"{SIDE} = 1 AND NOT {CONTEXT} AND {USABLE}").count()
+    counted = voids.where(f"{SIDE} = 1 AND NOT {CONTEXT}").count()
     voids = voids.select(*shape.key, POSITION, FILE_NAME, SIDE).withColumn(VOID, lit(True))
-    crowded = played.select(*shape.key).distinct()
-    reached = events.join(crowded, shape.key, "left_semi").groupBy(*key).agg(expr(f"max({POSITION})").alias(_REACHED))
-    return Verdict(shape.key, unclear, handed_out(voids, voids.count()), reached, counted)
+    judged = events.where(f"{KIND} <> '{ARRIVES}'").select(POSITION, FILE_NAME).distinct()
+    return Verdict(shape.key, unclear, judged, handed_out(voids, voids.count()), played.select(*key).distinct(), counted)
 
 
 def _played(events: DataFrame, shape: Shape) -> DataFrame:
@@ -174,7 +193,8 @@ def _voids(events: DataFrame, played: DataFrame, unclear: DataFrame, shape: Shap
     effect = expr(f"coalesce({row}, CASE WHEN NOT ({stays}) THEN {leave} END)").alias(_REST)
     effects = known.groupBy(*key, _RUN).agg(effect)
     told = known.drop(_REST).join(effects, [*shape.key, _RUN])
-    return told.where(f"{_EFFECT} IS NULL AND NOT ({EVENT} <=> {_REST} AND {IS_LAST_WRITING})")
+    # Bad ones go to quarantine.
+    return told.where(f"{USABLE} AND {_EFFECT} IS NULL AND NOT ({EVENT} <=> {_REST} AND {IS_LAST_WRITING})")
 
 
 def texts(shape: Shape) -> list[str]:
@@ -188,7 +208,10 @@ def _changes(
     load = planned.progress.load
     cleaned = clean_groups(job.spark, groups, job.config, table, attrs.evolve(shape, refused={}), load, with_images=True)
     rows = cleaned.where(f"{POSITION} IS NOT NULL").withColumn(CONTEXT, lit(context))
-    return rows.selectExpr(*crowding.change_select(shape.key, texts(shape), load)).join(keys, keys.columns, "left_semi")
+    # Copies of a bucket are younger than what they hold: then every change may be from before the load.
+    loaded_until = max((file.modified for file in planned.loads), default="")
+    selected = rows.selectExpr(*crowding.change_select(shape.key, texts(shape), load, loaded_until))
+    return selected.join(keys, keys.columns, "left_semi")
 
 
 @attrs.frozen(eq=False)

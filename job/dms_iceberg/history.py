@@ -17,7 +17,7 @@ from dms_iceberg.changes.identity import clock_prefix
 from dms_iceberg.changes.normalise import COMMITTED_AT, POSITION
 from dms_iceberg.changes.position import is_load_position
 from dms_iceberg.config.model import Table
-from dms_iceberg.crowded import Verdict, bronze_past, play, stored_past
+from dms_iceberg.crowded import Verdict, bronze_past, keys_of_rows, play, stored_past
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.faults import reach
 from dms_iceberg.identifiers import quote
@@ -58,9 +58,12 @@ def history_batch(job: Job, table: Table, target: TargetTable, planned: Planned,
         whole = found.is_late or _goes_back(first.figures[_FIRST_CLOCK], planned.progress)
         events = found.events.where(USABLE).selectExpr(*versions.change_events(shape.key, shape.values))
         if planned.standing.head is not None:
-            events = _with_stored(events, target.rows(planned.standing.branch), first, shape, found.verdict, whole=whole)
+            events = _with_stored(events, target.rows(planned.standing.branch), first, shape, found, whole=whole)
         rows = made_versions(events, shape.key, shape.values, tracked, load, whole=whole).persist()
-        return Collapsed(rows, _with_versions(found.books, rows), first.ranges, found.is_late, found.judge, is_cut=found.is_cut)
+        # What is settled may be of keys that are not in the batch.
+        ranges = first.ranges if found.settled is None else ()
+        books = _with_versions(found.books, rows)
+        return Collapsed(rows, books, ranges, found.is_late, found.judge, is_cut=found.is_cut, settled=found.settled)
     except BaseException:
         if rows is not None:
             rows.unpersist()
@@ -78,6 +81,7 @@ class _Judged:
         events: cleaned changes with `CONTEXT`.
         judge: see `Collapsed`.
         verdict: of keys that may be crowded, if any.
+        settled: see `Collapsed`.
     """
 
     events: DataFrame
@@ -86,6 +90,7 @@ class _Judged:
     is_late: bool = False
     is_cut: bool = False
     verdict: Verdict | None = None
+    settled: DataFrame | None = None
 
 
 @attrs.frozen(eq=False)
@@ -137,7 +142,17 @@ class _Events:
             found.winners.unpersist()
         older = older_files(job, table, planned, first.books.low, waiting, whole=True)
         past = bronze_past(job, table, planned, older.groups, shape, keys, is_whole=older.is_whole)
-        return self._with_verdict(judged, play(job, table, planned, self.groups, shape, keys, past))
+        verdict = play(job, table, planned, self.groups, shape, keys, past)
+        cleared = verdict.cleared(waiting)
+        if cleared is not None and waiting is not None:
+            # With all that their keys have been, as they come into the table only now.
+            suspects = suspects.union(keys_of_rows(cleared, shape)).distinct().localCheckpoint()
+            left = waiting.join(cleared.select("id"), "id", "left_anti")
+            look = second_look(job, table, planned, older, suspects, shape, left)
+            events = look.judge(self.cleaned)
+            every = events.unionByName(truncated, allowMissingColumns=True) if truncated is not None else events
+            judged = attrs.evolve(judged, events=every, judge=of_the_batch(look.judge), settled=cleared)
+        return self._with_verdict(judged, verdict)
 
     def _suspects(self, found: Collapsed) -> DataFrame:
         keys = found.winners.where(crowding.suspicion_sql()).select(*map(quote, self.shape.key))
@@ -197,19 +212,19 @@ def _goes_back(first_clock: str | None, progress: Progress) -> bool:
     return first_clock is not None and first_clock <= progress.committed
 
 
-def _with_stored(
-    events: DataFrame, target: DataFrame, first: Collapsed, shape: Shape, verdict: Verdict | None, *, whole: bool
-) -> DataFrame:
+def _with_stored(events: DataFrame, target: DataFrame, first: Collapsed, shape: Shape, found: _Judged, *, whole: bool) -> DataFrame:
     stored = target if whole else target.where(versions.IS_CURRENT)
-    for one in first.ranges:
+    for one in first.ranges if found.settled is None else ():
         stored = stored.where(one.sql() or "true")
     keys = late.keys_of(first.winners.where(f"{POSITION} IS NOT NULL"), shape, first.books.winners)
+    if found.settled is not None:
+        keys = keys.union(keys_of_rows(found.settled, shape)).distinct()
     stored = stored.join(keys, shape.key, "left_semi")
     ended = stored.where(f"{versions.DELETE_POSITION} IS NOT NULL")
     begun = stored.selectExpr(*versions.version_events(shape.key, shape.values))
     ends = ended.selectExpr(*versions.end_events(shape.key, shape.values))
-    if verdict is not None:
-        begun, ends = verdict.of_versions(begun), verdict.of_ends(ends)
+    if found.verdict is not None:
+        begun, ends = found.verdict.of_versions(begun), found.verdict.of_ends(ends)
     return events.unionByName(begun).unionByName(ends) if whole else events.unionByName(begun)
 
 

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import broadcast, col, expr
 
+from dms_iceberg.changes.crowding import AMBIGUOUS
 from dms_iceberg.changes.frames import LAYOUT, RECORD, ROW_NUMBER, Shape
 from dms_iceberg.changes.json_text import json_sql
 from dms_iceberg.changes.late import WAITING
@@ -246,9 +247,13 @@ def late_files(rows: DataFrame | None) -> set[str]:
 
 
 def with_waiting(context: DataFrame, waiting: DataFrame) -> DataFrame:
-    """Mark, among rows of merged files, those that are in quarantine (`WAITING`). What such a row ended, its old key, is merged."""
+    """Mark, among rows of merged files, those that are in quarantine (`WAITING`).
+
+    What such a row ended, its old key, is merged, unless it did not tell which row it means.
+    """
     name, position, half = "_cdc_waiting_file", "_cdc_waiting_position", "_cdc_waiting_half"
     known = waiting.where("position IS NOT NULL")
-    known = known.selectExpr(f"substring_index(file, '/', -1) AS {name}", f"position AS {position}", f"0 AS {half}").distinct()
+    halves = f"explode(CASE WHEN reason = {string_literal(AMBIGUOUS)} THEN array(0, 1) ELSE array(0) END) AS {half}"
+    known = known.selectExpr(f"substring_index(file, '/', -1) AS {name}", f"position AS {position}", halves).distinct()
     same = (col(FILE_NAME) == col(name)) & (col(POSITION) == col(position)) & (col(OLD_KEY) == col(half))
     return context.join(known, same, "left").withColumn(WAITING, col(name).isNotNull()).drop(name, position, half)

@@ -1,13 +1,17 @@
 """One table, one batch: plan -> read -> normalise -> clean -> collapse -> evolve -> merge -> report."""
 
 import time
+import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import reduce
 
 import attrs
 from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
 
 from dms_iceberg.accounting import summary_properties
+from dms_iceberg.ambiguous import closed_by_repair
 from dms_iceberg.analysis import analysed_evolution, check_expressions
 from dms_iceberg.bulk import BulkLoad, bulk_load
 from dms_iceberg.changelog import changelog_batch
@@ -20,7 +24,7 @@ from dms_iceberg.faults import reach
 from dms_iceberg.history import history_batch
 from dms_iceberg.job import Job, Planned
 from dms_iceberg.progress import Progress
-from dms_iceberg.quarantine import change_quarantine, prepare_quarantine, quarantine_sql, rejected_rows
+from dms_iceberg.quarantine import change_quarantine, prepare_quarantine, quarantine_sql, rejected_rows, settle
 from dms_iceberg.report import BatchReport
 from dms_iceberg.second_look import open_files
 from dms_iceberg.target.cleaning import Cleaning, made_by
@@ -76,6 +80,7 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
             planned.batch.files, high, hours, planned.loads, is_cut=collapsed.is_cut, arrivals=collapsed.arrivals
         )
         reach("before-merge", table.source)
+        after = _settle(job, table, planned, evolution.shape, collapsed, after)
         properties = _properties(job, table, planned, after, collapsed.books)
         if bulk is not None:
             draft = bulk.with_properties(properties)
@@ -142,6 +147,17 @@ def _quarantine(job: Job, table: Table, planned: Planned, groups: Sequence[ReadG
     with named_view(job, rejected) as view:
         change_quarantine(job.spark, job.config, table, lambda name: quarantine_sql(name, view))
     reach("after-quarantine", table.source)
+
+
+def _settle(job: Job, table: Table, planned: Planned, shape: Shape, collapsed: Collapsed, after: Progress) -> Progress:
+    """Write which rows of the quarantine the batch makes good, as a replay does; returns the progress that names them."""
+    found = [collapsed.settled, closed_by_repair(job, table, planned, shape, collapsed.winners)]
+    settled = [rows.select("id") for rows in found if rows is not None]
+    if not settled:
+        return after
+    replay = uuid.uuid4().hex[:16]
+    settle(job.spark, job.config, table, reduce(DataFrame.union, settled).distinct(), replay, after.replay, job.run_id)
+    return attrs.evolve(after, replay=replay)
 
 
 def _properties(job: Job, table: Table, planned: Planned, after: Progress, books: Books) -> dict[str, str]:

@@ -27,6 +27,7 @@ class Collapsed:
         figures: what `measure` was asked for beside the books.
         is_cut: the batch was judged, and bronze has lost change files that were merged.
         arrivals: when rows last arrived at keys, by changes of the batch.
+        settled: rows of the quarantine that the winners make good, None without any.
     """
 
     winners: DataFrame
@@ -38,6 +39,7 @@ class Collapsed:
     figures: Mapping[str, Any] = attrs.field(factory=dict)
     is_cut: bool = False
     arrivals: Arrivals = NO_ARRIVALS
+    settled: DataFrame | None = None
 
     @property
     def suspects(self) -> int:

@@ -20,8 +20,9 @@ from dms_iceberg.report import BatchReport, RunReport
 from dms_iceberg.runner import run
 from dms_iceberg.target.table import TargetTable
 from support.bronze_writer import BronzeFolder, Format
+from support.crowding import clear_events, told_events
 from support.histories import World
-from support.mode_oracles import Event, ModeOracle, events
+from support.mode_oracles import Event, ModeOracle, mirrored
 from support.oracle import Key, Row
 from support.table_kind import SCHEMA, TableKind
 
@@ -111,7 +112,8 @@ class Merging:
         """Where silver and oracle disagree; for all kinds of the world if none are given."""
         found = []
         for kind in kinds or self.world.kinds:
-            expected, silver = self.world.expected(kind), self.silver(kind)
+            expected = mirrored(kind, clear_events(kind, self.world)) if kind.deferred else self.world.expected(kind)
+            silver = self.silver(kind)
             found += [
                 Difference(kind, key, expected.get(key), silver.get(key))
                 for key in sorted(expected.keys() | silver.keys(), key=repr)
@@ -131,7 +133,7 @@ class Merging:
         assert len(made) == len(rows), f"{kind.name}: a key twice"
         return made
 
-    def row_differences(self, oracle: ModeOracle, story: Story = events, kinds: Sequence[TableKind] = ()) -> list[RowDifference]:
+    def row_differences(self, oracle: ModeOracle, story: Story = told_events, kinds: Sequence[TableKind] = ()) -> list[RowDifference]:
         """Where silver and a mode's oracle disagree, key by key, for all kinds of the world if none are given.
 
         ``story`` tells what happened to a table.

@@ -69,7 +69,7 @@ def test_rows_whose_keys_are_shifted_in_one_statement_stay(lake: Lake, mode: str
             write(lake, f"public.{name}", 2, story[cut:], first=61 + 4 * cut)
         report = lake.run(config)
         assert report.errors == {}
-    for name, (story, expected) in STORIES.items():
+    for name, (_, expected) in STORIES.items():
         assert rows(lake, name, mode) == expected, name
         assert lake.target(name).exists()
     assert [name for name, table in lake.run(config).tables.items() if table.batches] == []

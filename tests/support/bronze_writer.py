@@ -1,13 +1,14 @@
 """Random worlds as objects in a bucket folder, in every format, and the configuration that reads them."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from dms_iceberg.local.emulator.files import CsvShape, FileFormat, FileShape, encode
-from support.histories import World
+from dms_iceberg.local.emulator.files import BeforeImages, CsvShape, FileFormat, FileShape, encode
+from support.histories import START_US, World
 from support.table_kind import SCHEMA, TableKind
 
 
@@ -50,12 +51,18 @@ class BronzeFolder:
     def deliver(self, run: int) -> int:
         """Write the files that arrive before a run; returns how many."""
         layouts = {kind.name: kind.layout for kind in self.world.kinds}
+        # Of those the load is known to hold no change that comes again.
+        loaded_before = {kind.name for kind in self.world.kinds if kind.in_order}
+        imaged = {kind.name for kind in self.world.kinds if kind.images}
         count = 0
         for file, arrival in zip(self.world.files, self.world.arrivals, strict=True):
             if arrival == run:
                 changes = [row.change for row in file.rows]
-                data = encode(layouts[file.table], changes, self.form.shape, load=file.is_load)
-                self._put(file.key(SCHEMA, self.form.shape.extension), data)
+                images = BeforeImages.ALL if file.table in imaged else BeforeImages.PK_ONLY
+                data = encode(layouts[file.table], changes, attrs.evolve(self.form.shape, before_images=images), load=file.is_load)
+                path = self._put(file.key(SCHEMA, self.form.shape.extension), data)
+                if file.is_load and file.table in loaded_before:
+                    os.utime(path, (START_US / 1e6 - 3600, START_US / 1e6 - 3600))
                 count += 1
         return count
 
@@ -79,7 +86,8 @@ class BronzeFolder:
             entry["source_columns"] = [column.name for column in kind.layout.columns]
         return entry
 
-    def _put(self, key: str, data: bytes) -> None:
+    def _put(self, key: str, data: bytes) -> Path:
         path = self.root / key
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
+        return path

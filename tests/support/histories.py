@@ -15,6 +15,7 @@ from random import Random
 import attrs
 from hypothesis import strategies as st
 
+from support.deferred import deferred_statements
 from support.oracle import (
     Delete,
     Insert,
@@ -23,13 +24,14 @@ from support.oracle import (
     Statement,
     Transaction,
     Update,
+    apply_deferred,
     apply_to_source,
     expected_silver,
 )
 from support.table_kind import KEYS, TableKind
 from support.table_kinds import ALL_KINDS
 from support.task_files import BronzeFile
-from support.task_run import TablePlan, write_files
+from support.task_run import Profile, TablePlan, write_files
 
 SEED = int(os.environ.get("PROPERTY_SEED", "20260301"))
 WORLDS = int(os.environ.get("PROPERTY_WORLDS", "1"))
@@ -55,6 +57,7 @@ class World:
         arrivals: for each of ``files`` the run (from 0) before which it arrives.
         runs: how often the job runs while files arrive.
         max_files: bound of one batch.
+        profile: whose habits the files have.
     """
 
     seed: int
@@ -65,6 +68,7 @@ class World:
     arrivals: tuple[int, ...]
     runs: int
     max_files: int
+    profile: Profile = Profile.POSTGRES
 
     def expected(self, kind: TableKind) -> dict[Key, Row]:
         """The oracle's silver table."""
@@ -81,6 +85,11 @@ class World:
                 keyless = kind.cleaning.silver_key_of(kind.cleaning.key_of(values)) is None
                 count += keyless or (row.change.op != "D" and kind.cleaning.is_bad(values))
         return count
+
+    def overlaps(self, kind: TableKind) -> bool:
+        """Whether the full load holds changes that come again."""
+        plan = self.plans[kind.name]
+        return plan.changes_from < plan.load_at
 
     def early_copies(self, kind: TableKind) -> int:
         """Rows that are written for the second time in a file that arrives a run or more before the first writing."""
@@ -157,6 +166,10 @@ class Author:
         acts = ["insert"] * 3 * bool(free) + ["update"] * 4 * bool(taken) + ["delete"] * 2 * bool(taken)
         if free and taken and kind.moves:
             acts += ["move"] * 3 + ["swap"] * (len(taken) > 1)
+        if kind.deferred and taken and self._rng.random() < 0.5:
+            statements = deferred_statements(self._rng, kind, live, pool, lambda key: self._row(kind, key))
+            apply_deferred(live, statements, kind.cleaning)
+            return statements
         return self._statements(self._rng.choice(acts), kind, taken, free, live)
 
     def _statements(self, act: str, kind: TableKind, taken: list[Key], free: list[Key], live: dict[Key, Row]) -> list[Statement]:
@@ -193,7 +206,7 @@ class Author:
         row = dict(self._row(kind, new))
         unsent = {name for name in kind.kept if self._rng.random() < 0.5}
         row.update({name: before[name] for name in unsent})
-        return Update(kind.name, old, row, frozenset(unsent))
+        return Update(kind.name, old, row, frozenset(unsent), before)
 
 
 def make_world(
@@ -225,12 +238,12 @@ def make_world(
     """
     author = Author(rng, kinds, histories, keys)
     committed = author.transactions(transactions)
-    plans, files = write_files(rng, kinds, committed, histories, cut, rng.choice((0, 0, 1, 1, 2)) if restarts is None else restarts)
+    plans, files, profile = write_files(
+        rng, kinds, committed, histories, cut, rng.choice((0, 0, 1, 1, 2)) if restarts is None else restarts
+    )
     count = rng.randint(1, 4) if runs is None else runs
     arrivals = [
-        run
-        for kind in kinds
-        for run in _arrivals(rng, [file for file in files if file.table == kind.name], count, in_order=bool(kind.kept))
+        run for kind in kinds for run in _arrivals(rng, [file for file in files if file.table == kind.name], count, in_order=kind.in_order)
     ]
     return World(
         seed=seed,
@@ -241,6 +254,7 @@ def make_world(
         arrivals=tuple(arrivals),
         runs=count,
         max_files=rng.choice((1, 2, 3, 7, 1_000)) if max_files is None else max_files,
+        profile=profile,
     )
 
 

@@ -13,7 +13,7 @@ from decimal import Decimal
 import attrs
 
 from support.histories import World
-from support.oracle import Cleaning, Delete, Insert, Key, Row, Statement, Transaction, Update, source_rows
+from support.oracle import Cleaning, Delete, Insert, Key, Row, Statement, Update, source_rows
 from support.table_kind import TableKind
 
 _EPOCH = dt.datetime(1970, 1, 1)
@@ -50,6 +50,17 @@ def events(kind: TableKind, world: World) -> Iterator[Event]:
     yield from change_events(kind, world)
 
 
+def mirrored(kind: TableKind, story: Iterable[Event]) -> dict[Key, Row]:
+    """Mode ``mirror``: the last row of each key that is there."""
+    rows: dict[Key, Row] = {}
+    for event in story:
+        if event.row is not None:
+            rows[event.key] = event.row
+        else:
+            rows.pop(event.key, None)
+    return rows
+
+
 def load_events(kind: TableKind, world: World) -> Iterator[Event]:
     """The events of the full load."""
     for row in source_rows(kind.name, world.transactions[: world.plans[kind.name].load_at], kind.cleaning).values():
@@ -61,11 +72,11 @@ def change_events(kind: TableKind, world: World) -> Iterator[Event]:
     for transaction in world.transactions[world.plans[kind.name].changes_from :]:
         for statement in transaction.statements:
             if statement.table == kind.name:
-                yield from _of_statement(kind.cleaning, transaction, statement)
+                yield from half_events(kind.cleaning, transaction.commit_us, statement)
 
 
-def _of_statement(cleaning: Cleaning, transaction: Transaction, statement: Statement) -> Iterator[Event]:
-    when = transaction.commit_us
+def half_events(cleaning: Cleaning, when: int, statement: Statement) -> Iterator[Event]:
+    """The events of one statement committed at ``when``: of a change of key its two halves."""
     match statement:
         case Insert(row=row):
             yield from _put(cleaning, when, "I", row)

@@ -39,12 +39,16 @@ class Insert:
 
 @attrs.frozen
 class Update:
-    """A source row's new values. ``key`` is the key it had; ``unsent`` names columns that the source's log left out."""
+    """A source row's new values. ``key`` is the key it had; ``unsent`` names columns that the source's log left out.
+
+    ``before`` is the whole row before, where two rows have the key at that moment.
+    """
 
     table: str
     key: Key
     row: Row
     unsent: frozenset[str] = frozenset()
+    before: Row | None = None
 
 
 @attrs.frozen
@@ -179,13 +183,33 @@ def apply_to_source(rows: dict[Key, Row], statement: Statement, cleaning: Cleani
         rows[new] = statement.row
 
 
+def apply_deferred(rows: dict[Key, Row], statements: Iterable[Statement], cleaning: Cleaning) -> None:
+    """Apply the statements of a transaction, in which rows may share a key until it ends; updates and deletes name the whole row.
+
+    Raises:
+        ValueError: the source would have refused it (a row that does not exist, a key that two rows have at the end).
+    """
+    there = list(rows.items())
+    for statement in statements:
+        if not isinstance(statement, Insert):
+            before = statement.row if isinstance(statement, Delete) else statement.before
+            meant = [one for one in there if one[0] == statement.key and before in (None, one[1])]
+            if not meant:
+                raise ValueError(f"{statement.table}: no row {statement.key!r} to change")
+            there.remove(meant[0])
+        if not isinstance(statement, Delete):
+            there.append((cleaning.key_of(statement.row), statement.row))
+    rows.clear()
+    rows.update(there)
+    if len(rows) < len(there):
+        raise ValueError("a key that two rows have")
+
+
 def source_rows(table: str, transactions: Iterable[Transaction], cleaning: Cleaning) -> dict[Key, Row]:
     """The rows of a source table after these transactions."""
     rows: dict[Key, Row] = {}
     for transaction in transactions:
-        for statement in transaction.statements:
-            if statement.table == table:
-                apply_to_source(rows, statement, cleaning)
+        apply_deferred(rows, (statement for statement in transaction.statements if statement.table == table), cleaning)
     return rows
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from dms_iceberg.local.emulator.files import Column, TableLayout
+from dms_iceberg.local.emulator.files import BeforeImages, Column, TableLayout
 from support.oracle import Cleaning, Condition, Key, Maker, Row, Unfit, Value
 
 SCHEMA = "public"
@@ -24,6 +24,9 @@ class TableKind:
         document: the same as an entry of the configuration's ``tables``.
         kept: columns that an update may leave out (``null_in_update: keep``); they are never NULL at the source.
         moves: whether keys change.
+        deferred: rows may share a key within a transaction.
+        images: the files have before-images of all columns.
+        in_order: files arrive in order, and the full load holds no change that comes again.
     """
 
     layout: TableLayout
@@ -33,6 +36,9 @@ class TableKind:
     document: Mapping[str, Any]
     kept: tuple[str, ...] = ()
     moves: bool = True
+    deferred: bool = False
+    images: bool = False
+    in_order: bool = False
 
     @property
     def only_once(self) -> bool:
@@ -42,6 +48,15 @@ class TableKind:
         comes a second time. Only knowing it again would help (design: identity is not position).
         """
         return self.moves and bool(self.kept)
+
+    @property
+    def imaged_columns(self) -> set[str]:
+        """Source columns that have a before-image."""
+        return {self.layout.columns[place].name for place in self.layout.imaged_indexes(BeforeImages.ALL)}
+
+    def made_of(self, name: str) -> set[str]:
+        """The source columns that a silver column is made of, for kinds without expressions."""
+        return {entry.get("from", entry["name"]) for entry in self.document["columns"] if entry["name"] == name}
 
     @property
     def name(self) -> str:
@@ -75,6 +90,9 @@ def make_kind(
     drop: tuple[Condition, ...] = (),
     quarantine: tuple[Condition, ...] = (),
     kept: tuple[str, ...] = (),
+    deferred: bool = False,
+    images: bool = False,
+    in_order: bool = False,
     **document: Any,
 ) -> TableKind:
     """A kind whose silver columns copy source columns, but for those that ``makers`` names.
@@ -90,7 +108,10 @@ def make_kind(
         row_filter: the filter as Python.
         drop: rules that drop, as Python.
         quarantine: rules that quarantine, as Python.
-        kept: see `TableKind`.
+        kept: see `TableKind`; so are the next three.
+        deferred: as said.
+        images: as said.
+        in_order: as said.
         document: further keys of the document's entry.
     """
     made = {entry["name"]: _copy(entry.get("from", entry["name"])) for entry in declared} | (makers or {})
@@ -105,7 +126,17 @@ def make_kind(
     )
     entry = {"target": f"silver.{name}", "key": list(keys), "columns": declared, **document}
     pools = {column: pool for column, (_, pool) in columns.items() if column not in keys}
-    return TableKind(layout=layout, key=key, pools=pools, cleaning=cleaning, document=entry, kept=kept)
+    return TableKind(
+        layout=layout,
+        key=key,
+        pools=pools,
+        cleaning=cleaning,
+        document=entry,
+        kept=kept,
+        deferred=deferred,
+        images=images,
+        in_order=in_order or bool(kept),
+    )
 
 
 def known(mapping: Mapping[Value, Value], column: str) -> Maker:

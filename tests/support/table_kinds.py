@@ -251,6 +251,38 @@ MOVED = attrs.evolve(
 )
 KEPT = attrs.evolve(KEPT, moves=False)
 
+# --- keys that two rows have at once within a transaction ----------------------------------------------------------
+
+CROWDED = make_kind(
+    "crowded",
+    lambda history, index: (history * KEYS + index,),
+    {
+        "id": ("int8", ()),
+        "name": ("wstring", ("x", "y", "hidden", None)),
+        "size": ("wstring", ("1", "2", "many", None)),
+        "note": ("clob", ("long one", "long two", None)),
+    },
+    [
+        {"name": "id", "type": "bigint"},
+        {"name": "name", "type": "string"},
+        {"name": "size", "type": "int"},
+        {"name": "note", "type": "string"},
+    ],
+    {"size": known({"1": 1, "2": 2}, "size")},
+    keys=("id",),
+    row_filter=lambda row: row["name"] != "hidden",
+    deferred=True,
+    images=True,
+    in_order=True,
+    filter="name is distinct from 'hidden'",
+)
+SEATS = attrs.evolve(
+    CROWDED,
+    layout=attrs.evolve(CROWDED.layout, name="seats"),
+    document={**CROWDED.document, "target": "silver.seats"},
+    images=False,
+)
+
 ALL_KINDS: tuple[TableKind, ...] = (
     PLAIN,
     FILTERED,
@@ -262,4 +294,6 @@ ALL_KINDS: tuple[TableKind, ...] = (
     NUMBERED,
     KEPT,
     MOVED,
+    CROWDED,
+    SEATS,
 )

@@ -43,8 +43,8 @@ def write_files(
     histories: int,
     cut: float,
     restarts: int,
-) -> tuple[dict[str, TablePlan], list[BronzeFile]]:
-    """Full load, changes, restarts and copies of all tables.
+) -> tuple[dict[str, TablePlan], list[BronzeFile], Profile]:
+    """Full load, changes, restarts and copies of all tables, and whose habits the files have.
 
     Args:
         rng: every choice comes from it.
@@ -55,8 +55,9 @@ def write_files(
         restarts: how often the task stops and starts again.
     """
     once = {kind.name for kind in kinds if kind.only_once}
-    plans = {kind.name: _plan(rng, len(transactions), without_overlap=bool(kind.kept)) for kind in kinds}
-    writer = _Writer(rng, {kind.name: kind for kind in kinds}, histories, Profile(rng.choice(list(Profile))), cut)
+    plans = {kind.name: _plan(rng, len(transactions), without_overlap=kind.in_order) for kind in kinds}
+    profile = Profile(rng.choice(list(Profile)))
+    writer = _Writer(rng, {kind.name: kind for kind in kinds}, histories, profile, cut)
     stream = [
         _Captured(number, place, transaction.commit_us, statement)
         for number, (place, transaction, statement) in enumerate(
@@ -71,7 +72,7 @@ def write_files(
         if kind.name not in once:
             writer.copy_some(kind.name)
     files = sorted(writer.files, key=lambda file: (file.table, not file.is_load, file.order))
-    return plans, files
+    return plans, files, profile
 
 
 def _plan(rng: Random, transactions: int, *, without_overlap: bool) -> TablePlan:
@@ -218,14 +219,15 @@ class _Writer:
             case Insert(row=row):
                 return Change("I", captured.commit_us, _values(kind, row, frozenset()), sequence, position)
             case Delete(row=row):
-                whole = self._profile is Profile.MYSQL
+                whole = kind.images or self._profile is Profile.MYSQL
                 left_out = frozenset() if whole else frozenset(kind.pools)
                 values = tuple(None if value is NOT_SUPPLIED else value for value in _values(kind, row, left_out))
                 return Change("D", captured.commit_us, values, sequence, position)
-            case Update(key=old, row=row, unsent=unsent):
+            case Update(key=old, row=row, unsent=unsent, before=whole_before):
                 values = _values(kind, row, unsent)
                 before = self._before(old, kind.cleaning.key_of(row))
-                return Change("U", captured.commit_us, values, sequence, position, before)
+                image = _values(kind, whole_before, frozenset()) if kind.images and whole_before is not None else None
+                return Change("U", captured.commit_us, values, sequence, position, before, image)
 
     def _before(self, old: Key, new: Key) -> Key | None:
         if self._profile is Profile.MYSQL:

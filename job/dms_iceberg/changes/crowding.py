@@ -10,7 +10,9 @@ which those with deferrable keys take no updates). Where the image does not matc
 An image is either full (NULL is a value), or has only the columns that changed (Oracle: NULL means unchanged). A row may be the one that
 leaves if it equals the image in one of the two readings. An image of key columns alone matches every row.
 
-Whether a key is crowded is judged by what the source did: rows that are quarantined or filtered are there as well.
+Whether a key is crowded is judged by what the source did: rows that are quarantined or filtered are there as well. DMS writes changes again
+that the full load has seen already: a loaded row does not count where the changes of the run leave one row more than before, for a key
+has one row at the end of a commit, and the load must be from after it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +23,7 @@ from dms_iceberg.changes.identity import STREAM
 from dms_iceberg.changes.normalise import ALTERNATIVES, COMMITTED_AT, IMAGED, LEAVING_HALVES, MOVED, OLD_KEY, OP, POSITION, PROBLEM
 from dms_iceberg.changes.position import clock_number_sql, is_load_sql
 from dms_iceberg.changes.read import FILE_NAME
-from dms_iceberg.identifiers import quote, string_literal
+from dms_iceberg.identifiers import quote, string_literal, timestamp_literal
 
 AMBIGUOUS = "ambiguous_key_change"
 MESSAGE = (
@@ -34,9 +36,9 @@ SUSPECTS, INSERTED_AT, DELETES = "_cdc_suspects", "_cdc_inserted_at", "_cdc_dele
 
 SIDE, KIND, AT, ID, PLACE = "_cdc_side", "_cdc_kind", "_cdc_at", "_cdc_event", "_cdc_place"
 USABLE, VALUES, IMAGE, OTHER_IMAGE = "_cdc_usable", "_cdc_values", "_cdc_image", "_cdc_other_image"
-OUTCOME = "_cdc_outcome"
+LOADED, CONTAINED, NET, OUTCOME = "_cdc_loaded", "_cdc_contained", "_cdc_net", "_cdc_outcome"
 # A row arrives (an insert, a row from another key), is updated where it is, or leaves (a delete, a row that goes to another key).
-_ARRIVES, _STAYS, LEAVES = "A", "U", "L"
+ARRIVES, _STAYS, LEAVES = "A", "U", "L"
 _IDENTITY, _WRITING = "_cdc_identity", "_cdc_writing"
 
 
@@ -94,17 +96,19 @@ def suspicion_sql() -> str:
     return f"({left} OR {MOVED_AT} IS NOT NULL AND {N_EVENTS} > 1 OR coalesce({SPANS}, false))"
 
 
-def change_select(key: Sequence[str], texts: Sequence[str], load: int) -> list[str]:
+def change_select(key: Sequence[str], texts: Sequence[str], load: int, loaded_until: str) -> list[str]:
     """Select list over cleaned changes with images (`normalise_sql`) and `CONTEXT`: what the other steps need of them.
 
     Args:
         key: silver key columns.
         texts: SQL of the texts of the other silver columns.
         load: number of the load.
+        loaded_until: 17 digits, when the last file of the load was written; "" if that is not known.
     """
+    contained = f"coalesce({COMMITTED_AT} <= {timestamp_literal(loaded_until)}, true)" if loaded_until else "true"
     # A row that the load holds twice is one row.
     kind = (
-        f"CASE WHEN {OP} = 'D' THEN '{LEAVES}' WHEN NOT {is_load_sql(POSITION, load)} AND ({OP} = 'I' OR {MOVED}) THEN '{_ARRIVES}' "
+        f"CASE WHEN {OP} = 'D' THEN '{LEAVES}' WHEN NOT {is_load_sql(POSITION, load)} AND ({OP} = 'I' OR {MOVED}) THEN '{ARRIVES}' "
         f"ELSE '{_STAYS}' END"
     )
     return [
@@ -115,6 +119,8 @@ def change_select(key: Sequence[str], texts: Sequence[str], load: int) -> list[s
         f"{commit_sql(load)} AS {AT}",
         f"{PROBLEM} IS NULL AS {USABLE}",
         f"{_array(texts)} AS {VALUES}",
+        f"{is_load_sql(POSITION, load)} AS {LOADED}",
+        f"{contained} AS {CONTAINED}",
     ]
 
 
@@ -127,12 +133,14 @@ _THERE: Mapping[str, str] = {
     SIDE: "1",
     KIND: f"'{_STAYS}'",
     USABLE: "true",
+    CONTAINED: "true",
 }
 
 
 def stored_select(key: Sequence[str], texts: Sequence[str], load: int) -> list[str]:
     """The same over rows of the table."""
-    return _there(key, {**_THERE, POSITION: POSITION, AT: commit_sql(load), VALUES: _array(texts)})
+    told = {POSITION: POSITION, AT: commit_sql(load), VALUES: _array(texts), LOADED: is_load_sql(POSITION, load)}
+    return _there(key, {**_THERE, **told})
 
 
 def delete_select(key: Sequence[str], texts: Sequence[str], load: int) -> list[str]:
@@ -147,7 +155,8 @@ def told_delete_sql(until: int) -> str:
 
 def unknown_select(key: Sequence[str]) -> list[str]:
     """The same over keys: a row of which nothing is known, from before everything else."""
-    return _there(key, {**_THERE, POSITION: "''", AT: "CAST(NULL AS bigint)", VALUES: "CAST(NULL AS array<string>)"})
+    told = {POSITION: "''", AT: "CAST(NULL AS bigint)", VALUES: "CAST(NULL AS array<string>)", LOADED: "false"}
+    return _there(key, {**_THERE, **told})
 
 
 def _there(key: Sequence[str], columns: Mapping[str, str]) -> list[str]:
@@ -176,6 +185,8 @@ def writing_aggregates() -> dict[str, str]:
         AT: f"max({AT})",
         STREAM: f"max({STREAM})",
         CONTEXT: f"min({CONTEXT})",
+        LOADED: f"max({LOADED})",
+        CONTAINED: f"min({CONTAINED})",
         USABLE: f"max(CASE WHEN {OLD_KEY} <= 1 THEN {USABLE} END)",
         IMAGED: f"max({IMAGED})",
         VALUES: f"max(CASE WHEN {OLD_KEY} = 0 THEN {VALUES} END)",
@@ -187,6 +198,8 @@ def writing_aggregates() -> dict[str, str]:
 def identity_steps(key: Sequence[str]) -> list[dict[str, str]]:
     """Columns that tell the writings of one change (`identity`): `ID`, the same for all, and `PLACE`, where it stands among others.
 
+    And `NET`, how many rows more the key has after all changes of the same commit time.
+
     With a place in the source's log a change is known again for certain, and stands where it was written first: DMS may be half way through
     writing a transaction again. Without one it counts where it was written last.
     """
@@ -194,6 +207,7 @@ def identity_steps(key: Sequence[str]) -> list[dict[str, str]]:
     same = f"PARTITION BY {keys}, {_IDENTITY}, {_WRITING}"
     own = f"concat({POSITION}, '/', {FILE_NAME}, '/', {SIDE})"
     told = ", ".join((SIDE, KIND, AT, STREAM, VALUES, IMAGE, OTHER_IMAGE))
+    rows = f"WHEN {KIND} = '{ARRIVES}' THEN 1 WHEN {KIND} = '{LEAVES}' THEN -1"
     return [
         {_IDENTITY: f"md5(to_json(struct({told})))"},
         {_WRITING: f"row_number() OVER (PARTITION BY {keys}, {_IDENTITY}, {FILE_NAME} ORDER BY {POSITION} DESC)"},
@@ -201,12 +215,13 @@ def identity_steps(key: Sequence[str]) -> list[dict[str, str]]:
             ID: f"max({own}) OVER ({same})",
             PLACE: f"CASE WHEN {STREAM} IS NULL THEN max({POSITION}) OVER ({same}) ELSE min({POSITION}) OVER ({same}) END",
         },
+        {NET: f"sum(CASE WHEN NOT ({IS_LAST_WRITING}) THEN 0 {rows} ELSE 0 END) OVER (PARTITION BY {keys}, {AT})"},
     ]
 
 
 IS_LAST_WRITING = f"{ID} = concat({POSITION}, '/', {FILE_NAME}, '/', {SIDE})"
 
-_ROWS = "array<struct<id: string, shown: string, vals: array<string>>>"
+_ROWS = "array<struct<id: string, shown: string, vals: array<string>, loaded: boolean>>"
 _RUNS = "array<struct<ids: array<string>, unclear: array<string>, rest: array<string>>>"
 
 
@@ -217,7 +232,7 @@ def outcome_aggregate() -> str:
     events that made the rows that were there in the end, one of an earlier run among them where its row has stayed.
     """
     fields = {"place": PLACE, "side": SIDE, "id": ID, "at": AT, "kind": KIND, "usable": USABLE, "imaged": IMAGED}
-    fields |= {"vals": VALUES, "image": IMAGE, "other": OTHER_IMAGE}
+    fields |= {"vals": VALUES, "image": IMAGE, "other": OTHER_IMAGE, "loaded": LOADED, "contained": CONTAINED, "net": NET}
     listed = f"array_sort(collect_list(struct({', '.join(f'{name} AS {field}' for field, name in fields.items())})))"
     nothing = "CAST(array() AS array<string>)"
     start = (
@@ -233,11 +248,12 @@ def _let(name: str, value: str, body: str) -> str:
 
 def _begun() -> str:
     """The state ``s`` in the run of the event ``e``: at a commit's end at most one row has a key, the last that came."""
-    rest = "IF(s.n = 0, slice(s.rows, 1, 0), slice(s.rows, -1, 1))"
-    nothing = "slice(s.ids, 1, 0)"
+    later = "e.contained AND e.net > 0 AND element_at(s.rows, -1).loaded"
+    gone, nothing = f"(s.n = 0 OR coalesce({later}, false))", "slice(s.ids, 1, 0)"
+    rest = f"IF({gone}, slice(s.rows, 1, 0), slice(s.rows, -1, 1))"
     begun = {
         "at": "e.at",
-        "n": "least(s.n, 1)",
+        "n": f"IF({gone}, 0, 1)",
         "rows": rest,
         "crowded": "false",
         "ids": nothing,
@@ -259,15 +275,16 @@ def _matches() -> str:
         return f"forall(sequence(1, size(r.vals)), i -> substr(e.imaged, i, 1) = '0' OR r.vals[i - 1] <=> {image}[i - 1])"
 
     found = f"filter(b.rows, r -> {equals('e.image')} OR {equals('e.other')})"
-    return f"IF(e.kind = '{_ARRIVES}' OR b.n < 2 OR e.imaged IS NULL, slice(b.rows, 1, 0), {found})"
+    return f"IF(e.kind = '{ARRIVES}' OR b.n < 2 OR e.imaged IS NULL, slice(b.rows, 1, 0), {found})"
 
 
 def _played() -> str:
     """The state after the event ``e``, of the state ``b`` before it and the rows ``m`` that it may mean."""
-    arrives, stays, several = f"e.kind = '{_ARRIVES}'", f"e.kind = '{_STAYS}'", "b.n > 1"
+    arrives, stays, several = f"e.kind = '{ARRIVES}'", f"e.kind = '{_STAYS}'", "b.n > 1"
     # What a bad update would have changed stays as it was last good.
     before = f"IF({several}, m[0].shown, element_at(b.rows, -1).shown)"
-    row = f"array(struct(e.id AS id, IF({stays} AND NOT e.usable, coalesce({before}, e.id), e.id) AS shown, e.vals AS vals))"
+    shown = f"IF({stays} AND NOT e.usable, coalesce({before}, e.id), e.id)"
+    row = f"array(struct(e.id AS id, {shown} AS shown, e.vals AS vals, e.loaded AS loaded))"
     updated, none = f"IF({stays}, {row}, slice(b.rows, 1, 0))", "slice(b.rows, 1, 0)"
     rows = (
         f"CASE WHEN {arrives} THEN concat(b.rows, {row}) WHEN NOT {several} THEN IF({stays}, {row}, {none}) "

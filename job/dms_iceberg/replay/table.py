@@ -123,6 +123,8 @@ def _replay(job: Job, table: Table, target: TargetTable, planned: Planned, tried
         if books.quarantined < books.rows_read:
             replay = uuid.uuid4().hex[:16]
             _write_settled(job, table, outcome, replay, progress.replay, books)
+            if collapsed.settled is not None:
+                settle(job.spark, job.config, table, collapsed.settled, replay, progress.replay, job.run_id)
             reach("after-settled", table.source)
             # The content may have come further by a row that was the newest of all.
             progress = attrs.evolve(progress, replay=replay, high_water=max(progress.high_water, books.high))

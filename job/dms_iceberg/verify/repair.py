@@ -16,7 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import structlog
 
+from dms_iceberg.ambiguous import ambiguous_keys
 from dms_iceberg.changes.position import CLOCK_DIGITS, COUNTER_DIGITS
+from dms_iceberg.changes.read import ROW_ID
 from dms_iceberg.config.model import BronzeFormat, Config
 from dms_iceberg.config.model import Change as ChangeNames
 from dms_iceberg.epochs import standing
@@ -60,11 +62,16 @@ def write_repair(comparison: Comparison, difference: Difference) -> int:
         TargetError: the keys are too many, do not tell the source's, or silver is not at a state that a repair can mend.
         SourceError: the source cannot be read.
     """
-    if difference.count == 0:
+    cleaning, job, table = comparison.cleaning, comparison.cleaning.job, comparison.cleaning.table
+    wanted = difference.rows.select(*(quote(name) for name in cleaning.shape.key))
+    # Where silver and source are equal by now, a repair is what closes such rows.
+    unclear = ambiguous_keys(job, table, comparison.target.progress(), cleaning.shape) if comparison.target.exists() else None
+    if unclear is not None:
+        wanted = wanted.union(unclear.drop(ROW_ID)).distinct()
+    if difference.count == 0 and unclear is None:
         return 0
     _refuse_state(comparison, difference)
-    cleaning, job, table = comparison.cleaning, comparison.cleaning.job, comparison.cleaning.table
-    keys = comparison.key_texts(difference.rows.select(*(quote(name) for name in cleaning.shape.key)))
+    keys = comparison.key_texts(wanted)
     written = 0
     for start in range(0, len(keys), _KEYS_IN_FILE):
         with comparison.snapshot([column.sql for column in cleaning.all_columns]) as reader:

@@ -1,0 +1,45 @@
+"""Open rows of the quarantine that do not tell which row they mean (`changes.crowding`), and what closes them.
+
+Trying them again tells nothing new. But a repair (``verify --repair``) writes what the source has of all their keys: from then on nothing
+of them is missing in silver.
+"""
+
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import broadcast
+
+from dms_iceberg.changes.crowding import AMBIGUOUS
+from dms_iceberg.changes.frames import Shape, clean_groups
+from dms_iceberg.changes.normalise import POSITION
+from dms_iceberg.changes.read import ROW_ID
+from dms_iceberg.config.model import Mode, Table
+from dms_iceberg.identifiers import quote, string_literal
+from dms_iceberg.job import Job, Planned
+from dms_iceberg.progress import Progress
+from dms_iceberg.quarantine import open_rows
+from dms_iceberg.replay.records import record_groups
+from dms_iceberg.staging.keys import REPAIR_FOLDER
+
+
+def ambiguous_keys(job: Job, table: Table, progress: Progress, shape: Shape) -> DataFrame | None:
+    """Return, of open rows of that reason, `ROW_ID` and each silver key that they are about, old and new; None without any."""
+    rows = open_rows(job.spark, job.config, table, progress)
+    if rows is None:
+        return None
+    rows = rows.where(f"reason = {string_literal(AMBIGUOUS)} AND layout IS NOT NULL")
+    layouts = [row.layout for row in rows.select("layout").distinct().collect()]
+    if not layouts:
+        return None
+    cleaned = clean_groups(job.spark, record_groups(job, table, rows, layouts), job.config, table, shape, progress.load)
+    return cleaned.select(ROW_ID, *(quote(name) for name in shape.key))
+
+
+def closed_by_repair(job: Job, table: Table, planned: Planned, shape: Shape, winners: DataFrame) -> DataFrame | None:
+    """Return the ids of rows of the quarantine all of whose keys a batch with a repair has something newer of; None without any."""
+    repairs = any(f"/{REPAIR_FOLDER}" in f"/{file.relative}" for file in planned.batch.files)
+    keys = ambiguous_keys(job, table, planned.progress, shape) if repairs and table.mode is Mode.MIRROR else None
+    if keys is None:
+        return None
+    keys = keys.localCheckpoint()
+    written = winners.where(f"{POSITION} IS NOT NULL").select(*(quote(name) for name in shape.key))
+    left = keys.join(written, shape.key, "left_anti").select(ROW_ID)
+    return keys.select(ROW_ID).distinct().join(broadcast(left), ROW_ID, "left_anti").withColumnRenamed(ROW_ID, "id").localCheckpoint()
