@@ -27,7 +27,7 @@ def file_shape(bronze: Bronze, *, gzip: bool = False, op_on_full_load: bool = Tr
         sequence_column=change.sequence_column,
         stream_position_column=change.stream_position_column,
         before_image_prefix=change.before_image_prefix,
-        csv=CsvShape(header=csv.header, delimiter=csv.delimiter, null=csv.null, no_supplement=csv.no_supplement),
+        csv=CsvShape(header=csv.header, delimiter=csv.delimiter, null=csv.null, no_supplement=csv.no_supplement, rfc4180=csv.rfc4180),
         gzip=gzip,
     )
 
