@@ -62,7 +62,7 @@ def refuse_other_columns(file: BronzeFile, records: Sequence[Record], bronze: Br
             return
     raise BronzeError(
         f"{join(root, file.key)}: {_what_is_wrong(width, columns, wrong, table)} Without a header the place is all that tells a column, so "
-        f"nothing is guessed. Its first {len(alike)} such rows hold, by column: {_shapes_text(alike, bronze)}. "
+        f"nothing is guessed. In the first {len(alike)} rows of that width columns hold: {_shapes_text(alike, bronze)}. "
         f"{_advice(columns, alike, file, bronze, table)}"
     )
 
@@ -88,14 +88,13 @@ def _shapes_text(records: Sequence[Record], bronze: Bronze) -> str:
 
 
 def _advice(columns: Sequence[FileColumn], records: Sequence[Record], file: BronzeFile, bronze: Bronze, table: Table) -> str:
-    fitting = readings(columns, records, bronze, is_cdc=file.is_cdc)
-    texts = [" and ".join(map(_without, absent)) for absent in fitting if len(absent) == len(fitting[0])]
+    texts = [" and ".join(map(_without, absent)) for absent in readings(columns, records, bronze, is_cdc=file.is_cdc)]
     if bronze.change.load_without_op and not file.is_cdc:
         with_op = (FileColumn(bronze.change.op_column, Role.OPERATION), *columns)
         if len(with_op) == len(records[0]) and not any(one.contradicts for one in examine(with_op, records, bronze, is_cdc=False)):
             texts.append("bronze.change.load_without_op to false")
     would_fit = ", or with ".join(texts[:_MOST_READINGS])
-    unwritten = f"The rows would fit with {would_fit}: set that if the task writes them so. " if texts else ""
+    unwritten = f"The rows would fit with {would_fit}: set that only if it is what the task writes. " if texts else ""
     return (
         f'{unwritten}If a source column was added or dropped, bring tables."{table.source}".source_columns up to date; files from before '
         "need the old ones (merge them first, with batch.max_files 1, or load the table into a new epoch). Or let DMS write headers "

@@ -48,7 +48,7 @@ def first_record(store: ObjectStore, file: BronzeFile, delimiter: str, *, rfc418
         rfc4180: a field may stand between quotes; without it a quote is a character like any other.
 
     Raises:
-        BronzeError: the file is not gzip although named so, begins with a byte order mark, or its first record has no end.
+        BronzeError: the file is not gzip although named so, begins with a byte order mark, or its first record is no CSV, or has no end.
     """
     size = _HEAD_BYTES
     while True:
@@ -63,9 +63,11 @@ def first_record(store: ObjectStore, file: BronzeFile, delimiter: str, *, rfc418
             return attrs.evolve(found, records=records, text=text, whole=whole)
         if whole or size >= _MAX_RECORD_BYTES:
             reason = "it has no end" if isinstance(found, FirstRecord) else str(found)
+            if rfc4180 and (wrong := _unquoted(FirstRecord((), only=True, text=text, whole=whole), delimiter, None)):
+                reason = f"line {wrong[0]} has {wrong[1]}"
             raise BronzeError(
                 f"{join(store.root, file.key)}: the first record is not valid CSV ({reason}). Check bronze.csv against the endpoint's "
-                "settings (CsvDelimiter: delimiter, Rfc4180: rfc4180), or restore the file."
+                "settings (CsvDelimiter; Rfc4180, which is bronze.csv.rfc4180), or restore the file."
             )
         size *= 8
 

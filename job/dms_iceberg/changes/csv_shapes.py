@@ -152,21 +152,28 @@ def _is_of(type_: str | None, text: str) -> bool:
 
 
 def readings(columns: Sequence[FileColumn], records: Sequence[Record], bronze: Bronze, *, is_cdc: bool) -> list[tuple[str, ...]]:
-    """Return which settings would make the records fit if the columns they name were not there, each with others where it needs them.
+    """Return which settings would make the records fit if the columns they name were not there, as few as possible, the likeliest first.
 
-    Fewest first. The columns that belong to one setting are there together or not at all.
+    The columns that belong to one setting are there together or not at all. What is plainly there is not left out.
     """
-    width = len(records[0])
-    settings = list(
-        dict.fromkeys(column.setting for column in columns if column.setting and not (is_cdc and column.role is Role.OPERATION))
-    )
-    fitting = []
-    for count in range(1, len(settings) + 1):
-        for absent in combinations(settings, count):
+    seen = [{_shape(cell, bronze) for cell in cells} for cells in zip(*records, strict=True)]
+    there = {
+        "load_without_op": is_cdc or seen[0] == {"operation"},
+        "timestamp_column": {"time"} in seen[:2],
+        "sequence_column": {"sequence"} in seen,
+        "stream_position_column": {"log position"} in seen,
+    }
+    # The columns without which there is no order are the last to be missing.
+    settings = [column.setting for column in reversed(columns) if column.setting and not there.get(column.setting, False)]
+    for count in range(1, len(set(settings)) + 1):
+        fitting = []
+        for absent in combinations(dict.fromkeys(settings), count):
             left = [column for column in columns if column.setting not in absent]
-            if len(left) == width and not any(found.contradicts for found in examine(left, records, bronze, is_cdc=is_cdc)):
+            if len(left) == len(seen) and not any(found.contradicts for found in examine(left, records, bronze, is_cdc=is_cdc)):
                 fitting.append(absent)
-    return fitting
+        if fitting:
+            return fitting
+    return []
 
 
 def has_empty_images(names: Sequence[str], records: Sequence[Record], bronze: Bronze, table: Table) -> bool:

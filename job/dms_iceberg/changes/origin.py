@@ -11,7 +11,7 @@ ROW_ID = "_cdc_row_id"
 """Id of a row that comes from the quarantine; rows of files have none."""
 ORIGIN_COLUMNS = frozenset({FILE, FILE_NAME, ROW, CORRUPT, NOT_TEXT, ROW_ID})
 
-_REBUILD = "make the table again (run --rebuild)"
+_REBUILD = "make the table again (run --rebuild, or a new load epoch)"
 SWALLOWED = (
     "malformed: a value holds what looks like further rows of the file, as when a quote that is data is taken for one that opens a field. "
     f"If the endpoint's Rfc4180 is false, set bronze.csv.rfc4180 to false and {_REBUILD}"
