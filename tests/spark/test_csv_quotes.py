@@ -12,11 +12,10 @@ from dms_iceberg.replay.run import replay
 from dms_iceberg.report import TableReport
 from dms_iceberg.runner import run
 from support.lake import COMMIT, Lake
-from support.text_files import HEADER, cdc_name, change_line, load_line, write_text
+from support.text_files import HEADER, ONLY_SEQUENCE, cdc_name, change_line, load_line, write_text
 
 T1 = "20260301100100"
 TABLE: dict[str, Any] = {"source_columns": ["id", "v"], "columns": [{"name": "id", "type": "bigint"}]}
-PLAIN = {"stream_position_column": None, "before_image_prefix": None}
 # More than the bytes that are looked at before a file is read.
 PADDING = [load_line(number, "pad" * 40) for number in range(100, 1_000)]
 
@@ -98,7 +97,9 @@ def ran(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempPathF
         for case in cases:
             lines = [line.encode("utf-8", "surrogateescape") for line in case.lines]
             write_text(lake, f"public.{case.name}", "LOAD00000001.csv", lines, HEADER if csv.get("header", True) else None)
-        config = lake.config({f"public.{case.name}": TABLE for case in cases}, bronze={"format": "csv", "csv": csv, "change": PLAIN})
+        config = lake.config(
+            {f"public.{case.name}": TABLE for case in cases}, bronze={"format": "csv", "csv": csv, "change": ONLY_SEQUENCE}
+        )
         ran[name] = (lake, lake.run(config).tables)
     return ran
 
@@ -121,7 +122,7 @@ def test_quotes(ran: dict[str, tuple[Lake, dict[str, TableReport]]], document: s
     assert all(part in detail for (_, detail), part in zip(rejected, case.rejected, strict=True))
 
 
-@pytest.mark.parametrize("change", [PLAIN, {**PLAIN, "timestamp_column": None}], ids=["time", "sequence"])
+@pytest.mark.parametrize("change", [ONLY_SEQUENCE, {**ONLY_SEQUENCE, "timestamp_column": None}], ids=["time", "sequence"])
 def test_a_quote_that_swallows_changes_is_not_passed_over(lake: Lake, change: dict[str, Any]) -> None:
     """The row that swallows others waits in quarantine, also in a replay; made again without quotes, the table has all of them."""
     timed = "timestamp_column" not in change
@@ -152,7 +153,7 @@ def test_a_quote_that_swallows_changes_is_not_passed_over(lake: Lake, change: di
 def test_a_line_end_of_windows_in_the_last_value_ends_no_file_without_quotes(lake: Lake) -> None:
     """Without a service column behind it, a value may end a line; one that ends with a carriage return says nothing of the other lines."""
     table = {**TABLE, "source_columns": ["id", "v"]}
-    change = {"sequence_column": None, **PLAIN}
+    change = {"sequence_column": None, **ONLY_SEQUENCE}
     write_text(lake, "public.t", "LOAD00000001.csv", [f"I,{COMMIT},1,a\r", f"I,{COMMIT},2,b"], None)
     write_text(lake, "public.t", "LOAD00000002.csv", [f"I,{COMMIT},3,c\r", f"I,{COMMIT},4,d\r"], None)
     lake.run_one(lake.config({"public.t": table}, bronze={"format": "csv", "csv": {"header": False, "rfc4180": False}, "change": change}))

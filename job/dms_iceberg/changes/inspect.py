@@ -34,7 +34,7 @@ class SchemaGroup:
 
     ``segment`` is the first part of `BronzeFile.order`, which full-load files of one parallel segment share; "" for CDC.
     ``line_end`` is what ends a CSV record; left to guess, Spark takes a carriage return inside the first quoted field for it.
-    ``empty_images``: before-images of inserts are empty CSV fields although another text stands for NULL.
+    ``images_told``: a before-image that is not there is told from one that is empty text.
     """
 
     is_cdc: bool
@@ -43,7 +43,7 @@ class SchemaGroup:
     files: tuple[BronzeFile, ...]
     rows: int | None
     line_end: str = "\n"
-    empty_images: bool = False
+    images_told: bool = True
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ class _Inspected:
     columns: Columns
     rows: int | None
     line_end: str = "\n"
-    empty_images: bool = False
+    images_told: bool = True
 
 
 def inspect(store: ObjectStore, files: Sequence[BronzeFile], bronze: Bronze, table: Table) -> list[SchemaGroup]:
@@ -77,7 +77,7 @@ def inspect(store: ObjectStore, files: Sequence[BronzeFile], bronze: Bronze, tab
     for one in found:
         refuse_twins(table, one.file, (name for name, _ in one.columns))
         segment = "" if one.file.is_cdc else one.file.order[:9]
-        alike = SchemaGroup(one.file.is_cdc, segment, one.columns, (), None, one.line_end, one.empty_images)
+        alike = SchemaGroup(one.file.is_cdc, segment, one.columns, (), None, one.line_end, one.images_told)
         groups.setdefault(alike, []).append(one)
     return [
         attrs.evolve(alike, files=tuple(m.file for m in members), rows=_total(m.rows for m in members)) for alike, members in groups.items()
@@ -130,8 +130,8 @@ def _inspect_csv(store: ObjectStore, file: BronzeFile, bronze: Bronze, table: Ta
     if not form.header:
         refuse_other_columns(file, first.records, bronze, table, store.root)
     rows = 0 if form.header and first.only else None
-    empty_images = file.is_cdc and has_empty_images(names, first.records[1 if form.header else 0 :], bronze, table)
-    return _Inspected(file, tuple((name, "string") for name in names), rows, first.line_end, empty_images)
+    images_told = not (file.is_cdc and has_empty_images(names, first.records[1 if form.header else 0 :], bronze, table))
+    return _Inspected(file, tuple((name, "string") for name in names), rows, first.line_end, images_told and form.null != "")
 
 
 def _inspect_parquet(store: ObjectStore, file: BronzeFile) -> _Inspected:

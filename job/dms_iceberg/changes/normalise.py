@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 import attrs
 
 from dms_iceberg.changes.before_images import before_images, configured_columns
-from dms_iceberg.changes.origin import unread_cases
+from dms_iceberg.changes.misread import unread_cases
 from dms_iceberg.changes.position import (
     bytes_sql,
     is_sequence_sql,

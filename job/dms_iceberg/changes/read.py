@@ -23,7 +23,7 @@ def read_group(spark: SparkSession, root: str, group: SchemaGroup, bronze: Bronz
     """Return the rows of ``group``.
 
     Adds `FILE` (full path), `FILE_NAME`, `ROW` (place in the file: the row number in Parquet, for text formats a number that rises
-    within a file), `CORRUPT` (the raw line when it did not parse, or one of `origin.MISREAD`, else NULL) and `NOT_TEXT` (whether the row
+    within a file), `CORRUPT` (the raw line when it did not parse, or one of `misread.MISREAD`, else NULL) and `NOT_TEXT` (whether the row
     has bytes that are not UTF-8).
 
     Raises:
