@@ -7,7 +7,10 @@ import attrs
 import pytest
 from pyspark.sql import SparkSession
 
+from dms_iceberg.job import OperatorsWord
+from dms_iceberg.replay.run import replay
 from dms_iceberg.report import TableReport
+from dms_iceberg.runner import run
 from support.lake import COMMIT, Lake, sequence, timestamp
 from support.text_files import cdc_name, write_text
 
@@ -175,3 +178,23 @@ def test_key_change_away_from_empty_text_in_other_modes(lake: Lake, mode: str) -
     }
     columns, rows = shown[mode]
     assert lake.rows("t", columns, "1, 2") == rows
+
+
+def test_an_update_that_an_earlier_version_quarantined_may_have_moved(lake: Lake) -> None:
+    """Its record lacks the before-image, be it empty text or not there: a replay leaves it, and a rebuild reads it again."""
+    header = "Op,dms_commit_ts,id,code,v,dms_change_seq,BI_code"
+    write_text(lake, "public.t", "LOAD00000001.csv", loaded(*LOADED[:2], key=1), header)
+    write_text(lake, "public.t", cdc_name(1, "csv"), [changed("U", 61, "1", "y", "-", ""), changed("U", 65, "1", "x", "-", NULL)], header)
+    table = {"key": ["code"], "columns": [ID]}
+    bronze = {"format": "csv", "csv": {"null": NULL}}
+    strict = lake.config({"public.t": {**table, "rules": [{"name": "told", "expr": "v <> '-'"}]}}, bronze=bronze)
+    assert lake.run_one(strict).quarantined == 2
+    name = f"lake.quarantine_{lake.namespace}.`{lake.namespace}__t`"
+    before = "layout = replace(layout, '\"told\":true,', ''), record = replace(record, '\"BI_code\":\"\",', '')"
+    lake.spark.sql(f"UPDATE {name} SET {before}")
+    config = lake.config({"public.t": table}, bronze=bronze)
+    assert [one.quarantined for one in replay(lake.spark, config).tables.values()] == [2]
+    assert lake.quarantine("t", "reason") == [("ambiguous_before_image",)] * 2
+    (rebuilt,) = run(lake.spark, config, operator=OperatorsWord(rebuild=frozenset({"public.t"}))).tables.values()
+    assert rebuilt.error is None, rebuilt.error
+    assert lake.rows("t", "id, code, v", "2") == [(1, "x", "-"), (1, "y", "-")]

@@ -153,10 +153,10 @@ CASES = [
         [
             *(ONLY_IMAGES.line("U", 61, 1, "a@example.org" * 10, "Paris", image=1) for _ in range(700)),
             NOTHING.line("I", 61, 4, "x@example.org", "Oslo", 2),
-            ONLY_IMAGES.line("U", 61, 5, "x@example.org", "Oslo", image="Lima"),
+            NOTHING.line("D", 61, 2, "", ""),
         ],
         rows=LOADED,
-        rejected=("service column",) * 2,
+        rejected=("service column", "columns of its file"),
     ),
     Case(
         "images_in_source_order",

@@ -61,7 +61,6 @@ def test_what_is_no_position_in_a_log_refuses_the_file(tmp_path: Path, position:
         pytest.param([f"U,soon,1,a,{SEQUENCE},0/16,"], "dms_commit_ts of public.t", id="no time"),
         pytest.param([f"U,{TIME},1,a,,0/16,"], "dms_change_seq of public.t", id="no sequence"),
         pytest.param([f"I,{TIME},1,a,{SEQUENCE},0/16,2"], "BI_id of public.t", id="something before an insert"),
-        pytest.param([f"U,{TIME},1,a,{SEQUENCE},0/16,x"], "BI_id of public.t", id="a before-image of another type"),
     ],
 )
 def test_a_service_column_without_its_values_refuses_the_file(tmp_path: Path, lines: list[str], says: str) -> None:

@@ -29,11 +29,6 @@ _WHOLE = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*")
 _POSITION = re.compile(STREAM_POSITION)
-_OF_TYPE = {
-    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), _WHOLE),
-    **dict.fromkeys(("float", "double"), re.compile(rf"{_NUMBER.pattern}|[+-]?(?i:nan|inf|infinity)")),
-    **dict.fromkeys(("date", "timestamp", "timestamp_ntz"), _DATE),
-}
 
 
 class Role(StrEnum):
@@ -53,13 +48,11 @@ class FileColumn:
 
     Attributes:
         setting: the key of the document that names it, "" for source columns.
-        type: of a before-image, the key's type where it is not text.
     """
 
     name: str
     role: Role = Role.SOURCE
     setting: str = ""
-    type: str | None = None
 
 
 @attrs.frozen
@@ -98,15 +91,8 @@ def expected_columns(bronze: Bronze, table: Table, *, is_cdc: bool) -> tuple[Fil
         columns.append(FileColumn(change.stream_position_column, Role.STREAM, "stream_position_column"))
     if change.before_image_prefix:
         in_order = [keys[name.lower()] for name in table.source_columns if name.lower() in keys]
-        columns += [
-            FileColumn(change.before_image_prefix + key, Role.IMAGE, "before_image_prefix", _shape_of(table, key)) for key in in_order
-        ]
+        columns += [FileColumn(change.before_image_prefix + key, Role.IMAGE, "before_image_prefix") for key in in_order]
     return tuple(columns)
-
-
-def _shape_of(table: Table, key: str) -> str | None:
-    column = key_column(table, key)
-    return None if column is not None and column.format else key_type(table, key)
 
 
 def examine(columns: Sequence[FileColumn], records: Sequence[Record], bronze: Bronze, *, is_cdc: bool) -> list[Found]:
@@ -132,8 +118,8 @@ def _examine(column: FileColumn, cells: Sequence[str], operations: Sequence[str]
         case Role.OPERATION:
             judged = [cell in words for cell in cells]
         case Role.IMAGE:
-            # Nothing stood before an insert, or before a load.
-            judged = [is_cdc and op != "I" and _is_of(column.type, cell) for cell, op in zip(cells, operations, strict=True) if cell]
+            # Nothing stood before an insert, or before a load. A value that does not fit the key may have been a bad key.
+            judged = [is_cdc and op != "I" for cell, op in zip(cells, operations, strict=True) if cell]
         case Role.STREAM:
             judged = [_POSITION.fullmatch(cell) is not None and not is_sequence(cell) for cell in cells if cell]
             if is_cdc and any(judged):
@@ -144,11 +130,6 @@ def _examine(column: FileColumn, cells: Sequence[str], operations: Sequence[str]
         case Role.TIME:
             judged = [_TIME.fullmatch(cell) is not None for cell in cells if cell]
     return Found(judged.count(True), judged.count(False))
-
-
-def _is_of(type_: str | None, text: str) -> bool:
-    pattern = _NUMBER if (type_ or "").startswith("decimal") else _OF_TYPE.get(type_ or "")
-    return pattern is None or pattern.fullmatch(text.strip()) is not None
 
 
 def readings(columns: Sequence[FileColumn], records: Sequence[Record], bronze: Bronze, *, is_cdc: bool) -> list[tuple[str, ...]]:

@@ -2,7 +2,6 @@
 
 from dms_iceberg.changes.csv_shapes import STREAM_POSITION, further_rows, key_type
 from dms_iceberg.changes.inspect import SchemaGroup
-from dms_iceberg.changes.mapping import SilverColumn, typed_sql
 from dms_iceberg.changes.origin import CORRUPT
 from dms_iceberg.changes.position import is_sequence_sql
 from dms_iceberg.config.key_columns import key_column
@@ -91,15 +90,10 @@ def _shifted(group: SchemaGroup, bronze: Bronze, table: Table, images: dict[str,
         stream = quote(name)
         is_one = f"{stream} RLIKE {string_literal(f'^(?:{STREAM_POSITION})$')} AND NOT {is_sequence_sql(stream)}"
         found.append(f"{stream} <> '' AND NOT ({is_one})")
-    for key, image in images.items():
+    for image in images.values():
         # Nothing stood before an insert, or before a load.
-        given = f"nullif({quote(image)}, {string_literal(bronze.csv.no_supplement or '')}) <> ''"
         never = _is_operation("I", group, bronze) if group.is_cdc else "true"
-        found.append(f"{given} AND {never}")
-        carrier, type_ = key_column(table, key), key_type(table, key)
-        if carrier is not None and type_ is not None:
-            typed = typed_sql(SilverColumn(carrier.name, image, is_key=True, declared=carrier), "string", type_)
-            found.append(f"{given} AND {typed} IS NULL")
+        found.append(f"nullif({quote(image)}, {string_literal(bronze.csv.no_supplement or '')}) <> '' AND {never}")
     return found
 
 
