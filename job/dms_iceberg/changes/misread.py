@@ -42,7 +42,7 @@ def unread_cases() -> list[str]:
     """SQL cases of `CORRUPT`: why such a row cannot be used."""
     return [
         f"WHEN {CORRUPT} IN ({', '.join(map(string_literal, MISREAD))}) THEN {CORRUPT}",
-        f"WHEN instr({CORRUPT}, '\\n') > 0 THEN {string_literal(MANY_LINES)}",
+        f"WHEN contains({CORRUPT}, '\\n') THEN {string_literal(MANY_LINES)}",
         f"WHEN {CORRUPT} IS NOT NULL THEN {string_literal(UNPARSED)}",
     ]
 
@@ -53,9 +53,11 @@ def misread_cases(group: SchemaGroup, bronze: Bronze, table: Table) -> list[str]
     cases = []
     further = further_rows(group.names, bronze, is_cdc=group.is_cdc) if bronze.csv.rfc4180 else None
     if further is not None:
-        # Few values have a line end: looking for one costs less than the expression.
-        pattern = string_literal(further)
-        swallowed = " OR ".join(f"instr({name}, '\\n') > 0 AND {name} RLIKE {pattern}" for name in map(quote, group.names))
+        change, pattern = bronze.change, string_literal(further)
+        named = {change.op_column, change.timestamp_column, change.sequence_column, change.stream_position_column}
+        texts = [quote(name) for name in group.names if name.lower() not in {one.lower() for one in named if one}]
+        # Few values have a line end, and to look for one costs least so.
+        swallowed = " OR ".join(f"contains({name}, '\\n') AND {name} RLIKE {pattern}" for name in texts)
         cases.append(f"WHEN {swallowed} THEN {string_literal(SWALLOWED)}")
     if not bronze.csv.header and (shifted := _shifted(group, bronze, table, images)):
         cases.append(f"WHEN {' OR '.join(shifted)} THEN {string_literal(SHIFTED)}")
