@@ -150,6 +150,10 @@ def refuse_unquoted(first: FirstRecord, file: BronzeFile, delimiter: str, furthe
 def _unquoted(first: FirstRecord, delimiter: str, further: str | None) -> tuple[int, str] | None:
     """Return the line (from 1) of the first field that is not as RFC 4180 has it, and what is wrong with it."""
     end = re.escape(delimiter)
+    # Most files are as they should be, with every record on a line: that takes a tenth of the time to see.
+    valid = re.compile(rf'(?:(?:"(?:[^"]++|"")*+"\r?|[^"{end}\n]*+)(?:{end}|\n|\Z))*+')
+    if first.text.count("\n") == len(first.records) and valid.fullmatch(first.text):
+        return None
     field = re.compile(
         rf'(?:"(?P<quoted>(?:[^"]++|"")*+)(?P<closed>"?)(?P<after>[^{end}\n]*+)|(?P<plain>[^{end}\n]*+))(?:{end}|(?P<line>\n)|\Z)'
     )
