@@ -27,7 +27,7 @@ EMPTY_IMAGE = (
 )
 UNKNOWN_IMAGE = (
     "ambiguous_before_image: the row was read when an empty before-image was not told from one that is not there, and its key may have "
-    "been empty text. A rebuild (run --rebuild) reads it from its file again"
+    f"been empty text. To read it from its file again, {_REBUILD}"
 )
 MISREAD = (SWALLOWED, SHIFTED, EMPTY_KEY, EMPTY_IMAGE, UNKNOWN_IMAGE)
 """What `CORRUPT` holds, instead of the raw line, for rows that parse and cannot be what the file means: a reason and its detail."""
