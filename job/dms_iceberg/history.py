@@ -4,25 +4,29 @@ A batch in order needs of the table only what is current of its keys. A late one
 versions of its keys and with what bronze holds of them since, and the versions are made anew (`changes.versions`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr, lit
 
-from dms_iceberg.changes import late, versions
+from dms_iceberg.changes import crowding, late, versions
 from dms_iceberg.changes.collapse import CONTEXT, USABLE, Books
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups, collapse
 from dms_iceberg.changes.identity import clock_prefix
 from dms_iceberg.changes.normalise import COMMITTED_AT, POSITION
 from dms_iceberg.changes.position import is_load_position
 from dms_iceberg.config.model import Table
+from dms_iceberg.crowded import Verdict, bronze_past, play, stored_past
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.faults import reach
+from dms_iceberg.identifiers import quote
 from dms_iceberg.job import Job, Planned
+from dms_iceberg.joins import handed_out
 from dms_iceberg.progress import Progress
+from dms_iceberg.second_look import older_files, second_look, waiting_rows
 from dms_iceberg.target.table import TargetTable
-from dms_iceberg.winners import Collapsed, Judge, as_it_is, measure, of_the_batch, second_look, waiting_rows
+from dms_iceberg.winners import Collapsed, Judge, as_it_is, measure, of_the_batch
 
 _FIRST_CLOCK = "_cdc_first_clock"
 _CLOCK = f"date_format({COMMITTED_AT}, 'yyyyMMddHHmmssSS')"
@@ -35,39 +39,28 @@ def history_batch(job: Job, table: Table, target: TargetTable, planned: Planned,
         SchemaChangeError: ``track_columns`` names a column that the table does not have.
     """
     tracked = _tracked(table, shape)
-    cleaned = clean_groups(job.spark, groups, job.config, table, shape, planned.progress.load).persist()
+    load = planned.progress.load
+    cleaned = clean_groups(job.spark, groups, job.config, table, shape, load).persist()
     # Which keys there are, and how far back their changes go.
     only_keys = attrs.evolve(shape, columns=tuple(column for column in shape.columns if column.is_key))
-    clock = {_FIRST_CLOCK: f"min(CASE WHEN {USABLE} THEN {_CLOCK} END)"}
-    winners = collapse(cleaned, only_keys, context=False, counts=clock, size=planned.batch.size).persist()
+    counts = {_FIRST_CLOCK: f"min(CASE WHEN {USABLE} THEN {_CLOCK} END)", **crowding.suspicion_aggregates(load)}
+    winners = collapse(cleaned, only_keys, context=False, counts=counts, size=planned.batch.size).persist()
     try:
-        first = measure(winners, only_keys, as_it_is, figures={_FIRST_CLOCK: f"min({_FIRST_CLOCK})"})
+        figures = {_FIRST_CLOCK: f"min({_FIRST_CLOCK})", **crowding.suspicion_figures()}
+        first = measure(winners, only_keys, as_it_is, figures=figures)
     except BaseException:
         cleaned.unpersist()
         raise
     rows = None
     try:
         reach("after-collapse", table.source)
-        judge: Judge = as_it_is
-        is_cut = False
-        books = first.books
-        events = cleaned.withColumn(CONTEXT, lit(False))
-        bound = repeated_up_to(planned.progress)
-        is_late = bool(books.low) and (books.low <= bound or bool(books.disordered_keys))
-        if is_late:
-            look = second_look(job, table, planned, first.winners, shape, books, bound, waiting_rows(job, table, planned))
-            events, is_cut = look.judge(cleaned), look.is_cut
-            judged = measure(collapse(events, only_keys, context=True).persist(), only_keys, as_it_is)
-            judged.winners.unpersist()
-            judge, books = of_the_batch(look.judge), judged.books
-            truncated = late.truncate_events(first.winners, only_keys, planned.heeded, planned.progress.load)
-            events = events.unionByName(truncated, allowMissingColumns=True) if truncated is not None else events
-        whole = is_late or _goes_back(first.figures[_FIRST_CLOCK], planned.progress)
-        events = events.where(USABLE).selectExpr(*versions.change_events(shape.key, shape.values))
+        found = _Events(job, table, target, planned, groups, shape, only_keys, cleaned, first).judged()
+        whole = found.is_late or _goes_back(first.figures[_FIRST_CLOCK], planned.progress)
+        events = found.events.where(USABLE).selectExpr(*versions.change_events(shape.key, shape.values))
         if planned.standing.head is not None:
-            events = _with_stored(events, target.rows(planned.standing.branch), first, shape, whole=whole)
-        rows = made_versions(events, shape.key, shape.values, tracked, planned.progress.load, whole=whole).persist()
-        return Collapsed(rows, _with_versions(books, rows), first.ranges, is_late, judge, is_cut=is_cut)
+            events = _with_stored(events, target.rows(planned.standing.branch), first, shape, found.verdict, whole=whole)
+        rows = made_versions(events, shape.key, shape.values, tracked, load, whole=whole).persist()
+        return Collapsed(rows, _with_versions(found.books, rows), first.ranges, found.is_late, found.judge, is_cut=found.is_cut)
     except BaseException:
         if rows is not None:
             rows.unpersist()
@@ -75,6 +68,96 @@ def history_batch(job: Job, table: Table, target: TargetTable, planned: Planned,
     finally:
         first.winners.unpersist()
         cleaned.unpersist()
+
+
+@attrs.frozen(eq=False)
+class _Judged:
+    """What counts of a batch, and of older files beside it.
+
+    Attributes:
+        events: cleaned changes with `CONTEXT`.
+        judge: see `Collapsed`.
+        verdict: of keys that may be crowded, if any.
+    """
+
+    events: DataFrame
+    books: Books
+    judge: Judge
+    is_late: bool = False
+    is_cut: bool = False
+    verdict: Verdict | None = None
+
+
+@attrs.frozen(eq=False)
+class _Events:
+    """The changes of a batch; ``first`` is what collapsing them to ``only_keys`` has shown."""
+
+    job: Job
+    table: Table
+    target: TargetTable
+    planned: Planned
+    groups: Sequence[ReadGroup]
+    shape: Shape
+    only_keys: Shape
+    cleaned: DataFrame
+    first: Collapsed
+
+    def judged(self) -> _Judged:
+        books, planned = self.first.books, self.planned
+        bound = repeated_up_to(planned.progress)
+        if books.low and (books.low <= bound or books.disordered_keys):
+            return self._judged_late(bound, waiting_rows(self.job, self.table, planned))
+        if not self.first.suspects:
+            return _Judged(self.cleaned.withColumn(CONTEXT, lit(False)), books, as_it_is)
+        waiting = waiting_rows(self.job, self.table, planned)
+        keys = self._suspects(self.first)
+        past = stored_past(self.job, self.table, self.target, planned, self.shape, keys, self.first.ranges, waiting)
+        if past is None:
+            older = older_files(self.job, self.table, planned, books.low, waiting, whole=True)
+            past = bronze_past(self.job, self.table, planned, older.groups, self.shape, keys, is_whole=older.is_whole)
+        verdict = play(self.job, self.table, planned, self.groups, self.shape, keys, past)
+        return self._with_verdict(_Judged(self.cleaned.withColumn(CONTEXT, lit(False)), books, as_it_is), verdict)
+
+    def _judged_late(self, bound: str, waiting: DataFrame | None) -> _Judged:
+        job, table, planned, shape, first = self.job, self.table, self.planned, self.shape, self.first
+        older = older_files(job, table, planned, first.books.low, waiting)
+        suspects = late.suspects(first.winners, shape, bound, first.books.winners)
+        look = second_look(job, table, planned, older, suspects, shape, waiting)
+        events = look.judge(self.cleaned)
+        counts = crowding.suspicion_aggregates(planned.progress.load)
+        found = self._measured(events, counts)
+        try:
+            truncated = late.truncate_events(first.winners, self.only_keys, planned.heeded, planned.progress.load)
+            every = events.unionByName(truncated, allowMissingColumns=True) if truncated is not None else events
+            judged = _Judged(every, found.books, of_the_batch(look.judge), is_late=True, is_cut=look.is_cut)
+            if not found.suspects:
+                return judged
+            keys = self._suspects(found)
+        finally:
+            found.winners.unpersist()
+        older = older_files(job, table, planned, first.books.low, waiting, whole=True)
+        past = bronze_past(job, table, planned, older.groups, shape, keys, is_whole=older.is_whole)
+        return self._with_verdict(judged, play(job, table, planned, self.groups, shape, keys, past))
+
+    def _suspects(self, found: Collapsed) -> DataFrame:
+        keys = found.winners.where(crowding.suspicion_sql()).select(*map(quote, self.shape.key))
+        return handed_out(keys.localCheckpoint(), found.suspects)
+
+    def _measured(self, events: DataFrame, counts: Mapping[str, str] | None = None) -> Collapsed:
+        winners = collapse(events, self.only_keys, context=True, counts=counts).persist()
+        return measure(winners, self.only_keys, as_it_is, figures=crowding.suspicion_figures() if counts else None)
+
+    def _with_verdict(self, judged: _Judged, verdict: Verdict) -> _Judged:
+        events = verdict.with_effect(verdict.mark(judged.events))
+        found = self._measured(events)
+        found.winners.unpersist()
+        return attrs.evolve(
+            judged,
+            events=events,
+            books=verdict.with_superseded(found.books),
+            judge=lambda rows: verdict.mark(judged.judge(rows)).drop(versions.VOID),
+            verdict=verdict,
+        )
 
 
 def made_versions(
@@ -114,17 +197,22 @@ def _goes_back(first_clock: str | None, progress: Progress) -> bool:
     return first_clock is not None and first_clock <= progress.committed
 
 
-def _with_stored(events: DataFrame, target: DataFrame, first: Collapsed, shape: Shape, *, whole: bool) -> DataFrame:
+def _with_stored(
+    events: DataFrame, target: DataFrame, first: Collapsed, shape: Shape, verdict: Verdict | None, *, whole: bool
+) -> DataFrame:
     stored = target if whole else target.where(versions.IS_CURRENT)
     for one in first.ranges:
         stored = stored.where(one.sql() or "true")
     keys = late.keys_of(first.winners.where(f"{POSITION} IS NOT NULL"), shape, first.books.winners)
     stored = stored.join(keys, shape.key, "left_semi")
     ended = stored.where(f"{versions.DELETE_POSITION} IS NOT NULL")
-    events = events.unionByName(stored.selectExpr(*versions.version_events(shape.key, shape.values)))
-    return events.unionByName(ended.selectExpr(*versions.end_events(shape.key, shape.values))) if whole else events
+    begun = stored.selectExpr(*versions.version_events(shape.key, shape.values))
+    ends = ended.selectExpr(*versions.end_events(shape.key, shape.values))
+    if verdict is not None:
+        begun, ends = verdict.of_versions(begun), verdict.of_ends(ends)
+    return events.unionByName(begun).unionByName(ends) if whole else events.unionByName(begun)
 
 
 def _with_versions(books: Books, rows: DataFrame) -> Books:
     row = rows.selectExpr(*versions.version_books()).collect()[0]
-    return attrs.evolve(books, applied=row.applied, superseded=row.superseded, stale=row.stale, winners=row.actions)
+    return attrs.evolve(books, applied=row.applied, superseded=row.superseded + books.void, stale=row.stale, winners=row.actions)

@@ -15,6 +15,7 @@ from dms_iceberg.job import NOTHING_SAID, Job, OperatorsWord, Standing
 from dms_iceberg.load_marker import read_marker
 from dms_iceberg.rebuild import files_to_rebuild
 from dms_iceberg.runner import check_operator, chosen_tables
+from dms_iceberg.second_look import open_files
 from dms_iceberg.spark_errors import FAILURES, describe
 from dms_iceberg.staging.keys import BronzeFile
 from dms_iceberg.staging.plan import FileBatch, Pending, next_batch, pending_files
@@ -28,7 +29,6 @@ from dms_iceberg.target.switch import silver_types, switch_statements
 from dms_iceberg.target.table import TargetTable, ordered
 from dms_iceberg.truncate import foretold, refuse_truncate
 from dms_iceberg.unknown_columns import check_named
-from dms_iceberg.winners import open_files
 
 
 @attrs.define(kw_only=True)

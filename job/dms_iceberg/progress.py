@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import attrs
 
+from dms_iceberg.changes.arrivals import NO_ARRIVALS, Arrivals
 from dms_iceberg.changes.position import clock_of, truncate_position
 from dms_iceberg.errors import TargetError
 from dms_iceberg.staging.keys import SEGMENT_DIGITS, BronzeFile, earlier
@@ -136,6 +137,7 @@ class Progress:
         loads: the full-load files that are merged.
         truncated: 17 digits, the latest truncate that is applied; "" for none.
         replay: id of the newest replay of quarantined rows that the content has; "" for none.
+        arrivals: when rows last arrived at keys.
     """
 
     epoch: int = 0
@@ -149,6 +151,7 @@ class Progress:
     loads: MergedLoads = MergedLoads()
     truncated: str = ""
     replay: str = ""
+    arrivals: Arrivals = NO_ARRIVALS
 
     @property
     def load(self) -> int:
@@ -194,8 +197,22 @@ class Progress:
         """Whether a file of either kind is merged."""
         return self.has_merged(file) if file.is_cdc else self.loads.has(file)
 
-    def after(self, files: Sequence[BronzeFile], high: str, hours: float, loads: Sequence[BronzeFile], *, is_cut: bool = False) -> Self:
-        """Return the progress once ``files`` are merged and ``high`` was reached; ``is_cut`` if bronze has lost some of those before."""
+    def after(
+        self,
+        files: Sequence[BronzeFile],
+        high: str,
+        hours: float,
+        loads: Sequence[BronzeFile],
+        *,
+        is_cut: bool = False,
+        arrivals: Arrivals = NO_ARRIVALS,
+    ) -> Self:
+        """Return the progress once ``files`` are merged and ``high`` was reached.
+
+        Args:
+            is_cut: bronze has lost some of the files before.
+            arrivals: when rows last arrived at keys in ``files``.
+        """
         cdc = [file for file in files if file.is_cdc]
         frontier = max([self.frontier, *(file.order for file in cdc)])
         recent = sorted({*self.recent, *((file.order, _fingerprint(file)) for file in cdc)})
@@ -214,6 +231,7 @@ class Progress:
             recent=tuple(recent),
             high_water=max(self.high_water, high),
             loads=merged,
+            arrivals=self.arrivals.plus(arrivals),
         )
 
     def to_json(self) -> str:
@@ -233,6 +251,7 @@ class Progress:
                 "segments": [attrs.astuple(one) for one in self.loads.segments],
             },
             **({"replay": self.replay} if self.replay else {}),
+            **({"arrivals": attrs.astuple(self.arrivals)} if self.arrivals != NO_ARRIVALS else {}),
         }
         return json.dumps(document, separators=(",", ":"))
 
@@ -264,6 +283,7 @@ class Progress:
             truncated=document.get("truncated", ""),
             loads=MergedLoads(frozenset(_unpack(loads["entries"], width)), tuple(MergedSegment(*one) for one in loads["segments"])),
             replay=document.get("replay", ""),
+            arrivals=Arrivals(*document.get("arrivals", ())),
         )
 
 

@@ -13,6 +13,7 @@ from dms_iceberg.bulk import BulkLoad, bulk_load
 from dms_iceberg.changelog import changelog_batch
 from dms_iceberg.changes.collapse import Books
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
+from dms_iceberg.collapsing import collapse_batch
 from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.errors import RuleFailedError
 from dms_iceberg.faults import reach
@@ -21,6 +22,7 @@ from dms_iceberg.job import Job, Planned
 from dms_iceberg.progress import Progress
 from dms_iceberg.quarantine import change_quarantine, prepare_quarantine, quarantine_sql, rejected_rows
 from dms_iceberg.report import BatchReport
+from dms_iceberg.second_look import open_files
 from dms_iceberg.target.cleaning import Cleaning, made_by
 from dms_iceberg.target.evolve import evolve, restore_backfills
 from dms_iceberg.target.key import key_property
@@ -28,7 +30,7 @@ from dms_iceberg.target.switch import silver_types, switch_mode
 from dms_iceberg.target.table import TargetTable, ordered
 from dms_iceberg.target.write import draft_batch, named_view
 from dms_iceberg.unknown_columns import check_named
-from dms_iceberg.winners import Collapsed, collapse_batch, open_files
+from dms_iceberg.winners import Collapsed
 
 _JUDGES = {Mode.HISTORY: history_batch, Mode.APPEND: changelog_batch}
 
@@ -70,7 +72,9 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
         if collapsed.books.quarantined:
             _quarantine(job, table, planned, groups, evolution.shape, collapsed)
         high, hours = collapsed.books.high, job.config.batch.look_back_hours
-        after = planned.progress.after(planned.batch.files, high, hours, planned.loads, is_cut=collapsed.is_cut)
+        after = planned.progress.after(
+            planned.batch.files, high, hours, planned.loads, is_cut=collapsed.is_cut, arrivals=collapsed.arrivals
+        )
         reach("before-merge", table.source)
         properties = _properties(job, table, planned, after, collapsed.books)
         if bulk is not None:

@@ -113,7 +113,7 @@ def test_merge_is_the_same_as_ever_without_kept_columns() -> None:
     again = " AND (s._cdc_position > t._cdc_position OR s.again AND s._cdc_position = t._cdc_position)"
     assert merge_sql("t0", "v", ["id"], ["c"], ["p"], compare=False) == golden.format("")
     assert merge_sql("t0", "v", ["id"], ["c"], ["p"], compare=True) == golden.format(late)
-    assert merge_sql("t0", "v", ["id"], ["c"], ["p"], compare=True, refill="again") == golden.format(again)
+    assert merge_sql("t0", "v", ["id"], ["c"], ["p"], compare=True, rewrite="again") == golden.format(again)
 
 
 def test_a_row_in_quarantine_that_was_completed_since_is_no_obstacle() -> None:

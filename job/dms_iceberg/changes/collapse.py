@@ -39,6 +39,7 @@ class Books:
         high: highest position among usable rows.
         disordered_keys: keys of which a later file held an older change than an earlier file.
         failed_rule: a broken rule with ``on_fail = fail``, if any.
+        void: superseded rows that had no effect on a crowded key.
     """
 
     rows_read: int = 0
@@ -53,6 +54,7 @@ class Books:
     high: str = ""
     disordered_keys: int = 0
     failed_rule: str | None = None
+    void: int = 0
 
 
 def deletes_sql() -> str:

@@ -15,10 +15,10 @@ from dms_iceberg.changes.collapse import BATCH_POSITION, CONTEXT, DELETE, HIGH
 from dms_iceberg.changes.fill_sql import CHANGE, CHILD, FRESH, KIND, LIFE, PARENT, SEGMENT
 from dms_iceberg.changes.frames import Shape
 from dms_iceberg.changes.json_text import json_sql
-from dms_iceberg.changes.kept import MOVED, POSITIONS
+from dms_iceberg.changes.kept import POSITIONS
 from dms_iceberg.changes.late import STALE, STORED_POSITION
 from dms_iceberg.changes.mapping import SilverColumn
-from dms_iceberg.changes.normalise import OLD_KEY, POSITION, PROBLEM
+from dms_iceberg.changes.normalise import MOVED, OLD_KEY, POSITION, PROBLEM
 from dms_iceberg.changes.read import FILE
 from dms_iceberg.config.model import Column
 

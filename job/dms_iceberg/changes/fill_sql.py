@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from dms_iceberg.changes.clean import FILTERED
 from dms_iceberg.changes.collapse import CONTEXT
-from dms_iceberg.changes.kept import LACKS, MOVED, POSITIONS
-from dms_iceberg.changes.normalise import COMMITTED_AT, OLD_KEY, OP, POSITION, PROBLEM
+from dms_iceberg.changes.kept import LACKS, POSITIONS
+from dms_iceberg.changes.normalise import COMMITTED_AT, MOVED, OLD_KEY, OP, POSITION, PROBLEM
 from dms_iceberg.changes.read import ROW
 from dms_iceberg.identifiers import quote, string_literal
 

@@ -13,10 +13,22 @@ from dms_iceberg.changes.collapse import winner_aggregates, winner_select
 from dms_iceberg.changes.identity import STREAM, is_identified, stream_sql
 from dms_iceberg.changes.inspect import SchemaGroup
 from dms_iceberg.changes.json_text import json_sql
-from dms_iceberg.changes.kept import FLAGS, MISPLACED, kept_columns, mark_select, marker_of
+from dms_iceberg.changes.kept import LACKS, MISPLACED, kept_columns, mark_select, marker_of
 from dms_iceberg.changes.layout import layout_text
 from dms_iceberg.changes.mapping import SilverColumn, salt_names
-from dms_iceberg.changes.normalise import COMMITTED_AT, OLD_KEY, PROBLEM, SourceColumns, half_sql, normalise_sql, split_columns
+from dms_iceberg.changes.normalise import (
+    COMMITTED_AT,
+    IMAGED,
+    MOVED,
+    OLD_KEY,
+    PROBLEM,
+    SourceColumns,
+    half_sql,
+    imaged_sql,
+    moved_sql,
+    normalise_sql,
+    split_columns,
+)
 from dms_iceberg.changes.position import CLOCK_DIGITS
 from dms_iceberg.changes.read import CORRUPT, FILE, ORIGIN_COLUMNS, ROW, ROW_ID, read_group
 from dms_iceberg.changes.registers import register_aggregates, register_select
@@ -136,11 +148,13 @@ def clean_groups(
     epoch: int,
     *,
     with_record: bool = False,
+    with_images: bool = False,
     since: str = "",
 ) -> DataFrame:
     """Return the cleaned changes of all groups, united by name.
 
     Args:
+        with_images: also the images of changes as rows of their own (`half_sql`), `IMAGED` and `STREAM`, to play changes one by one.
         with_record: also `RECORD` (the file's own record as JSON), `ROW_NUMBER` and `LAYOUT` (the record's columns), for the quarantine.
         since: 17 digits, for groups of change files only; changes committed before are left out where the sequence tells, which spares
             reading most of old files.
@@ -148,7 +162,8 @@ def clean_groups(
     Rows that come from the quarantine have their `ROW_ID` as well.
     """
     elsewhere = {name: type_ for group in groups for name, type_ in group.columns.source}
-    frames = [_clean(spark, g, n, config, table, shape, epoch, elsewhere, since, with_record=with_record) for n, g in enumerate(groups)]
+    extras = {"with_record": with_record, "with_images": with_images}
+    frames = [_clean(spark, g, n, config, table, shape, epoch, elsewhere, since, **extras) for n, g in enumerate(groups)]
     return reduce(lambda left, right: left.unionByName(right), frames)
 
 
@@ -164,6 +179,7 @@ def _clean(
     since: str,
     *,
     with_record: bool,
+    with_images: bool,
 ) -> DataFrame:
     change, columns = config.bronze.change, read.columns
     carried = (RECORD, ROW_NUMBER, LAYOUT) if with_record else (ROW_ID,) if ROW_ID in read.frame.columns else ()
@@ -171,13 +187,22 @@ def _clean(
     if since and columns.sequence is not None:
         frame = frame.where(f"{quote(columns.sequence)} >= {string_literal(since[:CLOCK_DIGITS])}")
     kept = kept_columns(config.bronze, table, shape.columns)
-    flags = FLAGS if kept else ()
+    flags = (LACKS, MOVED) if kept else (MOVED,)
     if kept:
         frame = frame.selectExpr(*mark_select(frame.columns, columns, change, table, shape.columns, kept, marker_of(config.bronze)))
-    streams = {STREAM: stream_sql(read.frame.columns, change)} if is_identified(table) else {}
-    half = half_sql(columns, change, is_cdc=read.group.is_cdc)
+    else:
+        moved = moved_sql(columns, change) if read.group.is_cdc else "false"
+        frame = frame.selectExpr("*", f"coalesce({moved}, false) AS {MOVED}")
+    streams = {STREAM: stream_sql(read.frame.columns, change)} if is_identified(table) or with_images else {}
+    if with_images:
+        sources = [_sources(column) for column in shape.columns if not column.is_key]
+        frame = frame.selectExpr("*", f"{imaged_sql(columns, change, table, sources)} AS {IMAGED}")
+        flags = (*flags, IMAGED)
+    half = half_sql(columns, change, is_cdc=read.group.is_cdc, with_images=with_images)
     frame = frame.selectExpr("*", half, *(f"{text} AS {name}" for name, text in streams.items()))
-    *steps, last = normalise_sql(columns, change, table, epoch, is_cdc=read.group.is_cdc, segment=read.group.segment)
+    *steps, last = normalise_sql(
+        columns, change, table, epoch, is_cdc=read.group.is_cdc, segment=read.group.segment, with_images=with_images
+    )
     frame = reduce(lambda made, step: made.selectExpr(*step), steps, frame)
     frame = frame.selectExpr(*last, *carried, *flags, *streams, *([MISPLACED] if kept else []))
     if kept:
@@ -203,6 +228,13 @@ def _clean(
     frame = frame.selectExpr(*typed_select(table, shape.columns, source, shape.types, shape.exact, through))
     frame = frame.selectExpr(*judged_select(table, shape.columns, through))
     return frame.selectExpr(*masked_select(shape.columns, carried))
+
+
+def _sources(column: SilverColumn) -> set[str]:
+    """Return the source columns that a silver column is made of; none for a retired one."""
+    if column.source is not None:
+        return {column.source}
+    return set(referenced_columns(column.declared.expr)) if column.declared.expr else set()
 
 
 def _rejecting(frame: DataFrame, problem: str) -> DataFrame:

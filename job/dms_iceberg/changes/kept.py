@@ -15,16 +15,14 @@ from collections.abc import Sequence
 import attrs
 
 from dms_iceberg.changes.mapping import SilverColumn
-from dms_iceberg.changes.normalise import SourceColumns, is_op_sql, moved_sql
+from dms_iceberg.changes.normalise import MOVED, SourceColumns, is_op_sql, moved_sql
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Bronze, BronzeFormat, Change, Column, Config, NullInUpdate, Table
 from dms_iceberg.identifiers import quote, string_literal
 
 POSITIONS = "_cdc_kept_positions"
 LACKS = "_cdc_lacks"
-MOVED = "_cdc_moved"
 MISPLACED = "_cdc_misplaced"
-FLAGS = (LACKS, MOVED)
 N_LACKING, N_MOVED = "_cdc_n_lacking", "_cdc_n_moved"
 
 _POSITIONS_COLUMN = Column(name=POSITIONS, type="string", expr="CAST(NULL AS string)")

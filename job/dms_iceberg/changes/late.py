@@ -10,7 +10,7 @@ soft_delete), and in mode mirror only changes committed since the late one are r
 and a repetition has the clock of its original.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr, lit
@@ -78,7 +78,8 @@ def oldest_change_file(listing: Iterable[BronzeFile]) -> str:
     return oldest
 
 
-def _suspect_sql(bound: str) -> str:
+def suspect_sql(bound: str) -> str:
+    """SQL over winners that is true for those with a change up to ``bound``, or with files out of order."""
     return f"({DISORDER} OR coalesce({LOW} <= {string_literal(bound)}, false))"
 
 
@@ -88,12 +89,12 @@ def suspects(winners: DataFrame, shape: Shape, bound: str, count: int) -> DataFr
     Args:
         bound: the high-water position, or text above it.
     """
-    return keys_of(winners.where(_suspect_sql(bound)), shape, count)
+    return keys_of(winners.where(suspect_sql(bound)), shape, count)
 
 
 def plain_winners(winners: DataFrame, bound: str) -> DataFrame:
     """Return the in-order winners that need no second look, as rows of `collapse_late`: newer than all that is merged."""
-    return winners.where(f"NOT {_suspect_sql(bound)}").withColumn(STALE, lit(False))
+    return winners.where(f"NOT {suspect_sql(bound)}").withColumn(STALE, lit(False))
 
 
 def keys_of(winners: DataFrame, shape: Shape, count: int) -> DataFrame:
@@ -232,15 +233,18 @@ def truncate_events(winners: DataFrame, shape: Shape, truncates: Sequence[str], 
     return exploded.selectExpr(*keys, *own, f"false AS {FILTERED}", f"true AS {CONTEXT}")
 
 
-def collapse_late(judged: DataFrame, target: DataFrame, shape: Shape, keys: DataFrame) -> DataFrame:
+def collapse_late(
+    judged: DataFrame, target: DataFrame, shape: Shape, keys: DataFrame, counts: Mapping[str, str] | None = None
+) -> DataFrame:
     """Return the winners of a late batch, with `STALE`: whether the table, or an older file, has something newer.
 
     Args:
         judged: what `judge_late` returned.
         target: the table; key and position columns are read.
         keys: at least those of ``judged``; taken from its own winners they would cost a second collapse.
+        counts: further aggregates by name.
     """
-    winners = collapse(judged, shape, context=True)
+    winners = collapse(judged, shape, context=True, counts=counts)
     more = [f"{ROW_POSITION} AS {STORED_ROW_POSITION}"] if shape.registers else []
     stored = target.selectExpr(*(quote(name) for name in shape.key), f"{POSITION} AS {STORED_POSITION}", *more)
     looked_up = stored.join(keys, on=shape.key, how="left_semi")

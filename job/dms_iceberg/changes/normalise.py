@@ -3,7 +3,7 @@
 Everything here is SQL text over the file's columns, so it costs no pass of its own.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import attrs
 
@@ -29,6 +29,10 @@ POSITION = "_cdc_position"
 COMMITTED_AT = "_cdc_committed_at"
 PROBLEM = "_cdc_problem"
 OLD_KEY = "_cdc_old_key"
+"""Which half of a change a row is: 0 the change itself, 1 the delete of the key that its row had before; for more see `half_sql`."""
+LEAVING_HALVES, ALTERNATIVES = (1, 2), (2, 4)
+MOVED = "_cdc_moved"
+IMAGED = "_cdc_imaged"
 FILE_TIME = "_cdc_file_time"
 
 
@@ -38,6 +42,7 @@ class SourceColumns:
 
     Attributes:
         before_image: column with the value before the change, by key column.
+        images: the same by the other columns of the source, where files have them.
         service: all that are not the source's own, before-images of other columns included.
     """
 
@@ -47,6 +52,7 @@ class SourceColumns:
     sequence: str | None
     before_image: dict[str, str]
     service: frozenset[str] = frozenset()
+    images: Mapping[str, str] = attrs.field(factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -104,7 +110,9 @@ def split_columns(
             "file, so the changes have no order. Name the columns the task writes in bronze.change, or add $AR_H_CHANGE_SEQ with a "
             "mapping rule."
         )
-    return SourceColumns(source, op, timestamp, sequence, before, service)
+    keys = {key.lower() for key in table.key}
+    others = {name: image for name, _ in source if name.lower() not in keys and (image := find((prefix or "") + name)) in images}
+    return SourceColumns(source, op, timestamp, sequence, before, service, {name: image for name, image in others.items() if image})
 
 
 def is_op_sql(columns: SourceColumns, change: Change, op: str) -> str:
@@ -129,36 +137,70 @@ def moved_sql(columns: SourceColumns, change: Change, read: Callable[[str], str]
     return f"({is_op_sql(columns, change, 'U')}) AND ({moved})"
 
 
-def half_sql(columns: SourceColumns, change: Change, *, is_cdc: bool) -> str:
-    """SQL of 0 for the change itself, and of 0 and 1 for an update that moved its key: 1 is the delete of the old key.
+def half_sql(columns: SourceColumns, change: Change, *, is_cdc: bool, with_images: bool = False) -> str:
+    """SQL of the halves of a row with `MOVED`, an explode: 0 the change itself, and 1 the delete of the old key if the row has moved.
 
     A load moves no key, and an explode would cost each of its rows.
+
+    Args:
+        with_images: rows with `IMAGED` get their images as well: half 1 has the values that the row had before; so has half 3 of an update
+            that stays at its key. 2 and 4 are the same in the other reading, in which an image of NULL means unchanged.
     """
     if not is_cdc or not columns.before_image or columns.op is None:
         return f"0 AS {OLD_KEY}"
-    return f"explode(CASE WHEN {moved_sql(columns, change)} THEN array(0, 1) ELSE array(0) END) AS {OLD_KEY}"
+    if not with_images or not columns.images:
+        return f"explode(CASE WHEN {MOVED} THEN array(0, 1) ELSE array(0) END) AS {OLD_KEY}"
+    stays = f"{IMAGED} IS NOT NULL AND ({is_op_sql(columns, change, 'U')})"
+    return f"explode(CASE WHEN {MOVED} THEN array(0, 1, 2) WHEN {stays} THEN array(0, 3, 4) ELSE array(0) END) AS {OLD_KEY}"
 
 
-def normalise_sql(columns: SourceColumns, change: Change, table: Table, epoch: int, *, is_cdc: bool, segment: str) -> list[list[str]]:
+def imaged_sql(columns: SourceColumns, change: Change, table: Table, sources: Sequence[Collection[str]]) -> str:
+    """SQL of which silver columns a row's before-image has, a text of 0 and 1; NULL where the row has an image of its key alone.
+
+    Args:
+        sources: for each silver column the source columns that it is made of.
+    """
+    if columns.op is None:
+        return "CAST(NULL AS string)"
+    present = {name.lower(): name for name in columns.names}
+    images = {name.lower(): image for name, image in columns.images.items()}
+    keys = {name.lower() for name in table.key}
+    cases = []
+    # A delete holds the row itself, where the source's log has it.
+    for op, found in (("D", {name: name for name in present if name not in keys}), ("U", images)):
+        bits = "".join("1" if made_of and all(name.lower() in {*found, *keys} for name in made_of) else "0" for made_of in sources)
+        some = " OR ".join(f"{quote(present.get(name, name))} IS NOT NULL" for name in found.values())
+        if some and "1" in bits:
+            cases.append(f"WHEN ({is_op_sql(columns, change, op)}) AND ({some}) THEN '{bits}'")
+    return f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS string)"
+
+
+def normalise_sql(
+    columns: SourceColumns, change: Change, table: Table, epoch: int, *, is_cdc: bool, segment: str, with_images: bool = False
+) -> list[list[str]]:
     """Select lists, one upon the other, over a read group and its `OLD_KEY`: at last source columns by name, then the ``_cdc_`` columns.
 
     What several columns are made of has a step of its own: Spark would compute it for each of them.
     The old-key half is a ``D`` whose key is coalesce(before image, key) per column. `PROBLEM` says why a row cannot be used.
     """
     keys = {key.lower(): key for key in table.key}
+    leaving = f"{OLD_KEY} IN (1, 2)" if with_images else f"{OLD_KEY} = 1"
     selected = []
     for name, _ in columns.source:
-        old = columns.before_image.get(keys.get(name.lower(), ""))
+        old, image, own = columns.before_image.get(keys.get(name.lower(), "")), columns.images.get(name), quote(name)
         if old:
-            selected.append(f"CASE WHEN {OLD_KEY} = 1 THEN coalesce({quote(old)}, {quote(name)}) ELSE {quote(name)} END AS {quote(name)}")
+            selected.append(f"CASE WHEN {leaving} THEN coalesce({quote(old)}, {own}) ELSE {own} END AS {own}")
+        elif image and with_images:
+            before = f"WHEN {OLD_KEY} IN (1, 3) THEN {quote(image)} WHEN {OLD_KEY} IN (2, 4) THEN coalesce({quote(image)}, {own})"
+            selected.append(f"CASE {before} ELSE {own} END AS {own}")
         else:
-            selected.append(quote(name))
+            selected.append(own)
     row_order = "0L" if is_cdc and columns.sequence else ROW
     problem = _problem_sql(columns, change, is_cdc=is_cdc)
     return [
         [
             "*",
-            f"CASE WHEN {OLD_KEY} = 1 THEN 'D' ELSE {_op_sql(columns, change)} END AS {OP}",
+            f"CASE WHEN {OLD_KEY} > 0 THEN 'D' ELSE {_op_sql(columns, change)} END AS {OP}",
             f"{_committed_sql(columns.timestamp)} AS {COMMITTED_AT}",
             f"{_file_time_sql() if is_cdc else string_literal('')} AS {FILE_TIME}",
         ],

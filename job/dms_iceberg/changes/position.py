@@ -57,6 +57,16 @@ def clock_of(position: str) -> str:
     return position[start : start + CLOCK_DIGITS] + "0"
 
 
+def clock_number_sql(position: str, epoch: int) -> str:
+    """SQL of the clock in a position of ``epoch`` as a number; ``position`` is an SQL expression."""
+    return f"CAST(substr({position}, {len(epoch_prefix(epoch)) + 1}, {CLOCK_DIGITS}) AS bigint)"
+
+
+def is_load_sql(position: str, epoch: int) -> str:
+    """SQL that is true for the position of a LOAD row of ``epoch``; ``position`` is an SQL expression."""
+    return f"startswith({position}, '{epoch_prefix(epoch)}{_NO_CLOCK}')"
+
+
 def load_position_sql(epoch: int, order: str) -> str:
     """SQL for `load_position`; ``order`` is an SQL expression."""
     return f"concat('{epoch_prefix(epoch)}{_NO_CLOCK}', {order})"

@@ -22,6 +22,8 @@ from dms_iceberg.identifiers import quote
 VALID_FROM, VALID_TO, IS_CURRENT = "_valid_from", "_valid_to", "_is_current"
 DELETE_POSITION = "_cdc_delete_position"
 ACTION = "_cdc_action"
+VOID = "_cdc_void"
+"""True for a change, or the version that it has begun, without an effect on its key (`crowding`)."""
 _SPAN_COLUMNS = (VALID_FROM, VALID_TO, IS_CURRENT, DELETE_POSITION)
 _GONE, _STORED, _SPAN, _COUNT, _KNOWN, _FILE = "_cdc_gone", "_cdc_stored", "_cdc_span", "_cdc_count", "_cdc_known", "_cdc_of_file"
 _CHOICE, _KEPT, _EFFECTIVE, _PREVIOUS, _NEXT = "_cdc_choice", "_cdc_kept", "_cdc_effective", "_cdc_previous", "_cdc_next"
@@ -45,6 +47,7 @@ def change_events(key: Sequence[str], values: Sequence[str]) -> list[str]:
         f"{CONTEXT} AS {_KNOWN}",
         f"false AS {_STORED}",
         f"CAST(NULL AS {_SPAN_TYPE}) AS {_SPAN}",
+        f"false AS {VOID}",
     ]
 
 
@@ -59,6 +62,7 @@ def version_events(key: Sequence[str], values: Sequence[str]) -> list[str]:
         f"false AS {_GONE}",
         *_stored(),
         f"struct({', '.join((*_SPAN_COLUMNS, STREAM))}) AS {_SPAN}",
+        f"false AS {VOID}",
     ]
 
 
@@ -74,6 +78,7 @@ def end_events(key: Sequence[str], values: Sequence[str]) -> list[str]:
         f"true AS {_GONE}",
         *_stored(),
         f"CAST(NULL AS {_SPAN_TYPE}) AS {_SPAN}",
+        f"false AS {VOID}",
     ]
 
 
@@ -129,7 +134,7 @@ def _last_writing(keys: str) -> Step:
     """Of several writings of a change the last one counts, as in a mirror: it stands in the source's order behind all before it."""
     same = f"PARTITION BY {keys}, {IDENTITY}, {RANK}"
     columns = {
-        _KEPT: f"{POSITION} = max({POSITION}) OVER ({same})",
+        _KEPT: f"NOT {VOID} AND {POSITION} = max(CASE WHEN NOT {VOID} THEN {POSITION} END) OVER ({same})",
         _COUNT: f"sum({_COUNT}) OVER ({same})",
         _KNOWN: f"max({_KNOWN}) OVER ({same})",
     }

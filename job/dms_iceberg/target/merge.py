@@ -58,7 +58,14 @@ def key_list_sql(alias: str, column: str, type_: str, values: Sequence[str]) -> 
 
 
 def merge_sql(
-    target: str, source: str, key: Sequence[str], values: Sequence[str], pruning: Sequence[str], *, compare: bool, refill: str | None = None
+    target: str,
+    source: str,
+    key: Sequence[str],
+    values: Sequence[str],
+    pruning: Sequence[str],
+    *,
+    compare: bool,
+    rewrite: str | None = None,
 ) -> str:
     """Return the MERGE of a batch's winners.
 
@@ -70,14 +77,14 @@ def merge_sql(
         pruning: conditions on the target (alias ``t``) that hold for every key of the batch.
         compare: the batch may hold positions below the table's high-water position, so rows must be compared one by one. An in-order batch
             needs no such look, and then the position column of the target is not even read.
-        refill: column of ``source`` that is true for rows that are written again at the position they have; only looked at when comparing.
+        rewrite: column of ``source`` that is true for rows that are written whatever the table has; only looked at when comparing.
 
     There is always a WHEN MATCHED clause: without one Spark plans an append, which no concurrent commit can conflict with.
     """
     on = " AND ".join([*(f"t.{quote(c)} = s.{quote(c)}" for c in key), *pruning])
     newer = f"s.{POSITION} > t.{POSITION}"
-    if refill is not None:
-        newer = f"({newer} OR s.{refill} AND s.{POSITION} = t.{POSITION})"
+    if rewrite is not None:
+        newer = f"({newer} OR s.{rewrite})"
     newer = f" AND {newer}" if compare else ""
     columns = [*(quote(c) for c in (*key, *values)), POSITION, OP, COMMITTED_AT]
     assignments = ", ".join(f"t.{column} = s.{column}" for column in columns)

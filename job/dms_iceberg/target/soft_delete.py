@@ -12,7 +12,16 @@ IN_TABLE = f"{ROW_POSITION} IS NOT NULL"
 """SQL for keys of which a row is known, deleted or not."""
 
 
-def soft_delete_sql(target: str, source: str, key: Sequence[str], values: Sequence[str], pruning: Sequence[str], *, compare: bool) -> str:
+def soft_delete_sql(
+    target: str,
+    source: str,
+    key: Sequence[str],
+    values: Sequence[str],
+    pruning: Sequence[str],
+    *,
+    compare: bool,
+    rewrite: str | None = None,
+) -> str:
     """Return the MERGE of a batch's registers (`register_row_select`).
 
     Args:
@@ -22,6 +31,7 @@ def soft_delete_sql(target: str, source: str, key: Sequence[str], values: Sequen
         values: the other silver columns.
         pruning: conditions on the target (alias ``t``) that hold for every key of the batch.
         compare: the batch may hold positions below the table's high-water position, so rows must be compared one by one.
+        rewrite: column of ``source`` that is true for rows that are written whatever positions the table's has.
 
     A delete of a key without any known row inserts nothing.
     """
@@ -31,8 +41,9 @@ def soft_delete_sql(target: str, source: str, key: Sequence[str], values: Sequen
     newer_row = f"s.{ROW_POSITION} > t.{ROW_POSITION}" if compare else f"s.{ROW_POSITION} IS NOT NULL"
     newer_event = f" AND s.{POSITION} > t.{POSITION}" if compare else ""
     only_row = f"WHEN MATCHED AND {newer_row} THEN UPDATE SET {_assigned(row)} " if compare else ""
+    again = f"WHEN MATCHED AND s.{rewrite} THEN UPDATE SET {_assigned([*row, *event])} " if rewrite is not None else ""
     return (
-        f"MERGE INTO {target} t USING {source} s ON {on} "
+        f"MERGE INTO {target} t USING {source} s ON {on} {again}"
         f"WHEN MATCHED AND {newer_row}{newer_event} THEN UPDATE SET {_assigned([*row, *event])} "
         f"{only_row}"
         f"WHEN MATCHED{newer_event} THEN UPDATE SET {_assigned(event)} "

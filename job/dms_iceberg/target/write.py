@@ -41,19 +41,20 @@ def _mirror(job: Job, draft: Draft, shape: Shape, collapsed: Collapsed, properti
         draft.append(source.where(f"NOT {DELETE}").selectExpr(*columns), properties)
         return
     with named_view(job, source) as view:
-        pruning, late, refill = _pruning(source, collapsed, shape), collapsed.late, collapsed.refill
-        draft.execute(lambda name: merge_sql(name, view, shape.key, shape.values, pruning, compare=late, refill=refill), properties)
+        pruning, late, rewrite = _pruning(source, collapsed, shape), collapsed.late, collapsed.rewrite
+        draft.execute(lambda name: merge_sql(name, view, shape.key, shape.values, pruning, compare=late, rewrite=rewrite), properties)
 
 
 def _soft_delete(job: Job, draft: Draft, shape: Shape, collapsed: Collapsed, properties: dict[str, str], planned: Planned) -> None:
     source = collapsed.winners.where(mergeable())
-    columns = register_row_select([*shape.key, *shape.values])
+    rewrite = collapsed.rewrite
+    columns = [*register_row_select([*shape.key, *shape.values]), *([rewrite] if rewrite else [])]
     if planned.standing.head is None:
-        draft.append(source.where(IN_TABLE).selectExpr(*columns), properties)
+        draft.append(source.where(IN_TABLE).selectExpr(*register_row_select([*shape.key, *shape.values])), properties)
         return
     with named_view(job, source.selectExpr(*columns)) as view:
-        pruning = _pruning(source, collapsed, shape)
-        draft.execute(lambda name: soft_delete_sql(name, view, shape.key, shape.values, pruning, compare=collapsed.late), properties)
+        pruning, late = _pruning(source, collapsed, shape), collapsed.late
+        draft.execute(lambda name: soft_delete_sql(name, view, shape.key, shape.values, pruning, compare=late, rewrite=rewrite), properties)
 
 
 def _history(job: Job, draft: Draft, shape: Shape, collapsed: Collapsed, properties: dict[str, str], planned: Planned) -> None:

@@ -7,31 +7,18 @@ same in any order of rows.
 
 from collections.abc import Mapping, Sequence
 
+from dms_iceberg.changes.value_text import value_text
 from dms_iceberg.identifiers import quote
 
 RANGE, FINGERPRINT, REJECTED = "_cdc_range", "_cdc_fingerprint", "_cdc_rejected"
 _HASH_BITS = 64
 _ROWS_IN_RANGE = 20_000
 _FEWEST_BITS, _MOST_BITS = 4, 14
-_NESTED_OPTIONS = "map('timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS', 'ignoreNullFields', 'false')"
 
 
 def range_bits(rows: int) -> int:
     """Return how many bits of the key's hash make a range, for a table of about so many rows."""
     return min(_MOST_BITS, max(_FEWEST_BITS, (rows // _ROWS_IN_RANGE).bit_length()))
-
-
-def value_text(name: str, type_: str) -> str:
-    """SQL of a value's one text; NULL for NULL.
-
-    Through text NaN equals NaN, and -0.0 is told from 0.0, which comparisons and hashes of numbers do not do.
-    """
-    column = quote(name)
-    if type_.startswith(("array<", "struct<", "map<")):
-        return f"to_json({column}, {_NESTED_OPTIONS})"
-    if type_ == "binary":
-        return f"hex({column})"
-    return column if type_ == "string" else f"CAST({column} AS string)"
 
 
 def _hash(names: Sequence[str], types: Mapping[str, str]) -> str:

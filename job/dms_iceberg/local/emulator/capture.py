@@ -8,7 +8,7 @@ from typing import Final
 import attrs
 import structlog
 
-from dms_iceberg.local.emulator.layout import NOT_SUPPLIED, Change, Value
+from dms_iceberg.local.emulator.layout import NOT_SUPPLIED, BeforeImages, Change, Value
 from dms_iceberg.local.emulator.pgoutput import Begin, Commit, Message, Relation, RowChange, Texts, decode
 from dms_iceberg.local.emulator.replication import Batch, Replication
 from dms_iceberg.local.emulator.sequence import ChangeSequence
@@ -194,7 +194,7 @@ class Capture:
         position = Position(transaction.lsn, transaction.ordinal)
         if position <= self._writer.delivered(table):
             return
-        values, before = self._row(table, message)
+        values, before, row_before = self._row(table, message)
         change = Change(
             message.op,
             transaction.commit_us,
@@ -202,24 +202,27 @@ class Capture:
             sequence,
             f"{transaction.stream_prefix}{transaction.ordinal}",
             before,
+            row_before,
         )
         self._writer.add(table, change, position, message.size, transaction.before)
         self.changes += 1
 
-    def _row(self, table: SourceTable, message: RowChange) -> tuple[tuple[Value, ...], tuple[Value, ...] | None]:
-        new, old = message.new, message.old
+    def _row(self, table: SourceTable, message: RowChange) -> tuple[tuple[Value, ...], tuple[Value, ...] | None, tuple[Value, ...] | None]:
+        """Return a change's values, the key it changed, and the row before it, where the log has it and files shall."""
+        new, old, images = message.new, message.old, self._settings.files.before_images is BeforeImages.ALL
         if new is None:
             row: Texts = old or []
-            if not (message.old_is_row and self._settings.profile is Profile.MYSQL):
+            if not (message.old_is_row and (images or self._settings.profile is Profile.MYSQL)):
                 row = table.only_key(row)
-            return table.values(row), None
+            return table.values(row), None, None
         if old is None:
-            return table.values(new), None
+            return table.values(new), None, None
         if NOT_SUPPLIED in new:
             new = _filled(new, old)
         # A key's part that did not change is given as well, once another one did (real files).
         moved = any(old[index] != new[index] for index in table.key_indexes)
-        return table.values(new), table.key_values(old) if moved else None
+        row_before = table.values(old) if images and message.old_is_row else None
+        return table.values(new), table.key_values(old) if moved else None, row_before
 
 
 def _filled(new: Texts, old: Texts) -> Texts:

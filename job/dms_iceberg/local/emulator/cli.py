@@ -14,6 +14,7 @@ from dms_iceberg.config.load import load_config
 from dms_iceberg.local.emulator.emulator import CaptureReport, Emulator
 from dms_iceberg.local.emulator.from_config import default_slot, default_state_dir, file_shape
 from dms_iceberg.local.emulator.keys import DateDelimiter, DatePartition, DateSequence
+from dms_iceberg.local.emulator.layout import BeforeImages
 from dms_iceberg.local.emulator.settings import EmulatorSettings, Profile, Ugly
 from dms_iceberg.local.stop_request import StopRequest
 from dms_iceberg.logs import configure_logs
@@ -73,6 +74,9 @@ def emulate(
     ] = None,
     boolean_as_boolean: Annotated[bool, typer.Option(help="MapBooleanAsBoolean.", rich_help_panel=_FILES)] = True,
     time_as_string: Annotated[bool, typer.Option("--time-as-string", help="Map time to string.", rich_help_panel=_FILES)] = False,
+    before_images: Annotated[
+        BeforeImages, typer.Option(help="column-filter of add-before-image-columns.", rich_help_panel=_FILES)
+    ] = BeforeImages.PK_ONLY,
     lob_max_kb: Annotated[int, typer.Option(min=1, help="LobMaxSize: longer values are cut.", rich_help_panel=_FILES)] = 1024,
     no_op_on_load: Annotated[bool, typer.Option("--no-op-on-load", help="LOAD files without Op.", rich_help_panel=_UGLY)] = False,
     reset_counter: Annotated[bool, typer.Option("--reset-counter", help="A resumed run counts from 61.", rich_help_panel=_UGLY)] = False,
@@ -98,7 +102,7 @@ def emulate(
     try:
         settings = EmulatorSettings(
             state_dir=folder,
-            files=file_shape(loaded.bronze, gzip=gzip, op_on_full_load=not no_op_on_load),
+            files=file_shape(loaded.bronze, gzip=gzip, op_on_full_load=not no_op_on_load, before_images=before_images),
             partition=DatePartition(partition_sequence, partition_delimiter, partition_timezone) if partition else None,
             interval=seconds(interval),
             max_kb=max_kb,

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import attrs
 
-from dms_iceberg.local.emulator.layout import Change, Column, DmsType, FileShape, Kind, TableLayout
+from dms_iceberg.local.emulator.layout import BeforeImages, Change, Column, DmsType, FileShape, Kind, TableLayout, Value
 from dms_iceberg.local.emulator.sequence import timestamp_text
 
 TEXT: Final = DmsType(Kind.STRING)
@@ -38,11 +38,23 @@ def file_columns(layout: TableLayout, changes: Sequence[Change], shape: FileShap
         positions = [change.stream_position for change in changes]
         columns.append(FileColumn(shape.stream_position_column, TEXT, positions))
     if shape.before_image_prefix is not None:
-        keys = layout.key_columns
-        nothing = (None,) * len(keys)
-        rows = [change.before or nothing for change in changes]
-        columns += _values(keys, rows, shape.before_image_prefix)
+        columns += _images(layout, changes, shape, shape.before_image_prefix)
     return columns
+
+
+def _images(layout: TableLayout, changes: Sequence[Change], shape: FileShape, prefix: str) -> Iterator[FileColumn]:
+    if shape.before_images is BeforeImages.PK_ONLY:
+        nothing = (None,) * len(layout.key_columns)
+        return _values(layout.key_columns, [change.before or nothing for change in changes], prefix)
+    places, keys = layout.imaged_indexes(shape.before_images), layout.key_indexes
+
+    def image(change: Change) -> list[Value]:
+        if change.row_before is not None:
+            return [change.row_before[place] for place in places]
+        known = dict(zip(keys, change.before or (), strict=False))
+        return [known.get(place) for place in places]
+
+    return _values([layout.columns[place] for place in places], [image(change) for change in changes], prefix)
 
 
 def column_names(layout: TableLayout, shape: FileShape, *, load: bool = False) -> list[str]:

@@ -14,6 +14,7 @@ from dms_iceberg.local.emulator.columns import column_names
 from dms_iceberg.local.emulator.keys import DateDelimiter, DatePartition, DateSequence, cdc_key, load_key
 from dms_iceberg.local.emulator.layout import (
     NOT_SUPPLIED,
+    BeforeImages,
     Change,
     Column,
     CsvShape,
@@ -30,6 +31,7 @@ from dms_iceberg.local.emulator.text_shape import encode_csv, encode_json
 
 __all__ = [
     "NOT_SUPPLIED",
+    "BeforeImages",
     "Change",
     "ChangeSequence",
     "Column",

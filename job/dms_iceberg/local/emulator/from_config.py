@@ -5,16 +5,19 @@ from pathlib import Path
 
 from dms_iceberg.config.model import Bronze, Config
 from dms_iceberg.config.paths import local_path, scheme
-from dms_iceberg.local.emulator.layout import CsvShape, FileShape
+from dms_iceberg.local.emulator.layout import BeforeImages, CsvShape, FileShape
 
 
-def file_shape(bronze: Bronze, *, gzip: bool = False, op_on_full_load: bool = True) -> FileShape:
+def file_shape(
+    bronze: Bronze, *, gzip: bool = False, op_on_full_load: bool = True, before_images: BeforeImages = BeforeImages.PK_ONLY
+) -> FileShape:
     """The shape of files that ``bronze`` describes.
 
     Args:
         bronze: format, CSV options and names of the service columns.
         gzip: compress the files.
         op_on_full_load: give LOAD files their ``Op`` column.
+        before_images: which columns have a before-image, where the document names a prefix.
     """
     change, csv = bronze.change, bronze.csv
     return FileShape(
@@ -27,6 +30,7 @@ def file_shape(bronze: Bronze, *, gzip: bool = False, op_on_full_load: bool = Tr
         sequence_column=change.sequence_column,
         stream_position_column=change.stream_position_column,
         before_image_prefix=change.before_image_prefix,
+        before_images=before_images,
         csv=CsvShape(header=csv.header, delimiter=csv.delimiter, null=csv.null, no_supplement=csv.no_supplement, rfc4180=csv.rfc4180),
         gzip=gzip,
     )

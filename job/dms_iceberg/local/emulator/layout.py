@@ -56,6 +56,7 @@ class Kind(StrEnum):
 
 
 TEXT_KINDS: Final = frozenset({Kind.STRING, Kind.WSTRING, Kind.CLOB, Kind.NCLOB})
+LOB_KINDS: Final = frozenset({Kind.CLOB, Kind.NCLOB, Kind.BLOB})
 INTEGER_KINDS: Final = frozenset({Kind.INT1, Kind.INT2, Kind.INT4, Kind.INT8, Kind.UINT1, Kind.UINT2, Kind.UINT4, Kind.UINT8})
 
 _TYPE = re.compile(r"([a-z0-9]+)(?:\((\d+)(?:,\s*(\d+))?\))?")
@@ -136,8 +137,14 @@ class TableLayout:
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
-        """The primary key's columns, in source order: those that get a before image."""
+        """The primary key's columns, in source order."""
         return tuple(column for column in self.columns if column.key)
+
+    def imaged_indexes(self, images: "BeforeImages") -> tuple[int, ...]:
+        """Places in ``columns`` of those that get a before-image; LOBs never do (guide)."""
+        if images is BeforeImages.PK_ONLY:
+            return self.key_indexes
+        return tuple(index for index, column in enumerate(self.columns) if column.key or column.type.kind not in LOB_KINDS)
 
 
 @attrs.frozen
@@ -153,6 +160,7 @@ class Change:
         stream_position: the source's own name of the change; empty on LOAD rows.
         before: old values of *all* key columns, in the order of ``TableLayout.key_columns``; None unless this
             is a ``U`` that changed the key.
+        row_before: old values of all columns, of a ``U`` where the source's log has them; only written as `BeforeImages.ALL`.
     """
 
     op: str
@@ -161,6 +169,14 @@ class Change:
     sequence: str = ""
     stream_position: str = ""
     before: tuple[Value, ...] | None = None
+    row_before: tuple[Value, ...] | None = None
+
+
+class BeforeImages(StrEnum):
+    """``column-filter`` of the rule ``add-before-image-columns``: which columns have an image."""
+
+    PK_ONLY = "pk-only"
+    ALL = "all"
 
 
 class FileFormat(StrEnum):
@@ -203,7 +219,8 @@ class FileShape:
         timestamp_column: ``TimestampColumnName``, or None for no such column.
         sequence_column: the ``add-column`` rule for ``$AR_H_CHANGE_SEQ``, or None.
         stream_position_column: the ``add-column`` rule for ``$AR_H_STREAM_POSITION``, or None.
-        before_image_prefix: the ``add-before-image-columns`` rule with ``pk-only``, or None.
+        before_image_prefix: the ``add-before-image-columns`` rule, or None.
+        before_images: its ``column-filter``.
         gzip: ``CompressionType=GZIP``: around CSV and JSON (the name gets ``.gz``), inside Parquet.
         timestamp_millis: ``ParquetTimestampInMillisecond``; the timestamp *string* column keeps microseconds.
     """
@@ -216,6 +233,7 @@ class FileShape:
     sequence_column: str | None = "dms_change_seq"
     stream_position_column: str | None = "dms_stream_position"
     before_image_prefix: str | None = "BI_"
+    before_images: BeforeImages = BeforeImages.PK_ONLY
     csv: CsvShape = CsvShape()
     gzip: bool = False
     timestamp_millis: bool = False

@@ -1,0 +1,292 @@
+"""Keys that two rows have at once within one commit, and which of the two a change takes away. SQL text; `crowded` runs it.
+
+A source may let two rows share a key while a transaction is under way: uniqueness that is deferred (PostgreSQL) or checked when a
+statement ends (Oracle). ``UPDATE t SET id = id + 1`` is written row by row, so row 1 arrives at key 2 before row 2 has left it. By their
+places in the order alone the leaving of row 2 would take row 1 away. A key is *crowded* when a row arrives at it while another is there,
+in a run of changes with one commit time. Its changes are played one after the other, and what leaves is found by the full before-image
+(mapping rule ``add-before-image-columns`` with column-filter ``all``; PostgreSQL fills it for tables with REPLICA IDENTITY FULL, without
+which those with deferrable keys take no updates). Where the image does not match exactly one row, the update is quarantined as a whole.
+
+An image is either full (NULL is a value), or has only the columns that changed (Oracle: NULL means unchanged). A row may be the one that
+leaves if it equals the image in one of the two readings. An image of key columns alone matches every row.
+
+Whether a key is crowded is judged by what the source did: rows that are quarantined or filtered are there as well.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from dms_iceberg.changes.arrivals import NO_ARRIVALS, Arrivals
+from dms_iceberg.changes.collapse import CONTEXT
+from dms_iceberg.changes.identity import STREAM
+from dms_iceberg.changes.normalise import ALTERNATIVES, COMMITTED_AT, IMAGED, LEAVING_HALVES, MOVED, OLD_KEY, OP, POSITION, PROBLEM
+from dms_iceberg.changes.position import clock_number_sql, is_load_sql
+from dms_iceberg.changes.read import FILE_NAME
+from dms_iceberg.identifiers import quote, string_literal
+
+AMBIGUOUS = "ambiguous_key_change"
+MESSAGE = (
+    f"{AMBIGUOUS}: within its commit two rows had the key that this change takes a row from, and it does not tell which of them it means. "
+    "Full before-images do: REPLICA IDENTITY FULL, and column-filter all in the mapping rule add-before-image-columns"
+)
+ARRIVED_AT, LEFT_AT, MOVED_AT = "_cdc_arrived_at", "_cdc_left_at", "_cdc_moved_at"
+N_ARRIVED, N_EVENTS, SPANS = "_cdc_n_arrived", "_cdc_n_events", "_cdc_spans"
+SUSPECTS, INSERTED_AT, DELETES = "_cdc_suspects", "_cdc_inserted_at", "_cdc_deletes"
+
+SIDE, KIND, AT, ID, PLACE = "_cdc_side", "_cdc_kind", "_cdc_at", "_cdc_event", "_cdc_place"
+USABLE, VALUES, IMAGE, OTHER_IMAGE = "_cdc_usable", "_cdc_values", "_cdc_image", "_cdc_other_image"
+OUTCOME = "_cdc_outcome"
+# A row arrives (an insert, a row from another key), is updated where it is, or leaves (a delete, a row that goes to another key).
+_ARRIVES, _STAYS, LEAVES = "A", "U", "L"
+_IDENTITY, _WRITING = "_cdc_identity", "_cdc_writing"
+
+
+def commit_sql(load: int) -> str:
+    """SQL of the commit time that the changes of a transaction share, as a number; ``load`` is the number of the load."""
+    return f"coalesce(unix_micros({COMMITTED_AT}), {clock_number_sql(POSITION, load)})"
+
+
+def suspicion_aggregates(load: int, before: Arrivals = NO_ARRIVALS) -> dict[str, str]:
+    """Aggregates over the changes of a key that `suspicion_sql` judges by.
+
+    Args:
+        load: number of the load.
+        before: when rows last arrived by changes that are merged.
+    """
+    arrives, at = f"{OLD_KEY} = 0 AND ({OP} = 'I' OR {MOVED})", commit_sql(load)
+    return {
+        ARRIVED_AT: f"max(CASE WHEN {arrives} THEN {at} END)",
+        LEFT_AT: f"min(CASE WHEN {OP} = 'D' THEN {at} END)",
+        MOVED_AT: f"max(CASE WHEN {OLD_KEY} = 0 AND {MOVED} THEN {at} END)",
+        N_ARRIVED: f"count_if({arrives})",
+        N_EVENTS: "count(1)",
+        SPANS: f"max({_until(before.moved, at)})",
+        DELETES: f"max({OP} = 'D' AND {OLD_KEY} = 0 AND {_until(before.inserted, at)})",
+    }
+
+
+def _until(time: int | None, at: str) -> str:
+    return f"{at} <= {time}L" if time is not None else "false"
+
+
+def suspicion_figures() -> dict[str, str]:
+    """Aggregates over collapsed keys.
+
+    How many are suspects, `SPANS`: some of them by a commit that began in an earlier batch, `DELETES`: deletes in a commit of an earlier
+    batch that has inserted rows; and when rows last arrived.
+    """
+    return {
+        SUSPECTS: f"count_if({suspicion_sql()})",
+        SPANS: f"coalesce(max({SPANS}), false)",
+        DELETES: f"coalesce(max({DELETES}), false)",
+        INSERTED_AT: f"max({ARRIVED_AT})",
+        MOVED_AT: f"max({MOVED_AT})",
+    }
+
+
+def suspicion_sql() -> str:
+    """SQL over collapsed keys that is true where a key may be crowded: false for nearly all keys, and never for one that is.
+
+    A row has left the key in the commit in which one has arrived, or later; or one has come from another key and is not alone. A single
+    arrival that is the newest change is no cause: nothing left after it.
+    """
+    newest_arrives = f"{N_ARRIVED} = 1 AND coalesce({OP} <> 'D', false)"
+    left = f"coalesce({ARRIVED_AT} >= {LEFT_AT}, false) AND NOT ({newest_arrives})"
+    return f"({left} OR {MOVED_AT} IS NOT NULL AND {N_EVENTS} > 1 OR coalesce({SPANS}, false))"
+
+
+def change_select(key: Sequence[str], texts: Sequence[str], load: int) -> list[str]:
+    """Select list over cleaned changes with images (`normalise_sql`) and `CONTEXT`: what the other steps need of them.
+
+    Args:
+        key: silver key columns.
+        texts: SQL of the texts of the other silver columns.
+        load: number of the load.
+    """
+    # A row that the load holds twice is one row.
+    kind = (
+        f"CASE WHEN {OP} = 'D' THEN '{LEAVES}' WHEN NOT {is_load_sql(POSITION, load)} AND ({OP} = 'I' OR {MOVED}) THEN '{_ARRIVES}' "
+        f"ELSE '{_STAYS}' END"
+    )
+    return [
+        *map(quote, key),
+        *(POSITION, FILE_NAME, STREAM, OLD_KEY, CONTEXT, IMAGED),
+        f"CASE WHEN {_in(OLD_KEY, LEAVING_HALVES)} THEN 0 ELSE 1 END AS {SIDE}",
+        f"{kind} AS {KIND}",
+        f"{commit_sql(load)} AS {AT}",
+        f"{PROBLEM} IS NULL AS {USABLE}",
+        f"{_array(texts)} AS {VALUES}",
+    ]
+
+
+_THERE: Mapping[str, str] = {
+    STREAM: "CAST(NULL AS string)",
+    FILE_NAME: "''",
+    OLD_KEY: "0",
+    CONTEXT: "true",
+    IMAGED: "CAST(NULL AS string)",
+    SIDE: "1",
+    KIND: f"'{_STAYS}'",
+    USABLE: "true",
+}
+
+
+def stored_select(key: Sequence[str], texts: Sequence[str], load: int) -> list[str]:
+    """The same over rows of the table."""
+    return _there(key, {**_THERE, POSITION: POSITION, AT: commit_sql(load), VALUES: _array(texts)})
+
+
+def delete_select(key: Sequence[str], texts: Sequence[str], load: int) -> list[str]:
+    """Select list over cleaned changes for `told_delete_sql`: the commit time, and what a row holds."""
+    return [*map(quote, key), f"{commit_sql(load)} AS {AT}", f"{_array(texts)} AS {IMAGE}", f"{OP} = 'D' AND {OLD_KEY} = 0 AS {KIND}"]
+
+
+def told_delete_sql(until: int) -> str:
+    """SQL that is true for deletes up to a commit time that hold more of their row than its key."""
+    return f"{KIND} AND {AT} <= {until}L AND exists({IMAGE}, value -> value IS NOT NULL)"
+
+
+def unknown_select(key: Sequence[str]) -> list[str]:
+    """The same over keys: a row of which nothing is known, from before everything else."""
+    return _there(key, {**_THERE, POSITION: "''", AT: "CAST(NULL AS bigint)", VALUES: "CAST(NULL AS array<string>)"})
+
+
+def _there(key: Sequence[str], columns: Mapping[str, str]) -> list[str]:
+    return [*map(quote, key), *(f"{sql} AS {name}" for name, sql in columns.items())]
+
+
+def _array(texts: Sequence[str]) -> str:
+    return f"CAST(array({', '.join(texts)}) AS array<string>)"
+
+
+def _in(column: str, numbers: Sequence[int]) -> str:
+    return f"{column} IN ({', '.join(map(str, numbers))})"
+
+
+WRITING_GROUPS = (POSITION, FILE_NAME, SIDE)
+"""Beside the key: what tells one half of a change from the others."""
+
+
+def writing_aggregates() -> dict[str, str]:
+    """Aggregates over `WRITING_GROUPS` that put a half of a change and its images into one row."""
+    other = _in(OLD_KEY, ALTERNATIVES)
+    own_image = f"{KIND} = '{LEAVES}' AND {OLD_KEY} = 0"
+    return {
+        # Of an update that stays, the images have the operation of a delete.
+        KIND: f"max(CASE WHEN {OLD_KEY} <= 1 THEN {KIND} END)",
+        AT: f"max({AT})",
+        STREAM: f"max({STREAM})",
+        CONTEXT: f"min({CONTEXT})",
+        USABLE: f"max(CASE WHEN {OLD_KEY} <= 1 THEN {USABLE} END)",
+        IMAGED: f"max({IMAGED})",
+        VALUES: f"max(CASE WHEN {OLD_KEY} = 0 THEN {VALUES} END)",
+        IMAGE: f"max(CASE WHEN {OLD_KEY} > 0 AND NOT {other} OR {own_image} THEN {VALUES} END)",
+        OTHER_IMAGE: f"max(CASE WHEN {other} OR {own_image} THEN {VALUES} END)",
+    }
+
+
+def identity_steps(key: Sequence[str]) -> list[dict[str, str]]:
+    """Columns that tell the writings of one change (`identity`): `ID`, the same for all, and `PLACE`, where it stands among others.
+
+    With a place in the source's log a change is known again for certain, and stands where it was written first: DMS may be half way through
+    writing a transaction again. Without one it counts where it was written last.
+    """
+    keys = ", ".join(map(quote, key))
+    same = f"PARTITION BY {keys}, {_IDENTITY}, {_WRITING}"
+    own = f"concat({POSITION}, '/', {FILE_NAME}, '/', {SIDE})"
+    told = ", ".join((SIDE, KIND, AT, STREAM, VALUES, IMAGE, OTHER_IMAGE))
+    return [
+        {_IDENTITY: f"md5(to_json(struct({told})))"},
+        {_WRITING: f"row_number() OVER (PARTITION BY {keys}, {_IDENTITY}, {FILE_NAME} ORDER BY {POSITION} DESC)"},
+        {
+            ID: f"max({own}) OVER ({same})",
+            PLACE: f"CASE WHEN {STREAM} IS NULL THEN max({POSITION}) OVER ({same}) ELSE min({POSITION}) OVER ({same}) END",
+        },
+    ]
+
+
+IS_LAST_WRITING = f"{ID} = concat({POSITION}, '/', {FILE_NAME}, '/', {SIDE})"
+
+_ROWS = "array<struct<id: string, shown: string, vals: array<string>>>"
+_RUNS = "array<struct<ids: array<string>, unclear: array<string>, rest: array<string>>>"
+
+
+def outcome_aggregate() -> str:
+    """Aggregate over the events of a key: what became of it in each run of changes in which it was crowded.
+
+    An array of structs: ``ids`` of the events of the run; ``unclear``, those of them that do not tell which row they mean; ``rest``, the
+    events that made the rows that were there in the end, one of an earlier run among them where its row has stayed.
+    """
+    fields = {"place": PLACE, "side": SIDE, "id": ID, "at": AT, "kind": KIND, "usable": USABLE, "imaged": IMAGED}
+    fields |= {"vals": VALUES, "image": IMAGE, "other": OTHER_IMAGE}
+    listed = f"array_sort(collect_list(struct({', '.join(f'{name} AS {field}' for field, name in fields.items())})))"
+    nothing = "CAST(array() AS array<string>)"
+    start = (
+        f"named_struct('at', CAST(NULL AS bigint), 'n', 0, 'rows', CAST(array() AS {_ROWS}), 'crowded', false, "
+        f"'ids', {nothing}, 'unclear', {nothing}, 'runs', CAST(array() AS {_RUNS}))"
+    )
+    return f"aggregate({listed}, {start}, (s, e) -> {_let('b', _begun(), _let('m', _matches(), _played()))}, s -> {_closed_runs()})"
+
+
+def _let(name: str, value: str, body: str) -> str:
+    return f"transform(array({value}), {name} -> {body})[0]"
+
+
+def _begun() -> str:
+    """The state ``s`` in the run of the event ``e``: at a commit's end at most one row has a key, the last that came."""
+    rest = "IF(s.n = 0, slice(s.rows, 1, 0), slice(s.rows, -1, 1))"
+    nothing = "slice(s.ids, 1, 0)"
+    begun = {
+        "at": "e.at",
+        "n": "least(s.n, 1)",
+        "rows": rest,
+        "crowded": "false",
+        "ids": nothing,
+        "unclear": nothing,
+        "runs": _closed_runs(),
+    }
+    return f"IF(s.at <=> e.at, s, {_struct(begun)})"
+
+
+def _closed_runs() -> str:
+    run = "struct(s.ids AS ids, s.unclear AS unclear, transform(s.rows, r -> r.shown) AS rest)"
+    return f"IF(s.crowded, concat(s.runs, array({run})), s.runs)"
+
+
+def _matches() -> str:
+    """The rows of the state ``b`` that the event ``e`` may mean, where several are there."""
+
+    def equals(image: str) -> str:
+        return f"forall(sequence(1, size(r.vals)), i -> substr(e.imaged, i, 1) = '0' OR r.vals[i - 1] <=> {image}[i - 1])"
+
+    found = f"filter(b.rows, r -> {equals('e.image')} OR {equals('e.other')})"
+    return f"IF(e.kind = '{_ARRIVES}' OR b.n < 2 OR e.imaged IS NULL, slice(b.rows, 1, 0), {found})"
+
+
+def _played() -> str:
+    """The state after the event ``e``, of the state ``b`` before it and the rows ``m`` that it may mean."""
+    arrives, stays, several = f"e.kind = '{_ARRIVES}'", f"e.kind = '{_STAYS}'", "b.n > 1"
+    # What a bad update would have changed stays as it was last good.
+    before = f"IF({several}, m[0].shown, element_at(b.rows, -1).shown)"
+    row = f"array(struct(e.id AS id, IF({stays} AND NOT e.usable, coalesce({before}, e.id), e.id) AS shown, e.vals AS vals))"
+    updated, none = f"IF({stays}, {row}, slice(b.rows, 1, 0))", "slice(b.rows, 1, 0)"
+    rows = (
+        f"CASE WHEN {arrives} THEN concat(b.rows, {row}) WHEN NOT {several} THEN IF({stays}, {row}, {none}) "
+        f"WHEN size(m) = 1 THEN concat(filter(b.rows, r -> r.id <> m[0].id), {updated}) ELSE b.rows END"
+    )
+    unclear = f"IF(NOT {arrives} AND {several} AND size(m) <> 1, concat(b.unclear, array(e.id)), b.unclear)"
+    return _struct(
+        {
+            "at": "b.at",
+            "n": f"CASE WHEN {arrives} THEN b.n + 1 WHEN {stays} THEN greatest(b.n, 1) ELSE greatest(b.n - 1, 0) END",
+            "rows": rows,
+            "crowded": f"b.crowded OR {arrives} AND b.n > 0",
+            "ids": "concat(b.ids, array(e.id))",
+            "unclear": unclear,
+            "runs": "b.runs",
+        }
+    )
+
+
+def _struct(fields: Mapping[str, str]) -> str:
+    listed = ", ".join(f"{string_literal(name)}, {sql}" for name, sql in fields.items())
+    return f"named_struct({listed})"

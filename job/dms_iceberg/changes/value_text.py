@@ -1,0 +1,18 @@
+"""One text for a value of a silver column. SQL text."""
+
+from dms_iceberg.identifiers import quote
+
+_NESTED_OPTIONS = "map('timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS', 'ignoreNullFields', 'false')"
+
+
+def value_text(name: str, type_: str) -> str:
+    """SQL of a value's one text; NULL for NULL.
+
+    Through text NaN equals NaN, and -0.0 is told from 0.0, which comparisons and hashes of numbers do not do.
+    """
+    column = quote(name)
+    if type_.startswith(("array<", "struct<", "map<")):
+        return f"to_json({column}, {_NESTED_OPTIONS})"
+    if type_ == "binary":
+        return f"hex({column})"
+    return column if type_ == "string" else f"CAST({column} AS string)"

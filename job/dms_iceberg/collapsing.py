@@ -1,0 +1,189 @@
+"""One winner per key of a batch (modes ``mirror`` and ``soft_delete``): in one pass if it is in order, else with what older files hold."""
+
+from collections.abc import Sequence
+
+import attrs
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import broadcast, expr
+
+from dms_iceberg.changes import crowding, fill, late
+from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups, collapse
+from dms_iceberg.changes.kept import N_LACKING, N_MOVED, count_aggregates, kept_columns
+from dms_iceberg.changes.normalise import POSITION
+from dms_iceberg.config.model import Table
+from dms_iceberg.crowded import Verdict, bronze_past, play, present, stored_past, texts
+from dms_iceberg.faults import reach
+from dms_iceberg.identifiers import quote
+from dms_iceberg.job import Job, Planned
+from dms_iceberg.joins import handed_out
+from dms_iceberg.second_look import OlderFiles, SecondLook, older_files, second_look, waiting_rows
+from dms_iceberg.target.table import TargetTable
+from dms_iceberg.winners import Collapsed, Judge, as_it_is, measure, of_the_batch
+
+
+def collapse_batch(job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> Collapsed:
+    """Return one winner per key, materialised together with the books; the caller unpersists ``winners``."""
+    progress = planned.progress
+    cleaned = clean_groups(job.spark, groups, job.config, table, shape, progress.load)
+    kept = tuple(column.name for column in kept_columns(job.config.bronze, table, shape.columns))
+    # A load moves no row, and takes none away.
+    watched = not planned.batch.is_load
+    counts = (count_aggregates(kept) if kept else {}) | (crowding.suspicion_aggregates(progress.load, progress.arrivals) if watched else {})
+    winners = collapse(cleaned, shape, context=False, counts=counts, size=planned.batch.size).persist()
+    result = None
+    try:
+        figures = {one: f"coalesce(sum({one}), 0)" for one in (N_LACKING, N_MOVED) if kept}
+        first = measure(winners, shape, as_it_is, figures=figures | (crowding.suspicion_figures() if watched else {}))
+        reach("after-collapse", table.source)
+        is_late = late.is_late(first.books.low, progress) or bool(first.books.disordered_keys)
+        lacks = bool(kept) and first.figures[N_LACKING] > 0
+        if is_late or lacks or first.suspects or (watched and first.figures[crowding.DELETES]):
+            waiting = waiting_rows(job, table, planned)
+            second = _SecondPass(job, table, target, planned, groups, shape, cleaned, first, kept, waiting, is_late, lacks)
+            result = attrs.evolve(second.collapsed(), arrivals=first.arrivals)
+        else:
+            result = first
+        return result
+    finally:
+        if result is None or result.winners is not winners:
+            winners.unpersist()
+
+
+@attrs.frozen(eq=False)
+class _SecondPass:
+    """A batch whose winners its own changes do not tell.
+
+    Attributes:
+        first: its winners by its own changes.
+        kept: silver columns that updates may leave out.
+        waiting: see `waiting_rows`.
+        is_late: it has changes older than the table's newest, or files out of order.
+        lacks: updates leave columns out.
+    """
+
+    job: Job
+    table: Table
+    target: TargetTable
+    planned: Planned
+    groups: Sequence[ReadGroup]
+    shape: Shape
+    cleaned: DataFrame
+    first: Collapsed
+    kept: tuple[str, ...]
+    waiting: DataFrame | None
+    is_late: bool
+    lacks: bool
+
+    def collapsed(self) -> Collapsed:
+        found = self._collapsed_late() if self.is_late else self.first
+        others = None if self.is_late or not self.first.figures.get(crowding.DELETES) else self._deletes_of_others()
+        if found.suspects or others is not None:
+            try:
+                return self._collapsed_crowded(found, others)
+            finally:
+                if found is not self.first:
+                    found.winners.unpersist()
+        return found if self.is_late or not self.lacks else self._collapsed_in_order(None)
+
+    def _deletes_of_others(self) -> DataFrame | None:
+        """Return the keys of deletes that mean another row than the table's, which came in the same commit; None without any."""
+        progress, shape = self.planned.progress, self.shape
+        if self.planned.standing.head is None or progress.arrivals.inserted is None:
+            return None
+        deletes = self.cleaned.selectExpr(*crowding.delete_select(shape.key, texts(shape), progress.load)).where(
+            crowding.told_delete_sql(progress.arrivals.inserted)
+        )
+        stored = present(self.table, self.target, self.planned, self.first.ranges).selectExpr(
+            *crowding.stored_select(shape.key, texts(shape), progress.load)
+        )
+        same = [*shape.key, crowding.AT]
+        found = stored.join(broadcast(deletes), same).where(f"NOT ({crowding.VALUES} <=> {crowding.IMAGE})")
+        keys = found.select(*map(quote, shape.key)).distinct().localCheckpoint()
+        return None if keys.isEmpty() else keys
+
+    def _collapsed_crowded(self, found: Collapsed, others: DataFrame | None) -> Collapsed:
+        job, table, planned, shape = self.job, self.table, self.planned, self.shape
+        keys = [quote(name) for name in shape.key]
+        suspects = found.winners.where(crowding.suspicion_sql()).select(*keys)
+        suspects = (suspects if others is None else suspects.union(others).distinct()).localCheckpoint()
+        suspects = handed_out(suspects, suspects.count())
+        past = None
+        if not self.is_late and others is None and not found.figures[crowding.SPANS]:
+            past = stored_past(job, table, self.target, planned, shape, suspects, found.ranges, self.waiting)
+        if past is not None:
+            return self._collapsed_in_order(play(job, table, planned, self.groups, shape, suspects, past))
+        low = self.first.books.low
+        older = older_files(job, table, planned, low, self.waiting, completes=bool(self.kept), whole=True)
+        past = bronze_past(job, table, planned, older.groups, shape, suspects, is_whole=older.is_whole)
+        verdict = play(job, table, planned, self.groups, shape, suspects, past)
+        # An update that is quarantined as a whole takes nothing to its new key either.
+        unclear = verdict.of_unclear(self.cleaned).select(*keys)
+        lates = self.first.winners.where(late.suspect_sql(planned.progress.reached)).select(*keys)
+        return self._collapsed_late(verdict, older, suspects.union(unclear).union(lates).distinct().localCheckpoint())
+
+    def _collapsed_in_order(self, verdict: Verdict | None) -> Collapsed:
+        judge, effective = self._judges(as_it_is, verdict, self._filler(is_late=False) if self.lacks else None)
+        result = measure(collapse(effective(self.cleaned), self.shape, context=False).persist(), self.shape, judge)
+        return _with_superseded(result, verdict)
+
+    def _collapsed_late(self, verdict: Verdict | None = None, older: OlderFiles | None = None, keys: DataFrame | None = None) -> Collapsed:
+        """Collapse the changes of suspects once more (all, with a filler), with what bronze and the table know of their keys."""
+        job, table, planned, shape, first = self.job, self.table, self.planned, self.shape, self.first
+        reached, completes = planned.progress.reached, bool(self.kept)
+        older = older or older_files(job, table, planned, first.books.low, self.waiting, completes=completes)
+        suspects = keys if keys is not None else late.suspects(first.winners, shape, reached, first.books.winners)
+        look = second_look(job, table, planned, older, suspects, shape, self.waiting, completes=completes)
+        stored = self.target.rows(planned.standing.branch)
+        # What the verdict is about shall not be suspected again.
+        counts = None if verdict else crowding.suspicion_aggregates(planned.progress.load)
+        filler = self._filler(is_late=True) if self.kept else None
+        if filler is not None:
+            judge, effective = self._judges(look.judge, verdict, filler)
+            every = late.keys_of(first.winners, shape, first.books.winners)
+            looked = fill.settle(late.collapse_late(effective(self.cleaned), stored, filler.collapse_shape, every, counts))
+        else:
+            judge, _ = self._judges(look.judge_suspects, verdict, None)
+            _, effective = self._judges(look.judge, verdict, None)
+            looked = late.collapse_late(effective(look.of_suspects(self.cleaned)), stored, shape, look.keys, counts)
+        looked = looked if verdict is None else verdict.restored(looked, shape)
+        if filler is None:
+            looked = looked.unionByName(self._plain(look, keys), allowMissingColumns=True)
+        looked = late.heed_truncates(looked, shape, planned.heeded, planned.progress.load)
+        rewrite = fill.REFILL if filler is not None or verdict is not None else None
+        figures = crowding.suspicion_figures() if verdict is None else {}
+        measured = measure(looked.persist(), shape, of_the_batch(judge), is_late=True, figures=figures)
+        return _with_superseded(attrs.evolve(measured, rewrite=rewrite, is_cut=look.is_cut), verdict)
+
+    def _plain(self, look: SecondLook, keys: DataFrame | None) -> DataFrame:
+        if keys is None:
+            return late.plain_winners(self.first.winners, self.planned.progress.reached)
+        return look.of_others(self.first.winners).withColumn(late.STALE, expr("false"))
+
+    def _judges(self, base: Judge, verdict: Verdict | None, filler: Judge | None) -> tuple[Judge, Judge]:
+        """Return what judges all changes, for the books and the quarantine, and what leaves those with an effect."""
+
+        def every(rows: DataFrame) -> DataFrame:
+            if verdict is None:
+                return (filler or as_it_is)(base(rows))
+            marked = verdict.mark(base(rows))
+            filled = (filler or as_it_is)(verdict.with_effect(marked))
+            return filled.unionByName(verdict.without_effect(marked), allowMissingColumns=True)
+
+        def effective(rows: DataFrame) -> DataFrame:
+            judged = base(rows) if verdict is None else verdict.with_effect(verdict.mark(base(rows)))
+            return (filler or as_it_is)(judged)
+
+        return every, effective
+
+    def _filler(self, *, is_late: bool) -> fill.Filler:
+        """Return what completes the changes of a batch that is late, or leaves columns out."""
+        first, shape = self.first, self.shape
+        keys = first.winners.where(f"{POSITION} IS NOT NULL").select(*(quote(name) for name in shape.key))
+        ranges = [text for one in first.ranges if (text := one.sql())]
+        stored = fill.stored_rows(self.target.rows(self.planned.standing.branch), keys, shape, self.kept, ranges)
+        rejected = fill.rejected_rows(self.waiting, keys, shape) if self.waiting is not None else None
+        return fill.Filler(self.kept, shape, stored, rejected, late=is_late, moves=first.figures[N_MOVED] > 0)
+
+
+def _with_superseded(result: Collapsed, verdict: Verdict | None) -> Collapsed:
+    return result if verdict is None else attrs.evolve(result, books=verdict.with_superseded(result.books))

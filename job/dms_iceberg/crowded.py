@@ -1,0 +1,251 @@
+"""Playing the changes of keys that may be crowded (`changes.crowding`), and what follows for the rows of a batch.
+
+Few keys come here, and each is looked up where its row was before: among the changes of the batch, in the table, or, where the table may
+not tell, in all of bronze.
+"""
+
+from collections.abc import Sequence
+
+import attrs
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import broadcast, expr, lit
+
+from dms_iceberg.changes import crowding
+from dms_iceberg.changes.collapse import CONTEXT, Books
+from dms_iceberg.changes.crowding import ID as EVENT
+from dms_iceberg.changes.crowding import IS_LAST_WRITING, KIND, LEAVES, OUTCOME, PLACE, SIDE, USABLE, WRITING_GROUPS
+from dms_iceberg.changes.fill import REFILL
+from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
+from dms_iceberg.changes.json_text import json_sql
+from dms_iceberg.changes.late import STALE, STORED_POSITION, STORED_ROW_POSITION
+from dms_iceberg.changes.normalise import IMAGED, OLD_KEY, POSITION, PROBLEM
+from dms_iceberg.changes.read import FILE_NAME
+from dms_iceberg.changes.registers import ROW_POSITION
+from dms_iceberg.changes.value_text import value_text
+from dms_iceberg.changes.versions import IS_CURRENT, VOID
+from dms_iceberg.config.model import Mode, OnFail, Table
+from dms_iceberg.identifiers import quote, string_literal
+from dms_iceberg.job import Job, Planned
+from dms_iceberg.joins import handed_out
+from dms_iceberg.target.merge import KeyRange
+from dms_iceberg.target.metadata import DELETED
+from dms_iceberg.target.table import TargetTable
+
+_REACHED = "_cdc_reached"
+_RUN, _UNCLEAR, _LEFT, _REST, _EFFECT = "_cdc_run", "_cdc_unclear", "_cdc_left", "_cdc_rest", "_cdc_effect"
+_PRESENT = {Mode.SOFT_DELETE: f"NOT {DELETED}", Mode.HISTORY: IS_CURRENT}
+
+
+@attrs.frozen(eq=False)
+class Verdict:
+    """What playing the changes of crowded keys has shown. Frames are materialised.
+
+    Attributes:
+        key: silver key columns.
+        unclear: position and file name of updates and deletes that do not tell which row they mean.
+        voids: halves of changes without effect on their key, because the row that they brought or changed is gone, or because another one
+            left: key columns, position, file name, side.
+        reached: highest position among the changes of each crowded key.
+        superseded: rows of the batch among ``voids``.
+    """
+
+    key: Sequence[str]
+    unclear: DataFrame
+    voids: DataFrame
+    reached: DataFrame
+    superseded: int
+
+    def mark(self, rows: DataFrame) -> DataFrame:
+        """Return cleaned changes with `VOID`, and unclear ones with their `PROBLEM`."""
+        told = rows.join(broadcast(self.unclear), [POSITION, FILE_NAME], "left")
+        problem = f"CASE WHEN {PROBLEM} IS NULL AND {_UNCLEAR} THEN {string_literal(crowding.MESSAGE)} ELSE {PROBLEM} END"
+        told = told.withColumn(PROBLEM, expr(problem)).drop(_UNCLEAR)
+        sides = told.withColumn(SIDE, expr(f"1 - {OLD_KEY}"))
+        return (
+            sides.join(self.voids, [*self.key, POSITION, FILE_NAME, SIDE], "left")
+            .withColumn(VOID, expr(f"coalesce({VOID}, false)"))
+            .drop(SIDE)
+        )
+
+    def with_effect(self, marked: DataFrame) -> DataFrame:
+        """Return those of marked changes that may have an effect."""
+        return marked.where(f"NOT {VOID}").drop(VOID)
+
+    def without_effect(self, marked: DataFrame) -> DataFrame:
+        """Return the others."""
+        return marked.where(VOID).drop(VOID)
+
+    def of_unclear(self, rows: DataFrame) -> DataFrame:
+        """Return both halves of unclear changes among cleaned ones."""
+        return rows.join(broadcast(self.unclear), [POSITION, FILE_NAME], "left_semi")
+
+    def with_superseded(self, books: Books) -> Books:
+        """Return the books of changes with an effect, with those without one in them."""
+        more = self.superseded
+        return attrs.evolve(books, rows_read=books.rows_read + more, superseded=books.superseded + more, void=more)
+
+    def of_versions(self, begun: DataFrame) -> DataFrame:
+        """Mark the versions of the table (`versions.version_events`) that changes without an effect have begun (`VOID`)."""
+        known = self.voids.where(f"{SIDE} = 1").select(*self.key, POSITION, VOID).distinct()
+        return begun.drop(VOID).join(known, [*self.key, POSITION], "left").withColumn(VOID, expr(f"coalesce({VOID}, false)"))
+
+    def of_ends(self, ends: DataFrame) -> DataFrame:
+        """Leave out the ends of versions (`versions.end_events`) that changes without an effect have made."""
+        return ends.join(self.voids.select(*self.key, POSITION).distinct(), [*self.key, POSITION], "left_anti")
+
+    def restored(self, looked: DataFrame, shape: Shape) -> DataFrame:
+        """Let the rows of crowded keys into the MERGE of a late batch that the table should have, whatever it has: `REFILL`.
+
+        The row that was left may be older than one that the table was given before the rest of the transaction came.
+        """
+        told = looked.join(self.reached, shape.key, "left")
+        differs = f"NOT ({STORED_POSITION} <=> {POSITION})"
+        if shape.registers:
+            differs = f"({differs} OR NOT ({STORED_ROW_POSITION} <=> {ROW_POSITION})) AND {ROW_POSITION} IS NOT NULL"
+        known = f"{_REACHED} IS NOT NULL AND {POSITION} IS NOT NULL AND coalesce({STORED_POSITION} <= {_REACHED}, true)"
+        forced = f"coalesce({known} AND {differs}, false)"
+        before = REFILL if REFILL in looked.columns else "false"
+        columns = {REFILL: f"({before} OR {forced})", CONTEXT: f"({CONTEXT} AND NOT {forced})", STALE: f"({STALE} AND NOT {forced})"}
+        return told.withColumns({name: expr(sql) for name, sql in columns.items()}).drop(_REACHED)
+
+
+def play(job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], shape: Shape, keys: DataFrame, past: "Past") -> Verdict:
+    """Play the changes of ``keys`` one after the other.
+
+    Args:
+        groups: the batch, opened.
+        past: what they were before.
+    """
+    rows = _changes(job, table, planned, groups, shape, keys, context=False)
+    rows = rows.unionByName(past.rows) if past.rows is not None else rows
+    if not past.is_whole:
+        # Each key may have had a row that nothing tells of any more, and that may equal any image.
+        rows = rows.unionByName(keys.selectExpr(*crowding.unknown_select(shape.key))).withColumn(IMAGED, lit(None).cast("string"))
+    key = [quote(name) for name in shape.key]
+    events = rows.groupBy(*key, *WRITING_GROUPS).agg(*(expr(sql).alias(name) for name, sql in crowding.writing_aggregates().items()))
+    for step in crowding.identity_steps(shape.key):
+        events = events.withColumns({name: expr(sql) for name, sql in step.items()})
+    events = events.localCheckpoint()
+    played = _played(events, shape)
+    unclear = events.join(played.where(_UNCLEAR).select(EVENT), EVENT, "left_semi").select(POSITION, FILE_NAME).distinct()
+    unclear = unclear.withColumn(_UNCLEAR, lit(True)).localCheckpoint()
+    voids = _voids(events, played, unclear, shape).localCheckpoint()
+    counted = voids.where(f"{SIDE} = 1 AND NOT {CONTEXT} AND {USABLE}").count()
+    voids = voids.select(*shape.key, POSITION, FILE_NAME, SIDE).withColumn(VOID, lit(True))
+    crowded = played.select(*shape.key).distinct()
+    reached = events.join(crowded, shape.key, "left_semi").groupBy(*key).agg(expr(f"max({POSITION})").alias(_REACHED))
+    return Verdict(shape.key, unclear, handed_out(voids, voids.count()), reached, counted)
+
+
+def _played(events: DataFrame, shape: Shape) -> DataFrame:
+    """Return the events of runs in which their key was crowded: which run, whether it is unclear, and whether its row was left."""
+    key = [quote(name) for name in shape.key]
+    outcomes = events.where(IS_LAST_WRITING).groupBy(*key).agg(expr(crowding.outcome_aggregate()).alias(OUTCOME))
+    runs = outcomes.selectExpr(*key, f"posexplode({OUTCOME}) AS ({_RUN}, {_EFFECT})")
+    members = runs.selectExpr(
+        *key, _RUN, f"explode({_EFFECT}.ids) AS {EVENT}", f"{_EFFECT}.unclear AS {_UNCLEAR}", f"{_EFFECT}.rest AS {_REST}"
+    )
+    told = (
+        f"array_contains({_UNCLEAR}, {EVENT}) AS {_UNCLEAR}",
+        f"array_contains({_REST}, {EVENT}) AS {_LEFT}",
+        f"size({_REST}) AS {_REST}",
+    )
+    return members.selectExpr(*key, _RUN, EVENT, *told).localCheckpoint()
+
+
+def _voids(events: DataFrame, played: DataFrame, unclear: DataFrame, shape: Shape) -> DataFrame:
+    """Return the events of crowded runs without effect.
+
+    Of a run one event has an effect on its key: the one that made the row that was left; if none was, the last that took one away; if a
+    row from before the run was, none. What is quarantined counts as not having been.
+    """
+    key = [quote(name) for name in shape.key]
+    known = events.join(played, [*shape.key, EVENT]).join(
+        broadcast(unclear.withColumnRenamed(_UNCLEAR, _EFFECT)), [POSITION, FILE_NAME], "left"
+    )
+    good = f"{USABLE} AND {_EFFECT} IS NULL AND {IS_LAST_WRITING}"
+    place = f"struct({PLACE}, {SIDE})"
+
+    def last(condition: str) -> str:
+        return f"max_by(CASE WHEN {condition} THEN {EVENT} END, CASE WHEN {condition} THEN {place} END)"
+
+    row, leave = last(f"{good} AND {_LEFT} AND {KIND} <> '{LEAVES}'"), last(f"{good} AND {KIND} = '{LEAVES}'")
+    stays = f"max({_REST}) > count_if({_LEFT} AND {IS_LAST_WRITING})"
+    effect = expr(f"coalesce({row}, CASE WHEN NOT ({stays}) THEN {leave} END)").alias(_REST)
+    effects = known.groupBy(*key, _RUN).agg(effect)
+    told = known.drop(_REST).join(effects, [*shape.key, _RUN])
+    return told.where(f"{_EFFECT} IS NULL AND NOT ({EVENT} <=> {_REST} AND {IS_LAST_WRITING})")
+
+
+def texts(shape: Shape) -> list[str]:
+    """SQL of the texts of silver columns, without those of the key."""
+    return [value_text(name, shape.types[name]) for name in shape.values]
+
+
+def _changes(
+    job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], shape: Shape, keys: DataFrame, *, context: bool
+) -> DataFrame:
+    load = planned.progress.load
+    cleaned = clean_groups(job.spark, groups, job.config, table, attrs.evolve(shape, refused={}), load, with_images=True)
+    rows = cleaned.where(f"{POSITION} IS NOT NULL").withColumn(CONTEXT, lit(context))
+    return rows.selectExpr(*crowding.change_select(shape.key, texts(shape), load)).join(keys, keys.columns, "left_semi")
+
+
+@attrs.frozen(eq=False)
+class Past:
+    """What keys were before a batch: rows of the table, or changes in older files; None for nothing at all.
+
+    Attributes:
+        is_whole: nothing else can have been.
+    """
+
+    rows: DataFrame | None
+    is_whole: bool = True
+
+
+def bronze_past(
+    job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], shape: Shape, keys: DataFrame, *, is_whole: bool
+) -> Past:
+    """Return the changes of ``keys`` in ``groups``, the merged files opened; see `Past` for ``is_whole``."""
+    rows = _changes(job, table, planned, groups, shape, keys, context=True) if groups else None
+    return Past(rows, is_whole)
+
+
+def stored_past(
+    job: Job,
+    table: Table,
+    target: TargetTable,
+    planned: Planned,
+    shape: Shape,
+    keys: DataFrame,
+    ranges: Sequence[KeyRange],
+    waiting: DataFrame | None,
+) -> Past | None:
+    """Return the table's rows of ``keys``; None where the source may have others than the table shows.
+
+    A batch in order finds in the table what its keys were before, unless a row is hidden: by the filter or a rule, or in quarantine.
+
+    Args:
+        ranges: of the keys, to prune the table's files.
+        waiting: open rows of the quarantine.
+    """
+    if planned.standing.head is None:
+        return Past(None)
+    if waiting is not None:
+        listed = keys.selectExpr(f"{json_sql(shape.key)} AS _cdc_text").join(
+            waiting.selectExpr("key AS _cdc_text"), "_cdc_text", "left_semi"
+        )
+        if not listed.isEmpty():
+            return None
+    stored = present(table, target, planned, ranges).join(keys, keys.columns, "left_semi")
+    found = stored.selectExpr(*crowding.stored_select(shape.key, texts(shape), planned.progress.load)).localCheckpoint()
+    hides = table.filter is not None or any(rule.on_fail is OnFail.DROP for rule in table.rules)
+    return None if hides and found.count() < keys.count() else Past(found)
+
+
+def present(table: Table, target: TargetTable, planned: Planned, ranges: Sequence[KeyRange]) -> DataFrame:
+    """Return the rows of the table that are at the source as well, of keys in ``ranges``."""
+    rows = target.rows(planned.standing.branch).where(_PRESENT.get(table.mode, "true"))
+    for text in filter(None, (one.sql() for one in ranges)):
+        rows = rows.where(text)
+    return rows

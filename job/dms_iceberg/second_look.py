@@ -1,0 +1,149 @@
+"""What bronze knows of keys whose changes cannot be judged by their batch alone: late ones, and those of crowded keys."""
+
+from collections.abc import Callable, Sequence
+
+import attrs
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import lit
+
+from dms_iceberg.changes import late
+from dms_iceberg.changes.collapse import CONTEXT
+from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups, read_groups
+from dms_iceberg.changes.inspect import inspect
+from dms_iceberg.changes.position import clock_of
+from dms_iceberg.config.model import Mode, Table
+from dms_iceberg.job import Job, Planned
+from dms_iceberg.quarantine import late_files, open_rows, rejected_since, with_waiting
+from dms_iceberg.staging.keys import BronzeFile, table_prefix
+from dms_iceberg.staging.listing import list_files
+
+Judge = Callable[[DataFrame], DataFrame]
+
+
+@attrs.frozen(eq=False)
+class OlderFiles:
+    """Merged files that a batch must be compared with.
+
+    Attributes:
+        groups: the files, opened.
+        since: 17 digits, of the commits that are needed; "" for all.
+        oldest: close time of the oldest merged change file that bronze still has.
+        is_cut: bronze has lost change files that were merged.
+        is_whole: these are all files of the load that were merged.
+    """
+
+    groups: Sequence[ReadGroup] = ()
+    since: str = ""
+    oldest: str = ""
+    is_cut: bool = False
+    is_whole: bool = False
+
+
+@attrs.frozen(eq=False)
+class SecondLook:
+    """What bronze knows of the suspects of a batch.
+
+    Attributes:
+        judge: puts changes of older files beside those of the batch (`late.judge_late`).
+        keys: the suspects.
+        is_cut: bronze has lost change files that were merged.
+    """
+
+    judge: Judge
+    keys: DataFrame
+    is_cut: bool
+
+    def of_suspects(self, rows: DataFrame) -> DataFrame:
+        """Return the changes of suspects."""
+        return rows.join(self.keys, self.keys.columns, "left_semi")
+
+    def of_others(self, rows: DataFrame) -> DataFrame:
+        """Return the rows of other keys."""
+        return rows.join(self.keys, self.keys.columns, "left_anti")
+
+    def judge_suspects(self, rows: DataFrame) -> DataFrame:
+        """Judge the changes of suspects, and let the others be."""
+        others = self.of_others(rows).withColumn(CONTEXT, lit(False))
+        return self.judge(self.of_suspects(rows)).unionByName(others, allowMissingColumns=True)
+
+
+def open_files(job: Job, table: Table, files: Sequence[BronzeFile]) -> list[ReadGroup]:
+    """Look into ``files`` and open them, grouped by their columns."""
+    groups = inspect(job.store, files, job.config.bronze, table)
+    return read_groups(job.spark, job.config, job.store.root, groups, table)
+
+
+def waiting_rows(job: Job, table: Table, planned: Planned) -> DataFrame | None:
+    """Return the open rows of the quarantine that the batch leaves alone: their files are merged, and they are not."""
+    waiting = planned.waiting if planned.is_replay else open_rows(job.spark, job.config, table, planned.progress)
+    if waiting is not None and planned.standing.rebuild:
+        # What the old configuration rejected may be in the table now.
+        return waiting.where(rejected_since(planned.standing.rebuild))
+    return waiting
+
+
+def older_files(
+    job: Job, table: Table, planned: Planned, low: str, waiting: DataFrame | None, *, completes: bool = False, whole: bool = False
+) -> OlderFiles:
+    """Return the merged files that a batch whose lowest position is ``low`` must be compared with.
+
+    Args:
+        waiting: see `waiting_rows`.
+        completes: a late change may complete an older one.
+        whole: all files of the load, not only those that can hold something newer than the oldest late change.
+    """
+    progress = planned.progress
+    if not whole and not late.needs_bronze(progress):
+        return OlderFiles()
+    prefix, format_ = table_prefix(table.schema_name, table.table_name), job.config.bronze.format
+    start = "" if whole else late.context_since(low, progress)
+    listing = list(list_files(job.store, prefix, start, format_))
+    files = late.context_files(listing, start, progress, planned.batch.files)
+    is_whole = False
+    if whole:
+        loads = [file for file in listing if not file.is_cdc and file.modified >= progress.reloaded_at]
+        files = sorted([*files, *(file for file in loads if progress.loads.has(file))])
+        is_whole = progress.lost([*loads, *(file for file in listing if file.is_cdc)]) is None
+    own = {file.key for file in planned.batch.files}
+    own |= late_files(open_rows(job.spark, job.config, table, progress) if planned.is_replay else waiting)
+    merged = (
+        file for file in list_files(job.store, prefix, "", format_) if file.is_cdc and file.key not in own and progress.has_merged(file)
+    )
+    # One from before the first came when bronze did not reach back so far.
+    oldest = late.oldest_change_file(file for file in merged if file.order >= progress.first)
+    is_gone = not oldest and (planned.is_replay or progress.first not in {file.order for file in planned.batch.files})
+    # In a mirror what is older than the oldest late change loses. Elsewhere it counts: as a version, as the values of a deleted row (which
+    # a table that was a mirror lacks), or to complete a change.
+    since = clock_of(low) if table.mode is Mode.MIRROR and not completes and not whole else ""
+    return OlderFiles(open_files(job, table, files), since, oldest, bool(progress.first) and (oldest > progress.first or is_gone), is_whole)
+
+
+def second_look(
+    job: Job,
+    table: Table,
+    planned: Planned,
+    files: OlderFiles,
+    keys: DataFrame,
+    shape: Shape,
+    waiting: DataFrame | None,
+    *,
+    completes: bool = False,
+) -> SecondLook:
+    """Return the second look at the changes of ``keys``, the suspects.
+
+    Args:
+        waiting: see `waiting_rows`.
+        completes: a late change may complete one in quarantine, which is then merged after all (`fill.settle`).
+    """
+    progress = planned.progress
+    # Files that were let in once are not refused now, whatever the schema policy says of the batch's own.
+    plain, context = attrs.evolve(shape, refused={}), None
+    if files.groups:
+        context = clean_groups(job.spark, files.groups, job.config, table, plain, progress.load, since=files.since)
+        if waiting is not None and (planned.is_replay or not completes):
+            context = with_waiting(context, waiting)
+
+    def look(batch: DataFrame) -> DataFrame:
+        return late.judge_late(batch, context, keys, shape, progress, files.oldest, replay=planned.is_replay, is_cut=files.is_cut)
+
+    return SecondLook(look, keys, files.is_cut)
