@@ -21,6 +21,7 @@ from dms_iceberg.command_options import seconds
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.local.emulator import Emulator, EmulatorError, EmulatorSettings, Profile
 from dms_iceberg.local.emulator.cli import emulate
+from dms_iceberg.local.emulator.files import CsvShape
 from dms_iceberg.local.emulator.from_config import default_slot, file_shape
 from dms_iceberg.local.postgres import LocalPostgres
 from dms_iceberg.staging.store import open_store
@@ -161,7 +162,9 @@ def test_the_shape_follows_the_document(tmp_path: Path) -> None:
     config = parse_config(document)
     shape = file_shape(config.bronze, gzip=True)
     assert (shape.extension, shape.op_column, shape.op_words["D"]) == ("json.gz", "action", "DELETE")
-    assert shape.sequence_column is None
+    assert shape.sequence_column is None and shape.csv.rfc4180
+    document["bronze"] |= {"format": "csv", "csv": {"rfc4180": False, "null": "~"}}
+    assert file_shape(parse_config(document).bronze).csv == CsvShape(header=True, rfc4180=False, null="~")
     assert default_slot(config) == "dms_shop_1"
 
 

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from support.bad_input import Case, Outcome, Writer, judge, load, run_cases
 from support.lake import COMMIT, Lake, sequence
-from support.text_files import HEADER, cdc_name, change_line, load_line, write_text
+from support.text_files import HEADER, ONLY_SEQUENCE, cdc_name, change_line, load_line, write_text
 
 T1 = "20260301100100"
 TYPED = {"columns": [{"name": "id", "type": "bigint"}, {"name": "v", "type": "string"}]}
@@ -136,13 +136,13 @@ HEADERLESS = [
     Case(
         "too_narrow",
         csv_load("I,2026-03-01 10:00:00.000000,1", header=None),
-        error=("LOAD00000001.csv", "3 columns", "4 to 7", "source_columns", "AddColumnName"),
+        error=("LOAD00000001.csv", "3 columns", "names 5", "source_columns", "AddColumnName"),
         table=SOURCE_COLUMNS,
     ),
     Case(
         "too_wide",
         csv_load("I,2026-03-01 10:00:00.000000,1,a,new,,,9", header=None),
-        error=("LOAD00000001.csv", "8 columns", "4 to 7", "source_columns"),
+        error=("LOAD00000001.csv", "8 columns", "names 5", "source_columns"),
         table=SOURCE_COLUMNS,
     ),
     Case(
@@ -201,7 +201,7 @@ JSON = [
 
 FORMATS: dict[str, tuple[list[Case], dict[str, Any]]] = {
     "csv": (CSV, {"format": "csv"}),
-    "headerless": (HEADERLESS, {"format": "csv", "csv": {"header": False}}),
+    "headerless": (HEADERLESS, {"format": "csv", "csv": {"header": False}, "change": ONLY_SEQUENCE}),
     "json": (JSON, {"format": "json"}),
 }
 

@@ -11,7 +11,7 @@ import pytest
 
 from dms_iceberg.local.emulator.files import Change, Column, CsvShape, FileFormat, FileShape, TableLayout, encode
 from support.lake import COMMIT, Lake, sequence
-from support.text_files import cdc_name, change_line, load_line, write_bytes, write_text
+from support.text_files import ONLY_SEQUENCE, cdc_name, change_line, load_line, write_bytes, write_text
 
 UTC = dt.UTC
 NASTY = 'comma, "quote"\nline\r\nreturn\rand \\n two characters, € and 😀, tail \\'
@@ -61,13 +61,11 @@ class Task:
     """A DMS task's habits and the configuration that reads its files.
 
     Attributes:
-        last: shape of the last file where it differs.
         moves: whether the history ends with a key change, which only a before image tells.
     """
 
     shape: FileShape
     bronze: dict[str, Any]
-    last: FileShape | None = None
     moves: bool = True
     table: dict[str, Any] = attrs.field(factory=lambda: {"columns": DECLARED})
 
@@ -106,8 +104,11 @@ TASKS = {
     "headerless": Task(
         FileShape(format=FileFormat.CSV),
         {"format": "csv", "csv": {"header": False}},
-        # The operator left the position and the before image out later on.
-        last=FileShape(format=FileFormat.CSV, stream_position_column=None, before_image_prefix=None),
+        table=HEADERLESS,
+    ),
+    "headerless_with_little": Task(
+        FileShape(format=FileFormat.CSV, stream_position_column=None, before_image_prefix=None),
+        {"format": "csv", "csv": {"header": False}, "change": ONLY_SEQUENCE},
         moves=False,
         table=HEADERLESS,
     ),
@@ -133,7 +134,7 @@ def test_one_history_gives_one_table_in_every_format(lake: Lake, name: str) -> N
 
     write(f"LOAD00000001.{extension}", LOADED, task.shape, load=True)
     write(cdc_name(1, extension), FIRST, task.shape)
-    write(cdc_name(2, extension), SECOND + (MOVED if task.moves else []), task.last or task.shape)
+    write(cdc_name(2, extension), SECOND + (MOVED if task.moves else []), task.shape)
     report = lake.run_one(lake.config({"public.t": task.table}, bronze=task.bronze))
     assert report.quarantined == 0
     rows = [(*row[:3], row[3] and row[3].astimezone(UTC)) for row in lake.rows("t", "id, note, amount, at")]
@@ -154,7 +155,7 @@ def test_csv_whose_first_record_holds_a_quoted_carriage_return(lake: Lake) -> No
     write_bytes(
         lake, "public.t", "LOAD00000002.csv", "".join(line + "\r\n" for line in [load_line(4, '"f\ng"'), load_line(5, "h")]).encode()
     )
-    lake.run_one(lake.config({"public.t": table}, bronze={"format": "csv", "csv": {"header": False}}))
+    lake.run_one(lake.config({"public.t": table}, bronze={"format": "csv", "csv": {"header": False}, "change": ONLY_SEQUENCE}))
     assert lake.rows("t", "id, v") == [(1, "a\r\nb"), (2, "c\rd"), (3, "e"), (4, "f\ng"), (5, "h")]
 
 

@@ -21,20 +21,34 @@ class Format:
     bronze: Mapping[str, Any]
 
     @property
+    def quotes(self) -> bool:
+        """Whether a value may hold line ends, and whatever else stands between values."""
+        return self.shape.format is not FileFormat.CSV or self.shape.csv.rfc4180
+
+    @property
+    def tells_empty_text(self) -> bool:
+        """Whether an empty text is told from NULL."""
+        return self.shape.format is not FileFormat.CSV or bool(self.shape.csv.null)
+
+    def without_stream_position(self) -> "Format":
+        """The same, of a task that does not write the stream position."""
+        change = {"stream_position_column": None}
+        return Format(self.name, attrs.evolve(self.shape, **change), {**self.bronze, "change": change})
+
+    @property
     def needs_source_columns(self) -> bool:
         """Whether a table must name its columns, because the files don't."""
         return self.shape.format is FileFormat.CSV and not self.shape.csv.header
 
 
-def _csv(name: str, *, header: bool, gzip: bool = False) -> Format:
-    shape = FileShape(format=FileFormat.CSV, csv=CsvShape(header=header), gzip=gzip)
-    return Format(name, shape, {"format": "csv", "csv": {"header": header}})
+def _csv(name: str, *, gzip: bool = False, **csv: Any) -> Format:
+    return Format(name, FileShape(format=FileFormat.CSV, csv=CsvShape(**csv), gzip=gzip), {"format": "csv", "csv": csv})
 
 
 FORMATS: tuple[Format, ...] = (
     Format("parquet", FileShape(), {"format": "parquet"}),
-    _csv("csv", header=True),
-    _csv("csv-headerless", header=False),
+    _csv("csv", header=True, rfc4180=False, delimiter="|"),
+    _csv("csv-headerless", header=False, null="<null>"),
     _csv("csv-gz", header=True, gzip=True),
     Format("json", FileShape(format=FileFormat.JSON), {"format": "json"}),
 )

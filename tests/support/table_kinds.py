@@ -226,6 +226,20 @@ NUMBERED = make_kind(
     keys=("number",),
 )
 
+# --- a part of the key that may be empty text, for formats that tell it from NULL -----------------------------------
+
+EMPTIED = make_kind(
+    "emptied",
+    lambda history, index: (("", "x", "y")[index % 3], history * 2 + index // 3),
+    {
+        "code": ("wstring", ()),
+        "line": ("int8", ()),
+        "note": ("wstring", ('say "hi", ok', "line one\nline two", "", "NULL", None)),
+    },
+    [{"name": "code", "type": "string"}, {"name": "line", "type": "bigint"}, {"name": "note", "type": "string"}],
+    keys=("code", "line"),
+)
+
 # --- a column that updates may leave out ---------------------------------------------------------------------------
 
 KEPT = make_kind(

@@ -7,6 +7,8 @@ from pathlib import Path
 from support.lake import COMMIT, Lake, sequence, timestamp
 
 HEADER = "Op,dms_commit_ts,id,v,dms_change_seq"
+ONLY_SEQUENCE = {"stream_position_column": None, "before_image_prefix": None}
+"""``bronze.change`` of a task that writes what `HEADER` names."""
 CDC_FOLDER = "2026/03/01/10"
 
 

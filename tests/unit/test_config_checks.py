@@ -253,6 +253,8 @@ def test_csv() -> None:
         "bronze.csv.delimiter: must be one character, neither a quote nor a line break; found the text 'ab'",
         "bronze.csv.no_supplement: is the same text as bronze.csv.null; a value that was not supplied is no NULL",
     ]
+    document["bronze"]["csv"] = {"delimiter": "\\"}
+    assert problems(document)[0].startswith("bronze.csv.delimiter: a backslash cannot be read: Spark takes it for the beginning")
     document["bronze"]["csv"] = {"no_supplement": ""}
     assert problems(document)[0].startswith("bronze.csv.no_supplement: must not be empty: an empty field is a value")
 

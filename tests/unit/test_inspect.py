@@ -11,20 +11,9 @@ import pytest
 
 from dms_iceberg.changes.gzipped import blame_gzip
 from dms_iceberg.changes.inspect import FirstRecord, first_record, inspect, spark_type
-from dms_iceberg.config.model import Bronze, BronzeFormat, Csv, Table
+from dms_iceberg.config.model import Bronze, BronzeFormat, Csv
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.staging.keys import BronzeFile
-from dms_iceberg.staging.store import LocalStore
-
-TABLE = Table(source="public.t", target="n.t", key=("id",), source_columns=("id", "v"))
-
-
-def stored(folder: Path, data: bytes, name: str = "LOAD00000001.csv") -> tuple[LocalStore, BronzeFile]:
-    path = folder / "public" / "t" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    extension = name.split(".", 1)[1]
-    return LocalStore(folder), BronzeFile(False, "0" * 16 + "1", name, f"public/t/{name}", len(data), "e", extension)
+from unit.stored_file import TABLE, stored
 
 
 @pytest.mark.parametrize(
@@ -79,39 +68,41 @@ def test_damaged_gzip_is_blamed_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("width", "names"),
+    ("text", "expected"),
     [
-        (4, ["Op", "dms_commit_ts", "id", "v"]),
-        (5, ["Op", "dms_commit_ts", "id", "v", "dms_change_seq"]),
-        (7, ["Op", "dms_commit_ts", "id", "v", "dms_change_seq", "dms_stream_position", "BI_id"]),
+        ('a,"b\n"c",d\n', FirstRecord(("a", '"b'), only=False)),
+        ("a,b\r\n1,2\r\n", FirstRecord(("a", "b"), only=False, line_end="\r\n")),
+        ("a,b\r\n1,2\n", FirstRecord(("a", "b\r"), only=False)),
+        ("\n\na,b", FirstRecord(("a", "b"), only=True)),
+        ("", FirstRecord((), only=True)),
     ],
 )
-def test_columns_of_a_file_without_header(tmp_path: Path, width: int, names: list[str]) -> None:
-    store, file = stored(tmp_path, (",".join("x" * width) + "\n").encode())
-    (group,) = inspect(store, [file], Bronze(uri="x", format=BronzeFormat.CSV, csv=Csv(header=False)), TABLE)
-    assert list(group.names) == names
+def test_first_record_without_quotes(tmp_path: Path, text: str, expected: FirstRecord) -> None:
+    store, file = stored(tmp_path, text.encode())
+    assert first_record(store, file, ",", rfc4180=False) == expected
+
+
+@pytest.mark.parametrize("text", ['1,"a ""b"", c"\n', '1,"a\nb"\r\n2,c\n', '1,""\n', '1,"a"""\n', '1,"' + "x" * 100_000 + '\ny"\n2,b\n'])
+def test_quotes_by_rfc_4180_are_let_in(tmp_path: Path, text: str) -> None:
+    store, file = stored(tmp_path, ("id,v\n" + text).encode())
+    assert inspect(store, [file], Bronze(uri="x", format=BronzeFormat.CSV), TABLE)
 
 
 @pytest.mark.parametrize(
-    ("widths", "columns"),
+    ("text", "says"),
     [
-        pytest.param([3, 5, 5], 5, id="one short row first"),
-        pytest.param([9, 5, 4, 5], 5, id="odd rows in between"),
-        pytest.param([3, 5], 5, id="as many short as whole ones"),
-        pytest.param([5] + [4] * 20_000, 4, id="the last row of the sample is cut off"),
+        ('1,a"b\n', "line 2 has a quote within a field"),
+        ('1,x\n2, "a"\n', "line 3 has a quote within a field"),
+        ('1,"a\nb"\n2,"a" \n', "line 4 has a field that goes on behind its closing quote"),
+        ('1,x\n2,"a\n', "line 3 has a quote that opens a field and is never closed"),
     ],
 )
-def test_one_odd_row_does_not_say_what_columns_a_file_without_header_has(tmp_path: Path, widths: list[int], columns: int) -> None:
-    store, file = stored(tmp_path, "".join(",".join("x" * width) + "\n" for width in widths).encode())
-    (group,) = inspect(store, [file], Bronze(uri="x", format=BronzeFormat.CSV, csv=Csv(header=False)), TABLE)
-    assert len(group.names) == columns
-
-
-@pytest.mark.parametrize("widths", [[3, 3, 5], [9, 9, 9, 4]])
-def test_most_rows_with_another_width_refuse_a_file_without_header(tmp_path: Path, widths: list[int]) -> None:
-    store, file = stored(tmp_path, "".join(",".join("x" * width) + "\n" for width in widths).encode())
-    with pytest.raises(BronzeError, match=f"{widths[0]} columns, but public.t may have 4 to 7"):
-        inspect(store, [file], Bronze(uri="x", format=BronzeFormat.CSV, csv=Csv(header=False)), TABLE)
+def test_quotes_that_are_not_rfc_4180_are_refused(tmp_path: Path, text: str, says: str) -> None:
+    store, file = stored(tmp_path, ("id,v\n" + text).encode())
+    with pytest.raises(BronzeError, match=says):
+        inspect(store, [file], Bronze(uri="x", format=BronzeFormat.CSV), TABLE)
+    (group,) = inspect(store, [file], Bronze(uri="x", format=BronzeFormat.CSV, csv=Csv(rfc4180=False)), TABLE)
+    assert group.names == ("id", "v")
 
 
 def test_json_file_cut_off_before_its_first_row_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:

@@ -1,11 +1,17 @@
 """Names of CSV columns: those in the header line, or without one those that DMS's order and the configuration give."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
 
+from dms_iceberg.changes.csv_shapes import FileColumn, Record, Role, examine, expected_columns, readings, shapes
 from dms_iceberg.config.model import Bronze, Table
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.staging.keys import BronzeFile
 from dms_iceberg.staging.store import join
+
+_MOST_READINGS = 3
+_MOST_SHAPES = 12
 
 
 def header_names(fields: Sequence[str], file: BronzeFile, bronze: Bronze, table: Table, root: str) -> Sequence[str]:
@@ -32,30 +38,69 @@ def header_names(fields: Sequence[str], file: BronzeFile, bronze: Bronze, table:
     return fields
 
 
-def headerless_names(file: BronzeFile, widths: Mapping[int, int], bronze: Bronze, table: Table, root: str) -> list[str]:
-    """Return the names of a file's columns, in the order in which DMS writes them.
+def refuse_other_columns(file: BronzeFile, records: Sequence[Record], bronze: Bronze, table: Table, root: str) -> None:
+    """Refuse a file without a header that does not have the columns that the document names.
+
+    A place is all that tells a column, so nothing may be missing: as many columns as the document names, each service column with values of
+    its kind. One odd row says nothing of its file; it is judged by itself later.
 
     Args:
-        widths: how many of the first records have how many fields. The commonest count; the other rows are damaged.
+        records: the first of the file, at least one.
 
     Raises:
-        BronzeError: the table's source columns and DMS's service columns do not give that width.
+        BronzeError: most records have another number of columns, or the values in a service column cannot be what it is for.
     """
-    change = bronze.change
-    leading = [change.timestamp_column] if change.timestamp_column else []
-    if file.is_cdc or not change.load_without_op:
-        leading.insert(0, change.op_column)
-    trailing = [name for name in (change.sequence_column, change.stream_position_column) if name]
-    if change.before_image_prefix:
-        trailing += [change.before_image_prefix + key for key in table.key]
-    names = [*leading, *table.source_columns, *trailing]
-    least = len(names) - len(trailing)
-    width = max(widths, key=lambda width: (widths[width], least <= width <= len(names), width))
-    if not least <= width <= len(names):
-        raise BronzeError(
-            f"{join(root, file.key)}: {width} columns, but {table.source} may have {least} to {len(names)}: {', '.join(leading)}, the "
-            f"{len(table.source_columns)} source_columns, then {', '.join(trailing)} as far as the task writes them. "
-            f'A source column was added or dropped: bring tables."{table.source}".source_columns up to date, or let DMS write headers '
-            f"(AddColumnName) or Parquet."
-        )
-    return names[:width]
+    columns = expected_columns(bronze, table, is_cdc=file.is_cdc)
+    widths = Counter(map(len, records))
+    width = max(widths, key=lambda width: (widths[width], width == len(columns), width))
+    alike = [record for record in records if len(record) == width]
+    wrong = []
+    if width == len(columns):
+        found = examine(columns, alike, bronze, is_cdc=file.is_cdc)
+        wrong = [column.name for column, one in zip(columns, found, strict=True) if one.contradicts]
+        if not wrong:
+            return
+    raise BronzeError(
+        f"{join(root, file.key)}: {_what_is_wrong(width, columns, wrong, table)} Without a header the place is all that tells a column, so "
+        f"nothing is guessed. In the first {len(alike)} rows of that width columns hold: {_shapes_text(alike, bronze)}. "
+        f"{_advice(columns, alike, file, bronze, table)}"
+    )
+
+
+def _what_is_wrong(width: int, columns: Sequence[FileColumn], wrong: Sequence[str], table: Table) -> str:
+    before = [column.name for column in columns if column.role in (Role.OPERATION, Role.TIME)]
+    behind = [column.name for column in columns[len(before) + len(table.source_columns) :]]
+    named = ", ".join([*before, f"the {len(table.source_columns)} source_columns", *behind])
+    if wrong:
+        return f"{', '.join(wrong)} of {table.source} cannot be what stands there. The document names, in this order: {named}."
+    return f"{width} columns, but the document names {len(columns)} for {table.source}: {named}."
+
+
+def _shapes_text(records: Sequence[Record], bronze: Bronze) -> str:
+    parts, number = list[str](), 0
+    for shape, run in groupby(shapes(records, bronze)):
+        count = len(list(run))
+        parts.append(f"{number + 1}: {shape}" if count == 1 else f"{number + 1} to {number + count}: {shape}")
+        number += count
+    if len(parts) > _MOST_SHAPES:
+        parts[_MOST_SHAPES // 3 : -_MOST_SHAPES * 2 // 3] = ["..."]
+    return "; ".join(parts)
+
+
+def _advice(columns: Sequence[FileColumn], records: Sequence[Record], file: BronzeFile, bronze: Bronze, table: Table) -> str:
+    texts = [" and ".join(map(_without, absent)) for absent in readings(columns, records, bronze, is_cdc=file.is_cdc)]
+    if bronze.change.load_without_op and not file.is_cdc:
+        with_op = (FileColumn(bronze.change.op_column, Role.OPERATION), *columns)
+        if len(with_op) == len(records[0]) and not any(one.contradicts for one in examine(with_op, records, bronze, is_cdc=False)):
+            texts.append("bronze.change.load_without_op to false")
+    would_fit = ", or with ".join(texts[:_MOST_READINGS])
+    unwritten = f"The rows would fit with {would_fit}: set that only if it is what the task writes. " if texts else ""
+    return (
+        f'{unwritten}If a source column was added or dropped, bring tables."{table.source}".source_columns up to date; files from before '
+        "need the old ones (merge them first, with batch.max_files 1, or load the table into a new epoch). Or let DMS write headers "
+        "(AddColumnName) or Parquet."
+    )
+
+
+def _without(setting: str) -> str:
+    return f"bronze.change.{setting} {'to true' if setting == 'load_without_op' else 'to null'}"

@@ -1,18 +1,17 @@
 """What columns a change file has: Parquet footers and CSV first records by ranged GETs in a thread pool, never one Spark read a file."""
 
-import csv
-import io
-import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dms_iceberg.changes.csv_names import header_names, headerless_names
-from dms_iceberg.changes.gzipped import decompress, is_blank
+from dms_iceberg.changes.csv_names import header_names, refuse_other_columns
+from dms_iceberg.changes.csv_sample import FirstRecord, first_record, refuse_unquoted
+from dms_iceberg.changes.csv_shapes import expected_columns, further_rows, has_empty_images
+from dms_iceberg.changes.gzipped import is_blank
 from dms_iceberg.changes.mapping import VOID
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.errors import BronzeError
@@ -20,14 +19,10 @@ from dms_iceberg.staging.keys import BronzeFile
 from dms_iceberg.staging.store import ObjectStore, join
 
 _TAIL_BYTES = 1 << 16
-_HEAD_BYTES = 1 << 16
-_MAX_RECORD_BYTES = 64 << 20
 _MAGIC = b"PAR1"
 _THREADS = 16
-_BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
-# The module's default of 128 KiB is less than a LOB may have.
-csv.field_size_limit(sys.maxsize)
+__all__ = ["Columns", "FirstRecord", "SchemaGroup", "first_record", "inspect", "refuse_twins", "spark_type"]
 
 Columns = tuple[tuple[str, str], ...]
 """(name, Spark type) of a file's columns in file order; a type in ``<>`` is one Spark cannot read."""
@@ -39,6 +34,7 @@ class SchemaGroup:
 
     ``segment`` is the first part of `BronzeFile.order`, which full-load files of one parallel segment share; "" for CDC.
     ``line_end`` is what ends a CSV record; left to guess, Spark takes a carriage return inside the first quoted field for it.
+    ``images_told``: a before-image that is not there is told from one that is empty text.
     """
 
     is_cdc: bool
@@ -47,6 +43,7 @@ class SchemaGroup:
     files: tuple[BronzeFile, ...]
     rows: int | None
     line_end: str = "\n"
+    images_told: bool = True
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -60,16 +57,7 @@ class _Inspected:
     columns: Columns
     rows: int | None
     line_end: str = "\n"
-
-
-@attrs.frozen
-class FirstRecord:
-    """The first record of a CSV file, whether it is the only one, what ends it, and how many fields the first records have."""
-
-    fields: tuple[str, ...]
-    only: bool
-    line_end: str = "\n"
-    widths: Counter[int] = attrs.field(factory=Counter, eq=False)
+    images_told: bool = True
 
 
 def inspect(store: ObjectStore, files: Sequence[BronzeFile], bronze: Bronze, table: Table) -> list[SchemaGroup]:
@@ -85,14 +73,14 @@ def inspect(store: ObjectStore, files: Sequence[BronzeFile], bronze: Bronze, tab
         found = list(pool.map(lambda file: _inspect(store, file, bronze, table), files))
     filled = [one for one in found if one.rows != 0]
     found = filled or [one for one in found if one.columns]
-    groups: dict[tuple[bool, str, Columns, str], list[_Inspected]] = {}
+    groups: dict[SchemaGroup, list[_Inspected]] = {}
     for one in found:
         refuse_twins(table, one.file, (name for name, _ in one.columns))
         segment = "" if one.file.is_cdc else one.file.order[:9]
-        groups.setdefault((one.file.is_cdc, segment, one.columns, one.line_end), []).append(one)
+        alike = SchemaGroup(one.file.is_cdc, segment, one.columns, (), None, one.line_end, one.images_told)
+        groups.setdefault(alike, []).append(one)
     return [
-        SchemaGroup(is_cdc, segment, columns, tuple(m.file for m in members), _total(m.rows for m in members), line_end)
-        for (is_cdc, segment, columns, line_end), members in groups.items()
+        attrs.evolve(alike, files=tuple(m.file for m in members), rows=_total(m.rows for m in members)) for alike, members in groups.items()
     ]
 
 
@@ -125,15 +113,25 @@ def _inspect(store: ObjectStore, file: BronzeFile, bronze: Bronze, table: Table)
         return _Inspected(file, (), 0)
     if bronze.format is BronzeFormat.JSON:
         return _Inspected(file, (), 0 if is_blank(store, file) else None)
-    first = first_record(store, file, bronze.csv.delimiter)
+    return _inspect_csv(store, file, bronze, table)
+
+
+def _inspect_csv(store: ObjectStore, file: BronzeFile, bronze: Bronze, table: Table) -> _Inspected:
+    form = bronze.csv
+    first = first_record(store, file, form.delimiter, rfc4180=form.rfc4180)
     if not first.fields:
         return _Inspected(file, (), 0)
-    if bronze.csv.header:
+    if form.header:
         names = header_names(first.fields, file, bronze, table, store.root)
     else:
-        names = headerless_names(file, first.widths, bronze, table, store.root)
-    rows = 0 if bronze.csv.header and first.only else None
-    return _Inspected(file, tuple((name, "string") for name in names), rows, first.line_end)
+        names = [column.name for column in expected_columns(bronze, table, is_cdc=file.is_cdc)]
+    if form.rfc4180:
+        refuse_unquoted(first, file, form.delimiter, further_rows(names, bronze, is_cdc=file.is_cdc), store.root)
+    if not form.header:
+        refuse_other_columns(file, first.records, bronze, table, store.root)
+    rows = 0 if form.header and first.only else None
+    images_told = not (file.is_cdc and has_empty_images(names, first.records[1 if form.header else 0 :], bronze, table))
+    return _Inspected(file, tuple((name, "string") for name in names), rows, first.line_end, images_told and form.null != "")
 
 
 def _inspect_parquet(store: ObjectStore, file: BronzeFile) -> _Inspected:
@@ -209,69 +207,3 @@ def spark_type(type_: pa.DataType) -> str:
     if pa.types.is_fixed_size_binary(type_):
         return "binary"
     return f"<{type_}>"
-
-
-def first_record(store: ObjectStore, file: BronzeFile, delimiter: str) -> FirstRecord:
-    """Return the first record of a CSV file; bytes that are not UTF-8 become lone surrogates.
-
-    Raises:
-        BronzeError: the file is not gzip although named so, begins with a byte order mark, or its first record has no end.
-    """
-    size = _HEAD_BYTES
-    while True:
-        data = store.read(file.key, 0, min(size, file.size))
-        whole = len(data) >= file.size
-        data = decompress(data, file, store.root)
-        _refuse_byte_order_mark(data, file, store.root)
-        text = data.decode(errors="surrogateescape")
-        found = _parse_first(text, delimiter)
-        if isinstance(found, FirstRecord) and (whole or not found.only):
-            return attrs.evolve(found, widths=_widths(text, delimiter, whole=whole))
-        if whole or size >= _MAX_RECORD_BYTES:
-            reason = "it has no end" if isinstance(found, FirstRecord) else str(found)
-            raise BronzeError(
-                f"{join(store.root, file.key)}: the first record is not valid CSV ({reason}). Check bronze.csv against the endpoint's "
-                "settings (CsvDelimiter, Rfc4180), or restore the file."
-            )
-        size *= 8
-
-
-def _parse_first(text: str, delimiter: str) -> FirstRecord | csv.Error:
-    last = ""
-
-    def lines() -> Iterator[str]:
-        nonlocal last
-        # Not universal newlines: a lone carriage return ends no record.
-        for line in stream:
-            last = line
-            yield line
-
-    stream = io.StringIO(text, newline="\n")
-    try:
-        record = next((fields for fields in csv.reader(lines(), delimiter=delimiter, strict=True) if fields), [])
-    except csv.Error as error:
-        return error
-    only = not stream.read().strip("\r\n")
-    return FirstRecord(tuple(record), only, "\r\n" if last.endswith("\r\n") else "\n")
-
-
-def _widths(text: str, delimiter: str, *, whole: bool) -> Counter[int]:
-    """Count the fields of the records that ``text`` begins with."""
-    widths = []
-    try:
-        for fields in csv.reader(io.StringIO(text, newline="\n"), delimiter=delimiter, strict=True):
-            if fields:
-                widths.append(len(fields))
-    except csv.Error:
-        # The end of the sample, or a record that Spark will not parse either.
-        whole = True
-    # The last record may be cut off.
-    return Counter(widths if whole or len(widths) == 1 else widths[:-1])
-
-
-def _refuse_byte_order_mark(data: bytes, file: BronzeFile, root: str) -> None:
-    if data.startswith(_BYTE_ORDER_MARKS):
-        raise BronzeError(
-            f"{join(root, file.key)}: begins with a byte order mark. DMS writes UTF-8 without one; whatever rewrote this file may "
-            "have changed more. Restore the original."
-        )

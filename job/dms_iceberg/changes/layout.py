@@ -12,11 +12,14 @@ def layout_text(group: SchemaGroup, columns: Sequence[tuple[str, str]]) -> str:
     Args:
         columns: (name, Spark type) as the files were read: JSON itself tells no number's type and no time from text.
     """
-    document = {"cdc": group.is_cdc, "segment": group.segment, "columns": [list(column) for column in columns]}
+    told = {"told": True} if group.images_told else {}
+    document = {"cdc": group.is_cdc, "segment": group.segment, **told, "columns": [list(column) for column in columns]}
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
 
 def layout_group(text: str) -> SchemaGroup:
     """Return the group, without its files, that a record was read in."""
     document = json.loads(text)
-    return SchemaGroup(document["cdc"], document["segment"], tuple((name, type_) for name, type_ in document["columns"]), (), None)
+    columns = tuple((name, type_) for name, type_ in document["columns"])
+    # Records of earlier versions do not say it.
+    return SchemaGroup(document["cdc"], document["segment"], columns, (), None, images_told="told" in document)

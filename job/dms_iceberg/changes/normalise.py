@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import attrs
 
 from dms_iceberg.changes.before_images import before_images, configured_columns
+from dms_iceberg.changes.misread import unread_cases
 from dms_iceberg.changes.position import (
     bytes_sql,
     is_sequence_sql,
@@ -17,7 +18,7 @@ from dms_iceberg.changes.position import (
     timestamp_beyond_sql,
     timestamp_position_sql,
 )
-from dms_iceberg.changes.read import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ROW
+from dms_iceberg.changes.read import FILE, FILE_NAME, NOT_TEXT, ROW
 from dms_iceberg.config.model import Change, Table
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.identifiers import quote, string_literal
@@ -239,7 +240,7 @@ def _position_sql(columns: SourceColumns, epoch: int, *, is_cdc: bool, segment: 
 def _problem_sql(columns: SourceColumns, change: Change, *, is_cdc: bool) -> str:
     checks = [
         f"WHEN {NOT_TEXT} THEN 'encoding: the row holds bytes that are not UTF-8'",
-        f"WHEN {CORRUPT} IS NOT NULL THEN 'malformed: the row does not parse, or does not have the columns of its file'",
+        *unread_cases(),
     ]
     if columns.op is not None:
         checks.append(f"WHEN {OP} IS NULL THEN {string_literal('unknown_op: allowed are ' + ', '.join(change.op_words))}")

@@ -9,6 +9,8 @@ Encoding: the epoch carries its length as a letter in front (``a9`` < ``b10``), 
 it lies below every change of its epoch; its file stands where the close time would.
 """
 
+import re
+
 from dms_iceberg.staging.keys import AHEAD_HOURS
 
 CLOCK_DIGITS = 16
@@ -76,6 +78,11 @@ def sequence_position_sql(epoch: int, sequence: str, file_time: str) -> str:
     clock, counter = bytes_sql(sequence, 1, CLOCK_DIGITS), bytes_sql(sequence, CLOCK_DIGITS + 1, COUNTER_DIGITS)
     epoch_bytes = f"CAST('{epoch_prefix(epoch)}' AS binary)"
     return f"CASE WHEN {whole} THEN CAST(concat({epoch_bytes}, {clock}, CAST({file_time} AS binary), {counter}) AS string) END"
+
+
+def is_sequence(text: str) -> bool:
+    """Whether ``text`` is 35 digits that begin with a date."""
+    return len(text) == SEQUENCE_DIGITS and re.match(_SEQUENCE, text) is not None
 
 
 def is_sequence_sql(sequence: str) -> str:

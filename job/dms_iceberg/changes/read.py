@@ -8,28 +8,23 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from dms_iceberg.changes.before_images import before_images
 from dms_iceberg.changes.inspect import Columns, SchemaGroup, refuse_twins
 from dms_iceberg.changes.mapping import VOID
+from dms_iceberg.changes.origin import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ORIGIN_COLUMNS, ROW, ROW_ID, origin_of_file
+from dms_iceberg.changes.read_csv import read_csv
 from dms_iceberg.changes.reserved import is_reserved, is_used, refuse_reserved
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.identifiers import quote, string_literal
+from dms_iceberg.identifiers import quote
 from dms_iceberg.staging.store import join
 
-FILE = "_cdc_file"
-FILE_NAME = "_cdc_file_name"
-ROW = "_cdc_row"
-CORRUPT = "_cdc_corrupt"
-NOT_TEXT = "_cdc_not_text"
-ROW_ID = "_cdc_row_id"
-"""Id of a row that comes from the quarantine; rows of files have none."""
-ORIGIN_COLUMNS = frozenset({FILE, FILE_NAME, ROW, CORRUPT, NOT_TEXT, ROW_ID})
-_BYTES = "ISO-8859-1"
+__all__ = ["CORRUPT", "FILE", "FILE_NAME", "NOT_TEXT", "ORIGIN_COLUMNS", "ROW", "ROW_ID", "read_group"]
 
 
 def read_group(spark: SparkSession, root: str, group: SchemaGroup, bronze: Bronze, table: Table) -> DataFrame:
     """Return the rows of ``group``.
 
     Adds `FILE` (full path), `FILE_NAME`, `ROW` (place in the file: the row number in Parquet, for text formats a number that rises
-    within a file), `CORRUPT` (the raw line when it did not parse, else NULL) and `NOT_TEXT` (whether the row has bytes that are not UTF-8).
+    within a file), `CORRUPT` (the raw line when it did not parse, or one of `misread.MISREAD`, else NULL) and `NOT_TEXT` (whether the row
+    has bytes that are not UTF-8).
 
     Raises:
         BronzeError: a column has a type that Spark cannot read, or a name it needs for itself, and is not dropped.
@@ -43,84 +38,12 @@ def read_group(spark: SparkSession, root: str, group: SchemaGroup, bronze: Bronz
         columns = [f"NULL AS {quote(name)}" if type_ == VOID else quote(name) for name, type_ in readable]
         return frame.selectExpr(*columns, *_origin("_metadata.row_index"), f"CAST(NULL AS string) AS {CORRUPT}", f"false AS {NOT_TEXT}")
     if bronze.format is BronzeFormat.CSV:
-        return _read_csv(reader, paths, group, bronze, table)
+        return read_csv(reader, paths, group, bronze, table)
     return _read_json(reader, paths, group, bronze, table)
 
 
-def _read_csv(reader: DataFrameReader, paths: list[str], group: SchemaGroup, bronze: Bronze, table: Table) -> DataFrame:
-    """Read bytes as Latin-1, which any byte is, and decode them here: Spark's own decoding replaces what is not UTF-8 without a word.
-
-    Spark makes NULL of every unquoted empty field, whatever stands for NULL; so where a text does, it is told from the empty text here.
-    """
-    csv = bronze.csv
-    frame = (
-        reader.options(
-            header=csv.header,
-            sep=_as_bytes(csv.delimiter),
-            quote='"',
-            # RFC 4180 doubles quotes; Spark's default escape would corrupt a field that ends with a backslash.
-            escape='"',
-            multiLine=True,
-            lineSep=group.line_end,
-            enforceSchema=True,
-            encoding=_BYTES,
-            maxCharsPerColumn=-1,
-            maxColumns=20_480,
-            columnNameOfCorruptRecord=CORRUPT,
-        )
-        .schema(_ddl((*group.columns, (CORRUPT, "string"))))
-        .csv(paths)
-    )
-    # A text file with quoted line ends is never split.
-    row = f"monotonically_increasing_id() AS {ROW}"
-    names = [quote(name) for name in (*group.names, CORRUPT)]
-    invalid = " OR ".join(f"coalesce({_is_not_text(name)}, false)" for name in names)
-    service = _service_columns(bronze, table)
-    values = [_null_told(quote(name), csv.null, service=name.lower() in service) for name in group.names] + [_decoded(CORRUPT)]
-    texts = [f"{value} AS {name}" for value, name in zip(values, names, strict=True)]
-    return frame.selectExpr(*texts, *_origin_of_file(), row, f"({invalid}) AS {NOT_TEXT}")
-
-
-def _service_columns(bronze: Bronze, table: Table) -> set[str]:
-    change = bronze.change
-    names = [change.op_column, change.timestamp_column, change.sequence_column, change.stream_position_column]
-    names += [change.before_image_prefix + key for key in table.key] if change.before_image_prefix else []
-    return {name.lower() for name in names if name}
-
-
-def _null_told(column: str, null: str, *, service: bool) -> str:
-    if not null:
-        return _decoded(column)
-    absent = "NULL" if service else "''"
-    return (
-        f"CASE WHEN {column} IS NULL THEN {absent} WHEN {column} = {string_literal(_as_bytes(null))} THEN NULL ELSE {_decoded(column)} END"
-    )
-
-
-def _as_bytes(text: str) -> str:
-    return text.encode().decode(_BYTES)
-
-
-def _is_ascii(column: str) -> str:
-    return f"octet_length({column}) = char_length({column})"
-
-
-def _decoded(column: str) -> str:
-    return f"CASE WHEN {_is_ascii(column)} THEN {column} ELSE decode(encode({column}, '{_BYTES}'), 'UTF-8') END"
-
-
-def _is_not_text(column: str) -> str:
-    # What decoding had to replace does not come back as the same bytes; a replacement character the source itself holds does.
-    data = f"encode({column}, '{_BYTES}')"
-    return f"NOT ({_is_ascii(column)}) AND encode(decode({data}, 'UTF-8'), 'UTF-8') <> {data}"
-
-
-def _origin_of_file() -> list[str]:
-    return [f"_metadata.file_path AS {FILE}", f"_metadata.file_name AS {FILE_NAME}"]
-
-
 def _origin(row: str) -> list[str]:
-    return [*_origin_of_file(), f"{row} AS {ROW}"]
+    return [*origin_of_file(), f"{row} AS {ROW}"]
 
 
 def _ddl(columns: Columns) -> str:

@@ -57,6 +57,12 @@ def _check_bronze(bronze: Bronze, problems: Problems) -> None:
 def _check_csv(csv: Csv, problems: Problems) -> None:
     if len(csv.delimiter) != 1 or csv.delimiter in '"\r\n':
         problems.add("bronze.csv.delimiter", f"must be one character, neither a quote nor a line break; found {shown(csv.delimiter)}")
+    elif csv.delimiter == "\\":
+        problems.add(
+            "bronze.csv.delimiter",
+            "a backslash cannot be read: Spark takes it for the beginning of an escape sequence such as \\t, and refuses it alone; let the "
+            "task write another CsvDelimiter, such as ';' or '|'",
+        )
     if csv.no_supplement == "":
         problems.add("bronze.csv.no_supplement", "must not be empty: an empty field is a value; use null when DMS does not write a marker")
     elif csv.no_supplement is not None and csv.no_supplement == csv.null:

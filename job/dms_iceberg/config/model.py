@@ -69,14 +69,14 @@ def about(doc: str, *, key: str | None = "", **limits: object) -> dict[str, Any]
 
 @attrs.frozen(kw_only=True)
 class Csv:
-    """How CSV files are written (DMS: AddColumnName, CsvDelimiter, CsvNullValue, CsvNoSupValue)."""
+    """How CSV files are written (DMS: AddColumnName, CsvDelimiter, Rfc4180, CsvNullValue, CsvNoSupValue)."""
 
     header: bool = attrs.field(default=True, metadata=about("Files begin with a line of column names."))
     delimiter: str = attrs.field(default=",", metadata=about("The one character between fields."))
+    rfc4180: bool = attrs.field(default=True, metadata=about("Fields that need it stand between quotes; else a quote is any character."))
     null: str = attrs.field(default="", metadata=about("The text that stands for NULL."))
     no_supplement: str | None = attrs.field(
-        default=None,
-        metadata=about("The text DMS writes for a column that an update did not supply (UseCsvNoSupValue)."),
+        default=None, metadata=about("The text DMS writes for a column that an update did not supply (UseCsvNoSupValue).")
     )
 
 

@@ -8,12 +8,14 @@ parse, or was no text, stays so.
 from collections.abc import Iterable
 
 from pyspark.sql import DataFrame
+from pyspark.sql.functions import expr
 
 from dms_iceberg.changes.frames import ReadGroup, told_apart
 from dms_iceberg.changes.inspect import SchemaGroup
 from dms_iceberg.changes.json_text import WHOLE, options_sql
 from dms_iceberg.changes.layout import layout_group
 from dms_iceberg.changes.mapping import VOID
+from dms_iceberg.changes.misread import unknown_image_sql
 from dms_iceberg.changes.position import COUNTER_DIGITS
 from dms_iceberg.changes.read import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ROW, ROW_ID
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
@@ -31,7 +33,9 @@ def record_groups(job: Job, table: Table, rows: DataFrame, layouts: Iterable[str
         group = layout_group(layout)
         found = rows.where(f"layout = {string_literal(layout)}")
         parsed = found.selectExpr("id", "file", "row_number", "position", "reason", f"{parsed_sql(group)} AS {_PARSED}")
-        read.append((group, parsed.selectExpr(*record_select(group, job.store.root, job.config.bronze))))
+        rows_read = parsed.selectExpr(*record_select(group, job.store.root, job.config.bronze))
+        unknown = unknown_image_sql(group, job.config.bronze, table)
+        read.append((group, rows_read.withColumn(CORRUPT, expr(f"coalesce({CORRUPT}, {unknown})"))))
     return told_apart(read, job.config, table)
 
 

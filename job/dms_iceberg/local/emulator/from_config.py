@@ -31,7 +31,7 @@ def file_shape(
         stream_position_column=change.stream_position_column,
         before_image_prefix=change.before_image_prefix,
         before_images=before_images,
-        csv=CsvShape(header=csv.header, delimiter=csv.delimiter, null=csv.null, no_supplement=csv.no_supplement),
+        csv=CsvShape(header=csv.header, delimiter=csv.delimiter, null=csv.null, no_supplement=csv.no_supplement, rfc4180=csv.rfc4180),
         gzip=gzip,
     )
 

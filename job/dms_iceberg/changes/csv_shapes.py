@@ -1,0 +1,224 @@
+"""What each column of CSV without a header must hold, and what it is found to hold. Pure.
+
+DMS's order in a row is: operation, commit time, the source's columns, then those of ``add-column`` rules, then before-images (seen in files
+of real tasks).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from itertools import combinations
+
+import attrs
+
+from dms_iceberg.changes.position import is_sequence
+from dms_iceberg.config.key_columns import key_column
+from dms_iceberg.config.model import Bronze, Table
+from dms_iceberg.target.types import canonical
+
+Record = Sequence[str]
+
+STREAM_POSITION = r"(?![0-9]{4}-[0-9]{2}-[0-9]{2})(?=.*[0-9])[ !#-?A-Z\[-~]{1,512}"
+"""A place in a source's log, as a regular expression of Python and Java: ``0/16B3748`` (PostgreSQL), ``mysql-bin.000024:373``, an SCN.
+
+Little is known of its forms, so whatever has a digit and is neither a date nor has an ``@`` or quotes may be one."""
+
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}.*")
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*")
+_POSITION = re.compile(STREAM_POSITION)
+
+
+class Role(StrEnum):
+    """What a column is there for."""
+
+    OPERATION = "operation"
+    TIME = "time"
+    SOURCE = "source"
+    SEQUENCE = "sequence"
+    STREAM = "stream"
+    IMAGE = "image"
+
+
+@attrs.frozen
+class FileColumn:
+    """A column of a file without a header.
+
+    Attributes:
+        setting: the key of the document that names it, "" for source columns.
+    """
+
+    name: str
+    role: Role = Role.SOURCE
+    setting: str = ""
+
+
+@attrs.frozen
+class Found:
+    """How many values of a column can be what the column is for, and how many cannot. Empty ones say nothing in most columns."""
+
+    fit: int
+    unfit: int
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether more speaks against the column than for it."""
+        return self.unfit > self.fit
+
+
+def key_type(table: Table, key: str) -> str | None:
+    """Return the declared type of a key column of CSV, None where its values may be any text."""
+    column = key_column(table, key)
+    if column is None or column.expr is not None or column.type is None:
+        return None
+    type_ = canonical(column.type)
+    return None if type_ in ("string", "binary") else type_
+
+
+def expected_columns(bronze: Bronze, table: Table, *, is_cdc: bool) -> tuple[FileColumn, ...]:
+    """Return the columns that the document says a file has, in DMS's order; before-images are in the order of the source's columns."""
+    change = bronze.change
+    keys = {key.lower(): key for key in table.key}
+    columns = [FileColumn(change.op_column, Role.OPERATION, "load_without_op")] if is_cdc or not change.load_without_op else []
+    if change.timestamp_column:
+        columns.append(FileColumn(change.timestamp_column, Role.TIME, "timestamp_column"))
+    columns += [FileColumn(name) for name in table.source_columns]
+    if change.sequence_column:
+        columns.append(FileColumn(change.sequence_column, Role.SEQUENCE, "sequence_column"))
+    if change.stream_position_column:
+        columns.append(FileColumn(change.stream_position_column, Role.STREAM, "stream_position_column"))
+    if change.before_image_prefix:
+        in_order = [keys[name.lower()] for name in table.source_columns if name.lower() in keys]
+        columns += [FileColumn(change.before_image_prefix + key, Role.IMAGE, "before_image_prefix") for key in in_order]
+    return tuple(columns)
+
+
+def examine(columns: Sequence[FileColumn], records: Sequence[Record], bronze: Bronze, *, is_cdc: bool) -> list[Found]:
+    """Return what each column is found to hold in ``records``, which are as wide as ``columns`` are many."""
+    words = bronze.change.op_words
+    place = next((number for number, column in enumerate(columns) if column.role is Role.OPERATION), None)
+    operations = ["I" if place is None else words.get(record[place], "") for record in records]
+    found = []
+    for number, column in enumerate(columns):
+        cells = ["" if record[number] in _absent(column, bronze) else record[number] for record in records]
+        found.append(_examine(column, cells, operations, words, is_cdc=is_cdc))
+    return found
+
+
+def _absent(column: FileColumn, bronze: Bronze) -> set[str]:
+    return {"", bronze.csv.null} | ({bronze.csv.no_supplement or ""} if column.role is Role.IMAGE else set())
+
+
+def _examine(column: FileColumn, cells: Sequence[str], operations: Sequence[str], words: dict[str, str], *, is_cdc: bool) -> Found:
+    match column.role:
+        case Role.SOURCE:
+            return Found(0, 0)
+        case Role.OPERATION:
+            judged = [cell in words for cell in cells]
+        case Role.IMAGE:
+            # Nothing stood before an insert, or before a load. A value that does not fit the key may have been a bad key.
+            judged = [is_cdc and op != "I" for cell, op in zip(cells, operations, strict=True) if cell]
+        case Role.STREAM:
+            judged = [_POSITION.fullmatch(cell) is not None and not is_sequence(cell) for cell in cells if cell]
+            if is_cdc and any(judged):
+                # Every change has one, or none has; before-images come and go.
+                judged += [False] * cells.count("")
+        case Role.SEQUENCE:
+            judged = [is_sequence(cell) for cell in cells if cell or is_cdc]
+        case Role.TIME:
+            judged = [_TIME.fullmatch(cell) is not None for cell in cells if cell]
+    return Found(judged.count(True), judged.count(False))
+
+
+def readings(columns: Sequence[FileColumn], records: Sequence[Record], bronze: Bronze, *, is_cdc: bool) -> list[tuple[str, ...]]:
+    """Return which settings would make the records fit if the columns they name were not there, as few as possible, the likeliest first.
+
+    The columns that belong to one setting are there together or not at all. What is plainly there is not left out.
+    """
+    seen = [{_shape(cell, bronze) for cell in cells} for cells in zip(*records, strict=True)]
+    there = {
+        "load_without_op": is_cdc or seen[0] == {"operation"},
+        "timestamp_column": {"time"} in seen[:2],
+        "sequence_column": {"sequence"} in seen,
+        "stream_position_column": {"log position"} in seen,
+    }
+    # The columns without which there is no order are the last to be missing.
+    settings = [column.setting for column in reversed(columns) if column.setting and not there.get(column.setting, False)]
+    for count in range(1, len(set(settings)) + 1):
+        fitting = []
+        for absent in combinations(dict.fromkeys(settings), count):
+            left = [column for column in columns if column.setting not in absent]
+            if len(left) == len(seen) and not any(found.contradicts for found in examine(left, records, bronze, is_cdc=is_cdc)):
+                fitting.append(absent)
+        if fitting:
+            return fitting
+    return []
+
+
+def has_empty_images(names: Sequence[str], records: Sequence[Record], bronze: Bronze, table: Table) -> bool:
+    """Whether a before-image of an insert is an empty field although another text stands for NULL, in a column that may hold empty text."""
+    change = bronze.change
+    if not bronze.csv.null or not change.before_image_prefix:
+        return False
+    places = {name.lower(): number for number, name in enumerate(names)}
+    wanted = [(change.before_image_prefix + key).lower() for key in table.key if key_type(table, key) is None]
+    images = [places[name] for name in wanted if name in places]
+    operation = places.get(change.op_column.lower())
+    inserts = (record for record in records if len(record) == len(names) and operation is not None)
+    return any(not record[place] for record in inserts if change.op_words.get(record[operation or 0]) == "I" for place in images)
+
+
+def further_rows(names: Sequence[str], bronze: Bronze, *, is_cdc: bool) -> str | None:
+    """Return a regular expression of Python and Java that finds, in a value, what looks like the next rows of its file.
+
+    It is how rows begin (operation and time), or how rows of changes end (the sequence). None where a file has nothing of it.
+    """
+    change, end = bronze.change, _literal(bronze.csv.delimiter)
+    first = [name.lower() for name in names[:2]]
+    words = "|".join(map(_literal, change.op_words))
+    begins = f"(?:{words}){end}" if first[:1] == [change.op_column.lower()] else ""
+    time = change.timestamp_column is not None and change.timestamp_column.lower() in first[1 if begins else 0 :][:1]
+    found = []
+    if time:
+        found.append(rf"\n{begins}[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[ T][0-9]{{2}}:[0-9]{{2}}[^{end}\n]*{end}")
+    elif begins:
+        # Texts have lines that begin with a word and a comma.
+        found.append(rf"\n{begins}(?:[^{end}\n]*{end}){{2}}")
+    if is_cdc and change.sequence_column and change.sequence_column.lower() in {name.lower() for name in names}:
+        found.append(rf"{end}[0-9]{{35}}(?:{end}[^\n]*)?\n")
+    return "|".join(found) or None
+
+
+def _literal(text: str) -> str:
+    return "".join(char if char.isalnum() or ord(char) > 0xFFFF else f"\\u{ord(char):04x}" for char in text)
+
+
+def shapes(records: Sequence[Record], bronze: Bronze) -> list[str]:
+    """Return what each column of ``records`` looks like, with counts and without a value."""
+    return [_counted(Counter(_shape(cell, bronze) for cell in cells)) for cells in zip(*records, strict=True)]
+
+
+def _counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{shape} {count}" for shape, count in counts.most_common())
+
+
+_SHAPES: tuple[tuple[str, Callable[[str], object]], ...] = (
+    ("sequence", is_sequence),
+    ("time", _TIME.fullmatch),
+    ("date", _DATE.fullmatch),
+    ("whole number", _WHOLE.fullmatch),
+    ("number", _NUMBER.fullmatch),
+    ("log position", re.compile(r"[0-9A-Fa-f]+/[0-9A-Fa-f]+|[^@]*:[0-9A-Fa-f]+").fullmatch),
+)
+
+
+def _shape(text: str, bronze: Bronze) -> str:
+    if not text:
+        return "empty"
+    if text == bronze.csv.null:
+        return "bronze.csv.null"
+    if text in bronze.change.op_words:
+        return "operation"
+    return next((name for name, matches in _SHAPES if matches(text)), "text")

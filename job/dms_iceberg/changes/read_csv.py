@@ -1,0 +1,95 @@
+"""Reading CSV as DMS writes it: RFC 4180 or without any quotes, with or without a header."""
+
+from pyspark.sql import DataFrame, DataFrameReader
+from pyspark.sql.functions import expr
+
+from dms_iceberg.changes.csv_shapes import key_type
+from dms_iceberg.changes.inspect import SchemaGroup
+from dms_iceberg.changes.misread import misread_cases
+from dms_iceberg.changes.origin import CORRUPT, NOT_TEXT, ROW, origin_of_file
+from dms_iceberg.config.model import Bronze, Table
+from dms_iceberg.identifiers import quote, string_literal
+
+_BYTES = "ISO-8859-1"
+_NO_QUOTE = "\ue000"
+"""A character that text decoded from Latin-1 does not have."""
+
+
+def read_csv(reader: DataFrameReader, paths: list[str], group: SchemaGroup, bronze: Bronze, table: Table) -> DataFrame:
+    """Return the rows of a schema group as text, with the columns of `origin`.
+
+    Bytes are read as Latin-1, which any byte is, and decoded here: Spark's own decoding replaces what is not UTF-8 without a word.
+
+    Spark makes NULL of every unquoted empty field, whatever stands for NULL; so where a text does, it is told from the empty text here.
+    """
+    csv = bronze.csv
+    # RFC 4180 doubles quotes; Spark's default escape would corrupt a field that ends with a backslash.
+    quotes = '"' if csv.rfc4180 else _NO_QUOTE
+    schema = ", ".join(f"{quote(name)} {type_}" for name, type_ in (*group.columns, (CORRUPT, "string")))
+    frame = (
+        reader.options(
+            header=csv.header,
+            sep=_as_bytes(csv.delimiter),
+            quote=quotes,
+            escape=quotes,
+            multiLine=True,
+            lineSep=group.line_end,
+            enforceSchema=True,
+            encoding=_BYTES,
+            maxCharsPerColumn=-1,
+            maxColumns=20_480,
+            columnNameOfCorruptRecord=CORRUPT,
+        )
+        .schema(schema)
+        .csv(paths)
+    )
+    # A text file with quoted line ends is never split.
+    row = f"monotonically_increasing_id() AS {ROW}"
+    names = [quote(name) for name in (*group.names, CORRUPT)]
+    invalid = " OR ".join(f"coalesce({_is_not_text(name)}, false)" for name in names)
+    absent = _null_when_empty(bronze, table)
+    values = [_null_told(quote(name), csv.null, empty="NULL" if name.lower() in absent else "''") for name in group.names]
+    texts = [f"{value} AS {name}" for value, name in zip([*values, _decoded(CORRUPT)], names, strict=True)]
+    frame = frame.selectExpr(*texts, *origin_of_file(), row, f"({invalid}) AS {NOT_TEXT}")
+    cases = misread_cases(group, bronze, table)
+    if not cases:
+        return frame
+    return frame.withColumn(CORRUPT, expr(f"CASE WHEN {CORRUPT} IS NOT NULL THEN {CORRUPT} {' '.join(cases)} END"))
+
+
+def _null_when_empty(bronze: Bronze, table: Table) -> set[str]:
+    """Return the columns, in lower case, in which an empty field is never empty text, whatever stands for NULL.
+
+    DMS leaves service columns of loaded rows empty. Before-images are NULL, and written like any NULL, where there is none.
+    """
+    change = bronze.change
+    names = [change.op_column, change.timestamp_column, change.sequence_column, change.stream_position_column]
+    if change.before_image_prefix:
+        names += [change.before_image_prefix + key for key in table.key if key_type(table, key) is not None]
+    return {name.lower() for name in names if name}
+
+
+def _null_told(column: str, null: str, *, empty: str) -> str:
+    if not null:
+        return _decoded(column)
+    return (
+        f"CASE WHEN {column} IS NULL THEN {empty} WHEN {column} = {string_literal(_as_bytes(null))} THEN NULL ELSE {_decoded(column)} END"
+    )
+
+
+def _as_bytes(text: str) -> str:
+    return text.encode().decode(_BYTES)
+
+
+def _is_ascii(column: str) -> str:
+    return f"octet_length({column}) = char_length({column})"
+
+
+def _decoded(column: str) -> str:
+    return f"CASE WHEN {_is_ascii(column)} THEN {column} ELSE decode(encode({column}, '{_BYTES}'), 'UTF-8') END"
+
+
+def _is_not_text(column: str) -> str:
+    # What decoding had to replace does not come back as the same bytes; a replacement character the source itself holds does.
+    data = f"encode({column}, '{_BYTES}')"
+    return f"NOT ({_is_ascii(column)}) AND encode(decode({data}, 'UTF-8'), 'UTF-8') <> {data}"
