@@ -14,6 +14,7 @@ from dms_iceberg.changes.read import ROW_ID
 from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.identifiers import quote, string_literal
 from dms_iceberg.job import Job, Planned
+from dms_iceberg.joins import materialised
 from dms_iceberg.progress import Progress
 from dms_iceberg.quarantine import open_rows
 from dms_iceberg.replay.records import record_groups
@@ -39,7 +40,7 @@ def closed_by_repair(job: Job, table: Table, planned: Planned, shape: Shape, win
     keys = ambiguous_keys(job, table, planned.progress, shape) if repairs and table.mode is Mode.MIRROR else None
     if keys is None:
         return None
-    keys = keys.localCheckpoint()
+    keys = materialised(keys)
     written = winners.where(f"{POSITION} IS NOT NULL").select(*(quote(name) for name in shape.key))
     left = keys.join(written, shape.key, "left_anti").select(ROW_ID)
-    return keys.select(ROW_ID).distinct().join(broadcast(left), ROW_ID, "left_anti").withColumnRenamed(ROW_ID, "id").localCheckpoint()
+    return materialised(keys.select(ROW_ID).distinct().join(broadcast(left), ROW_ID, "left_anti").withColumnRenamed(ROW_ID, "id"))

@@ -15,7 +15,7 @@ from dms_iceberg.crowded import Verdict, bronze_past, keys_of_rows, play, presen
 from dms_iceberg.faults import reach
 from dms_iceberg.identifiers import quote
 from dms_iceberg.job import Job, Planned
-from dms_iceberg.joins import handed_out
+from dms_iceberg.joins import handed_out, materialised
 from dms_iceberg.second_look import OlderFiles, SecondLook, older_files, second_look, waiting_rows
 from dms_iceberg.target.table import TargetTable
 from dms_iceberg.winners import Collapsed, Judge, as_it_is, measure, of_the_batch
@@ -98,14 +98,14 @@ class _SecondPass:
         )
         same = [*shape.key, crowding.AT]
         found = stored.join(broadcast(deletes), same).where(f"NOT ({crowding.VALUES} <=> {crowding.IMAGE})")
-        keys = found.select(*map(quote, shape.key)).distinct().localCheckpoint()
+        keys = materialised(found.select(*map(quote, shape.key)).distinct())
         return None if keys.isEmpty() else keys
 
     def _collapsed_crowded(self, found: Collapsed, others: DataFrame | None) -> Collapsed:
         job, table, planned, shape = self.job, self.table, self.planned, self.shape
         keys = [quote(name) for name in shape.key]
         suspects = found.winners.where(crowding.suspicion_sql()).select(*keys)
-        suspects = (suspects if others is None else suspects.union(others).distinct()).localCheckpoint()
+        suspects = materialised(suspects if others is None else suspects.union(others).distinct())
         suspects = handed_out(suspects, suspects.count())
         past = None
         if not self.is_late and others is None and not found.figures[crowding.SPANS]:
@@ -122,7 +122,7 @@ class _SecondPass:
         every = suspects.union(unclear).union(self.first.winners.where(late.suspect_sql(planned.progress.reached)).select(*keys))
         every = every if cleared is None else every.union(keys_of_rows(cleared, shape))
         second = self if cleared is None else attrs.evolve(self, waiting=_without(self.waiting, cleared))
-        return attrs.evolve(second._collapsed_late(verdict, older, every.distinct().localCheckpoint(), cleared), settled=cleared)
+        return attrs.evolve(second._collapsed_late(verdict, older, materialised(every.distinct()), cleared), settled=cleared)
 
     def _collapsed_in_order(self, verdict: Verdict | None) -> Collapsed:
         judge, effective = self._judges(as_it_is, verdict, self._filler(is_late=False) if self.lacks else None)
@@ -175,8 +175,9 @@ class _SecondPass:
             if verdict is None:
                 return (filler or as_it_is)(base(rows))
             marked = verdict.mark(base(rows))
-            filled = (filler or as_it_is)(verdict.with_effect(marked))
-            return filled.unionByName(verdict.without_effect(marked), allowMissingColumns=True)
+            if filler is None:
+                return verdict.unmarked(marked)
+            return filler(verdict.with_effect(marked)).unionByName(verdict.without_effect(marked), allowMissingColumns=True)
 
         def effective(rows: DataFrame) -> DataFrame:
             judged = base(rows) if verdict is None else verdict.with_effect(verdict.mark(base(rows)))

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast, col, expr, lit
 
 from dms_iceberg.changes import crowding
+from dms_iceberg.changes.clean import else_problem
 from dms_iceberg.changes.collapse import CONTEXT, Books
 from dms_iceberg.changes.crowding import ARRIVES, IS_LAST_WRITING, KIND, LEAVES, OUTCOME, PLACE, SIDE, USABLE, WRITING_GROUPS
 from dms_iceberg.changes.crowding import ID as EVENT
@@ -26,7 +27,7 @@ from dms_iceberg.changes.versions import IS_CURRENT, VOID
 from dms_iceberg.config.model import Mode, OnFail, Table
 from dms_iceberg.identifiers import quote, string_literal
 from dms_iceberg.job import Job, Planned
-from dms_iceberg.joins import handed_out
+from dms_iceberg.joins import handed_out, materialised
 from dms_iceberg.target.merge import KeyRange
 from dms_iceberg.target.metadata import DELETED
 from dms_iceberg.target.table import TargetTable
@@ -60,7 +61,7 @@ class Verdict:
     def mark(self, rows: DataFrame) -> DataFrame:
         """Return cleaned changes with `VOID`, and unclear ones with their `PROBLEM`."""
         told = rows.join(broadcast(self.unclear), [POSITION, FILE_NAME], "left")
-        problem = f"CASE WHEN {PROBLEM} IS NULL AND {_UNCLEAR} THEN {string_literal(crowding.MESSAGE)} ELSE {PROBLEM} END"
+        problem = else_problem([f"WHEN {_UNCLEAR} THEN {string_literal(crowding.MESSAGE)}"])
         told = told.withColumn(PROBLEM, expr(problem)).drop(_UNCLEAR)
         sides = told.withColumn(SIDE, expr(f"1 - {OLD_KEY}"))
         return (
@@ -72,6 +73,10 @@ class Verdict:
     def with_effect(self, marked: DataFrame) -> DataFrame:
         """Return those of marked changes that may have an effect."""
         return marked.where(f"NOT {VOID}").drop(VOID)
+
+    def unmarked(self, marked: DataFrame) -> DataFrame:
+        """Return all of them."""
+        return marked.drop(VOID)
 
     def without_effect(self, marked: DataFrame) -> DataFrame:
         """Return the others."""
@@ -102,7 +107,7 @@ class Verdict:
         rows = waiting.where(f"reason = {string_literal(crowding.AMBIGUOUS)}")
         named = rows.withColumns({POSITION: col("position"), FILE_NAME: expr("substring_index(file, '/', -1)")})
         clear = named.join(self.judged, [POSITION, FILE_NAME], "left_semi").join(self.unclear, [POSITION, FILE_NAME], "left_anti")
-        clear = clear.drop(POSITION, FILE_NAME).localCheckpoint()
+        clear = materialised(clear.drop(POSITION, FILE_NAME))
         return None if clear.isEmpty() else clear
 
     def restored(self, looked: DataFrame, shape: Shape, cleared: DataFrame | None) -> DataFrame:
@@ -145,11 +150,11 @@ def play(job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], 
     events = rows.groupBy(*key, *WRITING_GROUPS).agg(*(expr(sql).alias(name) for name, sql in crowding.writing_aggregates().items()))
     for step in crowding.identity_steps(shape.key):
         events = events.withColumns({name: expr(sql) for name, sql in step.items()})
-    events = events.localCheckpoint()
+    events = materialised(events)
     played = _played(events, shape)
     unclear = events.join(played.where(_UNCLEAR).select(EVENT), EVENT, "left_semi").select(POSITION, FILE_NAME).distinct()
-    unclear = unclear.withColumn(_UNCLEAR, lit(True)).localCheckpoint()
-    voids = _voids(events, played, unclear, shape).localCheckpoint()
+    unclear = materialised(unclear.withColumn(_UNCLEAR, lit(True)))
+    voids = materialised(_voids(events, played, unclear, shape))
     counted = voids.where(f"{SIDE} = 1 AND NOT {CONTEXT}").count()
     voids = voids.select(*shape.key, POSITION, FILE_NAME, SIDE).withColumn(VOID, lit(True))
     judged = events.where(f"{KIND} <> '{ARRIVES}'").select(POSITION, FILE_NAME).distinct()
@@ -169,7 +174,7 @@ def _played(events: DataFrame, shape: Shape) -> DataFrame:
         f"array_contains({_REST}, {EVENT}) AS {_LEFT}",
         f"size({_REST}) AS {_REST}",
     )
-    return members.selectExpr(*key, _RUN, EVENT, *told).localCheckpoint()
+    return materialised(members.selectExpr(*key, _RUN, EVENT, *told))
 
 
 def _voids(events: DataFrame, played: DataFrame, unclear: DataFrame, shape: Shape) -> DataFrame:
@@ -261,7 +266,7 @@ def stored_past(
         if not listed.isEmpty():
             return None
     stored = present(table, target, planned, ranges).join(keys, keys.columns, "left_semi")
-    found = stored.selectExpr(*crowding.stored_select(shape.key, texts(shape), planned.progress.load)).localCheckpoint()
+    found = materialised(stored.selectExpr(*crowding.stored_select(shape.key, texts(shape), planned.progress.load)))
     hides = table.filter is not None or any(rule.on_fail is OnFail.DROP for rule in table.rules)
     return None if hides and found.count() < keys.count() else Past(found)
 

@@ -22,7 +22,7 @@ from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.faults import reach
 from dms_iceberg.identifiers import quote
 from dms_iceberg.job import Job, Planned
-from dms_iceberg.joins import handed_out
+from dms_iceberg.joins import handed_out, materialised
 from dms_iceberg.progress import Progress
 from dms_iceberg.second_look import older_files, second_look, waiting_rows
 from dms_iceberg.target.table import TargetTable
@@ -146,7 +146,7 @@ class _Events:
         cleared = verdict.cleared(waiting)
         if cleared is not None and waiting is not None:
             # With all that their keys have been, as they come into the table only now.
-            suspects = suspects.union(keys_of_rows(cleared, shape)).distinct().localCheckpoint()
+            suspects = materialised(suspects.union(keys_of_rows(cleared, shape)).distinct())
             left = waiting.join(cleared.select("id"), "id", "left_anti")
             look = second_look(job, table, planned, older, suspects, shape, left)
             events = look.judge(self.cleaned)
@@ -156,7 +156,7 @@ class _Events:
 
     def _suspects(self, found: Collapsed) -> DataFrame:
         keys = found.winners.where(crowding.suspicion_sql()).select(*map(quote, self.shape.key))
-        return handed_out(keys.localCheckpoint(), found.suspects)
+        return handed_out(materialised(keys), found.suspects)
 
     def _measured(self, events: DataFrame, counts: Mapping[str, str] | None = None) -> Collapsed:
         winners = collapse(events, self.only_keys, context=True, counts=counts).persist()

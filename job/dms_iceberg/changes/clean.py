@@ -46,7 +46,7 @@ def typed_select(
     present = {name.lower(): type_ for name, type_ in source_types.items()}
     deciding = {name.lower() for name in _outside_columns(table)}
     selected: list[str] = []
-    problems, value_problems = [f"WHEN {PROBLEM} IS NOT NULL THEN {PROBLEM}"], list[str]()
+    problems, value_problems = list[str](), list[str]()
     for column in columns:
         type_ = target_types[column.name]
         if column.source is not None and column.source.lower() not in present:
@@ -69,7 +69,15 @@ def typed_select(
     needed = {name.lower() for name in condition_columns(table)}
     selected += [quote(name) for name in source_types if name.lower() in needed and name.lower() not in shadowed]
     value_problem = f"CASE {' '.join(value_problems)} END" if value_problems else "CAST(NULL AS string)"
-    return [*selected, *_CARRIED, *carried, f"CASE {' '.join(problems)} END AS {PROBLEM}", f"{value_problem} AS {VALUE_PROBLEM}"]
+    return [*selected, *_CARRIED, *carried, f"{else_problem(problems)} AS {PROBLEM}", f"{value_problem} AS {VALUE_PROBLEM}"]
+
+
+def else_problem(cases: Sequence[str]) -> str:
+    """SQL of `PROBLEM`, or for a change without one what ``cases`` (WHEN ... THEN ...) find.
+
+    `PROBLEM` stands in it once: the optimizer puts each step into the next, and a text that holds it twice doubles with every step.
+    """
+    return f"coalesce({PROBLEM}, CASE {' '.join(cases)} END)" if cases else PROBLEM
 
 
 def _taker(column: SilverColumn, source_type: str | None, target_types: Mapping[str, str]) -> str:
@@ -143,10 +151,9 @@ def judged_select(table: Table, columns: Sequence[SilverColumn], carried: Sequen
     leaves = f"{judged} AND ({' OR '.join(outside)})" if outside else "false"
     # A row outside the table is nobody's problem: rules are for rows that would be in it.
     inside = f"{judged} AND NOT ({' OR '.join(outside)})" if outside else judged
-    unfit = f"WHEN {inside} AND {VALUE_PROBLEM} IS NOT NULL THEN {VALUE_PROBLEM}"
-    broken = " ".join(
-        f"WHEN {inside} AND NOT coalesce(({rule.expr}), true) THEN {string_literal('rule: ' + rule.name)}" for rule in quarantines
-    )
+    broken = " ".join(f"WHEN NOT coalesce(({rule.expr}), true) THEN {string_literal('rule: ' + rule.name)}" for rule in quarantines)
+    unfit = f"coalesce({VALUE_PROBLEM}, CASE {broken} END)" if broken else VALUE_PROBLEM
+    belongs = f"{OP} <> 'D' AND NOT ({' OR '.join(outside)})" if outside else f"{OP} <> 'D'"
     failed = " ".join(
         f"WHEN {inside} AND {VALUE_PROBLEM} IS NULL AND NOT coalesce(({rule.expr}), true) THEN {string_literal(rule.name)}"
         for rule in fails
@@ -156,7 +163,7 @@ def judged_select(table: Table, columns: Sequence[SilverColumn], carried: Sequen
         *_CARRIED,
         *carried,
         f"{leaves} AS {FILTERED}",
-        f"CASE WHEN {PROBLEM} IS NOT NULL THEN {PROBLEM} {unfit} {broken} END AS {PROBLEM}",
+        f"{else_problem([f'WHEN {belongs} THEN {unfit}'])} AS {PROBLEM}",
         f"{f'CASE {failed} END' if failed else 'CAST(NULL AS string)'} AS {FAILED_RULE}",
     ]
 

@@ -21,6 +21,7 @@ from dms_iceberg.changes.mapping import SilverColumn
 from dms_iceberg.changes.normalise import MOVED, OLD_KEY, POSITION, PROBLEM
 from dms_iceberg.changes.read import FILE
 from dms_iceberg.config.model import Column
+from dms_iceberg.joins import materialised
 
 REFILL = "_cdc_refill"
 
@@ -72,7 +73,7 @@ def _with_lives(events: DataFrame) -> DataFrame:
     """Join segments along changes of key: both halves of one have the same position in the same file."""
     old = events.where(f"{OLD_KEY} = 1 AND {PROBLEM} IS NULL").selectExpr(POSITION, FILE, f"{SEGMENT} AS {PARENT}")
     new = events.where(f"{MOVED} AND {OLD_KEY} = 0").selectExpr(POSITION, FILE, f"{SEGMENT} AS {CHILD}")
-    links = new.join(old, [POSITION, FILE]).select(CHILD, PARENT).dropDuplicates([CHILD]).localCheckpoint()
+    links = materialised(new.join(old, [POSITION, FILE]).select(CHILD, PARENT).dropDuplicates([CHILD]))
     if links.isEmpty():
         return events.withColumn(LIFE, expr(SEGMENT))
     roots = _roots(links).withColumnRenamed(CHILD, SEGMENT)
@@ -87,7 +88,7 @@ def _roots(links: DataFrame) -> DataFrame:
     while True:
         upper = links.selectExpr(f"{CHILD} AS {PARENT}", f"{PARENT} AS upper")
         turn = links.join(upper, PARENT, "left").selectExpr(CHILD, f"coalesce(upper, {PARENT}) AS {PARENT}", "upper IS NOT NULL AS went")
-        turn = turn.localCheckpoint()
+        turn = materialised(turn)
         links = turn.select(CHILD, PARENT)
         if turn.where("went").isEmpty():
             return links

@@ -7,7 +7,7 @@ life, and never from outside of it. Table rows and rows in quarantine are events
 
 from collections.abc import Sequence
 
-from dms_iceberg.changes.clean import FILTERED
+from dms_iceberg.changes.clean import FILTERED, else_problem
 from dms_iceberg.changes.collapse import CONTEXT
 from dms_iceberg.changes.kept import LACKS, POSITIONS
 from dms_iceberg.changes.normalise import COMMITTED_AT, MOVED, OLD_KEY, OP, POSITION, PROBLEM
@@ -197,7 +197,6 @@ def _needs() -> str:
 
 def _problem_sql(kept: Sequence[str], *, late: bool) -> str:
     cases = [
-        f"WHEN {PROBLEM} IS NOT NULL THEN {PROBLEM}",
         f"WHEN {_needs()} AND ({_BEST} IS NULL OR {_BEST} < {_OWN}) THEN {_LOST}",
     ]
     if late:
@@ -206,4 +205,4 @@ def _problem_sql(kept: Sequence[str], *, late: bool) -> str:
         cases.append(
             f"WHEN NOT {CONTEXT} AND {OP} <> 'D' AND ({supplies}) AND NOT {_TWIN} AND {_GONE} > {POSITION} THEN {string_literal(text)}"
         )
-    return f"CASE {' '.join(cases)} END"
+    return else_problem(cases)

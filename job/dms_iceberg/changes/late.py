@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr, lit
 
-from dms_iceberg.changes.clean import FILTERED
+from dms_iceberg.changes.clean import FILTERED, else_problem
 from dms_iceberg.changes.collapse import BATCH_POSITION, CONTEXT, DELETE, DISORDER, HIGH, LOW
 from dms_iceberg.changes.frames import Shape, collapse
 from dms_iceberg.changes.normalise import COMMITTED_AT, FILE_TIME, OLD_KEY, OP, POSITION, PROBLEM
@@ -139,7 +139,7 @@ def judge_late(
         expired = f"NOT {CONTEXT} AND {POSITION} <= {string_literal(progress.high_water)} AND {POSITION} < {string_literal(limit)}"
         begins = f"bronze begins at {oldest}" if oldest else "bronze has no change file left"
         text = string_literal(f"older_than_bronze: {begins}, so a later delete of this key cannot be ruled out")
-        rows = rows.withColumn(PROBLEM, expr(f"CASE WHEN {PROBLEM} IS NULL AND {expired} THEN {text} ELSE {PROBLEM} END"))
+        rows = rows.withColumn(PROBLEM, expr(else_problem([f"WHEN {expired} THEN {text}"])))
     if WAITING not in rows.columns:
         return _mark_unseen(rows, shape, "" if replay else progress.frontier)
     rows = rows.withColumn(WAITING, expr(f"coalesce({WAITING}, false)"))
@@ -170,12 +170,12 @@ def _mark_unseen(rows: DataFrame, shape: Shape, frontier: str, merged: str = "tr
         f"max({usable}) OVER (PARTITION BY {keys} ORDER BY _cdc_closed RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS _cdc_earlier",
         f"min(_cdc_closed) OVER (PARTITION BY {keys}, _cdc_identity) AS _cdc_first_seen",
     )
-    in_new_file = f"NOT {CONTEXT} AND {PROBLEM} IS NULL AND {FILE_TIME} > {string_literal(frontier)}"
+    in_new_file = f"NOT {CONTEXT} AND {FILE_TIME} > {string_literal(frontier)}"
     # A repair shows the source at its own moment: what is newer may well be merged already.
     repairs = f"instr({FILE}, {string_literal('/' + REPAIR_FOLDER)}) > 0"
     unseen = f"{in_new_file} AND NOT {repairs} AND _cdc_earlier > {POSITION} AND _cdc_first_seen = _cdc_closed"
     text = string_literal("older_clock: not in any earlier file, yet older than a change of its key that is; the source clock went back")
-    return marked.withColumn(PROBLEM, expr(f"CASE WHEN {unseen} THEN {text} ELSE {PROBLEM} END")).drop(
+    return marked.withColumn(PROBLEM, expr(else_problem([f"WHEN {unseen} THEN {text}"]))).drop(
         "_cdc_closed", "_cdc_identity", "_cdc_earlier", "_cdc_first_seen"
     )
 
