@@ -1,12 +1,13 @@
 """What every step of a batch is given: the job and the plan."""
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 
 from dms_iceberg.config.model import Config, Table
-from dms_iceberg.progress import Progress
+from dms_iceberg.progress import LookBack, Progress
 from dms_iceberg.staging.keys import BronzeFile, Truncate, table_prefix
 from dms_iceberg.staging.listing import list_bronze
 from dms_iceberg.staging.plan import FileBatch, RecordBatch
@@ -53,6 +54,10 @@ class Job:
         """Yield what bronze has for a table, from where ``progress`` no longer needs it on; see `list_bronze` for order and errors."""
         prefix = table_prefix(table.schema_name, table.table_name)
         return list_bronze(self.store, prefix, progress.since, self.config.bronze.format, progress.committed)
+
+    def look_back(self) -> LookBack:
+        """Return how far back from now late files are told from merged ones."""
+        return LookBack(self.config.batch.look_back_hours, datetime.now(UTC))
 
 
 @attrs.frozen

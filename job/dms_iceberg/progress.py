@@ -6,14 +6,15 @@ summary stays far below 16 KB and metadata.json does not grow with the age of a 
 
 import base64
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any, Self
 
 import attrs
 
 from dms_iceberg.changes.position import clock_of, truncate_position
 from dms_iceberg.errors import TargetError
-from dms_iceberg.staging.keys import SEGMENT_DIGITS, BronzeFile, earlier
+from dms_iceberg.staging.keys import SEGMENT_DIGITS, BronzeFile, digits_of, earlier
 from dms_iceberg.staging.store import digest
 
 PROGRESS_KEY = "dms-iceberg.progress"
@@ -21,6 +22,8 @@ ACCOUNTING_KEY = "dms-iceberg.accounting"
 FORMAT_VERSION = 1
 LOOK_BACK_FILES = 200
 _RELOADS = 1000
+_ZONE_MINUTES = 30
+"""The least that a zone is behind UTC is an hour, and the newest change of a file was committed shortly before its close."""
 _KEY_BYTES, _ETAG_BYTES, _TIME_BYTES = 5, 3, 7
 
 
@@ -122,6 +125,22 @@ def _load_order(file: BronzeFile) -> str:
 
 
 @attrs.frozen
+class LookBack:
+    """How far back a late file is still told from a merged one: ``hours`` before now, or before the frontier where that lies behind."""
+
+    hours: float
+    now: datetime
+
+    def begin(self, frontier: str) -> str:
+        """Return the earliest close time (17 digits) that is looked back to.
+
+        Files may be named ahead of now, in the zone of `DatePartitionTimezone` or by a wrong clock. What others bring meanwhile is late
+        beside them, so they must not shorten the look-back.
+        """
+        return earlier(min(frontier, digits_of(self.now)), hours=self.hours)
+
+
+@attrs.frozen
 class Progress:
     """What is merged.
 
@@ -136,6 +155,7 @@ class Progress:
         loads: the full-load files that are merged.
         truncated: 17 digits, the latest truncate that is applied; "" for none.
         replay: id of the newest replay of quarantined rows that the content has; "" for none.
+        behind: some files were named in a zone behind UTC, before the commits that they hold.
     """
 
     epoch: int = 0
@@ -149,6 +169,7 @@ class Progress:
     loads: MergedLoads = MergedLoads()
     truncated: str = ""
     replay: str = ""
+    behind: bool = False
 
     @property
     def load(self) -> int:
@@ -175,6 +196,12 @@ class Progress:
         """The progress of the same load before its first file."""
         return attrs.evolve(type(self)(), epoch=self.epoch, reload=self.reload, reloaded_at=self.reloaded_at, since=self.reloaded_at)
 
+    def frontier_until(self, now: str) -> str:
+        """Return the frontier without files that are named after ``now`` (17 digits)."""
+        if self.frontier <= now:
+            return self.frontier
+        return max([self.since, *(time for time, _ in self.recent if time <= now)])
+
     def lost(self, listing: Sequence[BronzeFile]) -> str | None:
         """Return which merged files are no longer in ``listing``, all files of the load; None when all that can be told are there."""
         if not self.loads.are_all_in(file for file in listing if not file.is_cdc):
@@ -194,18 +221,22 @@ class Progress:
         """Whether a file of either kind is merged."""
         return self.has_merged(file) if file.is_cdc else self.loads.has(file)
 
-    def after(self, files: Sequence[BronzeFile], high: str, hours: float, loads: Sequence[BronzeFile], *, is_cut: bool = False) -> Self:
+    def after(
+        self, files: Sequence[BronzeFile], high: str, look_back: LookBack, loads: Sequence[BronzeFile], *, is_cut: bool = False
+    ) -> Self:
         """Return the progress once ``files`` are merged and ``high`` was reached; ``is_cut`` if bronze has lost some of those before."""
         cdc = [file for file in files if file.is_cdc]
         frontier = max([self.frontier, *(file.order for file in cdc)])
         recent = sorted({*self.recent, *((file.order, _fingerprint(file)) for file in cdc)})
         since = self.since
-        floor = earlier(frontier, hours=hours) if frontier else ""
+        floor = look_back.begin(frontier) if frontier else ""
         while recent and (len(recent) > LOOK_BACK_FILES or recent[0][0] < floor):
             since = max(since, recent.pop(0)[0])
             # Files of one millisecond are forgotten together, or `since` would hide those that stay.
             recent = [entry for entry in recent if entry[0] > since]
         merged = self.loads.plus([file for file in files if not file.is_cdc], loads)
+        newest = max((file.order for file in cdc), default="")
+        is_behind = bool(newest and high) and earlier(clock_of(high), minutes=_ZONE_MINUTES) > newest
         return attrs.evolve(
             self,
             first=self.first if is_cut else min([*filter(None, [self.first]), *(file.order for file in cdc)], default=""),
@@ -214,6 +245,7 @@ class Progress:
             recent=tuple(recent),
             high_water=max(self.high_water, high),
             loads=merged,
+            behind=self.behind or is_behind,
         )
 
     def to_json(self) -> str:
@@ -233,6 +265,7 @@ class Progress:
                 "segments": [attrs.astuple(one) for one in self.loads.segments],
             },
             **({"replay": self.replay} if self.replay else {}),
+            **({"behind": True} if self.behind else {}),
         }
         return json.dumps(document, separators=(",", ":"))
 
@@ -264,37 +297,5 @@ class Progress:
             truncated=document.get("truncated", ""),
             loads=MergedLoads(frozenset(_unpack(loads["entries"], width)), tuple(MergedSegment(*one) for one in loads["segments"])),
             replay=document.get("replay", ""),
+            behind=document.get("behind", False),
         )
-
-
-def find_progress(lineage: Iterable[Mapping[str, str]], copy: Mapping[str, Any] | None, known_ids: Iterable[str]) -> Progress:
-    """Return the progress of the table's current content.
-
-    Args:
-        lineage: for main's head and its ancestors, as far as anything tells of them, newest first: summary plus ``parent-id``.
-        copy: the table property's copy (`{"snapshot": id, "progress": text}`), or None.
-        known_ids: ids of all snapshots in the table's metadata, ancestors or not.
-
-    The first carrier among the ancestors counts, never simply the newest snapshot: after a rollback that one is off the line. The
-    property's copy counts only where the line of ancestors is cut by expiry before a carrier: at the copy's own snapshot; or elsewhere, if
-    that one was not merely rolled back (it would then still be among the known ones).
-
-    Raises:
-        TargetError: the line is cut and the copy does not count, so nothing tells what the content holds.
-    """
-    parent = ""
-    for summary in lineage:
-        if PROGRESS_KEY in summary:
-            return Progress.from_json(summary[PROGRESS_KEY])
-        parent = summary.get("parent-id", "")
-        if copy is not None and parent == str(copy["snapshot"]):
-            return Progress.from_json(copy["progress"])
-    if not parent:
-        return Progress()
-    if copy is not None and str(copy["snapshot"]) not in set(known_ids):
-        return Progress.from_json(copy["progress"])
-    raise TargetError(
-        "the snapshots that carry the table's progress have expired, and its copy in the table properties belongs to a snapshot that "
-        "was rolled back: which files the content holds is not known, and merging them again unseen could bring deleted rows back. Roll "
-        "the table back to a snapshot whose summary has dms-iceberg.progress, or load it into a new target."
-    )

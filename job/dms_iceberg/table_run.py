@@ -69,8 +69,7 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
         refuse_broken_rule(table, planned, collapsed.books)
         if collapsed.books.quarantined:
             _quarantine(job, table, planned, groups, evolution.shape, collapsed)
-        high, hours = collapsed.books.high, job.config.batch.look_back_hours
-        after = planned.progress.after(planned.batch.files, high, hours, planned.loads, is_cut=collapsed.is_cut)
+        after = planned.progress.after(planned.batch.files, collapsed.books.high, job.look_back(), planned.loads, is_cut=collapsed.is_cut)
         reach("before-merge", table.source)
         properties = _properties(job, table, planned, after, collapsed.books)
         if bulk is not None:
@@ -148,7 +147,7 @@ def _properties(job: Job, table: Table, planned: Planned, after: Progress, books
 def _pass_over(job: Job, table: Table, target: TargetTable | None, planned: Planned, started: float) -> BatchReport:
     """Move the frontier over files that hold nothing, not even columns."""
     books = Books()
-    after = planned.progress.after(planned.batch.files, "", job.config.batch.look_back_hours, planned.loads)
+    after = planned.progress.after(planned.batch.files, "", job.look_back(), planned.loads)
     if target is not None:
         draft = target.draft(planned.standing.head, planned.standing.branch)
         draft.touch(_properties(job, table, planned, after, books))

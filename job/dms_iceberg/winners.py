@@ -1,6 +1,7 @@
 """The winners and the books of one batch: in order in one pass, late ones with a second look at bronze and at the table."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import attrs
@@ -19,7 +20,7 @@ from dms_iceberg.faults import reach
 from dms_iceberg.identifiers import quote
 from dms_iceberg.job import Job, Planned
 from dms_iceberg.quarantine import late_files, open_rows, rejected_since, with_waiting
-from dms_iceberg.staging.keys import BronzeFile, table_prefix
+from dms_iceberg.staging.keys import BronzeFile, digits_of, table_prefix
 from dms_iceberg.staging.listing import list_files
 from dms_iceberg.target.merge import KeyRange
 from dms_iceberg.target.table import TargetTable
@@ -211,8 +212,11 @@ def second_look(
         is_gone = not oldest and (planned.is_replay or progress.first not in {file.order for file in planned.batch.files})
         is_cut = bool(progress.first) and (oldest > progress.first or is_gone)
 
+    # Beside a file named ahead of now others only look late: a clock that went back must still be noticed.
+    seen = attrs.evolve(progress, frontier=progress.frontier_until(digits_of(datetime.now(UTC))))
+
     def look(batch: DataFrame) -> DataFrame:
-        return late.judge_late(batch, context, keys, shape, progress, oldest, replay=planned.is_replay, is_cut=is_cut)
+        return late.judge_late(batch, context, keys, shape, seen, oldest, replay=planned.is_replay, is_cut=is_cut)
 
     return SecondLook(look, bound, keys, is_cut)
 

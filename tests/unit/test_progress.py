@@ -8,12 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dms_iceberg.errors import TargetError
-from dms_iceberg.progress import LOOK_BACK_FILES, PROGRESS_KEY, MergedLoads, Progress, find_progress
-from dms_iceberg.staging.keys import BronzeFile, digits_of, earlier, parse_key, time_of
+from dms_iceberg.found_progress import find_progress
+from dms_iceberg.progress import LOOK_BACK_FILES, PROGRESS_KEY, LookBack, MergedLoads, Progress
+from dms_iceberg.staging.keys import BronzeFile, digits_of, earlier, is_credible, parse_key, time_of
 
 PREFIX = "public/t/"
 FIRST = "20260301100000000"
 SUMMARY_LIMIT = 16 * 1024
+NOW = time_of("20300101000000000")
+DAY = LookBack(24, NOW)
 
 
 def cdc(order: str, etag: str = "e", folder: str = "") -> BronzeFile:
@@ -48,7 +51,7 @@ def test_round_trip_through_the_summary(groups: list[list[BronzeFile]], high: st
     loads: dict[str, BronzeFile] = {}
     for files in groups:
         loads |= {file.key: file for file in files if not file.is_cdc}
-        progress = progress.after(sorted(files), high, hours, list(loads.values()))
+        progress = progress.after(sorted(files), high, LookBack(hours, NOW), list(loads.values()))
         assert Progress.from_json(progress.to_json()) == progress
 
 
@@ -57,7 +60,7 @@ def test_whatever_was_merged_counts_as_merged_and_progress_never_goes_back(files
     progress = Progress()
     done: list[BronzeFile] = []
     for start in range(0, len(files), size):
-        after = progress.after(sorted(files[start : start + size]), "", hours, [])
+        after = progress.after(sorted(files[start : start + size]), "", LookBack(hours, NOW), [])
         assert (after.frontier, after.since) >= (progress.frontier, progress.since)
         assert after.since <= after.frontier
         progress = after
@@ -71,7 +74,7 @@ def test_files_in_order_are_never_taken_for_merged_before_they_are(orders: list[
     progress = Progress()
     for start in range(0, len(files), size):
         assert not any(progress.has_merged(file) for file in files[start:])
-        progress = progress.after(files[start : start + size], "", 24, [])
+        progress = progress.after(files[start : start + size], "", DAY, [])
 
 
 def test_look_back_is_bounded_and_the_summary_stays_small() -> None:
@@ -79,9 +82,9 @@ def test_look_back_is_bounded_and_the_summary_stays_small() -> None:
     known: list[BronzeFile] = []
     for number in range(LOOK_BACK_FILES):
         known.append(load(number))
-        progress = progress.after([known[-1]], "a0" + "9" * 52, 24, known)
+        progress = progress.after([known[-1]], "a0" + "9" * 52, DAY, known)
     for file in minutes(3 * LOOK_BACK_FILES):
-        progress = progress.after([file], "a0" + "9" * 52, 24, known)
+        progress = progress.after([file], "a0" + "9" * 52, DAY, known)
         assert len(progress.recent) <= LOOK_BACK_FILES
         assert len(progress.to_json()) < SUMMARY_LIMIT
     assert len(progress.recent) == LOOK_BACK_FILES
@@ -89,31 +92,56 @@ def test_look_back_is_bounded_and_the_summary_stays_small() -> None:
 
 def test_one_batch_of_more_files_than_the_look_back_holds() -> None:
     files = minutes(3 * LOOK_BACK_FILES)
-    progress = Progress().after(files, "", 24, [])
+    progress = Progress().after(files, "", DAY, [])
     assert len(progress.recent) == LOOK_BACK_FILES
     assert all(progress.has_merged(file) for file in files)
     assert not progress.has_merged(cdc(earlier(FIRST, minutes=-3 * LOOK_BACK_FILES)))
 
 
 def test_late_file_within_the_look_back_is_new_and_behind_it_is_not() -> None:
-    progress = Progress().after(minutes(50), "", 0.5, [])
+    progress = Progress().after(minutes(50), "", LookBack(0.5, NOW), [])
     assert not progress.has_merged(cdc(earlier(progress.frontier, seconds=90)))
     assert progress.has_merged(cdc(earlier(progress.frontier, minutes=45, seconds=30)))
 
 
+@given(st.lists(st.integers(-20 * 60, 15 * 60), min_size=1, max_size=40), st.integers(1, 5), st.integers(1, 20))
+def test_no_file_within_the_look_back_is_passed_over_whatever_is_named_ahead(minutes_ahead: list[int], size: int, hours: int) -> None:
+    now = time_of(FIRST)
+    progress = Progress()
+    merged = list(dict.fromkeys(cdc(earlier(FIRST, minutes=-minute)) for minute in minutes_ahead))
+    assert all(is_credible(file, now) for file in merged)
+    for start in range(0, len(merged), size):
+        progress = progress.after(merged[start : start + size], "", LookBack(hours, now), [])
+    for minute in range(0, 60 * hours, 7):
+        late = cdc(earlier(FIRST, minutes=minute), "late")
+        assert not progress.has_merged(late)
+    assert progress.frontier_until(FIRST) <= FIRST
+
+
+def test_names_behind_the_commits_in_them_are_remembered() -> None:
+    """A zone behind UTC, also once names are in UTC; and not a source whose clock is a few minutes fast."""
+    high = "a0" + "2026030117590000" + "9" * 36
+    behind = Progress().after([cdc(FIRST)], high, DAY, [])
+    assert behind.behind
+    assert behind.after([cdc("20260301180100000")], high, DAY, []).behind
+    assert Progress.from_json(behind.to_json()) == behind
+    assert not Progress().after([cdc("20260301175000000")], high, DAY, []).behind
+    assert not Progress().after([load(1)], "a0" + "0" * 33, DAY, []).behind
+
+
 def test_rewritten_change_file_is_a_new_file() -> None:
-    progress = Progress().after([cdc(FIRST, "old")], "", 24, [])
+    progress = Progress().after([cdc(FIRST, "old")], "", DAY, [])
     assert progress.has_merged(cdc(FIRST, "old"))
     assert not progress.has_merged(cdc(FIRST, "new"))
 
 
 def test_files_of_one_millisecond_in_two_folders_are_two_files() -> None:
-    progress = Progress().after([cdc(FIRST, folder="a/")], "", 24, [])
+    progress = Progress().after([cdc(FIRST, folder="a/")], "", DAY, [])
     assert not progress.has_merged(cdc(FIRST, folder="b/"))
 
 
 def test_high_water_mark_never_sinks() -> None:
-    progress = Progress().after([cdc(FIRST)], "b61", 24, []).after([cdc(FIRST, "again")], "a9", 24, [])
+    progress = Progress().after([cdc(FIRST)], "b61", DAY, []).after([cdc(FIRST, "again")], "a9", DAY, [])
     assert progress.high_water == "b61"
 
 
@@ -149,8 +177,8 @@ def summary(progress: Progress | None, parent: str) -> dict[str, str]:
     return {"parent-id": parent} | ({PROGRESS_KEY: progress.to_json()} if progress else {})
 
 
-OLD = Progress().after(minutes(1), "", 24, [])
-NEW = OLD.after(minutes(3), "", 24, [])
+OLD = Progress().after(minutes(1), "", DAY, [])
+NEW = OLD.after(minutes(3), "", DAY, [])
 
 
 def copy_of(progress: Progress, snapshot: int) -> dict[str, str]:
@@ -186,7 +214,7 @@ def test_copy_does_not_count_for_a_table_that_was_rolled_back_before_its_first_b
 
 
 def test_progress_without_a_change_stays_itself() -> None:
-    assert NEW.after([], "", 24, []) == NEW
+    assert NEW.after([], "", DAY, []) == NEW
 
 
 @pytest.mark.parametrize("count", [3, 2 * LOOK_BACK_FILES])

@@ -21,7 +21,9 @@ REPAIR_FOLDER = "_repair/"
 _TRUNCATE = re.compile(REPAIR_FOLDER + r"TRUNCATE-(?P<day>\d{8})-(?P<time>\d{9})\.json")
 SEGMENT_DIGITS = 9
 AHEAD_HOURS = 48
-"""How far a time may lie ahead of the one it follows: names may be in a zone 14 hours from UTC, and clocks go wrong by a day."""
+"""How far a change's clock may lie after its file's close time: names may be in a zone 14 hours from UTC, clocks go wrong by a day."""
+NAME_AHEAD_HOURS = 15
+"""How far a file's name may lie ahead of now: it may be in a zone 14 hours ahead of UTC (`DatePartitionTimezone`), and clocks differ."""
 
 
 class Kind(StrEnum):
@@ -122,9 +124,9 @@ def is_past(digits: str, now: datetime) -> bool:
 
 
 def is_credible(file: BronzeFile, now: datetime) -> bool:
-    """Whether a CDC file may have been closed at the time in its name: a date, at most `AHEAD_HOURS` from ``now``."""
+    """Whether a CDC file may have been closed at the time in its name: a date, at most `NAME_AHEAD_HOURS` ahead of ``now``."""
     try:
-        return time_of(file.order) <= now + timedelta(hours=AHEAD_HOURS)
+        return time_of(file.order) <= now + timedelta(hours=NAME_AHEAD_HOURS)
     except ValueError:
         return False
 

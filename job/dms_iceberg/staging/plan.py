@@ -1,14 +1,14 @@
 """Choosing the next batch: pure functions over a listing and a table's progress."""
 
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 
 import attrs
 
 from dms_iceberg.config.model import Batch
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.progress import Progress
-from dms_iceberg.staging.keys import AHEAD_HOURS, BronzeFile, Truncate, is_credible, is_past
+from dms_iceberg.staging.keys import NAME_AHEAD_HOURS, BronzeFile, Truncate, digits_of, is_credible, is_past
 
 
 @attrs.frozen
@@ -48,24 +48,35 @@ class Pending:
         loads: every LOAD file, merged or not.
         incredible: change files that cannot have been closed when their names say.
         truncates: 17 digits each, in order: when the table was truncated since its load, applied or not.
+        ahead: 17 digits, a frontier that this version would not have let in yet; "" for none.
     """
 
     files: list[BronzeFile]
     loads: list[BronzeFile]
     incredible: list[BronzeFile]
     truncates: list[str]
+    ahead: str = ""
 
     def warnings(self, table: str) -> list[str]:
         """Return what the operator should know of the files that are left where they are."""
-        if not self.incredible:
-            return []
-        names = ", ".join(file.key for file in self.incredible[:3])
-        more = f" and {len(self.incredible) - 3} more" if len(self.incredible) > 3 else ""
-        return [
-            f"{table}: {names}{more}: named after a time that is no date, or lies more than {AHEAD_HOURS} hours ahead of now. Not merged, "
-            "as every file after it would count as late. Correct the clock of whatever wrote it, and give the file the name of the time "
-            "when it was closed."
-        ]
+        found = []
+        if self.incredible:
+            found.append(
+                f"{table}: {_some([file.key for file in self.incredible])}: named after a time that is no date, or lies more than "
+                f"{NAME_AHEAD_HOURS} hours ahead of now. Not merged, as every file after it would count as late; what is ahead waits until "
+                "its time has come. Correct the clock of whatever wrote it, and give the file the name of the time when it was closed."
+            )
+        if self.ahead:
+            found.append(
+                f"{table}: an earlier version has merged a file that is named {self.ahead[:14]} (UTC), more than {NAME_AHEAD_HOURS} hours "
+                "ahead of now. Late files that came since may have been passed over: compare with the source (verify), or make the table "
+                f"anew from bronze (run --rebuild {table}). This warning ends when that time comes near."
+            )
+        return found
+
+
+def _some(keys: Sequence[str]) -> str:
+    return ", ".join(keys[:3]) + (f" and {len(keys) - 3} more" if len(keys) > 3 else "")
 
 
 def pending_files(listing: Iterable[BronzeFile | Truncate], progress: Progress, table: str, now: datetime) -> Pending:
@@ -85,7 +96,8 @@ def pending_files(listing: Iterable[BronzeFile | Truncate], progress: Progress, 
                 loads.append(file)
         elif not progress.has_merged(file):
             (changes if is_credible(file, now) else incredible).append(file)
-    return Pending(new_loads(loads, progress, table) + sorted(changes), loads, incredible, sorted(truncates))
+    ahead = progress.frontier if progress.frontier > digits_of(now + timedelta(hours=NAME_AHEAD_HOURS)) else ""
+    return Pending(new_loads(loads, progress, table) + sorted(changes), loads, incredible, sorted(truncates), ahead)
 
 
 def next_truncate(truncates: Iterable[str], progress: Progress) -> str | None:

@@ -10,8 +10,9 @@ import attrs
 from py4j.protocol import Py4JJavaError
 
 from dms_iceberg.config.model import Table
+from dms_iceberg.found_progress import find_progress
 from dms_iceberg.identifiers import quote_path
-from dms_iceberg.progress import PROGRESS_KEY, Progress, find_progress
+from dms_iceberg.progress import PROGRESS_KEY, Progress
 from dms_iceberg.spark_errors import FAILURES
 from dms_iceberg.target.cleaning import CLEANING_PROPERTY
 from dms_iceberg.target.commit import MAIN, Draft
