@@ -4,9 +4,8 @@ The look-back (which files were merged lately, to tell a late file from a known 
 summary stays far below 16 KB and metadata.json does not grow with the age of a pipeline.
 """
 
-import base64
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Self
 
@@ -14,114 +13,16 @@ import attrs
 
 from dms_iceberg.changes.position import clock_of, truncate_position
 from dms_iceberg.errors import TargetError
-from dms_iceberg.staging.keys import SEGMENT_DIGITS, BronzeFile, digits_of, earlier
-from dms_iceberg.staging.store import digest
+from dms_iceberg.merged_loads import LOOK_BACK_FILES, MARK_BYTES, MergedLoads, MergedSegment, fingerprint, pack, unpack
+from dms_iceberg.staging.keys import BronzeFile, digits_of, earlier
 
 PROGRESS_KEY = "dms-iceberg.progress"
 ACCOUNTING_KEY = "dms-iceberg.accounting"
 FORMAT_VERSION = 1
-LOOK_BACK_FILES = 200
 _RELOADS = 1000
 _ZONE_MINUTES = 30
 """The least that a zone is behind UTC is an hour, and the newest change of a file was committed shortly before its close."""
-_KEY_BYTES, _ETAG_BYTES, _TIME_BYTES = 5, 3, 7
-
-
-def _fingerprint(file: BronzeFile) -> bytes:
-    return digest(file.key, _KEY_BYTES) + digest(file.etag, _ETAG_BYTES)
-
-
-def _pack(entries: Iterable[bytes]) -> str:
-    return base64.b64encode(b"".join(entries)).decode()
-
-
-def _unpack(text: str, size: int) -> list[bytes]:
-    data = base64.b64decode(text)
-    return [data[start : start + size] for start in range(0, len(data), size)]
-
-
-@attrs.frozen
-class MergedSegment:
-    """The merged LOAD files of one folder: DMS numbers them upwards, and loads several such segments side by side.
-
-    Attributes:
-        name: first part of `BronzeFile.order`.
-        last: the highest of them in order.
-        count: how many there are.
-        combined: digest over their fingerprints in order.
-    """
-
-    name: str
-    last: str
-    count: int
-    combined: str
-
-    @classmethod
-    def of(cls, name: str, last: str, known: Iterable[BronzeFile]) -> Self:
-        """Return the segment merged up to ``last``; ``known`` are all LOAD files as listed."""
-        merged = sorted(file for file in known if _segment(file) == name and _load_order(file) <= last)
-        return cls(name, last, len(merged), digest(_pack(map(_fingerprint, merged)), 16).hex())
-
-
-@attrs.frozen
-class MergedLoads:
-    """The full-load files that are merged: each one while they are few, count and common digest of each segment beyond.
-
-    Attributes:
-        entries: fingerprints of key and ETag; empty when there are more than `LOOK_BACK_FILES`.
-        segments: by name; empty while ``entries`` lists the files.
-    """
-
-    entries: frozenset[bytes] = frozenset()
-    segments: tuple[MergedSegment, ...] = ()
-
-    def has(self, file: BronzeFile) -> bool:
-        """Whether this very file (key and ETag) is merged."""
-        if self.segments:
-            return any(one.name == _segment(file) and _load_order(file) <= one.last for one in self.segments)
-        return _fingerprint(file) in self.entries
-
-    def changed(self, loads: Sequence[BronzeFile]) -> str | None:
-        """Return the key of a merged file that has another ETag now, or a description when only their digest tells."""
-        for one in self.segments:
-            now = MergedSegment.of(one.name, one.last, loads)
-            # Where bronze keeps its full load no longer, nothing is left to be compared, or to be merged twice.
-            if now.count and now != one:
-                return f"(one of the first {one.count})"
-        keys = {entry[:_KEY_BYTES] for entry in self.entries}
-        for file in loads:
-            mark = _fingerprint(file)
-            if mark not in self.entries and mark[:_KEY_BYTES] in keys:
-                return file.key
-        return None
-
-    def are_all_in(self, loads: Iterable[BronzeFile]) -> bool:
-        """Whether every merged file is still there."""
-        there = list(loads)
-        if self.segments:
-            return all(MergedSegment.of(one.name, one.last, there) == one for one in self.segments)
-        return self.entries <= {_fingerprint(file) for file in there}
-
-    def plus(self, files: Sequence[BronzeFile], known: Sequence[BronzeFile]) -> Self:
-        """Return this with ``files`` merged as well; ``known`` are all LOAD files as listed (needed beyond the limit)."""
-        if not files:
-            return self
-        entries = self.entries | {_fingerprint(file) for file in files}
-        if not self.segments and len(entries) <= LOOK_BACK_FILES:
-            return attrs.evolve(self, entries=entries)
-        lasts = {one.name: one.last for one in self.segments}
-        for file in [*files, *(file for file in known if self.has(file))]:
-            lasts[_segment(file)] = max(lasts.get(_segment(file), ""), _load_order(file))
-        segments = tuple(MergedSegment.of(name, last, known) for name, last in sorted(lasts.items()))
-        return attrs.evolve(self, entries=frozenset(), segments=segments)
-
-
-def _segment(file: BronzeFile) -> str:
-    return file.order[:SEGMENT_DIGITS]
-
-
-def _load_order(file: BronzeFile) -> str:
-    return f"{file.order}/{file.relative}"
+_TIME_BYTES = 7
 
 
 @attrs.frozen
@@ -166,7 +67,7 @@ class Progress:
     since: str = ""
     recent: tuple[tuple[str, bytes], ...] = ()
     high_water: str = ""
-    loads: MergedLoads = MergedLoads()
+    loads: MergedLoads = attrs.field(factory=MergedLoads)
     truncated: str = ""
     replay: str = ""
     behind: bool = False
@@ -209,13 +110,13 @@ class Progress:
         changes = [file for file in listing if file.is_cdc and file.order > self.reloaded_at and self.has_merged(file)]
         if self.first and min((file.order for file in changes), default="~") > self.first:
             return f"change files from {self.first[:14]} on"
-        if not set(self.recent) <= {(file.order, _fingerprint(file)) for file in changes}:
+        if not set(self.recent) <= {(file.order, fingerprint(file)) for file in changes}:
             return "change files of late"
         return None
 
     def has_merged(self, file: BronzeFile) -> bool:
         """Whether a CDC file (key and ETag) is merged, or too old to tell."""
-        return file.order <= self.since or (file.order <= self.frontier and (file.order, _fingerprint(file)) in self.recent)
+        return file.order <= self.since or (file.order <= self.frontier and (file.order, fingerprint(file)) in self.recent)
 
     def holds(self, file: BronzeFile) -> bool:
         """Whether a file of either kind is merged."""
@@ -227,7 +128,7 @@ class Progress:
         """Return the progress once ``files`` are merged and ``high`` was reached; ``is_cut`` if bronze has lost some of those before."""
         cdc = [file for file in files if file.is_cdc]
         frontier = max([self.frontier, *(file.order for file in cdc)])
-        recent = sorted({*self.recent, *((file.order, _fingerprint(file)) for file in cdc)})
+        recent = sorted({*self.recent, *((file.order, fingerprint(file)) for file in cdc)})
         since = self.since
         floor = look_back.begin(frontier) if frontier else ""
         while recent and (len(recent) > LOOK_BACK_FILES or recent[0][0] < floor):
@@ -259,9 +160,9 @@ class Progress:
             "since": self.since,
             "high_water": self.high_water,
             "truncated": self.truncated,
-            "recent": _pack(int(time).to_bytes(_TIME_BYTES) + mark for time, mark in self.recent),
+            "recent": pack(int(time).to_bytes(_TIME_BYTES) + mark for time, mark in self.recent),
             "loads": {
-                "entries": _pack(sorted(self.loads.entries)),
+                "entries": pack(sorted(self.loads.entries)),
                 "segments": [attrs.astuple(one) for one in self.loads.segments],
             },
             **({"replay": self.replay} if self.replay else {}),
@@ -282,8 +183,8 @@ class Progress:
                 f"progress in the snapshot has format {document['format']}, this version reads up to {FORMAT_VERSION}: "
                 "a newer dms-iceberg wrote this table. Run that version or a later one."
             )
-        width, loads = _KEY_BYTES + _ETAG_BYTES, document["loads"]
-        entries = _unpack(document["recent"], _TIME_BYTES + width)
+        loads = document["loads"]
+        entries = unpack(document["recent"], _TIME_BYTES + MARK_BYTES)
         recent = tuple((f"{int.from_bytes(one[:_TIME_BYTES]):017d}", one[_TIME_BYTES:]) for one in entries)
         return cls(
             epoch=document["epoch"],
@@ -295,7 +196,7 @@ class Progress:
             high_water=document["high_water"],
             recent=recent,
             truncated=document.get("truncated", ""),
-            loads=MergedLoads(frozenset(_unpack(loads["entries"], width)), tuple(MergedSegment(*one) for one in loads["segments"])),
+            loads=MergedLoads(frozenset(unpack(loads["entries"], MARK_BYTES)), tuple(MergedSegment(*one) for one in loads["segments"])),
             replay=document.get("replay", ""),
             behind=document.get("behind", False),
         )

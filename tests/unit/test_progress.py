@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from dms_iceberg.errors import TargetError
 from dms_iceberg.found_progress import find_progress
-from dms_iceberg.progress import LOOK_BACK_FILES, PROGRESS_KEY, LookBack, MergedLoads, Progress
+from dms_iceberg.merged_loads import LOOK_BACK_FILES, MergedLoads
+from dms_iceberg.progress import PROGRESS_KEY, LookBack, Progress
 from dms_iceberg.staging.keys import BronzeFile, digits_of, earlier, is_credible, parse_key, time_of
 
 PREFIX = "public/t/"
