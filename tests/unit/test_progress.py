@@ -174,8 +174,11 @@ def test_changed_load_file_is_named_while_they_are_few() -> None:
     assert merged.changed([files[0], load(2, "other")]) == f"{PREFIX}LOAD00000002.parquet"
 
 
-def summary(progress: Progress | None, parent: str) -> dict[str, str]:
-    return {"parent-id": parent} | ({PROGRESS_KEY: progress.to_json()} if progress else {})
+PARTS = ("lake", "silver", "t")
+
+
+def summary(progress: Progress | None, parent: str, rows: str = "0") -> dict[str, str]:
+    return {"parent-id": parent, "total-records": rows} | ({PROGRESS_KEY: progress.to_json()} if progress else {})
 
 
 OLD = Progress().after(minutes(1), "", DAY, [])
@@ -186,32 +189,50 @@ def copy_of(progress: Progress, snapshot: int) -> dict[str, str]:
     return {"snapshot": str(snapshot), "progress": progress.to_json()}
 
 
+def found(lineage: list[dict[str, str]], copy: dict[str, str] | None, known: dict[int, bool]) -> Progress:
+    return find_progress(PARTS, lineage, copy, known.items())
+
+
 def test_first_carrier_among_the_ancestors_counts() -> None:
-    lineage = [summary(None, "3"), summary(NEW, "2"), summary(OLD, "1"), summary(None, "")]
-    assert find_progress(lineage, None, ["1", "2", "3"]) == NEW
+    lineage = [summary(None, "3", "5"), summary(NEW, "2"), summary(OLD, "1"), summary(None, "")]
+    assert found(lineage, None, {1: False, 2: True, 3: True}) == NEW
 
 
 def test_table_that_never_was_merged_into_has_no_progress() -> None:
-    assert find_progress([], None, []) == Progress()
-    assert find_progress([summary(None, "")], None, ["1"]) == Progress()
+    assert found([], None, {}) == Progress()
+    assert found([summary(None, "")], None, {1: False}) == Progress()
+
+
+@pytest.mark.parametrize("copy", [None, copy_of(NEW, 2)])
+def test_rows_without_progress_are_refused_with_the_way_out(copy: dict[str, str] | None) -> None:
+    """As after CREATE OR REPLACE TABLE ... AS SELECT, which keeps the table's properties."""
+    with pytest.raises(TargetError, match=r"5 rows.*set_current_snapshot\('silver.t', 2\).*or drop the table"):
+        found([summary(None, "", "5")], copy, {1: True, 2: True, 3: False})
+    with pytest.raises(TargetError, match=r"5 rows.*load it into a new target"):
+        found([summary(None, "3", "5"), summary(None, "", "7")], copy, {3: False, 4: False})
+
+
+def test_snapshot_that_does_not_say_how_many_rows_there_are_is_not_taken_for_empty() -> None:
+    with pytest.raises(TargetError, match="an unknown number of rows"):
+        found([{"parent-id": ""}], None, {1: False})
 
 
 def test_copy_counts_where_expiry_removed_the_carrier() -> None:
-    assert find_progress([summary(None, "2")], copy_of(NEW, 2), ["3"]) == NEW
+    assert found([summary(None, "2", "5")], copy_of(NEW, 2), {3: False}) == NEW
 
 
 def test_copy_counts_where_the_line_is_cut_right_behind_its_snapshot() -> None:
-    assert find_progress([summary(None, "3"), summary(None, "2")], copy_of(NEW, 2), ["2", "3"]) == NEW
+    assert found([summary(None, "3"), summary(None, "2")], copy_of(NEW, 2), {2: False, 3: False}) == NEW
 
 
 def test_copy_of_a_snapshot_that_was_rolled_back_is_not_trusted() -> None:
     with pytest.raises(TargetError, match="is not known"):
-        find_progress([summary(None, "1")], copy_of(NEW, 2), ["2", "3"])
-    assert find_progress([summary(OLD, "")], copy_of(NEW, 2), ["1", "2"]) == OLD
+        found([summary(None, "1")], copy_of(NEW, 2), {2: True, 3: False})
+    assert found([summary(OLD, "")], copy_of(NEW, 2), {1: True, 2: True}) == OLD
 
 
 def test_copy_does_not_count_for_a_table_that_was_rolled_back_before_its_first_batch() -> None:
-    assert find_progress([summary(None, "")], copy_of(NEW, 2), ["1"]) == Progress()
+    assert found([summary(None, "")], copy_of(NEW, 2), {1: False}) == Progress()
 
 
 def test_progress_without_a_change_stays_itself() -> None:

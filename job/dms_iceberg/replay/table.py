@@ -70,9 +70,11 @@ def _plan(
         return None, None
     target.refresh()
     refuse_other_key(table, target.properties())
-    report.ddl.extend(restore_backfills(target))
-    head = target.head()
     found = standing(target, job.config, table)
+    if restored := restore_backfills(target):
+        report.ddl.extend(restored)
+        found = standing(target, job.config, table)
+    head = target.head()
     if head is None:
         return None, None
     if found.branch is not None:
