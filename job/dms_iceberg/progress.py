@@ -13,7 +13,7 @@ import attrs
 
 from dms_iceberg.changes.position import clock_of, truncate_position
 from dms_iceberg.errors import TargetError
-from dms_iceberg.merged_loads import LOOK_BACK_FILES, MARK_BYTES, MergedLoads, MergedSegment, fingerprint, pack, unpack
+from dms_iceberg.merged_loads import KEY_BYTES, LOOK_BACK_FILES, MARK_BYTES, MergedLoads, MergedSegment, fingerprint, pack, unpack
 from dms_iceberg.staging.keys import BronzeFile, digits_of, earlier
 
 PROGRESS_KEY = "dms-iceberg.progress"
@@ -117,6 +117,11 @@ class Progress:
     def has_merged(self, file: BronzeFile) -> bool:
         """Whether a CDC file (key and ETag) is merged, or too old to tell."""
         return file.order <= self.since or (file.order <= self.frontier and (file.order, fingerprint(file)) in self.recent)
+
+    def rewritten(self, files: Sequence[BronzeFile]) -> list[BronzeFile]:
+        """Return those of ``files`` (CDC, not merged) of which another version, with another ETag, is merged."""
+        keys = {(time, mark[:KEY_BYTES]) for time, mark in self.recent}
+        return [file for file in files if file.is_cdc and (file.order, fingerprint(file)[:KEY_BYTES]) in keys]
 
     def holds(self, file: BronzeFile) -> bool:
         """Whether a file of either kind is merged."""

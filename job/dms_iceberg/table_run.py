@@ -21,6 +21,7 @@ from dms_iceberg.job import Job, Planned
 from dms_iceberg.progress import Progress
 from dms_iceberg.quarantine import change_quarantine, prepare_quarantine, quarantine_sql, rejected_rows
 from dms_iceberg.report import BatchReport
+from dms_iceberg.rewritten import end_rewritten
 from dms_iceberg.target.cleaning import Cleaning, made_by
 from dms_iceberg.target.evolve import evolve, restore_backfills
 from dms_iceberg.target.key import key_property
@@ -69,7 +70,7 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
         refuse_broken_rule(table, planned, collapsed.books)
         if collapsed.books.quarantined:
             _quarantine(job, table, planned, groups, evolution.shape, collapsed)
-        after = planned.progress.after(planned.batch.files, collapsed.books.high, job.look_back(), planned.loads, is_cut=collapsed.is_cut)
+        after = _after(job, table, planned, groups, evolution.shape, collapsed)
         reach("before-merge", table.source)
         properties = _properties(job, table, planned, after, collapsed.books)
         if bulk is not None:
@@ -137,6 +138,14 @@ def _quarantine(job: Job, table: Table, planned: Planned, groups: Sequence[ReadG
     with named_view(job, rejected) as view:
         change_quarantine(job.spark, job.config, table, lambda name: quarantine_sql(name, view))
     reach("after-quarantine", table.source)
+
+
+def _after(job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], shape: Shape, collapsed: Collapsed) -> Progress:
+    """Return the progress of the batch's commit, with the rows of the quarantine that it ends."""
+    high = collapsed.books.high
+    after = planned.progress.after(planned.batch.files, high, job.look_back(), planned.loads, is_cut=collapsed.is_cut)
+    replay = end_rewritten(job, table, planned, groups, shape)
+    return after if replay is None else attrs.evolve(after, replay=replay)
 
 
 def _properties(job: Job, table: Table, planned: Planned, after: Progress, books: Books) -> dict[str, str]:

@@ -21,7 +21,7 @@ from dms_iceberg.identifiers import quote
 from dms_iceberg.job import Job, Planned
 from dms_iceberg.quarantine import late_files, open_rows, rejected_since, with_waiting
 from dms_iceberg.staging.keys import BronzeFile, digits_of, table_prefix
-from dms_iceberg.staging.listing import list_files
+from dms_iceberg.staging.listing import list_files, oldest_change
 from dms_iceberg.target.merge import KeyRange
 from dms_iceberg.target.table import TargetTable
 
@@ -205,10 +205,12 @@ def second_look(
             context = with_waiting(context, waiting)
         own = {file.key for file in planned.batch.files}
         own |= late_files(open_rows(job.spark, job.config, table, progress) if planned.is_replay else waiting)
-        everything = list_files(job.store, prefix, "", job.config.bronze.format)
-        merged = (file for file in everything if file.is_cdc and file.key not in own and progress.has_merged(file))
-        # One from before the first came when bronze did not reach back so far.
-        oldest = late.oldest_change_file(file for file in merged if file.order >= progress.first)
+
+        def is_told(file: BronzeFile) -> bool:
+            # One from before the first came when bronze did not reach back so far.
+            return file.order >= progress.first and file.key not in own and progress.has_merged(file)
+
+        oldest = oldest_change(job.store, prefix, job.config.bronze.format, progress.first, is_told)
         is_gone = not oldest and (planned.is_replay or progress.first not in {file.order for file in planned.batch.files})
         is_cut = bool(progress.first) and (oldest > progress.first or is_gone)
 

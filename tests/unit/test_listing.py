@@ -17,7 +17,7 @@ from benchmarks.old_bronze import fill
 from dms_iceberg.config.model import BronzeFormat
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.staging.keys import digits_of
-from dms_iceberg.staging.listing import list_files
+from dms_iceberg.staging.listing import list_files, oldest_change
 from dms_iceberg.staging.s3 import S3Store
 from dms_iceberg.staging.store import LocalStore, ObjectStore, StoredObject, open_store
 
@@ -104,6 +104,34 @@ def test_jumps_lose_no_file_that_is_needed(relatives: list[str], since: datetime
     missing = set(relatives) - set(found)
     assert all(name.rpartition("/")[2][:18].replace("-", "") < limit for name in missing)
     assert not any("LOAD" in name for name in missing)
+
+
+_LAYOUTS = ("", "%Y/%m/%d/", "%Y%m%d/", "%Y-%m-%d-%H/", "%Y%m/", "%Y/%m/", "%Y_%m_%d/", "%m%Y%d/", "%d%m%Y/", "%Y%m%d%H/")
+
+
+@given(st.lists(moments, min_size=1, max_size=30, unique=True), st.lists(st.sampled_from(_LAYOUTS), min_size=1, max_size=3))
+def test_oldest_change_is_found_in_whatever_layout_the_endpoint_had(times: list[datetime], layouts: list[str]) -> None:
+    """Each layout for a while, one after the other."""
+    share = -(-len(times) // len(layouts))
+    written = [(t, layouts[number // share]) for number, t in enumerate(sorted(times))]
+    relatives = [f"{format(t, layout) if layout else ''}{file_name(t)}" for t, layout in written]
+    store = MemoryStore([PREFIX + name for name in [*relatives, "LOAD00000001.parquet"]])
+    oldest = digits_of(min(times))
+    assert oldest_change(store, PREFIX, BronzeFormat.PARQUET, "", lambda _: True) == oldest
+    assert oldest_change(store, PREFIX, BronzeFormat.PARQUET, oldest, lambda _: True) == oldest
+    assert oldest_change(store, PREFIX, BronzeFormat.PARQUET, "", lambda file: False) == ""
+
+
+def test_looking_for_the_oldest_change_costs_one_look_for_each_layout() -> None:
+    times = [START + timedelta(hours=number) for number in range(2_000)]
+    changed = [f"{PREFIX}{t:%Y/%m/%d/}{file_name(t)}" for t in times[:1_000]]
+    changed += [f"{PREFIX}{t:%Y-%m-%d/}{file_name(t)}" for t in times[1_000:]]
+    store = MemoryStore(changed)
+    assert oldest_change(store, PREFIX, BronzeFormat.PARQUET, digits_of(START), lambda _: True) == digits_of(START)
+    assert (store.listings, store.given) == (2, 2)
+    # Bronze from before has expired, and nothing else says so than all of the year's layouts.
+    assert oldest_change(store, PREFIX, BronzeFormat.PARQUET, "", lambda _: True) == digits_of(START)
+    assert store.given <= 2 + 5
 
 
 @pytest.mark.parametrize("layout", ["", "%Y/%m/%d/", "%Y-%m-%d-%H/", "%Y%m/"])

@@ -185,3 +185,15 @@ def _later_month(relative: str, sep: str, day: str) -> str:
     year, month = divmod(int(digits[:4]) * 12 + int(digits[4:6]), 12)
     wanted = max(day[:6], f"{year:04d}{month + 1:02d}")
     return f"{wanted[:4]}{sep}{wanted[4:]}/"
+
+
+def layout_starts(relative: str, year: str) -> list[str]:
+    """Return behind which keys (below the table's folder) the files of each layout that sorts by time begin, in a year (4 digits).
+
+    Empty when ``relative`` is not of such a layout.
+    """
+    if _ROOT_FILE.match(relative) is None and _YEAR_FIRST.match(relative) is None:
+        return []
+    # Files in the table's own folder, and folders without a delimiter, take turns: others of the month and day may be older.
+    days = [relative[:digits] + end for digits in (6, 8) for end in "/0" if relative[:digits].isdecimal() and relative.startswith(year)]
+    return [f"{year}-", f"{year}/", f"{year}0", f"{year}_", *days]
