@@ -1,7 +1,7 @@
 """Listing bronze: the same order locally and on S3, jumps over old bronze, and errors that name the object."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -53,6 +53,10 @@ class MemoryStore:
             if key.startswith(prefix) and key.encode() > start_after.encode():
                 self.given += 1
                 yield StoredObject(key, 1, "e", datetime(2026, 1, 1, tzinfo=UTC))
+
+    def folders(self, prefix: str) -> Sequence[str]:
+        below = (key.removeprefix(prefix) for key in self.keys if key.startswith(prefix))
+        return sorted({name.split("/")[0] for name in below if "/" in name})
 
     def read(self, key: str, start: int = 0, length: int | None = None) -> bytes:
         raise AssertionError("a listing reads nothing")
@@ -204,6 +208,8 @@ def test_s3_and_directory_list_alike(s3: Any, tmp_path: Path) -> None:
         for after in ("", *KEYS, "public/t/2026/02", "public/t/2026/03/01/"):
             of = [[(o.key, o.size) for o in store.list(prefix, after)] for store in (local, remote)]
             assert of[0] == of[1], (prefix, after)
+    for prefix in ("", "public/", "public/t/", "none/"):
+        assert local.folders(prefix) == remote.folders(prefix) == MemoryStore(KEYS).folders(prefix)
     assert remote.read(KEYS[0]) == local.read(KEYS[0]) == b"data"
     assert remote.read(KEYS[0], 1, 2) == local.read(KEYS[0], 1, 2) == b"at"
 

@@ -13,12 +13,14 @@ from zlib import crc32
 import attrs
 
 _EXTENSION = r"(?P<extension>parquet|csv|csv\.gz|json|json\.gz|jsonl|jsonl\.gz)$"
-_LOAD = re.compile(r"(?:SEGMENT(?P<segment>\d+)_)?LOAD(?P<number>[0-9A-F]{8})\." + _EXTENSION)
-_CDC = re.compile(r"(?P<day>\d{8})-(?P<time>\d{9})\." + _EXTENSION)
+_LOAD = re.compile(r"(?:SEGMENT(?P<segment>\d+)_)?LOAD(?P<number>[0-9A-F]{8})\." + _EXTENSION, re.ASCII)
+_CDC = re.compile(r"(?P<day>\d{8})-(?P<time>\d{9})\." + _EXTENSION, re.ASCII)
 _SKIPPED_FOLDER = "awsdms_"
 REPAIR_FOLDER = "_repair/"
 """Folder of what the operator's commands write beside the files of DMS: the change files of ``verify --repair``, and truncates."""
-_TRUNCATE = re.compile(REPAIR_FOLDER + r"TRUNCATE-(?P<day>\d{8})-(?P<time>\d{9})\.json")
+_TRUNCATE = re.compile(REPAIR_FOLDER + r"TRUNCATE-(?P<day>\d{8})-(?P<time>\d{9})\.json", re.ASCII)
+_FOREIGN = re.compile(r"(?:[_.].*|.*\.crc|.*_\$folder\$)", re.DOTALL)
+"""Names that Hadoop, Spark and Athena pass over as well: markers and what is being written, checksums, folders as objects."""
 SEGMENT_DIGITS = 9
 AHEAD_HOURS = 48
 """How far a change's clock may lie after its file's close time: names may be in a zone 14 hours from UTC, clocks go wrong by a day."""
@@ -69,6 +71,13 @@ class Truncate:
     at: str
 
 
+@attrs.frozen(order=True)
+class Unread:
+    """An object in a table's folder that is not named as DMS names its files, and not known to be anything else."""
+
+    key: str
+
+
 def table_prefix(schema: str, table: str) -> str:
     """Return the folder of a table, with its trailing slash."""
     return f"{schema}/{table}/"
@@ -103,6 +112,12 @@ def parse_key(prefix: str, key: str, size: int, etag: str, modified: str = "") -
         order = f"{crc32(segment.encode()):09d}"[-9:] + found["number"] if segment else "0" * 9 + found["number"]
         return BronzeFile(False, order, relative, key, size, etag, found["extension"], modified)
     return None
+
+
+def is_foreign(relative: str) -> bool:
+    """Whether an object below a table's folder, which is no change file, is known to be something else: a marker, or DMS's own tables."""
+    *folders, name = relative.removeprefix(REPAIR_FOLDER).split("/")
+    return any(part.startswith((_SKIPPED_FOLDER, "_", ".")) for part in folders) or _FOREIGN.fullmatch(name) is not None
 
 
 def time_of(digits: str) -> datetime:
@@ -142,9 +157,9 @@ def earlier(digits: str, **delta: float) -> str:
 # A folder is named after a commit: near midnight, or in another time zone, it may be that of a day before. So folders get a day of slack.
 _FOLDER_SLACK = {"days": 1.0}
 _YEAR_FIRST = re.compile(
-    r"(?P<year>(?:19|20)\d\d)(?P<sep>[-_/]?)(?P<month>0[1-9]|1[0-2])(?:(?P=sep)(?P<day>[0-3]\d))?(?:(?P=sep)[0-2]\d)?/"
+    r"(?P<year>(?:19|20)\d\d)(?P<sep>[-_/]?)(?P<month>0[1-9]|1[0-2])(?:(?P=sep)(?P<day>[0-3]\d))?(?:(?P=sep)[0-2]\d)?/", re.ASCII
 )
-_ROOT_FILE = re.compile(r"(?:19|20)\d{6}-\d{9}\.")
+_ROOT_FILE = re.compile(r"(?:19|20)\d{6}-\d{9}\.", re.ASCII)
 
 
 def resume_after(relative: str, since: str, committed: str | None = None) -> str | None:

@@ -4,8 +4,20 @@ from collections.abc import Callable, Iterator
 
 from dms_iceberg.config.model import BronzeFormat
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.staging.keys import BronzeFile, Truncate, digits_of, layout_starts, parse_key, parse_truncate, resume_after
+from dms_iceberg.staging.keys import (
+    BronzeFile,
+    Truncate,
+    Unread,
+    digits_of,
+    is_foreign,
+    layout_starts,
+    parse_key,
+    parse_truncate,
+    resume_after,
+)
 from dms_iceberg.staging.store import ObjectStore, join
+
+Found = BronzeFile | Truncate | Unread
 
 
 def list_files(
@@ -38,8 +50,8 @@ def oldest_change(store: ObjectStore, prefix: str, format_: BronzeFormat, first:
 
 def list_bronze(
     store: ObjectStore, prefix: str, since: str, format_: BronzeFormat, committed: str | None = None, start: str = ""
-) -> Iterator[BronzeFile | Truncate]:
-    """Yield a table's LOAD files, CDC files and truncates, in key order and in constant memory.
+) -> Iterator[Found]:
+    """Yield a table's LOAD files, CDC files, truncates, and what is named like none of them, in key order and in constant memory.
 
     Date folders and file names that lie wholly before ``since`` (17 digits, "" for all) are jumped over: the listing restarts
     behind them, so its cost follows the look-back, not the age of bronze. A few files from before ``since`` may still be yielded.
@@ -61,6 +73,8 @@ def list_bronze(
                 continue
             file = parse_key(prefix, found.key, found.size, found.etag, digits_of(found.modified))
             if file is None:
+                if not is_foreign(found.key.removeprefix(prefix)):
+                    yield Unread(found.key)
                 continue
             if not file.extension.startswith(format_.value):
                 raise BronzeError(
