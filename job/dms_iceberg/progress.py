@@ -20,8 +20,6 @@ PROGRESS_KEY = "dms-iceberg.progress"
 ACCOUNTING_KEY = "dms-iceberg.accounting"
 FORMAT_VERSION = 1
 _RELOADS = 1000
-_ZONE_MINUTES = 30
-"""The least that a zone is behind UTC is an hour, and the newest change of a file was committed shortly before its close."""
 _TIME_BYTES = 7
 
 
@@ -128,9 +126,22 @@ class Progress:
         return self.has_merged(file) if file.is_cdc else self.loads.has(file)
 
     def after(
-        self, files: Sequence[BronzeFile], high: str, look_back: LookBack, loads: Sequence[BronzeFile], *, is_cut: bool = False
+        self,
+        files: Sequence[BronzeFile],
+        high: str,
+        look_back: LookBack,
+        loads: Sequence[BronzeFile],
+        *,
+        is_cut: bool = False,
+        behind: bool = False,
     ) -> Self:
-        """Return the progress once ``files`` are merged and ``high`` was reached; ``is_cut`` if bronze has lost some of those before."""
+        """Return the progress once ``files`` are merged and ``high`` was reached.
+
+        Args:
+            loads: all full-load files as listed.
+            is_cut: bronze has lost some of the files before.
+            behind: names of some of ``files`` are in a zone behind UTC.
+        """
         cdc = [file for file in files if file.is_cdc]
         frontier = max([self.frontier, *(file.order for file in cdc)])
         recent = sorted({*self.recent, *((file.order, fingerprint(file)) for file in cdc)})
@@ -141,8 +152,6 @@ class Progress:
             # Files of one millisecond are forgotten together, or `since` would hide those that stay.
             recent = [entry for entry in recent if entry[0] > since]
         merged = self.loads.plus([file for file in files if not file.is_cdc], loads)
-        newest = max((file.order for file in cdc), default="")
-        is_behind = bool(newest and high) and earlier(clock_of(high), minutes=_ZONE_MINUTES) > newest
         return attrs.evolve(
             self,
             first=self.first if is_cut else min([*filter(None, [self.first]), *(file.order for file in cdc)], default=""),
@@ -151,7 +160,7 @@ class Progress:
             recent=tuple(recent),
             high_water=max(self.high_water, high),
             loads=merged,
-            behind=self.behind or is_behind,
+            behind=self.behind or behind,
         )
 
     def to_json(self) -> str:

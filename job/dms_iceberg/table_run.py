@@ -142,8 +142,8 @@ def _quarantine(job: Job, table: Table, planned: Planned, groups: Sequence[ReadG
 
 def _after(job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], shape: Shape, collapsed: Collapsed) -> Progress:
     """Return the progress of the batch's commit, with the rows of the quarantine that it ends."""
-    high = collapsed.books.high
-    after = planned.progress.after(planned.batch.files, high, job.look_back(), planned.loads, is_cut=collapsed.is_cut)
+    books, files = collapsed.books, planned.batch.files
+    after = planned.progress.after(files, books.high, job.look_back(), planned.loads, is_cut=collapsed.is_cut, behind=books.behind)
     replay = end_rewritten(job, table, planned, groups, shape)
     return after if replay is None else attrs.evolve(after, replay=replay)
 

@@ -251,6 +251,7 @@ def measure(
         high=row.high,
         disordered_keys=row.disordered_keys,
         failed_rule=row.failed_rule,
+        behind=row.behind,
         commit_micros=tuple(row.commit_micros) if row.commit_micros else None,
     )
     ranges = tuple(KeyRange(name, shape.types[name], row[f"_cdc_min_{i}"], row[f"_cdc_max_{i}"]) for i, name in enumerate(shape.key))

@@ -127,7 +127,8 @@ def _replay(job: Job, table: Table, target: TargetTable, planned: Planned, tried
             _write_settled(job, table, outcome, replay, progress.replay, books)
             reach("after-settled", table.source)
             # The content may have come further by a row that was the newest of all.
-            progress = attrs.evolve(progress, replay=replay, high_water=max(progress.high_water, books.high))
+            high, behind = max(progress.high_water, books.high), progress.behind or books.behind
+            progress = attrs.evolve(progress, replay=replay, high_water=high, behind=behind)
             properties = summary_properties(progress, books, 0, job.run_id)
             draft = draft_batch(job, table, target, shape, collapsed, properties, planned)
             reach("before-publish", table.source)
