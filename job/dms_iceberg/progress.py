@@ -108,7 +108,10 @@ class Progress:
         changes = [file for file in listing if file.is_cdc and file.order > self.reloaded_at and self.has_merged(file)]
         if self.first and min((file.order for file in changes), default="~") > self.first:
             return f"change files from {self.first[:14]} on"
-        if not set(self.recent) <= {(file.order, fingerprint(file)) for file in changes}:
+        # Of a file that was uploaded again, the version that was merged last is what bronze has.
+        if not {(time, mark[:KEY_BYTES]) for time, mark in self.recent} <= {
+            (file.order, fingerprint(file)[:KEY_BYTES]) for file in changes
+        }:
             return "change files of late"
         return None
 

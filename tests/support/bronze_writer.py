@@ -48,11 +48,11 @@ class BronzeFolder:
     form: Format
 
     def deliver(self, run: int) -> int:
-        """Write the files that arrive before a run; returns how many."""
+        """Write the files that arrive, or are uploaded again, before a run; returns how many."""
         layouts = {kind.name: kind.layout for kind in self.world.kinds}
         count = 0
-        for file, arrival in zip(self.world.files, self.world.arrivals, strict=True):
-            if arrival == run:
+        for place, (file, arrival) in enumerate(zip(self.world.files, self.world.arrivals, strict=True)):
+            if run in (arrival, self.world.uploads.get(place)):
                 changes = [row.change for row in file.rows]
                 data = encode(layouts[file.table], changes, self.form.shape, load=file.is_load)
                 self._put(file.key(SCHEMA, self.form.shape.extension), data)

@@ -132,6 +132,16 @@ def test_rewritten_change_file_is_a_new_file() -> None:
     assert not progress.has_merged(cdc(FIRST, "new"))
 
 
+def test_file_that_was_uploaded_again_is_not_lost_once_the_new_version_is_merged() -> None:
+    old, new, other = cdc(FIRST, "old"), cdc(FIRST, "new"), minutes(3)[-1]
+    progress = Progress().after([old, other], "", DAY, [])
+    assert progress.lost([old, other]) is None
+    assert progress.lost([new, other]) is not None
+    assert progress.rewritten([new, cdc(earlier(FIRST, minutes=-9))]) == [new]
+    assert progress.after([new], "", DAY, []).lost([new, other]) is None
+    assert progress.after([new], "", DAY, []).lost([other]) is not None
+
+
 def test_files_of_one_millisecond_in_two_folders_are_two_files() -> None:
     progress = Progress().after([cdc(FIRST, folder="a/")], "", DAY, [])
     assert not progress.has_merged(cdc(FIRST, folder="b/"))
