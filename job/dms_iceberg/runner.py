@@ -221,7 +221,8 @@ def plan_table(job: Job, table: Table, target: TargetTable, report: TableReport)
     marker = read_marker(job.store, table) if found.branch is not None else None
     listing = job.listing(table, progress)
     pending = pending_files(listing, progress, table.source, datetime.now(UTC))
-    _warn(job, report, *pending.warnings(table.source))
+    _warn(job, report, *pending.warnings(table.source, report.unread))
+    report.unread = max(report.unread, pending.unread_count)
     reach("after-listing", table.source)
     # A table without content has nothing to lose yet, and a branch gets its truncates when it is the content.
     truncate = next_truncate(pending.truncates, progress) if found.head is not None and found.branch is None else None

@@ -130,5 +130,6 @@ def test_warning_has_the_count_and_examples(tmp_path: Path) -> None:
     pending = pending_files(found, Progress(), "public.t", NOW)
     (warning,) = pending.warnings("public.t")
     assert warning.startswith(f"public.t: {PREFIX}{odd[0]}, {PREFIX}{odd[1]}, {PREFIX}{odd[2]} and 2 more: not read")
+    assert pending.warnings("public.t", len(odd)) == []
     assert len(pending.files) == 2
     assert not pending.is_nothing

@@ -68,8 +68,12 @@ class Pending:
         """Whether the listing held no object of the table's, merged change files left aside."""
         return not (self.files or self.loads or self.incredible or self.truncates or self.unread)
 
-    def warnings(self, table: str) -> list[str]:
-        """Return what the operator should know of the files that are left where they are."""
+    def warnings(self, table: str, told: int = 0) -> list[str]:
+        """Return what the operator should know of the files that are left where they are.
+
+        Args:
+            told: how many unread objects the operator knows of: later listings pass over old ones.
+        """
         found = []
         if self.incredible:
             keys = _some([file.key for file in self.incredible[:_SHOWN]], len(self.incredible))
@@ -78,7 +82,7 @@ class Pending:
                 "merged, as every file after it would count as late; what is ahead waits until its time has come. Correct the clock of "
                 "whatever wrote it, and give the file the name of the time when it was closed."
             )
-        if self.unread:
+        if self.unread_count > told:
             found.append(
                 f"{table}: {_some(self.unread, self.unread_count)}: not read, as DMS names no file so. It writes LOAD00000001 (eight "
                 "digits, hexadecimal in upper case) and 20260301-100130000 (eight digits and nine), and extensions in lower case. Give a "

@@ -138,6 +138,7 @@ class WatchedTable:
             target=report.target,
             passed_over=report.passed_over,
             told=frozenset(report.warnings),
+            unread=report.unread,
             snapshot_id=report.snapshot_id,
             frontier=report.frontier,
         )
