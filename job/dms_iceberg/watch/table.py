@@ -138,7 +138,6 @@ class WatchedTable:
             target=report.target,
             passed_over=report.passed_over,
             told=frozenset(report.warnings),
-            unread=report.unread,
             snapshot_id=report.snapshot_id,
             frontier=report.frontier,
         )
