@@ -16,6 +16,7 @@ from dms_iceberg.changes.frames import SINGLE_TASK_BYTES, ReadGroup, Shape, clea
 from dms_iceberg.changes.identity import IDENTITY, RANK, STREAM, between_clocks, identity_sql, repeated_clocks
 from dms_iceberg.changes.json_text import json_sql
 from dms_iceberg.changes.normalise import COMMITTED_AT, FILE_TIME, OLD_KEY, OP, POSITION
+from dms_iceberg.changes.position import is_behind
 from dms_iceberg.changes.read import FILE, ROW
 from dms_iceberg.config.model import Table
 from dms_iceberg.faults import reach
@@ -119,4 +120,5 @@ def _books(rows: Any, files: Sequence[Any]) -> Books:
         high=max((one.high for one in files if one.high), default=""),
         failed_rule=max((one.failed_rule for one in files if one.failed_rule), default=None),
         commit_micros=tuple(rows.commit_micros) if rows.commit_micros else None,
+        behind=any(is_behind(one.high) for one in files if one.high),
     )

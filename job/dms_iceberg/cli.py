@@ -117,7 +117,7 @@ def plan(
         typer.echo(json.dumps({"tables": documents, "models": {one.model: one.to_document() for one in models}}))
     else:
         print_plan(previews, models)
-    failing = any(one.error for one in previews) or any(one.error for one in models)
+    failing = any(one.is_bad for one in previews) or any(one.error for one in models)
     raise typer.Exit(1 if failing else 0)
 
 

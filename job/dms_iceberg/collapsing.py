@@ -6,7 +6,7 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast, expr
 
-from dms_iceberg.changes import crowding, fill, late
+from dms_iceberg.changes import crowding, fill, late, suspicion
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups, collapse
 from dms_iceberg.changes.kept import N_LACKING, N_MOVED, count_aggregates, kept_columns
 from dms_iceberg.changes.normalise import POSITION
@@ -28,16 +28,16 @@ def collapse_batch(job: Job, table: Table, target: TargetTable, planned: Planned
     kept = tuple(column.name for column in kept_columns(job.config.bronze, table, shape.columns))
     # A load moves no row, and takes none away.
     watched = not planned.batch.is_load
-    counts = (count_aggregates(kept) if kept else {}) | (crowding.suspicion_aggregates(progress.load, progress.arrivals) if watched else {})
+    counts = (count_aggregates(kept) if kept else {}) | (suspicion.aggregates(progress.load, progress.arrivals) if watched else {})
     winners = collapse(cleaned, shape, context=False, counts=counts, size=planned.batch.size).persist()
     result = None
     try:
         figures = {one: f"coalesce(sum({one}), 0)" for one in (N_LACKING, N_MOVED) if kept}
-        first = measure(winners, shape, as_it_is, figures=figures | (crowding.suspicion_figures() if watched else {}))
+        first = measure(winners, shape, as_it_is, figures=figures | (suspicion.figures() if watched else {}))
         reach("after-collapse", table.source)
         is_late = late.is_late(first.books.low, progress) or bool(first.books.disordered_keys)
         lacks = bool(kept) and first.figures[N_LACKING] > 0
-        if is_late or lacks or first.suspects or (watched and first.figures[crowding.DELETES]):
+        if is_late or lacks or first.suspects or (watched and first.figures[suspicion.DELETES]):
             waiting = waiting_rows(job, table, planned)
             second = _SecondPass(job, table, target, planned, groups, shape, cleaned, first, kept, waiting, is_late, lacks)
             result = attrs.evolve(second.collapsed(), arrivals=first.arrivals)
@@ -76,7 +76,7 @@ class _SecondPass:
 
     def collapsed(self) -> Collapsed:
         found = self._collapsed_late() if self.is_late else self.first
-        others = None if self.is_late or not self.first.figures.get(crowding.DELETES) else self._deletes_of_others()
+        others = None if self.is_late or not self.first.figures.get(suspicion.DELETES) else self._deletes_of_others()
         if found.suspects or others is not None:
             try:
                 return self._collapsed_crowded(found, others)
@@ -104,11 +104,11 @@ class _SecondPass:
     def _collapsed_crowded(self, found: Collapsed, others: DataFrame | None) -> Collapsed:
         job, table, planned, shape = self.job, self.table, self.planned, self.shape
         keys = [quote(name) for name in shape.key]
-        suspects = found.winners.where(crowding.suspicion_sql()).select(*keys)
+        suspects = found.winners.where(suspicion.suspect_sql()).select(*keys)
         suspects = materialised(suspects if others is None else suspects.union(others).distinct())
         suspects = handed_out(suspects, suspects.count())
         past = None
-        if not self.is_late and others is None and not found.figures[crowding.SPANS]:
+        if not self.is_late and others is None and not found.figures[suspicion.SPANS]:
             past = stored_past(job, table, self.target, planned, shape, suspects, found.ranges, self.waiting)
         if past is not None:
             return self._collapsed_in_order(play(job, table, planned, self.groups, shape, suspects, past))
@@ -144,7 +144,7 @@ class _SecondPass:
         look = second_look(job, table, planned, older, suspects, shape, self.waiting, completes=completes)
         stored = self.target.rows(planned.standing.branch)
         # What the verdict is about shall not be suspected again.
-        counts = None if verdict else crowding.suspicion_aggregates(planned.progress.load)
+        counts = None if verdict else suspicion.aggregates(planned.progress.load)
         filler = self._filler(is_late=True) if self.kept else None
         if filler is not None:
             judge, effective = self._judges(look.judge, verdict, filler)
@@ -159,7 +159,7 @@ class _SecondPass:
             looked = looked.unionByName(self._plain(look, keys), allowMissingColumns=True)
         looked = late.heed_truncates(looked, shape, planned.heeded, planned.progress.load)
         rewrite = fill.REFILL if fill.REFILL in looked.columns else None
-        figures = crowding.suspicion_figures() if verdict is None else {}
+        figures = suspicion.figures() if verdict is None else {}
         measured = measure(looked.persist(), shape, of_the_batch(judge), is_late=True, figures=figures)
         return _with_superseded(attrs.evolve(measured, rewrite=rewrite, is_cut=look.is_cut), verdict)
 

@@ -26,7 +26,11 @@ ConfigPath = Annotated[
 Tables = Annotated[list[str], typer.Option("--table", "-t", help="Only this table (schema.table); may be repeated.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")]
 LoadComplete = Annotated[
-    list[str], typer.Option(help="The reload of this table (schema.table) is complete, though no change has followed; may be repeated.")
+    list[str],
+    typer.Option(
+        help="The full load of this table (schema.table) is complete, though no change has followed; or no file at all, because the source "
+        "table has no row; may be repeated."
+    ),
 ]
 ReloadStarted = Annotated[
     str | None,

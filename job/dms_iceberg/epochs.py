@@ -22,6 +22,7 @@ from dms_iceberg.progress import PROGRESS_KEY, Progress
 from dms_iceberg.reload import draft_load
 from dms_iceberg.staging.keys import BronzeFile
 from dms_iceberg.staging.plan import FileBatch
+from dms_iceberg.staging.store import ObjectStore
 from dms_iceberg.target.cleaning import Cleaning, made_by
 from dms_iceberg.target.key import key_property
 from dms_iceberg.target.switch import silver_types, switch_mode
@@ -159,11 +160,7 @@ def complete(job: Job, table: Table, target: TargetTable, found: Standing, plann
     progress = found.progress
     branch = branch_of(progress.epoch, progress.reload)
     if found.head is None:
-        if all(one.key.startswith(MARKER_FOLDER) for one in job.store.list("", "")):
-            raise BronzeError(
-                f"{table.source}: --load-complete, but {job.config.bronze.uri} is empty. {table.target} keeps the content it has. "
-                "Correct bronze.uri, or wait for the first file of any table."
-            )
+        refuse_empty_bronze(job, table)
         draft = target.draft(None, branch)
         draft.touch({PROGRESS_KEY: progress.to_json()} | made_by(table))
         target.publish(draft)
@@ -179,6 +176,24 @@ def complete(job: Job, table: Table, target: TargetTable, found: Standing, plann
     target.publish(draft)
     reach("after-switch", table.source)
     _LOG.info("load_complete", table=table.source, run_id=job.run_id, epoch=progress.epoch, reload=progress.reload)
+
+
+def has_bronze(store: ObjectStore) -> bool:
+    """Whether there is anything in bronze but markers."""
+    return any(not one.key.startswith(MARKER_FOLDER) for one in store.list(""))
+
+
+def refuse_empty_bronze(job: Job, table: Table) -> None:
+    """Refuse the word that a load without a file is complete, where bronze is empty: it is probably not what the operator meant.
+
+    Raises:
+        BronzeError: it is empty.
+    """
+    if not has_bronze(job.store):
+        raise BronzeError(
+            f"{table.source}: --load-complete, but {job.config.bronze.uri} is empty. {table.target} stays as it is. Correct bronze.uri, or "
+            "wait for the first file of any table."
+        )
 
 
 def is_replaced(table: Table, found: Standing) -> bool:

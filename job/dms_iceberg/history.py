@@ -10,7 +10,7 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr, lit
 
-from dms_iceberg.changes import crowding, late, versions
+from dms_iceberg.changes import late, suspicion, versions
 from dms_iceberg.changes.collapse import CONTEXT, USABLE, Books
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups, collapse
 from dms_iceberg.changes.identity import clock_prefix
@@ -43,10 +43,10 @@ def history_batch(job: Job, table: Table, target: TargetTable, planned: Planned,
     cleaned = clean_groups(job.spark, groups, job.config, table, shape, load).persist()
     # Which keys there are, and how far back their changes go.
     only_keys = attrs.evolve(shape, columns=tuple(column for column in shape.columns if column.is_key))
-    counts = {_FIRST_CLOCK: f"min(CASE WHEN {USABLE} THEN {_CLOCK} END)", **crowding.suspicion_aggregates(load)}
+    counts = {_FIRST_CLOCK: f"min(CASE WHEN {USABLE} THEN {_CLOCK} END)", **suspicion.aggregates(load)}
     winners = collapse(cleaned, only_keys, context=False, counts=counts, size=planned.batch.size).persist()
     try:
-        figures = {_FIRST_CLOCK: f"min({_FIRST_CLOCK})", **crowding.suspicion_figures()}
+        figures = {_FIRST_CLOCK: f"min({_FIRST_CLOCK})", **suspicion.figures()}
         first = measure(winners, only_keys, as_it_is, figures=figures)
     except BaseException:
         cleaned.unpersist()
@@ -129,7 +129,7 @@ class _Events:
         suspects = late.suspects(first.winners, shape, bound, first.books.winners)
         look = second_look(job, table, planned, older, suspects, shape, waiting)
         events = look.judge(self.cleaned)
-        counts = crowding.suspicion_aggregates(planned.progress.load)
+        counts = suspicion.aggregates(planned.progress.load)
         found = self._measured(events, counts)
         try:
             truncated = late.truncate_events(first.winners, self.only_keys, planned.heeded, planned.progress.load)
@@ -155,12 +155,12 @@ class _Events:
         return self._with_verdict(judged, verdict)
 
     def _suspects(self, found: Collapsed) -> DataFrame:
-        keys = found.winners.where(crowding.suspicion_sql()).select(*map(quote, self.shape.key))
+        keys = found.winners.where(suspicion.suspect_sql()).select(*map(quote, self.shape.key))
         return handed_out(materialised(keys), found.suspects)
 
     def _measured(self, events: DataFrame, counts: Mapping[str, str] | None = None) -> Collapsed:
         winners = collapse(events, self.only_keys, context=True, counts=counts).persist()
-        return measure(winners, self.only_keys, as_it_is, figures=crowding.suspicion_figures() if counts else None)
+        return measure(winners, self.only_keys, as_it_is, figures=suspicion.figures() if counts else None)
 
     def _with_verdict(self, judged: _Judged, verdict: Verdict) -> _Judged:
         events = verdict.with_effect(verdict.mark(judged.events))

@@ -1,14 +1,15 @@
 """What every step of a batch is given: the job and the plan."""
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 
 from dms_iceberg.config.model import Config, Table
-from dms_iceberg.progress import Progress
-from dms_iceberg.staging.keys import BronzeFile, Truncate, table_prefix
-from dms_iceberg.staging.listing import list_bronze
+from dms_iceberg.progress import LookBack, Progress
+from dms_iceberg.staging.keys import BronzeFile, table_prefix
+from dms_iceberg.staging.listing import Found, list_bronze
 from dms_iceberg.staging.plan import FileBatch, RecordBatch
 from dms_iceberg.staging.store import ObjectStore
 
@@ -18,7 +19,7 @@ class OperatorsWord:
     """What DMS's files do not tell.
 
     Attributes:
-        load_complete: source names of tables whose full load is complete, though no change has followed.
+        load_complete: source names of tables whose full load is complete, though no change, or no file at all, has followed.
         reload_started: 17 digits, when the chosen tables were loaded again in place; "" for never.
         truncate: source names of tables that were truncated at the source.
         truncated_at: 17 digits, when they were.
@@ -49,10 +50,14 @@ class Job:
     run_id: str
     operator: OperatorsWord = NOTHING_SAID
 
-    def listing(self, table: Table, progress: Progress) -> Iterator[BronzeFile | Truncate]:
+    def listing(self, table: Table, progress: Progress) -> Iterator[Found]:
         """Yield what bronze has for a table, from where ``progress`` no longer needs it on; see `list_bronze` for order and errors."""
         prefix = table_prefix(table.schema_name, table.table_name)
         return list_bronze(self.store, prefix, progress.since, self.config.bronze.format, progress.committed)
+
+    def look_back(self) -> LookBack:
+        """Return how far back from now late files are told from merged ones."""
+        return LookBack(self.config.batch.look_back_hours, datetime.now(UTC))
 
 
 @attrs.frozen

@@ -13,6 +13,7 @@ from dms_iceberg.epochs import is_complete, is_replaced, made_otherwise, prospec
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.job import NOTHING_SAID, Job, OperatorsWord, Standing
 from dms_iceberg.load_marker import read_marker
+from dms_iceberg.no_files import find_no_files
 from dms_iceberg.rebuild import files_to_rebuild
 from dms_iceberg.runner import check_operator, chosen_tables
 from dms_iceberg.second_look import open_files
@@ -38,6 +39,7 @@ class TablePreview:
     Attributes:
         rebuilt_files: those of ``files`` that are merged already, and that a rebuild reads again.
         rows: None where only reading the files would tell (CSV, JSON).
+        no_files: what to say of a table without any file in bronze, whose run would do nothing; None for others.
         changes_rows: the run would change rows of the table or create it, as far as can be told without reading the files.
     """
 
@@ -50,7 +52,13 @@ class TablePreview:
     sql: list[str] = attrs.field(factory=list)
     warnings: list[str] = attrs.field(factory=list)
     changes_rows: bool = False
+    no_files: str | None = None
     error: str | None = None
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether the run would fail, or do nothing for lack of files."""
+        return self.error is not None or self.no_files is not None
 
     def to_document(self) -> dict[str, Any]:
         """Return the table's part of ``--json``."""
@@ -120,9 +128,9 @@ def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
     files = [file for file in listing if isinstance(file, BronzeFile)]
     if existing is not None and files and not pending:
         _check_newest(job, table, max(files), existing, one, found.loads)
-    types = declared_types(table)
-    if existing is None and types is not None:
-        one.sql.append(create_sql(target.sql_name, types, table))
+    may_be_made = _preview_no_files(job, table, target, found_at, found, one)
+    if existing is None and may_be_made:
+        one.sql += _creation(table, target)
     is_new = not target.exists() and bool(one.sql)
     one.changes_rows = reaches_main and bool(pending or truncates or is_new or found_at.branch is not None)
 
@@ -131,6 +139,23 @@ def _preview_properties(table: Table, target: TargetTable, found: Standing, foun
     if not is_replaced(table, found):
         refuse_other_key(table, target.properties() | renamed_properties(found_renames, target.properties()))
     one.warnings += cleaning_warnings(target, table)
+
+
+def _preview_no_files(job: Job, table: Table, target: TargetTable, found: Standing, pending: Pending, one: TablePreview) -> bool:
+    """Add what is to be said of a table without any file; return whether the table may be made without a row."""
+    if one.files:
+        return True
+    nothing = find_no_files(job, table, target, found, pending)
+    if nothing is not None and nothing.is_wrong:
+        one.no_files = nothing.text
+    elif nothing is not None and nothing.text:
+        one.warnings.append(nothing.text)
+    return nothing is not None and not nothing.text
+
+
+def _creation(table: Table, target: TargetTable) -> list[str]:
+    types = declared_types(table)
+    return [create_sql(target.sql_name, types, table)] if types is not None else []
 
 
 def _preview_truncates(job: Job, table: Table, target: TargetTable, found: Standing, pending: Pending, one: TablePreview) -> bool:

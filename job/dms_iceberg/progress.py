@@ -4,9 +4,9 @@ The look-back (which files were merged lately, to tell a late file from a known 
 summary stays far below 16 KB and metadata.json does not grow with the age of a pipeline.
 """
 
-import base64
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Self
 
 import attrs
@@ -14,112 +14,30 @@ import attrs
 from dms_iceberg.changes.arrivals import NO_ARRIVALS, Arrivals
 from dms_iceberg.changes.position import clock_of, truncate_position
 from dms_iceberg.errors import TargetError
-from dms_iceberg.staging.keys import SEGMENT_DIGITS, BronzeFile, earlier
-from dms_iceberg.staging.store import digest
+from dms_iceberg.merged_loads import KEY_BYTES, LOOK_BACK_FILES, MARK_BYTES, MergedLoads, MergedSegment, fingerprint, pack, unpack
+from dms_iceberg.staging.keys import BronzeFile, digits_of, earlier
 
 PROGRESS_KEY = "dms-iceberg.progress"
 ACCOUNTING_KEY = "dms-iceberg.accounting"
 FORMAT_VERSION = 1
-LOOK_BACK_FILES = 200
 _RELOADS = 1000
-_KEY_BYTES, _ETAG_BYTES, _TIME_BYTES = 5, 3, 7
-
-
-def _fingerprint(file: BronzeFile) -> bytes:
-    return digest(file.key, _KEY_BYTES) + digest(file.etag, _ETAG_BYTES)
-
-
-def _pack(entries: Iterable[bytes]) -> str:
-    return base64.b64encode(b"".join(entries)).decode()
-
-
-def _unpack(text: str, size: int) -> list[bytes]:
-    data = base64.b64decode(text)
-    return [data[start : start + size] for start in range(0, len(data), size)]
+_TIME_BYTES = 7
 
 
 @attrs.frozen
-class MergedSegment:
-    """The merged LOAD files of one folder: DMS numbers them upwards, and loads several such segments side by side.
+class LookBack:
+    """How far back a late file is still told from a merged one: ``hours`` before now, or before the frontier where that lies behind."""
 
-    Attributes:
-        name: first part of `BronzeFile.order`.
-        last: the highest of them in order.
-        count: how many there are.
-        combined: digest over their fingerprints in order.
-    """
+    hours: float
+    now: datetime
 
-    name: str
-    last: str
-    count: int
-    combined: str
+    def begin(self, frontier: str) -> str:
+        """Return the earliest close time (17 digits) that is looked back to.
 
-    @classmethod
-    def of(cls, name: str, last: str, known: Iterable[BronzeFile]) -> Self:
-        """Return the segment merged up to ``last``; ``known`` are all LOAD files as listed."""
-        merged = sorted(file for file in known if _segment(file) == name and _load_order(file) <= last)
-        return cls(name, last, len(merged), digest(_pack(map(_fingerprint, merged)), 16).hex())
-
-
-@attrs.frozen
-class MergedLoads:
-    """The full-load files that are merged: each one while they are few, count and common digest of each segment beyond.
-
-    Attributes:
-        entries: fingerprints of key and ETag; empty when there are more than `LOOK_BACK_FILES`.
-        segments: by name; empty while ``entries`` lists the files.
-    """
-
-    entries: frozenset[bytes] = frozenset()
-    segments: tuple[MergedSegment, ...] = ()
-
-    def has(self, file: BronzeFile) -> bool:
-        """Whether this very file (key and ETag) is merged."""
-        if self.segments:
-            return any(one.name == _segment(file) and _load_order(file) <= one.last for one in self.segments)
-        return _fingerprint(file) in self.entries
-
-    def changed(self, loads: Sequence[BronzeFile]) -> str | None:
-        """Return the key of a merged file that has another ETag now, or a description when only their digest tells."""
-        for one in self.segments:
-            now = MergedSegment.of(one.name, one.last, loads)
-            # Where bronze keeps its full load no longer, nothing is left to be compared, or to be merged twice.
-            if now.count and now != one:
-                return f"(one of the first {one.count})"
-        keys = {entry[:_KEY_BYTES] for entry in self.entries}
-        for file in loads:
-            mark = _fingerprint(file)
-            if mark not in self.entries and mark[:_KEY_BYTES] in keys:
-                return file.key
-        return None
-
-    def are_all_in(self, loads: Iterable[BronzeFile]) -> bool:
-        """Whether every merged file is still there."""
-        there = list(loads)
-        if self.segments:
-            return all(MergedSegment.of(one.name, one.last, there) == one for one in self.segments)
-        return self.entries <= {_fingerprint(file) for file in there}
-
-    def plus(self, files: Sequence[BronzeFile], known: Sequence[BronzeFile]) -> Self:
-        """Return this with ``files`` merged as well; ``known`` are all LOAD files as listed (needed beyond the limit)."""
-        if not files:
-            return self
-        entries = self.entries | {_fingerprint(file) for file in files}
-        if not self.segments and len(entries) <= LOOK_BACK_FILES:
-            return attrs.evolve(self, entries=entries)
-        lasts = {one.name: one.last for one in self.segments}
-        for file in [*files, *(file for file in known if self.has(file))]:
-            lasts[_segment(file)] = max(lasts.get(_segment(file), ""), _load_order(file))
-        segments = tuple(MergedSegment.of(name, last, known) for name, last in sorted(lasts.items()))
-        return attrs.evolve(self, entries=frozenset(), segments=segments)
-
-
-def _segment(file: BronzeFile) -> str:
-    return file.order[:SEGMENT_DIGITS]
-
-
-def _load_order(file: BronzeFile) -> str:
-    return f"{file.order}/{file.relative}"
+        Files may be named ahead of now, in the zone of `DatePartitionTimezone` or by a wrong clock. What others bring meanwhile is late
+        beside them, so they must not shorten the look-back.
+        """
+        return earlier(min(frontier, digits_of(self.now)), hours=self.hours)
 
 
 @attrs.frozen
@@ -138,6 +56,7 @@ class Progress:
         truncated: 17 digits, the latest truncate that is applied; "" for none.
         replay: id of the newest replay of quarantined rows that the content has; "" for none.
         arrivals: when rows last arrived at keys.
+        behind: some files were named in a zone behind UTC, before the commits that they hold.
     """
 
     epoch: int = 0
@@ -148,10 +67,11 @@ class Progress:
     since: str = ""
     recent: tuple[tuple[str, bytes], ...] = ()
     high_water: str = ""
-    loads: MergedLoads = MergedLoads()
+    loads: MergedLoads = attrs.field(factory=MergedLoads)
     truncated: str = ""
     replay: str = ""
     arrivals: Arrivals = NO_ARRIVALS
+    behind: bool = False
 
     @property
     def load(self) -> int:
@@ -178,6 +98,12 @@ class Progress:
         """The progress of the same load before its first file."""
         return attrs.evolve(type(self)(), epoch=self.epoch, reload=self.reload, reloaded_at=self.reloaded_at, since=self.reloaded_at)
 
+    def frontier_until(self, now: str) -> str:
+        """Return the frontier without files that are named after ``now`` (17 digits)."""
+        if self.frontier <= now:
+            return self.frontier
+        return max([self.since, *(time for time, _ in self.recent if time <= now)])
+
     def lost(self, listing: Sequence[BronzeFile]) -> str | None:
         """Return which merged files are no longer in ``listing``, all files of the load; None when all that can be told are there."""
         if not self.loads.are_all_in(file for file in listing if not file.is_cdc):
@@ -185,13 +111,21 @@ class Progress:
         changes = [file for file in listing if file.is_cdc and file.order > self.reloaded_at and self.has_merged(file)]
         if self.first and min((file.order for file in changes), default="~") > self.first:
             return f"change files from {self.first[:14]} on"
-        if not set(self.recent) <= {(file.order, _fingerprint(file)) for file in changes}:
+        # Of a file that was uploaded again, the version that was merged last is what bronze has.
+        if not {(time, mark[:KEY_BYTES]) for time, mark in self.recent} <= {
+            (file.order, fingerprint(file)[:KEY_BYTES]) for file in changes
+        }:
             return "change files of late"
         return None
 
     def has_merged(self, file: BronzeFile) -> bool:
         """Whether a CDC file (key and ETag) is merged, or too old to tell."""
-        return file.order <= self.since or (file.order <= self.frontier and (file.order, _fingerprint(file)) in self.recent)
+        return file.order <= self.since or (file.order <= self.frontier and (file.order, fingerprint(file)) in self.recent)
+
+    def rewritten(self, files: Sequence[BronzeFile]) -> list[BronzeFile]:
+        """Return those of ``files`` (CDC, not merged) of which another version, with another ETag, is merged."""
+        keys = {(time, mark[:KEY_BYTES]) for time, mark in self.recent}
+        return [file for file in files if file.is_cdc and (file.order, fingerprint(file)[:KEY_BYTES]) in keys]
 
     def holds(self, file: BronzeFile) -> bool:
         """Whether a file of either kind is merged."""
@@ -201,23 +135,26 @@ class Progress:
         self,
         files: Sequence[BronzeFile],
         high: str,
-        hours: float,
+        look_back: LookBack,
         loads: Sequence[BronzeFile],
         *,
         is_cut: bool = False,
+        behind: bool = False,
         arrivals: Arrivals = NO_ARRIVALS,
     ) -> Self:
         """Return the progress once ``files`` are merged and ``high`` was reached.
 
         Args:
+            loads: all full-load files as listed.
             is_cut: bronze has lost some of the files before.
+            behind: names of some of ``files`` are in a zone behind UTC.
             arrivals: when rows last arrived at keys in ``files``.
         """
         cdc = [file for file in files if file.is_cdc]
         frontier = max([self.frontier, *(file.order for file in cdc)])
-        recent = sorted({*self.recent, *((file.order, _fingerprint(file)) for file in cdc)})
+        recent = sorted({*self.recent, *((file.order, fingerprint(file)) for file in cdc)})
         since = self.since
-        floor = earlier(frontier, hours=hours) if frontier else ""
+        floor = look_back.begin(frontier) if frontier else ""
         while recent and (len(recent) > LOOK_BACK_FILES or recent[0][0] < floor):
             since = max(since, recent.pop(0)[0])
             # Files of one millisecond are forgotten together, or `since` would hide those that stay.
@@ -232,6 +169,7 @@ class Progress:
             high_water=max(self.high_water, high),
             loads=merged,
             arrivals=self.arrivals.plus(arrivals),
+            behind=self.behind or behind,
         )
 
     def to_json(self) -> str:
@@ -245,13 +183,14 @@ class Progress:
             "since": self.since,
             "high_water": self.high_water,
             "truncated": self.truncated,
-            "recent": _pack(int(time).to_bytes(_TIME_BYTES) + mark for time, mark in self.recent),
+            "recent": pack(int(time).to_bytes(_TIME_BYTES) + mark for time, mark in self.recent),
             "loads": {
-                "entries": _pack(sorted(self.loads.entries)),
+                "entries": pack(sorted(self.loads.entries)),
                 "segments": [attrs.astuple(one) for one in self.loads.segments],
             },
             **({"replay": self.replay} if self.replay else {}),
             **({"arrivals": attrs.astuple(self.arrivals)} if self.arrivals != NO_ARRIVALS else {}),
+            **({"behind": True} if self.behind else {}),
         }
         return json.dumps(document, separators=(",", ":"))
 
@@ -268,8 +207,8 @@ class Progress:
                 f"progress in the snapshot has format {document['format']}, this version reads up to {FORMAT_VERSION}: "
                 "a newer dms-iceberg wrote this table. Run that version or a later one."
             )
-        width, loads = _KEY_BYTES + _ETAG_BYTES, document["loads"]
-        entries = _unpack(document["recent"], _TIME_BYTES + width)
+        loads = document["loads"]
+        entries = unpack(document["recent"], _TIME_BYTES + MARK_BYTES)
         recent = tuple((f"{int.from_bytes(one[:_TIME_BYTES]):017d}", one[_TIME_BYTES:]) for one in entries)
         return cls(
             epoch=document["epoch"],
@@ -281,40 +220,8 @@ class Progress:
             high_water=document["high_water"],
             recent=recent,
             truncated=document.get("truncated", ""),
-            loads=MergedLoads(frozenset(_unpack(loads["entries"], width)), tuple(MergedSegment(*one) for one in loads["segments"])),
+            loads=MergedLoads(frozenset(unpack(loads["entries"], MARK_BYTES)), tuple(MergedSegment(*one) for one in loads["segments"])),
             replay=document.get("replay", ""),
             arrivals=Arrivals(*document.get("arrivals", ())),
+            behind=document.get("behind", False),
         )
-
-
-def find_progress(lineage: Iterable[Mapping[str, str]], copy: Mapping[str, Any] | None, known_ids: Iterable[str]) -> Progress:
-    """Return the progress of the table's current content.
-
-    Args:
-        lineage: for main's head and its ancestors, as far as anything tells of them, newest first: summary plus ``parent-id``.
-        copy: the table property's copy (`{"snapshot": id, "progress": text}`), or None.
-        known_ids: ids of all snapshots in the table's metadata, ancestors or not.
-
-    The first carrier among the ancestors counts, never simply the newest snapshot: after a rollback that one is off the line. The
-    property's copy counts only where the line of ancestors is cut by expiry before a carrier: at the copy's own snapshot; or elsewhere, if
-    that one was not merely rolled back (it would then still be among the known ones).
-
-    Raises:
-        TargetError: the line is cut and the copy does not count, so nothing tells what the content holds.
-    """
-    parent = ""
-    for summary in lineage:
-        if PROGRESS_KEY in summary:
-            return Progress.from_json(summary[PROGRESS_KEY])
-        parent = summary.get("parent-id", "")
-        if copy is not None and parent == str(copy["snapshot"]):
-            return Progress.from_json(copy["progress"])
-    if not parent:
-        return Progress()
-    if copy is not None and str(copy["snapshot"]) not in set(known_ids):
-        return Progress.from_json(copy["progress"])
-    raise TargetError(
-        "the snapshots that carry the table's progress have expired, and its copy in the table properties belongs to a snapshot that "
-        "was rolled back: which files the content holds is not known, and merging them again unseen could bring deleted rows back. Roll "
-        "the table back to a snapshot whose summary has dms-iceberg.progress, or load it into a new target."
-    )

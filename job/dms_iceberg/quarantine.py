@@ -10,8 +10,9 @@ row is *open* unless a replay that main's head descends from has settled it (``d
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from urllib.parse import unquote
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import broadcast, col, expr
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql.functions import broadcast, col, expr, row_number
+from pyspark.sql.functions import max as max_
 
 from dms_iceberg.changes.crowding import AMBIGUOUS
 from dms_iceberg.changes.frames import LAYOUT, RECORD, ROW_NUMBER, Shape
@@ -187,7 +188,8 @@ def open_rows(spark: SparkSession, config: Config, table: Table, progress: Progr
     """Return the open rows of a table's quarantine as they are now, None where there are none.
 
     They are rows of the content's own load and of merged files only: those of other files come again with their file, or are of a load
-    that another one has replaced. The result does not change when somebody writes to the quarantine.
+    that another one has replaced. Of a file that was uploaded again, a row that each version has counts once. The result does not change
+    when somebody writes to the quarantine.
 
     Args:
         progress: of the content that the rows may be missing from.
@@ -202,12 +204,31 @@ def open_rows(spark: SparkSession, config: Config, table: Table, progress: Progr
     unmerged = [(file, etag) for file, etag in files if not _is_merged(file, etag, table, progress)]
     if unmerged:
         rows = rows.join(broadcast(spark.createDataFrame(unmerged, "file string, etag string")), ["file", "etag"], "left_anti")
+    if len({file for file, _ in files}) < len(files):
+        rows = _once_in_each_file(rows)
     replays = _as_of_now(spark, config, replays_name(config, table)) if progress.replay else None
     if replays is None:
         return rows
     parents = {row.replay: row.parent for row in replays.select("replay", "parent").distinct().collect()}
     settled = replays.where(col("replay").isin(chain(parents, progress.replay)))
     return rows.join(settled.select("id"), "id", "left_anti")
+
+
+def _once_in_each_file(rows: DataFrame) -> DataFrame:
+    """Leave out what later versions of a file, with other ETags, have as well. Numbers and places may have moved, so records tell.
+
+    The n-th of equal records of one version is the n-th of each other.
+    """
+    versions = Window.partitionBy("file", "etag")
+    numbered = rows.withColumns(
+        {
+            "_cdc_version": max_("quarantined_at").over(versions),
+            "_cdc_number": row_number().over(Window.partitionBy("file", "etag", "record").orderBy("row_number")),
+        }
+    )
+    newest = Window.partitionBy("file", "record", "_cdc_number").orderBy(col("_cdc_version").desc(), "etag")
+    single = numbered.withColumn("_cdc_choice", row_number().over(newest)).where("_cdc_choice = 1")
+    return single.drop("_cdc_version", "_cdc_number", "_cdc_choice")
 
 
 def _is_merged(key: str, etag: str, table: Table, progress: Progress) -> bool:
@@ -249,11 +270,20 @@ def late_files(rows: DataFrame | None) -> set[str]:
 def with_waiting(context: DataFrame, waiting: DataFrame) -> DataFrame:
     """Mark, among rows of merged files, those that are in quarantine (`WAITING`).
 
-    What such a row ended, its old key, is merged, unless it did not tell which row it means.
+    What such a row ended, its old key, is merged, unless it did not tell which row it means. Two date folders may have files of one name,
+    with the same changes in them: a row that waits in one may be merged from the other.
     """
-    name, position, half = "_cdc_waiting_file", "_cdc_waiting_position", "_cdc_waiting_half"
-    known = waiting.where("position IS NOT NULL")
-    halves = f"explode(CASE WHEN reason = {string_literal(AMBIGUOUS)} THEN array(0, 1) ELSE array(0) END) AS {half}"
-    known = known.selectExpr(f"substring_index(file, '/', -1) AS {name}", f"position AS {position}", halves).distinct()
-    same = (col(FILE_NAME) == col(name)) & (col(POSITION) == col(position)) & (col(OLD_KEY) == col(half))
-    return context.join(known, same, "left").withColumn(WAITING, col(name).isNotNull()).drop(name, position, half)
+    told = {
+        "_cdc_waiting_name": "substring_index(file, '/', -1)",
+        "_cdc_waiting_file": "concat('/', file)",
+        "_cdc_waiting_position": "position",
+        "_cdc_waiting_half": f"explode(CASE WHEN reason = {string_literal(AMBIGUOUS)} THEN array(0, 1) ELSE array(0) END)",
+    }
+    known = waiting.where("position IS NOT NULL").selectExpr(*(f"{sql} AS {name}" for name, sql in told.items())).distinct()
+    # Spark gives paths percent-encoded; of these, a plus is no space.
+    path = f"url_decode(replace({FILE}, '+', '%2B'))"
+    same = (
+        f"{FILE_NAME} = _cdc_waiting_name AND {POSITION} = _cdc_waiting_position AND {OLD_KEY} = _cdc_waiting_half "
+        f"AND endswith({path}, _cdc_waiting_file)"
+    )
+    return context.join(known, expr(same), "left").withColumn(WAITING, col("_cdc_waiting_name").isNotNull()).drop(*told)

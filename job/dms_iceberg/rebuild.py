@@ -27,7 +27,7 @@ from dms_iceberg.job import Job, Planned, Standing
 from dms_iceberg.progress import ACCOUNTING_KEY, Progress
 from dms_iceberg.quarantine import all_rows, rejected_since, settle
 from dms_iceberg.report import TableReport
-from dms_iceberg.staging.keys import BronzeFile, digits_of, earlier, table_prefix
+from dms_iceberg.staging.keys import BronzeFile, Truncate, digits_of, earlier, table_prefix
 from dms_iceberg.staging.listing import list_bronze
 from dms_iceberg.staging.plan import Pending, applied_truncates, new_loads, next_batch, next_truncate, pending_files, until
 from dms_iceberg.staging.store import digest
@@ -116,7 +116,7 @@ def _pending(job: Job, table: Table, target: TargetTable, main: Progress, found:
     if begins:
         _refuse_earlier_loads(table, target, main)
     merged = (file for file in listing if (main.has_merged(file) if file.is_cdc else main.loads.has(file)))
-    truncates = (one for one in everything if not isinstance(one, BronzeFile))
+    truncates = (one for one in everything if isinstance(one, Truncate))
     return pending_files([*merged, *truncates], found.progress, table.source, now)
 
 

@@ -46,6 +46,7 @@ class TableReport:
         passed_over: keys of files without columns that were met before the table exists.
         rebuilt: the operator wanted the table made anew, and that is done.
         told: warnings that the operator has from an earlier report.
+        unread: how many objects the operator was warned of that are not read.
         comparisons: how often the rebuilt content was compared with the old one, to be published.
     """
 
@@ -57,6 +58,7 @@ class TableReport:
     passed_over: set[str] = attrs.field(factory=set)
     rebuilt: bool = False
     told: frozenset[str] = frozenset()
+    unread: int = 0
     comparisons: int = 0
     snapshot_id: int | None = None
     frontier: str = ""

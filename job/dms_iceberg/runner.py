@@ -24,13 +24,13 @@ from dms_iceberg.gold.run import refresh_models
 from dms_iceberg.job import NOTHING_SAID, Job, OperatorsWord, Planned, Standing
 from dms_iceberg.load_marker import read_marker
 from dms_iceberg.maintenance.run import maintain_table
+from dms_iceberg.no_files import without_batch, without_load
 from dms_iceberg.rebuild import left_rebuilds, plan_rebuild
 from dms_iceberg.report import BatchReport, RunReport, TableReport
 from dms_iceberg.spark_errors import FAILURES, describe
 from dms_iceberg.staging.plan import applied_truncates, next_batch, next_truncate, pending_files, until
 from dms_iceberg.staging.store import ObjectStore, open_store
 from dms_iceberg.table_run import run_batch
-from dms_iceberg.target.create import create_from_configuration
 from dms_iceberg.target.evolve import restore_backfills
 from dms_iceberg.target.key import refuse_other_key
 from dms_iceberg.target.rename import cleaning_warnings, rename_columns
@@ -221,7 +221,8 @@ def plan_table(job: Job, table: Table, target: TargetTable, report: TableReport)
     marker = read_marker(job.store, table) if found.branch is not None else None
     listing = job.listing(table, progress)
     pending = pending_files(listing, progress, table.source, datetime.now(UTC))
-    _warn(job, report, *pending.warnings(table.source))
+    _warn(job, report, *pending.warnings(table.source, report.unread))
+    report.unread = max(report.unread, pending.unread_count)
     reach("after-listing", table.source)
     # A table without content has nothing to lose yet, and a branch gets its truncates when it is the content.
     truncate = next_truncate(pending.truncates, progress) if found.head is not None and found.branch is None else None
@@ -237,12 +238,10 @@ def plan_table(job: Job, table: Table, target: TargetTable, report: TableReport)
             complete(job, table, target, found, head.id if head else None)
             return plan_table(job, table, target, report)
         if batch is None or not batch.is_load:
-            _warn(job, report, waiting(table, found, doubt))
+            _warn(job, report, waiting(table, found, doubt), *without_load(job, table, target, found, pending))
             return None
-    if not target.exists() and batch is None:
-        missing = create_from_configuration(target, table)
-        _warn(job, report, *([missing] if missing else []))
     if batch is None:
+        _warn(job, report, *without_batch(job, table, target, found, pending))
         return None
     # A table that begins with this batch may have a truncate behind it.
     truncates, more = applied_truncates(pending.truncates, progress), next_truncate(pending.truncates, progress) is not None

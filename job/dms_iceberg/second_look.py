@@ -1,6 +1,7 @@
 """What bronze knows of keys whose changes cannot be judged by their batch alone: late ones, and those of crowded keys."""
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 
 import attrs
 from pyspark.sql import DataFrame
@@ -14,8 +15,8 @@ from dms_iceberg.changes.position import clock_of
 from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.job import Job, Planned
 from dms_iceberg.quarantine import late_files, open_rows, rejected_since, with_waiting
-from dms_iceberg.staging.keys import BronzeFile, table_prefix
-from dms_iceberg.staging.listing import list_files
+from dms_iceberg.staging.keys import BronzeFile, digits_of, table_prefix
+from dms_iceberg.staging.listing import list_files, oldest_change
 
 Judge = Callable[[DataFrame], DataFrame]
 
@@ -106,11 +107,12 @@ def older_files(
         is_whole = progress.lost([*loads, *(file for file in listing if file.is_cdc)]) is None
     own = {file.key for file in planned.batch.files}
     own |= late_files(open_rows(job.spark, job.config, table, progress) if planned.is_replay else waiting)
-    merged = (
-        file for file in list_files(job.store, prefix, "", format_) if file.is_cdc and file.key not in own and progress.has_merged(file)
-    )
-    # One from before the first came when bronze did not reach back so far.
-    oldest = late.oldest_change_file(file for file in merged if file.order >= progress.first)
+
+    def is_told(file: BronzeFile) -> bool:
+        # One from before the first came when bronze did not reach back so far.
+        return file.order >= progress.first and file.key not in own and progress.has_merged(file)
+
+    oldest = oldest_change(job.store, prefix, format_, progress.first, is_told)
     is_gone = not oldest and (planned.is_replay or progress.first not in {file.order for file in planned.batch.files})
     # In a mirror what is older than the oldest late change loses. Elsewhere it counts: as a version, as the values of a deleted row (which
     # a table that was a mirror lacks), or to complete a change.
@@ -143,7 +145,10 @@ def second_look(
         if waiting is not None and (planned.is_replay or not completes):
             context = with_waiting(context, waiting)
 
+    # Beside a file named ahead of now others only look late: a clock that went back must still be noticed.
+    seen = attrs.evolve(progress, frontier=progress.frontier_until(digits_of(datetime.now(UTC))))
+
     def look(batch: DataFrame) -> DataFrame:
-        return late.judge_late(batch, context, keys, shape, progress, files.oldest, replay=planned.is_replay, is_cut=files.is_cut)
+        return late.judge_late(batch, context, keys, shape, seen, files.oldest, replay=planned.is_replay, is_cut=files.is_cut)
 
     return SecondLook(look, keys, files.is_cut)

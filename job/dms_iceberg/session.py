@@ -122,8 +122,8 @@ def _join_settings() -> dict[str, str]:
         "spark.sql.optimizer.runtime.bloomFilter.creationSideThreshold": "256MB",
         # The winners are cached for seconds and read three times: compressing them costs more than it saves.
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
-        # What follows from what is inferred for each step of a plan from the one before. Changes pass through twenty, and with the joins of a
-        # second look that took the planner half a minute per statement, for filters that no query of the job gains by; a gold model says its conditions itself.
+        # What the planner infers for each step of a plan from the one before. Changes pass through twenty, and with the joins of a second
+        # look it took half a minute per statement, for filters that no query of the job gains by; a gold model says its conditions itself.
         "spark.sql.constraintPropagation.enabled": "false",
     }
 

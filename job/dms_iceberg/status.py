@@ -1,21 +1,25 @@
-"""Where every table stands: from Iceberg's metadata and the state files; of data only position deletes and the quarantine are counted."""
+"""Where every table stands: from Iceberg's metadata, state files and a listing; only position deletes and the quarantine are counted."""
 
 import json
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import attrs
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config, Table
-from dms_iceberg.epochs import building
+from dms_iceberg.epochs import building, standing
 from dms_iceberg.errors import BronzeError, DmsIcebergError
+from dms_iceberg.job import Job
 from dms_iceberg.maintenance.steps import needed
+from dms_iceberg.no_files import find_no_files
 from dms_iceberg.progress import Progress
 from dms_iceberg.quarantine import open_rows
 from dms_iceberg.rebuild import is_rebuilding
 from dms_iceberg.runner import chosen_tables, state_key
 from dms_iceberg.spark_errors import FAILURES, describe
+from dms_iceberg.staging.plan import pending_files
 from dms_iceberg.staging.store import ObjectStore, join, open_store
 from dms_iceberg.target.rename import cleaning_warnings
 from dms_iceberg.target.table import TargetTable
@@ -36,7 +40,7 @@ class TableStatus:
         quarantined_keys: how many keys they belong to, rows whose key is not known as one; silver may lack the newest change of these.
         maintenance: what `maintain` would do for the table beside looking for orphan files: the reason by step.
         last_error: error of the last run, or what is wrong with its state file; None when it succeeded.
-        warnings: what of the configuration the table's older rows do not follow.
+        warnings: what of the configuration the table's older rows do not follow, and what of bronze is not read.
     """
 
     table: str
@@ -87,7 +91,7 @@ def _status(spark: SparkSession, config: Config, table: Table, state: ObjectStor
     )
     target = TargetTable(spark, config.catalog.name, table.target)
     if not target.exists():
-        return status
+        return attrs.evolve(status, warnings=bronze_warnings(spark, config, table, target))
     target.refresh()
     head, progress = target.head(), target.progress()
     summary = head.summary if head else {}
@@ -101,11 +105,25 @@ def _status(spark: SparkSession, config: Config, table: Table, state: ObjectStor
         rows=_live_rows(spark, target, summary) if head else None,
         snapshots=target.snapshot_count(),
         delete_files=int(summary.get("total-delete-files", 0)),
-        warnings=cleaning_warnings(target, table),
+        warnings=[*cleaning_warnings(target, table), *bronze_warnings(spark, config, table, target)],
         quarantined=rows,
         quarantined_keys=keys,
         maintenance=needed(spark, table.maintenance, target),
     )
+
+
+def bronze_warnings(spark: SparkSession, config: Config, table: Table, target: TargetTable) -> list[str]:
+    """Return what the next run would warn of files that it does not read, or does not find; costs a listing from the frontier."""
+    try:
+        job = Job(spark, config, open_store(config.bronze.uri), "status")
+        found = standing(target, config, table)
+        pending = pending_files(job.listing(table, found.progress), found.progress, table.source, datetime.now(UTC))
+        nothing = find_no_files(job, table, target, found, pending)
+    except FAILURES as error:
+        return [f"{table.source}: bronze could not be looked at: {describe(error)}"]
+    except DmsIcebergError as error:
+        return [str(error)]
+    return pending.warnings(table.source) + ([nothing.text] if nothing is not None and nothing.text else [])
 
 
 def _live_rows(spark: SparkSession, target: TargetTable, summary: Mapping[str, str]) -> int:

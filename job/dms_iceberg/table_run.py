@@ -26,6 +26,7 @@ from dms_iceberg.job import Job, Planned
 from dms_iceberg.progress import Progress
 from dms_iceberg.quarantine import change_quarantine, prepare_quarantine, quarantine_sql, rejected_rows, settle
 from dms_iceberg.report import BatchReport
+from dms_iceberg.rewritten import rewritten_rows
 from dms_iceberg.second_look import open_files
 from dms_iceberg.target.cleaning import Cleaning, made_by
 from dms_iceberg.target.evolve import evolve, restore_backfills
@@ -75,12 +76,17 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
         refuse_broken_rule(table, planned, collapsed.books)
         if collapsed.books.quarantined:
             _quarantine(job, table, planned, groups, evolution.shape, collapsed)
-        high, hours = collapsed.books.high, job.config.batch.look_back_hours
         after = planned.progress.after(
-            planned.batch.files, high, hours, planned.loads, is_cut=collapsed.is_cut, arrivals=collapsed.arrivals
+            planned.batch.files,
+            collapsed.books.high,
+            job.look_back(),
+            planned.loads,
+            is_cut=collapsed.is_cut,
+            behind=collapsed.books.behind,
+            arrivals=collapsed.arrivals,
         )
         reach("before-merge", table.source)
-        after = _settle(job, table, planned, evolution.shape, collapsed, after)
+        after = _settle(job, table, planned, groups, evolution.shape, collapsed, after)
         properties = _properties(job, table, planned, after, collapsed.books)
         if bulk is not None:
             draft = bulk.with_properties(properties)
@@ -149,9 +155,15 @@ def _quarantine(job: Job, table: Table, planned: Planned, groups: Sequence[ReadG
     reach("after-quarantine", table.source)
 
 
-def _settle(job: Job, table: Table, planned: Planned, shape: Shape, collapsed: Collapsed, after: Progress) -> Progress:
-    """Write which rows of the quarantine the batch makes good, as a replay does; returns the progress that names them."""
-    found = [collapsed.settled, closed_by_repair(job, table, planned, shape, collapsed.winners)]
+def _settle(
+    job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], shape: Shape, collapsed: Collapsed, after: Progress
+) -> Progress:
+    """Write which rows of the quarantine the batch ends, as a replay does; returns the progress that names them."""
+    found = [
+        collapsed.settled,
+        closed_by_repair(job, table, planned, shape, collapsed.winners),
+        rewritten_rows(job, table, planned, groups, shape),
+    ]
     settled = [rows.select("id") for rows in found if rows is not None]
     if not settled:
         return after
@@ -168,7 +180,7 @@ def _properties(job: Job, table: Table, planned: Planned, after: Progress, books
 def _pass_over(job: Job, table: Table, target: TargetTable | None, planned: Planned, started: float) -> BatchReport:
     """Move the frontier over files that hold nothing, not even columns."""
     books = Books()
-    after = planned.progress.after(planned.batch.files, "", job.config.batch.look_back_hours, planned.loads)
+    after = planned.progress.after(planned.batch.files, "", job.look_back(), planned.loads)
     if target is not None:
         draft = target.draft(planned.standing.head, planned.standing.branch)
         draft.touch(_properties(job, table, planned, after, books))

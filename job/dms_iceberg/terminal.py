@@ -154,6 +154,8 @@ def print_plan(previews: Sequence[TablePreview], models: Sequence[ModelPreview] 
             console.print(f"{statement};", soft_wrap=True)
         for warning in one.warnings:
             console.print(f"warning: {warning}", soft_wrap=True)
+        if one.no_files:
+            console.print(f"would do nothing: {one.no_files}", style="red", soft_wrap=True)
         if one.error:
             console.print(f"would fail: {one.error}", style="red", soft_wrap=True)
     for model in models:

@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 from pyspark.sql import DataFrame
 
-from dms_iceberg.changes import crowding, late
+from dms_iceberg.changes import late, suspicion
 from dms_iceberg.changes.arrivals import NO_ARRIVALS, Arrivals
 from dms_iceberg.changes.collapse import CONTEXT, Books, books_aggregates
 from dms_iceberg.changes.frames import Shape
@@ -43,8 +43,8 @@ class Collapsed:
 
     @property
     def suspects(self) -> int:
-        """How many keys may be crowded, where `crowding.suspicion_figures` were asked for."""
-        return int(self.figures.get(crowding.SUSPECTS, 0))
+        """How many keys may be crowded, where `suspicion.figures` were asked for."""
+        return int(self.figures.get(suspicion.SUSPECTS, 0))
 
 
 def of_the_batch(judge: Judge) -> Judge:
@@ -85,10 +85,17 @@ def measure(
         high=row.high,
         disordered_keys=row.disordered_keys,
         failed_rule=row.failed_rule,
+        behind=row.behind,
         commit_micros=tuple(row.commit_micros) if row.commit_micros else None,
     )
     ranges = tuple(KeyRange(name, shape.types[name], row[f"_cdc_min_{i}"], row[f"_cdc_max_{i}"]) for i, name in enumerate(shape.key))
     told = {name: row[name] for name in figures}
     return Collapsed(
-        winners, books, ranges, is_late, judge, figures=told, arrivals=Arrivals(told.get(crowding.INSERTED_AT), told.get(crowding.MOVED_AT))
+        winners,
+        books,
+        ranges,
+        is_late,
+        judge,
+        figures=told,
+        arrivals=Arrivals(told.get(suspicion.INSERTED_AT), told.get(suspicion.MOVED_AT)),
     )

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -39,6 +39,9 @@ class BreakingStore:
 
     def list(self, prefix: str, start_after: str = "") -> Iterator[StoredObject]:
         return self._inner.list(prefix, start_after)
+
+    def folders(self, prefix: str) -> Sequence[str]:
+        return self._inner.folders(prefix)
 
     def read(self, key: str, start: int = 0, length: int | None = None) -> bytes:
         return self._inner.read(key, start, length)

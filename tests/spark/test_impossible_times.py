@@ -94,5 +94,5 @@ def test_file_named_in_the_future_moves_no_frontier_and_is_told(lake: Lake, runs
     assert (plan.files, plan.error) == (0, None)
     for warnings in (first.warnings, second.warnings, plan.warnings):
         (warning,) = warnings
-        assert "48 hours" in warning
+        assert "15 hours ahead" in warning
         assert all(f"public/named_ahead/{name}" in warning for name in NAMES)

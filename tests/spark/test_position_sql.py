@@ -6,7 +6,15 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.changes.position import load_position, load_position_sql, sequence_position, sequence_position_sql
+from dms_iceberg.changes.position import (
+    is_behind,
+    is_behind_sql,
+    load_position,
+    load_position_sql,
+    sequence_position,
+    sequence_position_sql,
+    timestamp_position_sql,
+)
 
 FIRST_DAY = datetime(2000, 1, 1)
 SECONDS = 50 * 366 * 24 * 3600
@@ -39,6 +47,25 @@ def test_spark_sorts_positions_as_python_does(spark: SparkSession) -> None:
     frame = spark.createDataFrame(_rows(500), "sequence string, file_time string")
     ordered = frame.selectExpr(f"{sequence_position_sql(9, 'sequence', 'file_time')} AS p").orderBy("p").collect()
     assert [row.p for row in ordered] == sorted(sequence_position(9, *row) for row in _rows(500))
+
+
+@pytest.mark.parametrize("epoch", EPOCHS)
+def test_names_behind_utc_are_known_by_the_position(spark: SparkSession, epoch: int) -> None:
+    """Of files without a sequence as well, whose clock has microseconds; a source whose clock is some minutes fast is no other zone."""
+    cases = {-8 * 60: True, -60: True, -31: True, -29: False, -5: False, 0: False, 1: False, 9 * 60: False}
+    commit = datetime(2026, 3, 1, 10, 0, 0)
+    names = {f"{commit + timedelta(minutes=ahead):%Y%m%d%H%M%S}000": expected for ahead, expected in cases.items()}
+    sequence = f"{commit:%Y%m%d%H%M%S}00{61:019d}"
+    frame = spark.createDataFrame([(name, sequence, commit) for name in names], "file string, sequence string, at timestamp_ntz")
+    positions = {
+        "sequence": sequence_position_sql(epoch, "sequence", "file"),
+        "timestamp": timestamp_position_sql(epoch, "at", "file", "7"),
+        "load": load_position_sql(epoch, "file"),
+    }
+    for kind, position in positions.items():
+        for row in frame.selectExpr("file", f"{position} AS p").selectExpr("file", "p", f"{is_behind_sql('p')} AS behind").collect():
+            expected = names[row.file] and kind != "load"
+            assert (bool(row.behind), is_behind(row.p)) == (expected, expected), (kind, row)
 
 
 NO_DATES = ["9" * 35, "0" * 35, "20261301" + "0" * 27, "20260230" + "0" * 27]

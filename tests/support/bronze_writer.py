@@ -63,14 +63,14 @@ class BronzeFolder:
     form: Format
 
     def deliver(self, run: int) -> int:
-        """Write the files that arrive before a run; returns how many."""
+        """Write the files that arrive, or are uploaded again, before a run; returns how many."""
         layouts = {kind.name: kind.layout for kind in self.world.kinds}
         # Of those the load is known to hold no change that comes again.
         loaded_before = {kind.name for kind in self.world.kinds if kind.in_order}
         imaged = {kind.name for kind in self.world.kinds if kind.images}
         count = 0
-        for file, arrival in zip(self.world.files, self.world.arrivals, strict=True):
-            if arrival == run:
+        for place, (file, arrival) in enumerate(zip(self.world.files, self.world.arrivals, strict=True)):
+            if run in (arrival, self.world.uploads.get(place)):
                 changes = [row.change for row in file.rows]
                 images = BeforeImages.ALL if file.table in imaged else BeforeImages.PK_ONLY
                 data = encode(layouts[file.table], changes, attrs.evolve(self.form.shape, before_images=images), load=file.is_load)

@@ -54,8 +54,11 @@ def steps_of(kind: TableKind, world: World) -> dict[Key, list[Step]]:
     found: dict[Key, list[Step]] = {}
     plan = world.plans[kind.name]
     for row in source_rows(kind.name, world.transactions[: plan.load_at], kind.cleaning).values():
-        for event in half_events(kind.cleaning, 0, Insert(kind.name, row)):
-            found.setdefault(event.key, []).append(Step("U", -1, -1, _texts(kind, row), (), event))
+        key = kind.cleaning.silver_key_of(kind.cleaning.key_of(row))
+        if key is not None:
+            # A bad row is at the source as well.
+            event = next(iter(half_events(kind.cleaning, 0, Insert(kind.name, row))), None)
+            found.setdefault(key, []).append(Step("U", -1, -1, _texts(kind, row), (), event))
     number = -1
     for place, transaction in enumerate(world.transactions):
         for statement in transaction.statements:

@@ -9,13 +9,14 @@ can be tried again alone.
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 
 import attrs
 from hypothesis import strategies as st
 
 from support.deferred import deferred_statements
+from support.odd_files import Delivery, befallen
 from support.oracle import (
     Delete,
     Insert,
@@ -55,6 +56,7 @@ class World:
         plans: by table name, the full load and where its changes begin.
         files: everything DMS writes, each table's in the order of names, full load first.
         arrivals: for each of ``files`` the run (from 0) before which it arrives.
+        uploads: for some of ``files``, by their place, the run before which it is uploaded again, under another ETag.
         runs: how often the job runs while files arrive.
         max_files: bound of one batch.
         profile: whose habits the files have.
@@ -69,17 +71,18 @@ class World:
     runs: int
     max_files: int
     profile: Profile = Profile.POSTGRES
+    uploads: Mapping[int, int] = attrs.field(factory=dict)
 
     def expected(self, kind: TableKind) -> dict[Key, Row]:
         """The oracle's silver table."""
         plan = self.plans[kind.name]
         return expected_silver(kind.name, self.transactions, kind.cleaning, plan.load_at, plan.changes_from)
 
-    def bad_rows(self, kind: TableKind) -> int:
-        """Rows in files that must end in quarantine; a delete is there when it has no key in silver."""
+    def bad_rows(self, kind: TableKind, files: Iterable[BronzeFile] | None = None) -> int:
+        """Rows in files (all if none are given) that must end in quarantine; a delete is there when it has no key in silver."""
         columns = [column.name for column in kind.layout.columns]
         count = 0
-        for file in self.files:
+        for file in self.files if files is None else files:
             for row in file.rows if file.table == kind.name else ():
                 values = dict(zip(columns, row.change.values, strict=True))
                 keyless = kind.cleaning.silver_key_of(kind.cleaning.key_of(values)) is None
@@ -90,6 +93,10 @@ class World:
         """Whether the full load holds changes that come again."""
         plan = self.plans[kind.name]
         return plan.changes_from < plan.load_at
+
+    def uploaded(self, kind: TableKind) -> list[BronzeFile]:
+        """Files of a table that come a second time, under another ETag."""
+        return [self.files[place] for place in self.uploads if self.files[place].table == kind.name]
 
     def early_copies(self, kind: TableKind) -> int:
         """Rows that are written for the second time in a file that arrives a run or more before the first writing."""
@@ -123,14 +130,16 @@ class World:
             transactions=tuple(attrs.evolve(each, statements=tuple(filter(touches, each.statements))) for each in self.transactions),
             files=tuple(self.files[place].only(history) for place in kept),
             arrivals=tuple(self.arrivals[place] for place in kept),
+            uploads={number: self.uploads[place] for number, place in enumerate(kept) if place in self.uploads},
         )
 
     def story(self) -> str:
         """The files and their rows, to be read by people."""
         lines = []
-        for file, run in zip(self.files, self.arrivals, strict=True):
+        for place, (file, run) in enumerate(zip(self.files, self.arrivals, strict=True)):
             if file.rows:
-                lines.append(f"{file.table} {file.name} (before run {run})")
+                again = f", again before run {self.uploads[place]}" if place in self.uploads else ""
+                lines.append(f"{file.table} {file.folder and file.folder + '/'}{file.name} (before run {run}{again})")
                 lines.extend(f"    {row}" for row in file.rows)
         return "\n".join(lines)
 
@@ -242,16 +251,20 @@ def make_world(
         rng, kinds, committed, histories, cut, rng.choice((0, 0, 1, 1, 2)) if restarts is None else restarts
     )
     count = rng.randint(1, 4) if runs is None else runs
-    arrivals = [
-        run for kind in kinds for run in _arrivals(rng, [file for file in files if file.table == kind.name], count, in_order=kind.in_order)
-    ]
+    deliveries: list[Delivery] = []
+    for kind in kinds:
+        written = [file for file in files if file.table == kind.name]
+        arrived = map(Delivery, written, _arrivals(rng, written, count, in_order=kind.in_order))
+        # What an update leaves out is taken from what came before it, so such a table's files come once and in order.
+        deliveries += arrived if kind.in_order else befallen(rng, list(arrived), count)
     return World(
         seed=seed,
         kinds=tuple(kinds),
         transactions=tuple(committed),
         plans=plans,
-        files=tuple(file for kind in kinds for file in files if file.table == kind.name),
-        arrivals=tuple(arrivals),
+        files=tuple(one.file for one in deliveries),
+        arrivals=tuple(one.run for one in deliveries),
+        uploads={place: one.again for place, one in enumerate(deliveries) if one.again is not None},
         runs=count,
         max_files=rng.choice((1, 2, 3, 7, 1_000)) if max_files is None else max_files,
         profile=profile,

@@ -29,18 +29,24 @@ class BronzeRow:
 
 @attrs.frozen
 class BronzeFile:
-    """One file. ``order`` is the number of a LOAD file, or the moment a CDC file was closed, in ms since 1970 UTC."""
+    """One file. ``order`` is the number of a LOAD file, or the moment a CDC file was closed, in ms since 1970 UTC.
+
+    ``folder`` is where it lies below the table's own folder.
+    """
 
     table: str
     is_load: bool
     order: int
     rows: tuple[BronzeRow, ...]
+    folder: str = ""
 
     def key(self, schema: str, extension: str) -> str:
         """Its object's key below the bucket folder."""
         if self.is_load:
             return load_key(schema, self.table, self.order, extension)
-        return cdc_key(schema, self.table, self.order, extension)
+        key = cdc_key(schema, self.table, self.order, extension)
+        place, _, name = key.rpartition("/")
+        return "/".join([place, self.folder, name]) if self.folder else key
 
     @property
     def name(self) -> str:

@@ -150,14 +150,14 @@ def test_where_a_listing_goes_on(relative: str, target: str | None) -> None:
 @pytest.mark.parametrize(
     ("order", "credible"),
     [
-        ("20260303100000000", True),
-        ("20260303100000001", False),
+        ("20260302010000000", True),
+        ("20260302010000001", False),
         ("20991231000000000", False),
         ("99999999999999999", False),
         ("20260230100000000", False),
         ("19700101000000000", True),
     ],
 )
-def test_name_that_is_no_date_or_days_ahead_is_not_believed(order: str, credible: bool) -> None:
+def test_name_that_is_no_date_or_further_ahead_than_any_zone_is_not_believed(order: str, credible: bool) -> None:
     file = BronzeFile(True, order, "x", "x", 1, "e", "csv")
     assert is_credible(file, datetime(2026, 3, 1, 10, tzinfo=UTC)) == credible

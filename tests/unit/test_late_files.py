@@ -22,5 +22,9 @@ def test_files_closed_before_the_commit_cannot_hold_something_newer(frontier: st
     assert context_since(LOW, Progress(frontier=frontier, high_water=HIGH)) == since
 
 
+def test_files_from_before_a_change_of_the_zone_may_be_named_hours_before_their_commits() -> None:
+    assert context_since(LOW, Progress(frontier="20260301150100000", high_water=HIGH, behind=True)) == "20260228230000000"
+
+
 def test_everything_is_newer_than_a_row_of_the_full_load() -> None:
     assert context_since(load_position(0, "0" * 17), Progress(frontier="20260301150100000", high_water=HIGH)) == "0" * 17

@@ -1,7 +1,7 @@
 """Listing bronze: the same order locally and on S3, jumps over old bronze, and errors that name the object."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +17,7 @@ from benchmarks.old_bronze import fill
 from dms_iceberg.config.model import BronzeFormat
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.staging.keys import digits_of
-from dms_iceberg.staging.listing import list_files
+from dms_iceberg.staging.listing import list_files, oldest_change
 from dms_iceberg.staging.s3 import S3Store
 from dms_iceberg.staging.store import LocalStore, ObjectStore, StoredObject, open_store
 
@@ -53,6 +53,10 @@ class MemoryStore:
             if key.startswith(prefix) and key.encode() > start_after.encode():
                 self.given += 1
                 yield StoredObject(key, 1, "e", datetime(2026, 1, 1, tzinfo=UTC))
+
+    def folders(self, prefix: str) -> Sequence[str]:
+        below = (key.removeprefix(prefix) for key in self.keys if key.startswith(prefix))
+        return sorted({name.split("/")[0] for name in below if "/" in name})
 
     def read(self, key: str, start: int = 0, length: int | None = None) -> bytes:
         raise AssertionError("a listing reads nothing")
@@ -104,6 +108,34 @@ def test_jumps_lose_no_file_that_is_needed(relatives: list[str], since: datetime
     missing = set(relatives) - set(found)
     assert all(name.rpartition("/")[2][:18].replace("-", "") < limit for name in missing)
     assert not any("LOAD" in name for name in missing)
+
+
+_LAYOUTS = ("", "%Y/%m/%d/", "%Y%m%d/", "%Y-%m-%d-%H/", "%Y%m/", "%Y/%m/", "%Y_%m_%d/", "%m%Y%d/", "%d%m%Y/", "%Y%m%d%H/")
+
+
+@given(st.lists(moments, min_size=1, max_size=30, unique=True), st.lists(st.sampled_from(_LAYOUTS), min_size=1, max_size=3))
+def test_oldest_change_is_found_in_whatever_layout_the_endpoint_had(times: list[datetime], layouts: list[str]) -> None:
+    """Each layout for a while, one after the other."""
+    share = -(-len(times) // len(layouts))
+    written = [(t, layouts[number // share]) for number, t in enumerate(sorted(times))]
+    relatives = [f"{format(t, layout) if layout else ''}{file_name(t)}" for t, layout in written]
+    store = MemoryStore([PREFIX + name for name in [*relatives, "LOAD00000001.parquet"]])
+    oldest = digits_of(min(times))
+    assert oldest_change(store, PREFIX, BronzeFormat.PARQUET, "", lambda _: True) == oldest
+    assert oldest_change(store, PREFIX, BronzeFormat.PARQUET, oldest, lambda _: True) == oldest
+    assert oldest_change(store, PREFIX, BronzeFormat.PARQUET, "", lambda file: False) == ""
+
+
+def test_looking_for_the_oldest_change_costs_one_look_for_each_layout() -> None:
+    times = [START + timedelta(hours=number) for number in range(2_000)]
+    changed = [f"{PREFIX}{t:%Y/%m/%d/}{file_name(t)}" for t in times[:1_000]]
+    changed += [f"{PREFIX}{t:%Y-%m-%d/}{file_name(t)}" for t in times[1_000:]]
+    store = MemoryStore(changed)
+    assert oldest_change(store, PREFIX, BronzeFormat.PARQUET, digits_of(START), lambda _: True) == digits_of(START)
+    assert (store.listings, store.given) == (2, 2)
+    # Bronze from before has expired, and nothing else says so than all of the year's layouts.
+    assert oldest_change(store, PREFIX, BronzeFormat.PARQUET, "", lambda _: True) == digits_of(START)
+    assert store.given <= 2 + 5
 
 
 @pytest.mark.parametrize("layout", ["", "%Y/%m/%d/", "%Y-%m-%d-%H/", "%Y%m/"])
@@ -176,6 +208,8 @@ def test_s3_and_directory_list_alike(s3: Any, tmp_path: Path) -> None:
         for after in ("", *KEYS, "public/t/2026/02", "public/t/2026/03/01/"):
             of = [[(o.key, o.size) for o in store.list(prefix, after)] for store in (local, remote)]
             assert of[0] == of[1], (prefix, after)
+    for prefix in ("", "public/", "public/t/", "none/"):
+        assert local.folders(prefix) == remote.folders(prefix) == MemoryStore(KEYS).folders(prefix)
     assert remote.read(KEYS[0]) == local.read(KEYS[0]) == b"data"
     assert remote.read(KEYS[0], 1, 2) == local.read(KEYS[0], 1, 2) == b"at"
 

@@ -76,7 +76,7 @@ def test_simpler_orders_fail_on_these_histories(naive: object) -> None:
 def test_histories_have_every_ugliness() -> None:
     """What the generator promises to draw is drawn, and often enough to matter."""
     worlds = _worlds(PLAIN, 300)
-    twice = late = moved = split = overlap = 0
+    twice = late = moved = split = overlap = hours = twins = again = 0
     for world in worlds:
         changes = [row for file in world.files for row in file.rows if row.number >= 0]
         twice += len(changes) > len({row.number for row in changes})
@@ -84,7 +84,12 @@ def test_histories_have_every_ugliness() -> None:
         moved += any(row.change.op == "U" and row.change.before not in (None, row.change.values[:1]) for row in changes)
         split += len(world.files) > 3
         overlap += any(plan.changes_from < plan.load_at for plan in world.plans.values())
-    assert min(twice, late, moved, split, overlap) > 40, (twice, late, moved, split, overlap)
+        closed = [file.order for file in world.files if not file.is_load]
+        hours += bool(closed) and max(closed) - min(closed) > 3_600_000
+        twins += len(set(closed)) < len(closed)
+        again += bool(world.uploads)
+    found = (twice, late, moved, split, overlap, hours, twins, again)
+    assert min(found) > 40, found
 
 
 def test_a_file_copied_alone_inside_a_tick_is_outside_the_promise() -> None:

@@ -8,12 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dms_iceberg.errors import TargetError
-from dms_iceberg.progress import LOOK_BACK_FILES, PROGRESS_KEY, MergedLoads, Progress, find_progress
-from dms_iceberg.staging.keys import BronzeFile, digits_of, earlier, parse_key, time_of
+from dms_iceberg.found_progress import find_progress
+from dms_iceberg.merged_loads import LOOK_BACK_FILES, MergedLoads
+from dms_iceberg.progress import PROGRESS_KEY, LookBack, Progress
+from dms_iceberg.staging.keys import BronzeFile, digits_of, earlier, is_credible, parse_key, time_of
 
 PREFIX = "public/t/"
 FIRST = "20260301100000000"
 SUMMARY_LIMIT = 16 * 1024
+NOW = time_of("20300101000000000")
+DAY = LookBack(24, NOW)
 
 
 def cdc(order: str, etag: str = "e", folder: str = "") -> BronzeFile:
@@ -48,7 +52,7 @@ def test_round_trip_through_the_summary(groups: list[list[BronzeFile]], high: st
     loads: dict[str, BronzeFile] = {}
     for files in groups:
         loads |= {file.key: file for file in files if not file.is_cdc}
-        progress = progress.after(sorted(files), high, hours, list(loads.values()))
+        progress = progress.after(sorted(files), high, LookBack(hours, NOW), list(loads.values()))
         assert Progress.from_json(progress.to_json()) == progress
 
 
@@ -57,7 +61,7 @@ def test_whatever_was_merged_counts_as_merged_and_progress_never_goes_back(files
     progress = Progress()
     done: list[BronzeFile] = []
     for start in range(0, len(files), size):
-        after = progress.after(sorted(files[start : start + size]), "", hours, [])
+        after = progress.after(sorted(files[start : start + size]), "", LookBack(hours, NOW), [])
         assert (after.frontier, after.since) >= (progress.frontier, progress.since)
         assert after.since <= after.frontier
         progress = after
@@ -71,7 +75,7 @@ def test_files_in_order_are_never_taken_for_merged_before_they_are(orders: list[
     progress = Progress()
     for start in range(0, len(files), size):
         assert not any(progress.has_merged(file) for file in files[start:])
-        progress = progress.after(files[start : start + size], "", 24, [])
+        progress = progress.after(files[start : start + size], "", DAY, [])
 
 
 def test_look_back_is_bounded_and_the_summary_stays_small() -> None:
@@ -79,9 +83,9 @@ def test_look_back_is_bounded_and_the_summary_stays_small() -> None:
     known: list[BronzeFile] = []
     for number in range(LOOK_BACK_FILES):
         known.append(load(number))
-        progress = progress.after([known[-1]], "a0" + "9" * 52, 24, known)
+        progress = progress.after([known[-1]], "a0" + "9" * 52, DAY, known)
     for file in minutes(3 * LOOK_BACK_FILES):
-        progress = progress.after([file], "a0" + "9" * 52, 24, known)
+        progress = progress.after([file], "a0" + "9" * 52, DAY, known)
         assert len(progress.recent) <= LOOK_BACK_FILES
         assert len(progress.to_json()) < SUMMARY_LIMIT
     assert len(progress.recent) == LOOK_BACK_FILES
@@ -89,31 +93,62 @@ def test_look_back_is_bounded_and_the_summary_stays_small() -> None:
 
 def test_one_batch_of_more_files_than_the_look_back_holds() -> None:
     files = minutes(3 * LOOK_BACK_FILES)
-    progress = Progress().after(files, "", 24, [])
+    progress = Progress().after(files, "", DAY, [])
     assert len(progress.recent) == LOOK_BACK_FILES
     assert all(progress.has_merged(file) for file in files)
     assert not progress.has_merged(cdc(earlier(FIRST, minutes=-3 * LOOK_BACK_FILES)))
 
 
 def test_late_file_within_the_look_back_is_new_and_behind_it_is_not() -> None:
-    progress = Progress().after(minutes(50), "", 0.5, [])
+    progress = Progress().after(minutes(50), "", LookBack(0.5, NOW), [])
     assert not progress.has_merged(cdc(earlier(progress.frontier, seconds=90)))
     assert progress.has_merged(cdc(earlier(progress.frontier, minutes=45, seconds=30)))
 
 
+@given(st.lists(st.integers(-20 * 60, 15 * 60), min_size=1, max_size=40), st.integers(1, 5), st.integers(1, 20))
+def test_no_file_within_the_look_back_is_passed_over_whatever_is_named_ahead(minutes_ahead: list[int], size: int, hours: int) -> None:
+    now = time_of(FIRST)
+    progress = Progress()
+    merged = list(dict.fromkeys(cdc(earlier(FIRST, minutes=-minute)) for minute in minutes_ahead))
+    assert all(is_credible(file, now) for file in merged)
+    for start in range(0, len(merged), size):
+        progress = progress.after(merged[start : start + size], "", LookBack(hours, now), [])
+    for minute in range(0, 60 * hours, 7):
+        late = cdc(earlier(FIRST, minutes=minute), "late")
+        assert not progress.has_merged(late)
+    assert progress.frontier_until(FIRST) <= FIRST
+
+
+def test_names_behind_the_commits_in_them_are_remembered() -> None:
+    behind = Progress().after([cdc(FIRST)], "", DAY, [], behind=True)
+    assert behind.after([cdc("20260301180100000")], "", DAY, []).behind
+    assert Progress.from_json(behind.to_json()) == behind
+    assert not Progress().after([cdc(FIRST)], "", DAY, []).behind
+
+
 def test_rewritten_change_file_is_a_new_file() -> None:
-    progress = Progress().after([cdc(FIRST, "old")], "", 24, [])
+    progress = Progress().after([cdc(FIRST, "old")], "", DAY, [])
     assert progress.has_merged(cdc(FIRST, "old"))
     assert not progress.has_merged(cdc(FIRST, "new"))
 
 
+def test_file_that_was_uploaded_again_is_not_lost_once_the_new_version_is_merged() -> None:
+    old, new, other = cdc(FIRST, "old"), cdc(FIRST, "new"), minutes(3)[-1]
+    progress = Progress().after([old, other], "", DAY, [])
+    assert progress.lost([old, other]) is None
+    assert progress.lost([new, other]) is not None
+    assert progress.rewritten([new, cdc(earlier(FIRST, minutes=-9))]) == [new]
+    assert progress.after([new], "", DAY, []).lost([new, other]) is None
+    assert progress.after([new], "", DAY, []).lost([other]) is not None
+
+
 def test_files_of_one_millisecond_in_two_folders_are_two_files() -> None:
-    progress = Progress().after([cdc(FIRST, folder="a/")], "", 24, [])
+    progress = Progress().after([cdc(FIRST, folder="a/")], "", DAY, [])
     assert not progress.has_merged(cdc(FIRST, folder="b/"))
 
 
 def test_high_water_mark_never_sinks() -> None:
-    progress = Progress().after([cdc(FIRST)], "b61", 24, []).after([cdc(FIRST, "again")], "a9", 24, [])
+    progress = Progress().after([cdc(FIRST)], "b61", DAY, []).after([cdc(FIRST, "again")], "a9", DAY, [])
     assert progress.high_water == "b61"
 
 
@@ -145,48 +180,69 @@ def test_changed_load_file_is_named_while_they_are_few() -> None:
     assert merged.changed([files[0], load(2, "other")]) == f"{PREFIX}LOAD00000002.parquet"
 
 
-def summary(progress: Progress | None, parent: str) -> dict[str, str]:
-    return {"parent-id": parent} | ({PROGRESS_KEY: progress.to_json()} if progress else {})
+PARTS = ("lake", "silver", "t")
 
 
-OLD = Progress().after(minutes(1), "", 24, [])
-NEW = OLD.after(minutes(3), "", 24, [])
+def summary(progress: Progress | None, parent: str, rows: str = "0") -> dict[str, str]:
+    return {"parent-id": parent, "total-records": rows} | ({PROGRESS_KEY: progress.to_json()} if progress else {})
+
+
+OLD = Progress().after(minutes(1), "", DAY, [])
+NEW = OLD.after(minutes(3), "", DAY, [])
 
 
 def copy_of(progress: Progress, snapshot: int) -> dict[str, str]:
     return {"snapshot": str(snapshot), "progress": progress.to_json()}
 
 
+def found(lineage: list[dict[str, str]], copy: dict[str, str] | None, known: dict[int, bool]) -> Progress:
+    return find_progress(PARTS, lineage, copy, known.items())
+
+
 def test_first_carrier_among_the_ancestors_counts() -> None:
-    lineage = [summary(None, "3"), summary(NEW, "2"), summary(OLD, "1"), summary(None, "")]
-    assert find_progress(lineage, None, ["1", "2", "3"]) == NEW
+    lineage = [summary(None, "3", "5"), summary(NEW, "2"), summary(OLD, "1"), summary(None, "")]
+    assert found(lineage, None, {1: False, 2: True, 3: True}) == NEW
 
 
 def test_table_that_never_was_merged_into_has_no_progress() -> None:
-    assert find_progress([], None, []) == Progress()
-    assert find_progress([summary(None, "")], None, ["1"]) == Progress()
+    assert found([], None, {}) == Progress()
+    assert found([summary(None, "")], None, {1: False}) == Progress()
+
+
+@pytest.mark.parametrize("copy", [None, copy_of(NEW, 2)])
+def test_rows_without_progress_are_refused_with_the_way_out(copy: dict[str, str] | None) -> None:
+    """As after CREATE OR REPLACE TABLE ... AS SELECT, which keeps the table's properties."""
+    with pytest.raises(TargetError, match=r"5 rows.*set_current_snapshot\('silver.t', 2\).*or drop the table"):
+        found([summary(None, "", "5")], copy, {1: True, 2: True, 3: False})
+    with pytest.raises(TargetError, match=r"5 rows.*load it into a new target"):
+        found([summary(None, "3", "5"), summary(None, "", "7")], copy, {3: False, 4: False})
+
+
+def test_snapshot_that_does_not_say_how_many_rows_there_are_is_not_taken_for_empty() -> None:
+    with pytest.raises(TargetError, match="an unknown number of rows"):
+        found([{"parent-id": ""}], None, {1: False})
 
 
 def test_copy_counts_where_expiry_removed_the_carrier() -> None:
-    assert find_progress([summary(None, "2")], copy_of(NEW, 2), ["3"]) == NEW
+    assert found([summary(None, "2", "5")], copy_of(NEW, 2), {3: False}) == NEW
 
 
 def test_copy_counts_where_the_line_is_cut_right_behind_its_snapshot() -> None:
-    assert find_progress([summary(None, "3"), summary(None, "2")], copy_of(NEW, 2), ["2", "3"]) == NEW
+    assert found([summary(None, "3"), summary(None, "2")], copy_of(NEW, 2), {2: False, 3: False}) == NEW
 
 
 def test_copy_of_a_snapshot_that_was_rolled_back_is_not_trusted() -> None:
     with pytest.raises(TargetError, match="is not known"):
-        find_progress([summary(None, "1")], copy_of(NEW, 2), ["2", "3"])
-    assert find_progress([summary(OLD, "")], copy_of(NEW, 2), ["1", "2"]) == OLD
+        found([summary(None, "1")], copy_of(NEW, 2), {2: True, 3: False})
+    assert found([summary(OLD, "")], copy_of(NEW, 2), {1: True, 2: True}) == OLD
 
 
 def test_copy_does_not_count_for_a_table_that_was_rolled_back_before_its_first_batch() -> None:
-    assert find_progress([summary(None, "")], copy_of(NEW, 2), ["1"]) == Progress()
+    assert found([summary(None, "")], copy_of(NEW, 2), {1: False}) == Progress()
 
 
 def test_progress_without_a_change_stays_itself() -> None:
-    assert NEW.after([], "", 24, []) == NEW
+    assert NEW.after([], "", DAY, []) == NEW
 
 
 @pytest.mark.parametrize("count", [3, 2 * LOOK_BACK_FILES])

@@ -1,5 +1,7 @@
 """The pure parts of listing and replaying the quarantine."""
 
+from datetime import UTC, datetime
+
 import attrs
 import pytest
 
@@ -7,7 +9,7 @@ from dms_iceberg.changes.inspect import SchemaGroup
 from dms_iceberg.changes.layout import layout_group, layout_text
 from dms_iceberg.config.model import Bronze, BronzeFormat, Csv, Table
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.progress import Progress
+from dms_iceberg.progress import LookBack, Progress
 from dms_iceberg.quarantine import chain, reason_is
 from dms_iceberg.replay.examples import HIDDEN, shown_key
 from dms_iceberg.replay.listing import OpenReason, OpenRows
@@ -71,10 +73,10 @@ def test_record_takes_the_place_of_its_file() -> None:
 def test_progress_carries_the_newest_replay() -> None:
     file = parse_key("public/t/", "public/t/20260301-100000000.parquet", 1, "e")
     assert file is not None
-    replayed = attrs.evolve(Progress(), replay="0a1b")
-    assert Progress.from_json(replayed.after([file], "", 1, []).to_json()).replay == "0a1b"
+    replayed, day = attrs.evolve(Progress(), replay="0a1b"), LookBack(24, datetime.now(UTC))
+    assert Progress.from_json(replayed.after([file], "", day, []).to_json()).replay == "0a1b"
     assert Progress.from_json(Progress().to_json()).replay == ""
-    assert replayed.after([file], "", 1, []).holds(file)
+    assert replayed.after([file], "", day, []).holds(file)
     assert not replayed.holds(file)
 
 

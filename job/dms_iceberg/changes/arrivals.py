@@ -7,7 +7,7 @@ import attrs
 
 @attrs.frozen
 class Arrivals:
-    """Latest commit times of changes that are merged, as `crowding.commit_sql` has them; None without any.
+    """Latest commit times of changes that are merged, as `suspicion.commit_sql` has them; None without any.
 
     Attributes:
         inserted: of an insert.

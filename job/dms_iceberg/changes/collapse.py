@@ -10,6 +10,7 @@ import attrs
 
 from dms_iceberg.changes.clean import FAILED_RULE, FILTERED
 from dms_iceberg.changes.normalise import COMMITTED_AT, FILE_TIME, OLD_KEY, OP, POSITION, PROBLEM
+from dms_iceberg.changes.position import is_behind_sql
 from dms_iceberg.changes.read import ROW
 from dms_iceberg.identifiers import quote
 
@@ -40,6 +41,7 @@ class Books:
         disordered_keys: keys of which a later file held an older change than an earlier file.
         failed_rule: a broken rule with ``on_fail = fail``, if any.
         void: superseded rows that had no effect on a crowded key.
+        behind: some files are named in a zone behind UTC (`position.is_behind`).
     """
 
     rows_read: int = 0
@@ -55,6 +57,7 @@ class Books:
     disordered_keys: int = 0
     failed_rule: str | None = None
     void: int = 0
+    behind: bool = False
 
 
 def deletes_sql() -> str:
@@ -147,6 +150,7 @@ def books_aggregates(key_columns: Sequence[str], stale: str = "false") -> list[s
         f"coalesce(max({HIGH}), '') AS high",
         f"count_if({DISORDER}) AS disordered_keys",
         f"max({FAILED_RULE}) AS failed_rule",
+        f"coalesce(bool_or({is_behind_sql(HIGH)}), false) AS behind",
         f"percentile_approx(CASE WHEN {N_GOOD} > 0 THEN unix_micros({COMMITTED_AT}) END, array(0.05D, 0.5D, 1.0D), 1000) AS commit_micros",
         *ranges,
     ]

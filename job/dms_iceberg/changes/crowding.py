@@ -17,12 +17,12 @@ has one row at the end of a commit, and the load must be from after it.
 
 from collections.abc import Mapping, Sequence
 
-from dms_iceberg.changes.arrivals import NO_ARRIVALS, Arrivals
 from dms_iceberg.changes.collapse import CONTEXT
 from dms_iceberg.changes.identity import STREAM
 from dms_iceberg.changes.normalise import ALTERNATIVES, COMMITTED_AT, IMAGED, LEAVING_HALVES, MOVED, OLD_KEY, OP, POSITION, PROBLEM
-from dms_iceberg.changes.position import clock_number_sql, is_load_sql
+from dms_iceberg.changes.position import is_load_sql
 from dms_iceberg.changes.read import FILE_NAME
+from dms_iceberg.changes.suspicion import commit_sql
 from dms_iceberg.identifiers import quote, string_literal, timestamp_literal
 
 AMBIGUOUS = "ambiguous_key_change"
@@ -30,9 +30,6 @@ MESSAGE = (
     f"{AMBIGUOUS}: within its commit two rows had the key that this change takes a row from, and it does not tell which of them it means. "
     "Full before-images do: REPLICA IDENTITY FULL, and column-filter all in the mapping rule add-before-image-columns"
 )
-ARRIVED_AT, LEFT_AT, MOVED_AT = "_cdc_arrived_at", "_cdc_left_at", "_cdc_moved_at"
-N_ARRIVED, N_EVENTS, SPANS = "_cdc_n_arrived", "_cdc_n_events", "_cdc_spans"
-SUSPECTS, INSERTED_AT, DELETES = "_cdc_suspects", "_cdc_inserted_at", "_cdc_deletes"
 
 SIDE, KIND, AT, ID, PLACE = "_cdc_side", "_cdc_kind", "_cdc_at", "_cdc_event", "_cdc_place"
 USABLE, VALUES, IMAGE, OTHER_IMAGE = "_cdc_usable", "_cdc_values", "_cdc_image", "_cdc_other_image"
@@ -40,60 +37,6 @@ LOADED, CONTAINED, NET, OUTCOME = "_cdc_loaded", "_cdc_contained", "_cdc_net", "
 # A row arrives (an insert, a row from another key), is updated where it is, or leaves (a delete, a row that goes to another key).
 ARRIVES, _STAYS, LEAVES = "A", "U", "L"
 _IDENTITY, _WRITING = "_cdc_identity", "_cdc_writing"
-
-
-def commit_sql(load: int) -> str:
-    """SQL of the commit time that the changes of a transaction share, as a number; ``load`` is the number of the load."""
-    return f"coalesce(unix_micros({COMMITTED_AT}), {clock_number_sql(POSITION, load)})"
-
-
-def suspicion_aggregates(load: int, before: Arrivals = NO_ARRIVALS) -> dict[str, str]:
-    """Aggregates over the changes of a key that `suspicion_sql` judges by.
-
-    Args:
-        load: number of the load.
-        before: when rows last arrived by changes that are merged.
-    """
-    arrives, at = f"{OLD_KEY} = 0 AND ({OP} = 'I' OR {MOVED})", commit_sql(load)
-    return {
-        ARRIVED_AT: f"max(CASE WHEN {arrives} THEN {at} END)",
-        LEFT_AT: f"min(CASE WHEN {OP} = 'D' THEN {at} END)",
-        MOVED_AT: f"max(CASE WHEN {OLD_KEY} = 0 AND {MOVED} THEN {at} END)",
-        N_ARRIVED: f"count_if({arrives})",
-        N_EVENTS: "count(1)",
-        SPANS: f"max({_until(before.moved, at)})",
-        DELETES: f"max({OP} = 'D' AND {OLD_KEY} = 0 AND {_until(before.inserted, at)})",
-    }
-
-
-def _until(time: int | None, at: str) -> str:
-    return f"{at} <= {time}L" if time is not None else "false"
-
-
-def suspicion_figures() -> dict[str, str]:
-    """Aggregates over collapsed keys.
-
-    How many are suspects, `SPANS`: some of them by a commit that began in an earlier batch, `DELETES`: deletes in a commit of an earlier
-    batch that has inserted rows; and when rows last arrived.
-    """
-    return {
-        SUSPECTS: f"count_if({suspicion_sql()})",
-        SPANS: f"coalesce(max({SPANS}), false)",
-        DELETES: f"coalesce(max({DELETES}), false)",
-        INSERTED_AT: f"max({ARRIVED_AT})",
-        MOVED_AT: f"max({MOVED_AT})",
-    }
-
-
-def suspicion_sql() -> str:
-    """SQL over collapsed keys that is true where a key may be crowded: false for nearly all keys, and never for one that is.
-
-    A row has left the key in the commit in which one has arrived, or later; or one has come from another key and is not alone. A single
-    arrival that is the newest change is no cause: nothing left after it.
-    """
-    newest_arrives = f"{N_ARRIVED} = 1 AND coalesce({OP} <> 'D', false)"
-    left = f"coalesce({ARRIVED_AT} >= {LEFT_AT}, false) AND NOT ({newest_arrives})"
-    return f"({left} OR {MOVED_AT} IS NOT NULL AND {N_EVENTS} > 1 OR coalesce({SPANS}, false))"
 
 
 def change_select(key: Sequence[str], texts: Sequence[str], load: int, loaded_until: str) -> list[str]:

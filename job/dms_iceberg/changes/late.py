@@ -25,7 +25,7 @@ from dms_iceberg.changes.registers import ROW_POSITION, loses_sql
 from dms_iceberg.identifiers import quote, string_literal, timestamp_literal
 from dms_iceberg.joins import handed_out
 from dms_iceberg.progress import Progress
-from dms_iceberg.staging.keys import REPAIR_FOLDER, BronzeFile, earlier, resume_after
+from dms_iceberg.staging.keys import REPAIR_FOLDER, BronzeFile, earlier
 
 SLACK_HOURS = 1.0
 # With DatePartitionTimezone DMS names files in local time; nowhere is that further behind UTC, in which commits are told.
@@ -52,8 +52,8 @@ def needs_bronze(progress: Progress) -> bool:
 def context_since(low: str, progress: Progress) -> str:
     """Return the earliest close time (17 digits) of a file that can hold a change newer than position ``low``."""
     clock = clock_of(low)
-    # A file cannot be closed before a commit it holds, unless its name is not in UTC.
-    hours = SLACK_HOURS + (ZONE_HOURS if progress.frontier < progress.committed else 0.0)
+    # A file cannot be closed before a commit it holds, unless its name is not in UTC. The zone may have been changed since.
+    hours = SLACK_HOURS + (ZONE_HOURS if progress.behind or progress.frontier < progress.committed else 0.0)
     return earlier(clock, hours=hours) if clock.strip("0") else "0" * len(clock)
 
 
@@ -63,19 +63,6 @@ def context_files(listing: Iterable[BronzeFile], since: str, progress: Progress,
     # Changes from before a reload in the same folder are in the load.
     since = max(since, progress.reloaded_at)
     return sorted(file for file in listing if file.is_cdc and file.order >= since and file.key not in own and progress.has_merged(file))
-
-
-def oldest_change_file(listing: Iterable[BronzeFile]) -> str:
-    """Return the close time of the oldest of the CDC files of a listing from the start (in key order), "" without one.
-
-    Where the layout sorts by time the first one is it, and the listing is not read on. The files of the late batch must not be among them.
-    """
-    oldest = ""
-    for file in listing:
-        if resume_after(file.relative, _FAR_FUTURE) is not None:
-            return min(file.order, oldest or file.order)
-        oldest = min(file.order, oldest or file.order)
-    return oldest
 
 
 def suspect_sql(bound: str) -> str:

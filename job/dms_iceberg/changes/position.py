@@ -11,12 +11,14 @@ it lies below every change of its epoch; its file stands where the close time wo
 
 import re
 
-from dms_iceberg.staging.keys import AHEAD_HOURS
+from dms_iceberg.staging.keys import AHEAD_HOURS, earlier
 
 CLOCK_DIGITS = 16
 COUNTER_DIGITS = 19
 FILE_DIGITS = 17
 SEQUENCE_DIGITS = CLOCK_DIGITS + COUNTER_DIGITS
+ZONE_MINUTES = 30
+"""The least that a zone is behind UTC is an hour, and the newest change of a file was committed shortly before its close."""
 _NO_CLOCK = "0" * CLOCK_DIGITS
 _MONTH_AND_DAY = "((0[13578]|1[02])(0[1-9]|[12][0-9]|3[01])|(0[469]|11)(0[1-9]|[12][0-9]|30)|02(0[1-9]|[12][0-9]))"
 _SEQUENCE = f"^[0-9]{{4}}{_MONTH_AND_DAY}([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9][0-9]{{2}}[0-9]{{{COUNTER_DIGITS}}}"
@@ -65,6 +67,23 @@ def clock_number_sql(position: str, epoch: int) -> str:
 def is_load_sql(position: str, epoch: int) -> str:
     """SQL that is true for the position of a LOAD row of ``epoch``; ``position`` is an SQL expression."""
     return f"startswith({position}, '{epoch_prefix(epoch)}{_NO_CLOCK}')"
+
+
+def is_behind(position: str) -> bool:
+    """Whether a change was committed well after the close time that its file is named after: the name is in a zone behind UTC."""
+    closed = position[-FILE_DIGITS - COUNTER_DIGITS : -COUNTER_DIGITS]
+    clock = clock_of(position)
+    return clock > closed and earlier(clock, minutes=ZONE_MINUTES) > closed
+
+
+def is_behind_sql(position: str) -> str:
+    """SQL for `is_behind`, NULL for rows of a full load."""
+    # Behind the letter and as many digits as it says.
+    clock = f"substr({position}, ascii({position}) - {ord('a') - 3}, {CLOCK_DIGITS})"
+    closed = f"substr({position}, {-FILE_DIGITS - COUNTER_DIGITS}, {FILE_DIGITS})"
+    times = [f"try_to_timestamp(substr({text}, 1, 14), 'yyyyMMddHHmmss')" for text in (clock, closed)]
+    # Nearly every change was committed before its file was closed: comparing text spares those the parsing of two times.
+    return f"{clock} > {closed} AND {times[0]} > {times[1]} + INTERVAL '{ZONE_MINUTES}' MINUTE"
 
 
 def load_position_sql(epoch: int, order: str) -> str:

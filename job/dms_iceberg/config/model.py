@@ -248,12 +248,12 @@ class Table:
 
 @attrs.frozen(kw_only=True)
 class Batch:
-    """Bounds of one batch, and how far behind the frontier late files are looked for."""
+    """Bounds of one batch, and how far back late files are looked for."""
 
     max_bytes: int = attrs.field(default=1 << 30, metadata=about("Bytes of bronze in one batch.", minimum=1))
     max_files: int = attrs.field(default=2_000, metadata=about("Files in one batch.", minimum=1))
     look_back_hours: float = attrs.field(
-        default=24.0, metadata=about("Hours behind the frontier to look for late files.", exclusiveMinimum=0)
+        default=24.0, metadata=about("Hours before now (or the frontier, where that is older) to look for late files.", exclusiveMinimum=0)
     )
 
 

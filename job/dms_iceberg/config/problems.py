@@ -43,9 +43,15 @@ def listed(words: Iterable[str]) -> str:
 def suggestion(found: str, allowed: Iterable[str]) -> str:
     """Return ``did you mean 'x'?`` for a near miss, otherwise the allowed words."""
     words = list(allowed)
+    near = nearest(found, words)
+    return f"did you mean '{near}'?" if near is not None else f"allowed: {listed(words)}"
+
+
+def nearest(found: str, words: Iterable[str]) -> str | None:
+    """Return the word that ``found`` is a near miss of, None without one."""
     by_folded = {word.casefold(): word for word in words}
     near = difflib.get_close_matches(found.casefold(), by_folded, n=1, cutoff=0.6)
-    return f"did you mean '{by_folded[near[0]]}'?" if near else f"allowed: {listed(words)}"
+    return by_folded[near[0]] if near else None
 
 
 def shown(value: object) -> str:

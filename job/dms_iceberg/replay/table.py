@@ -70,9 +70,11 @@ def _plan(
         return None, None
     target.refresh()
     refuse_other_key(table, target.properties())
-    report.ddl.extend(restore_backfills(target))
-    head = target.head()
     found = standing(target, job.config, table)
+    if restored := restore_backfills(target):
+        report.ddl.extend(restored)
+        found = standing(target, job.config, table)
+    head = target.head()
     if head is None:
         return None, None
     if found.branch is not None:
@@ -127,7 +129,8 @@ def _replay(job: Job, table: Table, target: TargetTable, planned: Planned, tried
                 settle(job.spark, job.config, table, collapsed.settled, replay, progress.replay, job.run_id)
             reach("after-settled", table.source)
             # The content may have come further by a row that was the newest of all.
-            progress = attrs.evolve(progress, replay=replay, high_water=max(progress.high_water, books.high))
+            high, behind = max(progress.high_water, books.high), progress.behind or books.behind
+            progress = attrs.evolve(progress, replay=replay, high_water=high, behind=behind)
             properties = summary_properties(progress, books, 0, job.run_id)
             draft = draft_batch(job, table, target, shape, collapsed, properties, planned)
             reach("before-publish", table.source)

@@ -13,15 +13,19 @@ from zlib import crc32
 import attrs
 
 _EXTENSION = r"(?P<extension>parquet|csv|csv\.gz|json|json\.gz|jsonl|jsonl\.gz)$"
-_LOAD = re.compile(r"(?:SEGMENT(?P<segment>\d+)_)?LOAD(?P<number>[0-9A-F]{8})\." + _EXTENSION)
-_CDC = re.compile(r"(?P<day>\d{8})-(?P<time>\d{9})\." + _EXTENSION)
+_LOAD = re.compile(r"(?:SEGMENT(?P<segment>\d+)_)?LOAD(?P<number>[0-9A-F]{8})\." + _EXTENSION, re.ASCII)
+_CDC = re.compile(r"(?P<day>\d{8})-(?P<time>\d{9})\." + _EXTENSION, re.ASCII)
 _SKIPPED_FOLDER = "awsdms_"
 REPAIR_FOLDER = "_repair/"
 """Folder of what the operator's commands write beside the files of DMS: the change files of ``verify --repair``, and truncates."""
-_TRUNCATE = re.compile(REPAIR_FOLDER + r"TRUNCATE-(?P<day>\d{8})-(?P<time>\d{9})\.json")
+_TRUNCATE = re.compile(REPAIR_FOLDER + r"TRUNCATE-(?P<day>\d{8})-(?P<time>\d{9})\.json", re.ASCII)
+_FOREIGN = re.compile(r"(?:[_.].*|.*\.crc|.*_\$folder\$)", re.DOTALL)
+"""Names that Hadoop, Spark and Athena pass over as well: markers and what is being written, checksums, folders as objects."""
 SEGMENT_DIGITS = 9
 AHEAD_HOURS = 48
-"""How far a time may lie ahead of the one it follows: names may be in a zone 14 hours from UTC, and clocks go wrong by a day."""
+"""How far a change's clock may lie after its file's close time: names may be in a zone 14 hours from UTC, clocks go wrong by a day."""
+NAME_AHEAD_HOURS = 15
+"""How far a file's name may lie ahead of now: it may be in a zone 14 hours ahead of UTC (`DatePartitionTimezone`), and clocks differ."""
 
 
 class Kind(StrEnum):
@@ -67,6 +71,13 @@ class Truncate:
     at: str
 
 
+@attrs.frozen(order=True)
+class Unread:
+    """An object in a table's folder that is not named as DMS names its files, and not known to be anything else."""
+
+    key: str
+
+
 def table_prefix(schema: str, table: str) -> str:
     """Return the folder of a table, with its trailing slash."""
     return f"{schema}/{table}/"
@@ -103,6 +114,12 @@ def parse_key(prefix: str, key: str, size: int, etag: str, modified: str = "") -
     return None
 
 
+def is_foreign(relative: str) -> bool:
+    """Whether an object below a table's folder, which is no change file, is known to be something else: a marker, or DMS's own tables."""
+    *folders, name = relative.removeprefix(REPAIR_FOLDER).split("/")
+    return any(part.startswith((_SKIPPED_FOLDER, "_", ".")) for part in folders) or _FOREIGN.fullmatch(name) is not None
+
+
 def time_of(digits: str) -> datetime:
     """Return the UTC time behind 17 digits ``yyyyMMddHHmmssSSS``."""
     return datetime.strptime(digits[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC) + timedelta(milliseconds=int(digits[14:17]))
@@ -122,9 +139,9 @@ def is_past(digits: str, now: datetime) -> bool:
 
 
 def is_credible(file: BronzeFile, now: datetime) -> bool:
-    """Whether a CDC file may have been closed at the time in its name: a date, at most `AHEAD_HOURS` from ``now``."""
+    """Whether a CDC file may have been closed at the time in its name: a date, at most `NAME_AHEAD_HOURS` ahead of ``now``."""
     try:
-        return time_of(file.order) <= now + timedelta(hours=AHEAD_HOURS)
+        return time_of(file.order) <= now + timedelta(hours=NAME_AHEAD_HOURS)
     except ValueError:
         return False
 
@@ -140,9 +157,9 @@ def earlier(digits: str, **delta: float) -> str:
 # A folder is named after a commit: near midnight, or in another time zone, it may be that of a day before. So folders get a day of slack.
 _FOLDER_SLACK = {"days": 1.0}
 _YEAR_FIRST = re.compile(
-    r"(?P<year>(?:19|20)\d\d)(?P<sep>[-_/]?)(?P<month>0[1-9]|1[0-2])(?:(?P=sep)(?P<day>[0-3]\d))?(?:(?P=sep)[0-2]\d)?/"
+    r"(?P<year>(?:19|20)\d\d)(?P<sep>[-_/]?)(?P<month>0[1-9]|1[0-2])(?:(?P=sep)(?P<day>[0-3]\d))?(?:(?P=sep)[0-2]\d)?/", re.ASCII
 )
-_ROOT_FILE = re.compile(r"(?:19|20)\d{6}-\d{9}\.")
+_ROOT_FILE = re.compile(r"(?:19|20)\d{6}-\d{9}\.", re.ASCII)
 
 
 def resume_after(relative: str, since: str, committed: str | None = None) -> str | None:
@@ -183,3 +200,15 @@ def _later_month(relative: str, sep: str, day: str) -> str:
     year, month = divmod(int(digits[:4]) * 12 + int(digits[4:6]), 12)
     wanted = max(day[:6], f"{year:04d}{month + 1:02d}")
     return f"{wanted[:4]}{sep}{wanted[4:]}/"
+
+
+def layout_starts(relative: str, year: str) -> list[str]:
+    """Return behind which keys (below the table's folder) the files of each layout that sorts by time begin, in a year (4 digits).
+
+    Empty when ``relative`` is not of such a layout.
+    """
+    if _ROOT_FILE.match(relative) is None and _YEAR_FIRST.match(relative) is None:
+        return []
+    # Files in the table's own folder, and folders without a delimiter, take turns: others of the month and day may be older.
+    days = [relative[:digits] + end for digits in (6, 8) for end in "/0" if relative[:digits].isdecimal() and relative.startswith(year)]
+    return [f"{year}-", f"{year}/", f"{year}0", f"{year}_", *days]

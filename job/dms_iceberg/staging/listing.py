@@ -1,42 +1,80 @@
 """Finding a table's change files without listing old bronze again."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from dms_iceberg.config.model import BronzeFormat
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.staging.keys import BronzeFile, Truncate, digits_of, parse_key, parse_truncate, resume_after
+from dms_iceberg.staging.keys import (
+    BronzeFile,
+    Truncate,
+    Unread,
+    digits_of,
+    is_foreign,
+    layout_starts,
+    parse_key,
+    parse_truncate,
+    resume_after,
+)
 from dms_iceberg.staging.store import ObjectStore, join
 
+Found = BronzeFile | Truncate | Unread
 
-def list_files(store: ObjectStore, prefix: str, since: str, format_: BronzeFormat, committed: str | None = None) -> Iterator[BronzeFile]:
+
+def list_files(
+    store: ObjectStore, prefix: str, since: str, format_: BronzeFormat, committed: str | None = None, start: str = ""
+) -> Iterator[BronzeFile]:
     """Yield a table's LOAD files and its CDC files; see `list_bronze`."""
-    return (found for found in list_bronze(store, prefix, since, format_, committed) if isinstance(found, BronzeFile))
+    return (found for found in list_bronze(store, prefix, since, format_, committed, start) if isinstance(found, BronzeFile))
+
+
+def oldest_change(store: ObjectStore, prefix: str, format_: BronzeFormat, first: str, wanted: Callable[[BronzeFile], bool]) -> str:
+    """Return the close time of the oldest ``wanted`` CDC file, "" without one; one up to ``first`` (17 digits) is looked no further from.
+
+    Where a layout sorts by time, its first file is its oldest, and its listing is not read on. The endpoint's layout may have been changed
+    in the life of a table: then the first of each is looked for, with a listing each.
+    """
+    starts, oldest, year = [""], "", ""
+    for start in starts:
+        for file in list_files(store, prefix, "", format_, start=start):
+            if not file.is_cdc or not wanted(file):
+                continue
+            oldest = min(file.order, oldest or file.order)
+            if oldest <= first:
+                return oldest
+            if others := layout_starts(file.relative, year or file.relative[:4]):
+                year = year or file.relative[:4]
+                starts += [one for one in others if one > file.relative and one not in starts]
+                break
+    return oldest
 
 
 def list_bronze(
-    store: ObjectStore, prefix: str, since: str, format_: BronzeFormat, committed: str | None = None
-) -> Iterator[BronzeFile | Truncate]:
-    """Yield a table's LOAD files, CDC files and truncates, in key order and in constant memory.
+    store: ObjectStore, prefix: str, since: str, format_: BronzeFormat, committed: str | None = None, start: str = ""
+) -> Iterator[Found]:
+    """Yield a table's LOAD files, CDC files, truncates, and what is named like none of them, in key order and in constant memory.
 
     Date folders and file names that lie wholly before ``since`` (17 digits, "" for all) are jumped over: the listing restarts
     behind them, so its cost follows the look-back, not the age of bronze. A few files from before ``since`` may still be yielded.
     Date folders are not jumped over from ``committed`` on (17 digits): they are named after commits, which may lie days before the close.
+    The listing begins behind the key ``start`` below the prefix.
 
     Raises:
         BronzeError: a change file has another format than the configuration says.
     """
-    start = ""
+    behind = prefix + start if start else ""
     while True:
-        for found in store.list(prefix, start):
+        for found in store.list(prefix, behind):
             target = resume_after(found.key.removeprefix(prefix), since, committed)
             if target is not None and prefix + target > found.key:
-                start = prefix + target
+                behind = prefix + target
                 break
             if (truncate := parse_truncate(prefix, found.key)) is not None:
                 yield truncate
                 continue
             file = parse_key(prefix, found.key, found.size, found.etag, digits_of(found.modified))
             if file is None:
+                if not is_foreign(found.key.removeprefix(prefix)):
+                    yield Unread(found.key)
                 continue
             if not file.extension.startswith(format_.value):
                 raise BronzeError(

@@ -1,14 +1,17 @@
 """Choosing the next batch: pure functions over a listing and a table's progress."""
 
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 
 import attrs
 
 from dms_iceberg.config.model import Batch
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.progress import Progress
-from dms_iceberg.staging.keys import AHEAD_HOURS, BronzeFile, Truncate, is_credible, is_past
+from dms_iceberg.staging.keys import NAME_AHEAD_HOURS, BronzeFile, Truncate, Unread, digits_of, is_credible, is_past
+from dms_iceberg.staging.listing import Found
+
+_SHOWN = 3
 
 
 @attrs.frozen
@@ -48,35 +51,69 @@ class Pending:
         loads: every LOAD file, merged or not.
         incredible: change files that cannot have been closed when their names say.
         truncates: 17 digits each, in order: when the table was truncated since its load, applied or not.
+        unread: the first keys, in order, that are not named as DMS names its files; ``unread_count`` is how many there are.
+        ahead: 17 digits, a frontier that this version would not have let in yet; "" for none.
     """
 
     files: list[BronzeFile]
     loads: list[BronzeFile]
     incredible: list[BronzeFile]
     truncates: list[str]
+    unread: list[str] = attrs.field(factory=list)
+    unread_count: int = 0
+    ahead: str = ""
 
-    def warnings(self, table: str) -> list[str]:
-        """Return what the operator should know of the files that are left where they are."""
-        if not self.incredible:
-            return []
-        names = ", ".join(file.key for file in self.incredible[:3])
-        more = f" and {len(self.incredible) - 3} more" if len(self.incredible) > 3 else ""
-        return [
-            f"{table}: {names}{more}: named after a time that is no date, or lies more than {AHEAD_HOURS} hours ahead of now. Not merged, "
-            "as every file after it would count as late. Correct the clock of whatever wrote it, and give the file the name of the time "
-            "when it was closed."
-        ]
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the listing held no object of the table's, merged change files left aside."""
+        return not (self.files or self.loads or self.incredible or self.truncates or self.unread)
+
+    def warnings(self, table: str, told: int = 0) -> list[str]:
+        """Return what the operator should know of the files that are left where they are.
+
+        Args:
+            told: how many unread objects the operator knows of: later listings pass over old ones.
+        """
+        found = []
+        if self.incredible:
+            keys = _some([file.key for file in self.incredible[:_SHOWN]], len(self.incredible))
+            found.append(
+                f"{table}: {keys}: named after a time that is no date, or lies more than {NAME_AHEAD_HOURS} hours ahead of now. Not "
+                "merged, as every file after it would count as late; what is ahead waits until its time has come. Correct the clock of "
+                "whatever wrote it, and give the file the name of the time when it was closed."
+            )
+        if self.unread_count > told:
+            found.append(
+                f"{table}: {_some(self.unread, self.unread_count)}: not read, as DMS names no file so. It writes LOAD00000001 (eight "
+                "digits, hexadecimal in upper case) and 20260301-100130000 (eight digits and nine), and extensions in lower case. Give a "
+                "change file the name that DMS gave it; move anything else out of the table's folder, or begin its name with an underscore."
+            )
+        if self.ahead:
+            found.append(
+                f"{table}: an earlier version has merged a file that is named {self.ahead[:14]} (UTC), more than {NAME_AHEAD_HOURS} hours "
+                "ahead of now. Late files that came since may have been passed over: compare with the source (verify), or make the table "
+                f"anew from bronze (run --rebuild {table}). This warning ends when that time comes near."
+            )
+        return found
 
 
-def pending_files(listing: Iterable[BronzeFile | Truncate], progress: Progress, table: str, now: datetime) -> Pending:
+def _some(keys: Sequence[str], count: int) -> str:
+    return ", ".join(keys) + (f" and {count - len(keys):,} more" if count > len(keys) else "")
+
+
+def pending_files(listing: Iterable[Found], progress: Progress, table: str, now: datetime) -> Pending:
     """Find the files that ``progress`` has not merged; keeps nothing of what it has.
 
     Raises:
         BronzeError: a LOAD file that was merged has changed since: a reload in place.
     """
     changes, loads, incredible, truncates = list[BronzeFile](), list[BronzeFile](), list[BronzeFile](), list[str]()
+    unread, unread_count = list[str](), 0
     for file in listing:
-        if isinstance(file, Truncate):
+        if isinstance(file, Unread):
+            unread_count += 1
+            unread += [file.key] if unread_count <= _SHOWN else []
+        elif isinstance(file, Truncate):
             if file.at > progress.reloaded_at and is_past(file.at, now):
                 truncates.append(file.at)
         elif not file.is_cdc:
@@ -85,7 +122,9 @@ def pending_files(listing: Iterable[BronzeFile | Truncate], progress: Progress, 
                 loads.append(file)
         elif not progress.has_merged(file):
             (changes if is_credible(file, now) else incredible).append(file)
-    return Pending(new_loads(loads, progress, table) + sorted(changes), loads, incredible, sorted(truncates))
+    ahead = progress.frontier if progress.frontier > digits_of(now + timedelta(hours=NAME_AHEAD_HOURS)) else ""
+    files = new_loads(loads, progress, table) + sorted(changes)
+    return Pending(files, loads, incredible, sorted(truncates), unread, unread_count, ahead)
 
 
 def next_truncate(truncates: Iterable[str], progress: Progress) -> str | None:

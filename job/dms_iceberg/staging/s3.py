@@ -1,6 +1,6 @@
 """The S3 side of ``staging.store``. ``AWS_ENDPOINT_URL`` points it at another server."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ CLIENT_SETTINGS = ClientConfig(
 """How patient the client is with S3."""
 
 _READS = 4
+_MOST_FOLDERS = 3_000
 
 
 class S3Store:
@@ -51,6 +52,15 @@ class S3Store:
                 key = item["Key"].removeprefix(self.prefix)
                 if not key.endswith("/"):
                     yield StoredObject(key, item["Size"], item["ETag"].strip('"'), item["LastModified"])
+
+    def folders(self, prefix: str) -> Sequence[str]:
+        """Return the common prefixes up to the next slash, of some pages of a listing."""
+        whole = self.prefix + prefix
+        pages = self._client.get_paginator("list_objects_v2").paginate(
+            Bucket=self.bucket, Prefix=whole, Delimiter="/", PaginationConfig={"MaxItems": _MOST_FOLDERS}
+        )
+        found = (one["Prefix"].removeprefix(whole) for page in pages for one in page.get("CommonPrefixes", []))
+        return sorted(name.removesuffix("/") for name in found if name != "/")
 
     def read(self, key: str, start: int = 0, length: int | None = None) -> bytes:
         """Read a part of an object with a ranged GET."""

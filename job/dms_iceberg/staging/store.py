@@ -6,7 +6,7 @@ Keys are relative to the store's root and use ``/``. Listing is in key order (UT
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -34,6 +34,10 @@ class ObjectStore(Protocol):
 
     def list(self, prefix: str, start_after: str = "") -> Iterator[StoredObject]:
         """Yield the objects under ``prefix`` whose keys sort after ``start_after``, in key order."""
+        ...
+
+    def folders(self, prefix: str) -> Sequence[str]:
+        """Return the names of the folders directly in ``prefix`` ("" or with a slash at its end), sorted; of thousands, some."""
         ...
 
     def read(self, key: str, start: int = 0, length: int | None = None) -> bytes:
@@ -89,6 +93,14 @@ class LocalStore:
                 except FileNotFoundError:
                     continue
                 yield StoredObject(key, stat.st_size, f"{stat.st_size:x}-{stat.st_mtime_ns:x}-{stat.st_ino:x}", _time(stat))
+
+    def folders(self, prefix: str) -> Sequence[str]:
+        """Return the names of a directory's directories."""
+        try:
+            with os.scandir(self.directory / prefix) as scan:
+                return sorted(entry.name for entry in scan if entry.is_dir() and not entry.name.startswith("."))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
 
     def read(self, key: str, start: int = 0, length: int | None = None) -> bytes:
         """Read a part of a file."""

@@ -10,8 +10,9 @@ import attrs
 from py4j.protocol import Py4JJavaError
 
 from dms_iceberg.config.model import Table
+from dms_iceberg.found_progress import find_progress
 from dms_iceberg.identifiers import quote_path
-from dms_iceberg.progress import PROGRESS_KEY, Progress, find_progress
+from dms_iceberg.progress import PROGRESS_KEY, Progress
 from dms_iceberg.spark_errors import FAILURES
 from dms_iceberg.target.cleaning import CLEANING_PROPERTY
 from dms_iceberg.target.commit import MAIN, Draft
@@ -242,18 +243,23 @@ class TargetTable:
             current = self._java.snapshot(parent) if parent is not None else None
 
     def progress(self, branch: str | None = None) -> Progress:
-        """Return how far the content of main or of a branch has come."""
+        """Return how far the content of main or of a branch has come.
+
+        Raises:
+            TargetError: the table has rows, and nothing tells (`find_progress`).
+        """
         text = self.properties().get(PROGRESS_PROPERTY) if branch is None else None
         return find_progress(
+            self.parts,
             ({**s.summary, "parent-id": str(s.parent_id or "")} for s in self._ever(branch)),
             json.loads(text) if text else None,
-            # Asked for only when expiry has cut the line of ancestors.
-            self._ids() if text else (),
+            self._carriers(),
         )
 
-    def _ids(self) -> Iterator[str]:
-        for one in self._java.snapshots():
-            yield str(one.snapshotId())
+    def _carriers(self) -> Iterator[tuple[int, bool]]:
+        # A generator: it is asked only when no ancestor carries the progress.
+        for one in self.snapshots():
+            yield one.id, PROGRESS_KEY in one.summary
 
     def _ever(self, branch: str | None) -> Iterator[Snapshot]:
         """Yield the lineage, and on behind what has expired, as earlier metadata files tell that are still there."""

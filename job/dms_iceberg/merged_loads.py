@@ -1,0 +1,114 @@
+"""Which full-load files are merged, in bounded space: fingerprints while they are few, one digest for each segment beyond."""
+
+import base64
+from collections.abc import Iterable, Sequence
+from typing import Self
+
+import attrs
+
+from dms_iceberg.staging.keys import SEGMENT_DIGITS, BronzeFile
+from dms_iceberg.staging.store import digest
+
+LOOK_BACK_FILES = 200
+KEY_BYTES, _ETAG_BYTES = 5, 3
+MARK_BYTES = KEY_BYTES + _ETAG_BYTES
+
+
+def fingerprint(file: BronzeFile) -> bytes:
+    """Return `MARK_BYTES` that stand for key and ETag."""
+    return digest(file.key, KEY_BYTES) + digest(file.etag, _ETAG_BYTES)
+
+
+def pack(entries: Iterable[bytes]) -> str:
+    """Return entries as text."""
+    return base64.b64encode(b"".join(entries)).decode()
+
+
+def unpack(text: str, size: int) -> list[bytes]:
+    """Return entries of ``size`` bytes that `pack` made text of."""
+    data = base64.b64decode(text)
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+@attrs.frozen
+class MergedSegment:
+    """The merged LOAD files of one folder: DMS numbers them upwards, and loads several such segments side by side.
+
+    Attributes:
+        name: first part of `BronzeFile.order`.
+        last: the highest of them in order.
+        count: how many there are.
+        combined: digest over their fingerprints in order.
+    """
+
+    name: str
+    last: str
+    count: int
+    combined: str
+
+    @classmethod
+    def of(cls, name: str, last: str, known: Iterable[BronzeFile]) -> Self:
+        """Return the segment merged up to ``last``; ``known`` are all LOAD files as listed."""
+        merged = sorted(file for file in known if _segment(file) == name and _load_order(file) <= last)
+        return cls(name, last, len(merged), digest(pack(map(fingerprint, merged)), 16).hex())
+
+
+@attrs.frozen
+class MergedLoads:
+    """The full-load files that are merged: each one while they are few, count and common digest of each segment beyond.
+
+    Attributes:
+        entries: fingerprints of key and ETag; empty when there are more than `LOOK_BACK_FILES`.
+        segments: by name; empty while ``entries`` lists the files.
+    """
+
+    entries: frozenset[bytes] = frozenset()
+    segments: tuple[MergedSegment, ...] = ()
+
+    def has(self, file: BronzeFile) -> bool:
+        """Whether this very file (key and ETag) is merged."""
+        if self.segments:
+            return any(one.name == _segment(file) and _load_order(file) <= one.last for one in self.segments)
+        return fingerprint(file) in self.entries
+
+    def changed(self, loads: Sequence[BronzeFile]) -> str | None:
+        """Return the key of a merged file that has another ETag now, or a description when only their digest tells."""
+        for one in self.segments:
+            now = MergedSegment.of(one.name, one.last, loads)
+            # Where bronze keeps its full load no longer, nothing is left to be compared, or to be merged twice.
+            if now.count and now != one:
+                return f"(one of the first {one.count})"
+        keys = {entry[:KEY_BYTES] for entry in self.entries}
+        for file in loads:
+            mark = fingerprint(file)
+            if mark not in self.entries and mark[:KEY_BYTES] in keys:
+                return file.key
+        return None
+
+    def are_all_in(self, loads: Iterable[BronzeFile]) -> bool:
+        """Whether every merged file is still there."""
+        there = list(loads)
+        if self.segments:
+            return all(MergedSegment.of(one.name, one.last, there) == one for one in self.segments)
+        return self.entries <= {fingerprint(file) for file in there}
+
+    def plus(self, files: Sequence[BronzeFile], known: Sequence[BronzeFile]) -> Self:
+        """Return this with ``files`` merged as well; ``known`` are all LOAD files as listed (needed beyond the limit)."""
+        if not files:
+            return self
+        entries = self.entries | {fingerprint(file) for file in files}
+        if not self.segments and len(entries) <= LOOK_BACK_FILES:
+            return attrs.evolve(self, entries=entries)
+        lasts = {one.name: one.last for one in self.segments}
+        for file in [*files, *(file for file in known if self.has(file))]:
+            lasts[_segment(file)] = max(lasts.get(_segment(file), ""), _load_order(file))
+        segments = tuple(MergedSegment.of(name, last, known) for name, last in sorted(lasts.items()))
+        return attrs.evolve(self, entries=frozenset(), segments=segments)
+
+
+def _segment(file: BronzeFile) -> str:
+    return file.order[:SEGMENT_DIGITS]
+
+
+def _load_order(file: BronzeFile) -> str:
+    return f"{file.order}/{file.relative}"

@@ -1,0 +1,125 @@
+"""Tables without any file in bronze: mostly a wrong `bronze.uri` or a wrong name, now and then a source table without a row.
+
+DMS writes nothing for an empty source table, yet readers expect its target. Nothing in bronze tells one from a table that is looked for in
+the wrong place, so its empty table is made only when somebody says that its load is complete: DMS (`load_marker`), or the operator.
+"""
+
+import contextlib
+
+import attrs
+
+from dms_iceberg.accounting import summary_properties
+from dms_iceberg.changes.collapse import Books
+from dms_iceberg.config.model import Table
+from dms_iceberg.epochs import has_bronze, refuse_empty_bronze
+from dms_iceberg.job import Job, Standing
+from dms_iceberg.load_marker import read_marker
+from dms_iceberg.spark_errors import FAILURES
+from dms_iceberg.staging.keys import is_foreign, table_prefix
+from dms_iceberg.staging.plan import Pending
+from dms_iceberg.staging.store import join
+from dms_iceberg.staging.whereabouts import neighbour, whereabouts
+from dms_iceberg.target.create import create_from_configuration
+from dms_iceberg.target.table import TargetTable
+
+
+@attrs.frozen
+class NoFiles:
+    """A table's folder without a single object that is the table's.
+
+    Attributes:
+        text: what to say of it, "" when it is as it should be: the source table is known to be empty.
+        has_content: files were merged into the table.
+        has_bronze: there is something below `bronze.uri`.
+    """
+
+    text: str
+    has_content: bool = False
+    has_bronze: bool = True
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the configuration cannot be right, or the table is not there yet: no run would do anything for it."""
+        return bool(self.text) and not (self.has_content and self.has_bronze)
+
+
+def find_no_files(job: Job, table: Table, target: TargetTable, found: Standing, pending: Pending) -> NoFiles | None:
+    """Look at a table with nothing to merge; None when there is anything in its folder, merged or not.
+
+    Costs one request where the listing from the frontier held nothing, and some more where the folder is empty.
+
+    Args:
+        found: where the next batch would go.
+        pending: what the listing held for it.
+    """
+    prefix = table_prefix(table.schema_name, table.table_name)
+    if not pending.is_nothing or any(not is_foreign(one.key.removeprefix(prefix)) for one in job.store.list(prefix)):
+        return None
+    is_there = has_bronze(job.store)
+    nothing = f"{table.source}: no files under {join(job.store.root, prefix)}"
+    # Who may list the folders of the tables may not be allowed to list others, and these are only hints.
+    with contextlib.suppress(*FAILURES):
+        nothing += f"; {whereabouts(job.store, table.schema_name, table.table_name)}"
+    with contextlib.suppress(*FAILURES):
+        nothing += neighbour(job.store) if not is_there else ""
+    nothing += "" if nothing.endswith("?") else "."
+    if not found.progress.is_empty:
+        upto = f" up to {found.progress.frontier[:14]} (UTC)" if found.progress.frontier else ""
+        text = (
+            f"{nothing} Files{upto} are merged into {table.target}. Correct bronze.uri unless it is the folder that DMS writes to, and has "
+            "lost them all since."
+        )
+        return NoFiles(text, True, is_there)
+    if found.branch is not None:
+        return NoFiles(nothing, True, is_there)
+    said = _said(job, table, found)
+    if said is None:
+        return NoFiles("", has_bronze=is_there)
+    return NoFiles(
+        f"{nothing} Wait if DMS has yet to begin; else correct bronze.uri, or the table's name. If the source table has no row and DMS has "
+        f"loaded it, say so once: run with --load-complete {table.source} makes the empty table.{said}",
+        has_bronze=is_there,
+    )
+
+
+def _said(job: Job, table: Table, found: Standing) -> str | None:
+    """Return what DMS says of a table that was never merged into, with a blank before it; None when it is known to be empty."""
+    # A snapshot without a file in its progress is the operator's word, given before.
+    if table.source in job.operator.load_complete or found.head is not None:
+        return None
+    marker = read_marker(job.store, table)
+    if marker is None or marker.epoch != found.progress.epoch:
+        return ""
+    return None if marker.rows == 0 else f" {marker.uri} says that {marker.rows:,} rows were loaded."
+
+
+def without_batch(job: Job, table: Table, target: TargetTable, found: Standing, pending: Pending) -> list[str]:
+    """Look after a table that has nothing to merge into main, and make its empty table where it is to be made; return warnings.
+
+    Raises:
+        BronzeError: the operator says that the load is complete, but there is nothing at all in bronze.
+        PlanIsStaleError: somebody committed since ``found`` was read.
+    """
+    nothing = find_no_files(job, table, target, found, pending)
+    if nothing is not None and (nothing.text or nothing.has_content):
+        return [nothing.text] if nothing.text else []
+    if nothing is None and not pending.files:
+        # Objects that are not read, and told of; or everything is merged.
+        return []
+    # Files without even columns make no table, but they are the table's.
+    is_told = nothing is not None and table.source in job.operator.load_complete and found.head is None
+    if is_told:
+        refuse_empty_bronze(job, table)
+    if not target.exists() and (missing := create_from_configuration(target, table)) is not None:
+        return [missing]
+    if is_told:
+        draft = target.draft(None)
+        draft.touch(summary_properties(found.progress, Books(), 0, job.run_id))
+        target.publish(draft)
+    return []
+
+
+def without_load(job: Job, table: Table, target: TargetTable, found: Standing, pending: Pending) -> list[str]:
+    """Return what to say beside `epochs.waiting` of a load that has no file yet."""
+    nothing = find_no_files(job, table, target, found, pending) if found.head is None else None
+    return [nothing.text] if nothing is not None else []

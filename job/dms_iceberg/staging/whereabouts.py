@@ -1,0 +1,50 @@
+"""Saying where the files of a table may be whose folder is empty: the nearest folders that there are."""
+
+from collections.abc import Sequence
+
+from dms_iceberg.config.problems import nearest
+from dms_iceberg.staging.store import ObjectStore, join, open_store
+
+_SHOWN = 10
+
+
+def whereabouts(store: ObjectStore, schema: str, table: str) -> str:
+    """Return what there is instead of ``<schema>/<table>/``, and which of it may be meant: a clause without an end.
+
+    Costs a listing of folders, or two.
+    """
+    if beside := _folders(store, f"{schema}/"):
+        return f"folders found in {join(store.root, schema)}/: {_some(beside)}{_meant(table, beside)}"
+    above, _, last = store.root.rpartition("/")
+    top = _folders(store, "")
+    if top and last == schema:
+        return f"folders found in {store.root}/: {_some(top)}; bronze.uri ends with the folder of the schema, so set it to {above}"
+    if top:
+        return f"folders found in {store.root}/: {_some(top)}{_meant(schema, top)}"
+    if next(iter(store.list("")), None) is not None:
+        return f"{store.root}/ has files and no folder, and bronze.uri must be the folder that those of the schemas are in"
+    return f"nothing at all lies below {store.root}/"
+
+
+def neighbour(store: ObjectStore) -> str:
+    """Return which folder beside an empty store may be meant, as a clause after others; "" without one."""
+    above, _, last = store.root.rpartition("/")
+    # Of a bucket, or of the machine's own root, the neighbours are nobody's business.
+    if above.rpartition(":")[2].strip("/") == "":
+        return ""
+    near = nearest(last, _folders(open_store(above), ""))
+    return f"; did you mean {join(above, near)}?" if near is not None else ""
+
+
+def _folders(store: ObjectStore, prefix: str) -> list[str]:
+    """Return the folders in ``prefix`` that may be a schema's or a table's."""
+    return [name for name in store.folders(prefix) if not name.startswith(("_", ".", "awsdms_"))]
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else "")
+
+
+def _meant(wanted: str, names: Sequence[str]) -> str:
+    near = nearest(wanted, names)
+    return f"; did you mean '{near}'?" if near is not None else ""

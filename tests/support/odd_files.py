@@ -1,0 +1,87 @@
+"""What befalls files on their way: names in another zone or ahead of the others, copies in a second date folder, and uploads anew.
+
+None of it changes what happened at the source, nor breaks the promise of `task_files`: whatever is written again is written to its end.
+"""
+
+from collections.abc import Callable, Sequence
+from random import Random
+
+import attrs
+
+from support.task_files import BronzeFile, is_complete
+
+COPIES = "copies/2026-03-01"
+"""A date folder of another layout than the table's own."""
+_HOUR_MS = 3_600_000
+
+
+@attrs.frozen
+class Delivery:
+    """A file of a table and when it arrives.
+
+    Attributes:
+        run: the run (from 0) before which it arrives.
+        again: the run before which it is uploaded once more, under another ETag; None for never.
+    """
+
+    file: BronzeFile
+    run: int
+    again: int | None = None
+
+
+def befallen(rng: Random, deliveries: Sequence[Delivery], runs: int) -> list[Delivery]:
+    """Return the deliveries of one table with what befalls them, in the order of names, full load first."""
+    found = list(deliveries)
+    for happening, likely in ((_zoned, 0.5), (_ahead, 0.5), (_copied, 0.5), (_uploaded_again, 0.6)):
+        if rng.random() < likely:
+            found = happening(rng, found, runs)
+    return sorted(found, key=lambda one: (not one.file.is_load, one.file.order, one.file.folder))
+
+
+def _zoned(rng: Random, deliveries: list[Delivery], runs: int) -> list[Delivery]:
+    """Names of all files, or up to a change of the zone, are hours from UTC. Later names stay later."""
+    changes = sorted(one.file.order for one in deliveries if not one.file.is_load)
+    if not changes:
+        return deliveries
+    change = rng.choice(changes)
+    before, after = rng.choice(((-8, -8), (9, 9), (-8, 0), (0, 9), (-3, 2)))
+    return _renamed(deliveries, lambda file: file.order + _HOUR_MS * (before if file.order < change else after))
+
+
+def _ahead(rng: Random, deliveries: list[Delivery], runs: int) -> list[Delivery]:
+    """The last file before a run is named hours ahead, as by a clock that is wrong: later ones look late.
+
+    Files that are merged with it must not be written after it: their older changes would look like those of a clock that went back.
+    """
+    choices = [
+        one.file.order
+        for one in deliveries
+        if not one.file.is_load and all(other.run > one.run for other in deliveries if other.file.order > one.file.order)
+    ]
+    if not choices:
+        return deliveries
+    chosen, hours = rng.choice(choices), rng.randint(1, 14)
+    return _renamed(deliveries, lambda file: file.order + (_HOUR_MS * hours if file.order == chosen else 0))
+
+
+def _renamed(deliveries: list[Delivery], order: Callable[[BronzeFile], int]) -> list[Delivery]:
+    """Return the deliveries with other names, or as they were if the promise would be broken or two files had one name."""
+    made = [one if one.file.is_load else attrs.evolve(one, file=attrs.evolve(one.file, order=order(one.file))) for one in deliveries]
+    changes = [one.file for one in made if not one.file.is_load]
+    unique = len({file.order for file in changes}) == len(changes)
+    return made if unique and is_complete(changes) else deliveries
+
+
+def _copied(rng: Random, deliveries: list[Delivery], runs: int) -> list[Delivery]:
+    """A file or two lie in a second date folder as well, under the same name, where they arrive on their own."""
+    changes = [one for one in deliveries if not one.file.is_load]
+    chosen = rng.sample(changes, min(len(changes), rng.randint(1, 2)))
+    copies = [Delivery(attrs.evolve(one.file, folder=COPIES), rng.randrange(runs)) for one in chosen]
+    return [*deliveries, *copies]
+
+
+def _uploaded_again(rng: Random, deliveries: list[Delivery], runs: int) -> list[Delivery]:
+    """A file or two are uploaded once more before a later run."""
+    choices = [place for place, one in enumerate(deliveries) if not one.file.is_load and one.run < runs - 1]
+    chosen = set(rng.sample(choices, min(len(choices), rng.randint(1, 2))))
+    return [attrs.evolve(one, again=rng.randint(one.run + 1, runs - 1)) if place in chosen else one for place, one in enumerate(deliveries)]
