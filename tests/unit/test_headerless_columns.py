@@ -40,6 +40,18 @@ def test_before_images_stand_in_the_order_of_the_source_columns(tmp_path: Path) 
     assert names_of(tmp_path, [f"U,{TIME},1,v,2,{SEQUENCE},0/16,1,3"], table=table)[-2:] == ["BI_A", "BI_b"]
 
 
+def test_before_images_may_be_of_all_columns_where_a_sequence_shows_that_no_column_is_new(tmp_path: Path) -> None:
+    images = [*ALL, "BI_v"]
+    assert names_of(tmp_path, [f"{CHANGED},b", f"U,{TIME},1,a,{SEQUENCE},0/16,2,b"]) == images
+    assert names_of(tmp_path, [f"{LOADED},"], name=LOAD) == images
+    for new in (f"U,{TIME},1,a,new,{SEQUENCE},0/16,2", f"I,{TIME},1,a,{SEQUENCE},0/16,,b"):
+        with pytest.raises(BronzeError, match="cannot be what stands there"):
+            names_of(tmp_path, [new])
+    bare = attrs.evolve(HEADERLESS, change=Change(sequence_column=None, stream_position_column=None))
+    with pytest.raises(BronzeError, match="6 columns, but the document names 5"):
+        names_of(tmp_path, [f"U,{TIME},1,a,new,2"], bare)
+
+
 @pytest.mark.parametrize(
     "position", ["0/16B3748", "mysql-bin-changelog.000024:373", "1837465", "00000a3c:00000e10:0003", "checkpoint:V1#27#x:1#*#0", ""]
 )

@@ -38,11 +38,12 @@ def header_names(fields: Sequence[str], file: BronzeFile, bronze: Bronze, table:
     return fields
 
 
-def refuse_other_columns(file: BronzeFile, records: Sequence[Record], bronze: Bronze, table: Table, root: str) -> None:
-    """Refuse a file without a header that does not have the columns that the document names.
+def headerless_columns(file: BronzeFile, records: Sequence[Record], bronze: Bronze, table: Table, root: str) -> tuple[FileColumn, ...]:
+    """Return the columns of a file without a header: those that the document names, or the file is refused.
 
     A place is all that tells a column, so nothing may be missing: as many columns as the document names, each service column with values of
-    its kind. One odd row says nothing of its file; it is judged by itself later.
+    its kind. One odd row says nothing of its file; it is judged by itself later. Before-images of all columns, where only those of the key
+    are expected, are known by their number; the sequence shows that it is no source column that is new.
 
     Args:
         records: the first of the file, at least one.
@@ -54,12 +55,15 @@ def refuse_other_columns(file: BronzeFile, records: Sequence[Record], bronze: Br
     widths = Counter(map(len, records))
     width = max(widths, key=lambda width: (widths[width], width == len(columns), width))
     alike = [record for record in records if len(record) == width]
+    imaged = expected_columns(bronze, table, is_cdc=file.is_cdc, all_images=True)
+    if width == len(imaged) > len(columns) and bronze.change.sequence_column:
+        columns = imaged
     wrong = []
     if width == len(columns):
         found = examine(columns, alike, bronze, is_cdc=file.is_cdc)
         wrong = [column.name for column, one in zip(columns, found, strict=True) if one.contradicts]
         if not wrong:
-            return
+            return columns
     raise BronzeError(
         f"{join(root, file.key)}: {_what_is_wrong(width, columns, wrong, table)} Without a header the place is all that tells a column, so "
         f"nothing is guessed. In the first {len(alike)} rows of that width columns hold: {_shapes_text(alike, bronze)}. "

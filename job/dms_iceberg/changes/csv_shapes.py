@@ -77,10 +77,15 @@ def key_type(table: Table, key: str) -> str | None:
     return None if type_ in ("string", "binary") else type_
 
 
-def expected_columns(bronze: Bronze, table: Table, *, is_cdc: bool) -> tuple[FileColumn, ...]:
-    """Return the columns that the document says a file has, in DMS's order; before-images are in the order of the source's columns."""
+def expected_columns(bronze: Bronze, table: Table, *, is_cdc: bool, all_images: bool = False) -> tuple[FileColumn, ...]:
+    """Return the columns that the document says a file has, in DMS's order; before-images are in the order of the source's columns.
+
+    Args:
+        all_images: every column has one (column-filter ``all``), not only those of the key (``pk-only``).
+    """
     change = bronze.change
     keys = {key.lower(): key for key in table.key}
+    keys |= {name.lower(): name for name in table.source_columns if all_images and name.lower() not in keys}
     columns = [FileColumn(change.op_column, Role.OPERATION, "load_without_op")] if is_cdc or not change.load_without_op else []
     if change.timestamp_column:
         columns.append(FileColumn(change.timestamp_column, Role.TIME, "timestamp_column"))

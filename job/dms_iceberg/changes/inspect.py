@@ -8,7 +8,7 @@ import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dms_iceberg.changes.csv_names import header_names, refuse_other_columns
+from dms_iceberg.changes.csv_names import header_names, headerless_columns
 from dms_iceberg.changes.csv_sample import FirstRecord, first_record, refuse_unquoted
 from dms_iceberg.changes.csv_shapes import expected_columns, further_rows, has_empty_images
 from dms_iceberg.changes.gzipped import is_blank
@@ -128,7 +128,7 @@ def _inspect_csv(store: ObjectStore, file: BronzeFile, bronze: Bronze, table: Ta
     if form.rfc4180:
         refuse_unquoted(first, file, form.delimiter, further_rows(names, bronze, is_cdc=file.is_cdc), store.root)
     if not form.header:
-        refuse_other_columns(file, first.records, bronze, table, store.root)
+        names = [column.name for column in headerless_columns(file, first.records, bronze, table, store.root)]
     rows = 0 if form.header and first.only else None
     images_told = not (file.is_cdc and has_empty_images(names, first.records[1 if form.header else 0 :], bronze, table))
     return _Inspected(file, tuple((name, "string") for name in names), rows, first.line_end, images_told and form.null != "")
