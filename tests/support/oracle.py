@@ -202,7 +202,7 @@ def apply_deferred(rows: dict[Key, Row], statements: Iterable[Statement], cleani
     rows.clear()
     rows.update(there)
     if len(rows) < len(there):
-        raise ValueError("a key that two rows have")
+        raise ValueError("a key exists already: two rows have it")
 
 
 def source_rows(table: str, transactions: Iterable[Transaction], cleaning: Cleaning) -> dict[Key, Row]:

@@ -97,7 +97,7 @@ def test_first_select_casts_and_finds_problems_but_never_on_what_a_delete_carrie
     unfit = "WHEN _cdc_op <> 'D' AND `n` IS NOT NULL AND try_cast(`n` AS int) IS NULL THEN 'cast: n does not fit int'"
     no_key = "WHEN `id` IS NULL THEN 'null_key: key column id is NULL'"
     assert typed[-2:] == [
-        f"CASE WHEN _cdc_problem IS NOT NULL THEN _cdc_problem {no_key} END AS _cdc_problem",
+        f"coalesce(_cdc_problem, CASE {no_key} END) AS _cdc_problem",
         f"CASE {unfit} END AS _cdc_value_problem",
     ]
 
@@ -152,9 +152,8 @@ def test_second_select_judges_rows_that_are_no_deletes_and_have_no_problem() -> 
     inside = f"{row} AND NOT ({outside})"
     assert judged[-3:] == [
         f"{row} AND ({outside}) AS _cdc_filtered",
-        "CASE WHEN _cdc_problem IS NOT NULL THEN _cdc_problem "
-        f"WHEN {inside} AND _cdc_value_problem IS NOT NULL THEN _cdc_value_problem "
-        f"WHEN {inside} AND NOT coalesce((n > 0), true) THEN 'rule: r1' END AS _cdc_problem",
+        f"coalesce(_cdc_problem, CASE WHEN _cdc_op <> 'D' AND NOT ({outside}) THEN "
+        "coalesce(_cdc_value_problem, CASE WHEN NOT coalesce((n > 0), true) THEN 'rule: r1' END) END) AS _cdc_problem",
         f"CASE WHEN {inside} AND _cdc_value_problem IS NULL AND NOT coalesce((n <> 5), true) THEN 'r3' END AS _cdc_failed_rule",
     ]
 
