@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg.identifiers import string_literal, typed_literal
-from dms_iceberg.target.merge import LONGEST_LITERAL, KeyRange, key_list_sql
+from dms_iceberg.target.merge import IN_LIST_KEYS, LONGEST_LITERAL, KeyRange, key_list_sql
 from support.lake import Lake
 from support.text_files import cdc_name
 
@@ -119,7 +119,8 @@ COLUMNS = [("k", pa.string()), ("n", pa.int32()), ("v", pa.string())]
 
 @pytest.fixture(scope="module")
 def merged(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """Half of the keys updated, the other half deleted: in small batches, as keys are listed in those."""
+    """Half of the keys updated, the other half deleted, in a batch of so few that they are listed."""
+    assert len(KEYS) <= IN_LIST_KEYS
     lake = Lake(spark, warehouse, tmp_path_factory.mktemp("literals"))
     keys, tables = list(dict.fromkeys(KEYS)), {}
     for shape in SHAPES:
@@ -131,8 +132,7 @@ def merged(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempPa
             ("D" if number % 2 else "U", T1, 61 + 4 * number, text, 1, None if number % 2 else "new", *[None] * len(key))
             for number, text in enumerate(keys)
         ]
-        for part in range(3):
-            lake.changes(source, cdc_name(1 + part), COLUMNS, changes[part::3], key=key)
+        lake.changes(source, cdc_name(1), COLUMNS, changes, key=key)
     report = lake.run(lake.config(tables, batch={"max_files": 1}, parallelism=2))
     assert report.errors == {}
     assert all(table.quarantined == 0 for table in report.tables.values())
