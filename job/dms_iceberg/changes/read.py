@@ -2,26 +2,21 @@
 
 import json
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 from dms_iceberg.changes.before_images import before_images
-from dms_iceberg.changes.inspect import Columns, SchemaGroup, refuse_twins
+from dms_iceberg.changes.inspect import Columns, SchemaGroup
 from dms_iceberg.changes.mapping import VOID
+from dms_iceberg.changes.origin import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ORIGIN_COLUMNS, ROW, ROW_ID, origin_of_file
+from dms_iceberg.changes.read_json import read_json
 from dms_iceberg.changes.reserved import is_reserved, is_used, refuse_reserved
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.identifiers import quote, string_literal
 from dms_iceberg.staging.store import join
 
-FILE = "_cdc_file"
-FILE_NAME = "_cdc_file_name"
-ROW = "_cdc_row"
-CORRUPT = "_cdc_corrupt"
-NOT_TEXT = "_cdc_not_text"
-ROW_ID = "_cdc_row_id"
-"""Id of a row that comes from the quarantine; rows of files have none."""
-ORIGIN_COLUMNS = frozenset({FILE, FILE_NAME, ROW, CORRUPT, NOT_TEXT, ROW_ID})
+__all__ = ["CORRUPT", "FILE", "FILE_NAME", "NOT_TEXT", "ORIGIN_COLUMNS", "ROW", "ROW_ID", "read_group"]
+
 _BYTES = "ISO-8859-1"
 
 
@@ -44,7 +39,7 @@ def read_group(spark: SparkSession, root: str, group: SchemaGroup, bronze: Bronz
         return frame.selectExpr(*columns, *_origin("_metadata.row_index"), f"CAST(NULL AS string) AS {CORRUPT}", f"false AS {NOT_TEXT}")
     if bronze.format is BronzeFormat.CSV:
         return _read_csv(reader, paths, group, bronze, table)
-    return _read_json(reader, paths, group, bronze, table)
+    return read_json(reader, paths, group, bronze, table)
 
 
 def _read_csv(reader: DataFrameReader, paths: list[str], group: SchemaGroup, bronze: Bronze, table: Table) -> DataFrame:
@@ -78,7 +73,7 @@ def _read_csv(reader: DataFrameReader, paths: list[str], group: SchemaGroup, bro
     service = _service_columns(bronze, table)
     values = [_null_told(quote(name), csv.null, service=name.lower() in service) for name in group.names] + [_decoded(CORRUPT)]
     texts = [f"{value} AS {name}" for value, name in zip(values, names, strict=True)]
-    return frame.selectExpr(*texts, *_origin_of_file(), row, f"({invalid}) AS {NOT_TEXT}")
+    return frame.selectExpr(*texts, *origin_of_file(), row, f"({invalid}) AS {NOT_TEXT}")
 
 
 def _service_columns(bronze: Bronze, table: Table) -> set[str]:
@@ -115,12 +110,8 @@ def _is_not_text(column: str) -> str:
     return f"NOT ({_is_ascii(column)}) AND encode(decode({data}, 'UTF-8'), 'UTF-8') <> {data}"
 
 
-def _origin_of_file() -> list[str]:
-    return [f"_metadata.file_path AS {FILE}", f"_metadata.file_name AS {FILE_NAME}"]
-
-
 def _origin(row: str) -> list[str]:
-    return [*_origin_of_file(), f"{row} AS {ROW}"]
+    return [*origin_of_file(), f"{row} AS {ROW}"]
 
 
 def _ddl(columns: Columns) -> str:
@@ -145,25 +136,3 @@ def _readable(group: SchemaGroup, bronze: Bronze, table: Table) -> Columns:
             "or leave the column out with drop."
         )
     return tuple((name, type_) for name, type_ in group.columns if not type_.startswith("<") and not is_reserved(name))
-
-
-def _read_json(reader: DataFrameReader, paths: list[str], group: SchemaGroup, bronze: Bronze, table: Table) -> DataFrame:
-    """Read JSON lines: every member as text, a nested one as the JSON it is.
-
-    Without an ``encoding`` the parser sees the bytes, and a line that is not UTF-8 does not parse; with one it would be repaired silently.
-    """
-    reader = reader.options(primitivesAsString=True, columnNameOfCorruptRecord=CORRUPT, mode="PERMISSIVE")
-    try:
-        names = [name for name in reader.json(paths).columns if name != CORRUPT]
-    except AnalysisException as error:
-        if error.getErrorClass() != "COLUMN_ALREADY_EXISTS":
-            raise
-        name = (error.getMessageParameters() or {}).get("columnName", "").strip("`")
-        refuse_twins(table, group.files[0], [name, name])
-        raise
-    refuse_reserved(names, bronze, table, group.files[0].key)
-    columns = [(name, "string") for name in names]
-    frame = reader.schema(_ddl((*columns, (CORRUPT, "string")))).json(paths)
-    # Big files are split, in blocks of 4 MiB or more, that may be read in any order.
-    row = "shiftleft(shiftright(_metadata.file_block_start, 20), 33) + (monotonically_increasing_id() & 8589934591)"
-    return frame.selectExpr(*(quote(name) for name in names), CORRUPT, *_origin(row), f"false AS {NOT_TEXT}")
