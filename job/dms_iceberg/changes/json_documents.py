@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import attrs
 
-from dms_iceberg.changes.json_numbers import STRICT, has_half_character_sql, mark_sql, marked_sql, plain_sql
+from dms_iceberg.changes.json_numbers import STRICT, has_half_character_sql, mark_sql, marked_sql, plain_member_sql
 from dms_iceberg.changes.json_text import options_sql
 from dms_iceberg.changes.text_values import text_value_sql
 from dms_iceberg.identifiers import quote, string_literal
@@ -114,7 +114,7 @@ def _written(type_: _Type, leaf: Callable[[str], str]) -> str:
 
 def _member_sql(text: str, type_: str) -> str:
     """SQL of a value that is no document itself; a text is no number, unless it shows a decimal or one that JSON has no number for."""
-    is_number, plain = f"startswith({text}, {_MARK})", plain_sql(text, _MARK)
+    is_number, plain = f"startswith({text}, {_MARK})", plain_member_sql(text, _MARK)
     if type_ == "string":
         return plain
     if type_ in _INTEGERS:

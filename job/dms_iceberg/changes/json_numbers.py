@@ -17,6 +17,7 @@ _NUMBER = r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+|NaN|-?Infi
 # From number to number, over texts and what is neither, with nothing to go back to: linear, and without recursion. What is no JSON
 # stays as it is, and does not parse.
 _NUMBERS = rf'(?s)\G((?:[^"0-9NI-]++|{_STRING})*+)({_NUMBER})(?=[ \t\r\n]*+(?:[,\]}}]|\z))'
+_MARK_LENGTH = 32
 _HIGH, _LOW = r"\\u[dD][89abAB][0-9a-fA-F]{2}", r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _WHOLE_CHARACTERS = rf"(?s)^(?:[^\\]++|\\[^u]|\\u(?![dD][89a-fA-F])|{_HIGH}{_LOW})*+\z"
 
@@ -31,9 +32,15 @@ def marked_sql(json: str, mark: str) -> str:
     return f"regexp_replace({json}, {string_literal(_NUMBERS)}, concat('$1\"', {mark}, '$2', {mark}, '\"'))"
 
 
-def plain_sql(text: str, mark: str) -> str:
+def plain_member_sql(text: str, mark: str) -> str:
     """SQL of a member's text without marks: numbers as they are written, in nested documents without the quotes."""
-    return f"replace(replace(replace({text}, concat('\"', {mark}), ''), concat({mark}, '\"'), ''), {mark}, '')"
+    # Only these have marks, and not many do.
+    nested = f"replace(replace({text}, concat('\"', {mark}), ''), concat({mark}, '\"'), '')"
+    number = f"substr({text}, {_MARK_LENGTH + 1}, length({text}) - {2 * _MARK_LENGTH})"
+    return (
+        f"CASE WHEN startswith({text}, {mark}) THEN {number} "
+        f"WHEN startswith({text}, '{{') OR startswith({text}, '[') THEN {nested} ELSE {text} END"
+    )
 
 
 def has_half_character_sql(json: str) -> str:
