@@ -5,7 +5,9 @@ The session runs with ``spark.sql.variable.substitute=false``, otherwise ``${...
 
 from collections.abc import Iterable
 
-_PRINTABLE_ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\0": "\\0"}
+# Not \0 for NUL: digits behind it make it an octal escape (Spark's `ParserUtils.unescapeSQLString`).
+_ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\0": "\\u0000"}
+_REPLACEMENT = "\ufffd"
 
 
 def quote(name: str) -> str:
@@ -20,7 +22,7 @@ def quote_path(parts: Iterable[str]) -> str:
 
 def string_literal(value: str) -> str:
     """Return ``value`` as a Spark SQL string literal (``spark.sql.parser.escapedStringLiterals=false``)."""
-    return "'" + "".join(_PRINTABLE_ESCAPES.get(char, char) for char in value) + "'"
+    return "'" + "".join(_ESCAPES.get(char, char) for char in value) + "'"
 
 
 def timestamp_literal(digits: str) -> str:
@@ -28,10 +30,13 @@ def timestamp_literal(digits: str) -> str:
     return f"TIMESTAMP '{digits[:4]}-{digits[4:6]}-{digits[6:8]} {digits[8:10]}:{digits[10:12]}:{digits[12:14]}.{digits[14:16]}'"
 
 
-def typed_literal(text: str, spark_type: str) -> str:
-    """Return the value whose Spark text form is ``text`` as a literal of ``spark_type``."""
+def typed_literal(text: str, spark_type: str) -> str | None:
+    """Return the value whose Spark text form is ``text`` as a literal of ``spark_type``, None when the text may not be the whole value.
+
+    Bytes that are not UTF-8 reach Python as the replacement character, so a text with one may stand for other bytes.
+    """
     if spark_type in ("tinyint", "smallint", "int", "bigint"):
         return f"CAST({int(text)} AS {spark_type})"
     if spark_type == "string":
-        return string_literal(text)
+        return string_literal(text) if _REPLACEMENT not in text else None
     return f"CAST({string_literal(text)} AS {spark_type})"

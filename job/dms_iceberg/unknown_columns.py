@@ -51,7 +51,9 @@ def check_named(
     names = list(dict.fromkeys(name for group in groups for name in group.columns.names))
     lacking = absent(table, names)
     json = job.config.bronze.format is BronzeFormat.JSON
-    kept = [] if json and not fresh else misspelt_drops(table, names, fresh=fresh)
+    # What Spark cannot read is in no group's columns, and dropped for that very reason.
+    every = dict.fromkeys([*names, *(name for group in groups for name in group.group.names)])
+    kept = [] if json and not fresh else misspelt_drops(table, list(every), fresh=fresh)
     if not lacking or (json and not fresh):
         return tuple(kept)
     # A line of JSON may leave out what is NULL, so that nothing is known from a file.

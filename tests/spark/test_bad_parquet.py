@@ -159,7 +159,7 @@ CASES = [
         lambda lake, t: write_text(lake, t, "LOAD00000001.csv", []),
         error=("LOAD00000001.csv", "bronze.format is 'parquet'"),
     ),
-    Case("time_column", time_column, error=("'opens'", "time32[ms]", "change-data-type", '"column-name": "opens"', "drop")),
+    Case("time_column", time_column, error=("'opens'", "time32[ms]", "change-data-type", '"column-name":"opens"', "drop")),
     Case("time_column_dropped", time_column, rows=[(1, "a")], table={"drop": ["opens"]}),
     *(
         Case(

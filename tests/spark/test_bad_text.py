@@ -180,7 +180,7 @@ JSON = [
         "latin1_line",
         json_load(json_line(id=1, v="straße"), json_line(id=2, v="stra\xdfe").encode("latin-1"), json_line(id=3, v="\ufffd")),
         rows=[(1, "straße"), (3, "\ufffd")],
-        rejected=[("malformed", "parse")],
+        rejected=[("encoding", "not UTF-8")],
         table=DECLARED_ID,
     ),
     Case(

@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import DataFrame
 
-from dms_iceberg.changes.clean import judged_select, masked_select, typed_select
+from dms_iceberg.changes.clean import judged_select, masked_select, typed_steps
 from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.inspect import SchemaGroup
 from dms_iceberg.changes.normalise import split_columns
@@ -36,7 +36,7 @@ def evolution(one: Table, existing: dict[str, str] | None, *files: dict[str, str
 
 def final_sql(one: Table, planned: Evolution, source: dict[str, str]) -> tuple[list[str], list[str], list[str]]:
     shape = planned.shape
-    typed = typed_select(one, shape.columns, source, shape.types, shape.exact)
+    _, typed = typed_steps(one, shape.columns, source, shape.types, shape.exact)
     return typed, judged_select(one, shape.columns), masked_select(shape.columns)
 
 

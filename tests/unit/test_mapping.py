@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dms_iceberg.changes.clean import judged_select, masked_select, typed_select
+from dms_iceberg.changes.clean import judged_select, masked_select, typed_steps
 from dms_iceberg.changes.mapping import SALT_PREFIX, SilverColumn, masked_sql, salt_names, silver_columns, typed_sql
 from dms_iceberg.config.model import Column, Mask, OnFail, OtherColumns, Rule, Table
 from dms_iceberg.errors import ConfigError
@@ -64,15 +64,11 @@ def column(**options: Any) -> SilverColumn:
         ({"type": "timestamp", "format": "yyyy"}, "string", "timestamp", "try_to_timestamp(CAST(`v` AS string), 'yyyy')"),
         ({"mask": Mask.REDACT}, "int", "string", "`v`"),
         ({"mask": Mask.REDACT, "type": "int"}, "string", "string", "try_cast(`v` AS int)"),
+        ({"type": "bigint"}, "string", "bigint", "try_cast(`v` AS bigint)"),
     ],
 )
 def test_value_in_its_type(options: dict[str, Any], source: str | None, target: str, expected: str) -> None:
     assert typed_sql(column(**options), source, target) == expected
-
-
-def test_time_without_a_date_is_not_completed_with_today() -> None:
-    text = typed_sql(column(type="timestamp"), "string", "timestamp")
-    assert text == "CASE WHEN try_cast(`v` AS date) IS NOT NULL THEN try_cast(`v` AS timestamp) END"
 
 
 def test_masks() -> None:
@@ -88,13 +84,14 @@ def test_one_salt_column_for_each_place_of_a_salt() -> None:
 
 def selects(one: Table, source: dict[str, str], target: dict[str, str]) -> tuple[list[str], list[str], list[str]]:
     columns = silver_columns(one, list(source))
-    return typed_select(one, columns, source, target), judged_select(one, columns), masked_select(columns)
+    made, typed = typed_steps(one, columns, source, target)
+    return [*made, *typed], judged_select(one, columns), masked_select(columns)
 
 
 def test_first_select_casts_and_finds_problems_but_never_on_what_a_delete_carries() -> None:
     typed, _, _ = selects(table(Column(name="n", type="int")), {"id": "bigint", "n": "string"}, {"id": "bigint", "n": "int"})
-    assert typed[:2] == ["try_cast(`n` AS int) AS `n`", "`id` AS `id`"]
-    unfit = "WHEN _cdc_op <> 'D' AND `n` IS NOT NULL AND try_cast(`n` AS int) IS NULL THEN 'cast: n does not fit int'"
+    assert typed[:4] == ["*", "try_cast(`n` AS int) AS _cdc_value_0", "_cdc_value_0 AS `n`", "`id` AS `id`"]
+    unfit = "WHEN _cdc_op <> 'D' AND `n` IS NOT NULL AND _cdc_value_0 IS NULL THEN 'cast: n does not fit int'"
     no_key = "WHEN `id` IS NULL THEN 'null_key: key column id is NULL'"
     assert typed[-2:] == [
         f"coalesce(_cdc_problem, CASE {no_key} END) AS _cdc_problem",
@@ -105,12 +102,15 @@ def test_first_select_casts_and_finds_problems_but_never_on_what_a_delete_carrie
 @pytest.mark.parametrize(
     ("source", "to", "check"),
     [
-        ("double", "int", "NOT coalesce(try_cast(try_cast(`n` AS int) AS double) = `n`, false)"),
-        ("bigint", "double", "NOT coalesce(try_cast(try_cast(`n` AS double) AS bigint) = `n`, false)"),
-        ("decimal(12,4)", "decimal(10,2)", "NOT coalesce(try_cast(try_cast(`n` AS decimal(10,2)) AS decimal(12,4)) = `n`, false)"),
-        ("string", "decimal(10,2)", "ELSE `n` RLIKE '[.][0-9]{2}[0-9]*[1-9]' END"),
-        ("int", "bigint", "`n` IS NOT NULL AND try_cast(`n` AS bigint) IS NULL THEN"),
-        ("timestamp", "date", "`n` IS NOT NULL AND try_cast(`n` AS date) IS NULL THEN"),
+        ("double", "int", "NOT coalesce(try_cast(_cdc_value_0 AS double) = `n`, false)"),
+        ("bigint", "double", "NOT coalesce(try_cast(_cdc_value_0 AS bigint) = `n`, false)"),
+        ("decimal(12,4)", "decimal(10,2)", "NOT coalesce(try_cast(_cdc_value_0 AS decimal(12,4)) = `n`, false)"),
+        ("int", "boolean", "NOT coalesce(try_cast(_cdc_value_0 AS int) = `n`, false)"),
+        ("timestamp", "bigint", "NOT coalesce(try_cast(_cdc_value_0 AS timestamp) = `n`, false)"),
+        ("double", "timestamp", "NOT coalesce(try_cast(_cdc_value_0 AS double) = `n`, false)"),
+        ("int", "bigint", "`n` IS NOT NULL AND _cdc_value_0 IS NULL THEN"),
+        ("int", "timestamp", "`n` IS NOT NULL AND _cdc_value_0 IS NULL THEN"),
+        ("timestamp", "date", "`n` IS NOT NULL AND _cdc_value_0 IS NULL THEN"),
     ],
 )
 def test_declared_cast_that_would_lose_digits_is_a_failing_cast(source: str, to: str, check: str) -> None:
@@ -118,6 +118,14 @@ def test_declared_cast_that_would_lose_digits_is_a_failing_cast(source: str, to:
         one = table(Column(name="n", type=to, mask=mask))
         typed, _, _ = selects(one, {"id": "bigint", "n": source}, {"id": "bigint", "n": "string" if mask else to})
         assert check in typed[-1]
+
+
+def test_null_key_says_what_may_have_been_there() -> None:
+    for source, why in {"bigint": "is NULL'", "decimal(10,2)": "numeric that is NaN or infinite'"}.items():
+        typed, _, _ = selects(table(), {"id": source}, {"id": source})
+        assert why in typed[-2]
+    typed, _, _ = selects(table(Column(name="id", expr="nullif(code, 'x')"), drop=("code",)), {"code": "string"}, {"id": "string"})
+    assert "is NULL by its expr'" in typed[-2]
 
 
 def test_a_value_that_does_not_fit_stops_the_filter_only_where_the_filter_reads_it() -> None:
@@ -137,7 +145,7 @@ def test_first_select_hands_on_source_columns_that_conditions_read() -> None:
 def test_file_without_a_column_has_null_or_the_backfill_for_it() -> None:
     one = table(Column(name="a", type="int"), Column(name="b", type="int", backfill=7))
     typed, _, _ = selects(one, {"id": "int"}, {"id": "int", "a": "int", "b": "int"})
-    assert typed[:2] == ["CAST(NULL AS int) AS `a`", "CAST('7' AS int) AS `b`"]
+    assert typed[1:3] == ["CAST(NULL AS int) AS `a`", "CAST('7' AS int) AS `b`"]
 
 
 def test_second_select_judges_rows_that_are_no_deletes_and_have_no_problem() -> None:

@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import DataFrame
 
-from dms_iceberg.changes.clean import typed_select
+from dms_iceberg.changes.clean import typed_steps
 from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.inspect import SchemaGroup
 from dms_iceberg.changes.normalise import split_columns
@@ -39,8 +39,9 @@ def evolution(one: Table, existing: dict[str, str] | None, *files: dict[str, str
 def values(one: Table, planned: Evolution, file: dict[str, str]) -> dict[str, str]:
     """Which of the columns made of ``n`` takes its values from a file."""
     shape = planned.shape
-    found = (sql.rpartition(" AS ") for sql in typed_select(one, shape.columns, file, shape.types, shape.exact))
-    return {name.strip("`"): sql for sql, _, name in found if name.startswith("`n")}
+    made, selected = ([sql.rpartition(" AS ") for sql in step] for step in typed_steps(one, shape.columns, file, shape.types, shape.exact))
+    by_name = {name: sql for sql, _, name in made}
+    return {name.strip("`"): by_name.get(sql, sql) for sql, _, name in selected if name.startswith("`n")}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Cleaning: casts, expressions, renames, masks, filter and rules, as three select lists over normalised changes.
+"""Cleaning: casts, expressions, renames, masks, filter and rules, as select lists over normalised changes.
 
 What a delete (``D``) carries besides its key is not data, so filters, rules and casts of other columns are never evaluated on it. A row
 that leaves the filter becomes a delete at its position.
@@ -12,24 +12,27 @@ from dms_iceberg.changes.read import FILE, FILE_NAME, ROW
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import OnFail, Table
 from dms_iceberg.identifiers import quote, string_literal
-from dms_iceberg.target.types import canonical, decimal_of, fits, is_number, stored
+from dms_iceberg.target.types import canonical, decimal_of, fits, keeps_all, stored
 
 FILTERED = "_cdc_filtered"
 FAILED_RULE = "_cdc_failed_rule"
 VALUE_PROBLEM = "_cdc_value_problem"
 """A value that does not fit, in a column that the filter and drop rules don't read: it matters only to a row inside them."""
+_VALUE = "_cdc_value_"
 _CARRIED = (OP, POSITION, COMMITTED_AT, OLD_KEY, FILE_TIME, ROW, FILE_NAME, FILE)
 
 
-def typed_select(
+def typed_steps(
     table: Table,
     columns: Sequence[SilverColumn],
     source_types: Mapping[str, str],
     target_types: Mapping[str, str],
     exact: Collection[str] = (),
     carried: Sequence[str] = (),
-) -> list[str]:
-    """First list: silver columns in their types (masks not yet applied), and source columns that the filter or a rule needs.
+) -> list[list[str]]:
+    """First two lists: values that are made; then silver columns in their types, not yet masked, and source columns that conditions need.
+
+    A value and what is wrong with it are read from one column, so that Spark makes the value once.
 
     A number must survive its cast with every digit, as SQL's own casts round without a word. What an expression gives is cast as SQL casts.
 
@@ -45,6 +48,7 @@ def typed_select(
     # Files that are read again for a late change may spell a name in another case than the batch's.
     present = {name.lower(): type_ for name, type_ in source_types.items()}
     deciding = {name.lower() for name in _outside_columns(table)}
+    made: list[str] = []
     selected: list[str] = []
     problems, value_problems = list[str](), list[str]()
     for column in columns:
@@ -56,20 +60,23 @@ def typed_select(
         if column.family and column.name != _taker(column, source_type, target_types):
             selected.append(f"CAST(NULL AS {type_}) AS {quote(column.name)}")
             continue
-        value = typed_sql(column, source_type, type_)
+        sql, base = typed_sql(column, source_type, type_), column.base_sql(source_type)
+        value = sql if sql == base else f"{_VALUE}{len(made)}"
+        if sql != base:
+            made.append(f"{sql} AS {value}")
         selected.append(f"{value} AS {quote(column.name)}")
         problem = _cast_problem(column, value, type_, source_type, exact=column.name in exact)
         if problem:
             decides = column.is_key or column.name.lower() in deciding
             (problems if decides else value_problems).append(problem)
         if column.is_key:
-            null_key = f"null_key: key column {column.name} is NULL"
-            problems.append(f"WHEN {value} IS NULL THEN {string_literal(null_key)}")
+            problems.append(f"WHEN {value} IS NULL THEN {string_literal(_null_key(column, source_type))}")
     shadowed = {column.name.lower() for column in columns}
     needed = {name.lower() for name in condition_columns(table)}
     selected += [quote(name) for name in source_types if name.lower() in needed and name.lower() not in shadowed]
     value_problem = f"CASE {' '.join(value_problems)} END" if value_problems else "CAST(NULL AS string)"
-    return [*selected, *_CARRIED, *carried, f"{else_problem(problems)} AS {PROBLEM}", f"{value_problem} AS {VALUE_PROBLEM}"]
+    problem = f"{else_problem(problems)} AS {PROBLEM}"
+    return [["*", *made], [*selected, *_CARRIED, *carried, problem, f"{value_problem} AS {VALUE_PROBLEM}"]]
 
 
 def else_problem(cases: Sequence[str]) -> str:
@@ -78,6 +85,16 @@ def else_problem(cases: Sequence[str]) -> str:
     `PROBLEM` stands in it once: the optimizer puts each step into the next, and a text that holds it twice doubles with every step.
     """
     return f"coalesce({PROBLEM}, CASE {' '.join(cases)} END)" if cases else PROBLEM
+
+
+def _null_key(column: SilverColumn, source_type: str | None) -> str:
+    text = f"null_key: key column {column.name} is NULL"
+    if column.source is None:
+        return f"{text} by its expr"
+    if source_type is not None and decimal_of(source_type):
+        # PostgreSQL's numeric has NaN and infinity; in a key nothing else becomes NULL.
+        return f"{text} in the file, where DMS writes NULL also for a numeric that is NaN or infinite"
+    return text
 
 
 def _taker(column: SilverColumn, source_type: str | None, target_types: Mapping[str, str]) -> str:
@@ -106,24 +123,14 @@ def _cast_problem(column: SilverColumn, value: str, type_: str, source_type: str
         return None
     to = canonical(column.declared.type) if column.declared.mask and column.declared.type else type_
     lost = f"{base} IS NOT NULL AND {value} IS NULL"
-    if source_type is not None and (exact or (is_number(source_type) and is_number(to) and not fits(source_type, to))):
+    if source_type is not None and (exact or not keeps_all(source_type, to)):
         lost = f"{base} IS NOT NULL AND NOT coalesce(try_cast({value} AS {source_type}) = {base}, false)"
-    elif source_type == "string" and (decimal := decimal_of(to)):
-        lost = f"{base} IS NOT NULL AND ({value} IS NULL OR {_more_digits_sql(base, value, decimal[1])})"
     elif is_json(source_type, to):
         lost += f" AND trim({base}) <> 'null'"
     guard = "" if column.is_key else f"{OP} <> 'D' AND "
     wanted = column.declared.type or type_
     text = f"cast: {column.name} does not fit {wanted}" + (f" in format {column.declared.format}" if column.declared.format else "")
     return f"WHEN {guard}{lost} THEN {string_literal(text)}"
-
-
-def _more_digits_sql(text: str, value: str, scale: int) -> str:
-    """SQL that is true for text with more digits behind the point than a decimal keeps; zeros don't count."""
-    # With an exponent the point moves: then the numbers tell.
-    exponent = f"NOT (CAST({value} AS double) <=> try_cast({text} AS double))"
-    plain = string_literal(f"[.][0-9]{{{scale}}}[0-9]*[1-9]")
-    return f"CASE WHEN {text} RLIKE '[eE]' THEN {exponent} ELSE {text} RLIKE {plain} END"
 
 
 def condition_columns(table: Table) -> set[str]:

@@ -8,7 +8,7 @@ import attrs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import broadcast, expr
 
-from dms_iceberg.changes.clean import condition_columns, judged_select, masked_select, typed_select
+from dms_iceberg.changes.clean import condition_columns, judged_select, masked_select, typed_steps
 from dms_iceberg.changes.collapse import winner_aggregates, winner_select
 from dms_iceberg.changes.identity import STREAM, is_identified, stream_sql
 from dms_iceberg.changes.inspect import SchemaGroup
@@ -225,7 +225,8 @@ def _clean(
         frame = frame.crossJoin(broadcast(spark.createDataFrame([row], schema)))
     carried = (*carried, *flags, *streams)
     through = (*carried, *salts.values())
-    frame = frame.selectExpr(*typed_select(table, shape.columns, source, shape.types, shape.exact, through))
+    typed = typed_steps(table, shape.columns, source, shape.types, shape.exact, through)
+    frame = reduce(lambda made, step: made.selectExpr(*step), typed, frame)
     frame = frame.selectExpr(*judged_select(table, shape.columns, through))
     return frame.selectExpr(*masked_select(shape.columns, carried))
 

@@ -21,6 +21,8 @@ from dms_iceberg.staging.store import ObjectStore, join
 _TAIL_BYTES = 1 << 16
 _MAGIC = b"PAR1"
 _THREADS = 16
+MAX_PRECISION = 38
+"""Digits of the largest decimal that Spark and Iceberg have."""
 
 __all__ = ["Columns", "FirstRecord", "SchemaGroup", "first_record", "inspect", "refuse_twins", "spark_type"]
 
@@ -157,7 +159,10 @@ def _inspect_parquet(store: ObjectStore, file: BronzeFile) -> _Inspected:
             f"{join(store.root, file.key)}: its Parquet footer describes more data than the file holds ({file.size} bytes): a part in "
             "the middle is missing. Restore the file from the source task (or from a bucket version)."
         )
-    return _Inspected(file, tuple((field.name, spark_type(field.type)) for field in schema), metadata.num_rows)
+    leaves = (metadata.schema.column(number) for number in range(len(metadata.schema)))
+    int96 = {leaf.path for leaf in leaves if leaf.physical_type == "INT96"}
+    columns = ((field.name, "timestamp" if field.name in int96 else spark_type(field.type)) for field in schema)
+    return _Inspected(file, tuple(columns), metadata.num_rows)
 
 
 def _data_end(metadata: pq.FileMetaData) -> int:
@@ -197,10 +202,14 @@ _SIMPLE_TYPES: dict[pa.DataType, str] = {
 
 
 def spark_type(type_: pa.DataType) -> str:
-    """Return the Spark type a Parquet column is read as, or the Arrow type in ``<>`` when Spark 3.5 cannot read it (TIME)."""
+    """Return the Spark type a Parquet column is read as, or the Arrow type in ``<>`` when Spark 3.5 cannot read it.
+
+    It cannot read TIME, decimals of more than 38 digits, and nanoseconds, but for those of INT96, which older Spark and Hive write: of
+    them it keeps the microseconds.
+    """
     if type_ in _SIMPLE_TYPES:
         return _SIMPLE_TYPES[type_]
-    if pa.types.is_decimal(type_):
+    if pa.types.is_decimal(type_) and type_.precision <= MAX_PRECISION:
         return f"decimal({type_.precision},{type_.scale})"
     if pa.types.is_timestamp(type_) and type_.unit in ("ms", "us"):
         return "timestamp" if type_.tz else "timestamp_ntz"

@@ -4,11 +4,15 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
+from dms_iceberg.changes.json_documents import document_sql, is_nested, quoted_type
+from dms_iceberg.changes.text_values import is_text_sql, text_value_sql
 from dms_iceberg.config.model import Column, Mask, OtherColumns, Table
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.identifiers import quote, string_literal
+from dms_iceberg.target.types import canonical, stored
 
 SALT_PREFIX = "_cdc_salt_"
+_NANOSECONDS = "S" * 7
 VOID = "void"
 """Spark's type of NULL, for columns that hold nothing else: such a file does not tell what the column's values are."""
 
@@ -106,36 +110,38 @@ def typed_sql(column: SilverColumn, source_type: str | None, type_: str) -> str:
             return base
         type_ = column.declared.type
     if column.declared.format and type_ in ("timestamp", "timestamp_ntz", "date"):
-        parsed = f"try_to_timestamp(CAST({base} AS string), {string_literal(column.declared.format)})"
+        parsed = _parsed_time(f"CAST({base} AS string)", column.declared.format)
         return parsed if type_ == "timestamp" else f"CAST({parsed} AS {type_})"
     if source_type == type_:
         return base
     if is_json(source_type, type_):
-        return _parsed_json(base, type_)
-    if type_ in ("timestamp", "timestamp_ntz") and source_type == "string":
-        # Spark completes a time without a date with today's.
-        return f"CASE WHEN try_cast({base} AS date) IS NOT NULL THEN try_cast({base} AS {type_}) END"
-    if type_ == "binary" and source_type == "string":
-        # DMS writes bytes into text formats as hexadecimal digits.
-        return f"unhex({base})"
+        return _document(base, column.declared.type, type_)
+    if source_type == "string":
+        return text_value_sql(base, type_)
+    if source_type == "binary" and type_ == "string":
+        return f"CASE WHEN {is_text_sql(base)} THEN CAST({base} AS string) END"
     return f"try_cast({base} AS {type_})"
 
 
 def is_json(source_type: str | None, type_: str) -> bool:
     """Whether values of ``type_`` are parsed from JSON text."""
-    return source_type == "string" and type_.startswith(("array<", "struct<", "map<"))
+    return source_type == "string" and is_nested(type_)
 
 
-def _parsed_json(text: str, type_: str) -> str:
-    """SQL of JSON text in a nested type. By itself `from_json` makes NULL of whatever does not fit; only a corrupt-record field tells.
+def _document(json: str, declared: str | None, type_: str) -> str:
+    """A table of an earlier version has the names of fields in small letters, while the members of JSON have the declared ones."""
+    wanted = stored(canonical(declared or type_))
+    if wanted == type_ or wanted.lower() != type_.lower():
+        return document_sql(json, type_)
+    return f"CAST({document_sql(json, wanted)} AS {quoted_type(type_)})"
 
-    Nor does it look at what follows a value: a text that goes on behind its own end has no ``end``, or several values.
-    """
-    parsed = (
-        f"from_json(concat('{{\"v\":[', {text}, '],\"end\":true}}'), "
-        f"{string_literal(f'struct<v:array<{type_}>,end:boolean,_cdc_corrupt:string>')}, map('columnNameOfCorruptRecord', '_cdc_corrupt'))"
-    )
-    return f"CASE WHEN {parsed}._cdc_corrupt IS NULL AND {parsed}.end AND size({parsed}.v) = 1 THEN {parsed}.v[0] END"
+
+def _parsed_time(text: str, pattern: str) -> str:
+    parsed = f"try_to_timestamp({text}, {string_literal(pattern)})"
+    if _NANOSECONDS not in pattern:
+        return parsed
+    # What is finer than a microsecond would be cut.
+    return f"CASE WHEN date_format({parsed}, {string_literal(pattern)}) = {text} THEN {parsed} END"
 
 
 def masked_sql(name: str, mask: Mask, salt_column: str | None) -> str:

@@ -2,21 +2,26 @@
 
 import json
 
-from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from dms_iceberg.changes.before_images import before_images
-from dms_iceberg.changes.inspect import Columns, SchemaGroup, refuse_twins
+from dms_iceberg.changes.inspect import Columns, SchemaGroup
 from dms_iceberg.changes.mapping import VOID
 from dms_iceberg.changes.origin import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ORIGIN_COLUMNS, ROW, ROW_ID, origin_of_file
 from dms_iceberg.changes.read_csv import read_csv
+from dms_iceberg.changes.read_json import read_json
 from dms_iceberg.changes.reserved import is_reserved, is_used, refuse_reserved
+from dms_iceberg.changes.text_values import are_texts_sql
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
+from dms_iceberg.config.named_columns import named_columns
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.identifiers import quote
 from dms_iceberg.staging.store import join
 
 __all__ = ["CORRUPT", "FILE", "FILE_NAME", "NOT_TEXT", "ORIGIN_COLUMNS", "ROW", "ROW_ID", "read_group"]
+
+_TEXT_LENGTH = 100
+"""Enough for a time, and for the digits of decimals of 256 bits."""
 
 
 def read_group(spark: SparkSession, root: str, group: SchemaGroup, bronze: Bronze, table: Table) -> DataFrame:
@@ -36,10 +41,11 @@ def read_group(spark: SparkSession, root: str, group: SchemaGroup, bronze: Bronz
         readable = _readable(group, bronze, table)
         frame = reader.schema(_ddl(tuple(column for column in readable if column[1] != VOID))).parquet(*paths)
         columns = [f"NULL AS {quote(name)}" if type_ == VOID else quote(name) for name, type_ in readable]
-        return frame.selectExpr(*columns, *_origin("_metadata.row_index"), f"CAST(NULL AS string) AS {CORRUPT}", f"false AS {NOT_TEXT}")
+        not_text = f"NOT {are_texts_sql(_texts(readable, bronze, table))} AS {NOT_TEXT}"
+        return frame.selectExpr(*columns, *_origin("_metadata.row_index"), f"CAST(NULL AS string) AS {CORRUPT}", not_text)
     if bronze.format is BronzeFormat.CSV:
         return read_csv(reader, paths, group, bronze, table)
-    return _read_json(reader, paths, group, bronze, table)
+    return read_json(reader, paths, group, bronze, table)
 
 
 def _origin(row: str) -> list[str]:
@@ -50,43 +56,44 @@ def _ddl(columns: Columns) -> str:
     return ", ".join(f"{quote(name)} {type_}" for name, type_ in columns)
 
 
+def _texts(columns: Columns, bronze: Bronze, table: Table) -> list[str]:
+    """Return the text columns of Parquet of which something gets into silver, or is decided by: Spark takes any bytes for text there.
+
+    The other service columns hold what is compared with words, times and digits anyway.
+    """
+    change = bronze.change
+    judged = {name.lower() for name in (change.op_column, change.timestamp_column, change.sequence_column) if name}
+    read = {*table.key, *(named.column for named in named_columns(table)), *(c.renamed_from for c in table.columns if c.renamed_from)}
+    prefix = change.before_image_prefix or ""
+    read = {name.lower() for name in (*read, *(prefix + name for name in read))}
+    images = {name for name in before_images([name for name, _ in columns], prefix) if name.lower() not in read}
+    texts = [name for name, type_ in columns if type_ == "string" and name not in images and name.lower() not in judged]
+    return [name for name in texts if name.lower() in read or is_used(name, table)]
+
+
 def _readable(group: SchemaGroup, bronze: Bronze, table: Table) -> Columns:
     images = before_images(group.names, bronze.change.before_image_prefix)
-    unreadable = [(n, type_) for n, type_ in group.columns if type_.startswith("<") and n not in images and is_used(n, table)]
+    named = {*table.key, *(named.column for named in named_columns(table))}
+    wanted = {name for name in group.names if is_used(name, table) or name.lower() in {one.lower() for one in named}}
+    unreadable = [(name, type_) for name, type_ in group.columns if type_.startswith("<") and name in wanted and name not in images]
     if unreadable:
-        name, type_ = unreadable[0]
-        rule = {
-            "rule-type": "transformation",
-            "rule-target": "column",
-            "rule-action": "change-data-type",
-            "object-locator": {"schema-name": table.schema_name, "table-name": table.table_name, "column-name": name},
-            "data-type": {"type": "string", "length": 20},
-        }
+        found = ", ".join(f"{name!r} ({type_.strip('<>')})" for name, type_ in unreadable)
+        several = len(unreadable) > 1
         raise BronzeError(
-            f"{table.source}: column {name!r} has the Parquet type {type_.strip('<>')}, which Spark cannot read (first file: "
-            f"{group.files[0].key}). Add a DMS mapping rule that makes it text, {json.dumps(rule)}, and load the table again; "
-            "or leave the column out with drop."
+            f"{table.source}: Spark cannot read the Parquet type of column{'s' * several} {found} (first file: {group.files[0].key}). Add "
+            f"{'DMS mapping rules that make them' if several else 'a DMS mapping rule that makes it'} text, "
+            f"{', '.join(_text_rule(table, name) for name, _ in unreadable)}, and load the table again; or leave the "
+            f"column{'s' * several} out with drop."
         )
     return tuple((name, type_) for name, type_ in group.columns if not type_.startswith("<") and not is_reserved(name))
 
 
-def _read_json(reader: DataFrameReader, paths: list[str], group: SchemaGroup, bronze: Bronze, table: Table) -> DataFrame:
-    """Read JSON lines: every member as text, a nested one as the JSON it is.
-
-    Without an ``encoding`` the parser sees the bytes, and a line that is not UTF-8 does not parse; with one it would be repaired silently.
-    """
-    reader = reader.options(primitivesAsString=True, columnNameOfCorruptRecord=CORRUPT, mode="PERMISSIVE")
-    try:
-        names = [name for name in reader.json(paths).columns if name != CORRUPT]
-    except AnalysisException as error:
-        if error.getErrorClass() != "COLUMN_ALREADY_EXISTS":
-            raise
-        name = (error.getMessageParameters() or {}).get("columnName", "").strip("`")
-        refuse_twins(table, group.files[0], [name, name])
-        raise
-    refuse_reserved(names, bronze, table, group.files[0].key)
-    columns = [(name, "string") for name in names]
-    frame = reader.schema(_ddl((*columns, (CORRUPT, "string")))).json(paths)
-    # Big files are split, in blocks of 4 MiB or more, that may be read in any order.
-    row = "shiftleft(shiftright(_metadata.file_block_start, 20), 33) + (monotonically_increasing_id() & 8589934591)"
-    return frame.selectExpr(*(quote(name) for name in names), CORRUPT, *_origin(row), f"false AS {NOT_TEXT}")
+def _text_rule(table: Table, column: str) -> str:
+    rule = {
+        "rule-type": "transformation",
+        "rule-target": "column",
+        "rule-action": "change-data-type",
+        "object-locator": {"schema-name": table.schema_name, "table-name": table.table_name, "column-name": column},
+        "data-type": {"type": "string", "length": _TEXT_LENGTH},
+    }
+    return json.dumps(rule, ensure_ascii=False, separators=(",", ":"))

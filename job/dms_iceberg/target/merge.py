@@ -13,6 +13,8 @@ IN_LIST_KEYS = 200
 bloom filter over the keys does the rest sooner than a long list is parsed and analysed."""
 # A range over these prunes files and row groups; floats are left out (NaN and -0.0 have no plain order), binaries have no literal.
 _RANGED = ("tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "timestamp_ntz")
+LONGEST_LITERAL = 1_000
+"""Characters of the longest key that is put into the text of a statement: a list of keys would make it megabytes otherwise."""
 _INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 
@@ -26,11 +28,12 @@ class KeyRange:
     high: str | None
 
     def sql(self, prefix: str = "") -> str | None:
-        """The condition on the column, None when the type gives no range. ``prefix`` is a table alias with its dot."""
-        if self.low is None or self.high is None or not (self.type in _RANGED or self.type.startswith("decimal")):
+        """The condition on the column, None when its values have no exact literals. ``prefix`` is a table alias with its dot."""
+        if self.low is None or self.high is None:
             return None
         low, high = _widened(int(self.low), int(self.high), self.type) if self.type in _INTEGER_BITS else (self.low, self.high)
-        return f"{prefix}{quote(self.column)} BETWEEN {typed_literal(low, self.type)} AND {typed_literal(high, self.type)}"
+        ends = _literals([low, high], self.type)
+        return f"{prefix}{quote(self.column)} BETWEEN {ends[0]} AND {ends[1]}" if ends else None
 
 
 def _widened(low: int, high: int, type_: str) -> tuple[str, str]:
@@ -50,11 +53,19 @@ def mergeable() -> str:
     return f"{POSITION} >= '' AND NOT {CONTEXT}"
 
 
-def key_list_sql(alias: str, column: str, type_: str, values: Sequence[str]) -> str | None:
-    """Return an IN list over one key column for a small batch, None when the type gives no exact text."""
-    if not values or not (type_ in _RANGED or type_.startswith("decimal")):
+def key_list_sql(alias: str, column: str, type_: str, values: Sequence[str | None]) -> str | None:
+    """Return an IN list over one key column for a small batch, None when some of the values have no exact literal."""
+    listed = _literals(values, type_)
+    return f"{alias}.{quote(column)} IN ({', '.join(listed)})" if listed else None
+
+
+def _literals(values: Sequence[str | None], type_: str) -> list[str] | None:
+    """Return all of the values as literals, or None: a condition that leaves one out would double its row."""
+    if not (type_ in _RANGED or type_.startswith("decimal")):
         return None
-    return f"{alias}.{quote(column)} IN ({', '.join(typed_literal(value, type_) for value in values)})"
+    made = [typed_literal(value, type_) for value in values if value is not None and len(value) <= LONGEST_LITERAL]
+    exact = [literal for literal in made if literal is not None]
+    return exact if len(exact) == len(values) else None
 
 
 def merge_sql(

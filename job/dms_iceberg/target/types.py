@@ -4,6 +4,8 @@ import re
 
 _SHORT = re.compile(r"(?:^|(?<=[<:,]))(?:tinyint|smallint)(?=[>,]|$)")
 """As a type, within another one too; a field of a struct may have such a name."""
+_WORD = re.compile(r"`(?:[^`]|``)*`|[^<>,:()`]+:?")
+"""A field's name has a colon behind it."""
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 _SYNONYMS = {
     "integer": "int",
@@ -21,8 +23,9 @@ _INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 
 
 def canonical(type_: str) -> str:
-    """Return the one spelling of a type: Spark's ``simpleString``."""
-    text = re.sub(r"\s*([,():<>])\s*", r"\1", type_.strip().lower())
+    """Return the one spelling of a type: Spark's ``simpleString``. Names of fields stay as they are: members of JSON have them."""
+    text = re.sub(r"\s*([,():<>])\s*", r"\1", type_.strip())
+    text = _WORD.sub(lambda word: word[0] if word[0].endswith((":", "`")) else word[0].lower(), text)
     text = re.sub(r"^(numeric|dec)\(", "decimal(", text)
     text = re.sub(r"^(decimal\(\d+)\)", r"\1,0)", text)
     return _SYNONYMS.get(text, text)
@@ -74,5 +77,17 @@ def _as_decimal(type_: str) -> str:
 
 
 def fits(value_type: str, column_type: str) -> bool:
-    """Whether every value of ``value_type`` can be stored in a column of ``column_type`` unchanged."""
-    return value_type == column_type or common(value_type, column_type) == column_type
+    """Whether every value of ``value_type`` can be stored in a column of ``column_type`` unchanged. The case of names does not count."""
+    return value_type.lower() == column_type.lower() or common(value_type, column_type) == column_type
+
+
+def keeps_all(from_type: str, to_type: str) -> bool:
+    """Whether a cast between these types of files and tables keeps every value, as far as it gives one.
+
+    Of a timestamp that becomes a date the time of day is lost, as declared.
+    """
+    clocks = ("timestamp", "timestamp_ntz")
+    if is_number(from_type):
+        whole = from_type in _INTEGERS
+        return not (to_type == "boolean" or (to_type in clocks and not whole) or (is_number(to_type) and not fits(from_type, to_type)))
+    return not (from_type in clocks and is_number(to_type))

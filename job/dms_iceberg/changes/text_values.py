@@ -1,0 +1,100 @@
+"""Text as a value of another type, or NULL where it is not exactly one. SQL text.
+
+Spark's own casts take more than a value: ``2026-03-01 garbage`` for a date, ``+02`` at a wall clock, ``2026`` for the first of January,
+``1d``, ``0x1p3`` and ``1e400`` for doubles, a time without a date for one of today. Here a text is a value as a whole, or none. What is
+left to Spark's casts is what the form does not tell, such as the days of a month. Which texts are values of which type is told in
+``docs/configuration.md``.
+"""
+
+from collections.abc import Sequence
+from itertools import chain
+
+from dms_iceberg.identifiers import quote, string_literal
+from dms_iceberg.target.types import decimal_of
+
+_BETWEEN = "'\\n'"
+# White space and control characters, which Spark's casts pass over at both ends.
+_EDGE = r"[\x00-\x20]*"
+# Not $, which is before a line feed at the end as well.
+_END = r"\z"
+_DATE = r"[+-]?[0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2}"
+_MINUTES = r"[ T][0-9]{1,2}:[0-9]{1,2}"
+# Digits behind the microseconds would be cut.
+_SECONDS = r":[0-9]{1,2}(?:[.][0-9]{0,6}0*)?"
+_ANY_SECONDS = r":[0-9]{1,2}(?:[.][0-9]*)?"
+_OFFSET = r" ?(?:Z|UTC|GMT|(?:UTC|GMT)?[+-](?:[0-9]{1,2}(?::[0-9]{2}(?::[0-9]{2})?)?|[0-9]{4}|[0-9]{6}))"
+# A wall clock with another offset may be meant as that clock, or as the instant: nothing tells.
+_NO_OFFSET = r" ?(?:Z|UTC|GMT|(?:UTC|GMT)?[+-](?:00?(?::00(?::00)?)?|0000|000000))"
+_NUMBER = r"[+-]?(?=[.]?[0-9])[0-9]*(?:[.][0-9]*)?(?:[eE][+-]?[0-9]+)?"
+_WITH_EXPONENT = r"[+-]?(?=[.]?[0-9])[0-9]*(?:[.][0-9]*)?[eE][+-]?[0-9]{1,9}"
+_INFINITE = r"[+-]?(?i:inf(?:inity)?)"
+_NAN = r"[+-]?(?i:nan)"
+# Whose value can neither be beyond the type nor be too small for it.
+_PLAIN_NUMBER = {
+    "double": r"[+-]?(?=[.]?[0-9])[0-9]{0,99}(?:[.][0-9]{0,99})?(?:[eE][+-]?[0-9]{1,2})?",
+    "float": r"[+-]?(?=[.]?[0-9])[0-9]{0,8}(?:[.][0-9]{0,12})?(?:[eE][+-]?[0-2]?[0-9])?",
+}
+
+
+def text_value_sql(text: str, type_: str) -> str:
+    """SQL of the value of ``type_`` that the SQL ``text`` shows, NULL where there is none: all digits of it, and nothing else."""
+    value = f"try_cast({text} AS {type_})"
+    if type_ == "date":
+        with_time = _is(text, _moment(_ANY_SECONDS, _NO_OFFSET))
+        return f"CASE WHEN {_is(text, _DATE)} THEN {value} WHEN {with_time} THEN CAST(try_cast({text} AS timestamp_ntz) AS date) END"
+    if type_ in ("timestamp", "timestamp_ntz"):
+        moment = _moment(_SECONDS, _OFFSET if type_ == "timestamp" else _NO_OFFSET)
+        return f"CASE WHEN {_is(text, f'{_DATE}|{moment}')} THEN {value} END"
+    if type_ in _PLAIN_NUMBER:
+        finite = f"abs({value}) < CAST('Infinity' AS double)"
+        # What is no zero must not become one.
+        shown = f"({value} <> 0 OR NOT {text} RLIKE '^[^eE]*[1-9]')"
+        return (
+            f"CASE WHEN {_is(text, _PLAIN_NUMBER[type_])} THEN {value} WHEN {_is(text, _NUMBER)} THEN CASE WHEN {finite} AND {shown} "
+            f"THEN {value} END WHEN {_is(text, _INFINITE)} THEN {value} WHEN {_is(text, _NAN)} THEN CAST('NaN' AS {type_}) END"
+        )
+    if decimal := decimal_of(type_):
+        return _decimal_sql(text, type_, decimal[1])
+    if type_ == "binary":
+        # DMS writes bytes into text formats as hexadecimal digits; Spark puts a zero before an odd one.
+        return f"CASE WHEN octet_length({text}) % 2 = 0 THEN unhex({text}) END"
+    return value
+
+
+def is_text_sql(data: str) -> str:
+    """SQL that is true for text, or bytes, that is UTF-8: what decoding has to replace does not come back as the same bytes."""
+    return f"decode(CAST({data} AS binary), 'UTF-8') = CAST({data} AS string)"
+
+
+def are_texts_sql(names: Sequence[str]) -> str:
+    """SQL that is true for a row whose text columns are all UTF-8, NULLs apart.
+
+    They are decoded at once, which costs half of decoding each: a line feed between two of them is a character of its own in any case.
+    """
+    if not names:
+        return "true"
+    texts = [f"coalesce({quote(name)}, '')" for name in names]
+    return is_text_sql(texts[0] if len(texts) == 1 else f"concat({', '.join(chain.from_iterable((text, _BETWEEN) for text in texts))})")
+
+
+def _moment(seconds: str, zone: str) -> str:
+    return f"{_DATE}{_MINUTES}(?:{seconds}(?:{zone})?)?"
+
+
+def _is(text: str, pattern: str) -> str:
+    """SQL that is true where the text is the pattern, as a whole."""
+    return f"{text} RLIKE {string_literal(rf'^{_EDGE}(?:{pattern}){_EDGE}' + _END)}"
+
+
+def _decimal_sql(text: str, type_: str, scale: int) -> str:
+    """Zeros at the end are no digits that could be lost. With an exponent the point moves, and the digits are counted."""
+    value = f"try_cast({text} AS {type_})"
+    plain = rf"[+-]?(?=[.]?[0-9])[0-9]*(?:[.][0-9]{{0,{scale}}}0*)?"
+    fraction = f"regexp_extract({text}, {string_literal('[.]([0-9]*)')}, 1)"
+    digits = f"regexp_replace(regexp_extract({text}, {string_literal('([0-9.]+)[eE]')}, 1), '[.]', '')"
+    exponent = f"CAST(regexp_extract({text}, {string_literal('[eE]([+-]?[0-9]+)')}, 1) AS int)"
+    behind = f"length({fraction}) - {exponent} - length({digits}) + length(trim(TRAILING '0' FROM {digits}))"
+    return (
+        f"CASE WHEN {_is(text, plain)} THEN {value} WHEN NOT {_is(text, _WITH_EXPONENT)} THEN NULL "
+        f"WHEN NOT {digits} RLIKE '[1-9]' THEN CAST(0 AS {type_}) WHEN {behind} <= {scale} THEN {value} END"
+    )
