@@ -211,4 +211,11 @@ def layout_starts(relative: str, year: str) -> list[str]:
         return []
     # Files in the table's own folder, and folders without a delimiter, take turns: others of the month and day may be older.
     days = [relative[:digits] + end for digits in (6, 8) for end in "/0" if relative[:digits].isdecimal() and relative.startswith(year)]
-    return [f"{year}-", f"{year}/", f"{year}0", f"{year}_", *days]
+    # A coarser layout has its files beside the folders of a finer one.
+    folder = relative.rpartition("/")[0]
+    parts = folder.split("/")
+    above = ["/".join(parts[:count]) + f"/{year}" for count in range(1, len(parts))]
+    for delimiter in "-_":
+        parts = folder.split(delimiter)
+        above += [delimiter.join(parts[:count]) + "/" for count in range(2, len(parts))]
+    return [f"{year}-", f"{year}/", f"{year}0", f"{year}_", *days, *above]

@@ -1,5 +1,6 @@
 """Finding a table's change files without listing old bronze again."""
 
+import re
 from collections.abc import Callable, Iterator
 
 from dms_iceberg.config.model import BronzeFormat
@@ -31,9 +32,9 @@ def oldest_change(store: ObjectStore, prefix: str, format_: BronzeFormat, first:
     """Return the close time of the oldest ``wanted`` CDC file, "" without one; one up to ``first`` (17 digits) is looked no further from.
 
     Where a layout sorts by time, its first file is its oldest, and its listing is not read on. The endpoint's layout may have been changed
-    in the life of a table: then the first of each is looked for, with a listing each.
+    in the life of a table: then the first of each is looked for, with a listing for each place where they may begin.
     """
-    starts, oldest, year = [""], "", ""
+    starts, oldest, year, layouts = [""], "", "", set[str]()
     for start in starts:
         for file in list_files(store, prefix, "", format_, start=start):
             if not file.is_cdc or not wanted(file):
@@ -43,7 +44,9 @@ def oldest_change(store: ObjectStore, prefix: str, format_: BronzeFormat, first:
                 return oldest
             if others := layout_starts(file.relative, year or file.relative[:4]):
                 year = year or file.relative[:4]
-                starts += [one for one in others if one > file.relative and one not in starts]
+                layout = re.sub("[0-9]", "0", file.relative.rpartition("/")[0])
+                starts += [one for one in others if layout not in layouts and one > file.relative and one not in starts]
+                layouts.add(layout)
                 break
     return oldest
 
