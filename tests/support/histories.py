@@ -16,7 +16,7 @@ import attrs
 from hypothesis import strategies as st
 
 from support.deferred import deferred_statements
-from support.odd_files import Delivery, befallen
+from support.odd_files import Delivery, arrivals_of, befallen
 from support.oracle import (
     Delete,
     Insert,
@@ -254,7 +254,7 @@ def make_world(
     deliveries: list[Delivery] = []
     for kind in kinds:
         written = [file for file in files if file.table == kind.name]
-        arrived = map(Delivery, written, _arrivals(rng, written, count, in_order=kind.in_order))
+        arrived = map(Delivery, written, arrivals_of(rng, written, count, in_order=kind.in_order))
         # What an update leaves out is taken from what came before it, so such a table's files come once and in order.
         deliveries += arrived if kind.in_order else befallen(rng, list(arrived), count)
     return World(
@@ -269,23 +269,6 @@ def make_world(
         max_files=rng.choice((1, 2, 3, 7, 1_000)) if max_files is None else max_files,
         profile=profile,
     )
-
-
-def _arrivals(rng: Random, files: Sequence[BronzeFile], runs: int, *, in_order: bool) -> list[int]:
-    """In order but for a few late ones; now and then in no order at all.
-
-    Strictly in order where updates leave a column out: what such an update needs may be in a file that is still to come,
-    and then it is quarantined, to be tried again by hand.
-    """
-    if not in_order and rng.random() < 0.15:
-        return [rng.randrange(runs) for _ in files]
-    cuts = sorted(rng.randint(0, len(files)) for _ in range(runs - 1))
-    made = []
-    for place in range(len(files)):
-        run = sum(cut <= place for cut in cuts)
-        late = not in_order and rng.random() < 0.15
-        made.append(min(runs - 1, run + rng.randint(1, 2)) if late else run)
-    return made
 
 
 def seeded_world(seed: int, kinds: Sequence[TableKind] = ALL_KINDS, *, histories: int = 6, per_table: int = 70, **shape: int) -> World:

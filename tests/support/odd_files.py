@@ -1,4 +1,4 @@
-"""What befalls files on their way: names in another zone or ahead of the others, copies in a second date folder, and uploads anew.
+"""What befalls files on their way: late arrival, names in another zone or ahead, copies in a second date folder, and uploads anew.
 
 None of it changes what happened at the source, nor breaks the promise of `task_files`: whatever is written again is written to its end.
 """
@@ -85,3 +85,20 @@ def _uploaded_again(rng: Random, deliveries: list[Delivery], runs: int) -> list[
     choices = [place for place, one in enumerate(deliveries) if not one.file.is_load and one.run < runs - 1]
     chosen = set(rng.sample(choices, min(len(choices), rng.randint(1, 2))))
     return [attrs.evolve(one, again=rng.randint(one.run + 1, runs - 1)) if place in chosen else one for place, one in enumerate(deliveries)]
+
+
+def arrivals_of(rng: Random, files: Sequence[BronzeFile], runs: int, *, in_order: bool) -> list[int]:
+    """Return before which run each file arrives: in order but for a few late ones; now and then in no order at all.
+
+    Strictly in order where updates leave a column out: what such an update needs may be in a file that is still to come,
+    and then it is quarantined, to be tried again by hand.
+    """
+    if not in_order and rng.random() < 0.15:
+        return [rng.randrange(runs) for _ in files]
+    cuts = sorted(rng.randint(0, len(files)) for _ in range(runs - 1))
+    made = []
+    for place in range(len(files)):
+        run = sum(cut <= place for cut in cuts)
+        late = not in_order and rng.random() < 0.15
+        made.append(min(runs - 1, run + rng.randint(1, 2)) if late else run)
+    return made
