@@ -13,6 +13,7 @@ locals {
     replication = [
       "mode", "min_capacity_units", "max_capacity_units", "instance_class", "allocated_storage_gb", "engine_version", "multi_az", "maintenance_window", "lob_max_size_kb",
       "max_full_load_subtasks", "data_error_policy", "change_processing_tuning", "kms_key_arn", "start", "cdc_start_position", "cdc_max_batch_interval_seconds", "cdc_min_file_size_kb",
+      "before_images",
     ]
     bronze         = ["prefix", "format", "csv", "change"]
     buckets        = ["bronze", "silver", "quarantine", "artifacts"]

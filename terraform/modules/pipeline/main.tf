@@ -114,6 +114,7 @@ module "replication" {
   change_processing_tuning       = lookup(var.replication, "change_processing_tuning", null)
   cdc_max_batch_interval_seconds = lookup(var.replication, "cdc_max_batch_interval_seconds", null)
   cdc_min_file_size_kb           = lookup(var.replication, "cdc_min_file_size_kb", null)
+  before_images                  = lookup(var.replication, "before_images", null)
   cdc_start_position             = lookup(var.replication, "cdc_start_position", null)
   start                          = lookup(var.replication, "start", null)
 

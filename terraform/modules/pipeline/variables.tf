@@ -119,6 +119,7 @@ variable "replication" {
     - `mode`: `serverless` or `provisioned`
     - `min_capacity_units`, `max_capacity_units`; `instance_class`, `allocated_storage_gb`, `engine_version`; `multi_az`, `maintenance_window`, `kms_key_arn`
     - `cdc_max_batch_interval_seconds`, `cdc_min_file_size_kb`: when a file of changes is closed
+    - `before_images`: `pk-only`, or `all` for tables whose keys are shifted or swapped within a transaction
     - `lob_max_size_kb`, `max_full_load_subtasks`, `data_error_policy`, `change_processing_tuning`
     - `start`: false stops it; `cdc_start_position`
   EOT

@@ -67,7 +67,7 @@ locals {
     before-image-def = {
       column-prefix = local.service_columns.before_image_prefix
       column-suffix = ""
-      column-filter = "pk-only"
+      column-filter = var.before_images
     }
   }]
 

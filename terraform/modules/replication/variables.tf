@@ -215,3 +215,15 @@ variable "cdc_min_file_size_kb" {
     error_message = "cdc_min_file_size_kb is ${var.cdc_min_file_size_kb}. Allowed: 1 to 1048576."
   }
 }
+
+variable "before_images" {
+  description = "Columns whose value before an update or delete is written (`column-filter` of the rule `add-before-image-columns`): `pk-only`, or `all` for tables whose keys are shifted or swapped within a transaction (deferrable keys; in PostgreSQL with `REPLICA IDENTITY FULL`). `all` nearly doubles the size of files of changes."
+  type        = string
+  default     = "pk-only"
+  nullable    = false
+
+  validation {
+    condition     = contains(["pk-only", "all"], var.before_images)
+    error_message = "before_images is ${jsonencode(var.before_images)}. Allowed: \"pk-only\", \"all\"."
+  }
+}

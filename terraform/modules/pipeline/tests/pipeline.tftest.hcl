@@ -95,7 +95,7 @@ run "everything" {
       postgres   = { heartbeat_minutes = 1 }
     }
     load_epoch       = 4
-    replication      = { mode = "provisioned", instance_class = "dms.r6i.large", cdc_max_batch_interval_seconds = 10, start = false }
+    replication      = { mode = "provisioned", instance_class = "dms.r6i.large", cdc_max_batch_interval_seconds = 10, before_images = "all", start = false }
     bronze           = { prefix = "raw/shop" }
     bronze_retention = { transition_after_days = 60, changes_expire_after_days = 400, past_epochs_expire_after_days = 30 }
     bronze_tables    = { "public.orders" = { columns = [{ name = "order_id", type = "bigint" }], key = ["order_id"] } }
@@ -134,6 +134,10 @@ run "everything" {
   assert {
     condition     = anytrue([for rule in jsondecode(output.replication.table_mappings_json).rules : rule.rule-type == "table-settings"])
     error_message = "DMS is told how to load"
+  }
+  assert {
+    condition     = anytrue([for rule in jsondecode(output.replication.table_mappings_json).rules : try(rule.before-image-def.column-filter, "") == "all"])
+    error_message = "before-images of all columns"
   }
   assert {
     condition     = output.bronze_tables == ["shop_bronze.public_orders", "shop_bronze.public_orders_changes"]

@@ -102,3 +102,15 @@ run "partitions_of_mysql" {
     error_message = output.table_mappings_json
   }
 }
+
+run "before_images_of_all_columns" {
+  command = plan
+
+  variables {
+    before_images = "all"
+  }
+  assert {
+    condition     = [for rule in jsondecode(output.table_mappings_json).rules : rule.before-image-def.column-filter if rule.rule-action == "add-before-image-columns"] == ["all"]
+    error_message = output.table_mappings_json
+  }
+}

@@ -29,6 +29,7 @@ run "engine_and_many_others" {
     bronze                         = { bucket = "acme-bronze", prefix = "dms/billing" }
     cdc_max_batch_interval_seconds = 0
     cdc_min_file_size_kb           = 0
+    before_images                  = "non-lob"
     load_epoch                     = 0
     min_capacity_units             = 3
     instance_class                 = "t3.medium"
@@ -47,6 +48,7 @@ run "engine_and_many_others" {
     var.bronze,
     var.cdc_max_batch_interval_seconds,
     var.cdc_min_file_size_kb,
+    var.before_images,
     var.load_epoch,
     var.min_capacity_units,
     var.instance_class,
