@@ -34,6 +34,16 @@ def ambiguous_keys(job: Job, table: Table, progress: Progress, shape: Shape) -> 
     return cleaned.select(ROW_ID, *(quote(name) for name in shape.key))
 
 
+def touched_by(job: Job, table: Table, planned: Planned, shape: Shape, winners: DataFrame) -> DataFrame | None:
+    """Return the keys of open rows of that reason that a late batch has changes of: it may tell what they mean. None without any."""
+    keys = ambiguous_keys(job, table, planned.progress, shape)
+    if keys is None:
+        return None
+    names = [quote(name) for name in shape.key]
+    touched = materialised(keys.select(*names).join(winners.select(*names), shape.key, "left_semi").distinct())
+    return None if touched.isEmpty() else touched
+
+
 def closed_by_repair(job: Job, table: Table, planned: Planned, shape: Shape, winners: DataFrame) -> DataFrame | None:
     """Return the ids of rows of the quarantine all of whose keys a batch with a repair has something newer of; None without any."""
     repairs = any(f"/{REPAIR_FOLDER}" in f"/{file.relative}" for file in planned.batch.files)

@@ -6,6 +6,7 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast, expr
 
+from dms_iceberg.ambiguous import touched_by
 from dms_iceberg.changes import crowding, fill, late, suspicion
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups, collapse
 from dms_iceberg.changes.kept import N_LACKING, N_MOVED, count_aggregates, kept_columns
@@ -76,7 +77,7 @@ class _SecondPass:
 
     def collapsed(self) -> Collapsed:
         found = self._collapsed_late() if self.is_late else self.first
-        others = None if self.is_late or not self.first.figures.get(suspicion.DELETES) else self._deletes_of_others()
+        others = self._others()
         if found.suspects or others is not None:
             try:
                 return self._collapsed_crowded(found, others)
@@ -84,6 +85,12 @@ class _SecondPass:
                 if found is not self.first:
                     found.winners.unpersist()
         return found if self.is_late or not self.lacks else self._collapsed_in_order(None)
+
+    def _others(self) -> DataFrame | None:
+        """Return keys that must be played though nothing in the batch makes them suspects; None without any."""
+        if self.is_late:
+            return None if self.waiting is None else touched_by(self.job, self.table, self.planned, self.shape, self.first.winners)
+        return self._deletes_of_others() if self.first.figures.get(suspicion.DELETES) else None
 
     def _deletes_of_others(self) -> DataFrame | None:
         """Return the keys of deletes that mean another row than the table's, which came in the same commit; None without any."""

@@ -10,6 +10,7 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr, lit
 
+from dms_iceberg.ambiguous import touched_by
 from dms_iceberg.changes import late, suspicion, versions
 from dms_iceberg.changes.collapse import CONTEXT, USABLE, Books
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups, collapse
@@ -135,9 +136,11 @@ class _Events:
             truncated = late.truncate_events(first.winners, self.only_keys, planned.heeded, planned.progress.load)
             every = events.unionByName(truncated, allowMissingColumns=True) if truncated is not None else events
             judged = _Judged(every, found.books, of_the_batch(look.judge), is_late=True, is_cut=look.is_cut)
-            if not found.suspects:
+            touched = None if waiting is None else touched_by(job, table, planned, shape, first.winners)
+            if not found.suspects and touched is None:
                 return judged
             keys = self._suspects(found)
+            keys = keys if touched is None else materialised(keys.union(touched).distinct())
         finally:
             found.winners.unpersist()
         older = older_files(job, table, planned, first.books.low, waiting, whole=True)

@@ -104,11 +104,15 @@ class Progress:
             return self.frontier
         return max([self.since, *(time for time, _ in self.recent if time <= now)])
 
-    def lost(self, listing: Sequence[BronzeFile]) -> str | None:
-        """Return which merged files are no longer in ``listing``, all files of the load; None when all that can be told are there."""
+    def lost(self, listing: Sequence[BronzeFile], again: Sequence[BronzeFile] = ()) -> str | None:
+        """Return which merged files are no longer in ``listing``, all files of the load; None when all that can be told are there.
+
+        Args:
+            again: those of ``listing`` that stand for another version of theirs, which is merged (`rewritten`).
+        """
         if not self.loads.are_all_in(file for file in listing if not file.is_cdc):
             return "files of the full load"
-        changes = [file for file in listing if file.is_cdc and file.order > self.reloaded_at and self.has_merged(file)]
+        changes = [file for file in listing if file.is_cdc and file.order > self.reloaded_at and (self.has_merged(file) or file in again)]
         if self.first and min((file.order for file in changes), default="~") > self.first:
             return f"change files from {self.first[:14]} on"
         # Of a file that was uploaded again, the version that was merged last is what bronze has.

@@ -103,8 +103,13 @@ def older_files(
     is_whole = False
     if whole:
         loads = [file for file in listing if not file.is_cdc and file.modified >= progress.reloaded_at]
-        files = sorted([*files, *(file for file in loads if progress.loads.has(file))])
-        is_whole = progress.lost([*loads, *(file for file in listing if file.is_cdc)]) is None
+        changes = [file for file in listing if file.is_cdc]
+        # Of a file that was uploaded again, the version that bronze has now tells what the one that is merged did.
+        again = [file for file in progress.rewritten(changes) if not progress.has_merged(file)]
+        own_keys = {file.key for file in planned.batch.files}
+        files = [*files, *(file for file in loads if progress.loads.has(file)), *(file for file in again if file.key not in own_keys)]
+        files.sort()
+        is_whole = progress.lost([*loads, *changes], again=again) is None
     own = {file.key for file in planned.batch.files}
     own |= late_files(open_rows(job.spark, job.config, table, progress) if planned.is_replay else waiting)
 

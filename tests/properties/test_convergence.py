@@ -35,7 +35,8 @@ def _kinds(number: int, place: int, form: Format) -> tuple[TableKind, ...]:
         # Its texts have line ends.
         kinds = tuple(JUDGED if kind is PLAIN else kind for kind in kinds)
     if form.needs_source_columns:
-        return (*kinds, EMPTIED)
+        # How many columns have images cannot be told there where LOBs have none.
+        return (*(SEATS if kind is CROWDED else kind for kind in kinds), EMPTIED)
     if form is not FORMATS[0]:
         return kinds
     # One of the tables is of Iceberg's format 3, in the next world the other.
