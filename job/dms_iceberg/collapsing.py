@@ -19,6 +19,7 @@ from dms_iceberg.job import Job, Planned
 from dms_iceberg.joins import handed_out, materialised
 from dms_iceberg.second_look import OlderFiles, SecondLook, older_files, second_look, waiting_rows
 from dms_iceberg.target.table import TargetTable
+from dms_iceberg.twice import twice_figures
 from dms_iceberg.winners import Collapsed, Judge, as_it_is, measure, of_the_batch
 
 
@@ -34,7 +35,8 @@ def collapse_batch(job: Job, table: Table, target: TargetTable, planned: Planned
     result = None
     try:
         figures = {one: f"coalesce(sum({one}), 0)" for one in (N_LACKING, N_MOVED) if kept}
-        first = measure(winners, shape, as_it_is, figures=figures | (suspicion.figures() if watched else {}))
+        figures |= (suspicion.figures() if watched else {}) | twice_figures(planned, shape)
+        first = measure(winners, shape, as_it_is, figures=figures)
         reach("after-collapse", table.source)
         is_late = late.is_late(first.books.low, progress) or bool(first.books.disordered_keys)
         lacks = bool(kept) and first.figures[N_LACKING] > 0

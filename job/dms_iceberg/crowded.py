@@ -34,7 +34,7 @@ from dms_iceberg.target.table import TargetTable
 
 _TOUCHED = "_cdc_touched"
 _RUN, _UNCLEAR, _LEFT, _REST, _EFFECT = "_cdc_run", "_cdc_unclear", "_cdc_left", "_cdc_rest", "_cdc_effect"
-_PRESENT = {Mode.SOFT_DELETE: f"NOT {DELETED}", Mode.HISTORY: IS_CURRENT}
+PRESENT = {Mode.SOFT_DELETE: f"NOT {DELETED}", Mode.HISTORY: IS_CURRENT}
 
 
 @attrs.frozen(eq=False)
@@ -273,7 +273,7 @@ def stored_past(
 
 def present(table: Table, target: TargetTable, planned: Planned, ranges: Sequence[KeyRange]) -> DataFrame:
     """Return the rows of the table that are at the source as well, of keys in ``ranges``."""
-    rows = target.rows(planned.standing.branch).where(_PRESENT.get(table.mode, "true"))
+    rows = target.rows(planned.standing.branch).where(PRESENT.get(table.mode, "true"))
     for text in filter(None, (one.sql() for one in ranges)):
         rows = rows.where(text)
     return rows

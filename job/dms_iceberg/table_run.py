@@ -34,6 +34,7 @@ from dms_iceberg.target.key import key_property
 from dms_iceberg.target.switch import silver_types, switch_mode
 from dms_iceberg.target.table import TargetTable, ordered
 from dms_iceberg.target.write import draft_batch, named_view
+from dms_iceberg.twice import keys_twice
 from dms_iceberg.unknown_columns import check_named
 from dms_iceberg.winners import Collapsed
 
@@ -99,6 +100,7 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
         reach("before-publish", table.source)
         target.publish(draft)
         reach("after-commit", table.source)
+        warnings = (*warnings, *keys_twice(job, table, target, planned, evolution.shape, collapsed))
     finally:
         collapsed.winners.unpersist()
         if bulk is not None:

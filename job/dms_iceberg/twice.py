@@ -1,0 +1,93 @@
+"""Rows that share a key at the source, or that cleaning gives one: the newest has it in the table, and the others are lost to it.
+
+Such keys fall together where DMS writes values that differ as one (a bare ``numeric`` rounded to six decimals, times beyond the calendar),
+or where ``key`` names too few columns. Nothing tells it from an update but this: a full load has each row once, and an insert finds its
+key free.
+"""
+
+from collections.abc import Mapping
+
+from dms_iceberg.changes.collapse import N_GOOD
+from dms_iceberg.changes.frames import Shape
+from dms_iceberg.changes.json_text import json_sql
+from dms_iceberg.changes.normalise import COMMITTED_AT, POSITION
+from dms_iceberg.changes.suspicion import LEFT_AT, N_ARRIVED
+from dms_iceberg.config.model import Mode, Table
+from dms_iceberg.crowded import PRESENT
+from dms_iceberg.identifiers import quote, timestamp_literal
+from dms_iceberg.job import Job, Planned
+from dms_iceberg.target.table import TargetTable
+from dms_iceberg.winners import Collapsed
+
+_SURPLUS, _EXAMPLE, _FRESH = "_cdc_surplus", "_cdc_example", "_cdc_fresh"
+_TWICE = f"{N_GOOD} > 1"
+
+
+def twice_figures(planned: Planned, shape: Shape) -> dict[str, str]:
+    """Aggregates over collapsed keys that `keys_twice` judges by."""
+    if planned.batch.is_load:
+        return {
+            _SURPLUS: f"coalesce(sum(CASE WHEN {_TWICE} THEN {N_GOOD} - 1 END), 0)",
+            _EXAMPLE: f"max(CASE WHEN {_TWICE} THEN {json_sql(shape.key)} END)",
+        }
+    return {_FRESH: f"count_if({_arrives(planned)})"}
+
+
+def _arrives(planned: Planned) -> str:
+    """SQL over collapsed keys that is true where a row arrived that the load cannot have had, and none left."""
+    loaded_until = max((file.modified for file in planned.loads), default="")
+    since = f"coalesce({COMMITTED_AT} > {timestamp_literal(loaded_until)}, false)" if loaded_until else "true"
+    return f"{N_ARRIVED} > 0 AND {LEFT_AT} IS NULL AND {POSITION} IS NOT NULL AND {since}"
+
+
+def keys_twice(job: Job, table: Table, target: TargetTable, planned: Planned, shape: Shape, collapsed: Collapsed) -> tuple[str, ...]:
+    """Return the warning of a published batch in order by which rows were lost to others of their key.
+
+    Costs nothing unless the merge has replaced more rows than updates and deletes can: then the keys are looked up in the table as it was.
+    """
+    if planned.is_replay or not {_SURPLUS, _FRESH} & collapsed.figures.keys():
+        return ()
+    is_plain = table.mode is Mode.MIRROR or planned.standing.branch is None
+    head, before = target.head(planned.standing.branch), planned.standing.head
+    replaced = _replaced(head.summary, collapsed.books.winners) if head is not None and before is not None else 0
+    if _FRESH in collapsed.figures:
+        fresh = int(collapsed.figures[_FRESH])
+        # Every other key may have had a row.
+        surprising = is_plain and fresh > 0 and replaced > collapsed.books.winners - fresh
+        count, example = _in_table(job, table, target, planned, shape, collapsed, _arrives(planned)) if surprising else (0, None)
+        what = "an insert (or a change of key) came to a key that another row has"
+    else:
+        count, example = int(collapsed.figures[_SURPLUS]), collapsed.figures[_EXAMPLE]
+        if replaced and table.mode is Mode.MIRROR and not planned.progress.frontier:
+            more, other = _in_table(job, table, target, planned, shape, collapsed, f"{POSITION} IS NOT NULL")
+            count, example = count + more, example or other
+        what = "the full load has a key more than once"
+    if not count:
+        return ()
+    return (
+        f"{table.source}: {what}, {count} times; the newest row is in {table.target}. Example of the key as it is there: {example}. "
+        "Either key names too few columns, or values that differ at the source are equal in the files (a numeric without precision has six "
+        "decimals; let a DMS mapping rule make it text), or files were uploaded again. verify tells which rows are missing.",
+    )
+
+
+def _replaced(summary: Mapping[str, str], winners: int) -> int:
+    """Return how many rows of the table a MERGE has deleted or replaced; of files that it rewrote, as far as no row was deleted."""
+    if deletes := int(summary.get("added-position-deletes", 0)):
+        return deletes
+    removed = int(summary.get("deleted-records", 0))
+    return winners - int(summary.get("added-records", 0)) + removed if removed else 0
+
+
+def _in_table(
+    job: Job, table: Table, target: TargetTable, planned: Planned, shape: Shape, collapsed: Collapsed, condition: str
+) -> tuple[int, str | None]:
+    """Return how many winners of a condition had their key in the table before the batch, and the key of one."""
+    before = planned.standing.head
+    keys = [quote(name) for name in shape.key]
+    rows = job.spark.read.option("snapshot-id", str(before)).table(target.sql_name).where(PRESENT.get(table.mode, "true"))
+    for text in filter(None, (one.sql() for one in collapsed.ranges)):
+        rows = rows.where(text)
+    found = collapsed.winners.where(condition).join(rows.select(*keys), shape.key, "left_semi")
+    row = found.selectExpr("count(1) AS found", f"max({json_sql(shape.key)}) AS example").collect()[0]
+    return row.found, row.example
