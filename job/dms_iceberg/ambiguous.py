@@ -4,6 +4,8 @@ Trying them again tells nothing new. But a repair (``verify --repair``) writes w
 of them is missing in silver.
 """
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast
 
@@ -28,8 +30,16 @@ def ambiguous_keys(job: Job, table: Table, progress: Progress, shape: Shape) -> 
         return None
     rows = rows.where(f"reason = {string_literal(AMBIGUOUS)} AND layout IS NOT NULL")
     layouts = [row.layout for row in rows.select("layout").distinct().collect()]
-    if not layouts:
-        return None
+    return _keys(job, table, progress, shape, rows, layouts) if layouts else None
+
+
+def keys_of_rows(job: Job, table: Table, progress: Progress, shape: Shape, rows: DataFrame) -> DataFrame:
+    """Return each silver key, old and new, that rows of the quarantine are about; ``rows`` are few, and have a layout."""
+    layouts = [row.layout for row in rows.select("layout").distinct().collect()]
+    return materialised(_keys(job, table, progress, shape, rows, layouts).drop(ROW_ID).distinct())
+
+
+def _keys(job: Job, table: Table, progress: Progress, shape: Shape, rows: DataFrame, layouts: Sequence[str]) -> DataFrame:
     cleaned = clean_groups(job.spark, record_groups(job, table, rows, layouts), job.config, table, shape, progress.load)
     return cleaned.select(ROW_ID, *(quote(name) for name in shape.key))
 

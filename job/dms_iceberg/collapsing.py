@@ -6,13 +6,13 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast, expr
 
-from dms_iceberg.ambiguous import touched_by
+from dms_iceberg.ambiguous import keys_of_rows, touched_by
 from dms_iceberg.changes import crowding, fill, late, suspicion
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups, collapse
 from dms_iceberg.changes.kept import N_LACKING, N_MOVED, count_aggregates, kept_columns
 from dms_iceberg.changes.normalise import POSITION
 from dms_iceberg.config.model import Table
-from dms_iceberg.crowded import Verdict, bronze_past, keys_of_rows, play, present, stored_past, texts
+from dms_iceberg.crowded import Verdict, bronze_past, play, present, stored_past, texts
 from dms_iceberg.faults import reach
 from dms_iceberg.identifiers import quote
 from dms_iceberg.job import Job, Planned
@@ -129,9 +129,10 @@ class _SecondPass:
         cleared = verdict.cleared(self.waiting)
         unclear = verdict.of_unclear(self.cleaned).select(*keys)
         every = suspects.union(unclear).union(self.first.winners.where(late.suspect_sql(planned.progress.reached)).select(*keys))
-        every = every if cleared is None else every.union(keys_of_rows(cleared, shape))
+        of_cleared = None if cleared is None else keys_of_rows(job, table, planned.progress, shape, cleared)
+        every = every if of_cleared is None else every.union(of_cleared)
         second = self if cleared is None else attrs.evolve(self, waiting=_without(self.waiting, cleared))
-        return attrs.evolve(second._collapsed_late(verdict, older, materialised(every.distinct()), cleared), settled=cleared)
+        return attrs.evolve(second._collapsed_late(verdict, older, materialised(every.distinct()), of_cleared), settled=cleared)
 
     def _collapsed_in_order(self, verdict: Verdict | None) -> Collapsed:
         judge, effective = self._judges(as_it_is, verdict, self._filler(is_late=False) if self.lacks else None)

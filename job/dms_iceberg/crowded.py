@@ -17,7 +17,7 @@ from dms_iceberg.changes.crowding import ARRIVES, IS_LAST_WRITING, KIND, LEAVES,
 from dms_iceberg.changes.crowding import ID as EVENT
 from dms_iceberg.changes.fill import REFILL
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
-from dms_iceberg.changes.json_text import WHOLE, json_sql, options_sql
+from dms_iceberg.changes.json_text import json_sql
 from dms_iceberg.changes.late import STALE, STORED_POSITION, STORED_ROW_POSITION
 from dms_iceberg.changes.normalise import IMAGED, OLD_KEY, POSITION, PROBLEM
 from dms_iceberg.changes.read import FILE_NAME
@@ -115,8 +115,11 @@ class Verdict:
 
         The row that was left at a crowded key may be older than one that the table was given before the rest of the transaction came. And
         what was unclear is merged in the end.
+
+        Args:
+            cleared: keys, old and new, of changes that are unclear no longer; None without any.
         """
-        keys = self.crowded if cleared is None else self.crowded.union(keys_of_rows(cleared, shape)).distinct()
+        keys = self.crowded if cleared is None else self.crowded.union(cleared).distinct()
         told = looked.join(keys.withColumn(_TOUCHED, lit(True)), shape.key, "left")
         differs = f"NOT ({STORED_POSITION} <=> {POSITION})"
         if shape.registers:
@@ -125,13 +128,6 @@ class Verdict:
         before = REFILL if REFILL in looked.columns else "false"
         columns = {REFILL: f"({before} OR {forced})", CONTEXT: f"({CONTEXT} AND NOT {forced})", STALE: f"({STALE} AND NOT {forced})"}
         return told.withColumns({name: expr(sql) for name, sql in columns.items()}).drop(_TOUCHED)
-
-
-def keys_of_rows(rows: DataFrame, shape: Shape) -> DataFrame:
-    """Return the silver keys of rows of the quarantine."""
-    schema = ", ".join(f"{quote(name)} {shape.types[name]}" for name in shape.key)
-    parsed = rows.selectExpr(f"from_json(key, {string_literal(schema)}, {options_sql(WHOLE)}) AS _cdc_key")
-    return parsed.select("_cdc_key.*")
 
 
 def play(job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], shape: Shape, keys: DataFrame, past: "Past") -> Verdict:

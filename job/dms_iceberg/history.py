@@ -10,7 +10,7 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr, lit
 
-from dms_iceberg.ambiguous import touched_by
+from dms_iceberg.ambiguous import keys_of_rows, touched_by
 from dms_iceberg.changes import late, suspicion, versions
 from dms_iceberg.changes.collapse import CONTEXT, USABLE, Books
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups, collapse
@@ -18,7 +18,7 @@ from dms_iceberg.changes.identity import clock_prefix
 from dms_iceberg.changes.normalise import COMMITTED_AT, POSITION
 from dms_iceberg.changes.position import is_load_position
 from dms_iceberg.config.model import Table
-from dms_iceberg.crowded import Verdict, bronze_past, keys_of_rows, play, stored_past
+from dms_iceberg.crowded import Verdict, bronze_past, play, stored_past
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.faults import reach
 from dms_iceberg.identifiers import quote
@@ -83,6 +83,7 @@ class _Judged:
         judge: see `Collapsed`.
         verdict: of keys that may be crowded, if any.
         settled: see `Collapsed`.
+        settled_keys: the keys that they are about, old and new.
     """
 
     events: DataFrame
@@ -92,6 +93,7 @@ class _Judged:
     is_cut: bool = False
     verdict: Verdict | None = None
     settled: DataFrame | None = None
+    settled_keys: DataFrame | None = None
 
 
 @attrs.frozen(eq=False)
@@ -149,12 +151,13 @@ class _Events:
         cleared = verdict.cleared(waiting)
         if cleared is not None and waiting is not None:
             # With all that their keys have been, as they come into the table only now.
-            suspects = materialised(suspects.union(keys_of_rows(cleared, shape)).distinct())
+            of_cleared = keys_of_rows(job, table, planned.progress, shape, cleared)
+            suspects = materialised(suspects.union(of_cleared).distinct())
             left = waiting.join(cleared.select("id"), "id", "left_anti")
             look = second_look(job, table, planned, older, suspects, shape, left)
             events = look.judge(self.cleaned)
             every = events.unionByName(truncated, allowMissingColumns=True) if truncated is not None else events
-            judged = attrs.evolve(judged, events=every, judge=of_the_batch(look.judge), settled=cleared)
+            judged = attrs.evolve(judged, events=every, judge=of_the_batch(look.judge), settled=cleared, settled_keys=of_cleared)
         return self._with_verdict(judged, verdict)
 
     def _suspects(self, found: Collapsed) -> DataFrame:
@@ -217,11 +220,11 @@ def _goes_back(first_clock: str | None, progress: Progress) -> bool:
 
 def _with_stored(events: DataFrame, target: DataFrame, first: Collapsed, shape: Shape, found: _Judged, *, whole: bool) -> DataFrame:
     stored = target if whole else target.where(versions.IS_CURRENT)
-    for one in first.ranges if found.settled is None else ():
+    for one in first.ranges if found.settled_keys is None else ():
         stored = stored.where(one.sql() or "true")
     keys = late.keys_of(first.winners.where(f"{POSITION} IS NOT NULL"), shape, first.books.winners)
-    if found.settled is not None:
-        keys = keys.union(keys_of_rows(found.settled, shape)).distinct()
+    if found.settled_keys is not None:
+        keys = keys.union(found.settled_keys).distinct()
     stored = stored.join(keys, shape.key, "left_semi")
     ended = stored.where(f"{versions.DELETE_POSITION} IS NOT NULL")
     begun = stored.selectExpr(*versions.version_events(shape.key, shape.values))
