@@ -11,7 +11,7 @@ from dms_iceberg.changes.frames import ReadGroup, Shape, expression_columns
 from dms_iceberg.changes.mapping import VOID, SilverColumn, typed_sql
 from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
 from dms_iceberg.config.expressions import referenced_columns
-from dms_iceberg.config.model import Table, Timestamps
+from dms_iceberg.config.model import Mask, Table, Timestamps
 from dms_iceberg.config.named_columns import table_path
 from dms_iceberg.config.problems import below, item
 from dms_iceberg.errors import ConfigError
@@ -33,17 +33,60 @@ class _Text:
     sees: Mapping[str, str]
 
 
-def analysed_evolution(job: Job, table: Table, groups: Sequence[ReadGroup], existing: Types | None) -> Evolution:
-    """`plan_evolution` with the types that Spark finds for expressions; analysis only, no job.
+def analysed_evolution(
+    job: Job,
+    table: Table,
+    groups: Sequence[ReadGroup],
+    existing: Types | None,
+    texts: Mapping[str, str] | None = None,
+    salts: Mapping[str, str] | None = None,
+) -> Evolution:
+    """`plan_evolution` with the types that Spark finds for expressions, and with what masks need; analysis only, no job.
+
+    Args:
+        job: the job.
+        table: its configuration.
+        groups: the batch, opened.
+        existing: the table's columns, None when it does not exist.
+        texts: by silver column in lower case, the type that masked texts are taken from, where the table remembers it.
+        salts: by where they are.
 
     Raises:
         ConfigError: Spark refuses an expression.
         SchemaChangeError: see `plan_evolution`.
     """
-    return plan_evolution(table, groups, _expression_types(job, groups, table), existing, ntz=job.config.timestamps is Timestamps.NTZ)
+    found = plan_evolution(table, groups, _expression_types(job, groups, table), existing, ntz=job.config.timestamps is Timestamps.NTZ)
+    shape = attrs.evolve(found.shape, texts=_mask_texts(job, groups, table, found.shape, texts or {}), salts=salts or {})
+    return attrs.evolve(found, shape=shape)
 
 
-def _expression_types(job: Job, groups: Sequence[ReadGroup], table: Table) -> Types:
+def _mask_texts(job: Job, groups: Sequence[ReadGroup], table: Table, shape: Shape, remembered: Mapping[str, str]) -> dict[str, str]:
+    """Return, by silver column, the type that masked texts are taken from: the declared one, what is remembered, that of these files."""
+    masked = [column for column in shape.columns if column.declared.mask not in (None, Mask.REDACT) and not column.retired]
+    texts = {column.name: type_ for column in masked if (type_ := column.declared.type or remembered.get(column.name.lower()))}
+    if len(texts) < len(masked):
+        found = {name.lower(): type_ for name, type_ in masked_types(job, groups, table).items()}
+        texts |= {one.name: found[one.name.lower()] for one in masked if one.name not in texts and one.name.lower() in found}
+    return texts
+
+
+def masked_types(job: Job, groups: Sequence[ReadGroup], table: Table) -> Types:
+    """Return the types of values that masks without a declared type are made of, by silver column: those of the first group that has any.
+
+    Raises:
+        ConfigError: Spark refuses an expression.
+    """
+    undeclared = [column for column in table.columns if column.mask not in (None, Mask.REDACT) and column.type is None]
+    copies = {column.name: column.source_name.lower() for column in undeclared if column.source_name is not None}
+    found: Types = {}
+    for group in groups:
+        types = {name.lower(): type_ for name, type_ in group.columns.source if type_ != VOID}
+        found = {name: types[source] for name, source in copies.items() if source in types} | found
+        found = (_expression_types(job, [group], table, masked=True) if len(copies) < len(undeclared) else {}) | found
+    return found
+
+
+def _expression_types(job: Job, groups: Sequence[ReadGroup], table: Table, *, masked: bool = False) -> Types:
     """Types of declared expressions without one; expressions that read a column which no file has are left out."""
     columns = _source_types(groups)
     present = {name.lower() for name in columns}
@@ -52,7 +95,7 @@ def _expression_types(job: Job, groups: Sequence[ReadGroup], table: Table) -> Ty
         for index, column in enumerate(table.columns)
         if column.expr is not None
         and column.type is None
-        and column.mask is None
+        and (column.mask is not None) is masked
         and all(name.lower() in present for name in referenced_columns(column.expr))
     }
     if not groups:

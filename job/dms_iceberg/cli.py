@@ -20,7 +20,9 @@ from dms_iceberg.command_options import (
     TruncatedAt,
     operators_word,
     prepared,
+    warn_of_salts,
 )
+from dms_iceberg.config.advice import advice
 from dms_iceberg.config.load import load_config
 from dms_iceberg.errors import ConfigError, DmsIcebergError
 from dms_iceberg.maintenance.command import maintain
@@ -49,7 +51,7 @@ def options(
 
 @app.command()
 def validate(config: ConfigPath, json_: AsJson = False) -> None:
-    """Check the configuration document; print every problem at once."""
+    """Check the configuration document; print every problem at once, and what is probably not meant."""
     try:
         loaded = load_config(config)
     except ConfigError as error:
@@ -57,10 +59,13 @@ def validate(config: ConfigPath, json_: AsJson = False) -> None:
             typer.echo(json.dumps({"valid": False, "problems": error.problems}))
             raise typer.Exit(2) from None
         raise
+    warnings = advice(loaded)
     if json_:
-        typer.echo(json.dumps({"valid": True, "problems": []}))
-    else:
-        typer.echo(f"{config}: valid, {len(loaded.tables)} tables")
+        typer.echo(json.dumps({"valid": True, "problems": []} | ({"warnings": warnings} if warnings else {})))
+        return
+    typer.echo(f"{config}: valid, {len(loaded.tables)} tables")
+    for warning in warnings:
+        typer.echo(f"warning: {warning}")
 
 
 @app.command()
@@ -76,6 +81,7 @@ def run(
 ) -> None:
     """Merge everything there is, once."""
     loaded = prepared(config, quiet=json_)
+    warn_of_salts(loaded, table)
     from dms_iceberg import runner
     from dms_iceberg.session import open_session
 

@@ -6,17 +6,20 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Final
 
+import structlog
 import typer
 
 from dms_iceberg.config.load import load_config
 from dms_iceberg.config.model import Config
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.logs import configure_logs
+from dms_iceberg.salts import unset_salts
 from dms_iceberg.staging.keys import digits_of
 
 if TYPE_CHECKING:
     from dms_iceberg.job import OperatorsWord
 
+_LOG = structlog.get_logger("dms_iceberg")
 ConfigPath = Annotated[
     str,
     typer.Argument(
@@ -78,6 +81,13 @@ def prepared(config: str, *, quiet: bool) -> Config:
     """
     configure_logs(terminal=sys.stderr.isatty() and not quiet)
     return load_config(config)
+
+
+def warn_of_salts(config: Config, only: Sequence[str]) -> None:
+    """Log which tables will fail for want of a salt, before Spark has started."""
+    for name, table in config.tables.items():
+        for problem in unset_salts(table) if not only or name in only else ():
+            _LOG.warning("salt_not_set", table=name, problem=problem)
 
 
 def operators_word(

@@ -11,6 +11,7 @@ when it is complete: the operator says both.
 
 from collections.abc import Sequence
 
+import attrs
 import structlog
 
 from dms_iceberg.config.model import Config, Mode, Table
@@ -25,8 +26,10 @@ from dms_iceberg.staging.plan import FileBatch
 from dms_iceberg.staging.store import ObjectStore
 from dms_iceberg.target.cleaning import Cleaning, made_by
 from dms_iceberg.target.key import key_property
+from dms_iceberg.target.seen import Seen
 from dms_iceberg.target.switch import silver_types, switch_mode
 from dms_iceberg.target.table import TargetTable
+from dms_iceberg.target.withheld import withheld_by
 
 _LOG = structlog.get_logger("dms_iceberg")
 _BRANCH = "dms_iceberg_epoch_"
@@ -167,10 +170,13 @@ def complete(job: Job, table: Table, target: TargetTable, found: Standing, plann
     done = [name for load, name in _loads(target).items() if load <= (progress.epoch, progress.reload)]
     done += [name for name in target.branches() if name.startswith(REBUILD_BRANCH)]
     if table.mode is Mode.MIRROR:
-        made = key_property(table, target.column_types()) | Cleaning.of(table).to_properties()
+        made = key_property(table, target.column_types()) | Cleaning.of(table).to_properties() | withheld_by(target, branch)
         draft = target.draft_of_branch(branch, planned_on, made)
     else:
         draft = draft_load(job, table, target, found, branch, planned_on)
+        target.tell_made(draft, withheld_by(target, branch))
+    # Which columns the load has had is in none of the properties.
+    draft.set_properties(attrs.evolve(Seen.from_properties(target.properties()), whole=False).to_properties())
     draft.remove_branches(done)
     reach("before-switch", table.source)
     target.publish(draft)

@@ -1,6 +1,6 @@
 """What a run would do, found without changing anything: files, rows where footers tell, and schema changes as SQL."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,6 +8,7 @@ import attrs
 from pyspark.sql import SparkSession
 
 from dms_iceberg.analysis import analysed_evolution, check_expressions
+from dms_iceberg.checked import check
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.epochs import is_complete, is_replaced, made_otherwise, prospect, standing
 from dms_iceberg.errors import DmsIcebergError
@@ -15,19 +16,22 @@ from dms_iceberg.job import NOTHING_SAID, Job, OperatorsWord, Standing
 from dms_iceberg.load_marker import read_marker
 from dms_iceberg.no_files import find_no_files
 from dms_iceberg.rebuild import files_to_rebuild
+from dms_iceberg.remembered import guarded, refuse_declared
 from dms_iceberg.runner import check_operator, chosen_tables
+from dms_iceberg.salts import refuse_unset_salts
 from dms_iceberg.second_look import open_files
 from dms_iceberg.spark_errors import FAILURES, describe
 from dms_iceberg.staging.keys import BronzeFile
 from dms_iceberg.staging.plan import FileBatch, Pending, next_batch, pending_files
 from dms_iceberg.staging.store import open_store
+from dms_iceberg.target.cleaning import refuse_other_key_mask
 from dms_iceberg.target.create import declared_types
-from dms_iceberg.target.ddl import create_sql
+from dms_iceberg.target.ddl import create_sql, ordered
 from dms_iceberg.target.key import refuse_other_key
 from dms_iceberg.target.rename import RenameColumn, cleaning_warnings, renamed, renamed_properties, renames
 from dms_iceberg.target.schema_diff import AddColumn, Incompatible, Operation, Types
 from dms_iceberg.target.switch import silver_types, switch_statements
-from dms_iceberg.target.table import TargetTable, ordered
+from dms_iceberg.target.table import TargetTable
 from dms_iceberg.truncate import foretold, refuse_truncate
 from dms_iceberg.unknown_columns import check_named
 
@@ -86,8 +90,10 @@ def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
     target = TargetTable(job.spark, job.config.catalog.name, table.target)
     again: list[BronzeFile] = []
     found_renames: list[RenameColumn] = []
+    refuse_unset_salts(table)
     if target.exists():
         target.refresh()
+        refuse_declared(job, table, target)
     found_at = standing(target, job.config, table, job.operator.reload_started)
     if target.exists():
         found_renames = renames(table, target.column_types())
@@ -123,11 +129,11 @@ def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
     while batch := next_batch(left, job.config.batch):
         one.batches += 1
         left = left[len(batch.files) :]
-        existing = _preview_batch(job, table, target, batch, existing, one, found.loads, fresh=fresh)
+        existing = _preview_batch(job, table, target, batch, existing, one, found_at, fresh=fresh)
         fresh = False
-    files = [file for file in listing if isinstance(file, BronzeFile)]
-    if existing is not None and files and not pending:
-        _check_newest(job, table, max(files), existing, one, found.loads)
+    if existing is not None and not pending and found_at.branch is None and target.head() is not None:
+        # Nothing is to be done, but a new text may be wrong.
+        one.warnings += check(job, table, target, existing, progress).warnings
     may_be_made = _preview_no_files(job, table, target, found_at, found, one)
     if existing is None and may_be_made:
         one.sql += _creation(table, target)
@@ -137,7 +143,9 @@ def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
 
 def _preview_properties(table: Table, target: TargetTable, found: Standing, found_renames: list[RenameColumn], one: TablePreview) -> None:
     if not is_replaced(table, found):
-        refuse_other_key(table, target.properties() | renamed_properties(found_renames, target.properties()))
+        properties = target.properties() | renamed_properties(found_renames, target.properties())
+        refuse_other_key(table, properties)
+        refuse_other_key_mask(table, properties)
     one.warnings += cleaning_warnings(target, table)
 
 
@@ -172,14 +180,6 @@ def _preview_truncates(job: Job, table: Table, target: TargetTable, found: Stand
     return bool(times)
 
 
-def _check_newest(job: Job, table: Table, file: BronzeFile, existing: Types, one: TablePreview, loads: Sequence[BronzeFile]) -> None:
-    """Check the configuration against a file that is merged already: nothing is to be done, but a new text may be wrong."""
-    read = open_files(job, table, [file])
-    if read:
-        one.warnings += check_named(job, table, read, existing, fresh=False, files=[file], loads=loads)
-        check_expressions(job, read, table, analysed_evolution(job, table, read, existing).shape)
-
-
 def _preview_batch(
     job: Job,
     table: Table,
@@ -187,7 +187,7 @@ def _preview_batch(
     batch: FileBatch,
     existing: Types | None,
     one: TablePreview,
-    loads: Sequence[BronzeFile],
+    found: Standing,
     *,
     fresh: bool,
 ) -> Types | None:
@@ -197,10 +197,14 @@ def _preview_batch(
     one.rows = None if one.rows is None or None in rows else one.rows + sum(row or 0 for row in rows)
     if not read:
         return existing
-    named = check_named(job, table, read, existing, fresh=fresh, files=batch.files, loads=loads)
-    evolution = analysed_evolution(job, table, read, existing)
+    anew = found.branch is not None or table.source in job.operator.rebuild
+    # Salts are the same for all batches, and each look at a secret is a request.
+    first = one.batches == 1
+    memory = guarded(job, table, target if target.exists() else None, read, found.branch, anew=anew, with_salts=first)
+    named = check_named(job, table, read, existing, memory.seen, fresh=fresh, files=batch.files, progress=found.progress)
+    evolution = analysed_evolution(job, table, read, existing, memory.texts, memory.salts)
     check_expressions(job, read, table, evolution.shape)
-    one.warnings += [text for text in (*named, *evolution.warnings) if text not in one.warnings]
+    one.warnings += [text for text in (*named.warnings, *evolution.warnings) if text not in one.warnings]
     if existing is None:
         columns = ordered([column.name for column in evolution.shape.columns], evolution.shape.types)
         one.sql.append(create_sql(target.sql_name, columns, table))

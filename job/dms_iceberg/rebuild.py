@@ -18,6 +18,7 @@ from dms_iceberg.changes.normalise import POSITION
 from dms_iceberg.changes.position import epoch_prefix
 from dms_iceberg.changes.registers import ROW_POSITION
 from dms_iceberg.changes.versions import IS_CURRENT
+from dms_iceberg.checked import configuration_text
 from dms_iceberg.config.model import Config, Mode, Table
 from dms_iceberg.epochs import REBUILD_BRANCH, building
 from dms_iceberg.errors import BronzeError, TargetError
@@ -26,6 +27,7 @@ from dms_iceberg.identifiers import quote, string_literal
 from dms_iceberg.job import Job, Planned, Standing
 from dms_iceberg.progress import ACCOUNTING_KEY, Progress
 from dms_iceberg.quarantine import all_rows, rejected_since, settle
+from dms_iceberg.remembered import mixed_keys
 from dms_iceberg.report import TableReport
 from dms_iceberg.staging.keys import BronzeFile, Truncate, digits_of, earlier, table_prefix
 from dms_iceberg.staging.listing import list_bronze
@@ -35,6 +37,7 @@ from dms_iceberg.target.cleaning import Cleaning
 from dms_iceberg.target.evolve import BACKFILL_KEY
 from dms_iceberg.target.key import KEY_PROPERTY, key_property
 from dms_iceberg.target.table import TargetTable
+from dms_iceberg.target.withheld import Withheld, withheld_by
 from dms_iceberg.truncate import apply_truncate
 
 _LOG = structlog.get_logger("dms_iceberg")
@@ -68,16 +71,11 @@ def left_rebuilds(table: Table, target: TargetTable) -> list[str]:
 def standing(target: TargetTable, config: Config, table: Table, main: Progress, now: datetime) -> Standing:
     """Return where the next batch of a rebuild goes: to the branch of one that was begun with the same configuration, else to a new one."""
     # Nothing of a rebuild by another configuration may be used, nor of one from before a reload.
-    mark = f"_{main.load}_{digest(_text(config, table), _DIGEST_BYTES).hex()}"
+    mark = f"_{main.load}_{digest(configuration_text(config, table), _DIGEST_BYTES).hex()}"
     branch = next((name for name in _branches(target) if name.endswith(mark)), f"{REBUILD_BRANCH}{digits_of(now)}{mark}")
     started = branch.removeprefix(REBUILD_BRANCH).removesuffix(mark)
     head = target.head(branch)
     return Standing(target.progress(branch), head.id, branch, started) if head else Standing(main.start, None, branch, started)
-
-
-def _text(config: Config, table: Table) -> str:
-    entry = attrs.asdict(table) | {"bronze": attrs.asdict(config.bronze), "timestamps": config.timestamps}
-    return json.dumps(entry, sort_keys=True)
 
 
 def files_to_rebuild(job: Job, table: Table, target: TargetTable) -> list[BronzeFile]:
@@ -175,7 +173,7 @@ def plan_rebuild(job: Job, table: Table, target: TargetTable, report: TableRepor
     report.comparisons += 1
     _check(job, table, target, found)
     reach("before-switch", table.source)
-    made = key_property(table, target.column_types()) | Cleaning.of(table).to_properties()
+    made = key_property(table, target.column_types()) | Cleaning.of(table).to_properties() | withheld_by(target, str(found.branch))
     draft = target.draft_of_branch(str(found.branch), head.id, made)
     draft.remove_branches(_branches(target))
     target.publish(draft)
@@ -202,7 +200,7 @@ def _check(job: Job, table: Table, target: TargetTable, found: Standing) -> None
     booked = sum(books.values()) - books["rows_read"]
     key = json.loads(key_property(table, target.column_types())[KEY_PROPERTY])
     doubled, lost = _compare(table, target, str(found.branch), key)
-    refused, same = books["filtered"] + books["quarantined"], _same_keys(table, target, key)
+    refused, same = books["filtered"] + books["quarantined"], _same_keys(job, table, target, key)
     deletes = 0 if same else _rejected_deletes(job, table, found)
     problem = None
     if books["rows_read"] != booked:
@@ -239,13 +237,14 @@ def _compare(table: Table, target: TargetTable, branch: str, key: Sequence[str])
     return row[0], row[1]
 
 
-def _same_keys(table: Table, target: TargetTable, key: Collection[str]) -> bool:
+def _same_keys(job: Job, table: Table, target: TargetTable, key: Collection[str]) -> bool:
     """Whether the table's keys are made as the configuration says; else the two have different ones."""
     properties = target.properties()
-    made, now = Cleaning.from_properties(properties), Cleaning.of(table)
+    made, withheld = Cleaning.from_properties(properties), Withheld.from_properties(properties)
     names = {name.lower() for name in key}
     same = {name.lower() for name in json.loads(properties.get(KEY_PROPERTY, "[]"))} == names
-    return same and made is not None and not made.differences(attrs.evolve(now, filter=made.filter, rules=made.rules), names)
+    alike = same and made is not None and not made.other_columns(table, names, withheld)
+    return alike and (withheld is not None or not mixed_keys(job, table, target))
 
 
 def _rejected_deletes(job: Job, table: Table, found: Standing) -> int:

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from dms_iceberg.attempts import attempt, patiently, planned_again
 from dms_iceberg.changes.gzipped import blame_gzip
 from dms_iceberg.changes.kept import with_positions
+from dms_iceberg.checked import check_changed
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.config.problems import suggestion
 from dms_iceberg.epochs import begin_anew, complete, is_complete, is_replaced, standing, waiting
@@ -26,11 +27,14 @@ from dms_iceberg.load_marker import read_marker
 from dms_iceberg.maintenance.run import maintain_table
 from dms_iceberg.no_files import without_batch, without_load
 from dms_iceberg.rebuild import left_rebuilds, plan_rebuild
+from dms_iceberg.remembered import refuse_declared
 from dms_iceberg.report import BatchReport, RunReport, TableReport
+from dms_iceberg.salts import refuse_unset_salts
 from dms_iceberg.spark_errors import FAILURES, describe
 from dms_iceberg.staging.plan import applied_truncates, next_batch, next_truncate, pending_files, until
 from dms_iceberg.staging.store import ObjectStore, open_store
 from dms_iceberg.table_run import run_batch
+from dms_iceberg.target.cleaning import refuse_other_key_mask
 from dms_iceberg.target.evolve import restore_backfills
 from dms_iceberg.target.key import refuse_other_key
 from dms_iceberg.target.rename import cleaning_warnings, rename_columns
@@ -159,6 +163,7 @@ def step(job: Job, table: Table, target: TargetTable, report: TableReport, liste
 def _step(job: Job, table: Table, target: TargetTable, report: TableReport, listener: Listener | None) -> bool:
     planned = None
     try:
+        refuse_unset_salts(table)
         with planned_again():
             planned = plan_table(job, table, target, report)
             if planned is None:
@@ -208,6 +213,7 @@ def plan_table(job: Job, table: Table, target: TargetTable, report: TableReport)
     """Return the next batch of a table as of now, None when there is none; a table without files is made from its configuration."""
     if target.exists():
         target.refresh()
+        refuse_declared(job, table, target)
         report.ddl.extend(rename_columns(target, table))
     if table.source in job.operator.rebuild and not report.rebuilt and (planned := plan_rebuild(job, table, target, report)):
         return planned
@@ -241,6 +247,7 @@ def plan_table(job: Job, table: Table, target: TargetTable, report: TableReport)
             _warn(job, report, waiting(table, found, doubt), *without_load(job, table, target, found, pending))
             return None
     if batch is None:
+        check_changed(job, table, target, progress)
         _warn(job, report, *without_batch(job, table, target, found, pending))
         return None
     # A table that begins with this batch may have a truncate behind it.
@@ -252,6 +259,7 @@ def _heed_properties(job: Job, table: Table, target: TargetTable, found: Standin
     """Compare with the configuration what the table tells of how its rows were made; True when backfills had to be restored."""
     if not is_replaced(table, found):
         refuse_other_key(table, target.properties())
+        refuse_other_key_mask(table, target.properties())
     _warn(job, report, *cleaning_warnings(target, table))
     restored = restore_backfills(target)
     report.ddl.extend(restored)

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 from pyspark.sql import SparkSession
 
+from dms_iceberg.checked import check, is_checked
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.epochs import building, standing
 from dms_iceberg.errors import BronzeError, DmsIcebergError
@@ -17,11 +18,15 @@ from dms_iceberg.no_files import find_no_files
 from dms_iceberg.progress import Progress
 from dms_iceberg.quarantine import open_rows
 from dms_iceberg.rebuild import is_rebuilding
+from dms_iceberg.remembered import refuse_declared
 from dms_iceberg.runner import chosen_tables, state_key
 from dms_iceberg.spark_errors import FAILURES, describe
 from dms_iceberg.staging.plan import pending_files
 from dms_iceberg.staging.store import ObjectStore, join, open_store
-from dms_iceberg.target.rename import cleaning_warnings
+from dms_iceberg.target.cleaning import refuse_other_key_mask
+from dms_iceberg.target.key import refuse_other_key
+from dms_iceberg.target.rename import cleaning_warnings, renamed, renamed_properties, renames
+from dms_iceberg.target.switch import silver_types
 from dms_iceberg.target.table import TargetTable
 
 _STATE = {"ended_at": str | None, "error": str | None, "lag_seconds": int | float | None}
@@ -40,6 +45,7 @@ class TableStatus:
         quarantined_keys: how many keys they belong to, rows whose key is not known as one; silver may lack the newest change of these.
         maintenance: what `maintain` would do for the table beside looking for orphan files: the reason by step.
         last_error: error of the last run, or what is wrong with its state file; None when it succeeded.
+        problem: why the next run fails, as far as the configuration tells: it was changed, and does not go with the table.
         warnings: what of the configuration the table's older rows do not follow, and what of bronze is not read.
     """
 
@@ -58,6 +64,7 @@ class TableStatus:
     maintenance: dict[str, str] = attrs.field(factory=dict)
     last_run: str | None = None
     last_error: str | None = None
+    problem: str | None = None
     warnings: list[str] = attrs.field(factory=list)
 
     def to_document(self) -> dict[str, Any]:
@@ -105,11 +112,33 @@ def _status(spark: SparkSession, config: Config, table: Table, state: ObjectStor
         rows=_live_rows(spark, target, summary) if head else None,
         snapshots=target.snapshot_count(),
         delete_files=int(summary.get("total-delete-files", 0)),
+        problem=_problem(Job(spark, config, open_store(config.bronze.uri), "status"), table, target),
         warnings=[*cleaning_warnings(target, table), *bronze_warnings(spark, config, table, target)],
         quarantined=rows,
         quarantined_keys=keys,
         maintenance=needed(spark, table.maintenance, target),
     )
+
+
+def _problem(job: Job, table: Table, target: TargetTable) -> str | None:
+    """Return why a run would fail though it had nothing to merge. Salts are not looked at: they are where the job runs."""
+    if target.head() is None or is_checked(job.config, table, target):
+        return None
+    try:
+        found = standing(target, job.config, table)
+        if found.branch is not None:
+            return None
+        refuse_declared(job, table, target)
+        done = renames(table, target.column_types())
+        properties = target.properties() | renamed_properties(done, target.properties())
+        refuse_other_key(table, properties)
+        refuse_other_key_mask(table, properties)
+        check(job, table, target, renamed(silver_types(target, table) or {}, done), found.progress, with_salts=False)
+    except DmsIcebergError as error:
+        return str(error)
+    except FAILURES as error:
+        return f"{table.source}: {describe(error)}"
+    return None
 
 
 def bronze_warnings(spark: SparkSession, config: Config, table: Table, target: TargetTable) -> list[str]:

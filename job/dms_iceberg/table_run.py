@@ -17,6 +17,7 @@ from dms_iceberg.bulk import BulkLoad, bulk_load
 from dms_iceberg.changelog import changelog_batch
 from dms_iceberg.changes.collapse import Books
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
+from dms_iceberg.checked import checked_property
 from dms_iceberg.collapsing import collapse_batch
 from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.errors import RuleFailedError
@@ -25,14 +26,15 @@ from dms_iceberg.history import history_batch
 from dms_iceberg.job import Job, Planned
 from dms_iceberg.progress import Progress
 from dms_iceberg.quarantine import change_quarantine, prepare_quarantine, quarantine_sql, rejected_rows, settle
+from dms_iceberg.remembered import guarded, source_names
 from dms_iceberg.report import BatchReport
 from dms_iceberg.rewritten import rewritten_rows
 from dms_iceberg.second_look import open_files
-from dms_iceberg.target.cleaning import Cleaning, made_by
+from dms_iceberg.target.cleaning import made_by
+from dms_iceberg.target.ddl import ordered
 from dms_iceberg.target.evolve import evolve, restore_backfills
-from dms_iceberg.target.key import key_property
 from dms_iceberg.target.switch import silver_types, switch_mode
-from dms_iceberg.target.table import TargetTable, ordered
+from dms_iceberg.target.table import TargetTable
 from dms_iceberg.target.write import draft_batch, named_view
 from dms_iceberg.twice import keys_twice
 from dms_iceberg.unknown_columns import check_named
@@ -55,15 +57,18 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
     groups = open_files(job, table, planned.batch.files)
     reach("after-inspect", table.source)
     existing = silver_types(target, table)
+    branch = planned.standing.branch
+    memory = guarded(job, table, target if existing is not None else None, groups, branch, anew=branch is not None)
     if existing is not None and (switched := switch_mode(target, table, planned.main)):
         return switched
-    if planned.standing.branch and planned.standing.head and (filled := restore_backfills(target, planned.standing.branch)):
+    if branch and planned.standing.head and (filled := restore_backfills(target, branch)):
         return tuple(filled)
     if not groups:
         return _pass_over(job, table, target if existing is not None else None, planned, started)
-    files, loads = planned.batch.files, planned.loads
-    warnings = check_named(job, table, groups, existing, fresh=existing is None or planned.main is None, files=files, loads=loads)
-    evolution = analysed_evolution(job, table, groups, existing)
+    fresh = existing is None or planned.main is None
+    named = check_named(job, table, groups, existing, memory.seen, fresh=fresh, files=planned.batch.files, progress=planned.progress)
+    evolution = analysed_evolution(job, table, groups, existing, memory.texts, memory.salts)
+    warnings = (*named.warnings, *evolution.warnings)
     if existing is None:
         check_expressions(job, groups, table, evolution.shape)
         names = [column.name for column in evolution.shape.columns]
@@ -87,16 +92,16 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
             arrivals=collapsed.arrivals,
         )
         reach("before-merge", table.source)
+        names = source_names(groups)
         after = _settle(job, table, planned, groups, evolution.shape, collapsed, after)
         properties = _properties(job, table, planned, after, collapsed.books)
+        properties |= memory.summary_after(table, evolution.shape, names) if branch is not None else {}
         if bulk is not None:
             draft = bulk.with_properties(properties)
         else:
             draft = draft_batch(job, table, target, evolution.shape, collapsed, properties, planned)
-        made = key_property(table, evolution.shape.key) | Cleaning.of(table).to_properties()
-        if unknown := {name: text for name, text in made.items() if name not in target.properties()}:
-            # The table is of an earlier version.
-            target.tell_made(draft, unknown)
+        made = memory.properties_after(table, target, evolution.shape, names, named.found) | checked_property(job.config, table, target)
+        target.tell_changed(draft, made)
         reach("before-publish", table.source)
         target.publish(draft)
         reach("after-commit", table.source)
@@ -105,7 +110,7 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
         collapsed.winners.unpersist()
         if bulk is not None:
             bulk.discard()
-    return attrs.evolve(report_batch(target, planned, collapsed.books, after, started), warnings=(*warnings, *evolution.warnings))
+    return attrs.evolve(report_batch(target, planned, collapsed.books, after, started), warnings=warnings)
 
 
 def _bulk_load(job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> BulkLoad | None:

@@ -215,6 +215,8 @@ def print_status(statuses: Sequence[TableStatus], models: Sequence[ModelStatus] 
     for one in statuses:
         if one.last_error:
             console.print(f"{one.table}: last run failed: {one.last_error}", style="red", soft_wrap=True)
+        if one.problem:
+            console.print(f"{one.table}: the next run would fail: {one.problem}", style="red", soft_wrap=True)
         _print_needs(console, one.table, one.maintenance)
         for warning in one.warnings:
             console.print(f"warning: {warning}", soft_wrap=True)

@@ -1,26 +1,39 @@
 """Columns that the configuration names and files lack: a typing error, or a column that the source adds later or has dropped.
 
-Such a column is NULL, which empties a table by its filter and fills a column with nothing. Where no file tells of it, that is an error;
-where older files may have had it, a warning.
+Such a column is NULL, which empties a table by its filter and fills a column with nothing. Where no file ever had it, that is an error;
+where older files had it, a warning.
 """
 
 import difflib
 from collections.abc import Sequence
+
+import attrs
 
 from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.inspect import inspect
 from dms_iceberg.config.model import BronzeFormat, Table
 from dms_iceberg.config.named_columns import Named, absent, nearest, table_path
 from dms_iceberg.config.problems import below, item
+from dms_iceberg.config.publish import published_columns
 from dms_iceberg.errors import BronzeError, ConfigError
 from dms_iceberg.job import Job
+from dms_iceberg.progress import Progress
 from dms_iceberg.staging.keys import BronzeFile, table_prefix
 from dms_iceberg.staging.listing import list_files
 from dms_iceberg.target.evolve import is_kept
 from dms_iceberg.target.schema_diff import Types
+from dms_iceberg.target.seen import Seen
 
 _AT_ONCE = 64
 _ALIKE = 0.75
+
+
+@attrs.frozen
+class Lacking:
+    """What is said of columns that a batch's files lack, and which of them were found in other files."""
+
+    warnings: tuple[str, ...] = ()
+    found: frozenset[str] = frozenset()
 
 
 def check_named(
@@ -28,25 +41,30 @@ def check_named(
     table: Table,
     groups: Sequence[ReadGroup],
     existing: Types | None,
+    seen: Seen,
     *,
     fresh: bool,
     files: Sequence[BronzeFile],
-    loads: Sequence[BronzeFile],
-) -> tuple[str, ...]:
-    """Return a warning for each column that these files lack, though others may have it.
+    progress: Progress,
+) -> Lacking:
+    """Return a warning for each column that these files lack, though others had it.
 
-    Costs nothing but for a table that lacks something: then its other files are looked into, newest first, when it is made; and one file
-    of the full load when the filter of an existing table is concerned.
+    Costs nothing but for a table that lacks a column that it does not remember. Then its other files are looked into, newest first: all of
+    them when it is made, those that are not merged when it remembers the columns of the others, and all of them where an earlier version
+    made it.
 
     Args:
+        job: the job.
+        table: its configuration.
         groups: the batch, opened.
         existing: the table's columns, None when it does not exist.
+        seen: the columns that merged files have had, as far as the table remembers.
         fresh: nothing has been merged into the table.
         files: the batch's files.
-        loads: all files of the full load.
+        progress: how far the table has come.
 
     Raises:
-        ConfigError: no file has a column.
+        ConfigError: no file ever had a column.
     """
     names = list(dict.fromkeys(name for group in groups for name in group.columns.names))
     lacking = absent(table, names)
@@ -55,14 +73,30 @@ def check_named(
     every = dict.fromkeys([*names, *(name for group in groups for name in group.group.names)])
     kept = [] if json and not fresh else misspelt_drops(table, list(every), fresh=fresh)
     if not lacking or (json and not fresh):
-        return tuple(kept)
+        return Lacking(tuple(kept))
+    known = set() if fresh else _known(table, names, existing or {}, seen)
+    suspects = [named for named in lacking if named.column.lower() not in known]
     # A line of JSON may leave out what is NULL, so that nothing is known from a file.
-    had = set() if fresh else {name.lower() for name in existing or {} if is_kept(table, names, name)}
-    suspects = [named for named in lacking if fresh or (named.is_filter and named.column.lower() not in had)]
-    unknown = [] if json else _unknown(job, table, suspects, fresh=fresh, files=files, loads=loads)
+    unknown, found = ([], set[str]()) if json or not suspects else _search(job, table, suspects, seen, progress, files, fresh=fresh)
     if unknown:
         raise ConfigError([_error(named, names) for named in unknown])
-    return (*(_warning(named, names) for named in lacking), *kept)
+    warnings = [_warning(named, names) for named in lacking if not named.is_word]
+    return Lacking((*warnings, *kept), frozenset(found))
+
+
+def _known(table: Table, names: Sequence[str], existing: Types, seen: Seen) -> set[str]:
+    """Return, in lower case, what is no typing error, though these files lack it."""
+    known = set(seen.names)
+    if not seen.whole:
+        known |= {name.lower() for name in existing if is_kept(table, names, name)}
+    known |= {name.lower() for name in existing if name.lower() in {word.lower() for word in published_columns(table)}}
+    return known | _by_new_names(table, known)
+
+
+def _by_new_names(table: Table, names: set[str]) -> set[str]:
+    """Return what declared renames call some of ``names`` now."""
+    renames = {column.renamed_from.lower(): column.source_name for column in table.columns if column.renamed_from}
+    return {new.lower() for old, new in renames.items() if old in names and new is not None}
 
 
 def misspelt_drops(table: Table, source: Sequence[str], *, fresh: bool) -> list[str]:
@@ -84,15 +118,21 @@ def misspelt_drops(table: Table, source: Sequence[str], *, fresh: bool) -> list[
     return found
 
 
-def _unknown(
-    job: Job, table: Table, suspects: Sequence[Named], *, fresh: bool, files: Sequence[BronzeFile], loads: Sequence[BronzeFile]
-) -> list[Named]:
-    if fresh:
-        own = {file.key for file in files}
-        prefix = table_prefix(table.schema_name, table.table_name)
-        others = [file for file in list_files(job.store, prefix, "", job.config.bronze.format) if file.key not in own]
-        return _nowhere(job, table, suspects, sorted(others, reverse=True))
-    return _nowhere(job, table, suspects, sorted(loads)[-1:]) if loads else []
+def _search(
+    job: Job, table: Table, suspects: Sequence[Named], seen: Seen, progress: Progress, files: Sequence[BronzeFile], *, fresh: bool
+) -> tuple[list[Named], set[str]]:
+    """Look into other files for columns; returns those that no file ever had, and the names of those that were found."""
+    own, whole = {file.key for file in files}, seen.whole and not fresh
+    prefix = table_prefix(table.schema_name, table.table_name)
+    listing = list(list_files(job.store, prefix, progress.since if whole else "", job.config.bronze.format))
+    others = [file for file in listing if file.key not in own and not (whole and progress.holds(file))]
+    nowhere = _nowhere(job, table, suspects, sorted(others, reverse=True))
+    found = {named.column.lower() for named in suspects} - {named.column.lower() for named in nowhere}
+    if nowhere and not (fresh or whole) and progress.lost(listing) is not None:
+        # What expired may have had it. Only the filter is too dangerous: it empties a table.
+        loads = [file for file in listing if not file.is_cdc]
+        nowhere = [named for named in nowhere if named.is_filter and loads]
+    return nowhere, found
 
 
 def _nowhere(job: Job, table: Table, lacking: Sequence[Named], files: Sequence[BronzeFile]) -> list[Named]:
@@ -106,11 +146,14 @@ def _nowhere(job: Job, table: Table, lacking: Sequence[Named], files: Sequence[B
         except BronzeError:
             return []
         found = {name.lower() for group in groups for name in group.names}
+        found |= _by_new_names(table, found)
         left = [named for named in left if named.column.lower() not in found]
     return left
 
 
 def _error(named: Named, names: Sequence[str]) -> str:
+    if named.is_word:
+        return f"{named.path}: neither the table nor any file has the column {named.column!r}. {nearest(named.column, names)}"
     return (
         f"{named.path}: no file has the column {named.column!r}, so it would be NULL in every row. {nearest(named.column, names)} "
         "Correct the name; or leave it out until the source has the column."

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.table_kinds import SALT, SALT_VARIABLE
+from support.masked_kinds import SALT, SALT_VARIABLE
 
 
 @pytest.fixture(autouse=True)

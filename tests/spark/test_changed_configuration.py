@@ -21,7 +21,7 @@ PERSON = [ID, ("email", pa.string()), ("name", pa.string())]
 
 IMAGED = [*PERSON, ("BI_tag", pa.string())]
 
-LATER = ("misspelt_later", "misspelt_filter", "gone_filter", "refused_later")
+LATER = ("misspelt_later", "misspelt_filter", "gone_copy", "gone_filter", "refused_later")
 BEFORE: dict[str, dict[str, Any]] = {
     "public.left_out": {},
     "public.imaged": {"drop": ["name"]},
@@ -55,6 +55,7 @@ AFTER: dict[str, dict[str, Any]] = {
     },
     "public.misspelt_later": {"columns": [{"name": "mail", "from": "emial"}]},
     "public.misspelt_filter": {"filter": "nam <> 'test'"},
+    "public.gone_copy": {"columns": [{"name": "person", "from": "name"}]},
     "public.gone_filter": {"filter": "coalesce(name, '') <> 'test'"},
     "public.comes_later": {"columns": [{"name": "note", "from": "tag"}], "filter": "tag is null or tag <> 'x'"},
     "public.refused": {
@@ -199,14 +200,20 @@ def test_columns_that_no_file_has_are_named_before_a_table_is_made(changed: Chan
     assert not changed.lake.spark.catalog.tableExists(f"lake.{changed.lake.namespace}.misspelt")
 
 
+def test_a_column_that_no_file_ever_had_fills_no_column_of_a_table(changed: Changed) -> None:
+    error = changed.error("misspelt_later")
+    assert "tables.\"public.misspelt_later\".columns[0].from: no file has the column 'emial'" in error and "Did you mean 'email'?" in error
+    assert changed.lake.rows("misspelt_later", "id, email, name") == [(1, "a@x.org", "Ada")]
+
+
 def test_a_filter_over_a_column_that_no_file_ever_had_empties_no_table(changed: Changed) -> None:
     assert "tables.\"public.misspelt_filter\".filter: no file has the column 'nam'" in changed.error("misspelt_filter")
     assert changed.lake.rows("misspelt_filter", "id, email") == [(1, "a@x.org")]
 
 
 def test_a_column_that_only_the_new_files_lack_is_warned_of(changed: Changed) -> None:
-    (warning,) = changed.done("misspelt_later").warnings
-    assert "columns[0].from: the new files lack the column 'emial': it is NULL for their rows. Did you mean 'email'?" in warning
+    warning, _ = changed.done("gone_copy").warnings
+    assert "columns[0].from: the new files lack the column 'name': it is NULL for their rows. " in warning
     _, warning = changed.done("gone_filter").warnings
     assert "filter: the new files lack the column 'name': the filter lets no row pass whose condition is NULL" in warning
     assert changed.lake.rows("gone_filter", "id, email, name") == [(1, "b@x.org", None)]
@@ -227,7 +234,7 @@ def test_what_spark_refuses_is_told_with_its_key_path(changed: Changed) -> None:
 
 
 def test_plan_finds_what_spark_refuses_although_there_is_no_new_file(changed: Changed) -> None:
-    config = changed.lake.config({"public.older_version": {"filter": "sort_of(email)"}, "public.gone_filter": {}})
+    config = changed.lake.config({"public.older_version": {"filter": "sort_of(email)"}, "public.same_key": AFTER["public.same_key"]})
     wrong, right = preview(changed.lake.spark, config)
     assert 'tables."public.older_version".filter: Spark refuses it: ' in (wrong.error or "")
     assert (wrong.files, right.error, right.sql) == (0, None, [])

@@ -64,18 +64,18 @@ class BronzeFolder:
 
     def deliver(self, run: int) -> int:
         """Write the files that arrive, or are uploaded again, before a run; returns how many."""
-        layouts = {kind.name: kind.layout for kind in self.world.kinds}
-        # Of those the load is known to hold no change that comes again.
-        loaded_before = {kind.name for kind in self.world.kinds if kind.in_order}
-        imaged = {kind.name for kind in self.world.kinds if kind.images}
+        kinds = {kind.name: kind for kind in self.world.kinds}
         count = 0
         for place, (file, arrival) in enumerate(zip(self.world.files, self.world.arrivals, strict=True)):
             if run in (arrival, self.world.uploads.get(place)):
                 changes = [row.change for row in file.rows]
-                images = BeforeImages.ALL if file.table in imaged else BeforeImages.PK_ONLY
-                data = encode(layouts[file.table], changes, attrs.evolve(self.form.shape, before_images=images), load=file.is_load)
+                kind = kinds[file.table]
+                images = BeforeImages.ALL if kind.images else BeforeImages.PK_ONLY
+                shape = attrs.evolve(self.form.shape, before_images=images)
+                data = encode(kind.layout_of(file), changes, shape, load=file.is_load)
                 path = self._put(file.key(SCHEMA, self.form.shape.extension), data)
-                if file.is_load and file.table in loaded_before:
+                if file.is_load and kind.in_order:
+                    # Of those the load is known to hold no change that comes again.
                     os.utime(path, (START_US / 1e6 - 3600, START_US / 1e6 - 3600))
                 count += 1
         return count

@@ -16,7 +16,7 @@ import attrs
 from hypothesis import strategies as st
 
 from support.deferred import deferred_statements
-from support.odd_files import Delivery, arrivals_of, befallen
+from support.odd_files import Delivery, arrivals_of, befallen, first_merged
 from support.oracle import (
     Delete,
     Insert,
@@ -257,9 +257,10 @@ def make_world(
         arrived = map(Delivery, written, arrivals_of(rng, written, count, in_order=kind.in_order))
         # What an update leaves out is taken from what came before it, so such a table's files come once and in order.
         deliveries += arrived if kind.in_order else befallen(rng, list(arrived), count)
+    begin = first_merged(deliveries)
     return World(
         seed=seed,
-        kinds=tuple(kinds),
+        kinds=tuple(kind.begun_with(begin[kind.name]) if kind.name in begin else kind for kind in kinds),
         transactions=tuple(committed),
         plans=plans,
         files=tuple(one.file for one in deliveries),

@@ -3,7 +3,7 @@
 None of it changes what happened at the source, nor breaks the promise of `task_files`: whatever is written again is written to its end.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
 import attrs
@@ -27,6 +27,15 @@ class Delivery:
     file: BronzeFile
     run: int
     again: int | None = None
+
+
+def first_merged(deliveries: Iterable[Delivery]) -> dict[str, BronzeFile]:
+    """Return, by table, the file that is merged first."""
+
+    def place(one: Delivery) -> tuple[int, bool, int]:
+        return one.run, not one.file.is_load, one.file.order
+
+    return {one.file.table: one.file for one in sorted(deliveries, key=place, reverse=True)}
 
 
 def befallen(rng: Random, deliveries: Sequence[Delivery], runs: int) -> list[Delivery]:

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from zlib import crc32
 
 import attrs
 
 from dms_iceberg.local.emulator.files import BeforeImages, Column, TableLayout
 from support.oracle import Cleaning, Condition, Key, Maker, Row, Unfit, Value
+from support.task_files import BronzeFile
 
 SCHEMA = "public"
 KEYS = 6
@@ -24,6 +26,8 @@ class TableKind:
         document: the same as an entry of the configuration's ``tables``.
         kept: columns that an update may leave out (``null_in_update: keep``); they are never NULL at the source.
         moves: whether keys change.
+        other_layouts: what change files have by turns instead of ``layout``: other types of the same columns, which hold the same values.
+        first_layout: what silver holds, as Python, by the layout of the file that was merged first; None where that does not matter.
         deferred: rows may share a key within a transaction.
         images: the files have before-images of all columns.
         in_order: files arrive in order, and the full load holds no change that comes again.
@@ -39,6 +43,17 @@ class TableKind:
     deferred: bool = False
     images: bool = False
     in_order: bool = False
+    other_layouts: tuple[TableLayout, ...] = ()
+    first_layout: Callable[[TableLayout], Cleaning] | None = None
+
+    def layout_of(self, file: BronzeFile) -> TableLayout:
+        """The columns of a file."""
+        layouts = (self.layout, *(() if file.is_load else self.other_layouts))
+        return layouts[crc32(str(file.order).encode()) % len(layouts)]
+
+    def begun_with(self, file: BronzeFile) -> "TableKind":
+        """The kind in a world whose first file to be merged is ``file``."""
+        return self if self.first_layout is None else attrs.evolve(self, cleaning=self.first_layout(self.layout_of(file)))
 
     @property
     def only_once(self) -> bool:

@@ -5,17 +5,13 @@ The document's entry and the Python say the same thing; the second is the oracle
 """
 
 import datetime as dt
-import hashlib
-import uuid
 from decimal import Decimal
 
 import attrs
 
+from support.masked_kinds import MASKED, SCALED
 from support.oracle import Key, Maker, Row, Unfit, Value
 from support.table_kind import KEYS, TableKind, known, make_kind
-
-SALT = "pepper"
-SALT_VARIABLE = "PROPERTY_TEST_SALT"
 
 _BASE = dt.datetime(2024, 2, 29, 23, 59, 59, 999_999)
 
@@ -134,42 +130,6 @@ DROPPED = make_kind(
     keys=("number",),
     drop=(lambda row: None if row["quantity"] is None else row["quantity"] > 0,),
     rules=[{"name": "something_ordered", "expr": "quantity > 0", "on_fail": "drop"}],
-)
-
-# --- a trimmed and masked key, and the other masks -----------------------------------------------------------------
-
-
-def _uuid_key(history: int, index: int) -> Key:
-    text = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{history}/{index}"))
-    return (text if index % 2 else f" {text}  ",)
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(f"{SALT}{text}".encode()).hexdigest()
-
-
-MASKED = make_kind(
-    "masked",
-    _uuid_key,
-    {
-        "person": ("wstring", ()),
-        "email": ("wstring", ("ann@example.org", "bob@example.org ", None)),
-        "phone": ("wstring", ("+49 30 1234567", "112", None)),
-        "card": ("wstring", ("4111111111111111", "378282246310005", None)),
-    },
-    [
-        {"name": "person", "trim": True, "mask": "sha256", "mask_salt": f"env:{SALT_VARIABLE}"},
-        {"name": "email", "trim": True, "mask": "sha256", "mask_salt": f"env:{SALT_VARIABLE}"},
-        {"name": "phone", "mask": "redact"},
-        {"name": "card", "mask": "partial"},
-    ],
-    {
-        "person": lambda row: _sha256(row["person"].strip(" ")),
-        "email": lambda row: None if row["email"] is None else _sha256(row["email"].strip(" ")),
-        "phone": lambda row: None if row["phone"] is None else "***",
-        "card": lambda row: None if row["card"] is None else "*" * (len(row["card"]) - 4) + row["card"][-4:],
-    },
-    keys=("person",),
 )
 
 # --- a key that is an instant --------------------------------------------------------------------------------------
@@ -303,6 +263,7 @@ ALL_KINDS: tuple[TableKind, ...] = (
     JUDGED,
     DROPPED,
     MASKED,
+    SCALED,
     CLOCK,
     CODED,
     NUMBERED,

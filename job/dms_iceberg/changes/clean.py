@@ -7,6 +7,7 @@ that leaves the filter becomes a delete at its position.
 from collections.abc import Collection, Mapping, Sequence
 
 from dms_iceberg.changes.mapping import VOID, SilverColumn, backfill_text, is_json, masked_sql, salt_names, typed_sql
+from dms_iceberg.changes.mask_text import text_sql
 from dms_iceberg.changes.normalise import COMMITTED_AT, FILE_TIME, OLD_KEY, OP, POSITION, PROBLEM
 from dms_iceberg.changes.read import FILE, FILE_NAME, ROW
 from dms_iceberg.config.expressions import referenced_columns
@@ -175,8 +176,21 @@ def judged_select(table: Table, columns: Sequence[SilverColumn], carried: Sequen
     ]
 
 
-def masked_select(columns: Sequence[SilverColumn], carried: Sequence[str] = ()) -> list[str]:
-    """Third list: silver columns with their masks applied, and the ``_cdc_`` columns."""
+def masked_select(
+    columns: Sequence[SilverColumn],
+    carried: Sequence[str] = (),
+    types: Mapping[str, str] | None = None,
+    texts: Mapping[str, str] | None = None,
+) -> list[str]:
+    """Third list: silver columns with their masks applied, and the ``_cdc_`` columns.
+
+    Args:
+        columns: silver columns.
+        carried: further columns to pass through.
+        types: Spark types of the values to be masked, where they may differ from those of ``texts``.
+        texts: the type that masked texts are taken from, by silver column.
+    """
+    types, texts = types or {}, texts or {}
     salts = salt_names(columns)
     selected = []
     for column in columns:
@@ -185,5 +199,6 @@ def masked_select(columns: Sequence[SilverColumn], carried: Sequence[str] = ()) 
             selected.append(f"CAST(NULL AS {column.declared.type}) AS {name}")
             continue
         salt = salts.get(column.declared.mask_salt or "")
-        selected.append(f"{masked_sql(column.name, mask, salt)} AS {name}" if mask else name)
+        text = text_sql(name, types[column.name], texts[column.name]) if column.name in types and column.name in texts else None
+        selected.append(f"{masked_sql(column.name, mask, salt, text)} AS {name}" if mask else name)
     return [*selected, *_CARRIED, *carried, FILTERED, PROBLEM, FAILED_RULE]

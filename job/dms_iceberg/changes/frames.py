@@ -1,6 +1,5 @@
 """Running the steps read -> normalise -> clean -> collapse as DataFrames. Lazy: no action in here except Spark's JSON inference."""
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import reduce
 
@@ -34,8 +33,8 @@ from dms_iceberg.changes.read import CORRUPT, FILE, ORIGIN_COLUMNS, ROW, ROW_ID,
 from dms_iceberg.changes.registers import register_aggregates, register_select
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Config, Mode, Table
-from dms_iceberg.errors import ConfigError
 from dms_iceberg.identifiers import quote, string_literal
+from dms_iceberg.salts import resolve_salt
 
 RECORD = "_cdc_record"
 ROW_NUMBER = "_cdc_row_number"
@@ -61,6 +60,8 @@ class Shape:
         exact: columns whose value must survive the cast unchanged (files and table disagree on the type).
         refused: problem text by group for files whose structure the policy does not let in.
         registers: deleted rows are kept, so a key has two registers (`changes.registers`).
+        texts: the type that masked texts are taken from, by silver column (`changes.mask_text`).
+        salts: by where they are; those that are not among them are looked up.
     """
 
     columns: tuple[SilverColumn, ...]
@@ -68,6 +69,8 @@ class Shape:
     exact: frozenset[str] = frozenset()
     refused: Mapping[int, str] = attrs.field(factory=dict)
     registers: bool = False
+    texts: Mapping[str, str] = attrs.field(factory=dict)
+    salts: Mapping[str, str] = attrs.field(factory=dict, repr=False)
 
     @property
     def key(self) -> list[str]:
@@ -120,23 +123,6 @@ def _as_now(frame: DataFrame, table: Table, before_image_prefix: str | None) -> 
             if found := present.get((prefix + old).lower()):
                 frame = frame.withColumnRenamed(found, prefix + new)
     return frame
-
-
-def resolve_salt(reference: str) -> str:
-    """Return the secret behind ``env:NAME`` or ``secret:ARN``.
-
-    Raises:
-        ConfigError: the variable is not set or empty.
-    """
-    kind, _, name = reference.partition(":")
-    if kind == "env":
-        value = os.environ.get(name)
-        if not value:
-            raise ConfigError([f"mask_salt {reference!r}: the environment variable {name} is not set. Set it to the salt's value."])
-        return value
-    from dms_iceberg.secrets import read_secret
-
-    return read_secret(name)
 
 
 def clean_groups(
@@ -220,7 +206,7 @@ def _clean(
     source = dict(columns.source) | {name: type_ for name, type_ in absent.items() if name.lower() not in shown}
     salts = salt_names(shape.columns)
     if salts:
-        row = tuple(resolve_salt(reference) for reference in salts)
+        row = tuple(shape.salts.get(reference) or resolve_salt(reference) for reference in salts)
         schema = ", ".join(f"{column} string" for column in salts.values())
         frame = frame.crossJoin(broadcast(spark.createDataFrame([row], schema)))
     carried = (*carried, *flags, *streams)
@@ -228,7 +214,15 @@ def _clean(
     typed = typed_steps(table, shape.columns, source, shape.types, shape.exact, through)
     frame = reduce(lambda made, step: made.selectExpr(*step), typed, frame)
     frame = frame.selectExpr(*judged_select(table, shape.columns, through))
-    return frame.selectExpr(*masked_select(shape.columns, carried))
+    return frame.selectExpr(*masked_select(shape.columns, carried, _mask_types(frame, shape, dict(columns.source)), shape.texts))
+
+
+def _mask_types(frame: DataFrame, shape: Shape, source: Mapping[str, str]) -> dict[str, str]:
+    """Return the types of the values to be masked, as they are; of none where all of them are copies of text."""
+    masked = [column for column in shape.columns if column.name in shape.texts]
+    if all(source.get(column.source or "") == shape.texts[column.name] == "string" for column in masked):
+        return {}
+    return dict(frame.dtypes)
 
 
 def _sources(column: SilverColumn) -> set[str]:

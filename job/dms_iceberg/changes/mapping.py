@@ -144,9 +144,16 @@ def _parsed_time(text: str, pattern: str) -> str:
     return f"CASE WHEN date_format({parsed}, {string_literal(pattern)}) = {text} THEN {parsed} END"
 
 
-def masked_sql(name: str, mask: Mask, salt_column: str | None) -> str:
-    """SQL that makes a value unreadable; NULL stays NULL. The salt is a column, so that it stands in no query plan."""
-    value = f"CAST({quote(name)} AS string)"
+def masked_sql(name: str, mask: Mask, salt_column: str | None, text: str | None = None) -> str:
+    """SQL that makes a value unreadable; NULL stays NULL. The salt is a column, so that it stands in no query plan.
+
+    Args:
+        name: the column.
+        mask: how.
+        salt_column: the column with the salt.
+        text: SQL of the value's text (`mask_text.text_sql`); None for what Spark's cast gives.
+    """
+    value = text or f"CAST({quote(name)} AS string)"
     match mask:
         case Mask.SHA256:
             return f"sha2(concat({salt_column}, {value}), 256)" if salt_column else f"sha2({value}, 256)"

@@ -34,6 +34,15 @@ def referenced_columns(expr: str) -> frozenset[str]:
     return frozenset(column.parts[0].name for column in columns)
 
 
+def parsed_expression(expr: str) -> "exp.Expr":
+    """Return an expression as sqlglot's tree, which is not to be changed.
+
+    Raises:
+        ExpressionError: the text is not one expression.
+    """
+    return _parsed(expr)
+
+
 def expression_problems(expr: str) -> list[str]:
     """Return what is wrong with an expression: at most one syntax problem, or every refused construct."""
     try:

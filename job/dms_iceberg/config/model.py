@@ -5,10 +5,10 @@ A field's metadata holds its description, its key in the document and its limits
 """
 
 import re
-from typing import Any
 
 import attrs
 
+from dms_iceberg.config.about import about
 from dms_iceberg.config.choices import (
     AfterRun,
     BronzeFormat,
@@ -53,18 +53,6 @@ __all__ = [
 
 
 _EPOCH_FOLDER = re.compile(r"(?:^|/)epoch-(\d{1,9})/*$")
-
-
-def about(doc: str, *, key: str | None = "", **limits: object) -> dict[str, Any]:
-    """Return the metadata of a field.
-
-    Args:
-        doc: the description in the JSON Schema.
-        key: the document's key when it is not the field's name; None when the document has no such key.
-        limits: keywords of JSON Schema that the parser checks as well: ``minimum``, ``maximum``,
-            ``exclusiveMinimum``, ``enum``.
-    """
-    return {"doc": doc, "key": key, "limits": limits}
 
 
 @attrs.frozen(kw_only=True)
@@ -224,6 +212,9 @@ class Table:
         default=OtherColumns.KEEP, metadata=about("Source columns that columns and drop do not name.")
     )
     filter: str | None = attrs.field(default=None, metadata=about("Spark SQL condition; rows for which it is not true are not in silver."))
+    publish: tuple[str, ...] = attrs.field(
+        default=(), metadata=about("What silver has kept back and may show from now on: columns, and filter for all rows.")
+    )
     rules: tuple[Rule, ...] = attrs.field(default=(), metadata=about("Conditions every row must keep."))
     source_columns: tuple[str, ...] = attrs.field(default=(), metadata=about("Source columns in file order, for CSV without a header."))
     table_properties: dict[str, str] = attrs.field(factory=dict, metadata=about("Further Iceberg table properties, set at creation."))

@@ -9,6 +9,7 @@ from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Table
 from dms_iceberg.config.place import RESERVED_PREFIX
 from dms_iceberg.config.problems import below, item, listed
+from dms_iceberg.config.publish import published_columns
 
 _SHOWN = 30
 
@@ -20,12 +21,14 @@ class Named:
     Attributes:
         condition: the text is the filter or a rule, which see silver columns as well.
         is_filter: it is the filter, for which NULL means that the row is not in silver.
+        is_word: it is in ``publish``, which takes names of either side and makes no value.
     """
 
     path: str
     column: str
     condition: bool = False
     is_filter: bool = False
+    is_word: bool = False
 
 
 def table_path(table: Table) -> str:
@@ -34,7 +37,7 @@ def table_path(table: Table) -> str:
 
 
 def named_columns(table: Table) -> Iterator[Named]:
-    """Yield what ``columns``, ``filter`` and ``rules`` name, without the job's own columns. Keys are checked where files are opened."""
+    """Yield what columns, filter, rules and ``publish`` name, without the job's own columns. Keys are checked where files are opened."""
     for named in _named(table):
         if not named.column.lower().startswith(RESERVED_PREFIX):
             yield named
@@ -54,6 +57,7 @@ def _named(table: Table) -> Iterator[Named]:
     for index, rule in enumerate(table.rules):
         where = item(below(path, "rules"), index)
         yield from (Named(f"{where}.expr", name, True) for name in sorted(referenced_columns(rule.expr)))
+    yield from (Named(below(path, "publish"), name, True, is_word=True) for name in published_columns(table))
 
 
 def absent(table: Table, source: Iterable[str]) -> list[Named]:

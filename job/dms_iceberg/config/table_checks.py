@@ -9,6 +9,7 @@ from dms_iceberg.config.model import BronzeFormat, Column, Mode, OtherColumns, T
 from dms_iceberg.config.partition import PartitionError, PartitionField, parse_partition, unfit_type
 from dms_iceberg.config.place import Place
 from dms_iceberg.config.problems import item, suggestion
+from dms_iceberg.config.publish import column_of
 from dms_iceberg.config.types import TypeTextError, canonical_type
 
 __all__ = ["OWNED_PROPERTIES", "Place", "check_table"]
@@ -38,6 +39,7 @@ def check_table(place: Place) -> None:
     check_kept(place)
     _check_key(place)
     _check_drop(place)
+    _check_publish(place)
     _check_history(place)
     _check_source_columns(place)
     _check_partitions(place)
@@ -123,6 +125,23 @@ def _check_drop(place: Place) -> None:
         place.check_source_exists(path, name)
         if (declared := copies.get(name.casefold())) is not None:
             place.problems.add(path, f"'{name}' is declared in {item('columns', declared)} and dropped; remove one of them")
+
+
+def _check_publish(place: Place) -> None:
+    table = place.table
+    _check_names(place, "publish", table.publish)
+    known, dropped = place.known_sources(), {name.casefold() for name in table.drop}
+    words = [*table.source_columns, *(column.name for column in table.columns)]
+    for index, word in enumerate(table.publish):
+        path = item(place.at("publish"), index)
+        name = column_of(word)
+        if name is None:
+            if table.filter is not None:
+                place.problems.add(path, "the table has a filter; remove one of them")
+        elif name.casefold() in dropped:
+            place.problems.add(path, f"'{name}' is also in drop; remove it from one of them")
+        elif known is not None and name.strip() and name.casefold() not in {one.casefold() for one in words}:
+            place.problems.add(path, f"there is no column '{name}'; {suggestion(name, words)}")
 
 
 def _check_history(place: Place) -> None:

@@ -21,16 +21,19 @@ from dms_iceberg.errors import TargetError
 from dms_iceberg.faults import reach
 from dms_iceberg.job import Job, Planned
 from dms_iceberg.quarantine import JUDGEMENT, change_quarantine, judge_again_sql, open_rows, reason_is, settle
+from dms_iceberg.remembered import guarded, source_names
 from dms_iceberg.replay.records import record_groups
 from dms_iceberg.report import BatchReport, TableReport
 from dms_iceberg.staging.keys import Truncate
 from dms_iceberg.staging.plan import RecordBatch, applied_truncates
 from dms_iceberg.table_run import judge_batch, refuse_broken_rule, report_batch
+from dms_iceberg.target.cleaning import refuse_other_key_mask
 from dms_iceberg.target.evolve import evolve, restore_backfills
 from dms_iceberg.target.key import refuse_other_key
 from dms_iceberg.target.switch import silver_types, switch_mode
 from dms_iceberg.target.table import TargetTable
 from dms_iceberg.target.write import draft_batch, named_view
+from dms_iceberg.unknown_columns import check_named
 from dms_iceberg.winners import Collapsed
 
 _LOG = structlog.get_logger("dms_iceberg")
@@ -70,6 +73,7 @@ def _plan(
         return None, None
     target.refresh()
     refuse_other_key(table, target.properties())
+    refuse_other_key_mask(table, target.properties())
     found = standing(target, job.config, table)
     if restored := restore_backfills(target):
         report.ddl.extend(restored)
@@ -108,10 +112,13 @@ def _plan(
 def _replay(job: Job, table: Table, target: TargetTable, planned: Planned, tried: Tried) -> BatchReport | tuple[str, ...]:
     started = time.monotonic()
     existing = silver_types(target, table)
+    groups = record_groups(job, table, tried.rows, tried.layouts)
+    memory = guarded(job, table, target, groups)
+    # Rows of older files may lack a column: only one that no file ever had is told of.
+    check_named(job, table, groups, existing, memory.seen, fresh=False, files=(), progress=planned.progress)
     if switched := switch_mode(target, table, planned.main):
         return switched
-    groups = record_groups(job, table, tried.rows, tried.layouts)
-    evolution = analysed_evolution(job, table, groups, existing)
+    evolution = analysed_evolution(job, table, groups, existing, memory.texts, memory.salts)
     if evolution.plan.operations:
         return evolve(target, table, evolution.plan, planned.main)
     shape, progress = evolution.shape, planned.progress
@@ -133,6 +140,7 @@ def _replay(job: Job, table: Table, target: TargetTable, planned: Planned, tried
             progress = attrs.evolve(progress, replay=replay, high_water=high, behind=behind)
             properties = summary_properties(progress, books, 0, job.run_id)
             draft = draft_batch(job, table, target, shape, collapsed, properties, planned)
+            target.tell_changed(draft, memory.properties_after(table, target, shape, source_names(groups)))
             reach("before-publish", table.source)
             target.publish(draft)
             reach("after-commit", table.source)

@@ -6,9 +6,13 @@ from typing import Any
 
 import attrs
 
+from dms_iceberg.changes.mask_text import is_plain
 from dms_iceberg.config.key_columns import silver_key
-from dms_iceberg.config.model import Column, OtherColumns, Table
+from dms_iceberg.config.model import Column, Mask, OtherColumns, Table
+from dms_iceberg.config.publish import published_columns
+from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.staging.store import digest
+from dms_iceberg.target.withheld import MadeMask, Withheld
 
 CLEANING_PROPERTY = "dms-iceberg.cleaning"
 """Table property with a digest for each column that is more than a copy, for the filter and for each rule, as JSON."""
@@ -17,6 +21,8 @@ MADE_BY_KEY = "dms-iceberg.made-by"
 """Summary key of the snapshots of a load that is being built: a digest of what its rows are made with (`made_by`)."""
 
 _DIGEST_BYTES = 8
+_MASK_VERSION = 2
+"""Of masks of columns without a declared type. In version 1 a value was masked as its file's type shows it."""
 
 
 @attrs.frozen
@@ -58,12 +64,45 @@ class Cleaning:
         kept = {name: text for name, text in self.columns.items() if name not in names}
         return attrs.evolve(self, columns=kept | {name: text for name, text in other.columns.items() if name in names})
 
-    def differences(self, other: "Cleaning", columns: Collection[str]) -> list[str]:
-        """Return what differs, in words; only of ``columns``, which table and configuration both have."""
-        names = [name for name in columns if self.columns.get(name.lower()) != other.columns.get(name.lower())]
-        rules = [name for name in sorted({*self.rules, *other.rules}) if self.rules.get(name) != other.rules.get(name)]
-        found = [f"column {name}" for name in names] + (["the filter"] if self.filter != other.filter else [])
-        return found + [f"rule {name}" for name in rules]
+    def differences(self, table: Table, columns: Collection[str], withheld: Withheld | None) -> list[str]:
+        """Return what the configuration does in another way, in words.
+
+        Args:
+            table: its configuration.
+            columns: the columns to look at, which table and configuration both have.
+            withheld: what the table remembers of its masks.
+        """
+        now = Cleaning.of(table)
+        rules = [name for name in sorted({*self.rules, *now.rules}) if self.rules.get(name) != now.rules.get(name)]
+        found = [f"column {name}" for name in self.other_columns(table, columns, withheld)]
+        return found + (["the filter"] if self.filter != now.filter else []) + [f"rule {name}" for name in rules]
+
+    def other_columns(self, table: Table, columns: Iterable[str], withheld: Withheld | None) -> list[str]:
+        """Return those of ``columns`` that the configuration makes in another way; see `differences`."""
+        now, masks = Cleaning.of(table).columns, withheld.masks if withheld else {}
+        declared = {column.name.lower(): column for column in table.columns}
+        others = [name for name in columns if self.columns.get(name.lower()) != now.get(name.lower())]
+        return [
+            name
+            for name in others
+            if self.columns.get(name.lower()) not in _makings(declared.get(name.lower(), Column(name=name)), masks.get(name.lower()))
+        ]
+
+    def as_now(self, table: Table, masks: Mapping[str, MadeMask], mixed: Collection[str] = ()) -> "Cleaning":
+        """Return this with the digests of now for columns that are made as ever, though their declaration is another text.
+
+        Args:
+            table: its configuration. No column has another salt than before, though it may be in another place.
+            masks: what the table tells of its masks.
+            mixed: columns, in lower case, that an earlier version masked in several ways.
+        """
+        now, made = Cleaning.of(table), dict(self.columns)
+        for column in table.columns:
+            name, mask = column.name.lower(), masks.get(column.name.lower())
+            moved = [attrs.evolve(column, mask_salt=mask.salt)] if mask is not None and column.mask is Mask.SHA256 else []
+            if name not in mixed and name in now.columns and any(made.get(name) in _makings(one, mask) for one in (column, *moved)):
+                made[name] = now.columns[name]
+        return attrs.evolve(self, columns=made)
 
 
 def made_by(table: Table) -> dict[str, str]:
@@ -72,12 +111,39 @@ def made_by(table: Table) -> dict[str, str]:
     return {MADE_BY_KEY: _digest({"cleaning": attrs.asdict(Cleaning.of(table)), "key": key})}
 
 
-def _column_text(column: Column) -> dict[str, Any]:
+def _column_text(column: Column, version: int = _MASK_VERSION) -> dict[str, Any]:
     """What changes a value on its way. Its source does not count: who follows a rename there wants old rows as they are."""
-    text = {"expr": column.expr and column.expr.strip(), "format": column.format, "trim": column.trim, "mask": column.mask}
+    text: dict[str, Any] = {"expr": column.expr and column.expr.strip(), "format": column.format, "trim": column.trim, "mask": column.mask}
     if column.mask:
         text |= {"mask_salt": column.mask_salt, "type": column.type}
+        if column.type is None and column.mask is not Mask.REDACT and version > 1:
+            text["mask_version"] = version
     return {key: value for key, value in text.items() if value}
+
+
+def _makings(column: Column, made: MadeMask | None) -> set[str | None]:
+    """Return the digests of all declarations that make the same values as this one; None for a copy.
+
+    Args:
+        column: the declaration.
+        made: what the table remembers of the column's mask. Without it, masks of an earlier version count as made so: whether all of
+            them were is looked at when the table learns what it has to remember.
+    """
+    types = {column.type}
+    if made is not None and made.text:
+        if column.type is None:
+            types.add(made.text)
+        elif is_plain(column.type, made.text) and is_plain(made.text, column.type):
+            types |= {None, made.text}
+    versions = (1, _MASK_VERSION) if made is None else (_MASK_VERSION,)
+    texts = [_column_text(attrs.evolve(column, type=type_), version) for type_ in types for version in versions]
+    return {_digest(text) if text else None for text in texts}
+
+
+def earlier_digest(column: Column) -> str | None:
+    """Return the digest that earlier versions gave a declaration, None for a copy."""
+    text = _column_text(column, version=1)
+    return _digest(text) if text else None
 
 
 def _digest(text: Mapping[str, Any]) -> str:
@@ -93,7 +159,7 @@ def other_cleaning(table: Table, properties: Mapping[str, str], columns: Iterabl
     made = Cleaning.from_properties(properties)
     if made is None:
         return None
-    found = made.differences(Cleaning.of(table), [name for name in columns if _is_live(table, name)])
+    found = made.differences(table, [name for name in columns if _is_live(table, name)], Withheld.from_properties(properties))
     if not found:
         return None
     return (
@@ -108,3 +174,29 @@ def _is_live(table: Table, name: str) -> bool:
         return True
     left_out = {*table.drop, *(column.source_name or "" for column in table.columns)}
     return table.other_columns is OtherColumns.KEEP and name.lower() not in {one.lower() for one in left_out}
+
+
+def refuse_other_key_mask(table: Table, properties: Mapping[str, str]) -> None:
+    """Refuse to merge by a masked key whose values would have other hashes: new rows would stand beside old ones.
+
+    That a mask is taken away is told with the files, unless it is meant (`published.refuse_published`).
+
+    Raises:
+        SchemaChangeError: a key column is masked, or was, and its values are made in another way.
+    """
+    made, withheld = Cleaning.from_properties(properties), Withheld.from_properties(properties)
+    masks = withheld.masks if withheld else {}
+    key = {name.lower(): name for name in silver_key(table)}
+    masked = {*(column.name.lower() for column in table.columns if column.mask), *masks} & set(key)
+    if made is None or not masked:
+        return
+    meant = {word.lower() for word in published_columns(table)}
+    for name in sorted(masked):
+        declared = next((column for column in table.columns if column.name.lower() == name), Column(name=name))
+        is_guarded = declared.mask is None and not {name, (declared.source_name or name).lower()} & meant
+        if not is_guarded and made.columns.get(name) not in _makings(declared, masks.get(name)):
+            raise SchemaChangeError(
+                f'tables."{table.source}".columns: the key column {key[name]!r} of {table.target} was masked in another way (mask, salt, '
+                "type, trim, format or expr) than it would be now, so its values would have other hashes: changes would not find their "
+                f"rows. Put its declaration back; or make the table anew with run --rebuild {table.source}. Nothing was written."
+            )

@@ -47,6 +47,11 @@ def create_sql(name: str, columns: Mapping[str, str], table: Table) -> str:
     return f"CREATE TABLE IF NOT EXISTS {name} ({', '.join(body)}) USING iceberg{partition} TBLPROPERTIES ({properties})"
 
 
+def ordered(columns: Sequence[str], types: Mapping[str, str]) -> dict[str, str]:
+    """Return ``types`` in the order of ``columns``, those without a type left out."""
+    return {name: types[name] for name in columns if name in types}
+
+
 def partition_sql(transforms: Sequence[str]) -> str:
     """Return the PARTITIONED BY clause with a blank before it, "" without transforms."""
     return f" PARTITIONED BY ({', '.join(map(_transform_sql, transforms))})" if transforms else ""

@@ -13,6 +13,7 @@ from dms_iceberg.progress import PROGRESS_KEY
 from dms_iceberg.target.cleaning import Cleaning, other_cleaning
 from dms_iceberg.target.key import KEY_PROPERTY
 from dms_iceberg.target.table import BACKFILL_PROPERTY, BEFORE_PROPERTY, TargetTable
+from dms_iceberg.target.withheld import WITHHELD_PROPERTY, Withheld
 
 
 @attrs.frozen
@@ -48,6 +49,9 @@ def renamed_properties(done: Sequence[RenameColumn], properties: Mapping[str, st
     if made is not None:
         columns = {new.get(name, name).lower(): text for name, text in made.columns.items()}
         changed |= attrs.evolve(made, columns=columns).to_properties()
+    withheld = Withheld.from_properties(properties)
+    if withheld is not None:
+        changed[WITHHELD_PROPERTY] = withheld.renamed(new).to_text()
     for name, text in properties.items():
         if name.startswith(BEFORE_PROPERTY):
             before = json.loads(text)

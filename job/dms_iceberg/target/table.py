@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +21,14 @@ from dms_iceberg.target.ddl import create_sql
 from dms_iceberg.target.java_maps import names, to_dict
 from dms_iceberg.target.key import KEY_PROPERTY
 from dms_iceberg.target.metadata import METADATA_COLUMNS
+from dms_iceberg.target.withheld import WITHHELD_PROPERTY
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import DataFrame, SparkSession
 
 PROGRESS_PROPERTY = "dms-iceberg.progress-copy"
-MADE_PROPERTIES = (KEY_PROPERTY, CLEANING_PROPERTY)
+MADE_PROPERTIES = (KEY_PROPERTY, CLEANING_PROPERTY, WITHHELD_PROPERTY)
 BEFORE_PROPERTY = "dms-iceberg.before."
 """Prefix of one property per branch that became the content, with the snapshot it came by: the `MADE_PROPERTIES` before that."""
 BACKFILL_PROPERTY = "dms-iceberg.backfill."
@@ -152,6 +153,11 @@ class TargetTable:
         draft.set_properties({name: properties[name] for name in MADE_PROPERTIES if name in properties} | dict(made))
         useless = [name for name, switch in _switches(properties) if self._java.snapshot(switch) is None or self.is_off_the_line(switch)]
         draft.remove_properties(useless)
+
+    def tell_changed(self, draft: Draft, made: Mapping[str, str]) -> None:
+        """Let a draft set properties, unless all of them are as they should be."""
+        if not made.items() <= self.properties().items():
+            self.tell_made(draft, made)
 
     def remove_branch(self, name: str) -> None:
         """Remove a branch; its snapshots go when they expire."""
@@ -292,8 +298,3 @@ class TargetTable:
 
 def _switches(properties: Mapping[str, str]) -> list[tuple[str, int]]:
     return [(name, int(name.removeprefix(BEFORE_PROPERTY))) for name in properties if name.startswith(BEFORE_PROPERTY)]
-
-
-def ordered(columns: Sequence[str], types: Mapping[str, str]) -> dict[str, str]:
-    """Return ``types`` in the order of ``columns``, those without a type left out."""
-    return {name: types[name] for name in columns if name in types}

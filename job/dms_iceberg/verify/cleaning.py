@@ -20,6 +20,7 @@ from dms_iceberg.config.model import SchemaChanges, Table
 from dms_iceberg.errors import TargetError
 from dms_iceberg.identifiers import quote
 from dms_iceberg.job import Job
+from dms_iceberg.remembered import guarded
 from dms_iceberg.target.schema_diff import AddColumn
 from dms_iceberg.target.switch import silver_types
 from dms_iceberg.target.table import TargetTable
@@ -112,7 +113,8 @@ def plan_cleaning(job: Job, table: Table, target: TargetTable, columns: tuple[So
     group = _group(job, columns, job.spark.createDataFrame([], "none string"))
     # What a policy does about a difference in structure is the job's to say; here it is only told.
     lenient = attrs.evolve(table, schema_changes=SchemaChanges.EVOLVE)
-    evolution = analysed_evolution(job, lenient, [group], existing)
+    memory = guarded(job, lenient, target, [group], anew=True)
+    evolution = analysed_evolution(job, lenient, [group], existing, memory.texts, memory.salts)
     added = {operation.name for operation in evolution.plan.operations if isinstance(operation, AddColumn)}
     widened = {operation.name for operation in evolution.plan.operations} - added
     shape = _as_it_is(evolution.shape, existing, added, frozenset(widened))
@@ -140,7 +142,8 @@ def _as_it_is(shape: Shape, existing: Mapping[str, str], added: set[str], widene
     """The shape without the changes that the next batch may make to the table."""
     by_name = {name.lower(): type_ for name, type_ in existing.items()}
     columns = tuple(column for column in shape.columns if column.name not in added)
-    return Shape(columns, {column.name: by_name[column.name.lower()] for column in columns}, shape.exact | widened)
+    types = {column.name: by_name[column.name.lower()] for column in columns}
+    return Shape(columns, types, shape.exact | widened, texts=shape.texts, salts=shape.salts)
 
 
 def _at_source(column: SilverColumn, names: set[str]) -> bool:

@@ -1,0 +1,97 @@
+"""The text that a mask is made of: one for each value, whatever type a file gives it.
+
+`CAST(value AS string)` shows the type as well: 1 is `1`, `1.00` or `1.0`, so that a masked key would find its row no longer once files
+come with another type. So a masked column has one type that its texts are taken from: the declared one, or that of the first file that was
+merged, which the table remembers. A value of another type has the text that it has in that one, if it can be held there; else one of its
+own, which no value has there.
+"""
+
+from dms_iceberg.target.types import decimal_of
+
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+_CLOCKS = ("timestamp", "timestamp_ntz")
+_FLOATING = ("float", "double")
+_DIGITS = 38
+# Between them they hold every double that any decimal can be equal to.
+_SCALES = (0, 18, _DIGITS)
+
+
+def is_plain(type_: str, of: str) -> bool:
+    """Whether values of ``type_`` simply have the text that Spark's cast gives them, in a column whose texts are those of type ``of``."""
+    if type_ == of or (type_ in _CLOCKS and of != "date") or (type_ == "date" and of not in _CLOCKS):
+        return True
+    scale = _scale(type_)
+    if scale is None:
+        return type_ not in (*_FLOATING, "date", *_CLOCKS)
+    return scale == (_scale(of) or 0) and of not in _FLOATING
+
+
+def text_sql(value: str, type_: str, of: str) -> str:
+    """SQL of the text of ``value``.
+
+    Args:
+        value: SQL.
+        type_: its Spark type.
+        of: the type that the column's texts are taken from.
+    """
+    if is_plain(type_, of):
+        return _cast(value, "string")
+    if type_ == "date":
+        return _cast(_cast(value, "timestamp_ntz"), "string")
+    if type_ in _CLOCKS:
+        day = _cast(value, "date")
+        return f"CASE WHEN {value} = {_cast(day, type_)} THEN {_cast(day, 'string')} ELSE {_cast(value, 'string')} END"
+    # A float is the double of the same value.
+    return _floating_text(_cast(value, "double"), of) if type_ in _FLOATING else _exact_text(value, type_, of)
+
+
+def _cast(value: str, type_: str) -> str:
+    return f"CAST({value} AS {type_})"
+
+
+def _scale(type_: str) -> int | None:
+    """Digits behind the point of a whole number or a decimal, None for another type."""
+    found = decimal_of(type_)
+    return 0 if type_ in _WHOLE else found[1] if found else None
+
+
+def _exact_text(value: str, type_: str, of: str) -> str:
+    """SQL of the text of a whole number or decimal."""
+    there = _as_decimal(value, _scale(of) or 0)
+    held, text = f"{there} = {value}", _cast(there, "string")
+    if of in _FLOATING:
+        near = _cast(value, "double")
+        held, text = f"try_cast({near} AS {type_}) = {value}", _floating_text(near, of)
+    return f"CASE WHEN {value} IS NULL THEN NULL WHEN {held} THEN {text} ELSE {_beside(_shortest(value), of)} END"
+
+
+def _floating_text(value: str, of: str) -> str:
+    """SQL of the text of a double."""
+    if of == "double":
+        return _cast(value, "string")
+    # What holds the value, if it comes back from there unchanged, and the text that it has then.
+    held: list[tuple[str, str]] = []
+    if of == "float":
+        held.append((_cast(value, "float"), _cast(_cast(value, "float"), "string")))
+    elif (scale := _scale(of)) is not None:
+        held.append((_as_decimal(value, scale), _cast(_as_decimal(value, scale), "string")))
+    held += [(there, _beside(_shortest(there), of)) for there in (_as_decimal(value, scale) for scale in _SCALES)]
+    cases = [f"WHEN {_cast(there, 'double')} = {value} THEN {text}" for there, text in held]
+    return f"CASE {' '.join(cases)} ELSE {_beside(_cast(value, 'string'), of)} END"
+
+
+def _as_decimal(value: str, scale: int) -> str:
+    return f"try_cast({value} AS decimal({_DIGITS},{scale}))"
+
+
+def _beside(text: str, of: str) -> str:
+    """A text for a value that type ``of`` cannot hold. Of all types only float shows a value by the text of a neighbour: 0.1."""
+    return f"concat({text}, 'd')" if of == "float" else text
+
+
+def _shortest(value: str) -> str:
+    """SQL of a whole number or decimal without zeros at its end. Spark writes 0.00000010 as `1.0E-7`, and its zero as `0E-8`."""
+    short = _cast(value, "string")
+    for pattern, left in (("([.][0-9]*?)0+(?=E|$)", "$1"), ("[.](?=E|$)", "")):
+        short = f"regexp_replace({short}, '{pattern}', '{left}')"
+    return f"CASE WHEN {value} = 0 THEN '0' ELSE {short} END"

@@ -1,0 +1,127 @@
+"""Whether a table's configuration still goes with the table, also when there is nothing to merge.
+
+A batch tells it of its own files. Without one, the newest merged file is looked into: by `plan` each time, by a run and `status` once for
+each change of configuration or table. The table remembers what it was checked with, so an idle table costs a comparison.
+"""
+
+import json
+from collections.abc import Sequence
+
+import attrs
+
+from dms_iceberg.analysis import analysed_evolution, check_expressions
+from dms_iceberg.changes.frames import ReadGroup, Shape
+from dms_iceberg.config.model import Config, Table
+from dms_iceberg.errors import BronzeError
+from dms_iceberg.job import Job
+from dms_iceberg.progress import Progress
+from dms_iceberg.remembered import Memory, guarded, source_names
+from dms_iceberg.second_look import open_files
+from dms_iceberg.staging.keys import BronzeFile
+from dms_iceberg.staging.store import digest
+from dms_iceberg.target.evolve import plan_evolution
+from dms_iceberg.target.schema_diff import Types
+from dms_iceberg.target.switch import silver_types
+from dms_iceberg.target.table import BEFORE_PROPERTY, TargetTable
+from dms_iceberg.unknown_columns import Lacking, check_named
+
+CHECKED_PROPERTY = "dms-iceberg.checked"
+"""Table property with a digest of the configuration and the schema that were found to go together."""
+
+_VERSION = 1
+"""Of the check: a later one looks at every table once more."""
+_DIGEST_BYTES = 8
+
+
+@attrs.frozen(eq=False)
+class Checked:
+    """What a check has found.
+
+    Attributes:
+        memory: what the table remembers.
+        names: the source columns of the newest file.
+        shape: of its rows, None where bronze has no merged file any more.
+        named: what it lacks.
+        warnings: of all that.
+    """
+
+    memory: Memory
+    names: Sequence[str] = ()
+    shape: Shape | None = None
+    named: Lacking = attrs.field(factory=Lacking)
+    warnings: tuple[str, ...] = ()
+
+
+def configuration_text(config: Config, table: Table) -> str:
+    """Return what decides how a table is made of its files, as text."""
+    entry = attrs.asdict(table) | {"bronze": attrs.asdict(config.bronze), "timestamps": config.timestamps}
+    return json.dumps(entry, sort_keys=True)
+
+
+def checked_property(config: Config, table: Table, target: TargetTable) -> dict[str, str]:
+    """Return the table property that says that the configuration goes with the table as it is."""
+    schema = target.iceberg.schema().schemaId()
+    text = f"{_VERSION} {schema} {configuration_text(config, table)}"
+    return {CHECKED_PROPERTY: digest(text, _DIGEST_BYTES).hex()}
+
+
+def is_checked(config: Config, table: Table, target: TargetTable) -> bool:
+    """Whether the configuration was found to go with the table."""
+    return checked_property(config, table, target).items() <= target.properties().items()
+
+
+def check(job: Job, table: Table, target: TargetTable, existing: Types, progress: Progress, *, with_salts: bool = True) -> Checked:
+    """Check the configuration with the newest file that is merged.
+
+    Args:
+        job: the job.
+        table: its configuration.
+        target: the table.
+        existing: its columns, after declared renames.
+        progress: how far it has come.
+        with_salts: salts are looked at, too.
+
+    Raises:
+        DmsIcebergError: a batch of such files would fail.
+    """
+    file, groups = _newest(job, table, progress)
+    memory = guarded(job, table, target, groups, with_salts=with_salts)
+    names = source_names(groups)
+    if file is None or not groups:
+        typed = tuple(column for column in table.columns if column.type is not None)
+        plan_evolution(attrs.evolve(table, columns=typed), (), {}, existing, ntz=False)
+        return Checked(memory)
+    named = check_named(job, table, groups, existing, memory.seen, fresh=False, files=[file], progress=progress)
+    evolution = analysed_evolution(job, table, groups, existing, memory.texts, memory.salts)
+    check_expressions(job, groups, table, evolution.shape)
+    return Checked(memory, names, evolution.shape, named, (*named.warnings, *evolution.warnings))
+
+
+def _newest(job: Job, table: Table, progress: Progress) -> tuple[BronzeFile | None, list[ReadGroup]]:
+    merged = [one for one in job.listing(table, progress) if isinstance(one, BronzeFile) and progress.holds(one)]
+    if not merged:
+        return None, []
+    try:
+        return max(merged), open_files(job, table, [max(merged)])
+    except BronzeError:
+        # It is merged: what has become of it since stops nothing.
+        return None, []
+
+
+def check_changed(job: Job, table: Table, target: TargetTable, progress: Progress) -> None:
+    """Check a table that has nothing to merge, unless that was done with this very configuration, and let it remember that it was.
+
+    Raises:
+        DmsIcebergError: a batch would fail.
+        PlanIsStaleError: somebody committed meanwhile.
+    """
+    head = target.head() if target.exists() else None
+    if head is None or is_checked(job.config, table, target):
+        return
+    draft = target.draft(head.id)
+    found = check(job, table, target, silver_types(target, table) or {}, progress)
+    was_switched = any(name.startswith(BEFORE_PROPERTY) for name in target.properties())
+    if found.memory.is_earlier and found.shape is not None and not was_switched:
+        draft.set_properties(found.memory.properties_after(table, target, found.shape, found.names, found.named.found))
+    draft.set_properties(checked_property(job.config, table, target))
+    target.publish(draft)

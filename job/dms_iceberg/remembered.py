@@ -1,0 +1,258 @@
+"""What a table remembers of how it was made, or, for one of an earlier version, what can be found out; and the guard that goes by it."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import attrs
+
+from dms_iceberg.analysis import masked_types
+from dms_iceberg.changes.frames import ReadGroup, Shape
+from dms_iceberg.changes.mapping import VOID, silver_columns
+from dms_iceberg.changes.mask_text import is_plain
+from dms_iceberg.config.key_columns import silver_key
+from dms_iceberg.config.model import BronzeFormat, Mask, SchemaChanges, Table
+from dms_iceberg.errors import BronzeError, SchemaChangeError
+from dms_iceberg.job import Job
+from dms_iceberg.progress import Progress
+from dms_iceberg.salts import check_of, resolved_salts
+from dms_iceberg.second_look import open_files
+from dms_iceberg.staging.keys import BronzeFile
+from dms_iceberg.target.cleaning import Cleaning
+from dms_iceberg.target.earlier_masks import withheld_of_earlier
+from dms_iceberg.target.key import KEY_PROPERTY, key_property
+from dms_iceberg.target.published import refuse_published
+from dms_iceberg.target.rename import renamed_properties, renames
+from dms_iceberg.target.seen import Seen
+from dms_iceberg.target.table import TargetTable
+from dms_iceberg.target.withheld import LEFT_OUT, WITHHELD_PROPERTY, MadeMask, Withheld, other_salts, withheld_of_branch, written_columns
+
+
+@attrs.frozen
+class Memory:
+    """What a table remembers.
+
+    Attributes:
+        withheld: what it keeps back.
+        seen: the columns that its files have had.
+        texts: by silver column in lower case, the type that masked texts are taken from.
+        mixed: silver columns in lower case that an earlier version masked by the texts of several types, and two of these.
+        is_earlier: an earlier version made the table, so that all of this was found out.
+        salts: by where they are.
+    """
+
+    withheld: Withheld = attrs.field(factory=Withheld)
+    seen: Seen = attrs.field(factory=lambda: Seen(whole=True))
+    texts: Mapping[str, str] = attrs.field(factory=dict)
+    mixed: Mapping[str, tuple[str, str]] = attrs.field(factory=dict)
+    is_earlier: bool = False
+    salts: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+
+    @property
+    def checks(self) -> dict[str, str]:
+        """What tells salts apart, by where they are."""
+        return {place: check_of(salt) for place, salt in self.salts.items()}
+
+    def withheld_after(self, table: Table, shape: Shape, names: Sequence[str]) -> Withheld:
+        """Return what is kept back once a batch with the source columns ``names`` is merged."""
+        texts, checks = {name.lower(): type_ for name, type_ in shape.texts.items()}, self.checks
+        masks = {
+            column.name.lower(): MadeMask(
+                column.mask.value, column.mask_salt or "", checks.get(column.mask_salt or "", ""), texts.get(column.name.lower(), "")
+            )
+            for column in table.columns
+            if column.mask
+        }
+        return self.withheld.after(table, names, masks)
+
+    def summary_after(self, table: Table, shape: Shape, names: Sequence[str]) -> dict[str, str]:
+        """Return what the summary of a branch's snapshot has to say once a batch is merged, until its content is the table's."""
+        return {WITHHELD_PROPERTY: self.withheld_after(table, shape, names).to_text()}
+
+    def properties_after(
+        self, table: Table, target: TargetTable, shape: Shape, names: Sequence[str], found: Iterable[str] = ()
+    ) -> dict[str, str]:
+        """Return the table properties that say what the table has to remember once a batch is merged.
+
+        Args:
+            table: its configuration.
+            target: the table before that.
+            shape: of the batch.
+            names: source columns of its files.
+            found: those of other files that were looked into.
+        """
+        properties = target.properties()
+        cleaning = Cleaning.from_properties(properties)
+        if cleaning is not None:
+            written = written_columns(silver_columns(table, names), names)
+            changed = {column.name.lower() for column in other_salts(self.withheld, written, self.checks)}
+            cleaning = cleaning.as_now(table, {} if self.is_earlier else self.withheld.masks, {*self.mixed, *changed})
+        return {
+            **key_property(table, shape.key),
+            **({KEY_PROPERTY: properties[KEY_PROPERTY]} if KEY_PROPERTY in properties else {}),
+            **(cleaning or Cleaning.of(table)).to_properties(),
+            WITHHELD_PROPERTY: self.withheld_after(table, shape, names).to_text(),
+            **self.seen.plus((*names, *found)).to_properties(),
+        }
+
+
+def source_names(groups: Iterable[ReadGroup]) -> list[str]:
+    """Return the source columns of groups of files, each once."""
+    return list(dict.fromkeys(name for group in groups for name in group.columns.names))
+
+
+def guarded(
+    job: Job,
+    table: Table,
+    target: TargetTable | None,
+    groups: Sequence[ReadGroup],
+    branch: str | None = None,
+    *,
+    anew: bool = False,
+    with_salts: bool = True,
+) -> Memory:
+    """Return what a table remembers, once it is known that the configuration publishes nothing that it keeps back.
+
+    Costs nothing beside the table's properties, but for a table of an earlier version: then two merged files are looked into.
+
+    Args:
+        job: the job.
+        table: its configuration.
+        target: the table, None before it is made.
+        groups: the batch, opened.
+        branch: where it goes, None for main.
+        anew: all rows are made anew, so that it does not matter how the table's own were made.
+        with_salts: salts are looked at, too.
+
+    Raises:
+        SchemaChangeError: something would be published (`refuse_published`), or the masked key of a table of an earlier version has
+            been hashed in several ways.
+        ConfigError: a salt cannot be read.
+    """
+    names = source_names(groups)
+    memory = Memory() if target is None or target.head() is None else _recalled(job, table, target, names)
+    refuse_published(table, memory.withheld, names)
+    if with_salts:
+        memory = attrs.evolve(memory, salts=resolved_salts(table))
+        refuse_published(table, memory.withheld, names, memory.checks)
+    if not anew:
+        _refuse_mixed_key(table, memory)
+    built = withheld_of_branch(target, branch) if target is not None and branch is not None else None
+    return memory if built is None else attrs.evolve(memory, withheld=built, texts={**memory.texts, **_texts(built)})
+
+
+def refuse_declared(job: Job, table: Table, target: TargetTable) -> None:
+    """Refuse what a configuration would publish by what it declares, before a batch is planned and declared renames are done.
+
+    A rename changes the table, so that before one the newest merged file is looked into as well.
+
+    Raises:
+        SchemaChangeError: something would be published.
+    """
+    if target.head() is None:
+        return
+    properties, names = target.properties(), None
+    if any(column.renamed_from for column in table.columns) and (due := renames(table, target.column_types())):
+        properties |= renamed_properties(due, properties)
+        names = [name for name, _ in _Merged(job, table, target).newest_columns()]
+    withheld = Withheld.from_properties(properties)
+    withheld = withheld if withheld is not None else _of_earlier(table, target, properties)
+    refuse_published(table, withheld, None)
+    if names:
+        refuse_published(table, withheld, names)
+
+
+def _of_earlier(table: Table, target: TargetTable, properties: Mapping[str, str]) -> Withheld:
+    made = Cleaning.from_properties(properties)
+    return withheld_of_earlier(table, made, target.column_types()) if made is not None else Withheld()
+
+
+def _recalled(job: Job, table: Table, target: TargetTable, names: Sequence[str]) -> Memory:
+    properties = target.properties()
+    withheld, seen = Withheld.from_properties(properties), Seen.from_properties(properties)
+    if withheld is None:
+        return _found_out(job, table, target, names, seen)
+    return Memory(withheld, seen, _texts(withheld))
+
+
+def _texts(withheld: Withheld) -> dict[str, str]:
+    return {name: made.text for name, made in withheld.masks.items() if made.text}
+
+
+def _found_out(job: Job, table: Table, target: TargetTable, names: Sequence[str], seen: Seen) -> Memory:
+    existing = target.column_types()
+    withheld = _of_earlier(table, target, target.properties())
+    merged = _Merged(job, table, target)
+    if new := _kept_anew(table, names, existing):
+        # What files had before, and the table has not, was left out.
+        left_out = new & {name.lower() for name, type_ in merged.newest_columns() if type_ != VOID}
+        withheld = attrs.evolve(withheld, sources={**dict.fromkeys(left_out, LEFT_OUT), **withheld.sources})
+    texts, mixed = _hashed_texts(job, table, merged)
+    return Memory(withheld, seen, texts, mixed, is_earlier=True)
+
+
+def _kept_anew(table: Table, names: Sequence[str], existing: Collection[str]) -> set[str]:
+    """Return the source columns that silver would get now without a declaration. With other policies they are no sign of a choice."""
+    if table.schema_changes is not SchemaChanges.EVOLVE:
+        return set()
+    declared, there = {column.name.lower() for column in table.columns}, {name.lower() for name in existing}
+    kept = {column.name.lower() for column in silver_columns(table, names)} - declared
+    return kept - there
+
+
+class _Merged:
+    """The earliest and the newest of the files that a table has merged, as far as bronze still has them; opened when they are asked for."""
+
+    def __init__(self, job: Job, table: Table, target: TargetTable) -> None:
+        self._job, self._table = job, table
+        self._progress: Progress = target.progress()
+
+    def ends(self) -> list[BronzeFile]:
+        """Return both, the earliest first; one if they are the same, none where there is none."""
+        if self._progress.epoch != self._job.config.bronze.epoch:
+            return []
+        listing = self._job.listing(self._table, self._progress)
+        merged = sorted(file for file in listing if isinstance(file, BronzeFile) and self._progress.holds(file))
+        return [merged[0], merged[-1]] if len(merged) > 1 else merged
+
+    def opened(self, file: BronzeFile) -> list[ReadGroup]:
+        """Open one of them; a file that is damaged tells nothing."""
+        try:
+            return open_files(self._job, self._table, [file])
+        except BronzeError:
+            return []
+
+    def newest_columns(self) -> list[tuple[str, str]]:
+        """Return name and Spark type of the newest file's source columns."""
+        return [column for file in self.ends()[-1:] for group in self.opened(file) for column in group.columns.source]
+
+
+def _hashed_texts(job: Job, table: Table, merged: _Merged) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
+    """Return the types whose texts an earlier version has masked, and the columns for which another one came later.
+
+    It masked each value as its file's type shows it. Text formats have one type.
+    """
+    undeclared = [column for column in table.columns if column.mask not in (None, Mask.REDACT) and column.type is None]
+    if not undeclared or job.config.bronze.format is not BronzeFormat.PARQUET:
+        return {}, {}
+    found = [masked_types(job, merged.opened(file), table) for file in merged.ends()]
+    texts = {name.lower(): type_ for types in reversed(found) for name, type_ in types.items()}
+    later = {name.lower(): type_ for types in found for name, type_ in types.items()}
+    mixed = {name: (type_, later[name]) for name, type_ in texts.items() if not is_plain(later[name], type_)}
+    return texts, mixed
+
+
+def mixed_keys(job: Job, table: Table, target: TargetTable) -> list[str]:
+    """Return the key columns of a table of an earlier version that were masked by the texts of several types."""
+    _, mixed = _hashed_texts(job, table, _Merged(job, table, target))
+    return [name for name in silver_key(table) if name.lower() in mixed]
+
+
+def _refuse_mixed_key(table: Table, memory: Memory) -> None:
+    for name in silver_key(table):
+        if name.lower() in memory.mixed:
+            first, later = memory.mixed[name.lower()]
+            raise SchemaChangeError(
+                f'tables."{table.source}".columns: the key column {name!r} of {table.target} is masked, and an earlier version has hashed '
+                f"each value as the type of its file shows it: {first} in the first files and {later} in later ones. So one key has two "
+                f"hashes, and changes do not find their rows. Make the table anew with run --rebuild {table.source}: all hashes are made "
+                f"of one text then, that of {first}. Nothing was written."
+            )

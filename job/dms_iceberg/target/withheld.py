@@ -1,0 +1,171 @@
+"""What a silver table keeps from its readers: masks, columns that were left out, and rows outside a filter.
+
+The table remembers it, as the configuration says only what is to be done now: a typing error there, and a column that was masked would be
+filled with clear text from the next batch on, or by a rebuild at once.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import attrs
+
+from dms_iceberg.changes.mapping import SilverColumn, silver_columns
+from dms_iceberg.config.model import Mask, Table
+from dms_iceberg.progress import PROGRESS_KEY
+
+if TYPE_CHECKING:
+    from dms_iceberg.target.table import TargetTable
+
+WITHHELD_PROPERTY = "dms-iceberg.withheld"
+"""Table property with a `Withheld` as JSON. Snapshots of a content that is being built carry it in their summary."""
+
+LEFT_OUT = "left out"
+UNKNOWN = "unknown"
+"""A making that a table of an earlier version does not tell: it may have been a mask."""
+_CLEAR = ""
+_STRENGTH = {_CLEAR: 0, Mask.PARTIAL.value: 1, Mask.SHA256.value: 2, UNKNOWN: 3, Mask.REDACT.value: 3, LEFT_OUT: 4}
+
+
+@attrs.frozen
+class MadeMask:
+    """The mask that a silver column's values were made with.
+
+    Attributes:
+        mask: `Mask`, or `UNKNOWN`.
+        salt: where its salt is.
+        check: tells that salt's content from another (`salts.check_of`); "" where that is not known.
+        text: the type that the masked texts are taken from (`changes.mask_text`); "" before a file has told one.
+    """
+
+    mask: str
+    salt: str = ""
+    check: str = ""
+    text: str = ""
+
+
+@attrs.frozen
+class Withheld:
+    """What is kept back. Names are in lower case.
+
+    Attributes:
+        masks: by silver column.
+        sources: by source column that silver shows masked only, or not at all: the weakest mask, or `LEFT_OUT`.
+        filter: whether rows were chosen by a filter.
+    """
+
+    masks: Mapping[str, MadeMask] = attrs.field(factory=dict)
+    sources: Mapping[str, str] = attrs.field(factory=dict)
+    filter: bool = False
+
+    @classmethod
+    def from_text(cls, text: str) -> "Withheld":
+        """Read what `to_text` wrote."""
+        document = json.loads(text)
+        masks = {name: MadeMask(**made) for name, made in document["masks"].items()}
+        return cls(masks, document["sources"], document["filter"])
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> "Withheld | None":
+        """Return what a table tells, None for one of an earlier version, or without a row yet."""
+        text = properties.get(WITHHELD_PROPERTY)
+        return cls.from_text(text) if text is not None else None
+
+    def to_text(self) -> str:
+        """Return the text of the table property."""
+        return json.dumps(attrs.asdict(self), separators=(",", ":"), sort_keys=True)
+
+    def renamed(self, new: Mapping[str, str]) -> "Withheld":
+        """Return this after renames of silver columns: old name in lower case -> new name."""
+        return attrs.evolve(self, masks={new.get(name, name).lower(): made for name, made in self.masks.items()})
+
+    def after(self, table: Table, names: Sequence[str], masks: Mapping[str, MadeMask]) -> "Withheld":
+        """Return what is kept back once a batch is merged.
+
+        Args:
+            table: its configuration.
+            names: the source columns of the batch's files.
+            masks: how the configuration masks, by silver column in lower case.
+        """
+        present = {name.lower() for name in names}
+        written = written_columns(silver_columns(table, names), names)
+        made = {name: one for name, one in self.masks.items() if name not in {column.name.lower() for column in written}}
+        made |= {name: masks[name] for column in written if (name := column.name.lower()) in masks}
+        shown: dict[str, str] = dict.fromkeys(present, LEFT_OUT)
+        for column in written:
+            # An expression counts where it has a source column's name, in whose place it stands.
+            source = (column.source or column.name).lower()
+            if source in shown:
+                shown[source] = min(shown[source], _form(column), key=_STRENGTH.__getitem__)
+        sources = {name: form for name, form in self.sources.items() if name not in present}
+        return Withheld(made, sources | {name: form for name, form in shown.items() if form != _CLEAR}, bool(table.filter))
+
+    def form_of(self, table: Table, source: str) -> str:
+        """Return how silver has shown a source column, by its name or by one that it had before a declared rename."""
+        names = [source.lower()]
+        names += [c.renamed_from.lower() for c in table.columns if c.renamed_from and (c.source_name or "").lower() == names[0]]
+        return next((self.sources[name] for name in names if name in self.sources), _CLEAR)
+
+
+def written_columns(columns: Iterable[SilverColumn], names: Sequence[str]) -> list[SilverColumn]:
+    """Return those of ``columns`` that get values of files with the source columns ``names``."""
+    present = {name.lower() for name in names}
+    return [one for one in columns if not one.retired and (one.source is None or one.source.lower() in present)]
+
+
+def _form(column: SilverColumn) -> str:
+    return column.declared.mask.value if column.declared.mask else _CLEAR
+
+
+def weaker_columns(withheld: Withheld, table: Table, columns: Sequence[SilverColumn]) -> list[tuple[SilverColumn, str]]:
+    """Return the columns that would show more than silver has shown, and how it has: by a mask, or not at all (`LEFT_OUT`)."""
+    declared = {column.name.lower() for column in table.columns}
+    found = []
+    for column in columns:
+        made = withheld.masks.get(column.name.lower())
+        of_source = withheld.form_of(table, column.source) if column.source is not None else _CLEAR
+        if made is not None and made.mask == UNKNOWN and column.name.lower() in declared and _is_made(column):
+            # Another expression or format, as far as can be told.
+            made = None
+        if of_source == LEFT_OUT and column.name.lower() in declared:
+            # Whoever declares a column wants it.
+            of_source = _CLEAR
+        forms = [form for form in (made.mask if made else _CLEAR, of_source) if _STRENGTH[_form(column)] < _STRENGTH[form]]
+        found += [(column, form) for form in forms[:1]]
+    return found
+
+
+def _is_made(column: SilverColumn) -> bool:
+    return bool(column.declared.expr or column.declared.trim or column.declared.format)
+
+
+def other_salts(withheld: Withheld, columns: Iterable[SilverColumn], checks: Mapping[str, str]) -> list[SilverColumn]:
+    """Return the columns that were hashed with another salt. A salt may move to another place: where its content is known, that counts.
+
+    Args:
+        withheld: what is remembered.
+        columns: the columns that get values.
+        checks: of the contents of salts, by where they are.
+    """
+    found = []
+    for column in columns:
+        made, salt = withheld.masks.get(column.name.lower()), column.declared.mask_salt or ""
+        if made is None or made.mask != Mask.SHA256.value or column.declared.mask is not Mask.SHA256:
+            continue
+        is_other = made.check != checks.get(salt, made.check) if made.check else made.salt != salt
+        if is_other:
+            found.append(column)
+    return found
+
+
+def withheld_of_branch(target: "TargetTable", branch: str) -> Withheld | None:
+    """Return what the content that is built on a branch keeps back, None before its first batch."""
+    newest = next((one.summary for one in target.lineage(branch) if PROGRESS_KEY in one.summary), {})
+    text = newest.get(WITHHELD_PROPERTY)
+    return Withheld.from_text(text) if text is not None else None
+
+
+def withheld_by(target: "TargetTable", branch: str) -> dict[str, str]:
+    """Return the table property for the content of a branch; none where its batches are of an earlier version, or it has none."""
+    built = withheld_of_branch(target, branch)
+    return {WITHHELD_PROPERTY: built.to_text()} if built is not None else {}

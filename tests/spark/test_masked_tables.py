@@ -1,0 +1,218 @@
+"""Tables with masked numbers through their lives: late files, renames, rebuilds, reloads, other declarations, and earlier versions."""
+
+import hashlib
+import json
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from dms_iceberg.job import OperatorsWord
+from dms_iceberg.preview import preview
+from dms_iceberg.runner import run
+from dms_iceberg.target.withheld import WITHHELD_PROPERTY
+from support.earlier_tables import as_made_before
+from support.lake import Lake, sequence
+from support.text_files import cdc_name
+
+SALT = "salt-of-tables"
+T1, T2, T3 = "20260301100100", "20260301100200", "20260301100300"
+WHOLE, CENTS = pa.decimal128(10, 0), pa.decimal128(10, 2)
+HASHED = {"name": "code", "mask": "sha256", "mask_salt": "env:TABLE_SALT"}
+KEYED: dict[str, Any] = {"key": ["code"], "columns": [HASHED]}
+ANEW = OperatorsWord(rebuild=frozenset({"public.t"}))
+
+
+@pytest.fixture(autouse=True)
+def _salt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TABLE_SALT", SALT)
+
+
+def sha256(text: str) -> str:
+    return hashlib.sha256(f"{SALT}{text}".encode()).hexdigest()
+
+
+def columns(code: pa.DataType) -> list[tuple[str, pa.DataType]]:
+    return [("code", code), ("n", pa.int32())]
+
+
+def load(lake: Lake, code: pa.DataType, *codes: str) -> None:
+    lake.load("public.t", columns(code), [(Decimal(text), number) for number, text in enumerate(codes, 1)])
+
+
+def change(lake: Lake, minute: int, code: pa.DataType, *rows: tuple[str, str, int | None], at: str | None = None) -> None:
+    clock = at or f"202603011001{minute:02d}"
+    full = [(op, clock, 61 + 4 * place, Decimal(text), n, None) for place, (op, text, n) in enumerate(rows)]
+    lake.changes("public.t", cdc_name(minute), columns(code), full, key=("code",))
+
+
+def rows(lake: Lake) -> list[tuple[Any, ...]]:
+    return sorted(lake.rows("t", "n, code"))
+
+
+def test_a_late_change_in_a_file_of_another_type_loses_and_fills_as_any(lake: Lake) -> None:
+    config = lake.config({"public.t": KEYED})
+    load(lake, WHOLE, "1", "2", "3")
+    change(lake, 5, CENTS, ("U", "1.00", 10), ("D", "2.00", None))
+    lake.run_one(config)
+    # Committed before the changes that are merged, and in the type of the load.
+    change(lake, 4, WHOLE, ("U", "1", -1), ("U", "2", -2), ("U", "3", 30), at="20260301100059")
+    report = lake.run_one(config)
+    assert (report.applied, report.stale) == (1, 2)
+    assert rows(lake) == [(10, sha256("1")), (30, sha256("3"))]
+
+
+def test_the_old_key_of_a_moved_row_has_the_text_of_any_key(lake: Lake) -> None:
+    config = lake.config({"public.t": KEYED})
+    load(lake, WHOLE, "1", "2")
+    lake.run_one(config)
+    moved = [("U", T1, 61, Decimal("3.00"), 10, Decimal("1.00"))]
+    lake.changes("public.t", cdc_name(1), columns(CENTS), moved, key=("code",))
+    # A before-image of another type than the key in its file.
+    service = [("Op", pa.string()), ("dms_commit_ts", pa.string()), *columns(CENTS), ("dms_change_seq", pa.string()), ("BI_code", WHOLE)]
+    row = ("U", "2026-03-01 10:02:00", Decimal("4.00"), 20, sequence(T2, 61), Decimal("2"))
+    lake.parquet("public.t", cdc_name(2), service, [row])
+    lake.run_one(config)
+    assert rows(lake) == [(10, sha256("3")), (20, sha256("4"))]
+
+
+def test_the_texts_stay_those_of_the_first_file_through_renames_rebuilds_and_rollbacks(lake: Lake) -> None:
+    load(lake, CENTS, "1.00", "2.50")
+    change(lake, 1, WHOLE, ("U", "1", 10))
+    lake.run_one(lake.config({"public.t": KEYED}))
+    first = lake.target("t").head()
+    assert first is not None
+    mail = {"key": ["code"], "columns": [{**HASHED, "name": "pin", "from": "code", "renamed_from": "code"}]}
+    renamed = lake.config({"public.t": mail})
+    change(lake, 2, pa.decimal128(12, 3), ("U", "2.500", 20))
+    assert lake.run_one(renamed).warnings == []
+    expected = [(10, sha256("1.00")), (20, sha256("2.50"))]
+    assert sorted(lake.rows("t", "n, pin")) == expected
+    # Bronze begins with another file now; what the table remembers counts.
+    assert run(lake.spark, renamed, operator=ANEW).errors == {}
+    assert sorted(lake.rows("t", "n, pin")) == expected
+    lake.spark.sql(f"CALL lake.system.set_current_snapshot('{lake.namespace}.t', {first.id})")
+    assert lake.run_one(renamed).warnings == []
+    assert sorted(lake.rows("t", "n, pin")) == expected
+    assert json.loads(lake.target("t").properties()[WITHHELD_PROPERTY])["masks"]["pin"]["text"] == "decimal(10,2)"
+
+
+def test_a_reload_with_another_type_keeps_the_hashes(lake: Lake) -> None:
+    lake.enter(1)
+    load(lake, CENTS, "1.00", "2.50")
+    lake.run_one(lake.config({"public.t": KEYED}))
+    lake.enter(2)
+    load(lake, WHOLE, "1", "7")
+    change(lake, 1, pa.decimal128(12, 1), ("U", "7.0", 70))
+    assert lake.run_one(lake.config({"public.t": KEYED})).warnings == []
+    assert rows(lake) == [(1, sha256("1.00")), (70, sha256("7.00"))]
+
+
+def test_a_declared_type_gives_every_file_its_text(lake: Lake) -> None:
+    entry = {"key": ["code"], "columns": [{**HASHED, "type": "decimal(12,2)"}]}
+    load(lake, WHOLE, "1", "2")
+    change(lake, 1, pa.decimal128(20, 4), ("U", "1.0000", 10), ("D", "2.0000", None))
+    lake.run_one(lake.config({"public.t": entry}))
+    assert rows(lake) == [(10, sha256("1.00"))]
+
+
+def test_the_last_digits_that_a_partial_mask_shows_are_those_of_the_value(lake: Lake) -> None:
+    entry = {"key": ["n"], "columns": [{"name": "code", "mask": "partial"}]}
+    lake.load("public.t", columns(WHOLE), [(Decimal("1234567"), 1)])
+    lake.changes("public.t", cdc_name(1), columns(CENTS), [("I", T1, 61, Decimal("7654321.00"), 2, None)], key=("n",))
+    lake.run_one(lake.config({"public.t": entry}))
+    assert rows(lake) == [(1, "***4567"), (2, "***4321")]
+
+
+def test_an_expression_without_a_type_is_masked_by_one_text_too(lake: Lake) -> None:
+    entry = {"key": ["n"], "columns": [{**HASHED, "expr": "code * 2"}]}
+    lake.load("public.t", columns(WHOLE), [(Decimal("4"), 1)])
+    lake.run_one(lake.config({"public.t": entry}))
+    lake.changes("public.t", cdc_name(1), columns(CENTS), [("I", T1, 61, Decimal("4.00"), 2, None)], key=("n",))
+    lake.run_one(lake.config({"public.t": entry}))
+    assert rows(lake) == [(1, sha256("8")), (2, sha256("8"))]
+
+
+def test_a_masked_key_that_would_have_other_hashes_is_refused_until_the_rebuild(lake: Lake) -> None:
+    load(lake, CENTS, "1.00")
+    lake.run_one(lake.config({"public.t": KEYED}))
+    state = lake.target("t").metadata_location()
+    change(lake, 1, CENTS, ("U", "1.00", 10))
+    # The type that it has anyway gives the same hashes.
+    same = lake.config({"public.t": {"key": ["code"], "columns": [{**HASHED, "type": "decimal(38,2)"}]}})
+    (plan,) = preview(lake.spark, same)
+    assert (plan.error, plan.warnings) == (None, [])
+    for changed in ({**HASHED, "type": "decimal(12,3)"}, {**HASHED, "expr": "code + 1"}):
+        other = lake.config({"public.t": {"key": ["code"], "columns": [changed]}})
+        error = lake.run_one(other, fails=True).error or ""
+        assert "the key column 'code' of" in error and "would have other hashes" in error and "run --rebuild public.t" in error
+        (plan,) = preview(lake.spark, other)
+        assert plan.error == error
+    assert lake.target("t").metadata_location() == state
+    other = lake.config({"public.t": {"key": ["code"], "columns": [{**HASHED, "type": "decimal(12,3)"}]}})
+    assert run(lake.spark, other, operator=ANEW).errors == {}
+    assert rows(lake) == [(10, sha256("1.000"))]
+    assert lake.run_one(other).warnings == []
+
+
+class TestEarlierVersion:
+    def test_hashes_of_one_type_were_right_and_stay(self, lake: Lake) -> None:
+        config = lake.config({"public.t": KEYED})
+        load(lake, CENTS, "1.00", "2.00")
+        change(lake, 1, CENTS, ("I", "3.00", 3))
+        lake.run_one(config)
+        as_made_before(lake, config, "t")
+        # The first change of another type comes to this version.
+        change(lake, 2, WHOLE, ("U", "1", 10), ("D", "2", None))
+        assert lake.run_one(config).warnings == []
+        assert rows(lake) == [(3, sha256("3.00")), (10, sha256("1.00"))]
+        assert lake.run_one(config).warnings == []
+
+    def test_a_key_that_was_hashed_in_several_ways_is_refused_until_the_rebuild(self, lake: Lake) -> None:
+        config = lake.config({"public.t": KEYED})
+        load(lake, WHOLE, "1", "2")
+        change(lake, 1, CENTS, ("I", "3.00", 3))
+        lake.run_one(config)
+        as_made_before(lake, config, "t")
+        # What that version has made of it.
+        name = f"lake.{lake.namespace}.t"
+        lake.spark.sql(f"UPDATE {name} SET code = '{sha256('3.00')}' WHERE n = 3")
+        state = lake.target("t").metadata_location()
+        (plan,) = preview(lake.spark, config)
+        error = lake.run_one(config, fails=True).error or ""
+        for part in ("key column 'code'", "decimal(10,0) in the first files and decimal(10,2) in later ones", "--rebuild public.t"):
+            assert part in error
+        assert plan.error == error
+        change(lake, 2, CENTS, ("U", "3.00", 30))
+        assert lake.run_one(config, fails=True).error == error
+        assert lake.target("t").metadata_location() == state
+        assert run(lake.spark, config, operator=ANEW).errors == {}
+        assert rows(lake) == [(1, sha256("1")), (2, sha256("2")), (30, sha256("3"))]
+        assert lake.run_one(config).warnings == []
+
+    def test_another_column_is_warned_of_until_the_rebuild(self, lake: Lake) -> None:
+        config = lake.config({"public.t": {"key": ["n"], "columns": [HASHED]}})
+        lake.load("public.t", columns(WHOLE), [(Decimal("1"), 1)])
+        for minute in (1, 2):
+            rows_ = [("I", f"202603011001{minute:02d}", 61, Decimal("1.00"), 1 + minute, None)]
+            lake.changes("public.t", cdc_name(minute), columns(CENTS), rows_, key=("n",))
+            assert lake.run_one(config).warnings == []
+            if minute == 1:
+                as_made_before(lake, config, "t")
+        for _ in range(2):
+            (warning,) = lake.run_one(config).warnings
+            assert "was made with another configuration of column code" in warning and "--rebuild public.t" in warning
+        assert rows(lake) == [(1, sha256("1")), (2, sha256("1")), (3, sha256("1"))]
+        assert run(lake.spark, config, operator=ANEW).errors == {}
+        assert lake.run_one(config).warnings == []
+
+    def test_masked_text_is_no_matter(self, lake: Lake) -> None:
+        config = lake.config({"public.t": {"columns": [{**HASHED, "name": "v"}]}})
+        fields = [("id", pa.int64()), ("v", pa.string())]
+        lake.load("public.t", fields, [(1, "1.00")])
+        lake.run_one(config)
+        as_made_before(lake, config, "t")
+        lake.changes("public.t", cdc_name(1), fields, [("I", T1, 61, 2, "1.0")])
+        assert lake.run_one(config).warnings == []
+        assert lake.rows("t", "id, v") == [(1, sha256("1.00")), (2, sha256("1.0"))]

@@ -1,0 +1,123 @@
+"""Columns that a changed document names: misspelt ones stop a table that has rows, those that the source had do not."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from dms_iceberg.preview import TablePreview, preview
+from dms_iceberg.report import RunReport
+from support.earlier_tables import as_made_before
+from support.lake import Lake
+from support.text_files import cdc_name
+
+T1, T2, T3 = "20260301100100", "20260301100200", "20260301100300"
+ID, AMOUNT, NOTE = ("id", pa.int64()), ("amt", pa.int32()), ("note", pa.string())
+PAID = {"columns": [{"name": "amount", "from": "amt"}]}
+
+
+def paid(source: str, **more: Any) -> dict[str, Any]:
+    return {"columns": [{"name": "amount", "from": source}], **more}
+
+
+MISSPELT = {
+    "copied": paid("amtt"),
+    "typed": {"columns": [{"name": "amount", "from": "amtt", "type": "int"}]},
+    "computed": {"columns": [*PAID["columns"], {"name": "twice", "expr": "2 * amtt", "type": "int"}]},
+    "ruled": paid("amt", rules=[{"name": "positive", "expr": "amtt >= 0"}]),
+    "filtered": paid("amt", filter="amtt >= 0"),
+    "earlier": {"columns": [*PAID["columns"], {"name": "twice", "expr": "2 * amtt", "type": "int"}]},
+    "told": paid("amt", publish=["nothing"]),
+}
+HAD = {
+    "dropped": {"columns": [*PAID["columns"], {"name": "remark", "from": "note"}]},
+    "dropped_earlier": {"columns": [*PAID["columns"], {"name": "remark", "from": "note"}]},
+    "comes": {"columns": [*PAID["columns"], {"name": "remark", "from": "later"}]},
+    "renamed": {"columns": [{"name": "amount", "from": "sum", "renamed_from": "amt"}]},
+    "cut": {"columns": [*PAID["columns"], {"name": "twice", "expr": "2 * amtt", "type": "int"}]},
+    "filled": {"columns": [*PAID["columns"], {"name": "later", "type": "int", "backfill": 7}]},
+}
+TABLES = {**MISSPELT, **HAD}
+
+
+@attrs.frozen
+class Changed:
+    lake: Lake
+    states: dict[str, str]
+    plans: dict[str, TablePreview]
+    report: RunReport
+
+
+@pytest.fixture(scope="module")
+def changed(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Changed]:
+    lake = Lake(spark, warehouse, tmp_path_factory.mktemp("misspelt"))
+    before = lake.config({f"public.{name}": PAID for name in TABLES})
+    for name in TABLES:
+        lake.load(f"public.{name}", [ID, AMOUNT, NOTE], [(1, 10, "x"), (2, 20, "y")])
+        lake.changes(f"public.{name}", cdc_name(1), [ID, AMOUNT], [("I", T1, 61, 3, 30)])
+    assert lake.run(before).errors == {}
+    for name in ("earlier", "dropped_earlier", "cut"):
+        as_made_before(lake, before, name)
+    (lake.bronze / "public" / "cut" / cdc_name(1)).unlink()
+    states = {name: lake.target(name).metadata_location() for name in TABLES}
+    for name in TABLES:
+        lake.changes(f"public.{name}", cdc_name(2), [ID, AMOUNT], [("U", T2, 61, 1, 11)])
+    lake.changes("public.comes", cdc_name(3), [ID, AMOUNT, ("later", pa.string())], [("U", T3, 61, 2, 21, "z")])
+    after = lake.config({f"public.{name}": entry for name, entry in TABLES.items()}, batch={"max_files": 1})
+    plans = {plan.table: plan for plan in preview(spark, after)}
+    yield Changed(lake, states, plans, lake.run(after))
+
+
+@pytest.mark.parametrize("name", MISSPELT)
+def test_a_column_that_no_file_ever_had_stops_an_existing_table(changed: Changed, name: str) -> None:
+    plan, report = changed.plans[f"public.{name}"], changed.report.tables[f"public.{name}"]
+    assert f'tables."public.{name}".' in (report.error or "")
+    words = "neither the table nor any file has the column 'nothing'" if name == "told" else "no file has the column 'amtt'"
+    assert words in (report.error or "")
+    assert name == "told" or "Did you mean 'amt'?" in (report.error or "")
+    assert plan.error == report.error
+    assert changed.lake.target(name).metadata_location() == changed.states[name]
+    assert changed.lake.rows(name, "id, amount") == [(1, 10), (2, 20), (3, 30)]
+
+
+@pytest.mark.parametrize("name", HAD)
+def test_a_column_that_the_source_had_or_gets_is_another_thing(changed: Changed, name: str) -> None:
+    plan, report = changed.plans[f"public.{name}"], changed.report.tables[f"public.{name}"]
+    assert report.error is None
+    assert plan.warnings == report.warnings
+    lacking = {"dropped": "note", "dropped_earlier": "note", "comes": "later", "cut": "amtt"}
+    told = [f"the new files lack the column {lacking[name]!r}"] if name in lacking else []
+    assert ["the new files lack the column" in text for text in report.warnings if "lack" in text] == [True] * len(told)
+    assert all(any(words in text for text in report.warnings) for words in told)
+
+
+def test_their_rows(changed: Changed) -> None:
+    rows = changed.lake.rows
+    for name in ("dropped", "dropped_earlier"):
+        assert rows(name, "id, amount, note") == [(1, 11, None), (2, 20, "y"), (3, 30, None)]
+    assert rows("comes", "id, amount, remark") == [(1, 11, None), (2, 21, "z"), (3, 30, None)]
+    assert rows("renamed", "id, amount") == [(1, 11), (2, 20), (3, 30)]
+    assert rows("filled", "id, later") == [(1, 7), (2, 7), (3, 7)]
+
+
+def test_what_was_found_in_older_files_is_remembered(changed: Changed) -> None:
+    name = "dropped_earlier"
+    for path in (changed.lake.bronze / "public" / name).rglob("*1*.parquet"):
+        path.unlink()
+    changed.lake.changes(f"public.{name}", cdc_name(4), [ID, AMOUNT], [("U", T3, 61, 2, 22)])
+    config = changed.lake.config({f"public.{name}": HAD[name]})
+    assert any("the new files lack the column 'note'" in text for text in changed.lake.run_one(config).warnings)
+
+
+def test_text_files_with_a_header(lake: Lake) -> None:
+    bronze = {"format": "csv"}
+    load, change = lake.path("public.t", "LOAD00000001.csv"), lake.path("public.t", cdc_name(1, "csv"))
+    load.write_text("Op,dms_commit_ts,id,amt,dms_change_seq\nI,2026-03-01 10:00:00,1,10,\n")
+    assert lake.run(lake.config({"public.t": paid("amt")}, bronze=bronze)).errors == {}
+    change.write_text(f"Op,dms_commit_ts,id,amt,dms_change_seq\nU,2026-03-01 10:01:00,1,11,{T1}00{61:019d}\n")
+    assert "no file has the column 'amtt'" in (lake.run_one(lake.config({"public.t": paid("amtt")}, bronze=bronze), fails=True).error or "")
+    assert lake.rows("t", "id, amount") == [("1", "10")]

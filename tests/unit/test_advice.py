@@ -1,0 +1,92 @@
+"""What `validate` warns of: conditions that take text for a number, and salts that are not set."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from config_documents import SAMPLE, changed
+
+from dms_iceberg.cli import main
+from dms_iceberg.config.advice import advice
+from dms_iceberg.config.numeric_text import columns_as_numbers
+from dms_iceberg.config.parse import parse_config
+
+T = "tables/public.orders"
+
+
+@pytest.mark.parametrize(
+    ("condition", "columns"),
+    [
+        ("amount >= 0", {"amount"}),
+        ("0 <= amount and note <> 'x'", {"amount"}),
+        ("not (-amount < -1.5)", {"amount"}),
+        ("a between 1 and b", {"a", "b"}),
+        ("a in (1, 2) or b in ('1', '2')", {"a"}),
+        ("a <=> 1", {"a"}),
+        ("price * quantity > total", {"price", "quantity", "total"}),
+        ("a % 2 = 0", {"a"}),
+        ("coalesce(amount, 0) >= 0", {"amount"}),
+        ("case when kind = 'x' then a else b end < 3", {"a", "b"}),
+        ("if(kind = 'x', a, b) < 3", {"a", "b"}),
+        ("round(a, 2) = 1 and abs(b) > 0", {"a", "b"}),
+        ("`unit price` > 0", {"unit price"}),
+        ("cast(amount as decimal(12,2)) >= 0", set()),
+        ("try_cast(amount as int) > 0 and length(note) > 3", set()),
+        ("ordered_at - interval 1 day > shipped_at", set()),
+        ("status = 'open' and location is not null", set()),
+        ("point.x > 0", set()),
+        ("size(split(location, ',')) = 2", set()),
+    ],
+)
+def test_columns_that_a_condition_takes_for_numbers(condition: str, columns: set[str]) -> None:
+    assert columns_as_numbers(condition) == columns
+
+
+def warnings(document: dict[str, Any], form: str = "csv") -> list[str]:
+    return [text for text in advice(parse_config({**document, "bronze": {**document["bronze"], "format": form}})) if "number" in text]
+
+
+def test_a_rule_on_text_is_told_with_the_declaration_to_add() -> None:
+    (warning,) = warnings(SAMPLE)
+    assert warning.startswith("tables.\"public.orders\".rules[0].expr: 'amount' is text in files of format 'csv'")
+    assert 'add {"name": "amount", "type": "decimal(12,2)"} to tables."public.orders".columns' in warning
+    assert "lets the row pass" in warning
+    assert len(warnings(SAMPLE, "json")) == 1
+    assert warnings(SAMPLE, "parquet") == []
+
+
+def test_what_is_declared_is_what_it_says() -> None:
+    assert warnings(changed(f"{T}/columns", [{"name": "Amount", "type": "int"}])) == []
+    assert warnings(changed(f"{T}/columns", [{"name": "amount", "expr": "size(split(location, ','))"}])) == []
+    (warning,) = warnings(changed(f"{T}/columns", [{"name": "amount", "trim": True}]))
+    assert 'add "type": "decimal(12,2)" to tables."public.orders".columns[0]' in warning
+    (warning,) = warnings(changed(f"{T}/drop", ["amount"]))
+    assert "let a rule say amount IS NULL OR try_cast(amount AS decimal(12,2)) IS NOT NULL" in warning
+    warning, _ = warnings(changed(f"{T}/filter", "order_no > 7"))
+    assert warning.startswith("tables.\"public.orders\".filter: 'order_no' is text") and "leaves out the row" in warning
+
+
+def test_a_salt_that_is_not_set_here_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("DMS_ICEBERG_MASK_SALT", raising=False)
+    path = tmp_path / "shop.json"
+    path.write_text(json.dumps(SAMPLE))
+    words = 'tables."public.orders".columns[3].mask_salt: the environment variable DMS_ICEBERG_MASK_SALT is not set.'
+    _command("validate", str(path))
+    out = capsys.readouterr().out
+    assert "valid, 1 tables" in out and f"warning: {words}" in out
+    _command("validate", str(path), "--json")
+    document = json.loads(capsys.readouterr().out)
+    assert (document["valid"], document["problems"]) == (True, [])
+    assert document["warnings"][0].startswith(words)
+    monkeypatch.setenv("DMS_ICEBERG_MASK_SALT", "pepper")
+    _command("validate", str(path), "--json")
+    assert json.loads(capsys.readouterr().out) == {"valid": True, "problems": []}
+
+
+def _command(*arguments: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    assert ended.value.code == 0
