@@ -40,7 +40,8 @@ def keys_of_rows(job: Job, table: Table, progress: Progress, shape: Shape, rows:
 
 
 def _keys(job: Job, table: Table, progress: Progress, shape: Shape, rows: DataFrame, layouts: Sequence[str]) -> DataFrame:
-    cleaned = clean_groups(job.spark, record_groups(job, table, rows, layouts), job.config, table, shape, progress.load)
+    groups = record_groups(job, table, rows, layouts, [column.name for column in shape.columns])
+    cleaned = clean_groups(job.spark, groups, job.config, table, shape, progress.load)
     return cleaned.select(ROW_ID, *(quote(name) for name in shape.key))
 
 

@@ -6,8 +6,8 @@ import attrs
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
-from dms_iceberg.changes.clean import condition_columns
-from dms_iceberg.changes.frames import ReadGroup, Shape, expression_columns
+from dms_iceberg.changes.clean import condition_columns, expression_columns
+from dms_iceberg.changes.frames import ReadGroup, Shape
 from dms_iceberg.changes.mapping import VOID, SilverColumn, typed_sql
 from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
 from dms_iceberg.config.expressions import referenced_columns
@@ -55,7 +55,9 @@ def analysed_evolution(
         ConfigError: Spark refuses an expression.
         SchemaChangeError: see `plan_evolution`.
     """
-    found = plan_evolution(table, groups, _expression_types(job, groups, table), existing, ntz=job.config.timestamps is Timestamps.NTZ)
+    ntz = job.config.timestamps is Timestamps.NTZ
+    types = _expression_types(job, groups, table)
+    found = plan_evolution(table, groups, types, existing, change=job.config.bronze.change, ntz=ntz)
     shape = attrs.evolve(found.shape, texts=_mask_texts(job, groups, table, found.shape, texts or {}), salts=salts or {})
     return attrs.evolve(found, shape=shape)
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 from pyspark.sql import DataFrame
+from pyspark.sql.functions import expr
 
 from dms_iceberg.changes.clean import FAILED_RULE, FILTERED
 from dms_iceberg.changes.collapse import Books
@@ -28,6 +29,7 @@ from dms_iceberg.winners import Collapsed, as_it_is
 
 BULK_BYTES = 32 << 20
 """Smaller loads go the usual way: it sorts their rows by key, and takes no longer."""
+_ROWS = "_cdc_rows"
 _GOOD = f"{PROBLEM} IS NULL AND NOT {FILTERED}"
 
 
@@ -62,8 +64,8 @@ def bulk_load(job: Job, table: Table, target: TargetTable, planned: Planned, gro
     cleaned = clean_groups(job.spark, groups, job.config, table, shape, planned.progress.load)
     keys = [quote(name) for name in shape.key]
     ranges = [f"CAST({of}({key}) AS string)" for key in keys for of in ("min", "max")]
-    once = cleaned.groupBy(*keys).count()
-    found = once.selectExpr("coalesce(sum(count), 0)", "coalesce(max(count), 0)", *ranges).collect()[0]
+    once = cleaned.groupBy(*keys).agg(expr("count(1)").alias(_ROWS))
+    found = once.selectExpr(f"coalesce(sum({_ROWS}), 0)", f"coalesce(max({_ROWS}), 0)", *ranges).collect()[0]
     if found[1] > 1 or _are_some_in(target, planned, cleaned.select(*keys), shape, found[2:]):
         return None
     rows = cleaned.where(f"{_GOOD} AND {OP} <> 'D' AND {FAILED_RULE} IS NULL").selectExpr(*insert_columns([*shape.key, *shape.values]))

@@ -91,7 +91,7 @@ def _with_old_keys(good: DataFrame, changes: DataFrame, shape: Shape) -> DataFra
     """Give changes of key the key they had: the other half of the change has it, cast and masked like any key."""
     text = f"{json_sql(shape.key)} AS {KEY_BEFORE}"
     old = changes.where(f"{OLD_KEY} = 1 AND {USABLE}").selectExpr(POSITION, FILE, text).dropDuplicates([POSITION, FILE])
-    columns = good.columns
+    columns = map(quote, good.columns)
     return good.drop(KEY_BEFORE).join(broadcast(old), [POSITION, FILE], "left").select(*columns)
 
 
@@ -104,7 +104,7 @@ def _once(good: DataFrame, stored: DataFrame | None, identity: str, repeated: st
     if stored is not None:
         known = stored.where(repeated).groupBy(expr(identity).alias(IDENTITY)).count().withColumnRenamed("count", _KNOWN)
         single = single.join(known, IDENTITY, "left").withColumn(NEW, expr(f"{RANK} > coalesce({_KNOWN}, 0)"))
-    return good.where(f"NOT {repeated}").unionByName(single.select(*good.columns))
+    return good.where(f"NOT {repeated}").unionByName(single.select(*map(quote, good.columns)))
 
 
 def _books(rows: Any, files: Sequence[Any]) -> Books:

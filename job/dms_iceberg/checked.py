@@ -84,12 +84,12 @@ def check(job: Job, table: Table, target: TargetTable, existing: Types, progress
     Raises:
         DmsIcebergError: a batch of such files would fail.
     """
-    file, groups = _newest(job, table, progress)
+    file, groups = _newest(job, table, progress, existing)
     memory = guarded(job, table, target, groups, with_salts=with_salts)
     names = source_names(groups)
     if file is None or not groups:
         typed = tuple(column for column in table.columns if column.type is not None)
-        plan_evolution(attrs.evolve(table, columns=typed), (), {}, existing, ntz=False)
+        plan_evolution(attrs.evolve(table, columns=typed), (), {}, existing, change=job.config.bronze.change, ntz=False)
         return Checked(memory)
     named = check_named(job, table, groups, existing, memory.seen, fresh=False, files=[file], progress=progress)
     evolution = analysed_evolution(job, table, groups, existing, memory.texts, memory.salts)
@@ -97,12 +97,12 @@ def check(job: Job, table: Table, target: TargetTable, existing: Types, progress
     return Checked(memory, names, evolution.shape, named, (*named.warnings, *evolution.warnings))
 
 
-def _newest(job: Job, table: Table, progress: Progress) -> tuple[BronzeFile | None, list[ReadGroup]]:
+def _newest(job: Job, table: Table, progress: Progress, existing: Types) -> tuple[BronzeFile | None, list[ReadGroup]]:
     merged = [one for one in job.listing(table, progress) if isinstance(one, BronzeFile) and progress.holds(one)]
     if not merged:
         return None, []
     try:
-        return max(merged), open_files(job, table, [max(merged)])
+        return max(merged), open_files(job, table, [max(merged)], existing)
     except BronzeError:
         # It is merged: what has become of it since stops nothing.
         return None, []

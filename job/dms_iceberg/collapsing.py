@@ -122,7 +122,7 @@ class _SecondPass:
         if past is not None:
             return self._collapsed_in_order(play(job, table, planned, self.groups, shape, suspects, past))
         low = self.first.books.low
-        older = older_files(job, table, planned, low, self.waiting, completes=bool(self.kept), whole=True)
+        older = older_files(job, table, planned, shape, low, self.waiting, completes=bool(self.kept), whole=True)
         past = bronze_past(job, table, planned, older.groups, shape, suspects, is_whole=older.is_whole)
         verdict = play(job, table, planned, self.groups, shape, suspects, past)
         # An update that is quarantined as a whole takes nothing to its new key either.
@@ -149,7 +149,7 @@ class _SecondPass:
         """Collapse the changes of suspects once more (all, with a filler), with what bronze and the table know of their keys."""
         job, table, planned, shape, first = self.job, self.table, self.planned, self.shape, self.first
         reached, completes = planned.progress.reached, bool(self.kept)
-        older = older or older_files(job, table, planned, first.books.low, self.waiting, completes=completes)
+        older = older or older_files(job, table, planned, shape, first.books.low, self.waiting, completes=completes)
         suspects = keys if keys is not None else late.suspects(first.winners, shape, reached, first.books.winners)
         look = second_look(job, table, planned, older, suspects, shape, self.waiting, completes=completes)
         stored = self.target.rows(planned.standing.branch)

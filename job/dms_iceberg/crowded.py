@@ -93,12 +93,12 @@ class Verdict:
 
     def of_versions(self, begun: DataFrame) -> DataFrame:
         """Mark the versions of the table (`versions.version_events`) that changes without an effect have begun (`VOID`)."""
-        known = self.voids.where(f"{SIDE} = 1").select(*self.key, POSITION, VOID).distinct()
+        known = self.voids.where(f"{SIDE} = 1").select(*map(quote, self.key), POSITION, VOID).distinct()
         return begun.drop(VOID).join(known, [*self.key, POSITION], "left").withColumn(VOID, expr(f"coalesce({VOID}, false)"))
 
     def of_ends(self, ends: DataFrame) -> DataFrame:
         """Leave out the ends of versions (`versions.end_events`) that changes without an effect have made."""
-        return ends.join(self.voids.select(*self.key, POSITION).distinct(), [*self.key, POSITION], "left_anti")
+        return ends.join(self.voids.select(*map(quote, self.key), POSITION).distinct(), [*self.key, POSITION], "left_anti")
 
     def cleared(self, waiting: DataFrame | None) -> DataFrame | None:
         """Return the rows of the quarantine that are unclear no longer, as older changes have come since; None without any."""
@@ -152,7 +152,7 @@ def play(job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], 
     unclear = materialised(unclear.withColumn(_UNCLEAR, lit(True)))
     voids = materialised(_voids(events, played, unclear, shape))
     counted = voids.where(f"{SIDE} = 1 AND NOT {CONTEXT}").count()
-    voids = voids.select(*shape.key, POSITION, FILE_NAME, SIDE).withColumn(VOID, lit(True))
+    voids = voids.select(*key, POSITION, FILE_NAME, SIDE).withColumn(VOID, lit(True))
     judged = events.where(f"{KIND} <> '{ARRIVES}'").select(POSITION, FILE_NAME).distinct()
     return Verdict(shape.key, unclear, judged, handed_out(voids, voids.count()), played.select(*key).distinct(), counted)
 

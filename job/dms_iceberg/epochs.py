@@ -73,9 +73,9 @@ def standing(target: TargetTable, config: Config, table: Table, reload_started: 
         )
     if progress.epoch < epoch:
         # Without a row of an older epoch there is no content to protect.
-        start = Progress(epoch=epoch)
+        start = attrs.evolve(progress, epoch=epoch, reload=0, reloaded_at="").start
         return Standing(start, head.id) if progress.is_empty else _built(target, table, start)
-    start = Progress(epoch=epoch, reload=progress.reload + 1, reloaded_at=reload_started, since=reload_started)
+    start = attrs.evolve(progress, reload=progress.reload + 1, reloaded_at=reload_started).start
     if target.head(branch_of(epoch, start.reload)) is not None or reload_started > progress.reloaded_at:
         return _built(target, table, start)
     return Standing(progress, head.id)

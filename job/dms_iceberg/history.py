@@ -121,14 +121,14 @@ class _Events:
         keys = self._suspects(self.first)
         past = stored_past(self.job, self.table, self.target, planned, self.shape, keys, self.first.ranges, waiting)
         if past is None:
-            older = older_files(self.job, self.table, planned, books.low, waiting, whole=True)
+            older = older_files(self.job, self.table, planned, self.shape, books.low, waiting, whole=True)
             past = bronze_past(self.job, self.table, planned, older.groups, self.shape, keys, is_whole=older.is_whole)
         verdict = play(self.job, self.table, planned, self.groups, self.shape, keys, past)
         return self._with_verdict(_Judged(self.cleaned.withColumn(CONTEXT, lit(False)), books, as_it_is), verdict)
 
     def _judged_late(self, bound: str, waiting: DataFrame | None) -> _Judged:
         job, table, planned, shape, first = self.job, self.table, self.planned, self.shape, self.first
-        older = older_files(job, table, planned, first.books.low, waiting)
+        older = older_files(job, table, planned, shape, first.books.low, waiting)
         suspects = late.suspects(first.winners, shape, bound, first.books.winners)
         look = second_look(job, table, planned, older, suspects, shape, waiting)
         events = look.judge(self.cleaned)
@@ -145,7 +145,7 @@ class _Events:
             keys = keys if touched is None else materialised(keys.union(touched).distinct())
         finally:
             found.winners.unpersist()
-        older = older_files(job, table, planned, first.books.low, waiting, whole=True)
+        older = older_files(job, table, planned, shape, first.books.low, waiting, whole=True)
         past = bronze_past(job, table, planned, older.groups, shape, keys, is_whole=older.is_whole)
         verdict = play(job, table, planned, self.groups, shape, keys, past)
         cleared = verdict.cleared(waiting)

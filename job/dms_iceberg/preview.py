@@ -8,6 +8,7 @@ import attrs
 from pyspark.sql import SparkSession
 
 from dms_iceberg.analysis import analysed_evolution, check_expressions
+from dms_iceberg.changes.first_seen import known_before, unknown_warnings
 from dms_iceberg.checked import check
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.epochs import is_complete, is_replaced, made_otherwise, prospect, standing
@@ -15,6 +16,7 @@ from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.job import NOTHING_SAID, Job, OperatorsWord, Standing
 from dms_iceberg.load_marker import read_marker
 from dms_iceberg.no_files import find_no_files
+from dms_iceberg.progress import Progress
 from dms_iceberg.rebuild import files_to_rebuild
 from dms_iceberg.remembered import guarded, refuse_declared
 from dms_iceberg.runner import check_operator, chosen_tables
@@ -129,7 +131,7 @@ def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
     while batch := next_batch(left, job.config.batch):
         one.batches += 1
         left = left[len(batch.files) :]
-        existing = _preview_batch(job, table, target, batch, existing, one, found_at, fresh=fresh)
+        existing = _preview_batch(job, table, target, batch, existing, one, found_at, progress, fresh=fresh)
         fresh = False
     if existing is not None and not pending and found_at.branch is None and target.head() is not None:
         # Nothing is to be done, but a new text may be wrong.
@@ -188,11 +190,12 @@ def _preview_batch(
     existing: Types | None,
     one: TablePreview,
     found: Standing,
+    progress: Progress,
     *,
     fresh: bool,
 ) -> Types | None:
     """Add what one batch would do; returns the table's columns after it."""
-    read = open_files(job, table, batch.files)
+    read = open_files(job, table, batch.files, existing or ())
     rows = [group.group.rows for group in read]
     one.rows = None if one.rows is None or None in rows else one.rows + sum(row or 0 for row in rows)
     if not read:
@@ -204,7 +207,8 @@ def _preview_batch(
     named = check_named(job, table, read, existing, memory.seen, fresh=fresh, files=batch.files, progress=found.progress)
     evolution = analysed_evolution(job, table, read, existing, memory.texts, memory.salts)
     check_expressions(job, read, table, evolution.shape)
-    one.warnings += [text for text in (*named.warnings, *evolution.warnings) if text not in one.warnings]
+    unknown = unknown_warnings(table, read, known_before(table, progress, existing))
+    one.warnings += [text for text in (*named.warnings, *evolution.warnings, *unknown) if text not in one.warnings]
     if existing is None:
         columns = ordered([column.name for column in evolution.shape.columns], evolution.shape.types)
         one.sql.append(create_sql(target.sql_name, columns, table))

@@ -5,7 +5,7 @@ summary stays far below 16 KB and metadata.json does not grow with the age of a 
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self
 
@@ -55,6 +55,7 @@ class Progress:
         loads: the full-load files that are merged.
         truncated: 17 digits, the latest truncate that is applied; "" for none.
         replay: id of the newest replay of quarantined rows that the content has; "" for none.
+        first_seen: by silver column with a backfill, in lower case: the first change that had it, "" for none yet (`changes.first_seen`).
         arrivals: when rows last arrived at keys.
         behind: some files were named in a zone behind UTC, before the commits that they hold.
     """
@@ -70,6 +71,7 @@ class Progress:
     loads: MergedLoads = attrs.field(factory=MergedLoads)
     truncated: str = ""
     replay: str = ""
+    first_seen: Mapping[str, str] = attrs.field(factory=dict)
     arrivals: Arrivals = NO_ARRIVALS
     behind: bool = False
 
@@ -95,8 +97,9 @@ class Progress:
 
     @property
     def start(self) -> Self:
-        """The progress of the same load before its first file."""
-        return attrs.evolve(type(self)(), epoch=self.epoch, reload=self.reload, reloaded_at=self.reloaded_at, since=self.reloaded_at)
+        """The progress of the same load before its first file. What happened at the source stays known."""
+        seen = {name: first for name, first in self.first_seen.items() if first}
+        return type(self)(self.epoch, self.reload, self.reloaded_at, since=self.reloaded_at, first_seen=seen)
 
     def frontier_until(self, now: str) -> str:
         """Return the frontier without files that are named after ``now`` (17 digits)."""
@@ -188,11 +191,9 @@ class Progress:
             "high_water": self.high_water,
             "truncated": self.truncated,
             "recent": pack(int(time).to_bytes(_TIME_BYTES) + mark for time, mark in self.recent),
-            "loads": {
-                "entries": pack(sorted(self.loads.entries)),
-                "segments": [attrs.astuple(one) for one in self.loads.segments],
-            },
+            "loads": {"entries": pack(sorted(self.loads.entries)), "segments": [attrs.astuple(one) for one in self.loads.segments]},
             **({"replay": self.replay} if self.replay else {}),
+            **({"first_seen": self.first_seen} if self.first_seen else {}),
             **({"arrivals": attrs.astuple(self.arrivals)} if self.arrivals != NO_ARRIVALS else {}),
             **({"behind": True} if self.behind else {}),
         }
@@ -226,6 +227,7 @@ class Progress:
             truncated=document.get("truncated", ""),
             loads=MergedLoads(frozenset(unpack(loads["entries"], MARK_BYTES)), tuple(MergedSegment(*one) for one in loads["segments"])),
             replay=document.get("replay", ""),
+            first_seen=document.get("first_seen", {}),
             arrivals=Arrivals(*document.get("arrivals", ())),
             behind=document.get("behind", False),
         )

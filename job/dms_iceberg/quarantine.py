@@ -22,7 +22,7 @@ from dms_iceberg.changes.normalise import COMMITTED_AT, OLD_KEY, OP, POSITION, P
 from dms_iceberg.changes.read import FILE, FILE_NAME
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.identifiers import quote_path, string_literal
+from dms_iceberg.identifiers import quote, quote_path, string_literal
 from dms_iceberg.progress import Progress
 from dms_iceberg.row_lineage import session_for
 from dms_iceberg.staging.keys import BronzeFile, parse_key, table_prefix, time_of
@@ -144,30 +144,41 @@ def judge_again_sql(name: str, source: str) -> str:
     )
 
 
+def rejected_changes(cleaned: DataFrame, shape: Shape) -> DataFrame:
+    """Return, of cleaned changes that carry record, row number and layout, the rejected ones with what `rejected_rows` needs of them.
+
+    To be persisted: they are few, and finding them is a reading of the whole batch.
+    """
+    needed = [FILE, ROW_NUMBER, RECORD, LAYOUT, OP, POSITION, COMMITTED_AT, *(quote(name) for name in shape.key)]
+    # A condition would be pushed down below the cleaning, which Spark would do twice then: a wide table's takes long to plan.
+    problem = f"explode(CASE WHEN {OLD_KEY} = 0 AND {PROBLEM} IS NOT NULL THEN array({PROBLEM}) ELSE array() END) AS {PROBLEM}"
+    return cleaned.selectExpr(*needed, problem)
+
+
 def rejected_rows(
-    spark: SparkSession, cleaned: DataFrame, files: Sequence[BronzeFile], table: Table, shape: Shape, run_id: str, now: str, load: int
+    spark: SparkSession, rejected: DataFrame, files: Sequence[BronzeFile], table: Table, shape: Shape, run_id: str, now: str, load: int
 ) -> DataFrame:
-    """Return the quarantine rows of cleaned changes that carry record, row number and layout.
+    """Return the quarantine rows of `rejected_changes`.
 
     Args:
         now: UTC timestamp text, the same for the whole batch.
         load: number of the load that the files belong to.
     """
-    rejected = cleaned.where(f"{PROBLEM} IS NOT NULL AND {OLD_KEY} = 0")
     # Spark gives paths percent-encoded and with one slash or three; the few that matter are matched here.
     paths = [row[0] for row in rejected.select(FILE).distinct().collect()]
     known = {path: file for path in paths for file in files if unquote(path).endswith("/" + file.key)}
     if len(known) < len(paths):
         lost = next(path for path in paths if path not in known)
         raise BronzeError(f"{unquote(lost)}: rejected rows of a file that is not in the batch of {table.source}. Report this defect.")
+    path, key, etag = "_cdc_path", "_cdc_file_key", "_cdc_etag"
     origin = spark.createDataFrame(
-        [(path, file.key, file.etag) for path, file in known.items()] or [("", "", "")], "_cdc_path string, file string, etag string"
+        [(path, file.key, file.etag) for path, file in known.items()] or [("", "", "")], f"{path} string, {key} string, {etag} string"
     )
-    return rejected.join(broadcast(origin), col(FILE) == col("_cdc_path")).selectExpr(
-        f"sha2(concat_ws('|', file, etag, {ROW_NUMBER}), 256) AS id",
+    return rejected.join(broadcast(origin), col(FILE) == col(path)).selectExpr(
+        f"sha2(concat_ws('|', {key}, {etag}, {ROW_NUMBER}), 256) AS id",
         f"{string_literal(table.source)} AS source_table",
-        "file",
-        "etag",
+        f"{key} AS file",
+        f"{etag} AS etag",
         f"{ROW_NUMBER} AS row_number",
         *(f"{sql} AS {column}" for column, sql in JUDGEMENT.items()),
         f"{json_sql(shape.key)} AS key",

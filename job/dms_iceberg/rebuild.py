@@ -33,8 +33,8 @@ from dms_iceberg.staging.keys import BronzeFile, Truncate, digits_of, earlier, t
 from dms_iceberg.staging.listing import list_bronze
 from dms_iceberg.staging.plan import Pending, applied_truncates, new_loads, next_batch, next_truncate, pending_files, until
 from dms_iceberg.staging.store import digest
+from dms_iceberg.target.backfill import BACKFILL_KEY
 from dms_iceberg.target.cleaning import Cleaning
-from dms_iceberg.target.evolve import BACKFILL_KEY
 from dms_iceberg.target.key import KEY_PROPERTY, key_property
 from dms_iceberg.target.table import TargetTable
 from dms_iceberg.target.withheld import Withheld, withheld_by
@@ -229,10 +229,11 @@ def _check(job: Job, table: Table, target: TargetTable, found: Standing) -> None
 def _compare(table: Table, target: TargetTable, branch: str, key: Sequence[str]) -> tuple[int, int]:
     """Count keys that the branch has more than once, and keys of the table that it lacks, in one pass."""
     counted = {Mode.HISTORY: f"CAST({IS_CURRENT} AS int)", Mode.APPEND: "0"}.get(table.mode, "1")
-    names = [quote(name) for name in key]
-    old = target.rows().selectExpr(*names, "1 AS _cdc_old", "0 AS _cdc_new", "0 AS _cdc_rows")
-    new = target.rows(branch).selectExpr(*names, "0 AS _cdc_old", "1 AS _cdc_new", f"{counted} AS _cdc_rows")
-    by_key = old.union(new).groupBy(*names).agg({"_cdc_old": "max", "_cdc_new": "max", "_cdc_rows": "sum"})
+    # In one column, no name of the key meets one that Spark gives an aggregate.
+    one = f"struct({', '.join(map(quote, key))}) AS _cdc_key"
+    old = target.rows().selectExpr(one, "1 AS _cdc_old", "0 AS _cdc_new", "0 AS _cdc_rows")
+    new = target.rows(branch).selectExpr(one, "0 AS _cdc_old", "1 AS _cdc_new", f"{counted} AS _cdc_rows")
+    by_key = old.union(new).groupBy("_cdc_key").agg({"_cdc_old": "max", "_cdc_new": "max", "_cdc_rows": "sum"})
     row = by_key.selectExpr("count_if(`sum(_cdc_rows)` > 1)", "count_if(`max(_cdc_old)` > `max(_cdc_new)`)").collect()[0]
     return row[0], row[1]
 

@@ -34,8 +34,8 @@ from dms_iceberg.spark_errors import FAILURES, describe
 from dms_iceberg.staging.plan import applied_truncates, next_batch, next_truncate, pending_files, until
 from dms_iceberg.staging.store import ObjectStore, open_store
 from dms_iceberg.table_run import run_batch
+from dms_iceberg.target.backfill import restore_backfills
 from dms_iceberg.target.cleaning import refuse_other_key_mask
-from dms_iceberg.target.evolve import restore_backfills
 from dms_iceberg.target.key import refuse_other_key
 from dms_iceberg.target.rename import cleaning_warnings, rename_columns
 from dms_iceberg.target.table import TargetTable

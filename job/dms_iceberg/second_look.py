@@ -1,6 +1,6 @@
 """What bronze knows of keys whose changes cannot be judged by their batch alone: late ones, and those of crowded keys."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 
 import attrs
@@ -68,10 +68,10 @@ class SecondLook:
         return self.judge(self.of_suspects(rows)).unionByName(others, allowMissingColumns=True)
 
 
-def open_files(job: Job, table: Table, files: Sequence[BronzeFile]) -> list[ReadGroup]:
-    """Look into ``files`` and open them, grouped by their columns."""
+def open_files(job: Job, table: Table, files: Sequence[BronzeFile], existing: Collection[str] = ()) -> list[ReadGroup]:
+    """Look into ``files`` and open them, grouped by their columns; ``existing`` are the silver table's columns, as far as it is made."""
     groups = inspect(job.store, files, job.config.bronze, table)
-    return read_groups(job.spark, job.config, job.store.root, groups, table)
+    return read_groups(job.spark, job.config, job.store.root, groups, table, existing)
 
 
 def waiting_rows(job: Job, table: Table, planned: Planned) -> DataFrame | None:
@@ -84,7 +84,15 @@ def waiting_rows(job: Job, table: Table, planned: Planned) -> DataFrame | None:
 
 
 def older_files(
-    job: Job, table: Table, planned: Planned, low: str, waiting: DataFrame | None, *, completes: bool = False, whole: bool = False
+    job: Job,
+    table: Table,
+    planned: Planned,
+    shape: Shape,
+    low: str,
+    waiting: DataFrame | None,
+    *,
+    completes: bool = False,
+    whole: bool = False,
 ) -> OlderFiles:
     """Return the merged files that a batch whose lowest position is ``low`` must be compared with.
 
@@ -122,7 +130,8 @@ def older_files(
     # In a mirror what is older than the oldest late change loses. Elsewhere it counts: as a version, as the values of a deleted row (which
     # a table that was a mirror lacks), or to complete a change.
     since = clock_of(low) if table.mode is Mode.MIRROR and not completes and not whole else ""
-    return OlderFiles(open_files(job, table, files), since, oldest, bool(progress.first) and (oldest > progress.first or is_gone), is_whole)
+    groups = open_files(job, table, files, [column.name for column in shape.columns])
+    return OlderFiles(groups, since, oldest, bool(progress.first) and (oldest > progress.first or is_gone), is_whole)
 
 
 def second_look(

@@ -15,6 +15,7 @@ from dms_iceberg.ambiguous import closed_by_repair
 from dms_iceberg.analysis import analysed_evolution, check_expressions
 from dms_iceberg.bulk import BulkLoad, bulk_load
 from dms_iceberg.changelog import changelog_batch
+from dms_iceberg.changes import first_seen
 from dms_iceberg.changes.collapse import Books
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
 from dms_iceberg.checked import checked_property
@@ -25,14 +26,15 @@ from dms_iceberg.faults import reach
 from dms_iceberg.history import history_batch
 from dms_iceberg.job import Job, Planned
 from dms_iceberg.progress import Progress
-from dms_iceberg.quarantine import change_quarantine, prepare_quarantine, quarantine_sql, rejected_rows, settle
+from dms_iceberg.quarantine import change_quarantine, prepare_quarantine, quarantine_sql, rejected_changes, rejected_rows, settle
 from dms_iceberg.remembered import guarded, source_names
 from dms_iceberg.report import BatchReport
 from dms_iceberg.rewritten import rewritten_rows
 from dms_iceberg.second_look import open_files
+from dms_iceberg.target.backfill import restore_backfills
 from dms_iceberg.target.cleaning import made_by
 from dms_iceberg.target.ddl import ordered
-from dms_iceberg.target.evolve import evolve, restore_backfills
+from dms_iceberg.target.evolve import evolve
 from dms_iceberg.target.switch import silver_types, switch_mode
 from dms_iceberg.target.table import TargetTable
 from dms_iceberg.target.write import draft_batch, named_view
@@ -54,9 +56,9 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
         PlanIsStaleError: somebody else committed first.
     """
     started = time.monotonic()
-    groups = open_files(job, table, planned.batch.files)
-    reach("after-inspect", table.source)
     existing = silver_types(target, table)
+    groups = open_files(job, table, planned.batch.files, existing or ())
+    reach("after-inspect", table.source)
     branch = planned.standing.branch
     memory = guarded(job, table, target if existing is not None else None, groups, branch, anew=branch is not None)
     if existing is not None and (switched := switch_mode(target, table, planned.main)):
@@ -76,12 +78,13 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
         reach("after-create", table.source)
     elif evolution.plan.operations:
         return evolve(target, table, evolution.plan, planned.main)
-    bulk = _bulk_load(job, table, target, planned, groups, evolution.shape)
-    collapsed = bulk.collapsed if bulk is not None else judge_batch(job, table, target, planned, groups, evolution.shape)
+    shape = seen_shape(job, table, planned, groups, evolution.shape)
+    bulk = _bulk_load(job, table, target, planned, groups, shape)
+    collapsed, shape = (bulk.collapsed, shape) if bulk is not None else judge_batch(job, table, target, planned, groups, shape)
     try:
         refuse_broken_rule(table, planned, collapsed.books)
         if collapsed.books.quarantined:
-            _quarantine(job, table, planned, groups, evolution.shape, collapsed)
+            _quarantine(job, table, planned, groups, shape, collapsed)
         after = planned.progress.after(
             planned.batch.files,
             collapsed.books.high,
@@ -91,26 +94,28 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
             behind=collapsed.books.behind,
             arrivals=collapsed.arrivals,
         )
+        after = attrs.evolve(after, first_seen=first_seen.remembered(planned.progress, shape.first_seen))
         reach("before-merge", table.source)
         names = source_names(groups)
-        after = _settle(job, table, planned, groups, evolution.shape, collapsed, after)
+        after = _settle(job, table, planned, groups, shape, collapsed, after)
         properties = _properties(job, table, planned, after, collapsed.books)
         properties |= memory.summary_after(table, evolution.shape, names) if branch is not None else {}
         if bulk is not None:
             draft = bulk.with_properties(properties)
         else:
-            draft = draft_batch(job, table, target, evolution.shape, collapsed, properties, planned)
-        made = memory.properties_after(table, target, evolution.shape, names, named.found) | checked_property(job.config, table, target)
+            draft = draft_batch(job, table, target, shape, collapsed, properties, planned)
+        made = memory.properties_after(table, target, shape, names, named.found) | checked_property(job.config, table, target)
         target.tell_changed(draft, made)
         reach("before-publish", table.source)
         target.publish(draft)
         reach("after-commit", table.source)
-        warnings = (*warnings, *keys_twice(job, table, target, planned, evolution.shape, collapsed))
+        warnings = (*warnings, *keys_twice(job, table, target, planned, shape, collapsed))
     finally:
         collapsed.winners.unpersist()
         if bulk is not None:
             bulk.discard()
-    return attrs.evolve(report_batch(target, planned, collapsed.books, after, started), warnings=warnings)
+    told = (*warnings, *backfill_warnings(job, table, planned, groups, shape))
+    return attrs.evolve(report_batch(target, planned, collapsed.books, after, started), warnings=told)
 
 
 def _bulk_load(job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> BulkLoad | None:
@@ -121,12 +126,40 @@ def _bulk_load(job: Job, table: Table, target: TargetTable, planned: Planned, gr
         raise
 
 
-def judge_batch(job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> Collapsed:
-    """Return what the table's mode makes of a batch, and its books; the caller unpersists ``winners``.
+def seen_shape(job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> Shape:
+    """Return the shape of a batch with what is known of columns with a backfill, from its files as well."""
+    known = first_seen.known_before(table, planned.progress)
+    return attrs.evolve(shape, first_seen=first_seen.seen_with(table, groups, job.config.bronze, planned.progress.load, known))
+
+
+def backfill_warnings(job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> list[str]:
+    """Return what a reader of the table must know of columns with a backfill."""
+    known = first_seen.known_before(table, planned.progress)
+    return [
+        *first_seen.unknown_warnings(table, groups, known),
+        *first_seen.earlier_warnings(table, job.config.bronze, known, shape.first_seen),
+    ]
+
+
+def judge_batch(
+    job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape
+) -> tuple[Collapsed, Shape]:
+    """Return what the table's mode makes of a batch, and its books; the caller unpersists ``winners``. Late files may change the shape.
 
     Raises:
         ConfigError: Spark refuses an expression of the configuration.
     """
+    collapsed = _judged(job, table, target, planned, groups, shape)
+    known, load = first_seen.known_before(table, planned.progress), planned.progress.load
+    found = first_seen.seen_in_late(table, groups, job.config.bronze, load, known, shape.first_seen, collapsed.books.low)
+    if found == shape.first_seen:
+        return collapsed, shape
+    collapsed.winners.unpersist()
+    shape = attrs.evolve(shape, first_seen=found)
+    return _judged(job, table, target, planned, groups, shape), shape
+
+
+def _judged(job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> Collapsed:
     try:
         return _JUDGES.get(table.mode, collapse_batch)(job, table, target, planned, groups, shape)
     except AnalysisException:
@@ -156,9 +189,13 @@ def _quarantine(job: Job, table: Table, planned: Planned, groups: Sequence[ReadG
     cleaned = clean_groups(job.spark, groups, job.config, table, shape, planned.progress.load, with_record=True)
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
     load = planned.progress.load
-    rejected = rejected_rows(job.spark, collapsed.judge(cleaned), planned.batch.files, table, shape, job.run_id, now, load)
-    with named_view(job, rejected) as view:
-        change_quarantine(job.spark, job.config, table, lambda name: quarantine_sql(name, view))
+    changes = rejected_changes(collapsed.judge(cleaned), shape).persist()
+    try:
+        rejected = rejected_rows(job.spark, changes, planned.batch.files, table, shape, job.run_id, now, load)
+        with named_view(job, rejected) as view:
+            change_quarantine(job.spark, job.config, table, lambda name: quarantine_sql(name, view))
+    finally:
+        changes.unpersist()
     reach("after-quarantine", table.source)
 
 
@@ -188,6 +225,7 @@ def _pass_over(job: Job, table: Table, target: TargetTable | None, planned: Plan
     """Move the frontier over files that hold nothing, not even columns."""
     books = Books()
     after = planned.progress.after(planned.batch.files, "", job.look_back(), planned.loads)
+    after = attrs.evolve(after, first_seen=first_seen.remembered(planned.progress, first_seen.known_before(table, planned.progress)))
     if target is not None:
         draft = target.draft(planned.standing.head, planned.standing.branch)
         draft.touch(_properties(job, table, planned, after, books))

@@ -11,6 +11,7 @@ import attrs
 
 from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.inspect import inspect
+from dms_iceberg.changes.mapping import silver_columns
 from dms_iceberg.config.model import BronzeFormat, Table
 from dms_iceberg.config.named_columns import Named, absent, nearest, table_path
 from dms_iceberg.config.problems import below, item
@@ -105,12 +106,16 @@ def misspelt_drops(table: Table, source: Sequence[str], *, fresh: bool) -> list[
     Without such a column the source may have dropped it, or `defaults` name it for other tables: that is told once, when a table is made.
     """
     there = {name.lower() for name in source}
+    lacking = [(index, name) for index, name in enumerate(table.drop) if name.lower() not in there]
+    if not lacking:
+        return []
     dropped = {name.lower() for name in table.drop}
-    kept = [name for name in source if name.lower() not in dropped and is_kept(table, source, name)]
+    silver = {column.name.lower() for column in silver_columns(table, source)}
+    kept = [name for name in source if name.lower() in silver and name.lower() not in dropped]
     found = []
-    for index, name in enumerate(table.drop):
+    for index, name in lacking:
         resembles = difflib.get_close_matches(name.casefold(), [one.casefold() for one in kept], n=1, cutoff=_ALIKE)
-        if name.lower() not in there and (resembles or fresh):
+        if resembles or fresh:
             found.append(
                 f"{item(below(table_path(table), 'drop'), index)}: the files have no column {name!r}, so nothing is dropped by it. "
                 f"{nearest(name, kept)}"

@@ -24,7 +24,7 @@ IMAGED = [*PERSON, ("BI_tag", pa.string())]
 LATER = ("misspelt_later", "misspelt_filter", "gone_copy", "gone_filter", "refused_later")
 BEFORE: dict[str, dict[str, Any]] = {
     "public.left_out": {},
-    "public.imaged": {"drop": ["name"]},
+    "public.imaged": {"drop": ["name"], "columns": [{"name": "BI_tag"}]},
     **{f"public.{name}": {} for name in ("other_key", "renamed_key", "same_key", "older_version")},
     **{f"public.{name}": {} for name in LATER},
     "public.renamed": {"columns": [{"name": "email", "mask": "redact"}, {"name": "tag", "type": "string", "backfill": "t"}]},
@@ -36,7 +36,7 @@ AFTER: dict[str, dict[str, Any]] = {
         "drop": ["name"],
         "filter": "name <> 'test'",
     },
-    "public.imaged": {"drop": ["name"]},
+    "public.imaged": {"drop": ["name"], "columns": [{"name": "BI_tag"}]},
     "public.other_key": {"key": ["id", "email"]},
     "public.renamed_key": {"columns": [{"name": "person_id", "from": "id"}]},
     "public.same_key": {"key": ["PERSON"], "columns": [{"name": "Id", "from": "person"}]},
@@ -153,7 +153,7 @@ def test_before_images_of_every_column_stay_out_and_those_of_the_key_still_tell_
     changed.done("imaged")
     assert changed.lake.rows("imaged", "id, email, BI_tag") == [(2, "c@x.org", "u")]
     columns = changed.lake.spark.table(f"lake.{changed.lake.namespace}.imaged").columns
-    assert columns[:4] == ["id", "email", "BI_tag", "_cdc_position"]
+    assert columns[:4] == ["BI_tag", "id", "email", "_cdc_position"]
 
 
 def test_a_changed_key_would_leave_rows_behind_and_is_refused(changed: Changed) -> None:

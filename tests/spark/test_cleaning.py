@@ -275,7 +275,7 @@ def test_salt_is_in_no_query_plan(cleaned: Cleaned) -> None:
     store = open_store(config.bronze.uri)
     files = list(list_files(store, table_prefix("public", "people"), "", config.bronze.format))
     groups = read_groups(lake.spark, config, store.root, inspect(store, files, config.bronze, table), table)
-    shape = plan_evolution(table, groups, {}, None, ntz=False).shape
+    shape = plan_evolution(table, groups, {}, None, change=config.bronze.change, ntz=False).shape
     frame = clean_groups(lake.spark, groups, config, table, shape, 0)
     plan = frame._jdf.queryExecution().toString()
     assert "sha2" in plan

@@ -11,7 +11,7 @@ from dms_iceberg import table_run
 from dms_iceberg.config.model import Config
 from dms_iceberg.report import TableReport
 from dms_iceberg.runner import run
-from dms_iceberg.target import evolve
+from dms_iceberg.target import backfill, evolve
 from support.crash_books import check_books
 from support.crash_process import JobProcess
 from support.lake import Lake
@@ -136,7 +136,8 @@ def _before_schema_change(lake: Lake) -> Config:
 
 
 @pytest.mark.parametrize(
-    ("module", "point"), [(table_run, "after-inspect"), (evolve, "after-evolve"), (evolve, "before-backfill"), (table_run, "before-merge")]
+    ("module", "point"),
+    [(table_run, "after-inspect"), (evolve, "after-evolve"), (backfill, "before-backfill"), (table_run, "before-merge")],
 )
 def test_schema_change_that_somebody_else_made(lake: Lake, other: SparkSession, pause: Pause, module: ModuleType, point: str) -> None:
     """The backfill must not be done again: by then a NULL may be a change's own."""

@@ -28,10 +28,10 @@ def evolution(one: Table, existing: dict[str, str] | None, *files: dict[str, str
     groups, known = [], [name for file in files for name in file]
     for number, file in enumerate(files):
         found = [*SERVICE.items(), *file.items()]
-        columns = split_columns(found, Change(), one, is_cdc=True, example="f", known=known)
+        columns = split_columns(found, Change(), one, is_cdc=True, example="f", known=known, existing=existing or ())
         group = SchemaGroup(True, "", tuple(found), (BronzeFile(True, f"{number:017d}", "f", "f", 1, "e", "parquet"),), 1)
         groups.append(ReadGroup(group, cast(DataFrame, None), columns))
-    return plan_evolution(one, groups, {}, existing, ntz=False)
+    return plan_evolution(one, groups, {}, existing, change=Change(), ntz=False)
 
 
 def final_sql(one: Table, planned: Evolution, source: dict[str, str]) -> tuple[list[str], list[str], list[str]]:
@@ -49,21 +49,6 @@ def test_a_column_that_the_configuration_leaves_out_later_gets_no_value_any_more
         assert "CAST(NULL AS string) AS `email`" in masked
         (warning,) = planned.warnings
         assert "s.t has the column 'email'" in warning and "NULL in every row" in warning and "DROP COLUMN" in warning
-
-
-def test_before_images_of_columns_that_are_no_key_are_no_source_columns() -> None:
-    file = {"id": "bigint", "email": "string", "BI_id": "bigint", "bi_email": "string", "BI_note": "string"}
-    planned = evolution(table(Column(name="email", mask=Mask.REDACT)), None, file)
-    assert [column.name for column in planned.shape.columns] == ["email", "id", "BI_note"]
-    # Named in the configuration, or in other files, it is known although these lack it.
-    for one, others in ((table(drop=("note",)), []), (table(), [{"id": "bigint", "note": "string"}])):
-        assert "BI_note" not in [column.name for column in evolution(one, None, file, *others).shape.columns]
-
-
-def test_a_before_image_that_an_earlier_version_took_into_the_table_gets_no_value_any_more() -> None:
-    planned = evolution(table(), TABLE | {"BI_email": "string"}, TABLE | {"BI_email": "string"})
-    assert "CAST(NULL AS string) AS `BI_email`" in masked_select(planned.shape.columns)
-    assert "'BI_email'" in planned.warnings[0]
 
 
 def test_names_of_icebergs_own_columns_are_refused_before_there_is_a_table() -> None:

@@ -33,7 +33,7 @@ def evolution(one: Table, existing: dict[str, str] | None, *files: dict[str, str
         columns = split_columns(found, Change(), one, is_cdc=True, example="f", known=[name for file in files for name in file])
         group = SchemaGroup(True, "", tuple(found), (BronzeFile(True, f"{number:017d}", "f", "f", 1, "e", "parquet"),), 1)
         groups.append(ReadGroup(group, cast(DataFrame, None), columns))
-    return plan_evolution(one, groups, {}, existing, ntz=ntz)
+    return plan_evolution(one, groups, {}, existing, change=Change(), ntz=ntz)
 
 
 def values(one: Table, planned: Evolution, file: dict[str, str]) -> dict[str, str]:

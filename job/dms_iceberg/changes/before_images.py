@@ -1,26 +1,148 @@
-"""Which columns of a file are before-images: what a row held before its change (mapping rule ``add-before-image-columns``)."""
+"""Which columns of a file are before-images, and what is said of columns of which that is not certain.
 
-from collections.abc import Collection
+Those of key columns tell that a row has moved. The others (column-filter ``all`` and ``non-lob``) hold a row's data again, where no mask
+and no ``drop`` of the column would reach it: they must not get into silver. A source may have a column of its own whose name only looks
+like one, and files may lack the column that it is the image of. So what is neither declared nor in the table already is left out in doubt.
+"""
 
-from dms_iceberg.config.model import Table
+from collections.abc import Collection, Iterable, Mapping
+
+import attrs
+
+from dms_iceberg.config.images import affixes, declared_sources, imaged, mentioned_sources, sources_of
+from dms_iceberg.config.model import Change, OtherColumns, Table
+
+_OF_DMS = "BI_"
+"""The prefix that DMS gives before-images where the mapping rule does not say another (user guide, ``before-image-def``)."""
 
 
-def before_images(names: Collection[str], prefix: str | None, known: Collection[str] = ()) -> frozenset[str]:
-    """Return those of a file's columns that are the prefix and another column's name, whatever the case.
+@attrs.frozen
+class Images:
+    """Columns of a file that look like before-images, by their names in it.
 
-    Those of key columns tell that a row has moved. The others (column-filter ``all`` and ``non-lob``) hold a row's data again, where no
-    mask and no ``drop`` of the column would reach it. A source column that only looks like one stays what it is.
+    Attributes:
+        known: images of columns that are known; never in silver.
+        doubtful: images by their name, of columns that nothing knows. Left out as well.
+        unnamed: with DMS's own prefix, which the configuration does not name: images of columns whose values silver does not show, or of
+            all key columns. Left out as well.
+        shown: columns like that which the table has already. They are taken for the source's own.
+    """
+
+    known: frozenset[str] = frozenset()
+    doubtful: frozenset[str] = frozenset()
+    unnamed: frozenset[str] = frozenset()
+    shown: frozenset[str] = frozenset()
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """All that are no source columns."""
+        return self.known | self.doubtful | self.unnamed
+
+
+class _Known:
+    """The columns that are known of a table's source, in lower case.
+
+    Attributes:
+        declared: they are columns of the source whatever they are called.
+        mentioned: the configuration has their names somewhere.
+        there: silver has them.
+        all: both, and those of files.
+    """
+
+    def __init__(self, table: Table, sources: Iterable[str], existing: Iterable[str]) -> None:
+        # A silver column that is made of others, or copies one of another name, says nothing of the source.
+        made = {column.name.lower() for column in table.columns if (column.source_name or "").lower() != column.name.lower()}
+        self.declared = declared_sources(table)
+        self.mentioned = mentioned_sources(table)
+        self.there = {name.lower() for name in existing} - made
+        self.all = {name.lower() for name in sources} | self.mentioned | self.there
+
+    def bases(self, names: Iterable[str], change: Change) -> dict[str, str]:
+        """Return those of ``names`` that look like before-images, with the column that each would be of."""
+        return {name: base for name in names if name.lower() not in self.declared and (base := imaged(change, name)) is not None}
+
+
+def find_images(
+    names: Collection[str], change: Change, table: Table, known: Collection[str] = (), existing: Collection[str] = ()
+) -> Images:
+    """Tell before-images from source columns, whatever the case. What the configuration declares is a source column.
 
     Args:
-        known: source columns known from elsewhere, because JSON lines may leave out what is NULL.
+        names: a file's columns.
+        known: columns of the table's other files. JSON lines may leave out what is NULL, and files what the source has dropped.
+        existing: the silver table's columns.
     """
-    if not prefix:
-        return frozenset()
-    columns = {name.lower() for name in (*names, *known)}
-    return frozenset(name for name in names if name.lower().startswith(prefix.lower()) and name.lower()[len(prefix) :] in columns)
+    found = _Known(table, (*names, *known), existing)
+    bases = found.bases(names, change)
+    images = frozenset(name for name, base in bases.items() if base in found.all)
+    suspects = _suspects(names, change, table, found)
+    return Images(
+        images,
+        frozenset(name for name in bases if name not in images and name.lower() not in found.mentioned | found.there),
+        frozenset(name for name in suspects if name.lower() not in found.there),
+        frozenset(name for name in suspects if name.lower() in found.there),
+    )
 
 
-def configured_columns(table: Table) -> set[str]:
-    """Return the source columns that the configuration names as such."""
-    copied = {column.source_name for column in table.columns if column.source_name is not None}
-    return {*table.key, *table.drop, *table.source_columns, *copied}
+def silver_images(existing: Collection[str], change: Change, table: Table, sources: Collection[str]) -> dict[str, str]:
+    """Return the silver table's columns that are before-images of a column that is known, with that column in lower case.
+
+    Args:
+        sources: columns of the table's files.
+    """
+    found = _Known(table, sources, existing)
+    bases = found.bases((name for name in existing if name.lower() in found.there), change)
+    return {name: base for name, base in bases.items() if base in found.all}
+
+
+def _suspects(names: Iterable[str], change: Change, table: Table, found: _Known) -> list[str]:
+    bases = {name: base for name, base in found.bases(names, _default(change)).items() if base in found.all}
+    hidden = {name.lower() for name in (*table.drop, *(name for one in table.columns if one.mask for name in sources_of(one)))}
+    keyed = {key.lower() for key in table.key} <= set(bases.values())
+    unnamed = [name for name, base in bases.items() if imaged(change, name) is None and name.lower() not in found.mentioned]
+    return [name for name in unnamed if keyed or bases[name] in hidden]
+
+
+def _default(change: Change) -> Change:
+    return attrs.evolve(change, before_image_prefix=_OF_DMS, before_image_suffix=None)
+
+
+def image_warnings(table: Table, change: Change, found: Iterable[Images], retired: Mapping[str, str]) -> list[str]:
+    """Return what an operator must know of columns that look like before-images.
+
+    Args:
+        found: what `find_images` returned, of each group of files.
+        retired: columns of the silver table that are before-images, with the column that each is of.
+    """
+    found = list(found)
+    keeps = table.other_columns is OtherColumns.KEEP
+    doubtful = sorted({name for one in found for name in one.doubtful}) if keeps else []
+    unnamed = sorted({name for one in found for name in one.unnamed}) if keeps else []
+    shown = sorted({name for one in found for name in one.shown})
+    told = affixes(change)
+    declare = f'declare it in tables."{table.source}".columns, as {{"name": "..."}}'
+    warnings = [
+        f"{table.source}: the files have a column {name!r}, which looks like the before-image of a column {imaged(change, name)!r} "
+        f"({told}), though nothing knows such a column. It is not added to {table.target}. If it is a column of the source, {declare}; if "
+        "it is a before-image, leave it out with drop."
+        for name in doubtful
+    ]
+    if unnamed:
+        warnings.append(
+            f"{table.source}: the columns {', '.join(map(repr, unnamed))} of the files look like before-images, but {told}. They are not "
+            f"added to {table.target}, and a change of a key leaves the old row behind. Set bronze.change.before_image_prefix to "
+            f"{_OF_DMS!r}; if one of them is a column of the source, {declare}."
+        )
+    if shown:
+        warnings.append(
+            f"{table.source}: {table.target} has the columns {', '.join(map(repr, shown))}, which look like before-images, but {told}. "
+            "They show values as the source has them, whatever mask or drop says of their columns. Set bronze.change.before_image_prefix "
+            f"to {_OF_DMS!r} and remove them with ALTER TABLE ... DROP COLUMN; if one of them is a column of the source, {declare}."
+        )
+    return warnings + [
+        f"{table.source}: {table.target} has the column {name!r}, the before-image of {base!r} ({told}): it shows values of {base!r} as "
+        "they were at the source, whatever mask or drop says of that column. It is NULL in every row that is written from now on; others "
+        "keep their value. Remove it with ALTER TABLE ... DROP COLUMN; its values are gone for good when the snapshots before that have "
+        f"expired. If it is a column of the source, {declare}, or choose another prefix, in the mapping rule and here."
+        for name, base in retired.items()
+    ]

@@ -30,6 +30,9 @@ def typed_steps(
     target_types: Mapping[str, str],
     exact: Collection[str] = (),
     carried: Sequence[str] = (),
+    *,
+    first: Mapping[str, str | None] | None = None,
+    sparse: bool = False,
 ) -> list[list[str]]:
     """First two lists: values that are made; then silver columns in their types, not yet masked, and source columns that conditions need.
 
@@ -44,8 +47,10 @@ def typed_steps(
         target_types: Spark type by silver column.
         exact: silver columns whose value must come back from its cast unchanged, because files and table disagree on the type.
         carried: further columns to pass through.
+        first: since when the source has the columns with a backfill (`changes.first_seen`); without it, no file has had them.
+        sparse: a row may leave out a column that another one of its file has.
     """
-    columns = _live(columns)
+    columns, first = _live(columns), first or {}
     # Files that are read again for a late change may spell a name in another case than the batch's.
     present = {name.lower(): type_ for name, type_ in source_types.items()}
     deciding = {name.lower() for name in _outside_columns(table)}
@@ -55,7 +60,7 @@ def typed_steps(
     for column in columns:
         type_ = target_types[column.name]
         if column.source is not None and column.source.lower() not in present:
-            selected.append(f"{_absent_sql(column, type_)} AS {quote(column.name)}")
+            selected.append(f"{_absent_sql(column, type_, first)} AS {quote(column.name)}")
             continue
         source_type = present[column.source.lower()] if column.source is not None else None
         if column.family and column.name != _taker(column, source_type, target_types):
@@ -65,7 +70,10 @@ def typed_steps(
         value = sql if sql == base else f"{_VALUE}{len(made)}"
         if sql != base:
             made.append(f"{sql} AS {value}")
-        selected.append(f"{value} AS {quote(column.name)}")
+        given = value
+        if sparse and column.source is not None and first.get(column.name.lower()):
+            given = f"CASE WHEN {quote(column.source)} IS NULL THEN {_absent_sql(column, type_, first)} ELSE {value} END"
+        selected.append(f"{given} AS {quote(column.name)}")
         problem = _cast_problem(column, value, type_, source_type, exact=column.name in exact)
         if problem:
             decides = column.is_key or column.name.lower() in deciding
@@ -112,10 +120,13 @@ def _live(columns: Sequence[SilverColumn]) -> list[SilverColumn]:
     return [column for column in columns if not column.retired]
 
 
-def _absent_sql(column: SilverColumn, type_: str) -> str:
-    """The value of a column that a file lacks: what the source gave its existing rows when it added the column, else NULL."""
-    backfill = column.declared.backfill
-    return f"CAST({'NULL' if backfill is None else string_literal(backfill_text(backfill))} AS {type_})"
+def _absent_sql(column: SilverColumn, type_: str, first: Mapping[str, str | None]) -> str:
+    """The value of a column that a file lacks: what the source gave rows from before when it added the column, else NULL."""
+    backfill, since = column.declared.backfill, first.get(column.name.lower(), "")
+    if backfill is None or since is None:
+        return f"CAST(NULL AS {type_})"
+    value = f"CAST({string_literal(backfill_text(backfill))} AS {type_})"
+    return f"CASE WHEN {POSITION} < {string_literal(since)} THEN {value} END" if since else value
 
 
 def _cast_problem(column: SilverColumn, value: str, type_: str, source_type: str | None, *, exact: bool) -> str | None:
@@ -138,6 +149,11 @@ def condition_columns(table: Table) -> set[str]:
     """Return the columns that the filter and the rules read."""
     conditions = [table.filter, *(rule.expr for rule in table.rules)]
     return {name for condition in conditions if condition for name in referenced_columns(condition)}
+
+
+def expression_columns(table: Table) -> set[str]:
+    """Return the columns that expressions of columns read."""
+    return {name for column in table.columns if column.expr for name in referenced_columns(column.expr)}
 
 
 def _outside_columns(table: Table) -> set[str]:

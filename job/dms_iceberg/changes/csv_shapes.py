@@ -13,6 +13,7 @@ from itertools import combinations
 import attrs
 
 from dms_iceberg.changes.position import is_sequence
+from dms_iceberg.config.images import image_of, image_settings
 from dms_iceberg.config.key_columns import key_column
 from dms_iceberg.config.model import Bronze, Table
 from dms_iceberg.target.types import canonical
@@ -94,9 +95,9 @@ def expected_columns(bronze: Bronze, table: Table, *, is_cdc: bool, all_images: 
         columns.append(FileColumn(change.sequence_column, Role.SEQUENCE, "sequence_column"))
     if change.stream_position_column:
         columns.append(FileColumn(change.stream_position_column, Role.STREAM, "stream_position_column"))
-    if change.before_image_prefix:
-        in_order = [keys[name.lower()] for name in table.source_columns if name.lower() in keys]
-        columns += [FileColumn(change.before_image_prefix + key, Role.IMAGE, "before_image_prefix") for key in in_order]
+    in_order = [keys[name.lower()] for name in table.source_columns if name.lower() in keys]
+    setting = " and ".join(image_settings(change))
+    columns += [FileColumn(image, Role.IMAGE, setting) for key in in_order if (image := image_of(change, key)) is not None]
     return tuple(columns)
 
 
@@ -165,10 +166,10 @@ def readings(columns: Sequence[FileColumn], records: Sequence[Record], bronze: B
 def has_empty_images(names: Sequence[str], records: Sequence[Record], bronze: Bronze, table: Table) -> bool:
     """Whether a before-image of an insert is an empty field although another text stands for NULL, in a column that may hold empty text."""
     change = bronze.change
-    if not bronze.csv.null or not change.before_image_prefix:
+    if not bronze.csv.null:
         return False
     places = {name.lower(): number for number, name in enumerate(names)}
-    wanted = [(change.before_image_prefix + key).lower() for key in table.key if key_type(table, key) is None]
+    wanted = [image.lower() for key in table.key if key_type(table, key) is None and (image := image_of(change, key)) is not None]
     images = [places[name] for name in wanted if name in places]
     operation = places.get(change.op_column.lower())
     inserts = (record for record in records if len(record) == len(names) and operation is not None)

@@ -1,20 +1,20 @@
 """Running the steps read -> normalise -> clean -> collapse as DataFrames. Lazy: no action in here except Spark's JSON inference."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import broadcast, expr
 
-from dms_iceberg.changes.clean import condition_columns, judged_select, masked_select, typed_steps
+from dms_iceberg.changes.clean import condition_columns, expression_columns, judged_select, masked_select, typed_steps
 from dms_iceberg.changes.collapse import winner_aggregates, winner_select
 from dms_iceberg.changes.identity import STREAM, is_identified, stream_sql
 from dms_iceberg.changes.inspect import SchemaGroup
 from dms_iceberg.changes.json_text import json_sql
 from dms_iceberg.changes.kept import LACKS, MISPLACED, kept_columns, mark_select, marker_of
 from dms_iceberg.changes.layout import layout_text
-from dms_iceberg.changes.mapping import SilverColumn, salt_names
+from dms_iceberg.changes.mapping import SilverColumn, salt_names, sources_of
 from dms_iceberg.changes.normalise import (
     COMMITTED_AT,
     IMAGED,
@@ -31,8 +31,8 @@ from dms_iceberg.changes.normalise import (
 from dms_iceberg.changes.position import CLOCK_DIGITS
 from dms_iceberg.changes.read import CORRUPT, FILE, ORIGIN_COLUMNS, ROW, ROW_ID, read_group
 from dms_iceberg.changes.registers import register_aggregates, register_select
-from dms_iceberg.config.expressions import referenced_columns
-from dms_iceberg.config.model import Config, Mode, Table
+from dms_iceberg.config.images import image_of
+from dms_iceberg.config.model import BronzeFormat, Change, Config, Mode, Table
 from dms_iceberg.identifiers import quote, string_literal
 from dms_iceberg.salts import resolve_salt
 
@@ -59,6 +59,7 @@ class Shape:
     Attributes:
         exact: columns whose value must survive the cast unchanged (files and table disagree on the type).
         refused: problem text by group for files whose structure the policy does not let in.
+        first_seen: since when the source has the columns with a backfill (`changes.first_seen`).
         registers: deleted rows are kept, so a key has two registers (`changes.registers`).
         texts: the type that masked texts are taken from, by silver column (`changes.mask_text`).
         salts: by where they are; those that are not among them are looked up.
@@ -68,6 +69,7 @@ class Shape:
     types: Mapping[str, str]
     exact: frozenset[str] = frozenset()
     refused: Mapping[int, str] = attrs.field(factory=dict)
+    first_seen: Mapping[str, str | None] = attrs.field(factory=dict)
     registers: bool = False
     texts: Mapping[str, str] = attrs.field(factory=dict)
     salts: Mapping[str, str] = attrs.field(factory=dict, repr=False)
@@ -83,21 +85,26 @@ class Shape:
         return [column.name for column in self.columns if not column.is_key]
 
 
-def read_groups(spark: SparkSession, config: Config, root: str, groups: Sequence[SchemaGroup], table: Table) -> list[ReadGroup]:
-    """Open every group; see `read_group` and `told_apart` for the errors raised."""
-    return told_apart([(group, read_group(spark, root, group, config.bronze, table)) for group in groups], config, table)
+def read_groups(
+    spark: SparkSession, config: Config, root: str, groups: Sequence[SchemaGroup], table: Table, existing: Collection[str] = ()
+) -> list[ReadGroup]:
+    """Open every group; ``existing`` are the silver table's columns. See `read_group` and `told_apart` for the errors raised."""
+    read = [(group, read_group(spark, root, group, config.bronze, table, existing)) for group in groups]
+    return told_apart(read, config, table, existing)
 
 
-def told_apart(read: Sequence[tuple[SchemaGroup, DataFrame]], config: Config, table: Table) -> list[ReadGroup]:
+def told_apart(
+    read: Sequence[tuple[SchemaGroup, DataFrame]], config: Config, table: Table, existing: Collection[str] = ()
+) -> list[ReadGroup]:
     """Tell the columns of groups apart, names spelled as in the first that has them; see `split_columns` for the errors raised."""
-    prefix = config.bronze.change.before_image_prefix
-    groups, frames = [group for group, _ in read], _alike([_as_now(frame, table, prefix) for _, frame in read])
+    change = config.bronze.change
+    groups, frames = [group for group, _ in read], _alike([_as_now(frame, table, change) for _, frame in read])
     known = {name for frame in frames for name in frame.columns} - ORIGIN_COLUMNS
     opened = []
     for group, frame in zip(groups, frames, strict=True):
         found = [(name, type_) for name, type_ in frame.dtypes if name not in ORIGIN_COLUMNS]
         example = group.files[0].key if group.files else f"records of {table.source} in quarantine"
-        columns = split_columns(found, config.bronze.change, table, is_cdc=group.is_cdc, example=example, known=known)
+        columns = split_columns(found, change, table, is_cdc=group.is_cdc, example=example, known=known, existing=existing)
         opened.append(ReadGroup(group, frame, columns))
     return opened
 
@@ -112,16 +119,16 @@ def _alike(frames: Sequence[DataFrame]) -> list[DataFrame]:
     return [frame if names == frame.columns else frame.toDF(*names) for names, frame in zip(named, frames, strict=True)]
 
 
-def _as_now(frame: DataFrame, table: Table, before_image_prefix: str | None) -> DataFrame:
+def _as_now(frame: DataFrame, table: Table, change: Change) -> DataFrame:
     """Give columns of files from before a declared rename at the source the names of now."""
     present = {name.lower(): name for name in frame.columns}
     for column in table.columns:
         old, new = column.renamed_from, column.source_name
         if old is None or new is None or new.lower() in present or old.lower() not in present:
             continue
-        for prefix in {"", before_image_prefix or ""}:
-            if found := present.get((prefix + old).lower()):
-                frame = frame.withColumnRenamed(found, prefix + new)
+        for was, now in ((old, new), (image_of(change, old), image_of(change, new))):
+            if was is not None and now is not None and (found := present.get(was.lower())):
+                frame = frame.withColumnRenamed(found, now)
     return frame
 
 
@@ -181,7 +188,7 @@ def _clean(
         frame = frame.selectExpr("*", f"coalesce({moved}, false) AS {MOVED}")
     streams = {STREAM: stream_sql(read.frame.columns, change)} if is_identified(table) or with_images else {}
     if with_images:
-        sources = [_sources(column) for column in shape.columns if not column.is_key]
+        sources = [sources_of(column) for column in shape.columns if not column.is_key]
         frame = frame.selectExpr("*", f"{imaged_sql(columns, change, table, sources)} AS {IMAGED}")
         flags = (*flags, IMAGED)
     half = half_sql(columns, change, is_cdc=read.group.is_cdc, with_images=with_images)
@@ -200,7 +207,8 @@ def _clean(
     if number in shape.refused:
         frame = _rejecting(frame, string_literal(shape.refused[number]))
     absent = _absent_columns(columns, table, shape, elsewhere)
-    frame = frame.selectExpr("*", *(f"CAST(NULL AS {type_}) AS {quote(name)}" for name, type_ in absent.items()))
+    if absent:
+        frame = frame.selectExpr("*", *(f"CAST(NULL AS {type_}) AS {quote(name)}" for name, type_ in absent.items()))
     # A silver column of that name stays absent, which may mean its backfill.
     shown = _shown(shape)
     source = dict(columns.source) | {name: type_ for name, type_ in absent.items() if name.lower() not in shown}
@@ -211,9 +219,13 @@ def _clean(
         frame = frame.crossJoin(broadcast(spark.createDataFrame([row], schema)))
     carried = (*carried, *flags, *streams)
     through = (*carried, *salts.values())
-    typed = typed_steps(table, shape.columns, source, shape.types, shape.exact, through)
+    sparse = config.bronze.format is BronzeFormat.JSON
+    typed = typed_steps(table, shape.columns, source, shape.types, shape.exact, through, first=shape.first_seen, sparse=sparse)
     frame = reduce(lambda made, step: made.selectExpr(*step), typed, frame)
     frame = frame.selectExpr(*judged_select(table, shape.columns, through))
+    # Each list costs a wide table its analysis, and of these columns the last one would be a copy.
+    if not salts and not any(column.retired or column.declared.mask for column in shape.columns):
+        return frame
     return frame.selectExpr(*masked_select(shape.columns, carried, _mask_types(frame, shape, dict(columns.source)), shape.texts))
 
 
@@ -223,13 +235,6 @@ def _mask_types(frame: DataFrame, shape: Shape, source: Mapping[str, str]) -> di
     if all(source.get(column.source or "") == shape.texts[column.name] == "string" for column in masked):
         return {}
     return dict(frame.dtypes)
-
-
-def _sources(column: SilverColumn) -> set[str]:
-    """Return the source columns that a silver column is made of; none for a retired one."""
-    if column.source is not None:
-        return {column.source}
-    return set(referenced_columns(column.declared.expr)) if column.declared.expr else set()
 
 
 def _rejecting(frame: DataFrame, problem: str) -> DataFrame:
@@ -255,11 +260,6 @@ def _absent_columns(columns: SourceColumns, table: Table, shape: Shape, elsewher
             absent[name] = elsewhere.get(name) or kept_types.get(name.lower(), "string")
             present.add(name.lower())
     return absent
-
-
-def expression_columns(table: Table) -> set[str]:
-    """Return the columns that expressions of columns read."""
-    return {name for column in table.columns if column.expr for name in referenced_columns(column.expr)}
 
 
 def _with_record(read: ReadGroup) -> DataFrame:

@@ -6,6 +6,7 @@ import attrs
 
 from dms_iceberg.changes.json_documents import document_sql, is_nested, quoted_type
 from dms_iceberg.changes.text_values import is_text_sql, text_value_sql
+from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Column, Mask, OtherColumns, Table
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.identifiers import quote, string_literal
@@ -65,6 +66,9 @@ def silver_columns(table: Table, source: Sequence[str]) -> tuple[SilverColumn, .
     declared_key = {c.source_name.lower() for c in table.columns if c.source_name is not None and c.source_name.lower() in keys} | {
         c.name.lower() for c in table.columns if c.expr is not None and c.name.lower() in keys
     }
+    spelled: dict[str, str] = {}
+    for name in source:
+        spelled.setdefault(name.lower(), name)
     columns = []
     taken_keys: set[str] = set()
     for column in table.columns:
@@ -72,7 +76,8 @@ def silver_columns(table: Table, source: Sequence[str]) -> tuple[SilverColumn, .
         is_key = of in keys and of not in taken_keys
         if is_key:
             taken_keys.add(of)
-        columns.append(SilverColumn(column.name, _actual(column.source_name, source), is_key, column))
+        copied = column.source_name
+        columns.append(SilverColumn(column.name, spelled.get(copied.lower(), copied) if copied is not None else None, is_key, column))
     named = {c.source_name.lower() for c in table.columns if c.source_name} | {c.name.lower() for c in table.columns}
     dropped = {name.lower() for name in table.drop}
     for name in source:
@@ -82,10 +87,6 @@ def silver_columns(table: Table, source: Sequence[str]) -> tuple[SilverColumn, .
             columns.append(SilverColumn(name, name, is_key, Column(name=name)))
     _refuse_twins(table, columns)
     return tuple(columns)
-
-
-def _actual(name: str | None, source: Sequence[str]) -> str | None:
-    return next((s for s in source if name is not None and s.lower() == name.lower()), name)
 
 
 def _refuse_twins(table: Table, columns: Sequence[SilverColumn]) -> None:
@@ -173,3 +174,10 @@ def salt_names(columns: Sequence[SilverColumn]) -> Mapping[str, str]:
 def backfill_text(value: str | int | float | bool) -> str:
     """Return a configured value as Spark reads it from text."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def sources_of(column: SilverColumn) -> set[str]:
+    """Return the source columns that a silver column is made of; none for a retired one."""
+    if column.source is not None:
+        return {column.source}
+    return set(referenced_columns(column.declared.expr)) if column.declared.expr else set()

@@ -4,6 +4,7 @@ from dms_iceberg.changes.csv_shapes import STREAM_POSITION, further_rows, key_ty
 from dms_iceberg.changes.inspect import SchemaGroup
 from dms_iceberg.changes.origin import CORRUPT
 from dms_iceberg.changes.position import is_sequence_sql
+from dms_iceberg.config.images import image_of
 from dms_iceberg.config.key_columns import key_column
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.identifiers import quote, string_literal
@@ -81,8 +82,8 @@ def unknown_image_sql(group: SchemaGroup, bronze: Bronze, table: Table) -> str:
 
 
 def _images(group: SchemaGroup, bronze: Bronze, table: Table) -> dict[str, str]:
-    prefix = bronze.change.before_image_prefix
-    return {key: name for key in table.key if prefix and (name := _find(group, prefix + key))}
+    images = {key: image_of(bronze.change, key) for key in table.key}
+    return {key: name for key, image in images.items() if image is not None and (name := _find(group, image))}
 
 
 def _shifted(group: SchemaGroup, bronze: Bronze, table: Table, images: dict[str, str]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import attrs
 
-from dms_iceberg.changes.before_images import before_images, configured_columns
+from dms_iceberg.changes.before_images import Images, find_images
 from dms_iceberg.changes.misread import unread_cases
 from dms_iceberg.changes.position import (
     bytes_sql,
@@ -19,6 +19,7 @@ from dms_iceberg.changes.position import (
     timestamp_position_sql,
 )
 from dms_iceberg.changes.read import FILE, FILE_NAME, NOT_TEXT, ROW
+from dms_iceberg.config.images import image_of
 from dms_iceberg.config.model import Change, Table
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.identifiers import quote, string_literal
@@ -44,6 +45,7 @@ class SourceColumns:
         before_image: column with the value before the change, by key column.
         images: the same by the other columns of the source, where files have them.
         service: all that are not the source's own, before-images of other columns included.
+        like_images: columns that look like before-images.
     """
 
     source: tuple[tuple[str, str], ...]
@@ -53,6 +55,7 @@ class SourceColumns:
     before_image: dict[str, str]
     service: frozenset[str] = frozenset()
     images: Mapping[str, str] = attrs.field(factory=dict)
+    like_images: Images = attrs.field(factory=Images)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -61,7 +64,14 @@ class SourceColumns:
 
 
 def split_columns(
-    columns: list[tuple[str, str]], change: Change, table: Table, *, is_cdc: bool, example: str, known: Collection[str] = ()
+    columns: list[tuple[str, str]],
+    change: Change,
+    table: Table,
+    *,
+    is_cdc: bool,
+    example: str,
+    known: Collection[str] = (),
+    existing: Collection[str] = (),
 ) -> SourceColumns:
     """Tell service columns from source columns.
 
@@ -69,6 +79,7 @@ def split_columns(
         columns: (name, Spark type) of the files.
         example: a file of the group, for messages.
         known: source columns that other files of the table have.
+        existing: the silver table's columns.
 
     Raises:
         BronzeError: the operation column or a key column is missing, or nothing gives the changes an order.
@@ -79,10 +90,9 @@ def split_columns(
         return by_name.get(name.lower()) if name else None
 
     op, timestamp, sequence = find(change.op_column), find(change.timestamp_column), find(change.sequence_column)
-    prefix = change.before_image_prefix
-    before = {key: found for key in table.key if prefix and (found := find(prefix + key))}
-    images = before_images(by_name.values(), prefix, {*known, *configured_columns(table)})
-    found_service = (op, timestamp, sequence, find(change.stream_position_column), *before.values(), *images)
+    before = {key: found for key in table.key if (found := find(image_of(change, key)))}
+    like_images = find_images(by_name.values(), change, table, known, existing)
+    found_service = (op, timestamp, sequence, find(change.stream_position_column), *before.values(), *like_images.left_out)
     service = frozenset(name for name in found_service if name is not None)
     source = tuple((name, type_) for name, type_ in columns if name not in service)
     if op is None and not (change.load_without_op and not is_cdc):
@@ -111,8 +121,9 @@ def split_columns(
             "mapping rule."
         )
     keys = {key.lower() for key in table.key}
-    others = {name: image for name, _ in source if name.lower() not in keys and (image := find((prefix or "") + name)) in images}
-    return SourceColumns(source, op, timestamp, sequence, before, service, {name: image for name, image in others.items() if image})
+    found_images = {name: find(image_of(change, name)) for name, _ in source if name.lower() not in keys}
+    others = {name: image for name, image in found_images.items() if image is not None and image in like_images.known}
+    return SourceColumns(source, op, timestamp, sequence, before, service, others, like_images)
 
 
 def is_op_sql(columns: SourceColumns, change: Change, op: str) -> str:

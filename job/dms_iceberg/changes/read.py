@@ -1,10 +1,11 @@
 """Reading a schema group into one DataFrame: the file's own columns plus where each row came from."""
 
 import json
+from collections.abc import Collection
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dms_iceberg.changes.before_images import before_images
+from dms_iceberg.changes.before_images import find_images
 from dms_iceberg.changes.inspect import Columns, SchemaGroup
 from dms_iceberg.changes.mapping import VOID
 from dms_iceberg.changes.origin import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ORIGIN_COLUMNS, ROW, ROW_ID, origin_of_file
@@ -12,6 +13,7 @@ from dms_iceberg.changes.read_csv import read_csv
 from dms_iceberg.changes.read_json import read_json
 from dms_iceberg.changes.reserved import is_reserved, is_used, refuse_reserved
 from dms_iceberg.changes.text_values import are_texts_sql
+from dms_iceberg.config.images import image_of
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.config.named_columns import named_columns
 from dms_iceberg.errors import BronzeError
@@ -24,7 +26,9 @@ _TEXT_LENGTH = 100
 """Enough for a time, and for the digits of decimals of 256 bits."""
 
 
-def read_group(spark: SparkSession, root: str, group: SchemaGroup, bronze: Bronze, table: Table) -> DataFrame:
+def read_group(
+    spark: SparkSession, root: str, group: SchemaGroup, bronze: Bronze, table: Table, existing: Collection[str] = ()
+) -> DataFrame:
     """Return the rows of ``group``.
 
     Adds `FILE` (full path), `FILE_NAME`, `ROW` (place in the file: the row number in Parquet, for text formats a number that rises
@@ -38,10 +42,10 @@ def read_group(spark: SparkSession, root: str, group: SchemaGroup, bronze: Bronz
     paths = [join(root, file.key) for file in group.files]
     reader = spark.read.option("__globPaths__", "false")
     if bronze.format is BronzeFormat.PARQUET:
-        readable = _readable(group, bronze, table)
+        readable = _readable(group, bronze, table, existing)
         frame = reader.schema(_ddl(tuple(column for column in readable if column[1] != VOID))).parquet(*paths)
         columns = [f"NULL AS {quote(name)}" if type_ == VOID else quote(name) for name, type_ in readable]
-        not_text = f"NOT {are_texts_sql(_texts(readable, bronze, table))} AS {NOT_TEXT}"
+        not_text = f"NOT {are_texts_sql(_texts(readable, bronze, table, existing))} AS {NOT_TEXT}"
         return frame.selectExpr(*columns, *_origin("_metadata.row_index"), f"CAST(NULL AS string) AS {CORRUPT}", not_text)
     if bronze.format is BronzeFormat.CSV:
         return read_csv(reader, paths, group, bronze, table)
@@ -56,7 +60,7 @@ def _ddl(columns: Columns) -> str:
     return ", ".join(f"{quote(name)} {type_}" for name, type_ in columns)
 
 
-def _texts(columns: Columns, bronze: Bronze, table: Table) -> list[str]:
+def _texts(columns: Columns, bronze: Bronze, table: Table, existing: Collection[str]) -> list[str]:
     """Return the text columns of Parquet of which something gets into silver, or is decided by: Spark takes any bytes for text there.
 
     The other service columns hold what is compared with words, times and digits anyway.
@@ -64,15 +68,15 @@ def _texts(columns: Columns, bronze: Bronze, table: Table) -> list[str]:
     change = bronze.change
     judged = {name.lower() for name in (change.op_column, change.timestamp_column, change.sequence_column) if name}
     read = {*table.key, *(named.column for named in named_columns(table)), *(c.renamed_from for c in table.columns if c.renamed_from)}
-    prefix = change.before_image_prefix or ""
-    read = {name.lower() for name in (*read, *(prefix + name for name in read))}
-    images = {name for name in before_images([name for name, _ in columns], prefix) if name.lower() not in read}
+    read = {name.lower() for one in read for name in (one, image_of(change, one)) if name is not None}
+    left_out = find_images([name for name, _ in columns], change, table, existing=existing).left_out
+    images = {name for name in left_out if name.lower() not in read}
     texts = [name for name, type_ in columns if type_ == "string" and name not in images and name.lower() not in judged]
     return [name for name in texts if name.lower() in read or is_used(name, table)]
 
 
-def _readable(group: SchemaGroup, bronze: Bronze, table: Table) -> Columns:
-    images = before_images(group.names, bronze.change.before_image_prefix)
+def _readable(group: SchemaGroup, bronze: Bronze, table: Table, existing: Collection[str]) -> Columns:
+    images = find_images(group.names, bronze.change, table, existing=existing).left_out
     named = {*table.key, *(named.column for named in named_columns(table))}
     wanted = {name for name in group.names if is_used(name, table) or name.lower() in {one.lower() for one in named}}
     unreadable = [(name, type_) for name, type_ in group.columns if type_.startswith("<") and name in wanted and name not in images]

@@ -7,6 +7,7 @@ from dms_iceberg.changes.csv_shapes import key_type
 from dms_iceberg.changes.inspect import SchemaGroup
 from dms_iceberg.changes.misread import misread_cases
 from dms_iceberg.changes.origin import CORRUPT, NOT_TEXT, ROW, origin_of_file
+from dms_iceberg.config.images import image_of
 from dms_iceberg.config.model import Bronze, Table
 from dms_iceberg.identifiers import quote, string_literal
 
@@ -64,8 +65,7 @@ def _null_when_empty(bronze: Bronze, table: Table) -> set[str]:
     """
     change = bronze.change
     names = [change.op_column, change.timestamp_column, change.sequence_column, change.stream_position_column]
-    if change.before_image_prefix:
-        names += [change.before_image_prefix + key for key in table.key if key_type(table, key) is not None]
+    names += [image_of(change, key) for key in table.key if key_type(table, key) is not None]
     return {name.lower() for name in names if name}
 
 

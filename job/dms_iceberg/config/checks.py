@@ -52,6 +52,9 @@ def _check_bronze(bronze: Bronze, problems: Problems) -> None:
     if bronze.format is BronzeFormat.CSV:
         _check_csv(bronze.csv, problems)
     _check_change(bronze.change, problems)
+    for field in ("before_image_prefix", "before_image_suffix"):
+        if getattr(bronze.change, field) == "":
+            problems.add(f"bronze.change.{field}", "must not be empty: every column would be a before-image; use null for none")
 
 
 def _check_csv(csv: Csv, problems: Problems) -> None:
@@ -86,8 +89,6 @@ def _check_change(change: Change, problems: Problems) -> None:
         problems.add(
             path, "timestamp_column and sequence_column are both null, so changes have no order; name one (best: $AR_H_CHANGE_SEQ)"
         )
-    if change.before_image_prefix == "":
-        problems.add(below(path, "before_image_prefix"), "must not be empty: every column would be a before-image; use null for none")
     if not change.op_words:
         problems.add(below(path, "op_words"), 'must not be empty; write words such as {"INSERT": "I", "UPDATE": "U", "DELETE": "D"}')
     for word, operation in change.op_words.items():

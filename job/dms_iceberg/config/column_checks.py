@@ -5,7 +5,7 @@ import re
 from dms_iceberg.config.datetime_pattern import pattern_problem
 from dms_iceberg.config.key_columns import key_column
 from dms_iceberg.config.model import Column, Mask, NullInUpdate, TypeChanges
-from dms_iceberg.config.place import ICEBERG_COLUMNS, Place
+from dms_iceberg.config.place import ICEBERG_COLUMNS, TAKEN_COLUMNS, Place
 from dms_iceberg.config.problems import item
 from dms_iceberg.config.types import TypeTextError, canonical_type, value_problem
 
@@ -37,8 +37,9 @@ def check_columns(place: Place) -> None:
 
 def _check_name(place: Place, path: str, name: str) -> None:
     place.check_reserved(path, name)
-    if name.casefold() in ICEBERG_COLUMNS:
-        place.problems.add(path, f"'{name}' is a name of Iceberg's own columns; choose another one and write the source's with from")
+    if name.casefold() in TAKEN_COLUMNS:
+        owner = "Iceberg" if name.casefold() in ICEBERG_COLUMNS else "Spark"
+        place.problems.add(path, f"'{name}' is a name of {owner}'s own columns; choose another one and write the source's with from")
     if not name.strip() or not name.isprintable() or len(name) > 255:
         place.problems.add(path, "must be 1 to 255 printable characters")
 

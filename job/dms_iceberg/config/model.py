@@ -84,10 +84,10 @@ class Change:
     timestamp_column: str | None = attrs.field(default="dms_commit_ts", metadata=about("Column with the source commit time; null: none."))
     sequence_column: str | None = attrs.field(default="dms_change_seq", metadata=about("Column with $AR_H_CHANGE_SEQ; null: none."))
     stream_position_column: str | None = attrs.field(
-        default="dms_stream_position",
-        metadata=about("Column with $AR_H_STREAM_POSITION; null: none."),
+        default="dms_stream_position", metadata=about("Column with $AR_H_STREAM_POSITION; null: none.")
     )
     before_image_prefix: str | None = attrs.field(default="BI_", metadata=about("Prefix of before-image columns; null: none."))
+    before_image_suffix: str | None = attrs.field(default=None, metadata=about("Suffix of before-image columns; null: none."))
     load_without_op: bool = attrs.field(default=False, metadata=about("Accept LOAD files without an operation column: rows are inserts."))
 
 

@@ -3,6 +3,7 @@
 import attrs
 
 from dms_iceberg.config.expressions import ExpressionError, expression_problems, referenced_columns
+from dms_iceberg.config.images import affixes, imaged, mentioned_sources
 from dms_iceberg.config.model import BronzeFormat, Config, Table
 from dms_iceberg.config.problems import Problems, below, suggestion
 
@@ -11,6 +12,9 @@ SPARK_COLUMN = "_metadata"
 """Where Spark tells of which file a row is: a column of that name hides it."""
 ICEBERG_COLUMNS = frozenset({"_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"})
 """Names of Iceberg's own columns: a table that has one cannot be read, merged or both."""
+MERGE_COLUMNS = frozenset({"__row_from_source", "__row_from_target"})
+"""Names that Spark 3.5 gives columns of its own while it plans a MERGE: a table that has one cannot be merged into."""
+TAKEN_COLUMNS = ICEBERG_COLUMNS | MERGE_COLUMNS
 _SERVICE_FIELDS = ("op_column", "timestamp_column", "sequence_column", "stream_position_column")
 
 
@@ -57,16 +61,10 @@ class Place:
             service = getattr(change, field)
             if service is not None and name.casefold() == service.casefold():
                 self.problems.add(path, f"'{name}' is a service column (bronze.change.{field}); rename one of them")
-        prefix = change.before_image_prefix
-        if prefix and (name.startswith(prefix) or name.casefold() in self._before_images(prefix)):
-            self.problems.add(
-                path, f"'{name}' looks like a before-image (bronze.change.before_image_prefix is '{prefix}'); change one of them"
-            )
-
-    def _before_images(self, prefix: str) -> set[str]:
-        """A before-image in another case is still one; other names may begin with ``bi_``."""
-        names = [*self.table.key, *self.table.source_columns]
-        return {(prefix + name).casefold() for name in names}
+        # A before-image in another case is still one; names of columns that only look like one are declared here.
+        base = imaged(change, name)
+        if base is not None and base in mentioned_sources(self.table):
+            self.problems.add(path, f"'{name}' looks like the before-image of '{base}' ({affixes(change)}); change one of them")
 
     def references(self, expr: str | None) -> frozenset[str] | None:
         """Return the columns of an expression, None when it can't be parsed (which is noted elsewhere)."""

@@ -5,7 +5,7 @@ number in a text file costs a reading of the whole file. What the record cannot 
 parse, or was no text, stays so.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
@@ -26,8 +26,8 @@ _PARSED = "_cdc_parsed"
 _UNPARSED = "_cdc_unparsed"
 
 
-def record_groups(job: Job, table: Table, rows: DataFrame, layouts: Iterable[str]) -> list[ReadGroup]:
-    """Return rows of the quarantine, grouped by their ``layouts``; see `told_apart` for the errors raised."""
+def record_groups(job: Job, table: Table, rows: DataFrame, layouts: Iterable[str], existing: Collection[str]) -> list[ReadGroup]:
+    """Return rows of the quarantine, grouped by their ``layouts``; see `told_apart` for ``existing`` and the errors raised."""
     read = []
     for layout in sorted(layouts):
         group = layout_group(layout)
@@ -36,7 +36,7 @@ def record_groups(job: Job, table: Table, rows: DataFrame, layouts: Iterable[str
         rows_read = parsed.selectExpr(*record_select(group, job.store.root, job.config.bronze))
         unknown = unknown_image_sql(group, job.config.bronze, table)
         read.append((group, rows_read.withColumn(CORRUPT, expr(f"coalesce({CORRUPT}, {unknown})"))))
-    return told_apart(read, job.config, table)
+    return told_apart(read, job.config, table, existing)
 
 
 def parsed_sql(group: SchemaGroup) -> str:

@@ -10,6 +10,7 @@ from pyspark.sql.functions import expr
 
 from dms_iceberg.accounting import summary_properties
 from dms_iceberg.analysis import analysed_evolution
+from dms_iceberg.changes import first_seen
 from dms_iceberg.changes.collapse import Books
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
 from dms_iceberg.changes.json_text import json_sql
@@ -26,9 +27,10 @@ from dms_iceberg.replay.records import record_groups
 from dms_iceberg.report import BatchReport, TableReport
 from dms_iceberg.staging.keys import Truncate
 from dms_iceberg.staging.plan import RecordBatch, applied_truncates
-from dms_iceberg.table_run import judge_batch, refuse_broken_rule, report_batch
+from dms_iceberg.table_run import backfill_warnings, judge_batch, refuse_broken_rule, report_batch, seen_shape
+from dms_iceberg.target.backfill import restore_backfills
 from dms_iceberg.target.cleaning import refuse_other_key_mask
-from dms_iceberg.target.evolve import evolve, restore_backfills
+from dms_iceberg.target.evolve import evolve
 from dms_iceberg.target.key import refuse_other_key
 from dms_iceberg.target.switch import silver_types, switch_mode
 from dms_iceberg.target.table import TargetTable
@@ -112,7 +114,7 @@ def _plan(
 def _replay(job: Job, table: Table, target: TargetTable, planned: Planned, tried: Tried) -> BatchReport | tuple[str, ...]:
     started = time.monotonic()
     existing = silver_types(target, table)
-    groups = record_groups(job, table, tried.rows, tried.layouts)
+    groups = record_groups(job, table, tried.rows, tried.layouts, existing or ())
     memory = guarded(job, table, target, groups)
     # Rows of older files may lack a column: only one that no file ever had is told of.
     check_named(job, table, groups, existing, memory.seen, fresh=False, files=(), progress=planned.progress)
@@ -121,8 +123,8 @@ def _replay(job: Job, table: Table, target: TargetTable, planned: Planned, tried
     evolution = analysed_evolution(job, table, groups, existing, memory.texts, memory.salts)
     if evolution.plan.operations:
         return evolve(target, table, evolution.plan, planned.main)
-    shape, progress = evolution.shape, planned.progress
-    collapsed = judge_batch(job, table, target, planned, groups, shape)
+    progress = planned.progress
+    collapsed, shape = judge_batch(job, table, target, planned, groups, seen_shape(job, table, planned, groups, evolution.shape))
     books = collapsed.books
     outcome = _outcome(job, table, planned, groups, shape, collapsed).persist()
     try:
@@ -137,7 +139,8 @@ def _replay(job: Job, table: Table, target: TargetTable, planned: Planned, tried
             reach("after-settled", table.source)
             # The content may have come further by a row that was the newest of all.
             high, behind = max(progress.high_water, books.high), progress.behind or books.behind
-            progress = attrs.evolve(progress, replay=replay, high_water=high, behind=behind)
+            seen = first_seen.remembered(progress, shape.first_seen)
+            progress = attrs.evolve(progress, replay=replay, high_water=high, behind=behind, first_seen=seen)
             properties = summary_properties(progress, books, 0, job.run_id)
             draft = draft_batch(job, table, target, shape, collapsed, properties, planned)
             target.tell_changed(draft, memory.properties_after(table, target, shape, source_names(groups)))
@@ -147,7 +150,8 @@ def _replay(job: Job, table: Table, target: TargetTable, planned: Planned, tried
     finally:
         outcome.unpersist()
         collapsed.winners.unpersist()
-    result = attrs.evolve(report_batch(target, planned, books, progress, started), warnings=evolution.warnings)
+    told = (*evolution.warnings, *backfill_warnings(job, table, planned, groups, shape))
+    result = attrs.evolve(report_batch(target, planned, books, progress, started), warnings=told)
     _LOG.info(
         "rows_replayed",
         table=table.source,

@@ -1,27 +1,23 @@
 """Schema policy, and carrying a schema plan out."""
 
-import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import attrs
 
+from dms_iceberg.changes.before_images import image_warnings, silver_images
 from dms_iceberg.changes.frames import ReadGroup, Shape
-from dms_iceberg.changes.mapping import SilverColumn, backfill_text, silver_columns
-from dms_iceberg.config.model import Column, Mode, SchemaChanges, Table
-from dms_iceberg.config.place import ICEBERG_COLUMNS, RESERVED_PREFIX
+from dms_iceberg.changes.mapping import SilverColumn, silver_columns
+from dms_iceberg.config.model import Change, Column, Mode, SchemaChanges, Table
+from dms_iceberg.config.place import ICEBERG_COLUMNS, RESERVED_PREFIX, TAKEN_COLUMNS
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.faults import reach
-from dms_iceberg.identifiers import quote
+from dms_iceberg.target.backfill import backfill, unseen
 from dms_iceberg.target.cleaning import Cleaning
-from dms_iceberg.target.commit import Draft
 from dms_iceberg.target.metadata import own_columns
 from dms_iceberg.target.rename import renames
 from dms_iceberg.target.schema_diff import AddColumn, Incompatible, SchemaPlan, Types, diff, wanted_types
-from dms_iceberg.target.table import BACKFILL_PROPERTY, TargetTable
+from dms_iceberg.target.table import TargetTable
 from dms_iceberg.target.type_changes import refuse_changed_types, with_new_columns
-
-BACKFILL_KEY = "dms-iceberg.backfill"
-"""Summary key of a snapshot that gave existing rows the value of a new column: that column's name."""
 
 
 @attrs.frozen
@@ -34,7 +30,7 @@ class Evolution:
 
 
 def plan_evolution(
-    table: Table, groups: Sequence[ReadGroup], expressions: Mapping[str, str], existing: Types | None, *, ntz: bool
+    table: Table, groups: Sequence[ReadGroup], expressions: Mapping[str, str], existing: Types | None, *, change: Change, ntz: bool
 ) -> Evolution:
     """Compare files, configuration and table, and apply the table's policy.
 
@@ -55,9 +51,10 @@ def plan_evolution(
     refused: dict[int, str] = {}
     if existing is not None and table.schema_changes is not SchemaChanges.EVOLVE:
         plan, refused, columns = _hold_structure(table, columns, groups, plan, existing, ntz=ntz)
+    images = silver_images(existing or (), change, table, names)
     if existing is not None:
         service = {name for group in groups for name in group.columns.service}
-        columns = (*columns, *_orphans(table, names, service, columns, existing))
+        columns = (*columns, *_orphans(table, names, {*service, *images}, columns, existing))
         plan = attrs.evolve(plan, target_types={**existing_types(columns, existing), **plan.target_types})
     exact = frozenset(change.name for change in plan.incompatible)
     _refuse_own_names(table, columns)
@@ -70,7 +67,9 @@ def plan_evolution(
         refused,
         registers=table.mode is Mode.SOFT_DELETE,
     )
-    return Evolution(plan, shape, tuple(_still_there(table, c.name) for c in typed if c.retired and not c.name.startswith(RESERVED_PREFIX)))
+    retired = [c.name for c in typed if c.retired and not c.name.startswith(RESERVED_PREFIX)]
+    told = image_warnings(table, change, (group.columns.like_images for group in groups), {c: images[c] for c in retired if c in images})
+    return Evolution(plan, shape, (*told, *(_still_there(table, name) for name in retired if name not in images)))
 
 
 def _refuse_pending_renames(table: Table, existing: Types) -> None:
@@ -136,10 +135,11 @@ def _still_there(table: Table, name: str) -> str:
 def _refuse_reserved(table: Table, columns: Sequence[SilverColumn]) -> None:
     """Names in the configuration were checked with it; those of kept columns are the files'."""
     for column in columns:
-        if column.name.lower() in ICEBERG_COLUMNS:
+        if column.name.lower() in TAKEN_COLUMNS:
+            owner = "Iceberg" if column.name.lower() in ICEBERG_COLUMNS else "Spark"
             raise SchemaChangeError(
-                f'tables."{table.source}".columns: the source has a column {column.name!r}, a name of Iceberg\'s own columns, so that '
-                f"{table.target} could not be read with it. Give it another name in silver, such as "
+                f'tables."{table.source}".columns: the source has a column {column.name!r}, a name of {owner}\'s own columns, so that '
+                f"{table.target} could not be read or merged with it. Give it another name in silver, such as "
                 f'{{"name": "{column.name.strip("_")}_of_source", "from": "{column.name}"}}; or leave it out with drop, or with a DMS '
                 "mapping rule (rename or remove-column). Nothing was written."
             )
@@ -225,65 +225,17 @@ def evolve(target: TargetTable, table: Table, plan: SchemaPlan, planned_on: int 
     """
     draft = target.draft(planned_on)
     statements = [operation.sql(target.sql_name) for operation in plan.operations]
+    added = [one for one in plan.operations if isinstance(one, AddColumn)]
+    told = unseen(target, None, added)
     for operation in plan.operations:
         if isinstance(operation, AddColumn):
             draft.add_column(operation.name, operation.type)
-            statements += _backfill(draft, operation, target)
+            statements += backfill(draft, operation, target, told)
         else:
             draft.widen_column(operation.name, operation.new)
-    made, added = Cleaning.from_properties(target.properties()), [one.name for one in plan.operations if isinstance(one, AddColumn)]
+    made = Cleaning.from_properties(target.properties())
     if made is not None and added:
-        target.tell_made(draft, made.plus(Cleaning.of(table), added).to_properties())
+        target.tell_made(draft, made.plus(Cleaning.of(table), [one.name for one in added]).to_properties())
     target.publish(draft)
     reach("after-evolve", target.name)
     return tuple(statements)
-
-
-def restore_backfills(target: TargetTable, branch: str | None = None) -> list[str]:
-    """Backfill again where main was rolled back behind a backfill, or a branch was begun before it: the column is there, not its values.
-
-    Returns:
-        The SQL.
-    """
-    done = {key: json.loads(text) for key, text in target.properties().items() if key.startswith(BACKFILL_PROPERTY)}
-    lost = {
-        key.removeprefix(BACKFILL_PROPERTY): one["value"] for key, one in done.items() if target.is_off_the_line(one["snapshot"], branch)
-    }
-    missing = _without_backfill(target, lost, branch) if lost else set()
-    if not missing:
-        return []
-    types = target.column_types()
-    head = target.head(branch)
-    draft = target.draft(head.id if head else None, branch)
-    columns = [AddColumn(name, types[name], lost[name]) for name in sorted(missing)]
-    for column in columns:
-        _backfill(draft, column, target)
-    target.publish(draft)
-    name = target.sql_name if branch is None else f"{target.sql_name}.{quote(f'branch_{branch}')}"
-    return [statement for column in columns if (statement := column.backfill_sql(name)) is not None]
-
-
-def _without_backfill(target: TargetTable, names: Iterable[str], branch: str | None) -> set[str]:
-    """Return the columns among ``names`` that no ancestor backfilled; none when expiry has cut the line before it can tell."""
-    missing = set(names) & set(target.column_types())
-    oldest = None
-    for oldest in target.lineage(branch):
-        missing.discard(oldest.summary.get(BACKFILL_KEY, ""))
-    return set() if oldest is not None and oldest.parent_id is not None else missing
-
-
-def _backfill(draft: Draft, column: AddColumn, target: TargetTable) -> list[str]:
-    statement = column.backfill_sql(target.sql_name)
-    if column.backfill is None or statement is None:
-        return []
-    reach("before-backfill", target.name)
-    mark = {BACKFILL_KEY: column.name}
-    if draft.head() is None:
-        # No row to fill, but from now on a NULL is the source's own.
-        draft.touch(mark)
-    else:
-        draft.execute(lambda name: column.backfill_sql(name) or "", mark)
-    reach("after-backfill", target.name)
-    done = {"snapshot": draft.head(), "value": backfill_text(column.backfill)}
-    draft.set_properties({BACKFILL_PROPERTY + column.name: json.dumps(done, separators=(",", ":"))})
-    return [statement]

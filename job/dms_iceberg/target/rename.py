@@ -91,7 +91,9 @@ def rename_columns(target: TargetTable, table: Table) -> list[str]:
     target.tell_made(draft, renamed_properties(found, properties))
     draft.remove_properties([name for one in found if (name := BACKFILL_PROPERTY + one.old) in properties])
     if head is not None:
-        draft.touch({PROGRESS_KEY: target.progress().to_json()})
+        progress, new = target.progress(), {one.old.lower(): one.new.lower() for one in found}
+        seen = {new.get(name, name): first for name, first in progress.first_seen.items()}
+        draft.touch({PROGRESS_KEY: attrs.evolve(progress, first_seen=seen).to_json()})
     target.publish(draft)
     reach("after-evolve", target.name)
     return [one.sql(target.sql_name) for one in found]

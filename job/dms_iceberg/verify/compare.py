@@ -20,10 +20,13 @@ from dms_iceberg.verify.fingerprint import (
     KIND,
     RANGE,
     REJECTED,
+    SILVER,
+    SOURCE,
     fingerprint_select,
     key_aggregates,
     range_aggregates,
     range_bits,
+    rejected,
     state,
 )
 from dms_iceberg.verify.source import KeyDoesNotFitError, Reader, Source, chunks
@@ -37,6 +40,8 @@ _MOST_LOOKED_UP = 100_000
 _MOST_RANGES_LISTED = 1_000
 _LISTED_KEYS = 200
 _EXAMPLES = 20
+_STABLE = "_cdc_stable"
+_STATE = (SOURCE, SILVER, _STABLE)
 # A plan over more parts than this gets slow: they are made one.
 _MOST_PARTS = 32
 
@@ -154,27 +159,26 @@ class Comparison:
         chosen = f"{RANGE} IS NOT NULL"
         if len(ranges) <= _MOST_RANGES_LISTED:
             chosen = f"{RANGE} IN ({', '.join(map(str, ranges))})"
-        source, silver = self._by_key(found.where(chosen), "source"), self._by_key(self._silver().where(chosen), "silver")
+        source, silver = self._by_key(found.where(chosen), SOURCE), self._by_key(self._silver().where(chosen), SILVER)
         joined = source.join(silver, on=self._key, how="full_outer")
-        return self._kept(joined, "true AS stable")
+        return self._kept(joined, f"true AS {_STABLE}")
 
     def _again(self, before: Difference) -> Difference:
         """Return those of the keys that differ still, as both sides are now."""
         keys = before.rows.select(*(quote(name) for name in self._key))
         found = self._looked_up(keys, before.count)
         handed_out = broadcast(keys) if before.count <= _MOST_LOOKED_UP else keys
-        source = self._by_key(found.where(f"{RANGE} IS NOT NULL").join(handed_out, on=self._key, how="left_semi"), "source")
+        source = self._by_key(found.where(f"{RANGE} IS NOT NULL").join(handed_out, on=self._key, how="left_semi"), SOURCE)
         silver = self._silver(self._key_list(keys, before.count)).join(handed_out, on=self._key, how="left_semi")
-        earlier = before.rows.selectExpr(
-            *(quote(name) for name in self._key), "source AS source_before", "silver AS silver_before", "stable AS stable_before"
-        )
-        joined = earlier.join(source, on=self._key, how="left").join(self._by_key(silver, "silver"), on=self._key, how="left")
-        return self._kept(joined, "(stable_before AND source <=> source_before AND silver <=> silver_before) AS stable")
+        earlier = before.rows.selectExpr(*(quote(name) for name in self._key), *(f"{name} AS {name}_before" for name in _STATE))
+        joined = earlier.join(source, on=self._key, how="left").join(self._by_key(silver, SILVER), on=self._key, how="left")
+        same = f"{SOURCE} <=> {SOURCE}_before AND {SILVER} <=> {SILVER}_before"
+        return self._kept(joined, f"({_STABLE}_before AND {same}) AS {_STABLE}")
 
     def _kept(self, joined: DataFrame, stable: str) -> Difference:
         keys = [quote(name) for name in self._key]
-        states = joined.selectExpr("*", state("source"), state("silver"))
-        differing = states.where(f"{DIFFERS} AND NOT coalesce(source_rejected, false)").selectExpr(*keys, "source", "silver", stable)
+        states = joined.selectExpr("*", state(SOURCE), state(SILVER))
+        differing = states.where(f"{DIFFERS} AND NOT coalesce({rejected(SOURCE)}, false)").selectExpr(*keys, SOURCE, SILVER, stable)
         differing = differing.localCheckpoint()
         return Difference(differing, differing.count())
 
@@ -216,7 +220,7 @@ class Comparison:
     def _conclude(self, current: Difference) -> Difference:
         if current.count == 0:
             return current
-        verdict, stays = self.verdict, current.rows.where("stable")
+        verdict, stays = self.verdict, current.rows.where(_STABLE)
         verdict.differing |= {row.kind: row.n for row in stays.groupBy(expr(KIND).alias("kind")).agg(expr("count(1)").alias("n")).collect()}
         verdict.unsettled = current.count - verdict.differences
         if verdict.differences:

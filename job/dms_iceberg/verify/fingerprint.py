@@ -11,6 +11,8 @@ from dms_iceberg.changes.value_text import value_text
 from dms_iceberg.identifiers import quote
 
 RANGE, FINGERPRINT, REJECTED = "_cdc_range", "_cdc_fingerprint", "_cdc_rejected"
+SOURCE, SILVER = "_cdc_source", "_cdc_silver"
+"""What a key has on one side: see `state`."""
 _HASH_BITS = 64
 _ROWS_IN_RANGE = 20_000
 _FEWEST_BITS, _MOST_BITS = 4, 14
@@ -49,7 +51,12 @@ def range_aggregates() -> list[str]:
 
 def key_aggregates(side: str) -> list[str]:
     """Aggregates of a key on one side: it may be there twice."""
-    return [f"count(1) AS {side}_n", f"sum({FINGERPRINT}) AS {side}_sum", f"max({REJECTED}) AS {side}_rejected"]
+    return [f"count(1) AS {side}_n", f"sum({FINGERPRINT}) AS {side}_sum", f"max({REJECTED}) AS {rejected(side)}"]
+
+
+def rejected(side: str) -> str:
+    """Return the column that says of a key, after `key_aggregates`, whether a side rejects one of its rows."""
+    return f"{side}_rejected"
 
 
 def state(side: str) -> str:
@@ -57,6 +64,6 @@ def state(side: str) -> str:
     return f"CASE WHEN {side}_n IS NOT NULL THEN struct({side}_n AS n, {side}_sum AS sum) END AS {side}"
 
 
-DIFFERS = "NOT (source <=> silver)"
-KIND = "CASE WHEN silver IS NULL THEN 'missing' WHEN source IS NULL OR silver.n > source.n THEN 'surplus' ELSE 'different' END"
+DIFFERS = f"NOT ({SOURCE} <=> {SILVER})"
+KIND = f"CASE WHEN {SILVER} IS NULL THEN 'missing' WHEN {SOURCE} IS NULL OR {SILVER}.n > {SOURCE}.n THEN 'surplus' ELSE 'different' END"
 """SQL over the states of both sides."""

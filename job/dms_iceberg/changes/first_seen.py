@@ -1,0 +1,141 @@
+"""Since when the source has a column that is declared with a ``backfill``: what it means that a file lacks it.
+
+Not yet added, dropped since, and NULL in every row are three things, and a file without the column, or a JSON line without the member,
+looks the same in all of them. What tells is the position of the first change that had the column. Below it the source had not added the
+column yet, and gave the row the backfill when it did; from there on the value is NULL.
+
+A table keeps that position with its progress, as `Progress.first_seen`: it is a fact about the source, so it outlives loads and rebuilds.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from dms_iceberg.changes.frames import ReadGroup
+from dms_iceberg.changes.identity import clock_prefix
+from dms_iceberg.changes.normalise import OLD_KEY, POSITION, PROBLEM, normalise_sql
+from dms_iceberg.changes.position import load_position
+from dms_iceberg.config.model import Bronze, BronzeFormat, Column, Table
+from dms_iceberg.config.named_columns import table_path
+from dms_iceberg.config.problems import below, item
+from dms_iceberg.identifiers import quote
+from dms_iceberg.progress import Progress
+
+FirstSeen = Mapping[str, str | None]
+"""By silver column in lower case: the position of the first change that had it, "" if none had so far, None if that is not known."""
+
+
+def known_before(table: Table, progress: Progress, existing: Collection[str] | None = None) -> FirstSeen:
+    """Return what a table knows of its columns with a backfill before a batch. A table without a merged file knows all there is.
+
+    Args:
+        existing: its columns, if they may lack some that are declared: these come with the batch.
+    """
+    there = {name.lower() for name in existing} if existing is not None else {column.name.lower() for column in table.columns}
+    return {
+        column.name.lower(): _known(column, progress.first_seen, "" if progress.is_empty or column.name.lower() not in there else None)
+        for column in _backfilled(table)
+    }
+
+
+def _backfilled(table: Table) -> list[Column]:
+    return [column for column in table.columns if column.backfill is not None and column.expr is None]
+
+
+def _known(column: Column, seen: Mapping[str, str], nothing: str | None) -> str | None:
+    names = (column.name, column.renamed_from or column.name)
+    return next((seen[name.lower()] for name in names if name.lower() in seen), nothing)
+
+
+def remembered(progress: Progress, found: FirstSeen) -> dict[str, str]:
+    """Return `Progress.first_seen` once a batch is merged for which ``found`` was known."""
+    return {**progress.first_seen, **{name: first for name, first in found.items() if first is not None}}
+
+
+def seen_with(table: Table, groups: Sequence[ReadGroup], bronze: Bronze, load: int, known: FirstSeen) -> FirstSeen:
+    """Return ``known`` with what a batch's files tell. A column that change files have, and no file before, takes a Spark job."""
+    found = dict(known)
+    new: dict[str, str] = {}
+    for name, source in _sources(table).items():
+        having = [group for group in groups if source in _columns(group)]
+        loaded = [_loaded(group, bronze, load) for group in having if not group.group.is_cdc]
+        if found[name] is not None:
+            found[name] = min(filter(None, [found[name], *loaded]), default="")
+        if having and found[name] == "":
+            new[name] = source
+    return found | _first_positions(groups, bronze, table, load, new)
+
+
+def seen_in_late(
+    table: Table, groups: Sequence[ReadGroup], bronze: Bronze, load: int, known: FirstSeen, found: FirstSeen, low: str
+) -> FirstSeen:
+    """Return ``found`` (`seen_with`) again for a batch whose lowest position is ``low``: a late file may have a column that was known.
+
+    Takes a Spark job where that may be so.
+    """
+    late = {name: source for name, source in _sources(table).items() if low and known[name] and low < str(found[name])}
+    earlier = _first_positions(groups, bronze, table, load, late)
+    return {**found, **{name: min(position, str(found[name])) for name, position in earlier.items() if position}}
+
+
+def _sources(table: Table) -> dict[str, str]:
+    return {column.name.lower(): (column.source_name or "").lower() for column in _backfilled(table)}
+
+
+def _columns(group: ReadGroup) -> dict[str, str]:
+    return {name.lower(): name for name in group.columns.names}
+
+
+def _loaded(group: ReadGroup, bronze: Bronze, load: int) -> str:
+    """Return where a full load's files have a column; a JSON file without it may be one in which it is NULL."""
+    if bronze.format is BronzeFormat.JSON or not group.group.files:
+        return clock_prefix("", load)
+    return min(load_position(load, file.order) for file in group.group.files)
+
+
+def _first_positions(groups: Sequence[ReadGroup], bronze: Bronze, table: Table, load: int, wanted: Mapping[str, str]) -> dict[str, str]:
+    """Return the lowest position of a change with each of the ``wanted`` columns (source column by name), "" where there is none."""
+    found = dict.fromkeys(wanted, "")
+    for group in groups:
+        present = {name: _columns(group)[source] for name, source in wanted.items() if source in _columns(group)}
+        if not present or not group.group.is_cdc:
+            continue
+        conditions = [f"{PROBLEM} IS NULL" + (f" AND {quote(name)} IS NOT NULL" if _is_sparse(bronze) else "") for name in present.values()]
+        lowest = [f"min(CASE WHEN {condition} THEN {POSITION} END)" for condition in conditions]
+        frame = group.frame.selectExpr("*", f"0 AS {OLD_KEY}")
+        for step in normalise_sql(group.columns, bronze.change, table, load, is_cdc=True, segment=group.group.segment):
+            frame = frame.selectExpr(*step)
+        row = frame.selectExpr(*lowest).collect()[0]
+        found |= {name: min(filter(None, [found[name], row[n]]), default="") for n, name in enumerate(present)}
+    return found
+
+
+def _is_sparse(bronze: Bronze) -> bool:
+    """Whether a row may leave out a column that another row of its file has."""
+    return bronze.format is BronzeFormat.JSON
+
+
+def unknown_warnings(table: Table, groups: Sequence[ReadGroup], known: FirstSeen) -> list[str]:
+    """Return a warning for each column that these files lack, though it is not known since when the source has it."""
+    warnings = []
+    for index, column in enumerate(table.columns):
+        source = (column.source_name or "").lower()
+        if known.get(column.name.lower(), "") is None and any(source not in _columns(group) for group in groups):
+            warnings.append(
+                f"{item(below(table_path(table), 'columns'), index)}.backfill: the files lack the column {column.source_name!r}, and "
+                f"{table.target} does not know since when the source has it, as an earlier version made the table or the backfill was "
+                "declared later. It is NULL in their rows, which is wrong if the source has not added it yet. To let the table know, run "
+                f"with --rebuild {table.source}; if the source has dropped the column, remove the backfill."
+            )
+    return warnings
+
+
+def earlier_warnings(table: Table, bronze: Bronze, known: FirstSeen, found: FirstSeen) -> list[str]:
+    """Return a warning for each column that has come earlier than was known: rows in between may have been given the backfill."""
+    if not _is_sparse(bronze):
+        # A file from before the change still has none, whenever it arrives.
+        return []
+    moved = sorted(name for name, first in found.items() if known.get(name) and first and first < str(known[name]))
+    return [
+        f"{table.source}: a late file has the column {name!r} earlier than any other. Rows of {table.target} without it that were changed "
+        f"since, and merged before, have the backfill instead of NULL. To mend them run with --rebuild {table.source}."
+        for name in moved
+    ]

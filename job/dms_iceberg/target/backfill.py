@@ -1,0 +1,82 @@
+"""The values that existing rows get when a column is added (``columns[].backfill``)."""
+
+import json
+from collections.abc import Iterable, Mapping
+
+import attrs
+
+from dms_iceberg.changes.mapping import backfill_text
+from dms_iceberg.faults import reach
+from dms_iceberg.identifiers import quote
+from dms_iceberg.progress import PROGRESS_KEY
+from dms_iceberg.target.cleaning import MADE_BY_KEY
+from dms_iceberg.target.commit import Draft
+from dms_iceberg.target.schema_diff import AddColumn
+from dms_iceberg.target.table import BACKFILL_PROPERTY, TargetTable
+
+BACKFILL_KEY = "dms-iceberg.backfill"
+"""Summary key of a snapshot that gave existing rows the value of a new column: that column's name."""
+
+
+def unseen(target: TargetTable, branch: str | None, columns: Iterable[AddColumn]) -> dict[str, str]:
+    """Return what a snapshot says once columns are there that no merged file can have had; nothing before the first file."""
+    progress = target.progress(branch)
+    if progress.is_empty:
+        return {}
+    seen = {column.name.lower(): "" for column in columns if column.backfill is not None} | dict(progress.first_seen)
+    # What a load was built with is told beside its progress.
+    made = next((one.summary for one in target.lineage(branch) if PROGRESS_KEY in one.summary), {})
+    told = {MADE_BY_KEY: made[MADE_BY_KEY]} if MADE_BY_KEY in made else {}
+    return {PROGRESS_KEY: attrs.evolve(progress, first_seen=seen).to_json(), **told}
+
+
+def backfill(draft: Draft, column: AddColumn, target: TargetTable, told: Mapping[str, str]) -> list[str]:
+    """Give the rows of a draft the value of a new column, and return the SQL; ``told`` is what `unseen` says of all new columns."""
+    statement = column.backfill_sql(target.sql_name)
+    if column.backfill is None or statement is None:
+        return []
+    reach("before-backfill", target.name)
+    mark = {BACKFILL_KEY: column.name, **told}
+    if draft.head() is None:
+        # No row to fill, but from now on a NULL is the source's own.
+        draft.touch(mark)
+    else:
+        draft.execute(lambda name: column.backfill_sql(name) or "", mark)
+    reach("after-backfill", target.name)
+    done = {"snapshot": draft.head(), "value": backfill_text(column.backfill)}
+    draft.set_properties({BACKFILL_PROPERTY + column.name: json.dumps(done, separators=(",", ":"))})
+    return [statement]
+
+
+def restore_backfills(target: TargetTable, branch: str | None = None) -> list[str]:
+    """Backfill again where main was rolled back behind a backfill, or a branch was begun before it: the column is there, not its values.
+
+    Returns:
+        The SQL.
+    """
+    done = {key: json.loads(text) for key, text in target.properties().items() if key.startswith(BACKFILL_PROPERTY)}
+    lost = {
+        key.removeprefix(BACKFILL_PROPERTY): one["value"] for key, one in done.items() if target.is_off_the_line(one["snapshot"], branch)
+    }
+    missing = _without_backfill(target, lost, branch) if lost else set()
+    if not missing:
+        return []
+    types = target.column_types()
+    head = target.head(branch)
+    draft = target.draft(head.id if head else None, branch)
+    columns = [AddColumn(name, types[name], lost[name]) for name in sorted(missing)]
+    told = unseen(target, branch, columns)
+    for column in columns:
+        backfill(draft, column, target, told)
+    target.publish(draft)
+    name = target.sql_name if branch is None else f"{target.sql_name}.{quote(f'branch_{branch}')}"
+    return [statement for column in columns if (statement := column.backfill_sql(name)) is not None]
+
+
+def _without_backfill(target: TargetTable, names: Iterable[str], branch: str | None) -> set[str]:
+    """Return the columns among ``names`` that no ancestor backfilled; none when expiry has cut the line before it can tell."""
+    missing = set(names) & set(target.column_types())
+    oldest = None
+    for oldest in target.lineage(branch):
+        missing.discard(oldest.summary.get(BACKFILL_KEY, ""))
+    return set() if oldest is not None and oldest.parent_id is not None else missing

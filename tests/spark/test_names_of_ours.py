@@ -1,0 +1,178 @@
+"""Columns named as what the job and Spark name in their own SQL."""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import attrs
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from dms_iceberg import bulk
+from dms_iceberg.config.model import Config
+from dms_iceberg.replay.run import replay
+from dms_iceberg.report import RunReport
+from dms_iceberg.runner import run
+from dms_iceberg.staging.keys import time_of
+from dms_iceberg.verify.columns import SourceColumn
+from dms_iceberg.verify.compare import Options
+from dms_iceberg.verify.run import verify
+from support.lake import COMMIT, Lake, sequence, timestamp
+from support.text_files import cdc_name, write_text
+
+T1, T2 = "20260301100100", "20260301100200"
+MODES = ("mirror", "soft_delete", "history", "append")
+# Aliases, fields and variables of the job's SQL, columns of its own tables, what Spark calls what it makes, and what must be quoted.
+NAMES = ("count", "file", "etag", "position", "s", "t", "source", "silver", "dotted.name", "back`quote")
+OP, AMOUNT = "dms_op", "amount of it"
+CHANGE = {"change": {"op_column": OP}}
+RULE = {"rules": [{"name": "positive", "expr": f"`{AMOUNT}` >= 0"}]}
+
+
+def keys_of(mode: str) -> tuple[str, ...]:
+    """Half of the names, each half in two modes; the other names are values."""
+    return NAMES[MODES.index(mode) % 2 :: 2]
+
+
+@attrs.frozen
+class Named:
+    """Tables of all modes with the names as columns. A row has one text as every part of its key, and one as every other value."""
+
+    lake: Lake
+
+    def write(self, mode: str, name: str, rows: Sequence[tuple[str, str, str, str, int, str | None]]) -> Path:
+        """A file of rows: operation, clock ("" for a load), key, other texts, amount, old key."""
+        key = keys_of(mode)
+        texts = [(column, pa.string()) for column in NAMES]
+        before = [(f"BI_{column}", pa.string()) for column in key]
+        columns = [
+            (OP, pa.string()),
+            ("dms_commit_ts", pa.string()),
+            *texts,
+            (AMOUNT, pa.int32()),
+            ("dms_change_seq", pa.string()),
+            *before,
+        ]
+        made = []
+        for number, (op, clock, of, text, amount, old) in enumerate(rows):
+            told = (timestamp(clock), sequence(clock, 61 + number)) if clock else (COMMIT, "")
+            made.append((op, told[0], *(of if one in key else text for one in NAMES), amount, told[1], *[old] * len(key)))
+        return self.lake.parquet(f"public.{mode}", name, columns, made)
+
+    def config(self, **more: Any) -> Config:
+        return self.lake.config({f"public.{mode}": {"key": keys_of(mode), "mode": mode, **more} for mode in MODES}, bronze=CHANGE)
+
+    def rows(self, mode: str) -> list[tuple[Any, ...]]:
+        """Key, text and amount of the rows, each once."""
+        key, text = keys_of(mode)[0], next(name for name in NAMES if name not in keys_of(mode))
+        shown = {"mirror": "true", "soft_delete": "NOT _cdc_deleted", "history": "_is_current", "append": "_cdc_op <> 'T'"}[mode]
+        found = self.lake.spark.table(f"lake.{self.lake.namespace}.{mode}").where(shown)
+        quoted = ["`" + name.replace("`", "``") + "`" for name in (key, text, AMOUNT)]
+        return sorted({tuple(row) for row in found.selectExpr(*quoted).collect()}, key=str)
+
+
+def well(report: RunReport) -> RunReport:
+    assert report.failed == [], report.errors
+    for one in report.tables.values():
+        assert one.rows_read == one.applied + one.superseded + one.stale + one.filtered + one.quarantined
+    return report
+
+
+def test_loads_changes_late_files_replays_and_comparisons_in_every_mode(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "BULK_BYTES", 0)
+    named = Named(lake)
+    lake.enter(1)
+    for mode in MODES:
+        path = named.write(
+            mode, "LOAD00000001.parquet", [("I", "", "a", "x", 1, None), ("I", "", "b", "x", 2, None), ("I", "", "n", "x", -1, None)]
+        )
+        os.utime(path, (time_of("20260301000000000").timestamp(),) * 2)
+    well(run(lake.spark, named.config(**RULE)))
+    for mode in MODES:
+        named.write(mode, cdc_name(2), [("U", T2, "a", "y", 10, None), ("U", T2, "c", "y", 20, "b"), ("I", T2, "m", "y", -2, None)])
+    well(run(lake.spark, named.config(**RULE)))
+    for mode in MODES:
+        named.write(mode, cdc_name(1), [("U", T1, "a", "late", 5, None), ("I", T1, "d", "late", 6, None)])
+    well(run(lake.spark, named.config(**RULE)))
+    current = [("a", "y", 10), ("c", "y", 20), ("d", "late", 6), ("m", "y", -2), ("n", "x", -1)]
+    replayed = well(replay(lake.spark, named.config()))
+    assert {one.applied for one in replayed.tables.values()} == {2}
+    assert named.rows("mirror") == current
+    _check_verified(named, current)
+
+
+@attrs.frozen
+class FakeSource:
+    """A database whose tables have these rows: texts by column."""
+
+    rows: Sequence[dict[str, str]]
+    clock: str = "20260301110000000000"
+
+    def columns(self, schema: str, table: str) -> tuple[SourceColumn, ...]:
+        return (*(SourceColumn(name, name, "string", "text") for name in NAMES), SourceColumn(AMOUNT, AMOUNT, "int", "int"))
+
+    def snapshot(self, schema: str, table: str, expressions: Sequence[str]) -> "FakeReader":
+        return FakeReader(self, expressions)
+
+    def close(self) -> None: ...
+
+
+@attrs.frozen
+class FakeReader:
+    """Its expressions are names of columns."""
+
+    source: FakeSource
+    expressions: Sequence[str]
+    clock: str = "20260301110000000000"
+
+    def rows(self) -> Iterator[str]:
+        yield from (json.dumps([row[name] for name in self.expressions]) for row in self.source.rows)
+
+    def rows_of(self, columns: Sequence[SourceColumn], keys: Sequence[Sequence[str]]) -> Iterator[str]:
+        for row in self.source.rows:
+            if [row[column.name] for column in columns] in map(list, keys):
+                yield json.dumps([row[name] for name in self.expressions])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def _check_verified(named: Named, current: Sequence[tuple[str, str, int]]) -> None:
+    key = keys_of("mirror")
+    rows = [{AMOUNT: str(amount), **{name: of if name in key else text for name in NAMES}} for of, text, amount in current]
+    rows[0][AMOUNT] = "11"
+    options = Options(tries=1, wait=lambda _: None)
+    (verdict,) = verify(named.lake.spark, named.config(), FakeSource(rows), ["public.mirror"], options).tables.values()
+    assert (verdict.error, verdict.not_compared, verdict.differing) == (None, [], {"missing": 0, "surplus": 0, "different": 1})
+    (example,) = verdict.examples
+    assert json.loads(example.key) == dict.fromkeys(key, "a")
+
+
+@pytest.fixture
+def text_lake(spark: SparkSession, warehouse: Path, tmp_path: Path) -> Lake:
+    return Lake(spark, warehouse, tmp_path)
+
+
+def test_columns_of_csv_that_updates_leave_out(text_lake: Lake) -> None:
+    key, others = ["count", "dotted.name"], ["file", "position", "back`quote"]
+    names = [f'"{name}"' for name in [*key, *others]]
+    header = ",".join([OP, "dms_commit_ts", *names, "dms_change_seq", *(f'"BI_{name}"' for name in key)])
+
+    def text(op: str, clock: str, of: str, values: str, old: str = "") -> str:
+        told = (timestamp(clock), sequence(clock, 61)) if clock else (COMMIT, "")
+        cells = [of if name in key else values for name in [*key, *others]]
+        return ",".join([op, told[0], *cells, told[1], *[old] * len(key)])
+
+    config = text_lake.config({"public.t": {"key": key}}, bronze={"format": "csv", "csv": {"no_supplement": "(kept)"}, **CHANGE})
+    write_text(text_lake, "public.t", "LOAD00000001.csv", [text("I", "", "a", "x"), text("I", "", "b", "x")], header)
+    write_text(text_lake, "public.t", cdc_name(3, "csv"), [text("U", T2, "a", "(kept)"), text("U", T2, "c", "(kept)", "b")], header)
+    text_lake.run_one(config)
+    write_text(text_lake, "public.t", cdc_name(2, "csv"), [text("U", T1, "a", "late")], header)
+    text_lake.run_one(config)
+    rows = {row[key[0]]: {row[name] for name in others} for row in text_lake.spark.table(f"lake.{text_lake.namespace}.t").collect()}
+    assert rows == {"a": {"late"}, "c": {"x"}}
