@@ -100,14 +100,14 @@ def test_silver_is_the_oracles_table(
     if wrong:
         pytest.fail(_told(wrong, world, form, Merging(spark, warehouse, tmp_path, *_alone(wrong, world), form)))
     for kind in world.kinds:
-        _check_sums(merging, kind, [report.tables[kind.source] for report in reports])
+        _check_sums(merging, kind, [report.tables[kind.source] for report in reports], is_identified=form.tells_repetitions)
     before = merging.snapshots()
     again = merging.run()
     assert not any(table.batches for table in again.tables.values())
     assert merging.snapshots() == before
 
 
-def _check_sums(merging: Merging, kind: TableKind, tables: list[TableReport]) -> None:
+def _check_sums(merging: Merging, kind: TableKind, tables: list[TableReport], *, is_identified: bool) -> None:
     """Every file and row was read once, as often as it was uploaded, and exactly the bad rows are in quarantine."""
     files = [file for file in merging.world.files if file.table == kind.name] + merging.world.uploaded(kind)
     assert sum(table.files for table in tables) == len(files), kind.name
@@ -120,8 +120,9 @@ def _check_sums(merging: Merging, kind: TableKind, tables: list[TableReport]) ->
     unclear = quarantined.pop("ambiguous_key_change", 0)
     if kind.deferred:
         assert unclear == unclear_rows(kind, merging.world), kind.name
-    elif unclear and not merging.world.overlaps(kind):
-        # What looked as if two rows had a key, because an older change was still to come.
+    elif unclear and is_identified and not merging.world.overlaps(kind):
+        # What looked as if two rows had a key, because an older change was still to come. Without a place in the log a row that goes
+        # back to a key with the same values looks like one that was written again.
         assert merging.open_reasons(kind)["ambiguous_key_change"] == 0, kind.name
     assert not quarantined.pop("not_supplied", 0) or kind.kept, kind.name
     assert quarantined.total() == merging.world.bad_rows(kind, files), f"{kind.name}: {quarantined}"

@@ -30,6 +30,11 @@ class Format:
         """Whether an empty text is told from NULL."""
         return self.shape.format is not FileFormat.CSV or bool(self.shape.csv.null)
 
+    @property
+    def tells_repetitions(self) -> bool:
+        """Whether a change that is written again is told from another one like it: by its place in the source's log."""
+        return self.shape.stream_position_column is not None
+
     def without_stream_position(self) -> "Format":
         """The same, of a task that does not write the stream position."""
         change = {"stream_position_column": None}
