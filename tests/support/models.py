@@ -1,15 +1,20 @@
 """Gold models beside what their queries tell."""
 
 from collections import Counter
+from collections.abc import Collection
 
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config
 
 
-def check_models(spark: SparkSession, config: Config, silver: str) -> None:
-    """Every model is what its query tells now; tables are in the namespace ``silver``, models in one that is called ``gold_`` and so."""
-    for name, model in config.gold.items():
+def check_models(spark: SparkSession, config: Config, silver: str, waiting: Collection[str] = ()) -> None:
+    """Every model but those ``waiting`` for a table is what its query tells now.
+
+    Tables are in the namespace ``silver``, models in one that is called ``gold_`` and so.
+    """
+    for name in config.gold.keys() - waiting:
+        model = config.gold[name]
         spark.sql(f"REFRESH TABLE lake.{name}")
         made = spark.table(f"lake.{name}")
         told = spark.sql(model.sql.replace(f" {silver}.", f" lake.{silver}.").replace(f" gold_{silver}.", f" lake.gold_{silver}."))
