@@ -10,6 +10,7 @@ store.put(cdc_key("shop", "orders", close_ms, shape.extension), encode(layout, [
 import gzip
 from collections.abc import Sequence
 
+from dms_iceberg.dms.types import DmsType, Kind
 from dms_iceberg.local.emulator.columns import column_names
 from dms_iceberg.local.emulator.keys import DateDelimiter, DatePartition, DateSequence, cdc_key, load_key
 from dms_iceberg.local.emulator.layout import (
@@ -18,10 +19,8 @@ from dms_iceberg.local.emulator.layout import (
     Change,
     Column,
     CsvShape,
-    DmsType,
     FileFormat,
     FileShape,
-    Kind,
     TableLayout,
     Value,
 )

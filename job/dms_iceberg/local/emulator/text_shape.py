@@ -1,70 +1,14 @@
 """CSV byte by byte as DMS writes it, and JSON lines with the same texts."""
 
 import json
-import math
 import re
-import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
+from dms_iceberg.dms.text import Formatter, formatter
+from dms_iceberg.dms.types import INTEGER_KINDS, TEXT_KINDS, Kind
 from dms_iceberg.local.emulator.columns import FileColumn, file_columns
-from dms_iceberg.local.emulator.layout import (
-    INTEGER_KINDS,
-    NOT_SUPPLIED,
-    TEXT_KINDS,
-    Change,
-    CsvShape,
-    DmsType,
-    FileShape,
-    Kind,
-    TableLayout,
-)
-
-Formatter = Callable[[Any], str]
-
-_FLOAT4: Final = struct.Struct("f")
-
-
-def _real4(value: float) -> str:
-    # Rounded to single precision first: real files show 32.38 as +3.23800011e+01.
-    return _scientific(_FLOAT4.unpack(_FLOAT4.pack(value))[0], 8)
-
-
-def _real8(value: float) -> str:
-    return _scientific(value, 16)
-
-
-def _scientific(value: float, digits: int) -> str:
-    return "nan" if math.isnan(value) else f"{value:+.{digits}e}"
-
-
-def _datetime(value: Any) -> str:
-    return str(value.replace(tzinfo=None).isoformat(" ", "microseconds"))
-
-
-def formatter(dms_type: DmsType) -> Formatter:
-    """How CSV shows values of a type.
-
-    Real files: timestamps with six decimals, dates in ISO form, REAL as signed scientific number with eight
-    decimals. DOUBLE is the same with sixteen, booleans are ``true`` and ``false``, binary is hexadecimal:
-    those three were not seen.
-    """
-    if dms_type.kind is Kind.NUMERIC:
-        scale = dms_type.scale
-        return lambda value: f"{value:.{scale}f}"
-    return _FORMATTERS.get(dms_type.kind, str)
-
-
-_FORMATTERS: Final[dict[Kind, Formatter]] = {
-    Kind.REAL4: _real4,
-    Kind.REAL8: _real8,
-    Kind.DATETIME: _datetime,
-    Kind.DATE: lambda value: str(value.isoformat()),
-    Kind.TIME: lambda value: str(value.isoformat()),
-    Kind.BOOLEAN: lambda value: "true" if value else "false",
-    Kind.BYTES: lambda value: bytes(value).hex(),
-    Kind.BLOB: lambda value: bytes(value).hex(),
-}
+from dms_iceberg.local.emulator.layout import NOT_SUPPLIED, Change, CsvShape, FileShape, TableLayout
 
 _JSON_NATIVE: Final = INTEGER_KINDS | TEXT_KINDS | {Kind.BOOLEAN}
 

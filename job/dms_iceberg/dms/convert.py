@@ -1,4 +1,4 @@
-"""From the text PostgreSQL shows for a value to the value DMS writes."""
+"""From the text that PostgreSQL or MySQL shows for a value to the value DMS writes."""
 
 import datetime as dt
 import re
@@ -6,26 +6,26 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Final
 
-from dms_iceberg.local.emulator.layout import Value
+from dms_iceberg.dms.types import DmsValue
 
 # None stands for "as it is", which saves a call for every text value.
-Converter = Callable[[str], Value] | None
+Converter = Callable[[str], DmsValue] | None
 
 # DMS has no infinite times. The ends of what its own types can show stand for them here; not seen in real files.
-_LAST_TIME: Final = dt.datetime(9999, 12, 31, 23, 59, 59, 999_999)
-_FIRST_TIME: Final = dt.datetime(1, 1, 1)
+LAST_TIME: Final = dt.datetime(9999, 12, 31, 23, 59, 59, 999_999)
+FIRST_TIME: Final = dt.datetime(1, 1, 1)
 _LAST_OF_DAY: Final = dt.time(23, 59, 59, 999_999)
 _NOT_MONEY: Final = re.compile(r"[^0-9.]")
 
 
 def to_boolean(text: str) -> bool:
-    """``t`` or ``f``."""
-    return text == "t"
+    """``t`` or ``f``, as the type prints it; a cast to text prints ``true`` or ``false``."""
+    return text in ("t", "true")
 
 
 def to_boolean_text(text: str) -> str:
     """``true`` or ``false``: what a boolean is without ``MapBooleanAsBoolean``."""
-    return "true" if text == "t" else "false"
+    return "true" if to_boolean(text) else "false"
 
 
 def to_datetime(text: str) -> dt.datetime:
@@ -33,7 +33,7 @@ def to_datetime(text: str) -> dt.datetime:
     try:
         return dt.datetime.fromisoformat(text)
     except ValueError:
-        return _FIRST_TIME if text.startswith("-") or text.endswith("BC") else _LAST_TIME
+        return FIRST_TIME if text.startswith("-") or text.endswith("BC") else LAST_TIME
 
 
 def to_date(text: str) -> dt.date:
@@ -67,7 +67,7 @@ def to_money(text: str) -> Decimal | None:
 def numeric(precision: int, scale: int) -> Callable[[str], Decimal | None]:
     """A converter to so many digits, rounding half away from zero.
 
-    NaN, infinity and values with too many digits become NULL: DMS has no decimal for them.
+    NaN, infinity and values with too many digits become NULL: DMS has no decimal for them. Zero has no sign, as in Parquet.
     """
     context = Context(prec=precision, rounding=ROUND_HALF_UP)
     quantum = Decimal(1).scaleb(-scale)
@@ -77,9 +77,34 @@ def numeric(precision: int, scale: int) -> Callable[[str], Decimal | None]:
             value = Decimal(text).quantize(quantum, context=context)
         except InvalidOperation:
             return None
-        return value if value.is_finite() else None
+        if not value.is_finite():
+            return None
+        return value if value else value.copy_abs()
 
     return convert
+
+
+def plain_number(text: str) -> str:
+    """A number as text without the zeros that ZEROFILL puts in front of it."""
+    sign = "-" if text.startswith("-") else ""
+    digits = text.removeprefix("-").lstrip("0")
+    return f"{sign}0{digits}" if digits.startswith(".") or not digits else f"{sign}{digits}"
+
+
+def mysql_date(text: str) -> dt.date | None:
+    """A date of MySQL. What is no date of the calendar (``0000-00-00``, ``2026-02-00``) becomes NULL; not seen in real files."""
+    try:
+        return dt.date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def mysql_datetime(text: str) -> dt.datetime | None:
+    """A date with a time of MySQL; what is none of the calendar becomes NULL."""
+    try:
+        return dt.datetime.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def rstrip_spaces(text: str) -> str:

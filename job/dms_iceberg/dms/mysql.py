@@ -1,0 +1,93 @@
+"""How DMS maps MySQL's types (user guide, "Source data types for MySQL")."""
+
+import re
+from typing import Final
+
+from dms_iceberg.dms import convert
+from dms_iceberg.dms.mapped import Mapped
+from dms_iceberg.dms.types import DmsType, Kind
+
+_SIGNED: Final = {"tinyint": Kind.INT1, "smallint": Kind.INT2, "mediumint": Kind.INT4, "int": Kind.INT4, "bigint": Kind.INT8}
+_UNSIGNED: Final = {"tinyint": Kind.UINT1, "smallint": Kind.UINT2, "mediumint": Kind.UINT4, "int": Kind.UINT4, "bigint": Kind.UINT8}
+_BINARIES: Final = {
+    "binary": Kind.BYTES,
+    "varbinary": Kind.BYTES,
+    "tinyblob": Kind.BYTES,
+    "blob": Kind.BYTES,
+    "mediumblob": Kind.BLOB,
+    "longblob": Kind.BLOB,
+}
+_PLAIN: Final = {
+    # A text of so few digits does not find a FLOAT.
+    "float": Mapped(DmsType(Kind.REAL4), float, exact=False),
+    "double": Mapped(DmsType(Kind.REAL8), float),
+    "year": Mapped(DmsType(Kind.INT2), int),
+    "date": Mapped(DmsType(Kind.DATE), convert.mysql_date),
+    "datetime": Mapped(DmsType(Kind.DATETIME), convert.mysql_datetime),
+    "timestamp": Mapped(DmsType(Kind.DATETIME), convert.mysql_datetime),
+}
+GEOMETRIES: Final = frozenset(
+    {
+        "geometry",
+        "point",
+        "linestring",
+        "polygon",
+        "multipoint",
+        "multilinestring",
+        "multipolygon",
+        "geometrycollection",
+        "geomcollection",
+    }
+)
+_LENGTH: Final = re.compile(r"\((\d+)\)")
+
+
+def map_type(type_: str, shown: str, precision: int | None, scale: int | None) -> Mapped | None:
+    """Return how a type is mapped, None for geometries: the guide says BLOB, and nothing says in which form.
+
+    The texts that values are made of are those of ``CAST(... AS CHAR)``; of binaries and bits hexadecimal digits, two a byte; of one
+    bit ``true`` or ``false``.
+
+    Args:
+        type_: ``DATA_TYPE``.
+        shown: ``COLUMN_TYPE``, which tells unsigned and lengths.
+        precision: of a decimal.
+        scale: of a decimal.
+    """
+    if type_ in GEOMETRIES:
+        return None
+    if type_ in _SIGNED:
+        # ZEROFILL is a way to show a number.
+        return Mapped(DmsType((_UNSIGNED if "unsigned" in shown else _SIGNED)[type_]), int)
+    if type_ in _BINARIES:
+        return Mapped(DmsType(_BINARIES[type_]), bytes.fromhex)
+    if type_ in _PLAIN:
+        return _PLAIN[type_]
+    match type_:
+        case "decimal":
+            return _decimal(10 if precision is None else precision, scale or 0)
+        case "bit":
+            return _bits(bits(shown))
+    return Mapped(DmsType(Kind.STRING))
+
+
+def bits(shown: str) -> int:
+    """Return how many bits a ``bit(n)`` has."""
+    found = _LENGTH.search(shown)
+    return int(found[1]) if found else 1
+
+
+def _bits(count: int) -> Mapped:
+    # As a key in an IN list neither is found by its text.
+    return Mapped(DmsType(Kind.BOOLEAN), convert.to_boolean, exact=False) if count == 1 else Mapped(_BYTES, bytes.fromhex, exact=False)
+
+
+_BYTES: Final = DmsType(Kind.BYTES)
+
+
+def _decimal(precision: int, scale: int) -> Mapped:
+    type_ = DmsType.numeric(precision, scale)
+    if type_.precision is None or type_.scale is None:
+        # ZEROFILL again: text, but of a number.
+        return Mapped(type_, convert.plain_number)
+    return Mapped(type_, convert.numeric(type_.precision, type_.scale))
