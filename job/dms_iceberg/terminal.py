@@ -16,6 +16,7 @@ from dms_iceberg.preview import TablePreview
 from dms_iceberg.replay.listing import OpenRows
 from dms_iceberg.report import BatchReport, RunReport
 from dms_iceberg.status import TableStatus
+from dms_iceberg.verify.reading import Read
 from dms_iceberg.verify.verdict import KINDS, TableVerdict, Verdict
 
 
@@ -51,6 +52,37 @@ class TableProgress:
         self._progress.update(self._tasks[table], advance=batch.files, rows=self._rows[table])
 
 
+class SourceProgress:
+    """A line for the table whose source is being read, on a terminal; silent elsewhere."""
+
+    def __init__(self, *, enabled: bool) -> None:
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            TextColumn("{task.fields[rows]}", markup=False),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            disable=not (enabled and sys.stderr.isatty()),
+        )
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._progress.stop()
+
+    def read(self, read: Read) -> None:
+        """Show how far the source was read (a `verify.reading.Listener`)."""
+        if read.table not in self._tasks:
+            for earlier in self._tasks.values():
+                self._progress.update(earlier, visible=False)
+            self._tasks[read.table] = self._progress.add_task(f"{read.table} ({read.number} of {read.tables})", total=None, rows="")
+        rows = f"{read.rows:,} rows of the source read, silver has {read.expected:,}"
+        self._progress.update(self._tasks[read.table], rows=rows)
+
+
 def _console() -> Console:
     # Without a terminal rich assumes 80 columns, too few for the books. What is shown comes from others: `[red]` in a name is no markup.
     return Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 160)
@@ -81,7 +113,7 @@ def _print_verdict_of(console: Console, one: TableVerdict) -> None:
         console.print(f"{one.table}: {text}", markup=False, soft_wrap=True, style=style)
 
     for example in one.examples:
-        say(f"{example.kind} {example.key}")
+        say(f"{example.kind} {example.key}{': ' if example.columns else ''}{', '.join(example.columns)}")
     if one.differences > len(one.examples):
         say(f"and {one.differences - len(one.examples):,} more keys")
     if one.repaired:

@@ -17,7 +17,7 @@ _CAST: Final = frozenset({Kind.REAL4, Kind.REAL8, Kind.BOOLEAN})
 _PLAIN: Final = _CAST | {Kind.INT1, Kind.INT2, Kind.INT4, Kind.INT8, Kind.UINT1, Kind.UINT2, Kind.UINT4, Kind.UINT8}
 _ENDS: Final = {
     Kind.DATE: (FIRST_TIME.date().isoformat(), LAST_TIME.date().isoformat()),
-    Kind.DATETIME: (FIRST_TIME.isoformat(" "), LAST_TIME.isoformat(" ")),
+    Kind.DATETIME: (FIRST_TIME.isoformat(" "), FIRST_TIME.isoformat(" ", "microseconds"), LAST_TIME.isoformat(" ")),
 }
 
 
@@ -35,7 +35,7 @@ class Mapped:
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """Texts, as Spark shows them, of the values that stand for everything beyond them."""
+        """Texts, as Spark and CSV show them, of the values that stand for everything beyond them."""
         return _ENDS.get(self.type.kind, ())
 
     def shown(self, *, in_parquet: bool) -> Shown | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StringType, StructField, StructType
 
 from dms_iceberg.analysis import analysed_evolution
 from dms_iceberg.changes.clean import FAILED_RULE, FILTERED, condition_columns
@@ -25,7 +26,7 @@ from dms_iceberg.target.schema_diff import AddColumn
 from dms_iceberg.target.switch import silver_types
 from dms_iceberg.target.table import TargetTable
 from dms_iceberg.target.types import fits
-from dms_iceberg.verify.columns import SourceColumn, select_list
+from dms_iceberg.verify.columns import SourceColumn, select_list, shown_rows
 from dms_iceberg.verify.source import SourceError
 
 REJECTED_SQL = f"({PROBLEM} IS NOT NULL OR {FAILED_RULE} IS NOT NULL)"
@@ -40,6 +41,7 @@ _ORIGIN = (
     f"false AS {NOT_TEXT}",
 )
 _SEGMENT = "0" * 9
+_ROWS = StructType([StructField("row", StringType())])
 
 
 @attrs.frozen(eq=False)
@@ -66,7 +68,23 @@ class Cleaning:
     @property
     def expressions(self) -> list[str]:
         """What the source is asked for, in the order of ``columns``."""
-        return [column.source_sql(self.job.config.bronze) for column in self.columns]
+        return [column.sql for column in self.columns]
+
+    @property
+    def why_keys_collide(self) -> str:
+        """What makes one key of several, as far as it is known."""
+        sources = {column.name.lower(): column for column in self.columns}
+        lossy = []
+        for column in self.shape.columns:
+            source = sources.get((column.source or "").lower())
+            if column.is_key and source is not None and (not source.exact or source.ends):
+                lossy.append(column.name)
+        if lossy:
+            return (
+                f"in the key column {', '.join(lossy)} DMS writes one value for several of the source's (numeric without a precision is "
+                "rounded to six decimals, times outside of the years 1 to 9999 and infinite ones become the ends of the calendar)"
+            )
+        return "the configuration makes one key of several, or silver's key is not unique at the source"
 
     def types(self) -> Mapping[str, str]:
         """Spark types by silver column."""
@@ -74,16 +92,16 @@ class Cleaning:
 
     def source_frame(self, texts: Sequence[str]) -> DataFrame:
         """Return rows as a change file would hold them; ``texts`` are JSON arrays."""
-        spark = self.job.spark
-        rows = spark.createDataFrame([(text,) for text in texts], "row string", verifySchema=False)
+        bronze = self.job.config.bronze
+        shown = shown_rows(self.columns, bronze)
+        rows = self.job.spark.createDataFrame([(shown(text),) for text in texts], _ROWS, verifySchema=False)
         # A row that does not parse would be a row of NULLs.
         parsed = rows.selectExpr("coalesce(from_json(row, 'array<string>'), raise_error('a row of the source does not parse')) AS cells")
-        return parsed.selectExpr(*select_list(self.columns, "cells", self.job.config.bronze))
+        return parsed.selectExpr(*select_list(self.columns, "cells", bronze), *_ORIGIN)
 
     def clean(self, texts: Sequence[str]) -> DataFrame:
         """Return rows as they would be in silver, those that would not be there marked (`REJECTED_SQL`, `FILTERED_SQL`)."""
-        frame = self.source_frame(texts).selectExpr("*", *_ORIGIN)
-        group = _group(self.job, self.columns, frame)
+        group = _group(self.job, self.columns, self.source_frame(texts))
         return clean_groups(self.job.spark, [group], self.job.config, self.table, self.shape, 0)
 
 
@@ -97,20 +115,23 @@ def plan_cleaning(job: Job, table: Table, target: TargetTable, columns: tuple[So
 
     Raises:
         TargetError: the silver table does not exist, or is none of this package's.
-        SourceError: the source lacks a key column.
+        SourceError: the source lacks a key column, or a condition reads a column that cannot be compared.
         SchemaChangeError: the configuration contradicts the silver table.
     """
     existing = silver_types(target, table)
     if existing is None:
         raise TargetError(f"{table.target}: does not exist, so there is nothing to compare {table.source} with. Run the job first.")
+    unknown = {column.name.lower(): column.unknown for column in columns if column.unknown is not None}
+    all_columns, columns = columns, tuple(column for column in columns if column.unknown is None)
     names = {column.name.lower() for column in columns}
+    _refuse_unknown(table, unknown)
     lacking = [key for key in table.key if key.lower() not in names]
     if lacking:
         raise SourceError(
             f"{table.source}: the source has no column {lacking[0]!r}, which is part of the key; it has "
             f'{", ".join(column.name for column in columns)}. Correct tables."{table.source}".key.'
         )
-    group = _group(job, columns, job.spark.createDataFrame([], "none string"))
+    group = _group(job, columns, job.spark.range(0))
     # What a policy does about a difference in structure is the job's to say; here it is only told.
     lenient = attrs.evolve(table, schema_changes=SchemaChanges.EVOLVE)
     memory = guarded(job, lenient, target, [group], anew=True)
@@ -121,7 +142,7 @@ def plan_cleaning(job: Job, table: Table, target: TargetTable, columns: tuple[So
     present = [column for column in shape.columns if _at_source(column, names) and not column.family]
     not_compared = [f"{name} (not in silver yet)" for name in sorted(added)]
     not_compared += [
-        f"{column.name} ({'of one type among several' if column.family else 'not at the source'})"
+        f"{column.name} ({_why_not(column, unknown)})"
         for column in shape.columns
         if column not in present and not column.name.startswith(_OWN_PREFIX)
     ]
@@ -130,12 +151,27 @@ def plan_cleaning(job: Job, table: Table, target: TargetTable, columns: tuple[So
         job,
         table,
         read,
-        columns,
+        all_columns,
         shape,
         tuple(column.name for column in present if not column.is_key and not column.name.startswith(_OWN_PREFIX)),
         _lookup(shape, read),
         tuple(not_compared),
     )
+
+
+def _why_not(column: SilverColumn, unknown: Mapping[str, str | None]) -> str:
+    if column.family:
+        return "of one type among several"
+    return unknown.get((column.source or "").lower()) or "not at the source"
+
+
+def _refuse_unknown(table: Table, unknown: Mapping[str, str | None]) -> None:
+    for name in sorted(condition_columns(table)):
+        if name.lower() in unknown:
+            raise SourceError(
+                f"{table.source}: the filter or a rule reads the column {name!r} ({unknown[name.lower()]}), so nobody can tell which rows "
+                "belong into silver. The table cannot be compared."
+            )
 
 
 def _as_it_is(shape: Shape, existing: Mapping[str, str], added: set[str], widened: frozenset[str]) -> Shape:
@@ -168,7 +204,14 @@ def _lookup(shape: Shape, columns: Sequence[SourceColumn]) -> tuple[SourceColumn
             continue
         declared = column.declared
         source = by_name.get((column.source or "").lower())
-        if source is None or declared.mask or declared.trim or declared.format or not _keeps(source.type, shape.types[column.name]):
+        if (
+            source is None
+            or not source.exact
+            or declared.mask
+            or declared.trim
+            or declared.format
+            or not _keeps(source.type, shape.types[column.name])
+        ):
             return None
         found.append(source)
     return tuple(found)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dms_iceberg.command_options import AsJson, ConfigPath, Tables, prepared, seconds
-from dms_iceberg.terminal import print_verdict
+from dms_iceberg.terminal import SourceProgress, print_verdict
 from dms_iceberg.verify.source import PASSWORD_VARIABLE, parse_source
 
 
@@ -45,7 +45,8 @@ def verify(
     database = open_source(with_credentials(address, secret), Throttle(max_rows_per_second))
     try:
         options = Options(tries=tries, settle=seconds(settle), chunk_rows=chunk_rows, repair=repair)
-        verdict = run.verify(open_session(loaded), loaded, database, table, options)
+        with SourceProgress(enabled=not json_) as progress:
+            verdict = run.verify(open_session(loaded), loaded, database, table, options, progress.read)
     finally:
         database.close()
     if json_:

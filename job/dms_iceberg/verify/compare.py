@@ -9,10 +9,10 @@ import structlog
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import broadcast, expr
 
-from dms_iceberg.changes.json_text import json_sql
 from dms_iceberg.identifiers import quote
 from dms_iceberg.target.merge import key_list_sql
 from dms_iceberg.target.table import TargetTable
+from dms_iceberg.verify import explain
 from dms_iceberg.verify.cleaning import FILTERED_SQL, REJECTED_SQL, Cleaning, lookup_text
 from dms_iceberg.verify.fingerprint import (
     DIFFERS,
@@ -29,8 +29,10 @@ from dms_iceberg.verify.fingerprint import (
     rejected,
     state,
 )
+from dms_iceberg.verify.reading import Reading
+from dms_iceberg.verify.small import interpreted
 from dms_iceberg.verify.source import KeyDoesNotFitError, Reader, Source, chunks
-from dms_iceberg.verify.verdict import Example, TableVerdict
+from dms_iceberg.verify.verdict import TableVerdict
 
 _LOG = structlog.get_logger("dms_iceberg")
 _KEYS_IN_QUERY = 1_000
@@ -39,11 +41,11 @@ _MOST_LOOKED_UP = 100_000
 # So many ranges are worth a filter of their own.
 _MOST_RANGES_LISTED = 1_000
 _LISTED_KEYS = 200
-_EXAMPLES = 20
 _STABLE = "_cdc_stable"
 _STATE = (SOURCE, SILVER, _STABLE)
 # A plan over more parts than this gets slow: they are made one.
 _MOST_PARTS = 32
+_AT_SOURCE = "_cdc_at_source"
 
 
 @attrs.frozen(kw_only=True)
@@ -54,6 +56,7 @@ class Options:
         tries: how often differing keys are checked again.
         settle: seconds before each of those.
         chunk_rows: rows of the source that are in memory at once, ``chunk_characters`` their size at most.
+        small_rows: tables of at most so many rows are compared by one task, ``small_characters`` their size at most.
         repair: write change files for what stays different.
     """
 
@@ -61,6 +64,8 @@ class Options:
     settle: float = 30.0
     chunk_rows: int = 100_000
     chunk_characters: int = 64 << 20
+    small_rows: int = 5_000
+    small_characters: int = 4 << 20
     repair: bool = False
     wait: Callable[[float], None] = time.sleep
 
@@ -80,11 +85,17 @@ class Comparison:
         clock: source time just before the first snapshot, 20 digits: what differs has differed in the same way since then.
     """
 
-    def __init__(self, source: Source, cleaning: Cleaning, target: TargetTable, options: Options, verdict: TableVerdict) -> None:
+    def __init__(
+        self, source: Source, cleaning: Cleaning, target: TargetTable, options: Options, verdict: TableVerdict, reading: Reading
+    ) -> None:
         self.source, self.cleaning, self.target, self.options, self.verdict = source, cleaning, target, options, verdict
+        self._reading = reading
         self._key = cleaning.shape.key
-        self._bits = range_bits(_live_rows(target))
-        self._head = self._refresh()
+        reading.expected = _live_rows(target)
+        self._bits = range_bits(reading.expected)
+        self._head = self._seen()
+        # Whether one task is enough, found out while the source is read.
+        self._is_small = reading.expected <= options.small_rows
         self.clock = ""
 
     def run(self) -> Difference:
@@ -105,6 +116,9 @@ class Comparison:
 
     def _refresh(self) -> int | None:
         self.target.refresh()
+        return self._seen()
+
+    def _seen(self) -> int | None:
         head = self.target.head()
         self.verdict.snapshot_id = head.id if head is not None else None
         return self.verdict.snapshot_id
@@ -114,34 +128,49 @@ class Comparison:
         table = self.cleaning.table
         return self.source.snapshot(table.schema_name, table.table_name, expressions or self.cleaning.expressions)
 
-    def _fingerprints(self, texts: Iterable[str]) -> DataFrame:
+    def _fingerprints(self, texts: Iterator[str]) -> DataFrame:
         """Return the rows of the source as fingerprints. They are kept on the disks of the executors when memory is short."""
         parts: list[DataFrame] = []
-        for chunk in chunks(texts, self.options.chunk_rows, self.options.chunk_characters):
-            parts.append(self._fingerprint(self.cleaning.clean(chunk), REJECTED_SQL, FILTERED_SQL).localCheckpoint())
+        limits = self.options
+        for chunk in chunks(self._reading.counted(texts), limits.chunk_rows, limits.chunk_characters):
+            small = len(chunk) <= limits.small_rows and sum(map(len, chunk)) <= limits.small_characters
+            self._is_small = self._is_small and small and not parts
+            made = self._source(chunk)
+            # A small table is all there is in memory: made again it costs less than kept.
+            parts.append(made if self._is_small else made.localCheckpoint())
             if len(parts) == _MOST_PARTS:
                 parts = [_united(parts).coalesce(self._parallelism).localCheckpoint()]
-        return _united(parts) if parts else self._fingerprint(self.cleaning.clean([]), REJECTED_SQL, FILTERED_SQL)
+        return _united(parts) if parts else self._source([])
+
+    def _source(self, chunk: Sequence[str], *more: str) -> DataFrame:
+        return self._fingerprint(self.cleaning.clean(chunk), REJECTED_SQL, FILTERED_SQL, *more)
 
     @property
     def _parallelism(self) -> int:
         return self.cleaning.job.spark.sparkContext.defaultParallelism
 
-    def _fingerprint(self, rows: DataFrame, rejected: str = "false", filtered: str = "false") -> DataFrame:
-        selected = fingerprint_select(self._key, self.cleaning.compared, self.cleaning.types(), self._bits, rejected)
-        # A row that does not belong into silver has no range.
-        return rows.selectExpr(*selected, f"{filtered} AS _cdc_outside").selectExpr(
-            *(quote(name) for name in self._key), f"CASE WHEN NOT _cdc_outside THEN {RANGE} END AS {RANGE}", FINGERPRINT, REJECTED
+    def _fingerprint(self, rows: DataFrame, rejected: str = "false", filtered: str = "false", *more: str) -> DataFrame:
+        """Return key, range, fingerprint and whether a row is rejected; then ``more`` SQL."""
+        return rows.selectExpr(
+            *fingerprint_select(self._key, self.cleaning.compared, self.cleaning.types(), self._bits, rejected, filtered),
+            f"{'false' if filtered == 'false' else 'true'} AS {_AT_SOURCE}",
+            *more,
         )
 
-    def _silver(self, condition: str | None = None) -> DataFrame:
+    def _silver(self, condition: str | None = None, *more: str) -> DataFrame:
         rows = self.cleaning.job.spark.table(self.target.sql_name)
-        return self._fingerprint(rows.where(condition) if condition else rows)
+        return self._fingerprint(rows.where(condition) if condition else rows, "false", "false", *more)
 
     def _differing_ranges(self, found: DataFrame) -> list[int]:
         verdict = self.verdict
-        source = found.groupBy(RANGE).agg(*_exprs([*range_aggregates(), f"count_if({REJECTED}) AS rejected"])).collect()
-        silver = {row[RANGE]: (row.n, row.checksum) for row in self._silver().groupBy(RANGE).agg(*_exprs(range_aggregates())).collect()}
+        both = found.union(self._silver())
+        # Of one partition no shuffle is needed to group it.
+        grouped = (both.coalesce(1) if self._is_small else both).groupBy(_AT_SOURCE, RANGE)
+        sums = grouped.agg(*_exprs([*range_aggregates(), f"count_if({REJECTED}) AS rejected"]))
+        with interpreted(self.cleaning.job.spark, enabled=self._is_small):
+            rows = sums.collect()
+        source = [row for row in rows if row[_AT_SOURCE]]
+        silver = {row[RANGE]: (row.n, row.checksum) for row in rows if not row[_AT_SOURCE]}
         verdict.rows_source = sum(row.n for row in source)
         verdict.filtered = sum(row.n for row in source if row[RANGE] is None)
         verdict.rejected = sum(row.rejected for row in source)
@@ -196,16 +225,39 @@ class Comparison:
 
     def _looked_up(self, keys: DataFrame, count: int) -> DataFrame:
         """Return the source's fingerprints of some keys: of the whole table where they are too many, or unknown to the source."""
-        if self.cleaning.lookup is not None and count <= _MOST_LOOKED_UP:
+        return self._read_again(keys, count, self._fingerprints)
+
+    def _read_again(self, keys: DataFrame, count: int, made: Callable[[Iterator[str]], DataFrame]) -> DataFrame:
+        lookup = self.cleaning.lookup
+        if lookup is not None and count <= _MOST_LOOKED_UP:
             texts = self.key_texts(keys)
+            ends = any(text in column.ends for key in texts for text, column in zip(key, lookup, strict=True))
             try:
-                with self.snapshot() as reader:
-                    return self._fingerprints(self.rows_of(reader, texts))
+                # Where what DMS cannot show is at one end of what it can, that end does not find it.
+                if not ends:
+                    with self.snapshot() as reader:
+                        return made(self.rows_of(reader, texts))
             except KeyDoesNotFitError:
                 # Silver has a key that the source's type does not allow.
                 pass
         with self.snapshot() as reader:
-            return self._fingerprints(reader.rows())
+            return made(reader.rows())
+
+    def rows_again(self, keys: DataFrame, count: int, sql: str) -> tuple[DataFrame, DataFrame]:
+        """Return of a few keys what the source and silver have now: key, fingerprint, and the SQL given over silver columns."""
+        handed_out = broadcast(keys)
+        columns = [*(quote(name) for name in self._key), FINGERPRINT, sql.rpartition(" AS ")[2]]
+
+        def made(texts: Iterator[str]) -> DataFrame:
+            limits = self.options
+            rows = [
+                self._source(chunk, sql).where(f"{RANGE} IS NOT NULL").join(handed_out, on=self._key, how="left_semi").localCheckpoint()
+                for chunk in chunks(self._reading.counted(texts), limits.chunk_rows, limits.chunk_characters)
+            ]
+            return _united(rows) if rows else self._source([], sql)
+
+        silver = self._silver(self._key_list(keys, count), sql).join(handed_out, on=self._key, how="left_semi")
+        return self._read_again(keys, count, made).select(*columns), silver.select(*columns)
 
     def key_texts(self, keys: DataFrame) -> list[tuple[str, ...]]:
         """Return the keys as texts to look them up with at the source."""
@@ -224,9 +276,7 @@ class Comparison:
         verdict.differing |= {row.kind: row.n for row in stays.groupBy(expr(KIND).alias("kind")).agg(expr("count(1)").alias("n")).collect()}
         verdict.unsettled = current.count - verdict.differences
         if verdict.differences:
-            shown = stays.orderBy(*(quote(name) for name in self._key)).limit(_EXAMPLES)
-            rows = shown.selectExpr(f"{json_sql(self._key)} AS key", f"{KIND} AS kind").collect()
-            verdict.examples = [Example(key=row.key, kind=row.kind) for row in rows]
+            explain.show(self, stays)
             if self.target.head() is not None and self._refresh() == self._head:
                 verdict.warnings.append(
                     "nothing was committed to silver while it was compared: the differences may be changes that the job has not merged yet"

@@ -29,19 +29,28 @@ def _hash(names: Sequence[str], types: Mapping[str, str]) -> str:
     return f"xxhash64({', '.join(parts)})"
 
 
-def fingerprint_select(key: Sequence[str], columns: Sequence[str], types: Mapping[str, str], bits: int, rejected: str) -> list[str]:
+def fingerprint_select(
+    key: Sequence[str], columns: Sequence[str], types: Mapping[str, str], bits: int, rejected: str, outside: str = "false"
+) -> list[str]:
     """Select list over silver columns: the key, its range, the row's fingerprint, and whether its place in silver is unknown.
 
     Args:
         columns: the other columns that are compared. Without the key, rows of one range could change places unseen.
         rejected: SQL of the last one.
+        outside: SQL of whether a row does not belong into silver: such a row has no range.
     """
+    range_ = f"CAST(shiftrightunsigned({_hash(key, types)}, {_HASH_BITS - bits}) AS int)"
     return [
         *(quote(name) for name in key),
-        f"CAST(shiftrightunsigned({_hash(key, types)}, {_HASH_BITS - bits}) AS int) AS {RANGE}",
+        f"{range_} AS {RANGE}" if outside == "false" else f"CASE WHEN NOT {outside} THEN {range_} END AS {RANGE}",
         f"{_hash([*key, *columns], types)} AS {FINGERPRINT}",
         f"{rejected} AS {REJECTED}",
     ]
+
+
+def column_hashes(columns: Sequence[str], types: Mapping[str, str]) -> str:
+    """SQL of an array with a hash of each column's value."""
+    return f"array({', '.join(_hash([name], types) for name in columns)})"
 
 
 def range_aggregates() -> list[str]:
@@ -65,5 +74,10 @@ def state(side: str) -> str:
 
 
 DIFFERS = f"NOT ({SOURCE} <=> {SILVER})"
-KIND = f"CASE WHEN {SILVER} IS NULL THEN 'missing' WHEN {SOURCE} IS NULL OR {SILVER}.n > {SOURCE}.n THEN 'surplus' ELSE 'different' END"
+COLLIDED = f"coalesce({SOURCE}.n > 1 AND {SOURCE}.n > coalesce({SILVER}.n, 0), false)"
+"""SQL over the states of both sides: several rows of the source have this one key in silver."""
+KIND = (
+    f"CASE WHEN {COLLIDED} THEN 'collided' WHEN {SILVER} IS NULL THEN 'missing' "
+    f"WHEN {SOURCE} IS NULL OR {SILVER}.n > {SOURCE}.n THEN 'surplus' ELSE 'different' END"
+)
 """SQL over the states of both sides."""

@@ -1,4 +1,4 @@
-"""MySQL and MariaDB as a source, through PyMySQL: pure Python, so that it travels in the job's zip. Not run against a server yet."""
+"""MySQL and MariaDB as a source, through PyMySQL: pure Python, so that it travels in the job's zip."""
 
 import contextlib
 import re
@@ -8,7 +8,9 @@ from typing import Any, Self
 import pymysql
 import pymysql.cursors
 
-from dms_iceberg.verify.columns import SourceColumn, decimal_type
+from dms_iceberg.dms.mysql import bits, map_type
+from dms_iceberg.dms.types import Kind
+from dms_iceberg.verify.columns import SourceColumn
 from dms_iceberg.verify.source import Address, SourceError, SslMode, Throttle
 
 _SESSION = (
@@ -22,10 +24,8 @@ _COLUMNS = """
     SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, NUMERIC_PRECISION, NUMERIC_SCALE FROM information_schema.COLUMNS
     WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s ORDER BY ORDINAL_POSITION
 """
-_SIGNED = {"tinyint": "tinyint", "smallint": "smallint", "mediumint": "int", "int": "int", "bigint": "bigint", "year": "smallint"}
-# As Spark reads DMS's unsigned Parquet types.
-_UNSIGNED = {"tinyint": "smallint", "smallint": "int", "mediumint": "bigint", "int": "bigint", "bigint": "decimal(20,0)"}
-_BINARIES = ("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "bit")
+_BITS_OF_BYTE = 8
+_GEOMETRY = "geometry, of which nobody has said in which form DMS writes it"
 _BATCH = 1000
 
 
@@ -35,31 +35,28 @@ def quote(name: str) -> str:
 
 
 def map_column(name: str, type_: str, shown: str, precision: int | None, scale: int | None) -> SourceColumn:
-    """Return how a column is read: DMS's mapping of MySQL's types (user guide, "Source data types for MySQL").
+    """Return how a column is read.
 
     Args:
         type_: ``DATA_TYPE``.
         shown: ``COLUMN_TYPE``, which tells unsigned and lengths.
     """
     column, type_, shown = f"t.{quote(name)}", type_.lower(), shown.lower()
-    text = f"CAST({column} AS CHAR)"
-    if type_ in _SIGNED:
-        integer = _UNSIGNED if "unsigned" in shown else _SIGNED
-        return SourceColumn(name, text, integer.get(type_, _SIGNED[type_]))
-    if type_ == "decimal":
-        return SourceColumn(name, text, decimal_type(precision or 10, scale or 0))
-    if type_ in ("float", "double"):
+    mapped = map_type(type_, shown, precision, scale)
+    if mapped is None:
+        return SourceColumn(name, "NULL", "binary", unknown=_GEOMETRY)
+    sql = f"CAST({column} AS CHAR)"
+    if mapped.type.kind in (Kind.REAL4, Kind.REAL8):
         # As text a FLOAT has six digits only; as the double it is, all of them.
-        return SourceColumn(name, f"CAST({column} + 0E0 AS CHAR)", type_)
-    if shown == "bit(1)":
-        return SourceColumn(name, f"IF({column} IS NULL, NULL, IF({column} = b'1', 'true', 'false'))", "boolean")
-    if type_ in _BINARIES:
-        return SourceColumn(name, f"HEX({column})", "binary", text_sql=f"LOWER(HEX({column}))")
-    if type_ == "date":
-        return SourceColumn(name, text, "date")
-    if type_ in ("datetime", "timestamp"):
-        return SourceColumn(name, f"DATE_FORMAT({column}, '%Y-%m-%d %H:%i:%s.%f')", "timestamp")
-    return SourceColumn(name, text, "string")
+        sql = f"CAST({column} + 0E0 AS CHAR)"
+    elif mapped.type.kind is Kind.BOOLEAN:
+        sql = f"IF({column} IS NULL, NULL, IF({column} = b'1', 'true', 'false'))"
+    elif type_ == "bit":
+        # HEX takes bits for a number and leaves out the zeros in front of it.
+        sql = f"LPAD(HEX({column}), {2 * -(-bits(shown) // _BITS_OF_BYTE)}, '0')"
+    elif mapped.type.kind in (Kind.BYTES, Kind.BLOB):
+        sql = f"HEX({column})"
+    return SourceColumn.of(name, sql, mapped)
 
 
 def row_sql(expressions: Sequence[str]) -> str:

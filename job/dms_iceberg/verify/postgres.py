@@ -7,7 +7,10 @@ from typing import Any, Self
 import pg8000.exceptions
 import pg8000.native
 
-from dms_iceberg.verify.columns import FIRST_TIME, LAST_TIME, SourceColumn, decimal_type
+from dms_iceberg.dms.mapped import Mapped
+from dms_iceberg.dms.postgres import Choices, built_in
+from dms_iceberg.dms.types import DmsType, Kind
+from dms_iceberg.verify.columns import SourceColumn
 from dms_iceberg.verify.source import Address, KeyDoesNotFitError, SourceError, SslMode, Throttle
 
 # Texts of values as the columns' SQL expects them, whatever the server's and the role's settings are.
@@ -36,19 +39,16 @@ _COLUMNS = """
            pg_catalog.format_type(typid, typmod)
     FROM typed JOIN pg_catalog.pg_type t ON t.oid = typid WHERE typtype <> 'd' ORDER BY attnum
 """
-_TYPMOD_SHIFT = 4
-_SCALE_BITS = 11
-_UNBOUNDED_NUMERIC = (28, 6)
-_PLAIN = {
-    "int2": "smallint",
-    "int4": "int",
-    "int8": "bigint",
-    "oid": "bigint",
-    "float4": "float",
-    "float8": "double",
-    "bool": "boolean",
-}
-_CAST = ("text", "varchar", "bpchar", "name", "json", "jsonb", "uuid")
+# Types whose cast to text prints what the type itself prints. That of char(n) drops the padding, as DMS does.
+_CAST = frozenset(
+    (
+        *("text", "varchar", "bpchar", "name", "json", "jsonb", "uuid", "int2", "int4", "int8", "oid", "numeric", "float4", "float8"),
+        *("bool", "bytea", "date", "timestamp", "timestamptz", "time", "timetz"),
+    )
+)
+# Spark reads no TIME of Parquet, so a mapping rule makes it a string there.
+_PARQUET, _TEXT = Choices(time_as_string=True), Choices()
+_ANY = Mapped(DmsType(Kind.STRING))
 _DATA_EXCEPTIONS = ("22", "23")
 _CURSOR = "dms_iceberg_verify"
 # Rows of one round trip: few at first, as a row may have megabytes, then as many as make about so many characters.
@@ -61,7 +61,7 @@ def quote(name: str) -> str:
 
 
 def map_column(name: str, type_: str, modifier: int, shown: str) -> SourceColumn:
-    """Return how a column is read: DMS's mapping of PostgreSQL's types (user guide, "Source data types for PostgreSQL").
+    """Return how a column is read.
 
     Args:
         type_: name of a built-in type, "" for any other.
@@ -69,54 +69,16 @@ def map_column(name: str, type_: str, modifier: int, shown: str) -> SourceColumn
         shown: the type as `format_type` shows it.
     """
     column = quote(name)
-    text = f"{column}::text"
-    match type_:
-        case "numeric":
-            return _numeric(name, modifier, shown)
-        case "float4" | "float8":
-            # printf's form with as many decimals as real files show; to_char puts a blank where DMS writes a plus.
-            pattern = f"9.{'9' * (8 if type_ == 'float4' else 16)}EEEE"
-            special = f"CASE {text} WHEN 'NaN' THEN 'nan' WHEN 'Infinity' THEN '+inf' WHEN '-Infinity' THEN '-inf'"
-            shown_text = f"{special} ELSE replace(to_char({column}, '{pattern}'), ' ', '+') END"
-            return SourceColumn(name, text, _PLAIN[type_], shown, shown_text)
-        case "bytea":
-            return SourceColumn(name, f"encode({column}, 'hex')", "binary", shown)
-        case "money":
-            return SourceColumn(name, f"{column}::numeric(38,4)::text", decimal_type(38, 4), shown)
-        case "date":
-            # DMS has no infinite times, nor years beyond 1 to 9999: the ends of what its types can show stand for them.
-            bounded = f"least(greatest({column}, '{FIRST_TIME[:10]}'), '{LAST_TIME[:10]}')"
-            return SourceColumn(name, _null_safe(column, f"to_char({bounded}, 'YYYY-MM-DD')"), "date", shown)
-        case "timestamp" | "timestamptz":
-            # A Parquet file flags both as UTC.
-            bounded = f"least(greatest({column}, '{FIRST_TIME}'), '{LAST_TIME}')"
-            return SourceColumn(name, _null_safe(column, f"to_char({bounded}, 'YYYY-MM-DD HH24:MI:SS.US')"), "timestamp", shown)
-        case _ if type_ in _CAST or type_ in _PLAIN:
-            # char(n) loses its padding by the cast, as with DMS's TrimSpaceInChar.
-            return SourceColumn(name, text, _PLAIN.get(type_, "string"), shown)
-        case _:
-            # Arrays, enums, ranges, addresses: the text that the type itself prints, which a cast need not give (inet).
-            return SourceColumn(name, _null_safe(column, f"format('%s', {column})"), "string", shown)
-
-
-def _null_safe(column: str, sql: str) -> str:
-    # least() and greatest() pass over a NULL instead of returning it.
-    return f"CASE WHEN {column} IS NOT NULL THEN {sql} END"
-
-
-def _numeric(name: str, modifier: int, shown: str) -> SourceColumn:
-    precision, scale = _UNBOUNDED_NUMERIC
-    if modifier >= 0:
-        packed = modifier - _TYPMOD_SHIFT
-        sign = 1 << (_SCALE_BITS - 1)
-        precision, scale = packed >> 16, ((packed & ((1 << _SCALE_BITS) - 1)) ^ sign) - sign
-    type_ = decimal_type(precision, scale)
-    text = f"{quote(name)}::text"
-    if type_ == "string":
-        return SourceColumn(name, text, type_, shown)
-    # No decimal is NaN or infinite: DMS writes NULL. A numeric without a precision it rounds.
-    rounded = f"CASE WHEN {text} NOT IN ('NaN', 'Infinity', '-Infinity') THEN round({quote(name)}, {max(scale, 0)})::text END"
-    return SourceColumn(name, rounded, type_, shown)
+    if type_ == "money":
+        # As a number, whatever the server's locale.
+        sql = f"{column}::numeric::text"
+    elif type_ in _CAST:
+        sql = f"{column}::text"
+    else:
+        # Arrays, enums, ranges, addresses, composites: the text that the type itself prints, which a cast need not give (inet). A
+        # composite with a field that is NULL IS NOT NULL just as little as it IS NULL.
+        sql = f"CASE WHEN num_nulls({column}) = 0 THEN format('%s', {column}) END"
+    return SourceColumn.of(name, sql, built_in(type_, modifier, _PARQUET) or _ANY, shown, built_in(type_, modifier, _TEXT) or _ANY)
 
 
 def row_sql(expressions: Sequence[str]) -> str:

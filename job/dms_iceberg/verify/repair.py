@@ -27,8 +27,9 @@ from dms_iceberg.identifiers import quote
 from dms_iceberg.progress import Progress
 from dms_iceberg.staging.keys import BronzeFile, repair_key, table_prefix
 from dms_iceberg.staging.listing import list_files
-from dms_iceberg.verify.columns import SourceColumn
+from dms_iceberg.verify.columns import SourceColumn, shown_rows
 from dms_iceberg.verify.compare import Comparison, Difference, Options
+from dms_iceberg.verify.fingerprint import COLLIDED
 
 _LOG = structlog.get_logger("dms_iceberg")
 _KEYS_IN_FILE = 1_000
@@ -59,33 +60,39 @@ def write_repair(comparison: Comparison, difference: Difference) -> int:
     """Write change files for keys that stay different; returns how many changes they hold.
 
     Raises:
-        TargetError: the keys are too many, do not tell the source's, or silver is not at a state that a repair can mend.
+        TargetError: the keys are too many, do not tell the source's, a column is unknown, or silver is in no state for a repair.
         SourceError: the source cannot be read.
     """
     cleaning, job, table = comparison.cleaning, comparison.cleaning.job, comparison.cleaning.table
-    wanted = difference.rows.select(*(quote(name) for name in cleaning.shape.key))
+    # No change mends what is several rows at the source.
+    mendable = difference.rows.where(f"NOT {COLLIDED}")
+    count = difference.count - comparison.verdict.differing["collided"]
+    wanted = mendable.select(*(quote(name) for name in cleaning.shape.key))
     # Where silver and source are equal by now, a repair is what closes such rows.
     unclear = ambiguous_keys(job, table, comparison.target.progress(), cleaning.shape) if comparison.target.exists() else None
     if unclear is not None:
         wanted = wanted.union(unclear.drop(ROW_ID)).distinct()
-    if difference.count == 0 and unclear is None:
+    if count == 0 and unclear is None:
         return 0
-    _refuse_state(comparison, difference)
+    _refuse_state(comparison, count)
     keys = comparison.key_texts(wanted)
+    _refuse_ends(comparison, keys)
+    bronze = job.config.bronze
+    shown = shown_rows(cleaning.all_columns, bronze)
     written = 0
     for start in range(0, len(keys), _KEYS_IN_FILE):
         with comparison.snapshot([column.sql for column in cleaning.all_columns]) as reader:
-            found = list(comparison.rows_of(reader, keys[start : start + _KEYS_IN_FILE]))
+            found = [shown(row) for row in comparison.rows_of(reader, keys[start : start + _KEYS_IN_FILE])]
         _refuse_clock(comparison, reader.clock)
         rows = changes(cleaning.all_columns, cleaning.lookup or (), keys[start : start + _KEYS_IN_FILE], found)
         key = repair_key(table_prefix(table.schema_name, table.table_name), reader.clock)
-        job.store.put(key, encode(cleaning.all_columns, job.config.bronze.change, rows, comparison.clock))
+        job.store.put(key, encode(cleaning.all_columns, bronze.change, rows, comparison.clock))
         written += len(rows)
         _LOG.info("repair_written", table=table.source, file=key, rows=len(rows))
     return written
 
 
-def _refuse_state(comparison: Comparison, difference: Difference) -> None:
+def _refuse_state(comparison: Comparison, count: int) -> None:
     cleaning = comparison.cleaning
     job, table = cleaning.job, cleaning.table
     if cleaning.lookup is None:
@@ -93,10 +100,14 @@ def _refuse_state(comparison: Comparison, difference: Difference) -> None:
             f"{table.source}: cannot be repaired, because its key in silver is masked, trimmed, cast or made by an expression, so that a "
             "surplus row does not tell which key was deleted at the source. Load the table again."
         )
-    if difference.count > _MOST_KEYS:
+    unknown = [column.name for column in cleaning.all_columns if column.unknown is not None]
+    if unknown:
         raise TargetError(
-            f"{table.source}: {difference.count:,} keys differ, and at most {_MOST_KEYS:,} are repaired. Load the table again."
+            f"{table.source}: cannot be repaired, because nobody can say what DMS writes of the column {unknown[0]!r}, and a repair writes "
+            "whole rows. Load the table again."
         )
+    if count > _MOST_KEYS:
+        raise TargetError(f"{table.source}: {count:,} keys differ, and at most {_MOST_KEYS:,} are repaired. Load the table again.")
     found = standing(comparison.target, job.config, table)
     if found.branch is not None:
         raise TargetError(f"{table.source}: is being loaded again. Repair it, if it is still needed, once the new load is its content.")
@@ -106,6 +117,16 @@ def _refuse_state(comparison: Comparison, difference: Difference) -> None:
     waiting = sum(not (progress.has_merged(file) if file.is_cdc else _is_loaded(file, progress)) for file in listing)
     if waiting:
         raise TargetError(f"{table.source}: bronze has {waiting:,} files that are not merged yet. Run the job first, then verify again.")
+
+
+def _refuse_ends(comparison: Comparison, keys: Sequence[Sequence[str]]) -> None:
+    lookup = comparison.cleaning.lookup or ()
+    for column, texts in zip(lookup, zip(*keys, strict=True), strict=False):
+        if any(text in column.ends for text in texts):
+            raise TargetError(
+                f"{comparison.cleaning.table.source}: cannot be repaired, because differing keys hold the first or last time of the "
+                f"calendar in {column.name!r}, which stands for everything beyond it as well. Load the table again."
+            )
 
 
 def _is_loaded(file: BronzeFile, progress: Progress) -> bool:

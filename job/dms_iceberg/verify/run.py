@@ -16,6 +16,7 @@ from dms_iceberg.staging.store import open_store
 from dms_iceberg.target.table import TargetTable
 from dms_iceberg.verify.cleaning import plan_cleaning
 from dms_iceberg.verify.compare import Comparison, Options
+from dms_iceberg.verify.reading import Listener, Reading
 from dms_iceberg.verify.repair import refuse_repair, write_repair
 from dms_iceberg.verify.source import Source
 from dms_iceberg.verify.verdict import TableVerdict, Verdict
@@ -23,11 +24,19 @@ from dms_iceberg.verify.verdict import TableVerdict, Verdict
 _LOG = structlog.get_logger("dms_iceberg")
 
 
-def verify(spark: SparkSession, config: Config, source: Source, only: Iterable[str] = (), options: Options | None = None) -> Verdict:
+def verify(
+    spark: SparkSession,
+    config: Config,
+    source: Source,
+    only: Iterable[str] = (),
+    options: Options | None = None,
+    listener: Listener | None = None,
+) -> Verdict:
     """Compare the configured tables with their source.
 
     Args:
         only: source names of the tables to compare; all when empty.
+        listener: is told how far the reading of the source has come.
 
     Raises:
         ConfigError: ``only`` names a table that is not configured, or the pipeline's files cannot be repaired.
@@ -38,15 +47,16 @@ def verify(spark: SparkSession, config: Config, source: Source, only: Iterable[s
     if options.repair:
         refuse_repair(config, options)
     job = Job(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12])
-    verdicts = [_verify_table(job, source, table, options) for table in tables]
+    readings = [Reading(table.source, number, len(tables), listener) for number, table in enumerate(tables, start=1)]
+    verdicts = [_verify_table(job, source, table, options, reading) for table, reading in zip(tables, readings, strict=True)]
     return Verdict({verdict.table: verdict for verdict in verdicts}, time.monotonic() - started)
 
 
-def _verify_table(job: Job, source: Source, table: Table, options: Options) -> TableVerdict:
+def _verify_table(job: Job, source: Source, table: Table, options: Options, reading: Reading) -> TableVerdict:
     started = time.monotonic()
     verdict = TableVerdict(table=table.source, target=table.target)
     try:
-        _compare(job, source, table, options, verdict)
+        _compare(job, source, table, options, verdict, reading)
     except FAILURES as error:
         verdict.error = f"{table.source}: {describe(error)}"
     except DmsIcebergError as error:
@@ -65,7 +75,7 @@ def _verify_table(job: Job, source: Source, table: Table, options: Options) -> T
     return verdict
 
 
-def _compare(job: Job, source: Source, table: Table, options: Options, verdict: TableVerdict) -> None:
+def _compare(job: Job, source: Source, table: Table, options: Options, verdict: TableVerdict, reading: Reading) -> None:
     if table.mode is not Mode.MIRROR:
         verdict.skipped = f"mode is {table.mode}: only silver tables in mode mirror hold what the source holds now"
         return
@@ -74,7 +84,7 @@ def _compare(job: Job, source: Source, table: Table, options: Options, verdict: 
         target.refresh()
     cleaning = plan_cleaning(job, table, target, source.columns(table.schema_name, table.table_name))
     verdict.not_compared = list(cleaning.not_compared)
-    comparison = Comparison(source, cleaning, target, options, verdict)
+    comparison = Comparison(source, cleaning, target, options, verdict, reading)
     difference = comparison.run()
     if options.repair:
         verdict.repaired = write_repair(comparison, difference)

@@ -4,7 +4,7 @@ from typing import Any
 
 import attrs
 
-KINDS = ("missing", "surplus", "different")
+KINDS = ("missing", "surplus", "collided", "different")
 
 
 @attrs.frozen(kw_only=True)
@@ -14,10 +14,12 @@ class Example:
     Attributes:
         key: the silver key columns as JSON.
         kind: one of `KINDS`.
+        columns: names of the silver columns that differ, of a key that is `different`; empty where they are not known.
     """
 
     key: str
     kind: str
+    columns: tuple[str, ...] = ()
 
 
 @attrs.define(kw_only=True)
@@ -30,6 +32,8 @@ class TableVerdict:
         rejected: rows of the source that the job would quarantine: silver has their last good version or none, which cannot be told here.
         ranges: ranges of the key's hash that were compared; ``ranges_differing`` of them were not equal at once.
         rechecked: keys that differed at first.
+        differing: keys by kind; *collided* are keys of silver that several rows of the source have.
+        differing_columns: how many of the examples differ in a silver column.
         unsettled: keys that differ and were changed on either side meanwhile, so that nothing can be said about them.
         not_compared: columns that only one side has.
         repaired: change rows written by ``--repair``.
@@ -46,6 +50,7 @@ class TableVerdict:
     ranges_differing: int = 0
     rechecked: int = 0
     differing: dict[str, int] = attrs.field(factory=lambda: dict.fromkeys(KINDS, 0))
+    differing_columns: dict[str, int] = attrs.field(factory=dict)
     unsettled: int = 0
     examples: list[Example] = attrs.field(factory=list)
     not_compared: list[str] = attrs.field(factory=list)
