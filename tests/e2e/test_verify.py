@@ -21,12 +21,15 @@ from dms_iceberg.local.emulator.from_config import file_shape
 from dms_iceberg.local.postgres import LocalPostgres
 from dms_iceberg.runner import run
 from dms_iceberg.staging.store import LocalStore
+from dms_iceberg.verify.columns import shown_rows
 from dms_iceberg.verify.compare import Options
+from dms_iceberg.verify.reading import Read
+from dms_iceberg.verify.run import verify
 from dms_iceberg.verify.source import SourceError, Throttle, open_source, parse_source
 from dms_iceberg.verify.verdict import TableVerdict
 from support.lake import Lake
 from support.local_aws import local_aws
-from support.verify_world import EVERYTHING, ORDERS, PEOPLE, REPAIR, SCHEMA, TABLES, World, WorldFactory
+from support.verify_world import AT_REST, EVERYTHING, ORDERS, PEOPLE, REPAIR, SCHEMA, TABLES, World, WorldFactory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -99,14 +102,39 @@ def test_each_tampered_row_is_found_and_nothing_else(tampered: World) -> None:
     tampered.silver("UPDATE silver.t0 SET instant = instant + INTERVAL 1 MICROSECOND WHERE id = 4")
     tampered.silver("DELETE FROM silver.t0 WHERE id = 2")
     verdict = tampered.verify_one(EVERYTHING)
-    assert [(example.key, example.kind) for example in verdict.examples] == [
-        ('{"id":0}', "different"),
-        ('{"id":1}', "different"),
-        ('{"id":2}', "missing"),
-        ('{"id":3}', "different"),
-        ('{"id":4}', "different"),
+    assert [(example.key, example.kind, example.columns) for example in verdict.examples] == [
+        ('{"id":0}', "different", ("vc",)),
+        ('{"id":1}', "different", ("t", "vc")),
+        ('{"id":2}', "missing", ()),
+        ('{"id":3}', "different", ("d",)),
+        ('{"id":4}', "different", ("instant",)),
     ]
+    assert verdict.differing_columns == {"d": 1, "t": 1, "vc": 2, "instant": 1}
     assert "nothing was committed" in verdict.warnings[0]
+
+
+def test_the_way_of_small_tables_and_that_of_large_ones_say_the_same(tampered: World) -> None:
+    def verdicts(options: Options) -> dict[str, Any]:
+        found = tampered.verify(options=options)
+        return {name: one.to_document() | {"seconds": 0} for name, one in found.items()}
+
+    large = Options(tries=0, small_rows=0, chunk_rows=70)
+    assert verdicts(AT_REST) == verdicts(large)
+    tampered.silver("UPDATE silver.t0 SET num = 8 WHERE id = 4")
+    tampered.silver("DELETE FROM silver.t1 WHERE b = 9")
+    tampered.silver("UPDATE silver.t2 SET secret = '***' WHERE doubled = 40")
+    found = verdicts(AT_REST)
+    assert found == verdicts(large)
+    assert [one["equal"] for one in found.values()] == [False] * 3
+
+
+def test_it_tells_how_far_it_has_read(world: World) -> None:
+    heard: list[Read] = []
+    source = open_source(parse_source(world.url), Throttle(None))
+    verify(world.spark, world.config, source, [ORDERS, PEOPLE], AT_REST, heard.append)
+    source.close()
+    told = [(read.table, read.number, read.tables, read.rows) for read in heard]
+    assert told == [(ORDERS, 1, 2, 200), (PEOPLE, 2, 2, 300)]
 
 
 def test_surplus_doubled_and_swapped_rows_are_found(tampered: World) -> None:
@@ -129,6 +157,7 @@ def test_rows_behind_a_mask_are_found_and_not_shown_and_not_repaired(tampered: W
     verdict = tampered.verify(PEOPLE, options=Options(tries=1, wait=lambda _: None, repair=True), failing=True)[PEOPLE]
     assert differing(verdict) == (1, 1, 1)
     assert all("@" not in example.key for example in verdict.examples)
+    assert [example.columns for example in verdict.examples if example.kind == "different"] == [("full_name", "secret")]
     assert "cannot be repaired, because its key in silver is masked" in str(verdict.error)
 
 
@@ -264,8 +293,8 @@ def test_the_texts_of_a_csv_pipeline_are_those_of_its_files(world: World, tmp_pa
         written = {row["id"]: row for row in csv.DictReader(file)}
     source = open_source(parse_source(world.url), Throttle(None))
     columns = source.columns("public", "everything")
-    with source.snapshot("public", "everything", [column.source_sql(bronze) for column in columns]) as reader:
-        for text in reader.rows():
+    with source.snapshot("public", "everything", [column.sql for column in columns]) as reader:
+        for text in map(shown_rows(columns, bronze), reader.rows()):
             cells = dict(zip((column.name for column in columns), json.loads(text), strict=True))
             in_file = written.pop(cells["id"])
             assert {name: "<null>" if cell is None else cell for name, cell in cells.items()} == {name: in_file[name] for name in cells}

@@ -1,6 +1,7 @@
 """`verify` against a real MariaDB: its types are equal in silver, and tampered rows are found."""
 
 import datetime as dt
+import json
 import platform
 from collections.abc import Iterator
 from decimal import Decimal
@@ -9,11 +10,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from dms_iceberg.config.model import Bronze, BronzeFormat
+from dms_iceberg.verify.columns import shown_rows
 from dms_iceberg.verify.compare import Options
+from dms_iceberg.verify.repair import _value
 from dms_iceberg.verify.run import verify
 from dms_iceberg.verify.source import Throttle, open_source, parse_source
 from support.lake import Lake
 from support.mariadb import LocalMariaDb
+from support.value_cases import MARIADB as MARIADB_CASES
+from support.value_cases import SAME
 from support.verify_world import NOON
 
 pytestmark = pytest.mark.long
@@ -76,3 +82,34 @@ def test_mariadb(lake: Lake, mariadb: LocalMariaDb) -> None:
     changes = ["update items set txt = ' ' where id = 7", "delete from items where id = 1", "insert into items (id) values (3)"]
     mariadb.execute("use `sh'op`", *changes)
     assert check() == (1, 1, 1)
+
+
+def test_values_of_every_type_are_those_of_the_table_of_cases(mariadb: LocalMariaDb) -> None:
+    columns = ", ".join(f"c{number} {case[0]}" for number, case in enumerate(MARIADB_CASES))
+    mariadb.execute("create database cases character set utf8mb4", "use cases")
+    values = ", ".join(case[1] for case in MARIADB_CASES)
+    mariadb.execute(
+        "use cases", "set sql_mode = ''", "set time_zone = '+00:00'", f"create table t (id int primary key, {columns}, g point)"
+    )
+    mariadb.execute("use cases", "set sql_mode = ''", "set time_zone = '+00:00'", f"insert into t values (1, {values}, point(1, 2))")
+    mariadb.execute("use cases", "insert into t (id) values (2)")
+    source = open_source(parse_source(f"mysql://root@127.0.0.1:{mariadb.port}"), Throttle(None))
+    found = source.columns("cases", "t")
+    with source.snapshot("cases", "t", [column.sql for column in found]) as reader:
+        rows = sorted(reader.rows(), key=lambda row: int(json.loads(row)[0]))
+    source.close()
+    csv = Bronze(uri="b", format=BronzeFormat.CSV)
+    texts = json.loads(shown_rows(found, csv)(rows[0]))[1:-1]
+    assert texts == [case[3] for case in MARIADB_CASES]
+    assert set(json.loads(shown_rows(found, csv)(rows[1]))[1:]) == {None}
+    in_parquet = json.loads(shown_rows(found, Bronze(uri="b"))(rows[0]))[1:-1]
+    plain = [_plain(column.type, text) for column, text in zip(found[1:-1], in_parquet, strict=True)]
+    assert plain == [case[3] if case[2] is SAME else case[2] for case in MARIADB_CASES]
+    assert [column.name for column in found if column.unknown is not None] == ["g"]
+
+
+def _plain(type_: str, text: str | None) -> Any:
+    value = _value(type_, text)
+    if type_ == "float":
+        return pa.array([value], pa.float32())[0].as_py()
+    return value.replace(tzinfo=None) if isinstance(value, dt.datetime) else value

@@ -47,6 +47,13 @@ insert into "Shop: Floor"."Order: 50%" select chr(64 + n % 5), n, 'text ' || n f
 create table people (mail text primary key, name text, born text, amount int, note text, secret text);
 insert into people select 'p' || n || '@example.org', ' Name ' || n, to_char(date '1990-01-01' + n, 'DD.MM.YYYY'), n, 'n' || n % 3, 's' || n
     from generate_series(1, 300) n;
+create table rounded (k numeric primary key, v text);
+insert into rounded values (1.0000001, 'a'), (1.0000002, 'b'), (2.0000003, 'c');
+create table moments (at timestamp primary key, v text);
+insert into moments values ('infinity', 'a'), ('10000-01-01', 'b'), ('2026-03-01 12:00', 'c');
+create type pair as (a int, b text);
+create table pairs (id int primary key, p pair);
+insert into pairs values (1, row(1, null)), (2, row(null, null)), (3, null);
 """
 TABLES: dict[str, dict[str, Any]] = {
     "public.everything": {"columns": [{"name": "wall", "type": "timestamp_ntz"}]},
