@@ -23,8 +23,6 @@ from dms_iceberg.runner import run
 from dms_iceberg.staging.store import LocalStore
 from dms_iceberg.verify.columns import shown_rows
 from dms_iceberg.verify.compare import Options
-from dms_iceberg.verify.reading import Read
-from dms_iceberg.verify.run import verify
 from dms_iceberg.verify.source import SourceError, Throttle, open_source, parse_source
 from dms_iceberg.verify.verdict import TableVerdict
 from support.lake import Lake
@@ -126,15 +124,6 @@ def test_the_way_of_small_tables_and_that_of_large_ones_say_the_same(tampered: W
     found = verdicts(AT_REST)
     assert found == verdicts(large)
     assert [one["equal"] for one in found.values()] == [False] * 3
-
-
-def test_it_tells_how_far_it_has_read(world: World) -> None:
-    heard: list[Read] = []
-    source = open_source(parse_source(world.url), Throttle(None))
-    verify(world.spark, world.config, source, [ORDERS, PEOPLE], AT_REST, heard.append)
-    source.close()
-    told = [(read.table, read.number, read.tables, read.rows) for read in heard]
-    assert told == [(ORDERS, 1, 2, 200), (PEOPLE, 2, 2, 300)]
 
 
 def test_surplus_doubled_and_swapped_rows_are_found(tampered: World) -> None:

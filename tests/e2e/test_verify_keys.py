@@ -11,8 +11,11 @@ from dms_iceberg.local.emulator.from_config import file_shape
 from dms_iceberg.local.postgres import LocalPostgres
 from dms_iceberg.staging.store import LocalStore
 from dms_iceberg.verify.compare import Options
+from dms_iceberg.verify.reading import Read
+from dms_iceberg.verify.run import verify
+from dms_iceberg.verify.source import Throttle, open_source, parse_source
 from support.lake import Lake
-from support.verify_world import REPAIR, SCHEMA, World
+from support.verify_world import AT_REST, REPAIR, SCHEMA, World
 
 ROUNDED, MOMENTS, PAIRS = "public.rounded", "public.moments", "public.pairs"
 AGAIN = Options(tries=1, settle=0)
@@ -49,6 +52,14 @@ def test_keys_that_collide_are_named_and_keys_that_are_rounded_are_found(world: 
     for table in (ROUNDED, MOMENTS):
         assert {kind: n for kind, n in found[table].differing.items() if n} == {"collided": 1, "different": 1}
         assert [(one.kind, one.columns) for one in found[table].examples if one.columns] == [("different", ("v",))]
+
+
+def test_it_tells_how_far_it_has_read(world: World) -> None:
+    heard: list[Read] = []
+    source = open_source(parse_source(world.url), Throttle(None))
+    verify(world.spark, world.config, source, [MOMENTS, PAIRS], AT_REST, heard.append)
+    source.close()
+    assert [(read.table, read.number, read.tables, read.rows) for read in heard] == [(MOMENTS, 1, 2, 3), (PAIRS, 2, 2, 3)]
 
 
 def test_a_repair_mends_what_it_can_and_deletes_no_key_that_is_rounded(world: World) -> None:
