@@ -30,6 +30,7 @@ from support.table_kind import SCHEMA, TableKind
 
 _NUMBERS = itertools.count(1)
 Story = Callable[[TableKind, World], Iterable[Event]]
+_LONGEST_SHOWN = 4_000
 _BOOKS = ("applied", "superseded", "stale", "filtered", "quarantined")
 
 
@@ -43,7 +44,7 @@ class Difference:
     found: Row | None
 
     def __str__(self) -> str:
-        return f"{self.kind.name} {self.key!r}:\n      expected {self.expected}\n      found    {self.found}"
+        return f"{self.kind.name} {_short(self.key)}:\n      expected {_short(self.expected)}\n      found    {_short(self.found)}"
 
 
 @attrs.frozen
@@ -58,6 +59,12 @@ class RowDifference:
     def __str__(self) -> str:
         lines = [f"      missing {row}" for row in self.missing] + [f"      surplus {row}" for row in self.surplus]
         return "\n".join([f"{self.kind.name} {self.key!r}:", *lines])
+
+
+def _short(shown: object) -> str:
+    """What it looks like, without the middle of a very long key."""
+    text = repr(shown)
+    return text if len(text) < _LONGEST_SHOWN else f"{text[:200]} ... {text[-200:]}"
 
 
 class Merging:

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from dms_iceberg import bulk
 from dms_iceberg.report import TableReport
 from properties.merging import Difference, Merging
-from support.awkward_kinds import AWKWARD, CHANGING, EXACT, FLOATING, OURS
+from support.awkward_kinds import AWKWARD, CHANGING, EXACT, FLOATING, NO_TEXT, OURS
 from support.bronze_writer import FORMATS, Format
 from support.crowding import unclear_rows
 from support.histories import SEED, WORLDS, World, seeded_world
@@ -62,7 +62,7 @@ def _kinds(number: int, place: int, form: Format) -> tuple[TableKind, ...]:
     if form is not FORMATS[0]:
         return kinds
     # Text files have no types that could change.
-    kinds = (*kinds, SCALED)
+    kinds = (*kinds, SCALED, NO_TEXT)
     # One of the tables is of Iceberg's format 3, in the next world the other.
     return tuple(kind.with_entry({"format_version": 2 + (number + step) % 2}) for step, kind in enumerate(kinds, 1))
 

@@ -13,24 +13,34 @@ import attrs
 from support.oracle import Key, Maker, Row, Unfit, Value
 from support.table_kind import TableKind, make_kind
 
-# --- text keys: NUL before digits, bytes that are no UTF-8, 70,000 characters ---------------------------------------
-
-
-# Python's way to hold bytes that are no UTF-8: each such byte is a lone surrogate. What readers like to make of one is a character too.
-_NO_UTF8, _REPLACEMENT = "\udcff", "\ufffd"
+# --- text keys: NUL before digits, the character that readers make of what is no UTF-8, 70,000 characters ------------
 
 
 def _awkward_key(history: int, index: int) -> Key:
     return (
         (
             f"\x000{history}1",
-            f"{_NO_UTF8 if history % 4 == 0 else _REPLACEMENT}{history}",
+            f"\ufffd{history}",
             "k" * 70_000 if history == 0 else f"\x00\x00{history}77",
             f"{history}\\'\x00017$1",
             f"e\u0301{history}",
             f"é{history} ",
         )[index],
     )
+
+
+AWKWARD = make_kind(
+    "awkward",
+    _awkward_key,
+    {"code": ("wstring", ()), "note": ("wstring", ("a", "\x00", "b\x001", "\ufffd", None)), "size": ("int4", (1, 2, None))},
+    [{"name": "code", "type": "string"}, {"name": "note", "type": "string"}, {"name": "size", "type": "int"}],
+    keys=("code",),
+)
+
+# --- bytes that are no UTF-8, for Parquet: a line of text that holds such bytes is quarantined as a whole ------------
+
+# Python's way to hold bytes that are no UTF-8: each such byte is a lone surrogate.
+_NO_UTF8 = "\udcff"
 
 
 def _text(column: str) -> Maker:
@@ -43,13 +53,17 @@ def _text(column: str) -> Maker:
     return make
 
 
-AWKWARD = make_kind(
-    "awkward",
-    _awkward_key,
-    {"code": ("wstring", ()), "note": ("wstring", ("a", "\x00", "b\x001", "\udcc3(", None)), "size": ("int4", (1, 2, None))},
-    [{"name": "code", "type": "string"}, {"name": "note", "type": "string"}, {"name": "size", "type": "int"}],
-    {"code": _text("code"), "note": _text("note")},
-    keys=("code",),
+NO_TEXT = attrs.evolve(
+    make_kind(
+        "no_text",
+        lambda history, index: (f"{_NO_UTF8 if index == 0 else ''}{history}x{index}",),
+        {"code": ("wstring", ()), "note": ("wstring", ("a", "b", "\udcc3(", None))},
+        [{"name": "code", "type": "string"}, {"name": "note", "type": "string"}],
+        {"code": _text("code"), "note": _text("note")},
+        keys=("code",),
+    ),
+    # An update away from such a key is quarantined as a whole.
+    moves=False,
 )
 
 # --- numbers that a double does not hold, as keys too ---------------------------------------------------------------
