@@ -23,7 +23,7 @@ from dms_iceberg.target.evolve import plan_evolution
 from dms_iceberg.target.schema_diff import Types
 from dms_iceberg.target.switch import silver_types
 from dms_iceberg.target.table import BEFORE_PROPERTY, TargetTable
-from dms_iceberg.unknown_columns import Lacking, check_named
+from dms_iceberg.unknown_columns import Lacking, by_hand, check_named
 
 CHECKED_PROPERTY = "dms-iceberg.checked"
 """Table property with a digest of the configuration and the schema that were found to go together."""
@@ -94,7 +94,8 @@ def check(job: Job, table: Table, target: TargetTable, existing: Types, progress
     named = check_named(job, table, groups, existing, memory.seen, fresh=False, files=[file], progress=progress)
     evolution = analysed_evolution(job, table, groups, existing, memory.texts, memory.salts)
     check_expressions(job, groups, table, evolution.shape)
-    return Checked(memory, names, evolution.shape, named, (*named.warnings, *evolution.warnings))
+    told = (*named.warnings, *evolution.warnings, *by_hand(table, evolution.shape, names, memory.seen))
+    return Checked(memory, names, evolution.shape, named, told)
 
 
 def _newest(job: Job, table: Table, progress: Progress, existing: Types) -> tuple[BronzeFile | None, list[ReadGroup]]:

@@ -18,7 +18,7 @@ from dms_iceberg.load_marker import read_marker
 from dms_iceberg.no_files import find_no_files
 from dms_iceberg.progress import Progress
 from dms_iceberg.rebuild import files_to_rebuild
-from dms_iceberg.remembered import guarded, refuse_declared
+from dms_iceberg.remembered import guarded, refuse_declared, source_names
 from dms_iceberg.runner import check_operator, chosen_tables
 from dms_iceberg.salts import refuse_unset_salts
 from dms_iceberg.second_look import open_files
@@ -35,7 +35,7 @@ from dms_iceberg.target.schema_diff import AddColumn, Incompatible, Operation, T
 from dms_iceberg.target.switch import silver_types, switch_statements
 from dms_iceberg.target.table import TargetTable
 from dms_iceberg.truncate import foretold, refuse_truncate
-from dms_iceberg.unknown_columns import check_named
+from dms_iceberg.unknown_columns import by_hand, check_named
 
 
 @attrs.define(kw_only=True)
@@ -208,7 +208,9 @@ def _preview_batch(
     evolution = analysed_evolution(job, table, read, existing, memory.texts, memory.salts)
     check_expressions(job, read, table, evolution.shape)
     unknown = unknown_warnings(table, read, known_before(table, progress, existing))
-    one.warnings += [text for text in (*named.warnings, *evolution.warnings, *unknown) if text not in one.warnings]
+    # Later batches are planned on a table that has columns of files which it does not remember yet.
+    foreign = by_hand(table, evolution.shape, source_names(read), memory.seen) if first and existing is not None else []
+    one.warnings += [text for text in (*named.warnings, *evolution.warnings, *unknown, *foreign) if text not in one.warnings]
     if existing is None:
         columns = ordered([column.name for column in evolution.shape.columns], evolution.shape.types)
         one.sql.append(create_sql(target.sql_name, columns, table))

@@ -129,6 +129,10 @@ class Progress:
         """Whether a CDC file (key and ETag) is merged, or too old to tell."""
         return file.order <= self.since or (file.order <= self.frontier and (file.order, fingerprint(file)) in self.recent)
 
+    def has_merged_version(self, file: BronzeFile) -> bool:
+        """Whether a CDC file is merged, or another version of it that it was uploaded over."""
+        return self.has_merged(file) or bool(self.rewritten([file]))
+
     def rewritten(self, files: Sequence[BronzeFile]) -> list[BronzeFile]:
         """Return those of ``files`` (CDC, not merged) of which another version, with another ETag, is merged."""
         keys = {(time, mark[:KEY_BYTES]) for time, mark in self.recent}

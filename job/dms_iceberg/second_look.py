@@ -112,7 +112,7 @@ def older_files(
     if whole:
         loads = [file for file in listing if not file.is_cdc and file.modified >= progress.reloaded_at]
         changes = [file for file in listing if file.is_cdc]
-        # Of a file that was uploaded again, the version that bronze has now tells what the one that is merged did.
+        # As `late.context_files`.
         again = [file for file in progress.rewritten(changes) if not progress.has_merged(file)]
         own_keys = {file.key for file in planned.batch.files}
         files = [*files, *(file for file in loads if progress.loads.has(file)), *(file for file in again if file.key not in own_keys)]
@@ -123,7 +123,7 @@ def older_files(
 
     def is_told(file: BronzeFile) -> bool:
         # One from before the first came when bronze did not reach back so far.
-        return file.order >= progress.first and file.key not in own and progress.has_merged(file)
+        return file.order >= progress.first and file.key not in own and progress.has_merged_version(file)
 
     oldest = oldest_change(job.store, prefix, format_, progress.first, is_told)
     is_gone = not oldest and (planned.is_replay or progress.first not in {file.order for file in planned.batch.files})

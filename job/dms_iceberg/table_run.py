@@ -39,7 +39,7 @@ from dms_iceberg.target.switch import silver_types, switch_mode
 from dms_iceberg.target.table import TargetTable
 from dms_iceberg.target.write import draft_batch, named_view
 from dms_iceberg.twice import keys_twice
-from dms_iceberg.unknown_columns import check_named
+from dms_iceberg.unknown_columns import by_hand, check_named
 from dms_iceberg.winners import Collapsed
 
 _JUDGES = {Mode.HISTORY: history_batch, Mode.APPEND: changelog_batch}
@@ -70,7 +70,7 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
     fresh = existing is None or planned.main is None
     named = check_named(job, table, groups, existing, memory.seen, fresh=fresh, files=planned.batch.files, progress=planned.progress)
     evolution = analysed_evolution(job, table, groups, existing, memory.texts, memory.salts)
-    warnings = (*named.warnings, *evolution.warnings)
+    warnings = (*named.warnings, *evolution.warnings, *by_hand(table, evolution.shape, source_names(groups), memory.seen))
     if existing is None:
         check_expressions(job, groups, table, evolution.shape)
         names = [column.name for column in evolution.shape.columns]

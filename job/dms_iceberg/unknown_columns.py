@@ -9,11 +9,12 @@ from collections.abc import Sequence
 
 import attrs
 
-from dms_iceberg.changes.frames import ReadGroup
+from dms_iceberg.changes.frames import ReadGroup, Shape
 from dms_iceberg.changes.inspect import inspect
 from dms_iceberg.changes.mapping import silver_columns
 from dms_iceberg.config.model import BronzeFormat, Table
 from dms_iceberg.config.named_columns import Named, absent, nearest, table_path
+from dms_iceberg.config.place import RESERVED_PREFIX
 from dms_iceberg.config.problems import below, item
 from dms_iceberg.config.publish import published_columns
 from dms_iceberg.errors import BronzeError, ConfigError
@@ -68,21 +69,52 @@ def check_named(
         ConfigError: no file ever had a column.
     """
     names = list(dict.fromkeys(name for group in groups for name in group.columns.names))
-    lacking = absent(table, names)
+    lacking = absent(table, names, _filled(table, existing or {}, seen, progress))
     json = job.config.bronze.format is BronzeFormat.JSON
     # What Spark cannot read is in no group's columns, and dropped for that very reason.
     every = dict.fromkeys([*names, *(name for group in groups for name in group.group.names)])
     kept = [] if json and not fresh else misspelt_drops(table, list(every), fresh=fresh)
-    if not lacking or (json and not fresh):
+    if not lacking:
         return Lacking(tuple(kept))
+    if json and not fresh:
+        return Lacking((*_never_seen(table, lacking, existing or {}, seen), *kept))
     known = set() if fresh else _known(table, names, existing or {}, seen)
     suspects = [named for named in lacking if named.column.lower() not in known]
     # A line of JSON may leave out what is NULL, so that nothing is known from a file.
     unknown, found = ([], set[str]()) if json or not suspects else _search(job, table, suspects, seen, progress, files, fresh=fresh)
     if unknown:
         raise ConfigError([_error(named, names) for named in unknown])
-    warnings = [_warning(named, names) for named in lacking if not named.is_word]
+    warnings = [_warning(named, names) for named in lacking if not named.is_word and named.awaited is None]
     return Lacking((*warnings, *kept), frozenset(found))
+
+
+def _filled(table: Table, existing: Types, seen: Seen, progress: Progress) -> set[str]:
+    """Return the silver columns with a backfill, in lower case, that have had values of a source column."""
+    there = {name.lower() for name in existing}
+    # A table that has the column and knows nothing of its backfill had it before that was declared, or is of an earlier version.
+    otherwise = "unknown" if seen.whole else ""
+    backfilled = {column.name.lower() for column in table.columns if column.backfill is not None}
+    return {name for name in backfilled & there if progress.first_seen.get(name, otherwise)}
+
+
+def _never_seen(table: Table, lacking: Sequence[Named], existing: Types, seen: Seen) -> list[str]:
+    """Return a warning for each column that no JSON line has had so far; its values may all have been NULL.
+
+    Raises:
+        ConfigError: lines had a column that nothing in the document names any more and silver does not have, and that resembles it.
+    """
+    known = seen.names | _by_new_names(table, set(seen.names))
+    unknown = [named for named in lacking if seen.whole and named.column.lower() not in known and not named.is_word]
+    there = {name.lower() for name in existing}
+    left = sorted(c.name.lower() for c in silver_columns(table, sorted(seen.names)) if c.name.lower() not in there and c.source is not None)
+    left = [name for name in left if name not in {column.name.lower() for column in table.columns}]
+    misspelt = [named for named in unknown if difflib.get_close_matches(named.column.casefold(), left, n=1, cutoff=_ALIKE)]
+    if misspelt:
+        raise ConfigError([_error(named, left) for named in misspelt])
+    return [
+        f"{named.path}: no line so far has had the column {named.column!r}. {nearest(named.column, sorted(seen.names))}"
+        for named in unknown
+    ]
 
 
 def _known(table: Table, names: Sequence[str], existing: Types, seen: Seen) -> set[str]:
@@ -98,6 +130,29 @@ def _by_new_names(table: Table, names: set[str]) -> set[str]:
     """Return what declared renames call some of ``names`` now."""
     renames = {column.renamed_from.lower(): column.source_name for column in table.columns if column.renamed_from}
     return {new.lower() for old, new in renames.items() if old in names and new is not None}
+
+
+def by_hand(table: Table, shape: Shape, names: Sequence[str], seen: Seen) -> list[str]:
+    """Return a warning for each column of a table that neither files nor the configuration ever had: somebody added it.
+
+    Args:
+        table: its configuration.
+        shape: the table's columns.
+        names: source columns of the batch's files.
+        seen: those of merged files.
+    """
+    if not seen.whole:
+        return []
+    known = {*seen.names, *(name.lower() for name in names), *(column.name.lower() for column in table.columns)}
+    known |= _by_new_names(table, known)
+    ordinary = (column for column in shape.columns if column.source is not None and not column.retired and not column.family)
+    return [
+        f"{table.source}: {table.target} has a column {column.name!r} that no file and no configuration ever had, so somebody has added it "
+        "by hand. It is NULL in every row that is written from now on. Keep values of your own in another table, or let a gold model make "
+        "them."
+        for column in ordinary
+        if column.name.lower() not in known and not column.name.startswith(RESERVED_PREFIX)
+    ]
 
 
 def misspelt_drops(table: Table, source: Sequence[str], *, fresh: bool) -> list[str]:

@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
+from dms_iceberg.identifiers import quote
 from dms_iceberg.job import NOTHING_SAID, OperatorsWord
 from dms_iceberg.progress import ACCOUNTING_KEY
 from dms_iceberg.quarantine import open_rows, quarantine_table
 from dms_iceberg.report import BatchReport, RunReport
 from dms_iceberg.runner import run
 from dms_iceberg.target.table import TargetTable
+from support.awkward_kinds import NAN
 from support.bronze_writer import BronzeFolder, Format
 from support.crowding import clear_events, told_events
 from support.histories import World
@@ -28,6 +30,7 @@ from support.table_kind import SCHEMA, TableKind
 
 _NUMBERS = itertools.count(1)
 Story = Callable[[TableKind, World], Iterable[Event]]
+_LONGEST_SHOWN = 4_000
 _BOOKS = ("applied", "superseded", "stale", "filtered", "quarantined")
 
 
@@ -41,7 +44,7 @@ class Difference:
     found: Row | None
 
     def __str__(self) -> str:
-        return f"{self.kind.name} {self.key!r}:\n      expected {self.expected}\n      found    {self.found}"
+        return f"{self.kind.name} {_short(self.key)}:\n      expected {_short(self.expected)}\n      found    {_short(self.found)}"
 
 
 @attrs.frozen
@@ -56,6 +59,12 @@ class RowDifference:
     def __str__(self) -> str:
         lines = [f"      missing {row}" for row in self.missing] + [f"      surplus {row}" for row in self.surplus]
         return "\n".join([f"{self.kind.name} {self.key!r}:", *lines])
+
+
+def _short(shown: object) -> str:
+    """What it looks like, without the middle of a very long key."""
+    text = repr(shown)
+    return text if len(text) < _LONGEST_SHOWN else f"{text[:200]} ... {text[-200:]}"
 
 
 class Merging:
@@ -125,10 +134,11 @@ class Merging:
         """A silver table's declared columns by key, instants as UTC wall clocks."""
         frame = self._spark.table(self._name(kind))
         declared = [name for name in frame.columns if not name.startswith("_cdc_")]
-        assert sorted(declared) == sorted(kind.cleaning.columns), declared
-        types = dict(frame.dtypes)
-        shown = [_wall_clock(name) if types[name] == "timestamp" else f"`{name}`" for name in declared]
-        rows = [row.asDict() for row in frame.selectExpr(*shown).collect()]
+        # A column that the source has for a while may be in no file that was read.
+        lacking = kind.cleaning.columns.keys() - set(declared)
+        assert lacking <= kind.lifetimes.keys(), lacking
+        assert len(declared) + len(lacking) == len(kind.cleaning.columns), declared
+        rows = _collected(frame, kind.cleaning.columns)
         made: dict[Key, Row] = {tuple(row[name] for name in kind.cleaning.silver_key): row for row in rows}
         assert len(made) == len(rows), f"{kind.name}: a key twice"
         return made
@@ -151,10 +161,7 @@ class Merging:
         return found
 
     def _rows(self, kind: TableKind, oracle: ModeOracle) -> list[Row]:
-        frame = self._spark.table(self._name(kind))
-        types = dict(frame.dtypes)
-        shown = [_wall_clock(name) if types[name] == "timestamp" else f"`{name}`" for name in (*kind.cleaning.columns, *oracle.columns)]
-        return [row.asDict() for row in frame.selectExpr(*shown).collect()]
+        return _collected(self._spark.table(self._name(kind)), (*kind.cleaning.columns, *oracle.columns))
 
     def quarantined(self, kind: TableKind) -> Counter[str]:
         """Rows in a table's quarantine by reason."""
@@ -200,6 +207,17 @@ def _frozen(row: Row) -> tuple[tuple[str, Any], ...]:
     return tuple(sorted(row.items()))
 
 
-def _wall_clock(name: str) -> str:
+def _collected(frame: DataFrame, names: Iterable[str]) -> list[Row]:
+    """The rows with these columns, NULL where the table has no such column."""
+    types = dict(frame.dtypes)
+    return [
+        {name: NAN if value != value else value for name, value in row.asDict().items()}
+        for row in frame.selectExpr(*(_shown(name, types.get(name)) for name in names)).collect()
+    ]
+
+
+def _shown(name: str, type_: str | None) -> str:
+    if type_ is None:
+        return f"NULL AS {quote(name)}"
     # A collected timestamp is in the machine's zone; a wall clock of the session's zone (UTC) is the same everywhere.
-    return f"CAST(`{name}` AS timestamp_ntz) AS `{name}`"
+    return f"CAST({quote(name)} AS timestamp_ntz) AS {quote(name)}" if type_ == "timestamp" else quote(name)

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from dms_iceberg import bulk
 from dms_iceberg.report import TableReport
 from properties.merging import Difference, Merging
+from support.awkward_kinds import AWKWARD, CHANGING, EXACT, FLOATING, NO_TEXT, OURS
 from support.bronze_writer import FORMATS, Format
 from support.crowding import unclear_rows
 from support.histories import SEED, WORLDS, World, seeded_world
@@ -37,7 +38,13 @@ from support.table_kinds import (
 
 HISTORIES = 24
 # Kinds change places with each further world, so that in five every kind has met every format.
-_KINDS = ((PLAIN, CLOCK, SEATS), (JUDGED, NUMBERED), (CODED, DROPPED, CROWDED), (FILTERED, MASKED, CROWDED), (KEPT, MOVED, SEATS))
+_KINDS = (
+    (PLAIN, CLOCK, SEATS, AWKWARD),
+    (JUDGED, NUMBERED, CHANGING),
+    (CODED, DROPPED, CROWDED, OURS),
+    (FILTERED, MASKED, CROWDED, FLOATING),
+    (KEPT, MOVED, SEATS, EXACT),
+)
 _SHAPES = (
     {"runs": 3, "restarts": 1, "max_files": 1_000},
     {"runs": 2, "restarts": 2, "max_files": 25},
@@ -50,12 +57,12 @@ def _kinds(number: int, place: int, form: Format) -> tuple[TableKind, ...]:
         # Its texts have line ends.
         kinds = tuple(JUDGED if kind is PLAIN else kind for kind in kinds)
     if form.needs_source_columns:
-        # How many columns have images cannot be told there where LOBs have none.
-        return (*(SEATS if kind is CROWDED else kind for kind in kinds), EMPTIED)
+        # How many columns have images cannot be told there where LOBs have none, nor which columns came and went.
+        return (*(SEATS if kind is CROWDED else kind for kind in kinds if not kind.lifetimes), EMPTIED)
     if form is not FORMATS[0]:
         return kinds
     # Text files have no types that could change.
-    kinds = (*kinds, SCALED)
+    kinds = (*kinds, SCALED, NO_TEXT)
     # One of the tables is of Iceberg's format 3, in the next world the other.
     return tuple(kind.with_entry({"format_version": 2 + (number + step) % 2}) for step, kind in enumerate(kinds, 1))
 

@@ -1,5 +1,6 @@
 """Columns that a changed document names: misspelt ones stop a table that has rows, those that the source had do not."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,10 @@ MISSPELT = {
     "filtered": paid("amt", filter="amtt >= 0"),
     "earlier": {"columns": [*PAID["columns"], {"name": "twice", "expr": "2 * amtt", "type": "int"}]},
     "told": paid("amt", publish=["nothing"]),
+    "filled_later": {"columns": [{"name": "amount", "from": "amtt", "type": "int", "backfill": 0}]},
+    **{mode: paid("amtt", mode=mode) for mode in ("soft_delete", "history", "append")},
 }
+BEFORE = {mode: {**PAID, "mode": mode} for mode in ("soft_delete", "history", "append")}
 HAD = {
     "dropped": {"columns": [*PAID["columns"], {"name": "remark", "from": "note"}]},
     "dropped_earlier": {"columns": [*PAID["columns"], {"name": "remark", "from": "note"}]},
@@ -55,7 +59,7 @@ class Changed:
 @pytest.fixture(scope="module")
 def changed(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Changed]:
     lake = Lake(spark, warehouse, tmp_path_factory.mktemp("misspelt"))
-    before = lake.config({f"public.{name}": PAID for name in TABLES})
+    before = lake.config({f"public.{name}": BEFORE.get(name, PAID) for name in TABLES})
     for name in TABLES:
         lake.load(f"public.{name}", [ID, AMOUNT, NOTE], [(1, 10, "x"), (2, 20, "y")])
         lake.changes(f"public.{name}", cdc_name(1), [ID, AMOUNT], [("I", T1, 61, 3, 30)])
@@ -121,3 +125,60 @@ def test_text_files_with_a_header(lake: Lake) -> None:
     change.write_text(f"Op,dms_commit_ts,id,amt,dms_change_seq\nU,2026-03-01 10:01:00,1,11,{T1}00{61:019d}\n")
     assert "no file has the column 'amtt'" in (lake.run_one(lake.config({"public.t": paid("amtt")}, bronze=bronze), fails=True).error or "")
     assert lake.rows("t", "id, amount") == [("1", "10")]
+
+
+def test_a_misspelt_column_that_had_a_backfill_all_along(lake: Lake) -> None:
+    def filled(source: str) -> dict[str, Any]:
+        return {"columns": [{"name": "amount", "from": source, "type": "int", "backfill": 0}]}
+
+    lake.load("public.t", [ID, AMOUNT], [(1, 10)])
+    lake.run(lake.config({"public.t": filled("amt")}))
+    lake.changes("public.t", cdc_name(1), [ID, AMOUNT], [("U", T1, 61, 1, 11)])
+    (plan,) = preview(lake.spark, lake.config({"public.t": filled("amtt")}))
+    report = lake.run_one(lake.config({"public.t": filled("amtt")}), fails=True)
+    assert "no file has the column 'amtt'" in (report.error or "")
+    assert plan.error == report.error
+    assert lake.rows("t", "id, amount") == [(1, 10)]
+    assert lake.run_one(lake.config({"public.t": filled("amt")})).warnings == []
+    assert lake.rows("t", "id, amount") == [(1, 11)]
+
+
+def json_lines(lake: Lake, name: str, **values: Any) -> None:
+    members = {"Op": "I", "dms_commit_ts": "2026-03-01 10:00:00", **values}
+    lake.path("public.t", name).write_text(json.dumps({"dms_change_seq": "", **members}) + "\n")
+
+
+def test_json_lines_that_had_the_column_under_another_name(lake: Lake) -> None:
+    bronze = {"format": "json"}
+    json_lines(lake, "LOAD00000001.json", id=1, amt=10)
+    lake.run(lake.config({"public.t": paid("amt")}, bronze=bronze))
+    json_lines(lake, cdc_name(1, "json"), Op="U", id=1, amt=11, dms_change_seq=f"{T1}00{61:019d}")
+    report = lake.run_one(lake.config({"public.t": paid("amtt")}, bronze=bronze), fails=True)
+    assert "no file has the column 'amtt', so it would be NULL in every row. Did you mean 'amt'?" in (report.error or "")
+    assert lake.rows("t", "id, amount") == [("1", "10")]
+
+
+def test_json_lines_that_have_not_had_a_column_yet(lake: Lake) -> None:
+    bronze = {"format": "json"}
+    config = lake.config({"public.t": {"columns": [{"name": "amount", "from": "amt"}, {"name": "amt2"}]}}, bronze=bronze)
+    json_lines(lake, "LOAD00000001.json", id=1, amt=10)
+    lake.run(config)
+    json_lines(lake, cdc_name(1, "json"), Op="U", id=1, amt=11, dms_change_seq=f"{T1}00{61:019d}")
+    (warning,) = lake.run_one(config).warnings
+    assert "no line so far has had the column 'amt2'" in warning
+    assert lake.rows("t", "id, amount") == [("1", "11")]
+
+
+def test_a_column_that_somebody_added_is_told_of(lake: Lake) -> None:
+    lake.load("public.t", [ID, AMOUNT], [(1, 10), (2, 20)])
+    config = lake.config({"public.t": {}})
+    assert lake.run_one(config).warnings == []
+    lake.spark.sql(f"ALTER TABLE lake.{lake.namespace}.t ADD COLUMN remark string")
+    lake.spark.sql(f"UPDATE lake.{lake.namespace}.t SET remark = 'mine'")
+    lake.changes("public.t", cdc_name(1), [ID, AMOUNT, NOTE], [("U", T1, 61, 1, 11, "n")])
+    (plan,) = preview(lake.spark, config)
+    report = lake.run_one(config)
+    assert plan.warnings == report.warnings
+    (warning,) = report.warnings
+    assert "a column 'remark' that no file and no configuration ever had" in warning
+    assert lake.rows("t", "id, amt, remark, note") == [(1, 11, None, "n"), (2, 20, "mine", None)]

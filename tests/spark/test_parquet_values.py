@@ -53,6 +53,13 @@ def moved(lake: Lake, table: str) -> None:
     write(lake, table, cdc_name(1), {**columns, "dms_change_seq": sequences, "BI_id": as_texts(["a", b"b\xdf"])})
 
 
+def deleted(lake: Lake, table: str) -> None:
+    """Deletes with the whole row, as of MySQL, of which a value is no text."""
+    load(id=as_texts(["a", "b"]), v=["x", "y"])(lake, table)
+    columns = {"Op": ["D", "U"], "dms_commit_ts": [COMMIT] * 2, "id": as_texts(["a", "b"]), "v": as_texts([b"\xdf", b"\xdf"])}
+    write(lake, table, cdc_name(1), {**columns, "dms_change_seq": [sequence(T1, 61), sequence(T1, 65)]})
+
+
 TIMES = ["opens", "closes", "lunch", "tea", "dinner"]
 HUGE = pa.array([Decimal("1234567890123456789012345678901234567890.12")], pa.decimal256(42, 2))
 NANOS = pa.array([1], pa.timestamp("ns"))
@@ -70,6 +77,7 @@ CASES = [
         rejected=[("encoding", "not UTF-8")],
     ),
     Case("before_image_that_is_no_text", moved, rows=[("b", "y"), ("c", "X")], rejected=[("encoding", "not UTF-8")]),
+    Case("delete_of_a_row_with_a_value_that_is_no_text", deleted, rows=[("b", "y")], rejected=[("encoding", "not UTF-8")]),
     Case("dropped_column_that_is_no_text", load(v=["x"], note=as_texts([b"\xfc"])), rows=[(1, "x")], table={"drop": ["note"]}),
     Case(
         "column_of_the_filter_that_is_no_text",

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import attrs
 import pyarrow as pa
 import pytest
 
@@ -116,3 +117,17 @@ def test_without_a_sequence_a_row_is_known_by_what_it_holds(lake: Lake, version:
     assert sorted(shown(lake)["history"]) == [(1, -1, True), (2, -2, True), (3, -3, True)]
     assert sorted(shown(lake)["mirror"]) == [(1, -1), (2, -2), (3, -3)]
     assert open_keys(lake, mended) == set()
+
+
+def test_loaded_rows_that_come_late_find_the_only_change_file_though_it_was_uploaded_again(lake: Lake) -> None:
+    """They were quarantined: bronze seemed to have lost the file that is merged."""
+    config, _ = configs(lake)
+    write(lake, [("D", T1, 61, 1, None), ("I", T1, 65, 2, 2)])
+    checked(lake.run(config))
+    write(lake, [("D", T1, 61, 1, None), ("I", T1, 65, 2, 2), ("I", T2, 69, 3, 3)])
+    for mode in MODES:
+        lake.load(f"public.{mode}", ID_N, [(1, 1), (4, 4)])
+    limited = attrs.evolve(config, batch=attrs.evolve(config.batch, max_files=1))
+    checked(lake.run(limited))
+    assert open_keys(lake, config) == set()
+    assert [row[:2] for row in shown(lake)["mirror"]] == [(4, 4), (2, 2), (3, 3)]

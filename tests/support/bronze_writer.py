@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from dms_iceberg.local.emulator.files import BeforeImages, CsvShape, FileFormat, FileShape, encode
+from dms_iceberg.local.emulator.files import BeforeImages, Change, CsvShape, FileFormat, FileShape, TableLayout, encode
 from support.histories import START_US, World
 from support.table_kind import SCHEMA, TableKind
 
@@ -55,7 +55,7 @@ FORMATS: tuple[Format, ...] = (
     _csv("csv", header=True, rfc4180=False, delimiter="|"),
     _csv("csv-headerless", header=False, null="<null>"),
     _csv("csv-gz", header=True, gzip=True),
-    Format("json", FileShape(format=FileFormat.JSON), {"format": "json"}),
+    Format("json", FileShape(format=FileFormat.JSON, json_numbers=True), {"format": "json"}),
 )
 
 
@@ -73,11 +73,12 @@ class BronzeFolder:
         count = 0
         for place, (file, arrival) in enumerate(zip(self.world.files, self.world.arrivals, strict=True)):
             if run in (arrival, self.world.uploads.get(place)):
-                changes = [row.change for row in file.rows]
                 kind = kinds[file.table]
+                layout = kind.layout_of(file)
+                changes = [_narrowed(row.change, kind, layout) for row in file.rows]
                 images = BeforeImages.ALL if kind.images else BeforeImages.PK_ONLY
                 shape = attrs.evolve(self.form.shape, before_images=images)
-                data = encode(kind.layout_of(file), changes, shape, load=file.is_load)
+                data = encode(layout, changes, shape, load=file.is_load)
                 path = self._put(file.key(SCHEMA, self.form.shape.extension), data)
                 if file.is_load and kind.in_order:
                     # Of those the load is known to hold no change that comes again.
@@ -110,3 +111,10 @@ class BronzeFolder:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
         return path
+
+
+def _narrowed(change: Change, kind: TableKind, layout: TableLayout) -> Change:
+    """The change without the values of columns that its file lacks."""
+    names = {column.name for column in layout.columns}
+    values = zip(kind.layout.columns, change.values, strict=True)
+    return attrs.evolve(change, values=tuple(value for column, value in values if column.name in names))

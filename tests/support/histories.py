@@ -153,11 +153,13 @@ class Author:
         self._histories = histories
         self._keys = keys
         self._live: dict[tuple[str, int], dict[Key, Row]] = {}
+        self._place, self._count = 0, 1
 
     def transactions(self, count: int) -> list[Transaction]:
         """So many transactions, most of them inside one tick with their neighbours; now and then the clock goes back."""
         made, now = [], START_US
-        for _ in range(count):
+        self._count = count
+        for self._place in range(count):
             now += self._rng.choice(_STEPS_US if self._rng.random() < 0.97 else _STEPS_BACK_US)
             statements: list[Statement] = []
             for _ in range(self._rng.choice((1, 1, 2))):
@@ -209,6 +211,11 @@ class Author:
 
     def _row(self, kind: TableKind, key: Key) -> Row:
         row = {name: self._rng.choice(pool) for name, pool in kind.pools.items()}
+        if kind.lifetimes:
+            alive = kind.columns_at(self._place, self._count)
+            row = {name: value if name in alive else None for name, value in row.items()}
+        if kind.spellings:
+            key = tuple(self._rng.choice(kind.spellings.get(part, (part,))) for part in key)
         return row | dict(zip(kind.cleaning.source_key, key, strict=True))
 
     def _update(self, kind: TableKind, old: Key, new: Key, before: Row) -> Update:

@@ -28,6 +28,8 @@ class TableKind:
         moves: whether keys change.
         other_layouts: what change files have by turns instead of ``layout``: other types of the same columns, which hold the same values.
         first_layout: what silver holds, as Python, by the layout of the file that was merged first; None where that does not matter.
+        lifetimes: columns that the source adds and drops under way: from which part of its transactions on, and up to which, it has them.
+        spellings: values of key columns that are written in several ways.
         deferred: rows may share a key within a transaction.
         images: the files have before-images of all columns.
         in_order: files arrive in order, and the full load holds no change that comes again.
@@ -45,9 +47,18 @@ class TableKind:
     in_order: bool = False
     other_layouts: tuple[TableLayout, ...] = ()
     first_layout: Callable[[TableLayout], Cleaning] | None = None
+    lifetimes: Mapping[str, tuple[float, float]] = attrs.field(factory=dict)
+    spellings: Mapping[Value, tuple[Value, ...]] = attrs.field(factory=dict)
+
+    def columns_at(self, place: int, count: int) -> frozenset[str]:
+        """The columns that the source has at transaction ``place`` of ``count``."""
+        gone = {name for name, (begin, end) in self.lifetimes.items() if not begin * count <= place < end * count}
+        return frozenset(column.name for column in self.layout.columns) - gone
 
     def layout_of(self, file: BronzeFile) -> TableLayout:
         """The columns of a file."""
+        if file.columns is not None:
+            return attrs.evolve(self.layout, columns=[column for column in self.layout.columns if column.name in file.columns])
         layouts = (self.layout, *(() if file.is_load else self.other_layouts))
         return layouts[crc32(str(file.order).encode()) % len(layouts)]
 

@@ -31,7 +31,7 @@ class BronzeRow:
 class BronzeFile:
     """One file. ``order`` is the number of a LOAD file, or the moment a CDC file was closed, in ms since 1970 UTC.
 
-    ``folder`` is where it lies below the table's own folder.
+    ``folder`` is where it lies below the table's own folder. ``columns`` are those that the source had by then; None for all of its layout.
     """
 
     table: str
@@ -39,6 +39,7 @@ class BronzeFile:
     order: int
     rows: tuple[BronzeRow, ...]
     folder: str = ""
+    columns: frozenset[str] | None = None
 
     def key(self, schema: str, extension: str) -> str:
         """Its object's key below the bucket folder."""

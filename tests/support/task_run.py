@@ -55,9 +55,9 @@ def write_files(
         restarts: how often the task stops and starts again.
     """
     once = {kind.name for kind in kinds if kind.only_once}
-    plans = {kind.name: _plan(rng, len(transactions), without_overlap=kind.in_order) for kind in kinds}
+    plans = {kind.name: _plan(rng, len(transactions), kind) for kind in kinds}
     profile = Profile(rng.choice(list(Profile)))
-    writer = _Writer(rng, {kind.name: kind for kind in kinds}, histories, profile, cut)
+    writer = _Writer(rng, {kind.name: kind for kind in kinds}, histories, profile, cut, len(transactions))
     stream = [
         _Captured(number, place, transaction.commit_us, statement)
         for number, (place, transaction, statement) in enumerate(
@@ -65,8 +65,9 @@ def write_files(
         )
     ]
     for kind in kinds:
-        rows = source_rows(kind.name, transactions[: plans[kind.name].load_at], kind.cleaning)
-        writer.load(kind, list(rows.values()))
+        load_at = plans[kind.name].load_at
+        rows = source_rows(kind.name, transactions[:load_at], kind.cleaning)
+        writer.load(kind, list(rows.values()), load_at)
     _run_task(rng, writer, stream, plans, once, restarts)
     for kind in kinds:
         if kind.name not in once:
@@ -75,9 +76,11 @@ def write_files(
     return plans, files, profile
 
 
-def _plan(rng: Random, transactions: int, *, without_overlap: bool) -> TablePlan:
-    load_at = rng.choice((0, rng.randint(0, transactions), rng.randint(0, transactions // 2)))
-    overlap = 0 if without_overlap else rng.choice((0, rng.randint(0, load_at)))
+def _plan(rng: Random, transactions: int, kind: TableKind) -> TablePlan:
+    # Of a column that is gone the oracle's source still knows the values, but no load would show them.
+    latest = int(min((end for _, end in kind.lifetimes.values()), default=1.0) * transactions)
+    load_at = min(latest, rng.choice((0, rng.randint(0, transactions), rng.randint(0, transactions // 2))))
+    overlap = 0 if kind.in_order else rng.choice((0, rng.randint(0, load_at)))
     return TablePlan(load_at, load_at - overlap)
 
 
@@ -124,7 +127,7 @@ def _steady(stream: Sequence[_Captured], place: int) -> int:
 class _Writer:
     """Buffers rows table by table and closes files."""
 
-    def __init__(self, rng: Random, kinds: dict[str, TableKind], histories: int, profile: Profile, cut: float) -> None:
+    def __init__(self, rng: Random, kinds: dict[str, TableKind], histories: int, profile: Profile, cut: float, transactions: int) -> None:
         self.files: list[BronzeFile] = []
         self._rng = rng
         self._kinds = kinds
@@ -136,7 +139,9 @@ class _Writer:
             for history in range(histories)
             for index in range(KEYS)
         }
+        self._transactions = transactions
         self._open: dict[str, list[BronzeRow]] = {}
+        self._columns: dict[str, frozenset[str] | None] = {}
         self._closed_ms: dict[str, int] = {}
         self._sequence = ChangeSequence()
         self._transaction = -1
@@ -144,7 +149,7 @@ class _Writer:
         self._habit = rng.choice(("reset", "reset", "runs on", "repeats"))
         self._first_given: dict[int, str] = {}
 
-    def load(self, kind: TableKind, rows: list[Row]) -> None:
+    def load(self, kind: TableKind, rows: list[Row], load_at: int) -> None:
         """Write the full load in up to three files; sometimes one of them twice under another number."""
         cuts = sorted(self._rng.randint(0, len(rows)) for _ in range(self._rng.randint(0, 2)))
         parts = [rows[start:end] for start, end in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
@@ -153,7 +158,7 @@ class _Writer:
             parts.append(self._rng.choice(parts))
         for number, part in enumerate(parts, 1):
             made = tuple(BronzeRow(-1, self._history(kind, row), Change("I", 0, _values(kind, row, frozenset()))) for row in part)
-            self.files.append(BronzeFile(kind.name, True, number, made))
+            self.files.append(BronzeFile(kind.name, True, number, made, columns=self._columns_at(kind, max(0, load_at - 1))))
 
     def write(self, captured: _Captured) -> None:
         """Write one change to its table's open file, and perhaps close that."""
@@ -161,6 +166,11 @@ class _Writer:
         kind = self._kinds[statement.table]
         change = self._change(kind, captured)
         row = BronzeRow(captured.number, self._history(kind, statement.row), change)
+        columns = self._columns_at(kind, captured.transaction)
+        if self._columns.get(kind.name) != columns and kind.name in self._open:
+            # Other columns begin another file.
+            self._close(kind.name)
+        self._columns[kind.name] = columns
         self._open.setdefault(kind.name, []).append(row)
         if self._rng.random() < self._cut:
             self._close(kind.name)
@@ -203,7 +213,10 @@ class _Writer:
         lag_ms = self._rng.choice((0, 1, 5, 60_000)) if self._rng.random() < 0.5 else 0
         close_ms = max(self._closed_ms.get(table, 0) + 1 + self._rng.choice((0, 0, 3)), written_ms + lag_ms)
         self._closed_ms[table] = close_ms
-        self.files.append(BronzeFile(table, False, close_ms, tuple(rows)))
+        self.files.append(BronzeFile(table, False, close_ms, tuple(rows), columns=self._columns.get(table)))
+
+    def _columns_at(self, kind: TableKind, transaction: int) -> frozenset[str] | None:
+        return kind.columns_at(transaction, self._transactions) if kind.lifetimes else None
 
     def _sequence_of(self, captured: _Captured) -> str:
         given = self._sequence.advance()

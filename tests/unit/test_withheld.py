@@ -180,3 +180,14 @@ def test_salts(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match=r"columns\[0\]\.mask_salt: the environment variable S is not set"):
         refuse_unset_salts(table(EMAIL))
     refuse_unset_salts(table(Column(name="email", mask=Mask.SHA256, mask_salt="secret:arn:x"), Column(name="n", mask=Mask.REDACT)))
+
+
+def test_a_mask_and_a_drop_that_no_file_has_met_are_kept_back_as_well() -> None:
+    """A typing error in the document would publish the column with the first file that has it."""
+    withheld = after(table(EMAIL, drop=("ssn",)), ["id"])
+    assert (withheld.masks["email"].mask, withheld.sources) == ("sha256", {"ssn": LEFT_OUT})
+    misspelt = table(Column(name="emial", mask=Mask.SHA256, mask_salt="env:S"), drop=("snn",))
+    told = refused(misspelt, withheld, ["id", "email", "ssn"])
+    assert "s.t.email was masked and would now receive clear text." in told
+    assert "'ssn' was left out and would now be published." in told
+    assert refused(table(EMAIL, drop=("ssn",)), withheld) == refused(misspelt, withheld, ["id"]) == ""

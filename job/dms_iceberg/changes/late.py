@@ -62,7 +62,9 @@ def context_files(listing: Iterable[BronzeFile], since: str, progress: Progress,
     own = {file.key for file in batch}
     # Changes from before a reload in the same folder are in the load.
     since = max(since, progress.reloaded_at)
-    return sorted(file for file in listing if file.is_cdc and file.order >= since and file.key not in own and progress.has_merged(file))
+    # Of a file that was uploaded again, the version that bronze has now tells what the one that is merged did.
+    told = (file for file in listing if file.is_cdc and progress.has_merged_version(file))
+    return sorted(file for file in told if file.order >= since and file.key not in own)
 
 
 def suspect_sql(bound: str) -> str:

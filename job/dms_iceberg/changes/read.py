@@ -17,7 +17,7 @@ from dms_iceberg.config.images import image_of
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.config.named_columns import named_columns
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.identifiers import quote
+from dms_iceberg.identifiers import quote, string_literal
 from dms_iceberg.staging.store import join
 
 __all__ = ["CORRUPT", "FILE", "FILE_NAME", "NOT_TEXT", "ORIGIN_COLUMNS", "ROW", "ROW_ID", "read_group"]
@@ -45,7 +45,7 @@ def read_group(
         readable = _readable(group, bronze, table, existing)
         frame = reader.schema(_ddl(tuple(column for column in readable if column[1] != VOID))).parquet(*paths)
         columns = [f"NULL AS {quote(name)}" if type_ == VOID else quote(name) for name, type_ in readable]
-        not_text = f"NOT {are_texts_sql(_texts(readable, bronze, table, existing))} AS {NOT_TEXT}"
+        not_text = f"{_not_text_sql(readable, bronze, table, existing)} AS {NOT_TEXT}"
         return frame.selectExpr(*columns, *_origin("_metadata.row_index"), f"CAST(NULL AS string) AS {CORRUPT}", not_text)
     if bronze.format is BronzeFormat.CSV:
         return read_csv(reader, paths, group, bronze, table)
@@ -58,6 +58,21 @@ def _origin(row: str) -> list[str]:
 
 def _ddl(columns: Columns) -> str:
     return ", ".join(f"{quote(name)} {type_}" for name, type_ in columns)
+
+
+def _not_text_sql(columns: Columns, bronze: Bronze, table: Table, existing: Collection[str]) -> str:
+    """SQL of whether a row of Parquet has bytes that are no text where they matter: of a delete only its key does."""
+    change, texts = bronze.change, _texts(columns, bronze, table, existing)
+    op = next((name for name, _ in columns if name.lower() == change.op_column.lower()), None)
+    if op is None:
+        return f"NOT {are_texts_sql(texts)}"
+    keys = {name.lower() for one in table.key for name in (one, image_of(change, one)) if name is not None}
+    keys = {*keys, (change.stream_position_column or "").lower()}
+    decisive = [name for name in texts if name.lower() in keys]
+    values = [name for name in texts if name.lower() not in keys]
+    deletes = ", ".join(string_literal(word) for word, meaning in change.op_words.items() if meaning == "D")
+    others = f" OR (NOT coalesce({quote(op)} IN ({deletes}), false) AND NOT {are_texts_sql(values)})" if values and deletes else ""
+    return f"(NOT {are_texts_sql(decisive)}{others})"
 
 
 def _texts(columns: Columns, bronze: Bronze, table: Table, existing: Collection[str]) -> list[str]:

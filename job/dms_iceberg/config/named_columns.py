@@ -1,7 +1,7 @@
 """The columns that a table's entry names, and where: for files that turn out not to have them."""
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import attrs
 
@@ -22,6 +22,7 @@ class Named:
         condition: the text is the filter or a rule, which see silver columns as well.
         is_filter: it is the filter, for which NULL means that the row is not in silver.
         is_word: it is in ``publish``, which takes names of either side and makes no value.
+        awaited: the silver column that has a ``backfill``: it may be declared before the source has it.
     """
 
     path: str
@@ -29,6 +30,7 @@ class Named:
     condition: bool = False
     is_filter: bool = False
     is_word: bool = False
+    awaited: str | None = None
 
 
 def table_path(table: Table) -> str:
@@ -49,9 +51,9 @@ def _named(table: Table) -> Iterator[Named]:
         where = item(below(path, "columns"), index)
         if column.expr is not None:
             yield from (Named(f"{where}.expr", name) for name in sorted(referenced_columns(column.expr)))
-        elif column.backfill is None:
-            # With a backfill it may be declared before the source has it.
-            yield Named(f"{where}.{'from' if column.source else 'name'}", column.source or column.name)
+        else:
+            awaited = column.name.lower() if column.backfill is not None else None
+            yield Named(f"{where}.{'from' if column.source else 'name'}", column.source or column.name, awaited=awaited)
     if table.filter is not None:
         yield from (Named(below(path, "filter"), name, True, True) for name in sorted(referenced_columns(table.filter)))
     for index, rule in enumerate(table.rules):
@@ -60,11 +62,18 @@ def _named(table: Table) -> Iterator[Named]:
     yield from (Named(below(path, "publish"), name, True, is_word=True) for name in published_columns(table))
 
 
-def absent(table: Table, source: Iterable[str]) -> list[Named]:
-    """Return what is named and is neither a source column nor, where conditions see it, a declared one."""
+def absent(table: Table, source: Iterable[str], filled: Collection[str] = ()) -> list[Named]:
+    """Return what is named and is neither a source column nor, where conditions see it, a declared one.
+
+    Args:
+        table: its configuration.
+        source: columns of files.
+        filled: silver columns with a backfill, in lower case, that have had a source's values: the source is not still to add them.
+    """
     sources = {name.lower() for name in source}
     visible = sources | {column.name.lower() for column in table.columns}
-    return [named for named in named_columns(table) if named.column.lower() not in (visible if named.condition else sources)]
+    due = (named for named in named_columns(table) if named.awaited is None or named.awaited in filled)
+    return [named for named in due if named.column.lower() not in (visible if named.condition else sources)]
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

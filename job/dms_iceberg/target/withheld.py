@@ -91,13 +91,16 @@ class Withheld:
         written = written_columns(silver_columns(table, names), names)
         made = {name: one for name, one in self.masks.items() if name not in {column.name.lower() for column in written}}
         made |= {name: masks[name] for column in written if (name := column.name.lower()) in masks}
+        # What no file has had yet is meant to be kept back as well.
+        made = {**masks, **made} if names else made
         shown: dict[str, str] = dict.fromkeys(present, LEFT_OUT)
         for column in written:
             # An expression counts where it has a source column's name, in whose place it stands.
             source = (column.source or column.name).lower()
             if source in shown:
                 shown[source] = min(shown[source], _form(column), key=_STRENGTH.__getitem__)
-        sources = {name: form for name, form in self.sources.items() if name not in present}
+        sources = dict.fromkeys((name.lower() for name in table.drop), LEFT_OUT) if names else {}
+        sources = {name: form for name, form in (sources | dict(self.sources)).items() if name not in present}
         return Withheld(made, sources | {name: form for name, form in shown.items() if form != _CLEAR}, bool(table.filter))
 
     def form_of(self, table: Table, source: str) -> str:

@@ -23,6 +23,7 @@ class NotSupplied(Enum):
 
 NOT_SUPPLIED: Final = NotSupplied.NOT_SUPPLIED
 
+# Text with bytes that are no UTF-8 has them as lone surrogates (``errors="surrogateescape"``), and files have the bytes.
 Value: TypeAlias = DmsValue | NotSupplied
 
 
@@ -144,6 +145,7 @@ class FileShape:
         before_images: its ``column-filter``.
         gzip: ``CompressionType=GZIP``: around CSV and JSON (the name gets ``.gz``), inside Parquet.
         timestamp_millis: ``ParquetTimestampInMillisecond``; the timestamp *string* column keeps microseconds.
+        json_numbers: decimals in JSON lines are numbers, with every digit; else text as in CSV.
     """
 
     format: FileFormat = attrs.field(default=FileFormat.PARQUET, converter=FileFormat)
@@ -158,6 +160,7 @@ class FileShape:
     csv: CsvShape = CsvShape()
     gzip: bool = False
     timestamp_millis: bool = False
+    json_numbers: bool = False
 
     @property
     def extension(self) -> str:

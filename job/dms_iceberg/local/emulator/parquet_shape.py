@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -82,11 +82,22 @@ def encode_parquet(layout: TableLayout, changes: Sequence[Change], shape: FileSh
     return sink.getvalue()
 
 
+def _texts(cells: Sequence[Any]) -> pa.Array:
+    try:
+        return pa.array(cells, pa.string())
+    except UnicodeEncodeError:
+        encoded = [None if cell is None else cell.encode(errors="surrogateescape") for cell in cells]
+        # A view takes the bytes as they are; a cast would refuse them.
+        return pa.array(encoded, pa.binary()).view(pa.string())
+
+
 def _array(layout: TableLayout, column: FileColumn, data_type: pa.DataType) -> pa.Array:
     cells = column.cells
     if NOT_SUPPLIED in cells:
         cells = [None if cell is NOT_SUPPLIED else cell for cell in cells]
     try:
+        if data_type == pa.string():
+            return _texts(cells)
         return pa.array(cells, data_type)
     except (pa.ArrowException, TypeError, OverflowError) as error:
         raise ValueError(

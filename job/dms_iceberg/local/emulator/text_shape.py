@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from dms_iceberg.dms.text import Formatter, formatter
@@ -24,7 +24,11 @@ def encode_csv(layout: TableLayout, changes: Sequence[Change], shape: FileShape,
     lines = [csv.delimiter.join(quote(column.name) for column in columns)] if csv.header else []
     texts = [_csv_cells(column, csv, quote) for column in columns]
     lines.extend(map(csv.delimiter.join, zip(*texts, strict=True)))
-    return "".join(f"{line}\n" for line in lines).encode()
+    return _joined(lines)
+
+
+def _joined(lines: Iterable[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode(errors="surrogateescape")
 
 
 def _csv_cells(column: FileColumn, csv: CsvShape, quote: Formatter) -> list[str]:
@@ -56,19 +60,27 @@ def encode_json(layout: TableLayout, changes: Sequence[Change], shape: FileShape
     """One JSON object a line, its members in column order.
 
     Integers and booleans are JSON's own. Everything else is text as in CSV: a decimal or double as a JSON
-    number would lose digits in many readers. NULL and a column that was not supplied are ``null``.
+    number would lose digits in many readers (``json_numbers`` writes decimals so all the same). NULL and a column that was not supplied
+    are ``null``.
     """
     columns = file_columns(layout, changes, shape, load=load)
-    names = [column.name for column in columns]
-    cells = [_json_cells(column) for column in columns]
-    dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-    lines = (dump(dict(zip(names, row, strict=True))) for row in zip(*cells, strict=True))
-    return "".join(f"{line}\n" for line in lines).encode()
+    members = [_json_members(column, shape) for column in columns]
+    return _joined(f"{{{','.join(row)}}}" for row in zip(*members, strict=True))
 
 
-def _json_cells(column: FileColumn) -> list[Any]:
-    cells = [None if cell is NOT_SUPPLIED else cell for cell in column.cells]
+_dump: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def _json_members(column: FileColumn, shape: FileShape) -> list[str]:
+    name = _dump(column.name)
+    show: Formatter = formatter(column.type)
     if column.type.kind in _JSON_NATIVE:
-        return cells
-    show = formatter(column.type)
-    return [None if cell is None else show(cell) for cell in cells]
+        text: Formatter = _dump
+    elif shape.json_numbers and column.type.kind is Kind.NUMERIC:
+        text = show
+    else:
+
+        def text(cell: Any) -> str:
+            return _dump(show(cell))
+
+    return [f"{name}:{'null' if cell is None or cell is NOT_SUPPLIED else text(cell)}" for cell in column.cells]
