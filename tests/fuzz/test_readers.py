@@ -17,7 +17,7 @@ from support.lake import Lake
 _TABLES = {"parquet": 24, "csv": 12, "csv_null": 9, "csv_gz": 5, "headerless": 12, "headerless_null": 6, "json": 12, "json_gz": 5}
 _FEW = {"parquet": 1, "csv": 1, "headerless": 1, "json": 1}
 _REPLAY = os.environ.get("FUZZ_REPLAY", "")
-_MOST_TOLD = 40
+_MOST_TOLD, _MOST_CHARACTERS = 40, 500
 
 
 def _cases() -> list[ParameterSet]:
@@ -31,7 +31,7 @@ def test_mutated_file_is_refused_quarantined_or_equal(lake: Lake, form: Form, se
     run_all(lake, form, tables)
     found = outcomes(tables)
     print(f"{form.name}: {dict(found)} in {max(len(table.reports) for table in tables)} runs")  # noqa: T201
-    problems = [f"{table.name}: {problem}" for table in tables for problem in table.problems]
+    problems = [f"{table.name}: {problem[:_MOST_CHARACTERS]}" for table in tables for problem in table.problems]
     assert not problems, f"{len(problems)} problems, PROPERTY_SEED={SEED}:\n" + "\n".join(problems[:_MOST_TOLD])
     assert found["merged"] > count * FILES // 4, found
 

@@ -35,7 +35,11 @@ def begin_later(data: bytes, random: Random) -> bytes:
 
 def insert(data: bytes, random: Random) -> bytes:
     at, _ = _range(data, random)
-    return data[:at] + random.choice([random.randbytes(random.randint(1, 8)), b"\x00", b"\n", b"\r", b'"', b",", b"\\", b"\xff", b" "]) + data[at:]
+    return (
+        data[:at]
+        + random.choice([random.randbytes(random.randint(1, 8)), b"\x00", b"\n", b"\r", b'"', b",", b"\\", b"\xff", b" "])
+        + data[at:]
+    )
 
 
 def remove(data: bytes, random: Random) -> bytes:

@@ -130,7 +130,9 @@ def text_of(value: Any) -> str:
 
 def json_members(record: Record) -> dict[str, Any]:
     """An object of JSON lines."""
-    shown = {name: value if isinstance(value, (str, int, bool, float)) else text_of(value) for name, value in record.items() if value is not None}
+    shown = {
+        name: value if isinstance(value, (str, int, bool, float)) else text_of(value) for name, value in record.items() if value is not None
+    }
     return {name: float(value) if name == "amount" and value is not None else value for name, value in shown.items()}
 
 

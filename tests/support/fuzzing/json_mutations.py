@@ -10,11 +10,49 @@ ObjectMutation = Callable[[Object, Random], Object]
 
 _NAMES = ('"extra"', '"NAME"', '"Id"', '"BI_name"', '"a.b"', '""', '"\\u0069d"', '"Ärger"', '"op"', '"na\\nme"', "name", "'name'", '"__x"')
 _VALUES = (
-    *("null", "true", "false", '"true"', '"T"', "1", "0", "-0", "1.0", "1.10", "1e2", "1E+2", "1e400", "-1e-400", "NaN", "Infinity", "-Infinity"),
-    *("12345678901234567890", "0.1234567890123456789", "9007199254740993", "9223372036854775808", '"9223372036854775807"', "01", "+1", ".5", "1."),
+    *(
+        "null",
+        "true",
+        "false",
+        '"true"',
+        '"T"',
+        "1",
+        "0",
+        "-0",
+        "1.0",
+        "1.10",
+        "1e2",
+        "1E+2",
+        "1e400",
+        "-1e-400",
+        "NaN",
+        "Infinity",
+        "-Infinity",
+    ),
+    *(
+        "12345678901234567890",
+        "0.1234567890123456789",
+        "9007199254740993",
+        "9223372036854775808",
+        '"9223372036854775807"',
+        "01",
+        "+1",
+        ".5",
+        "1.",
+    ),
     *("{}", "[]", "[1, 2.50]", '{"a": 1.10, "b": [null, "x"]}', '{"a":1,"a":2}', '"\\ud800"', '"\\ud83d\\ude00"', '"\\u0000"', '"a\\nb"'),
     *('""', '" "', '"2026-03-01 garbage"', '"2026-02-30"', '"2026-03-01T10:00:00Z"', '"I"', '"D"', '"U"', "'x'", "undefined", '"\\x41"'),
-    *('"NULL"', "1772359200", "1772359200000", '"1,5"', '"\ufeff"', '"\u2028"', '"' + "x" * 70_000 + '"', "[" * 1_100 + "]" * 1_100, '"a\tb"'),
+    *(
+        '"NULL"',
+        "1772359200",
+        "1772359200000",
+        '"1,5"',
+        '"\ufeff"',
+        '"\u2028"',
+        '"' + "x" * 70_000 + '"',
+        "[" * 1_100 + "]" * 1_100,
+        '"a\tb"',
+    ),
 )
 
 
@@ -89,8 +127,28 @@ def written(members: Object, random: Random) -> bytes:
 def around_line(line: bytes, random: Random) -> bytes:
     """A line that is not one object alone."""
     return random.choice(
-        [b"[" + line + b"]", line + line, line + b",", b" " + line + b"\t", line + b" // x", b"/* x */" + line, b"null", b"1", line[:-1], line[1:]]
-        + [b'{"a":' + line + b"}", line + b" {}", b"\xef\xbb\xbf" + line, line.replace(b'"', b"'"), line.replace(b"{", b"{\x0b", 1), b'"x"', b"{}", line + b"}"]
+        [
+            b"[" + line + b"]",
+            line + line,
+            line + b",",
+            b" " + line + b"\t",
+            line + b" // x",
+            b"/* x */" + line,
+            b"null",
+            b"1",
+            line[:-1],
+            line[1:],
+        ]
+        + [
+            b'{"a":' + line + b"}",
+            line + b" {}",
+            b"\xef\xbb\xbf" + line,
+            line.replace(b'"', b"'"),
+            line.replace(b"{", b"{\x0b", 1),
+            b'"x"',
+            b"{}",
+            line + b"}",
+        ]
     )
 
 
@@ -100,7 +158,11 @@ def mutate_lines(data: bytes, random: Random, mutation: ObjectMutation | None) -
     every = random.random() < 0.3
     chosen = set(range(len(lines))) if every else {random.randrange(len(lines))}
     made = [
-        line if number not in chosen else around_line(line, random) if mutation is None else written(mutation(split_object(line), random), random)
+        line
+        if number not in chosen
+        else around_line(line, random)
+        if mutation is None
+        else written(mutation(split_object(line), random), random)
         for number, line in enumerate(lines)
     ]
     return b"\n".join(made) + b"\n"

@@ -14,8 +14,25 @@ TableMutation = Callable[[pa.Table, Random], pa.Table]
 
 _TYPES = (
     *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(), pa.float32(), pa.float64()),
-    *(pa.decimal128(5, 0), pa.decimal128(12, 2), pa.decimal128(38, 6), pa.decimal128(30, 10), pa.decimal256(50, 2), pa.string(), pa.large_string()),
-    *(pa.binary(), pa.bool_(), pa.date32(), pa.date64(), pa.time32("ms"), pa.time64("us"), pa.null(), pa.dictionary(pa.int32(), pa.string())),
+    *(
+        pa.decimal128(5, 0),
+        pa.decimal128(12, 2),
+        pa.decimal128(38, 6),
+        pa.decimal128(30, 10),
+        pa.decimal256(50, 2),
+        pa.string(),
+        pa.large_string(),
+    ),
+    *(
+        pa.binary(),
+        pa.bool_(),
+        pa.date32(),
+        pa.date64(),
+        pa.time32("ms"),
+        pa.time64("us"),
+        pa.null(),
+        pa.dictionary(pa.int32(), pa.string()),
+    ),
     *(pa.timestamp(unit, zone) for unit in ("s", "ms", "us", "ns") for zone in (None, "UTC", "Europe/Paris")),
     *(pa.list_(pa.int64()), pa.struct([("a", pa.int64())]), pa.map_(pa.string(), pa.int64()), pa.binary(4), pa.duration("us")),
 )

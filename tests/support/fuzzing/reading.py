@@ -179,6 +179,10 @@ def _json(data: bytes) -> Reading:
     return Reading(rows, "", tuple(names))
 
 
+def _differ_in_case(members: dict[str, Any]) -> bool:
+    return len({name.lower() for name in members}) < len(members)
+
+
 def _json_row(number: int, text: str | None) -> FileRow:
     if text is None:
         return FileRow(number, {}, "no UTF-8")
@@ -192,9 +196,11 @@ def _json_row(number: int, text: str | None) -> FileRow:
         return FileRow(number, {}, str(error)[:80])
     if not isinstance(members, dict) or not members or "" in members:
         return FileRow(number, {}, "no object, or a member without a name")
+    if _differ_in_case(members):
+        return FileRow(number, {}, "members that differ in case only")
     if any("\ud800" <= char <= "\udfff" for char in repr(json.loads(text))) or _has_half(members):
         return FileRow(number, {}, "half a character")
-    return FileRow(number, {name: Cell(_shown(value)) for name, value in members.items()})
+    return FileRow(number, {name.lower(): Cell(_shown(value)) for name, value in members.items()})
 
 
 def _has_half(value: Any) -> bool:

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 import attrs
+from structlog.testing import capture_logs
 
 from dms_iceberg.changes.inspect import inspect
 from dms_iceberg.config.model import Config
@@ -95,7 +96,9 @@ def run_all(lake: Lake, form: Form, tables: Sequence[FuzzedTable]) -> None:
         waiting = [table for table in tables if not table.is_done]
         if not waiting:
             break
-        reports = lake.run(config, *(table.source for table in waiting)).tables
+        # To show a failure with all its locals takes longer than to fail.
+        with capture_logs():
+            reports = lake.run(config, *(table.source for table in waiting)).tables
         for table in waiting:
             _after_run(lake, table, reports[table.source])
     for table in tables:
@@ -110,6 +113,9 @@ def _inspected(lake: Lake, config: Config, table: FuzzedTable) -> None:
     store = LocalStore(lake.bronze)
     for file in table.files:
         key = f"public/{table.name}/{file.relative}"
+        if table.form.format == "parquet" and file.mutation.startswith("bytes.") and read_file(file.data, table.form).broken:
+            _look_only(lake, config, table, file)
+            continue
         if hashlib.sha256(file.seed.encode()).digest()[0] % _ONE_IN == 0:
             continue
         found = parse_key(f"public/{table.name}/", key, len(file.data), "", digits_of(next(store.list(key)).modified))
@@ -121,6 +127,22 @@ def _inspected(lake: Lake, config: Config, table: FuzzedTable) -> None:
         except Exception as error:
             table.problems.append(f"{file.label}: {type(error).__name__} instead of a BronzeError: {str(error)[:200]}")
             _take_away(lake, table, file, str(error))
+
+
+def _look_only(lake: Lake, config: Config, table: FuzzedTable, file: MutatedFile) -> None:
+    """Let only the first look have a damaged Parquet file: Spark's vectorized reader never ends with some (docs/guarantees.md)."""
+    key = f"public/{table.name}/{file.relative}"
+    found = parse_key(f"public/{table.name}/", key, len(file.data), "")
+    assert found is not None
+    try:
+        inspect(LocalStore(lake.bronze), [found], config.bronze, config.tables[table.source])
+    except BronzeError as error:
+        _refuse(lake, table, str(error), [file])
+    except Exception as error:
+        table.problems.append(f"{file.label}: {type(error).__name__} instead of a BronzeError: {str(error)[:200]}")
+        _take_away(lake, table, file, str(error))
+    else:
+        _take_away(lake, table, file, "left out")
 
 
 def _after_run(lake: Lake, table: FuzzedTable, report: Any) -> None:
