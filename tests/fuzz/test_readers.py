@@ -32,6 +32,7 @@ def test_mutated_file_is_refused_quarantined_or_equal(lake: Lake, form: Form, se
     found = outcomes(tables)
     print(f"{form.name}: {dict(found)} in {max(len(table.reports) for table in tables)} runs")  # noqa: T201
     problems = [f"{table.name}: {problem[:_MOST_CHARACTERS]}" for table in tables for problem in table.problems]
+    print(*problems, sep="\n")  # noqa: T201
     assert not problems, f"{len(problems)} problems, PROPERTY_SEED={SEED}:\n" + "\n".join(problems[:_MOST_TOLD])
     assert found["merged"] > count * FILES // 4, found
 

@@ -140,12 +140,12 @@ def shorter_row(rows: Rows, random: Random, form: Form) -> Rows:
 
 def longer_row(rows: Rows, random: Random, form: Form) -> Rows:
     at = random.randrange(form.header, len(rows))
-    return [row + [random.choice(ODD_VALUES[:30])] if number == at else row for number, row in enumerate(rows)]
+    return [[*row, random.choice(ODD_VALUES[:30])] if number == at else row for number, row in enumerate(rows)]
 
 
 def shifted_row(rows: Rows, random: Random, form: Form) -> Rows:
     at, place = random.randrange(form.header, len(rows)), random.randrange(len(COLUMNS))
-    return [row[:place] + [""] + row[place:-1] if number == at else row for number, row in enumerate(rows)]
+    return [[*row[:place], "", *row[place:-1]] if number == at else row for number, row in enumerate(rows)]
 
 
 def rows_twice(rows: Rows, random: Random, form: Form) -> Rows:
@@ -198,7 +198,7 @@ def swap_lines(data: bytes, random: Random, form: Form) -> bytes:
 
 def join_lines(data: bytes, random: Random, form: Form) -> bytes:
     lines, at = _lines(data, random)
-    return b"\n".join(lines[:at] + [b"".join(lines[at : at + 2])] + lines[at + 2 :])
+    return b"\n".join([*lines[:at], b"".join(lines[at : at + 2]), *lines[at + 2 :]])
 
 
 def split_line(data: bytes, random: Random, form: Form) -> bytes:

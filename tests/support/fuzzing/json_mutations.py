@@ -138,8 +138,6 @@ def around_line(line: bytes, random: Random) -> bytes:
             b"1",
             line[:-1],
             line[1:],
-        ]
-        + [
             b'{"a":' + line + b"}",
             line + b" {}",
             b"\xef\xbb\xbf" + line,

@@ -18,6 +18,7 @@ from support.fuzzing.forms import DECLARED
 UNFIT = object()
 """No value of the column: its row must not get into silver."""
 _EPOCH = datetime(1970, 1, 1)
+_STRING = pa.string()
 
 
 @attrs.frozen
@@ -25,7 +26,7 @@ class Cell:
     """A value of a file; of text formats always text."""
 
     value: Any
-    type: pa.DataType = pa.string()
+    type: pa.DataType = _STRING
 
     @property
     def is_text(self) -> bool:
@@ -221,3 +222,14 @@ def _is_alike(found: Any, cell: Cell) -> bool:
     if isinstance(found, float) and isinstance(value, float):
         return text.same(found, value) or (math.isnan(found) and math.isnan(value))
     return bool(found == value) or str(found) == str(value)
+
+
+_NATIVE: dict[str, Callable[[Cell], Any]] = {
+    "bigint": _bigint,
+    "decimal(12,2)": _decimal,
+    "timestamp": _timestamp,
+    "date": _day,
+    "boolean": _boolean,
+    "double": _double,
+    "string": _string,
+}
