@@ -110,7 +110,8 @@ def refuse_twins(table: Table, file: BronzeFile, names: Iterable[str], others: I
     twins = [name for name in names if counts[name.lower()] > 1]
     if twins:
         raise BronzeError(
-            f"{', '.join(one.key for one in (file, *others))}: the columns {' and '.join(repr(name) for name in twins)} of {table.source} differ in case only (or not at all), "
+            f"{', '.join(one.key for one in (file, *others))}: the columns {' and '.join(repr(name) for name in twins)} of {table.source} "
+            "differ in case only (or not at all), "
             "and Spark and Athena take them for one. Give all but one another name, or leave them out, with a DMS mapping rule (rename or "
             "remove-column), and load the table again."
         )
