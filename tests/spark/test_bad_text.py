@@ -103,6 +103,11 @@ CSV = [
         table={"columns": [{"name": "id", "type": "bigint"}, {"name": "v", "type": "decimal(10,2)"}]},
     ),
     Case("reserved", csv_load(load_line(1, "a"), header="Op,_metadata,id,v,dms_change_seq"), error=("'_metadata'", "mapping rule")),
+    Case(
+        "nameless",
+        csv_load(load_line(1, "a,x"), header="Op,dms_commit_ts,id,v,,dms_change_seq"),
+        error=("LOAD00000001.csv", "column 5 of 6"),
+    ),
     Case("same_name_twice", csv_load(load_line(1, "a"), header="Op,dms_commit_ts,id,id,dms_change_seq"), error=("'id' and 'id'",)),
     Case(
         "key_that_is_no_number",

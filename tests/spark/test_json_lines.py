@@ -216,3 +216,4 @@ def test_twins_are_named_with_their_file(lake: Lake) -> None:
     write_bytes(lake, "public.twins", "LOAD00000002.json", member("V", "1", 2).encode())
     report = lake.run_one(lake.config({"public.twins": {}}, bronze=JSON), fails=True)
     assert "twins/LOAD00000001.json" in str(report.error) and "'V' and 'v'" in str(report.error)
+    assert "twins/LOAD00000002.json" in str(report.error)

@@ -162,3 +162,9 @@ def test_columns_that_differ_in_case_only_are_refused(tmp_path: Path) -> None:
 )
 def test_types_as_spark_reads_them(arrow: pa.DataType, spark: str) -> None:
     assert spark_type(arrow) == spark
+
+
+def test_a_column_without_a_name_is_refused_with_its_place(tmp_path: Path) -> None:
+    store, file = stored(tmp_path, b"Op,id,\nI,1,x\n")
+    with pytest.raises(BronzeError, match=r"LOAD00000001\.csv: column 3 of 3 has no name"):
+        inspect(store, [file], Bronze(uri="x", format=BronzeFormat.CSV), TABLE)

@@ -13,7 +13,7 @@ from dms_iceberg.changes.read import FILE, FILE_NAME, ROW
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import OnFail, Table
 from dms_iceberg.identifiers import quote, string_literal
-from dms_iceberg.target.types import canonical, decimal_of, fits, keeps_all, stored
+from dms_iceberg.target.types import canonical, decimal_of, fits, is_castable, keeps_all, stored
 
 FILTERED = "_cdc_filtered"
 FAILED_RULE = "_cdc_failed_rule"
@@ -135,7 +135,7 @@ def _cast_problem(column: SilverColumn, value: str, type_: str, source_type: str
         return None
     to = canonical(column.declared.type) if column.declared.mask and column.declared.type else type_
     lost = f"{base} IS NOT NULL AND {value} IS NULL"
-    if source_type is not None and (exact or not keeps_all(source_type, to)):
+    if source_type is not None and is_castable(source_type, to) and (exact or not keeps_all(source_type, to)):
         lost = f"{base} IS NOT NULL AND NOT coalesce(try_cast({value} AS {source_type}) = {base}, false)"
     elif is_json(source_type, to):
         lost += f" AND trim({base}) <> 'null'"

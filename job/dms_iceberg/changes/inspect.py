@@ -77,6 +77,7 @@ def inspect(store: ObjectStore, files: Sequence[BronzeFile], bronze: Bronze, tab
     found = filled or [one for one in found if one.columns]
     groups: dict[SchemaGroup, list[_Inspected]] = {}
     for one in found:
+        _refuse_nameless(one.file, one.columns, store.root)
         refuse_twins(table, one.file, (name for name, _ in one.columns))
         segment = "" if one.file.is_cdc else one.file.order[:9]
         alike = SchemaGroup(one.file.is_cdc, segment, one.columns, (), None, one.line_end, one.images_told)
@@ -86,8 +87,20 @@ def inspect(store: ObjectStore, files: Sequence[BronzeFile], bronze: Bronze, tab
     ]
 
 
-def refuse_twins(table: Table, file: BronzeFile, names: Iterable[str]) -> None:
+def _refuse_nameless(file: BronzeFile, columns: Columns, root: str) -> None:
+    nameless = [number for number, (name, _) in enumerate(columns, 1) if not name]
+    if nameless:
+        raise BronzeError(
+            f"{join(root, file.key)}: column {nameless[0]} of {len(columns)} has no name, so it cannot be a column of a table. DMS writes "
+            "none like that: restore the file, or give the column a name with a DMS mapping rule."
+        )
+
+
+def refuse_twins(table: Table, file: BronzeFile, names: Iterable[str], others: Iterable[BronzeFile] = ()) -> None:
     """Refuse columns that differ in case only: Spark, Athena and Iceberg's catalogs take them for one.
+
+    Args:
+        others: further files that have some of them, where not all are in ``file``.
 
     Raises:
         BronzeError: there are such columns.
@@ -97,7 +110,8 @@ def refuse_twins(table: Table, file: BronzeFile, names: Iterable[str]) -> None:
     twins = [name for name in names if counts[name.lower()] > 1]
     if twins:
         raise BronzeError(
-            f"{file.key}: the columns {' and '.join(repr(name) for name in twins)} of {table.source} differ in case only (or not at all), "
+            f"{', '.join(one.key for one in (file, *others))}: the columns {' and '.join(repr(name) for name in twins)} of {table.source} "
+            "differ in case only (or not at all), "
             "and Spark and Athena take them for one. Give all but one another name, or leave them out, with a DMS mapping rule (rename or "
             "remove-column), and load the table again."
         )

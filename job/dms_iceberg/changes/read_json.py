@@ -89,7 +89,8 @@ def _names(lines: DataFrame, group: SchemaGroup, bronze: Bronze, table: Table) -
     lower = [name.lower() for name in names]
     twin = next((name for name in reversed(names) if lower.count(name.lower()) > 1), None)
     if twin is not None:
-        refuse_twins(table, _file(group, found[twin].file), names)
+        first, *others = dict.fromkeys(found[name].file for name in reversed(names) if name.lower() == twin.lower())
+        refuse_twins(table, _file(group, first), names, [_file(group, other) for other in others])
     for name in names:
         refuse_reserved([name], bronze, table, _file(group, found[name].file).key)
     return names, "" in found or any(row.twins for row in found.values())

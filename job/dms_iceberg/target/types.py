@@ -47,6 +47,23 @@ def is_number(type_: str) -> bool:
     return type_ in (*_INTEGERS, "float", "double") or decimal_of(type_) is not None
 
 
+_CLOCKS = ("timestamp", "timestamp_ntz")
+_NO_CAST = {
+    "number": ("binary", "date", "timestamp_ntz"),
+    "boolean": ("binary", "date", *_CLOCKS),
+    "binary": ("number", "boolean", "date", *_CLOCKS),
+    "date": ("number", "boolean", "binary"),
+    "timestamp": ("boolean", "binary"),
+    "timestamp_ntz": ("number", "boolean", "binary"),
+}
+
+
+def is_castable(from_type: str, to_type: str) -> bool:
+    """Whether Spark has a cast between two types at all; to ask it for another one is an error of the whole statement."""
+    kinds = ["number" if is_number(type_) else type_ for type_ in (canonical(from_type), canonical(to_type))]
+    return kinds[1] not in _NO_CAST.get(kinds[0], ())
+
+
 def widens(old: str, new: str) -> bool:
     """Whether Iceberg can promote a column of type ``old`` to ``new``: int to bigint, float to double, a decimal's precision."""
     if (old, new) in {("int", "bigint"), ("float", "double")}:
