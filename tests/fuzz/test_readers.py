@@ -15,7 +15,7 @@ from support.histories import SEED
 from support.lake import Lake
 
 _TABLES = {"parquet": 24, "csv": 12, "csv_null": 9, "csv_gz": 5, "headerless": 12, "headerless_null": 6, "json": 12, "json_gz": 5}
-_FEW = {"csv": 1, "headerless": 1, "json": 1}
+_FEW = {"csv": 1, "headerless": 1, "json": 1, "parquet": 1}
 _REPLAY = os.environ.get("FUZZ_REPLAY", "")
 _MOST_TOLD, _MOST_CHARACTERS = 40, 500
 

@@ -71,7 +71,8 @@ def _not_text_sql(columns: Columns, bronze: Bronze, table: Table, existing: Coll
     decisive = [name for name in texts if name.lower() in keys]
     values = [name for name in texts if name.lower() not in keys]
     deletes = ", ".join(string_literal(word) for word, meaning in change.op_words.items() if meaning == "D")
-    others = f" OR (NOT coalesce({quote(op)} IN ({deletes}), false) AND NOT {are_texts_sql(values)})" if values and deletes else ""
+    is_delete = f"coalesce(CAST({quote(op)} AS string) IN ({deletes}), false)"
+    others = f" OR (NOT {is_delete} AND NOT {are_texts_sql(values)})" if values and deletes else ""
     return f"(NOT {are_texts_sql(decisive)}{others})"
 
 
