@@ -263,8 +263,12 @@ def stored_past(
             return None
     stored = present(table, target, planned, ranges).join(keys, keys.columns, "left_semi")
     found = materialised(stored.selectExpr(*crowding.stored_select(shape.key, texts(shape), planned.progress.load)))
-    hides = table.filter is not None or any(rule.on_fail is OnFail.DROP for rule in table.rules)
-    return None if hides and found.count() < keys.count() else Past(found)
+    return None if hides_rows(table) and found.count() < keys.count() else Past(found)
+
+
+def hides_rows(table: Table) -> bool:
+    """Whether the source may have rows that the table leaves out by its configuration."""
+    return table.filter is not None or any(rule.on_fail is OnFail.DROP for rule in table.rules)
 
 
 def present(table: Table, target: TargetTable, planned: Planned, ranges: Sequence[KeyRange]) -> DataFrame:

@@ -7,17 +7,17 @@ key free.
 
 from collections.abc import Mapping
 
-from dms_iceberg.changes.collapse import N_GOOD
+from dms_iceberg.changes.collapse import N_GOOD, key_ends
 from dms_iceberg.changes.frames import Shape
 from dms_iceberg.changes.json_text import json_sql
 from dms_iceberg.changes.normalise import COMMITTED_AT, POSITION
 from dms_iceberg.changes.suspicion import LEFT_AT, N_ARRIVED
 from dms_iceberg.config.model import Mode, Table
-from dms_iceberg.crowded import PRESENT
+from dms_iceberg.crowded import PRESENT, hides_rows
 from dms_iceberg.identifiers import quote, timestamp_literal
 from dms_iceberg.job import Job, Planned
 from dms_iceberg.target.table import TargetTable
-from dms_iceberg.winners import Collapsed
+from dms_iceberg.winners import Collapsed, key_ranges
 
 _SURPLUS, _EXAMPLE, _FRESH = "_cdc_surplus", "_cdc_example", "_cdc_fresh"
 _TWICE = f"{N_GOOD} > 1"
@@ -44,6 +44,7 @@ def keys_twice(job: Job, table: Table, target: TargetTable, planned: Planned, sh
     """Return the warning of a published batch in order by which rows were lost to others of their key.
 
     Costs nothing unless the merge has replaced more rows than updates and deletes can: then the keys are looked up in the table as it was.
+    Where the table leaves rows out, an update or delete may have replaced none, so a batch that has replaced any is looked up.
     """
     if planned.is_replay or not {_SURPLUS, _FRESH} & collapsed.figures.keys():
         return ()
@@ -53,7 +54,8 @@ def keys_twice(job: Job, table: Table, target: TargetTable, planned: Planned, sh
     if _FRESH in collapsed.figures:
         fresh = int(collapsed.figures[_FRESH])
         # Every other key may have had a row.
-        surprising = is_plain and fresh > 0 and replaced > collapsed.books.winners - fresh
+        others = 0 if hides_rows(table) else collapsed.books.winners - fresh
+        surprising = is_plain and fresh > 0 and replaced > others
         count, example = _in_table(job, table, target, planned, shape, collapsed, _arrives(planned)) if surprising else (0, None)
         what = "an insert (or a change of key) came to a key that another row has"
     else:
@@ -85,9 +87,12 @@ def _in_table(
     """Return how many winners of a condition had their key in the table before the batch, and the key of one."""
     before = planned.standing.head
     keys = [quote(name) for name in shape.key]
+    asked = collapsed.winners.where(condition)
+    # New keys are often behind all others: then no file of the table is read.
+    ends = asked.selectExpr(*key_ends(shape.key)).collect()[0]
     rows = job.spark.read.option("snapshot-id", str(before)).table(target.sql_name).where(PRESENT.get(table.mode, "true"))
-    for text in filter(None, (one.sql() for one in collapsed.ranges)):
+    for text in filter(None, (one.sql() for one in key_ranges(shape, ends))):
         rows = rows.where(text)
-    found = collapsed.winners.where(condition).join(rows.select(*keys), shape.key, "left_semi")
+    found = asked.join(rows.select(*keys), shape.key, "left_semi")
     row = found.selectExpr("count(1) AS found", f"max({json_sql(shape.key)}) AS example").collect()[0]
     return row.found, row.example

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 
 from dms_iceberg.changes import late, suspicion
 from dms_iceberg.changes.arrivals import NO_ARRIVALS, Arrivals
@@ -88,7 +88,7 @@ def measure(
         behind=row.behind,
         commit_micros=tuple(row.commit_micros) if row.commit_micros else None,
     )
-    ranges = tuple(KeyRange(name, shape.types[name], row[f"_cdc_min_{i}"], row[f"_cdc_max_{i}"]) for i, name in enumerate(shape.key))
+    ranges = key_ranges(shape, row)
     told = {name: row[name] for name in figures}
     return Collapsed(
         winners,
@@ -99,3 +99,8 @@ def measure(
         figures=told,
         arrivals=Arrivals(told.get(suspicion.INSERTED_AT), told.get(suspicion.MOVED_AT)),
     )
+
+
+def key_ranges(shape: Shape, row: Row) -> tuple[KeyRange, ...]:
+    """Return the ranges of the key columns from what `collapse.key_ends` gave."""
+    return tuple(KeyRange(name, shape.types[name], row[f"_cdc_min_{i}"], row[f"_cdc_max_{i}"]) for i, name in enumerate(shape.key))

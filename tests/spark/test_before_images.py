@@ -164,3 +164,32 @@ def test_images_that_the_configuration_does_not_name_are_left_out_with_a_warning
     assert suffixed.columns("unnamed") == ["email", "id"]
     # Nothing says that row 1 has become row 3.
     assert [key for (key,) in suffixed.lake.rows("unnamed", "id")] == [1, 2, 3]
+
+
+@pytest.fixture(scope="module")
+def hidden(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """Parquet with images of a prefix or suffix that the document, which leaves the default, does not name."""
+    lake = Lake(spark, warehouse, tmp_path_factory.mktemp("hidden"))
+    masked = {"columns": [{"name": "email", "mask": "redact"}]}
+    tables: dict[str, dict[str, Any]] = {"public.was": masked, "public.old": {"drop": ["email"]}, "public.key": {}}
+    config = lake.config(tables)
+    names = {"public.was": ["id_was", "email_was"], "public.old": ["OLD_id", "OLD_email"], "public.key": ["id_was"]}
+    for table, images in names.items():
+        lake.load(table, [ID, EMAIL], [(1, "ada@x")])
+        row = ("U", timestamp(T1), 3, "ADA@x", sequence(T1, 61), 1, "ada@x")
+        typed = [("dms_change_seq", TEXT), (images[0], pa.int64()), *((name, TEXT) for name in images[1:])]
+        columns = [("Op", TEXT), ("dms_commit_ts", TEXT), ID, EMAIL, *typed]
+        lake.parquet(table, cdc_name(1), columns, [row[: len(columns)]])
+    return done(lake, config)
+
+
+@pytest.mark.parametrize(
+    ("table", "columns", "setting"),
+    [("was", ["email", "id"], "suffix to '_was'"), ("old", ["id"], "prefix to 'OLD_'"), ("key", ["id", "email"], "suffix to '_was'")],
+)
+def test_images_of_a_masked_or_dropped_column_stay_out_whatever_prefix_or_suffix_they_have(
+    hidden: Done, table: str, columns: list[str], setting: str
+) -> None:
+    (warning,) = hidden.table(table).warnings
+    assert f"Set bronze.change.before_image_{setting}" in warning
+    assert hidden.columns(table) == columns

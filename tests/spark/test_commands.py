@@ -182,3 +182,18 @@ def test_status_counts_no_delete_twice(command: Command, spark: SparkSession, wa
     assert summary is not None
     assert int(summary[0]["total-position-deletes"]) > 200
     assert command("status", path, "--json").tables["public.t"]["rows"] == 200
+
+
+@pytest.mark.parametrize("name", ["plan", "run"])
+def test_a_salt_that_is_not_set_stops_a_table_before_a_file_is_opened(
+    lake: Lake, command: Command, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.delenv("DMS_ICEBERG_MASK_SALT", raising=False)
+    path = lake.folder / "salted.json"
+    path.write_text(json.dumps(lake.document({"public.bad": {"columns": [{"name": "email", "mask": "sha256"}]}})))
+    ended = command(name, path, "--json")
+    assert ended.code == 1
+    error = ended.tables["public.bad"]["error"]
+    assert "the environment variable DMS_ICEBERG_MASK_SALT is not set" in error
+    # What is wrong with the file would have been told by whoever opens it.
+    assert "Parquet" not in error and "LOAD00000001" not in error

@@ -63,3 +63,17 @@ def test_an_insert_of_a_key_that_is_live_is_warned_of(lake: Lake, mode: str) -> 
     lake.changes(SOURCE, cdc_name(2), COLUMNS, [(*one, None) for one in SECOND])
     (text,) = warnings(lake, given)
     assert "an insert (or a change of key) came to a key that another row has, 1 times" in text and '{"id":"1"}' in text
+
+
+def test_an_insert_of_a_key_that_is_live_is_warned_of_beside_a_row_that_silver_leaves_out(lake: Lake) -> None:
+    given = config(lake, filter="v <> 'out'")
+    before = time_of("20260301100000000").timestamp()
+    os.utime(lake.load(SOURCE, COLUMNS, [("1", "a"), ("2", "b"), ("3", "out")]), (before, before))
+    assert warnings(lake, given) == []
+    # The update replaces no row, the insert one.
+    lake.changes(SOURCE, cdc_name(1), COLUMNS, [("I", T1, 61, "1", "LOST", None), ("U", T1, 65, "3", "out", None)])
+    (text,) = warnings(lake, given)
+    assert "an insert (or a change of key) came to a key that another row has, 1 times" in text and '{"id":"1"}' in text
+    # An update that does replace one is none.
+    lake.changes(SOURCE, cdc_name(2), COLUMNS, [("I", T2, 61, "4", "new", None), ("U", T2, 65, "2", "B", None)])
+    assert warnings(lake, given) == []

@@ -87,3 +87,12 @@ def test_other_types(spark: SparkSession) -> None:
     }
     selected = [f"{text_sql(f'CAST({value} AS {type_})', type_, of)} AS c{n}" for n, (value, type_, of) in enumerate(cases)]
     assert list(spark.range(1).selectExpr(*selected).collect()[0]) == list(cases.values())
+
+
+@pytest.mark.parametrize("of", REMEMBERED)
+@pytest.mark.parametrize("type_", ["float", "double"])
+def test_a_zero_with_a_sign_has_the_text_of_zero(spark: SparkSession, type_: str, of: str) -> None:
+    texts = [text_sql(f"CAST({zero!r} AS {type_})", type_, of) for zero in ("-0.0", "0.0")]
+    signed, plain = spark.range(1).selectExpr(*(f"{text} AS c{n}" for n, text in enumerate(texts))).collect()[0]
+    assert signed == plain
+    assert of not in ("float", "double") or plain == "0.0"

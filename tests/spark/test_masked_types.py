@@ -123,3 +123,15 @@ def test_a_masked_key_finds_its_row_whatever_type_the_files_have(merged: Merged,
     assert (report.error, report.warnings) == (None, [])
     one, new = CASES[name].texts
     assert sorted(merged.lake.rows(name, "n, code")) == [(10, sha256(one)), (30, sha256(new))]
+
+
+def test_a_key_of_zero_is_one_whether_it_has_a_sign(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DMS_ICEBERG_MASK_SALT", SALT)
+    masks: dict[str, dict[str, Any]] = {"hashed": {"mask": "sha256"}, "plain": {}}
+    config = lake.config({f"public.{name}": {"key": ["code"], "columns": [{"name": "code", **mask}]} for name, mask in masks.items()})
+    columns = [("code", pa.float64()), ("v", pa.string())]
+    for name in masks:
+        lake.load(f"public.{name}", columns, [(0.0, "a")])
+        lake.changes(f"public.{name}", cdc_name(1), columns, [("U", T1, 61, -0.0, "A", None)], key=("code",))
+    assert lake.run(config).errors == {}
+    assert {name: lake.rows(name, "v") for name in masks} == {"hashed": [("A",)], "plain": [("A",)]}

@@ -6,6 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from dms_iceberg.config.model import Config
+from dms_iceberg.replay.run import replay
 from support.lake import Lake, sequence, timestamp
 
 AT = "2026030110010000"
@@ -73,3 +75,63 @@ def test_rows_whose_keys_are_shifted_in_one_statement_stay(lake: Lake, mode: str
         assert rows(lake, name, mode) == expected, name
         assert lake.target(name).exists()
     assert [name for name, table in lake.run(config).tables.items() if table.batches] == []
+
+
+def test_a_shift_whose_updates_leave_a_column_out_is_quarantined_and_not_silent(lake: Lake) -> None:
+    """A row that moves to a key that is taken does not take the kept value of its old key along: see the limits in docs/guarantees.md."""
+    config = lake.config({"public.t": {"columns": [{"name": "body", "null_in_update": "keep"}]}})
+    columns = [*COLUMNS, ("body", pa.string())]
+    lake.load("public.t", columns, [(1, "a", "B1"), (2, "b", "B2"), (3, "c", "B3")])
+    assert lake.run(config).errors == {}
+    service = [("Op", pa.string()), ("dms_commit_ts", pa.string()), *columns, ("dms_change_seq", pa.string())]
+    images = [("BI_id", pa.int64()), ("BI_v", pa.string())]
+    shifted = [(old, new, v) for old, new, v in ((1, 2, "a"), (2, 3, "b"), (3, 4, "c"))]
+    changes = [("U", timestamp(AT), new, v, None, sequence(AT, 61 + 4 * old), old, v) for old, new, v in shifted]
+    lake.parquet("public.t", "2026/03/01/10/20260301-100130000.parquet", [*service, *images], changes)
+    report = lake.run_one(config)
+    assert (report.applied, report.quarantined) == (1, 2)
+    assert lake.rows("t", "id, v, body") == [(2, "a", "B1"), (3, "c", "B3")]
+    found = lake.open_quarantine(config, "t", "reason, key")
+    assert found == [("not_supplied", '{"id":3}'), ("not_supplied", '{"id":4}')]
+
+
+def keys_alone(lake: Lake, mode: str) -> Config:
+    """Load three rows and shift their keys, of which alone there are images; return the configuration."""
+    config = lake.config({"public.t": {"mode": mode}})
+    lake.load("public.t", COLUMNS, LOADED)
+    write(lake, "public.t", 1, SHIFT, images=False)
+    assert lake.run(config).errors == {}
+    return config
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_images_of_the_key_alone_are_quarantined_and_a_replay_leaves_them_open(lake: Lake, mode: str) -> None:
+    config = keys_alone(lake, mode)
+    found = lake.open_quarantine(config, "t", "reason, detail")
+    assert {reason for reason, _ in found} == {"ambiguous_key_change"}
+    for part in ("REPLICA IDENTITY FULL", "column-filter"):
+        assert all(part in detail for _, detail in found)
+    before = rows(lake, "t", mode)
+    assert replay(lake.spark, config).tables["public.t"].error is None
+    assert lake.open_quarantine(config, "t", "reason, detail") == found
+    assert rows(lake, "t", mode) == before
+
+
+def test_an_image_that_two_equal_rows_match_is_quarantined(lake: Lake) -> None:
+    config = lake.config({"public.t": {}})
+    lake.load("public.t", COLUMNS, [(1, "a"), (2, "a")])
+    assert lake.run(config).errors == {}
+    write(lake, "public.t", 1, [("U", (2, "a"), (1, "a")), ("U", (3, "a"), (2, "a"))])
+    report = lake.run_one(config)
+    assert report.error is None
+    assert [reason for (reason,) in lake.open_quarantine(config, "t", "reason")] == ["ambiguous_key_change"]
+
+
+def test_append_takes_every_change_of_a_shift(lake: Lake) -> None:
+    config = lake.config({"public.t": {"mode": "append"}})
+    lake.load("public.t", COLUMNS, LOADED)
+    write(lake, "public.t", 1, SHIFT)
+    assert lake.run(config).errors == {}
+    expected = [*(("I", *row) for row in LOADED), *(("U", *row) for _, row, _ in SHIFT)]
+    assert lake.rows("t", "_cdc_op, id, v", "_cdc_op, id") == expected
+    assert lake.open_quarantine(config, "t") == []

@@ -8,12 +8,14 @@ import pytest
 from dms_iceberg.config.model import Config
 from dms_iceberg.replay.run import replay
 from support.lake import Lake
+from support.text_files import ONLY_SEQUENCE, cdc_name, change_line, write_text
 
 pytestmark = pytest.mark.long
 
 ID_N = [("id", pa.int64()), ("n", pa.int32())]
 WIDE = [*ID_N, ("w", pa.int32())]
 T1, T2, T3 = "20260301100100", "20260301100200", "20260301100300"
+CSV_HEADER = "Op,dms_commit_ts,id,n,dms_change_seq"
 MODES = ("mirror", "soft_delete", "history", "append")
 SHOWN = {"mirror": "id, n", "soft_delete": "id, n, _cdc_deleted", "history": "id, n, _is_current", "append": "_cdc_op, id, n"}
 
@@ -78,4 +80,34 @@ def test_rows_that_wait_in_both_are_replayed_once(lake: Lake) -> None:
         "soft_delete": [(1, 1, False), (2, -2, False)],
         "history": [(1, -1, False), (1, 1, True), (2, -2, True)],
         "append": [("I", 1, -1), ("U", 1, 1), ("I", 2, -2)],
+    }
+
+
+def test_rows_of_text_files_that_wait_in_both_are_replayed_once(lake: Lake) -> None:
+    columns = [{"name": "id", "type": "bigint"}, {"name": "n", "type": "int"}]
+    rules = {"rules": [{"name": "positive", "expr": "n >= 0"}]}
+    strict, mended = (
+        lake.config(
+            {f"public.{mode}": {"mode": mode, "columns": columns, **entry} for mode in MODES},
+            bronze={"format": "csv", "change": ONLY_SEQUENCE},
+        )
+        for entry in (rules, {})
+    )
+    changes = [("I", T1, 61, 1, -1), ("U", T1, 65, 1, 1), ("I", T1, 69, 2, -2)]
+    lines, name = [change_line(*one) for one in changes], cdc_name(1, "csv")
+    for mode in MODES:
+        write_text(lake, f"public.{mode}", name, lines, CSV_HEADER)
+    run(lake, strict)
+    for mode in MODES:
+        # The copy comes while two rows of the first wait.
+        write_text(lake, f"public.{mode}", f"20260301/{name.split('/')[-1]}", lines, CSV_HEADER)
+        write_text(lake, f"public.{mode}", cdc_name(3, "csv"), [change_line("D", T3, 70, 2, 0)], CSV_HEADER)
+    run(lake, strict)
+    report = replay(lake.spark, mended)
+    assert not report.errors, report.errors
+    assert silver(lake) == {
+        "mirror": [(1, 1)],
+        "soft_delete": [(1, 1, False), (2, -2, True)],
+        "history": [(1, -1, False), (1, 1, True), (2, -2, False)],
+        "append": [("I", 1, -1), ("U", 1, 1), ("I", 2, -2), ("D", 2, None)],
     }

@@ -11,6 +11,7 @@ from dms_iceberg.cli import main
 from dms_iceberg.config.advice import advice
 from dms_iceberg.config.numeric_text import columns_as_numbers
 from dms_iceberg.config.parse import parse_config
+from dms_iceberg.config.typed_text import columns_as_types
 
 T = "tables/public.orders"
 
@@ -41,6 +42,50 @@ T = "tables/public.orders"
 )
 def test_columns_that_a_condition_takes_for_numbers(condition: str, columns: set[str]) -> None:
     assert columns_as_numbers(condition) == columns
+
+
+@pytest.mark.parametrize(
+    ("condition", "columns"),
+    [
+        ("seen > DATE'2024-01-01'", {"seen": "date"}),
+        ("seen >= TIMESTAMP '2024-01-01 00:00:00'", {"seen": "timestamp"}),
+        ("seen between DATE'2024-01-01' and until", {"seen": "date", "until": "date"}),
+        ("seen < current_timestamp() and day <= current_date()", {"seen": "timestamp", "day": "date"}),
+        ("year(seen) > 2000 or hour(at) = 1", {"seen": "date", "at": "timestamp"}),
+        ("datediff(seen, made) > 3", {"seen": "date", "made": "date"}),
+        ("to_date(seen) > '2020-01-01'", {"seen": "date"}),
+        ("date_add(seen, 1) > '2020-01-01'", {"seen": "date"}),
+        ("active = true", {"active": "boolean"}),
+        ("NOT active", {"active": "boolean"}),
+        ("active", {"active": "boolean"}),
+        ("(active OR paid) AND status = 'x'", {"active": "boolean", "paid": "boolean"}),
+        ("active IS TRUE", {"active": "boolean"}),
+        ("pmod(n, 2) = 0", {"n": "decimal(12,2)"}),
+        ("greatest(n, 0) >= 0 and least(m, 5) > k", {"n": "decimal(12,2)", "m": "decimal(12,2)"}),
+        ("CAST(n AS int) >= 0 and m::bigint > 0", {"n": "int", "m": "bigint"}),
+        ("int(n) >= 0", {"n": "int"}),
+        ("CAST(seen AS date) > '2020'", {"seen": "date"}),
+        ("n >= 0", {"n": "decimal(12,2)"}),
+        # Text, what is meant so, and what cannot be told.
+        ("try_cast(n AS int) >= 0", {}),
+        ("n IS NULL OR try_cast(n AS int) IS NOT NULL", {}),
+        ("CAST(n AS int) IS NOT NULL AND to_date(d) IS NOT NULL", {}),
+        ("CAST(n AS string) = 'x' AND lower(n) = 'y' AND n <> m", {}),
+        ("active = 'true' AND note IS NOT NULL AND name LIKE 'a%'", {}),
+        ("case when kind = 'x' then status else note end = 'y'", {}),
+    ],
+)
+def test_columns_that_a_condition_takes_for_another_type(condition: str, columns: dict[str, str]) -> None:
+    assert columns_as_types(condition) == columns
+
+
+def test_a_rule_on_a_date_or_a_truth_value_is_told_with_the_declaration_to_add() -> None:
+    rules = [{"name": "new", "expr": "seen > DATE'2024-01-01'"}, {"name": "live", "expr": "active"}]
+    document = changed(f"{T}/rules", rules)
+    texts = advice(parse_config({**document, "bronze": {**document["bronze"], "format": "csv"}}))
+    day, truth = (text for text in texts if "is text in files" in text)
+    assert 'add {"name": "seen", "type": "date"}' in day and "a value that is no date is NULL here" in day
+    assert 'add {"name": "active", "type": "boolean"}' in truth and "a value that is no boolean is NULL here" in truth
 
 
 def warnings(document: dict[str, Any], form: str = "csv") -> list[str]:

@@ -124,6 +124,10 @@ def test_null_key_says_what_may_have_been_there() -> None:
     for source, why in {"bigint": "is NULL'", "decimal(10,2)": "numeric that is NaN or infinite'"}.items():
         typed, _, _ = selects(table(), {"id": source}, {"id": source})
         assert why in typed[-2]
+    # Files of text formats tell no types.
+    for declared, why in {"bigint": "is NULL'", "decimal(10,2)": "numeric that is NaN or infinite'"}.items():
+        typed, _, _ = selects(table(Column(name="id", type=declared)), {"id": "string"}, {"id": declared})
+        assert why in typed[-2]
     typed, _, _ = selects(table(Column(name="id", expr="nullif(code, 'x')"), drop=("code",)), {"code": "string"}, {"id": "string"})
     assert "is NULL by its expr'" in typed[-2]
 

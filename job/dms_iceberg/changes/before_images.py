@@ -9,11 +9,9 @@ from collections.abc import Collection, Iterable, Mapping
 
 import attrs
 
-from dms_iceberg.config.images import affixes, declared_sources, imaged, mentioned_sources, sources_of
+from dms_iceberg.changes.unnamed_images import OF_DMS, Affix, unnamed_images
+from dms_iceberg.config.images import affixes, declared_sources, imaged, mentioned_sources
 from dms_iceberg.config.model import Change, OtherColumns, Table
-
-_OF_DMS = "BI_"
-"""The prefix that DMS gives before-images where the mapping rule does not say another (user guide, ``before-image-def``)."""
 
 
 @attrs.frozen
@@ -23,15 +21,16 @@ class Images:
     Attributes:
         known: images of columns that are known; never in silver.
         doubtful: images by their name, of columns that nothing knows. Left out as well.
-        unnamed: with DMS's own prefix, which the configuration does not name: images of columns whose values silver does not show, or of
-            all key columns. Left out as well.
+        unnamed: with a prefix or suffix that the configuration does not name (`unnamed_images`). Left out as well.
         shown: columns like that which the table has already. They are taken for the source's own.
+        found: the prefixes and suffixes of these; none for DMS's own.
     """
 
     known: frozenset[str] = frozenset()
     doubtful: frozenset[str] = frozenset()
     unnamed: frozenset[str] = frozenset()
     shown: frozenset[str] = frozenset()
+    found: frozenset[Affix] = frozenset()
 
     @property
     def left_out(self) -> frozenset[str]:
@@ -75,12 +74,13 @@ def find_images(
     found = _Known(table, (*names, *known), existing)
     bases = found.bases(names, change)
     images = frozenset(name for name, base in bases.items() if base in found.all)
-    suspects = _suspects(names, change, table, found)
+    suspects = unnamed_images(list(names), change, table, found.mentioned, found.all)
     return Images(
         images,
         frozenset(name for name in bases if name not in images and name.lower() not in found.mentioned | found.there),
         frozenset(name for name in suspects if name.lower() not in found.there),
         frozenset(name for name in suspects if name.lower() in found.there),
+        frozenset(affix for affix in suspects.values() if affix != Affix(OF_DMS)),
     )
 
 
@@ -93,18 +93,6 @@ def silver_images(existing: Collection[str], change: Change, table: Table, sourc
     found = _Known(table, sources, existing)
     bases = found.bases((name for name in existing if name.lower() in found.there), change)
     return {name: base for name, base in bases.items() if base in found.all}
-
-
-def _suspects(names: Iterable[str], change: Change, table: Table, found: _Known) -> list[str]:
-    bases = {name: base for name, base in found.bases(names, _default(change)).items() if base in found.all}
-    hidden = {name.lower() for name in (*table.drop, *(name for one in table.columns if one.mask for name in sources_of(one)))}
-    keyed = {key.lower() for key in table.key} <= set(bases.values())
-    unnamed = [name for name, base in bases.items() if imaged(change, name) is None and name.lower() not in found.mentioned]
-    return [name for name in unnamed if keyed or bases[name] in hidden]
-
-
-def _default(change: Change) -> Change:
-    return attrs.evolve(change, before_image_prefix=_OF_DMS, before_image_suffix=None)
 
 
 def image_warnings(table: Table, change: Change, found: Iterable[Images], retired: Mapping[str, str]) -> list[str]:
@@ -120,6 +108,7 @@ def image_warnings(table: Table, change: Change, found: Iterable[Images], retire
     unnamed = sorted({name for one in found for name in one.unnamed}) if keeps else []
     shown = sorted({name for one in found for name in one.shown})
     told = affixes(change)
+    setting = _setting(affix for one in found for affix in one.found)
     declare = f'declare it in tables."{table.source}".columns, as {{"name": "..."}}'
     warnings = [
         f"{table.source}: the files have a column {name!r}, which looks like the before-image of a column {imaged(change, name)!r} "
@@ -130,14 +119,14 @@ def image_warnings(table: Table, change: Change, found: Iterable[Images], retire
     if unnamed:
         warnings.append(
             f"{table.source}: the columns {', '.join(map(repr, unnamed))} of the files look like before-images, but {told}. They are not "
-            f"added to {table.target}, and a change of a key leaves the old row behind. Set bronze.change.before_image_prefix to "
-            f"{_OF_DMS!r}; if one of them is a column of the source, {declare}."
+            f"added to {table.target}, and a change of a key leaves the old row behind. Set {setting}; if one of them is a column of the "
+            f"source, {declare}."
         )
     if shown:
         warnings.append(
             f"{table.source}: {table.target} has the columns {', '.join(map(repr, shown))}, which look like before-images, but {told}. "
-            "They show values as the source has them, whatever mask or drop says of their columns. Set bronze.change.before_image_prefix "
-            f"to {_OF_DMS!r} and remove them with ALTER TABLE ... DROP COLUMN; if one of them is a column of the source, {declare}."
+            f"They show values as the source has them, whatever mask or drop says of their columns. Set {setting} and remove them with "
+            f"ALTER TABLE ... DROP COLUMN; if one of them is a column of the source, {declare}."
         )
     return warnings + [
         f"{table.source}: {table.target} has the column {name!r}, the before-image of {base!r} ({told}): it shows values of {base!r} as "
@@ -146,3 +135,12 @@ def image_warnings(table: Table, change: Change, found: Iterable[Images], retire
         f"expired. If it is a column of the source, {declare}, or choose another prefix, in the mapping rule and here."
         for name, base in retired.items()
     ]
+
+
+def _setting(found: Iterable[Affix]) -> str:
+    """Return the settings by which columns with one of these prefixes and suffixes are before-images, for messages."""
+    texts = set()
+    for affix in set(found) or {Affix(OF_DMS)}:
+        named = {"prefix": affix.prefix, "suffix": affix.suffix}
+        texts.add(" and ".join(f"bronze.change.before_image_{kind} to {text!r}" for kind, text in named.items() if text))
+    return ", or ".join(sorted(texts))

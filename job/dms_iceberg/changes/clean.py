@@ -100,7 +100,9 @@ def _null_key(column: SilverColumn, source_type: str | None) -> str:
     text = f"null_key: key column {column.name} is NULL"
     if column.source is None:
         return f"{text} by its expr"
-    if source_type is not None and decimal_of(source_type):
+    # Text formats have no types but the declared ones.
+    declared = canonical(column.declared.type) if source_type == "string" and column.declared.type else source_type
+    if declared is not None and decimal_of(declared):
         # PostgreSQL's numeric has NaN and infinity; in a key nothing else becomes NULL.
         return f"{text} in the file, where DMS writes NULL also for a numeric that is NaN or infinite"
     return text

@@ -134,10 +134,7 @@ def books_aggregates(key_columns: Sequence[str], stale: str = "false") -> list[s
     # change, a change is superseded.
     newest = f"{BATCH_POSITION} IS NOT NULL AND {BATCH_POSITION} = {HIGH}"
     merged = f"{POSITION} IS NOT NULL AND NOT {CONTEXT}"
-    ranges = []
-    for number, name in enumerate(key_columns):
-        value = f"CASE WHEN {merged} THEN {quote(name)} END"
-        ranges += [f"CAST(min({value}) AS string) AS _cdc_min_{number}", f"CAST(max({value}) AS string) AS _cdc_max_{number}"]
+    ranges = key_ends(key_columns, merged)
     return [
         f"coalesce(sum({N_ROWS}), 0) AS rows_read",
         f"coalesce(sum({N_QUARANTINED}), 0) AS quarantined",
@@ -154,3 +151,12 @@ def books_aggregates(key_columns: Sequence[str], stale: str = "false") -> list[s
         f"percentile_approx(CASE WHEN {N_GOOD} > 0 THEN unix_micros({COMMITTED_AT}) END, array(0.05D, 0.5D, 1.0D), 1000) AS commit_micros",
         *ranges,
     ]
+
+
+def key_ends(key_columns: Sequence[str], condition: str = "true") -> list[str]:
+    """Return aggregates for the lowest and highest value of each key column, as text, of rows for which a condition is true."""
+    ranges = []
+    for number, name in enumerate(key_columns):
+        value = f"CASE WHEN {condition} THEN {quote(name)} END"
+        ranges += [f"CAST(min({value}) AS string) AS _cdc_min_{number}", f"CAST(max({value}) AS string) AS _cdc_max_{number}"]
+    return ranges

@@ -34,6 +34,9 @@ def text_sql(value: str, type_: str, of: str) -> str:
         type_: its Spark type.
         of: the type that the column's texts are taken from.
     """
+    if type_ in _FLOATING:
+        # A zero with a sign equals the one without, though its text does not.
+        value = f"({value} + {_cast('0', type_)})"
     if is_plain(type_, of):
         return _cast(value, "string")
     if type_ == "date":

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from dms_iceberg.config.model import BronzeFormat, Config, Table
 from dms_iceberg.config.named_columns import table_path
-from dms_iceberg.config.numeric_text import columns_as_numbers
 from dms_iceberg.config.problems import below, item
+from dms_iceberg.config.typed_text import NUMBER, columns_as_types
 from dms_iceberg.salts import unset_salts
 
 
@@ -15,29 +15,30 @@ def advice(config: Config) -> list[str]:
     for table in config.tables.values():
         found += [f"{problem} Where the job runs it must be set, or the table fails before it is read." for problem in unset_salts(table)]
         if config.bronze.format is not BronzeFormat.PARQUET:
-            found += list(_text_as_numbers(config, table))
+            found += list(_text_as_types(config, table))
     return found
 
 
-def _text_as_numbers(config: Config, table: Table) -> Iterator[str]:
-    """Yield a warning for each column that the filter or a rule takes for a number and nothing declares as one."""
+def _text_as_types(config: Config, table: Table) -> Iterator[str]:
+    """Yield a warning for each column that the filter or a rule takes for another type than text and nothing declares as one."""
     path = table_path(table)
     conditions = [(below(path, "filter"), table.filter, "leaves out the row")] if table.filter else []
     rules = below(path, "rules")
     conditions += [(f"{item(rules, index)}.expr", rule.expr, "lets the row pass") for index, rule in enumerate(table.rules)]
     declared = {column.name.lower(): (index, column) for index, column in enumerate(table.columns)}
     for where, condition, effect in conditions:
-        for name in sorted(columns_as_numbers(condition)):
+        for name, type_ in sorted(columns_as_types(condition).items()):
             index, column = declared.get(name.lower(), (None, None))
             if column is not None and (column.type is not None or column.expr is not None):
                 continue
-            remedy = f'add {{"name": "{name}", "type": "decimal(12,2)"}} to {below(path, "columns")}, with the type it has at the source.'
+            remedy = f'add {{"name": "{name}", "type": "{type_}"}} to {below(path, "columns")}, with the type it has at the source.'
             if index is not None:
                 place = item(below(path, "columns"), index)
-                remedy = f'add "type": "decimal(12,2)" to {place}, or whatever type it has at the source.'
+                remedy = f'add "type": "{type_}" to {place}, or whatever type it has at the source.'
             elif name.lower() in {one.lower() for one in table.drop}:
-                remedy = f"silver leaves it out, so let a rule say {name} IS NULL OR try_cast({name} AS decimal(12,2)) IS NOT NULL."
+                remedy = f"silver leaves it out, so let a rule say {name} IS NULL OR try_cast({name} AS {type_}) IS NOT NULL."
             yield (
-                f"{where}: {name!r} is text in files of format {config.bronze.format.value!r}, and a value that is no number is NULL here, "
+                f"{where}: {name!r} is text in files of format {config.bronze.format.value!r}, and a value that is no "
+                f"{'number' if type_ == NUMBER else type_} is NULL here, "
                 f"which {effect}. To have such rows quarantined, {remedy}"
             )

@@ -6,9 +6,11 @@ from sqlglot import exp
 
 from dms_iceberg.config.expressions import parsed_expression
 
-_COMPARISONS = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ)
+COMPARISONS = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ)
+"""Of them each operand is cast to the type of the other."""
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod)
 _OF_NUMBERS = (exp.Neg, exp.Abs, exp.Round, exp.Ceil, exp.Floor, exp.Sqrt, exp.Sign)
+_FUNCTIONS_OF_NUMBERS = ("pmod", "mod", "positive", "negative", "bround", "cbrt")
 
 
 def columns_as_numbers(condition: str) -> frozenset[str]:
@@ -20,7 +22,7 @@ def columns_as_numbers(condition: str) -> frozenset[str]:
     found: set[str] = set()
     for node in parsed_expression(condition).walk():
         for operand in _number_operands(node):
-            found.update(_bare_columns(operand))
+            found.update(bare_columns(operand))
     return frozenset(found)
 
 
@@ -30,11 +32,13 @@ def _number_operands(node: "exp.Expr") -> list["exp.Expr"]:
         return [node.this, node.expression] if _is_number(node) else []
     if isinstance(node, _OF_NUMBERS):
         return [node.this]
-    if isinstance(node, _COMPARISONS):
+    if isinstance(node, exp.Anonymous):
+        return node.expressions if node.name.lower() in _FUNCTIONS_OF_NUMBERS else []
+    if isinstance(node, COMPARISONS):
         compared = [node.this, node.expression]
     elif isinstance(node, exp.Between):
         compared = [node.this, node.args["low"], node.args["high"]]
-    elif isinstance(node, exp.In):
+    elif isinstance(node, exp.In | exp.Greatest | exp.Least):
         compared = [node.this, *node.expressions]
     else:
         return []
@@ -50,7 +54,7 @@ def _is_number(node: "exp.Expr") -> bool:
     return isinstance(node, exp.Literal) and not node.is_string
 
 
-def _bare_columns(node: "exp.Expr") -> Iterator[str]:
+def bare_columns(node: "exp.Expr") -> Iterator[str]:
     """Yield the columns whose value a part of an expression may be as it is; a field of a struct has a type."""
     if isinstance(node, exp.Column):
         if len(node.parts) == 1:
@@ -59,7 +63,7 @@ def _bare_columns(node: "exp.Expr") -> Iterator[str]:
     parts: list[exp.Expr] = []
     if isinstance(node, exp.Paren):
         parts = [node.this]
-    elif isinstance(node, exp.Coalesce):
+    elif isinstance(node, exp.Coalesce | exp.Greatest | exp.Least):
         parts = [node.this, *node.expressions]
     elif isinstance(node, exp.If):
         parts = [node.args["true"], *filter(None, [node.args.get("false")])]
@@ -68,4 +72,4 @@ def _bare_columns(node: "exp.Expr") -> Iterator[str]:
     elif isinstance(node, exp.Case):
         parts = [*(one.args["true"] for one in node.args["ifs"]), *filter(None, [node.args.get("default")])]
     for part in parts:
-        yield from _bare_columns(part)
+        yield from bare_columns(part)
