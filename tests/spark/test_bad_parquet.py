@@ -62,6 +62,14 @@ def time_column(lake: Lake, table: str) -> None:
     lake.load(table, [*ID_V, ("opens", pa.time32("ms"))], [(1, "a", 1000)])
 
 
+def image_of_another_type(lake: Lake, table: str) -> None:
+    """Names of two columns were swapped; the image would have stood in the place of the key."""
+    load(lake, table)
+    columns = [*ID_V, ("dms_change_seq", pa.string()), ("BI_id", pa.string())]
+    named = [("Op", pa.string()), ("dms_commit_ts", pa.string()), *columns]
+    lake.parquet(table, cdc_name(1), named, [("U", COMMIT, 1, "x", sequence(T1, 61), "b")])
+
+
 READING = ("_metadata", "_cdc_op", "_cdc_file")
 """Names that reading needs."""
 
@@ -90,6 +98,12 @@ CASES = [
         "garbage_footer",
         lambda lake, t: write_bytes(lake, t, "LOAD00000001.parquet", b"PAR1" + b"\x07" * 500 + (100).to_bytes(4, "little") + b"PAR1"),
         error=("LOAD00000001.parquet", "footer cannot be read", "Restore"),
+    ),
+    Case(
+        "image_of_another_type",
+        image_of_another_type,
+        error=("20260301-100130000.parquet: the before-image 'BI_id' of column 'id' is string and the column bigint",),
+        rows=[(1, "a"), (2, "b")],
     ),
     Case("zero_rows", lambda lake, t: load(lake, t, []), rows=[]),
     Case("zero_rows_then_changes", zero_rows_then_changes, rows=[(1, "a")]),

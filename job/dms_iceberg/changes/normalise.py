@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import attrs
 
 from dms_iceberg.changes.before_images import Images, find_images
+from dms_iceberg.changes.mapping import VOID
 from dms_iceberg.changes.misread import unread_cases
 from dms_iceberg.changes.position import (
     bytes_sql,
@@ -82,7 +83,8 @@ def split_columns(
         existing: the silver table's columns.
 
     Raises:
-        BronzeError: the operation column or a key column is missing, or nothing gives the changes an order.
+        BronzeError: the operation column or a key column is missing, nothing gives the changes an order, or a before-image has another
+            type than its column.
     """
     by_name = {name.lower(): name for name, _ in columns}
 
@@ -123,7 +125,19 @@ def split_columns(
     keys = {key.lower() for key in table.key}
     found_images = {name: find(image_of(change, name)) for name, _ in source if name.lower() not in keys}
     others = {name: image for name, image in found_images.items() if image is not None and image in like_images.known}
+    _refuse_other_types({name.lower(): type_ for name, type_ in columns}, {**before, **others}, example)
     return SourceColumns(source, op, timestamp, sequence, before, service, others, like_images)
+
+
+def _refuse_other_types(types: Mapping[str, str], images: Mapping[str, str], example: str) -> None:
+    """Refuse a before-image that is not of its column's type: it stands in its place."""
+    for name, image in images.items():
+        of_image, of_column = types[image.lower()], types[name.lower()]
+        if of_image != of_column and VOID not in (of_image, of_column):
+            raise BronzeError(
+                f"{example}: the before-image {image!r} of column {name!r} is {of_image} and the column {of_column}; DMS gives both one type. "
+                "Name the prefix or suffix that the task writes in bronze.change, or have the file written again."
+            )
 
 
 def is_op_sql(columns: SourceColumns, change: Change, op: str) -> str:
