@@ -37,11 +37,12 @@ def test_mutated_file_is_refused_quarantined_or_equal(lake: Lake, form: Form, se
     assert found["merged"] > count * FILES // 4, found
 
 
-@pytest.mark.parametrize("seed", [_REPLAY] if _REPLAY else [])
-def test_replay_of_one_mutation(lake: Lake, seed: str) -> None:
-    form = next(form for form in FORMS if form.name == seed.partition(":")[0])
-    table = replayed(lake, form, seed)
-    print(table.files, table.files[0].data, table.first)  # noqa: T201
-    run_all(lake, form, [table])
-    print(table.refused)  # noqa: T201
-    assert not table.problems, "\n".join(table.problems)
+if _REPLAY:
+
+    def test_replay_of_one_mutation(lake: Lake) -> None:
+        form = next(form for form in FORMS if form.name == _REPLAY.partition(":")[0])
+        table = replayed(lake, form, _REPLAY)
+        print(table.files, table.files[0].data, table.first)  # noqa: T201
+        run_all(lake, form, [table])
+        print(table.refused)  # noqa: T201
+        assert not table.problems, "\n".join(table.problems)

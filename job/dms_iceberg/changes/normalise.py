@@ -135,8 +135,8 @@ def _refuse_other_types(types: Mapping[str, str], images: Mapping[str, str], exa
         of_image, of_column = types[image.lower()], types[name.lower()]
         if of_image != of_column and VOID not in (of_image, of_column):
             raise BronzeError(
-                f"{example}: the before-image {image!r} of column {name!r} is {of_image} and the column {of_column}; DMS gives both one type. "
-                "Name the prefix or suffix that the task writes in bronze.change, or have the file written again."
+                f"{example}: the before-image {image!r} of column {name!r} is {of_image} and the column {of_column}. "
+                "DMS gives both one type. Name the prefix or suffix that the task writes in bronze.change, or have the file written again."
             )
 
 
