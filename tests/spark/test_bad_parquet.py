@@ -29,6 +29,12 @@ def cut_in_the_middle(data: bytes) -> bytes:
     return data[: len(data) // 3] + data[len(data) // 2 :]
 
 
+def renamed_in_its_schema(data: bytes) -> bytes:
+    """The last place where a name stands is that of the data of its column."""
+    before, _, after = data.rpartition(b"dms_commit_ts")
+    return before + b"dms_commit_tr" + after
+
+
 def overwritten_in_the_middle(data: bytes) -> bytes:
     third = len(data) // 3
     return data[:third] + random.Random(1).randbytes(third) + data[2 * third :]
@@ -88,6 +94,7 @@ CASES = [
     Case("truncated", damage(lambda data: data[: len(data) // 2]), error=("LOAD00000001.parquet", "no Parquet footer", "Restore")),
     Case("cut_in_the_middle", damage(cut_in_the_middle), error=("LOAD00000001.parquet", "more data than the file holds", "Restore")),
     Case("overwritten", damage(overwritten_in_the_middle), error=("LOAD00000001.parquet", "Restore"), rows=[]),
+    Case("other_name", damage(renamed_in_its_schema), error=("LOAD00000001.parquet", "different names", "Restore")),
     Case("empty_parquet", lambda lake, t: write_bytes(lake, t, "LOAD00000001.parquet", b""), error=("not a whole Parquet file (0 bytes",)),
     Case(
         "garbage_parquet",

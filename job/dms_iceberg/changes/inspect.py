@@ -168,6 +168,11 @@ def _inspect_parquet(store: ObjectStore, file: BronzeFile) -> _Inspected:
         raise BronzeError(
             f"{join(store.root, file.key)}: the Parquet footer cannot be read ({type(error).__name__}). Restore the file."
         ) from error
+    if not _names_its_chunks(metadata):
+        raise BronzeError(
+            f"{join(store.root, file.key)}: its Parquet footer gives columns and their data different names: it is damaged. Restore the "
+            "file from the source task (or from a bucket version)."
+        )
     if _data_end(metadata) > file.size - footer:
         raise BronzeError(
             f"{join(store.root, file.key)}: its Parquet footer describes more data than the file holds ({file.size} bytes): a part in "
@@ -177,6 +182,13 @@ def _inspect_parquet(store: ObjectStore, file: BronzeFile) -> _Inspected:
     int96 = {leaf.path for leaf in leaves if leaf.physical_type == "INT96"}
     columns = ((field.name, "timestamp" if field.name in int96 else spark_type(field.type)) for field in schema)
     return _Inspected(file, tuple(columns), metadata.num_rows)
+
+
+def _names_its_chunks(metadata: pq.FileMetaData) -> bool:
+    """Whether all row groups have the schema's columns; Spark's error about others names no file."""
+    paths = [metadata.schema.column(number).path for number in range(len(metadata.schema))]
+    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+    return all([group.column(number).path_in_schema for number in range(group.num_columns)] == paths for group in groups)
 
 
 def _data_end(metadata: pq.FileMetaData) -> int:

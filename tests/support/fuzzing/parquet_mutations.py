@@ -104,7 +104,8 @@ def odd_numbers(table: pa.Table, random: Random) -> pa.Table:
     type_ = random.choice([pa.float64(), pa.float32(), pa.int64(), pa.uint64()])
     pool: list[Any] = [0, 1, 2**31, 2**53, 2**62, 7]
     pool += [1.5, float("nan"), float("inf"), -0.0, 1e300, 0.1] if pa.types.is_float64(type_) else []
-    column = pa.array([random.choice(pool) for _ in range(table.num_rows)], type_, safe=False) if pool else None
+    chosen = [random.choice(pool) for _ in range(table.num_rows)]
+    column = pa.array([float(one) for one in chosen] if pa.types.is_floating(type_) else chosen, type_)
     return table.set_column(table.column_names.index(name), name, column)
 
 

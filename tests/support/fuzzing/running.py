@@ -113,7 +113,7 @@ def _inspected(lake: Lake, config: Config, table: FuzzedTable) -> None:
     store = LocalStore(lake.bronze)
     for file in table.files:
         key = f"public/{table.name}/{file.relative}"
-        if table.form.format == "parquet" and file.mutation.startswith("bytes.") and read_file(file.data, table.form).broken:
+        if table.form.format == "parquet" and file.mutation.startswith(("bytes.", "footer")) and read_file(file.data, table.form).broken:
             _look_only(lake, config, table, file)
             continue
         if hashlib.sha256(file.seed.encode()).digest()[0] % _ONE_IN == 0:
