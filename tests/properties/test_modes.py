@@ -10,7 +10,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from properties.merging import Merging, RowDifference
-from support.awkward_kinds import AWKWARD, CHANGING, OURS
 from support.bronze_writer import FORMATS
 from support.histories import SEED, WORLDS, World, seeded_world
 from support.mode_oracles import APPEND, HISTORY, SOFT_DELETE, ModeOracle
@@ -18,7 +17,7 @@ from support.reloads import Reloaded, a_year_earlier, with_load_time
 from support.table_kinds import CODED, CROWDED, DROPPED, FILTERED, JUDGED, SEATS
 
 HISTORIES = 18
-_KINDS = (FILTERED, JUDGED, DROPPED, CODED, AWKWARD, CHANGING, OURS)
+_KINDS = (FILTERED, JUDGED, DROPPED, CODED)
 _SHAPES = {
     SOFT_DELETE: {"runs": 2, "restarts": 1, "max_files": 1_000},
     HISTORY: {"runs": 3, "restarts": 2, "max_files": 1_000},
@@ -35,14 +34,11 @@ def test_silver_is_what_the_modes_oracle_tells(
     spark: SparkSession, warehouse: Path, tmp_path: Path, oracle: ModeOracle, number: int
 ) -> None:
     place = number + len(oracle.mode)
-    form = FORMATS[number % len(FORMATS)]
-    chosen = (_KINDS[(place + step) % len(_KINDS)] for step in range(2))
-    # Without a header nothing tells which columns came and went.
-    kept = (CODED if kind.lifetimes and form.needs_source_columns else kind for kind in chosen)
-    kinds = tuple(oracle.of(kind).with_entry({"format_version": 2 + step}) for step, kind in enumerate(kept))
+    kinds = tuple(oracle.of(_KINDS[(place + step) % len(_KINDS)]).with_entry({"format_version": 2 + step}) for step in range(2))
     if oracle is not APPEND:
         # In a log of changes no row takes another's place.
         kinds += (oracle.of((CROWDED, SEATS)[number % 2]),)
+    form = FORMATS[number % len(FORMATS)]
     world = seeded_world(SEED + 100 * number + place, kinds, histories=HISTORIES, per_table=150, **_SHAPES[oracle])
     merging = Merging(spark, warehouse, tmp_path, world, form)
     merging.run_all()
