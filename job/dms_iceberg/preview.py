@@ -30,7 +30,7 @@ from dms_iceberg.target.cleaning import refuse_other_key_mask
 from dms_iceberg.target.create import declared_types
 from dms_iceberg.target.ddl import create_sql, ordered
 from dms_iceberg.target.key import refuse_other_key
-from dms_iceberg.target.rename import RenameColumn, cleaning_warnings, renamed, renamed_properties, renames
+from dms_iceberg.target.rename import RenameColumn, cleaning_warnings, renamed, renamed_progress, renamed_properties, renames
 from dms_iceberg.target.schema_diff import AddColumn, Incompatible, Operation, Types
 from dms_iceberg.target.switch import silver_types, switch_statements
 from dms_iceberg.target.table import TargetTable
@@ -107,6 +107,7 @@ def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
     if existing is not None:
         one.sql += [rename.sql(target.sql_name) for rename in found_renames]
         existing = renamed(existing, found_renames)
+        found_at = attrs.evolve(found_at, progress=renamed_progress(found_at.progress, found_renames))
     progress = found_at.progress
     marker = read_marker(job.store, table) if found_at.branch is not None else None
     listing = list(job.listing(table, progress))

@@ -69,7 +69,7 @@ def check_named(
         ConfigError: no file ever had a column.
     """
     names = list(dict.fromkeys(name for group in groups for name in group.columns.names))
-    lacking = absent(table, names, _filled(table, existing or {}, seen, progress))
+    lacking = absent(table, names, set() if fresh else _filled(table, existing or {}, seen, progress))
     json = job.config.bronze.format is BronzeFormat.JSON
     # What Spark cannot read is in no group's columns, and dropped for that very reason.
     every = dict.fromkeys([*names, *(name for group in groups for name in group.group.names)])

@@ -9,7 +9,7 @@ from dms_iceberg.changes.normalise import POSITION
 from dms_iceberg.config.model import Table
 from dms_iceberg.faults import reach
 from dms_iceberg.identifiers import quote
-from dms_iceberg.progress import PROGRESS_KEY
+from dms_iceberg.progress import PROGRESS_KEY, Progress
 from dms_iceberg.target.cleaning import Cleaning, other_cleaning
 from dms_iceberg.target.key import KEY_PROPERTY
 from dms_iceberg.target.table import BACKFILL_PROPERTY, BEFORE_PROPERTY, TargetTable
@@ -65,6 +65,12 @@ def renamed(types: Mapping[str, str], done: Sequence[RenameColumn]) -> dict[str,
     return {names.get(name, name): type_ for name, type_ in types.items()}
 
 
+def renamed_progress(progress: Progress, done: Sequence[RenameColumn]) -> Progress:
+    """Return ``progress`` with what it remembers of columns by the names after the renames."""
+    names = {one.old.lower(): one.new.lower() for one in done}
+    return attrs.evolve(progress, first_seen={names.get(name, name): first for name, first in progress.first_seen.items()})
+
+
 def cleaning_warnings(target: TargetTable, table: Table) -> list[str]:
     """Return the warning of `other_cleaning`, if any, as it is after the declared renames."""
     types, properties = target.column_types(), target.properties()
@@ -91,9 +97,7 @@ def rename_columns(target: TargetTable, table: Table) -> list[str]:
     target.tell_made(draft, renamed_properties(found, properties))
     draft.remove_properties([name for one in found if (name := BACKFILL_PROPERTY + one.old) in properties])
     if head is not None:
-        progress, new = target.progress(), {one.old.lower(): one.new.lower() for one in found}
-        seen = {new.get(name, name): first for name, first in progress.first_seen.items()}
-        draft.touch({PROGRESS_KEY: attrs.evolve(progress, first_seen=seen).to_json()})
+        draft.touch({PROGRESS_KEY: renamed_progress(target.progress(), found).to_json()})
     target.publish(draft)
     reach("after-evolve", target.name)
     return [one.sql(target.sql_name) for one in found]
