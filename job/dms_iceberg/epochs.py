@@ -26,10 +26,10 @@ from dms_iceberg.staging.plan import FileBatch
 from dms_iceberg.staging.store import ObjectStore
 from dms_iceberg.target.cleaning import Cleaning, made_by
 from dms_iceberg.target.key import key_property
-from dms_iceberg.target.seen import Seen
+from dms_iceberg.target.seen import SEEN_PROPERTY, Seen
 from dms_iceberg.target.switch import silver_types, switch_mode
 from dms_iceberg.target.table import TargetTable
-from dms_iceberg.target.withheld import withheld_by
+from dms_iceberg.target.withheld import branch_summary, withheld_by
 
 _LOG = structlog.get_logger("dms_iceberg")
 _BRANCH = "dms_iceberg_epoch_"
@@ -175,13 +175,21 @@ def complete(job: Job, table: Table, target: TargetTable, found: Standing, plann
     else:
         draft = draft_load(job, table, target, found, branch, planned_on)
         target.tell_made(draft, withheld_by(target, branch))
-    # Which columns the load has had is in none of the properties.
-    draft.set_properties(attrs.evolve(Seen.from_properties(target.properties()), whole=False).to_properties())
+    draft.set_properties(_seen_by(target, branch, found).to_properties())
     draft.remove_branches(done)
     reach("before-switch", table.source)
     target.publish(draft)
     reach("after-switch", table.source)
     _LOG.info("load_complete", table=table.source, run_id=job.run_id, epoch=progress.epoch, reload=progress.reload)
+
+
+def _seen_by(target: TargetTable, branch: str, found: Standing) -> Seen:
+    """Return which columns the table's files have had, those of the load included."""
+    before, summary = Seen.from_properties(target.properties()), branch_summary(target, branch)
+    if found.head is None:
+        return before
+    # An earlier version's batches do not tell those of the load.
+    return Seen.from_properties(summary) if SEEN_PROPERTY in summary else attrs.evolve(before, whole=False)
 
 
 def has_bronze(store: ObjectStore) -> bool:

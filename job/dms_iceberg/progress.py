@@ -115,6 +115,10 @@ class Progress:
         """
         if not self.loads.are_all_in(file for file in listing if not file.is_cdc):
             return "files of the full load"
+        return self.lost_changes(listing, again)
+
+    def lost_changes(self, listing: Sequence[BronzeFile], again: Sequence[BronzeFile] = ()) -> str | None:
+        """Return which merged change files are no longer in ``listing``; see `lost`."""
         changes = [file for file in listing if file.is_cdc and file.order > self.reloaded_at and (self.has_merged(file) or file in again)]
         if self.first and min((file.order for file in changes), default="~") > self.first:
             return f"change files from {self.first[:14]} on"

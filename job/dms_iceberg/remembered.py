@@ -21,9 +21,9 @@ from dms_iceberg.target.earlier_masks import withheld_of_earlier
 from dms_iceberg.target.key import KEY_PROPERTY, key_property
 from dms_iceberg.target.published import refuse_published
 from dms_iceberg.target.rename import renamed_properties, renames
-from dms_iceberg.target.seen import Seen
+from dms_iceberg.target.seen import SEEN_PROPERTY, Seen
 from dms_iceberg.target.table import TargetTable
-from dms_iceberg.target.withheld import LEFT_OUT, WITHHELD_PROPERTY, MadeMask, Withheld, other_salts, withheld_of_branch, written_columns
+from dms_iceberg.target.withheld import LEFT_OUT, WITHHELD_PROPERTY, MadeMask, Withheld, branch_summary, other_salts, written_columns
 
 
 @attrs.frozen
@@ -65,7 +65,7 @@ class Memory:
 
     def summary_after(self, table: Table, shape: Shape, names: Sequence[str]) -> dict[str, str]:
         """Return what the summary of a branch's snapshot has to say once a batch is merged, until its content is the table's."""
-        return {WITHHELD_PROPERTY: self.withheld_after(table, shape, names).to_text()}
+        return {WITHHELD_PROPERTY: self.withheld_after(table, shape, names).to_text(), **self.seen.plus(names).to_properties()}
 
     def properties_after(
         self, table: Table, target: TargetTable, shape: Shape, names: Sequence[str], found: Iterable[str] = ()
@@ -135,8 +135,13 @@ def guarded(
         refuse_published(table, memory.withheld, names, memory.checks)
     if not anew:
         _refuse_mixed_key(table, memory)
-    built = withheld_of_branch(target, branch) if target is not None and branch is not None else None
-    return memory if built is None else attrs.evolve(memory, withheld=built, texts={**memory.texts, **_texts(built)})
+    summary = branch_summary(target, branch) if target is not None and branch is not None else {}
+    if SEEN_PROPERTY in summary:
+        memory = attrs.evolve(memory, seen=Seen.from_properties(summary))
+    if WITHHELD_PROPERTY not in summary:
+        return memory
+    built = Withheld.from_text(summary[WITHHELD_PROPERTY])
+    return attrs.evolve(memory, withheld=built, texts={**memory.texts, **_texts(built)})
 
 
 def refuse_declared(job: Job, table: Table, target: TargetTable) -> None:

@@ -15,7 +15,7 @@ from dms_iceberg.changes.position import clock_of
 from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.job import Job, Planned
 from dms_iceberg.quarantine import late_files, open_rows, rejected_since, with_waiting
-from dms_iceberg.staging.keys import BronzeFile, digits_of, table_prefix
+from dms_iceberg.staging.keys import BronzeFile, digits_of, earlier, table_prefix
 from dms_iceberg.staging.listing import list_files, oldest_change
 
 Judge = Callable[[DataFrame], DataFrame]
@@ -127,11 +127,25 @@ def older_files(
 
     oldest = oldest_change(job.store, prefix, format_, progress.first, is_told)
     is_gone = not oldest and (planned.is_replay or progress.first not in {file.order for file in planned.batch.files})
+    if (oldest > progress.first or is_gone) and _begins_with_first_again(planned):
+        changes = list(list_files(job.store, prefix, earlier(progress.first, seconds=1), format_))
+        if progress.lost_changes(changes, again=progress.rewritten(changes)) is None:
+            oldest, is_gone = progress.first, False
     # In a mirror what is older than the oldest late change loses. Elsewhere it counts: as a version, as the values of a deleted row (which
     # a table that was a mirror lacks), or to complete a change.
     since = clock_of(low) if table.mode is Mode.MIRROR and not completes and not whole else ""
     groups = open_files(job, table, files, [column.name for column in shape.columns])
     return OlderFiles(groups, since, oldest, bool(progress.first) and (oldest > progress.first or is_gone), is_whole)
+
+
+def _begins_with_first_again(planned: Planned) -> bool:
+    """Whether the first file that was merged was uploaded again, and is in the batch.
+
+    Somebody may have put it back after bronze had lost all that came with it, so the others are looked for then: all that was merged since
+    the first is remembered as long as the first is.
+    """
+    again = planned.progress.rewritten(planned.batch.files)
+    return not planned.is_replay and any(file.order == planned.progress.first for file in again)
 
 
 def second_look(

@@ -7,11 +7,11 @@ key free.
 
 from collections.abc import Mapping
 
-from dms_iceberg.changes.collapse import N_GOOD, key_ends
+from dms_iceberg.changes.collapse import N_FILTERED, N_GOOD, key_ends
 from dms_iceberg.changes.frames import Shape
 from dms_iceberg.changes.json_text import json_sql
 from dms_iceberg.changes.normalise import COMMITTED_AT, POSITION
-from dms_iceberg.changes.suspicion import LEFT_AT, N_ARRIVED
+from dms_iceberg.changes.suspicion import ARRIVED_AT, BEGINS, FIRST_ARRIVED_AT, LEFT_AT, N_ARRIVED
 from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.crowded import PRESENT, hides_rows
 from dms_iceberg.identifiers import quote, timestamp_literal
@@ -19,18 +19,26 @@ from dms_iceberg.job import Job, Planned
 from dms_iceberg.target.table import TargetTable
 from dms_iceberg.winners import Collapsed, key_ranges
 
-_SURPLUS, _EXAMPLE, _FRESH = "_cdc_surplus", "_cdc_example", "_cdc_fresh"
-_TWICE = f"{N_GOOD} > 1"
+_SURPLUS, _EXAMPLE, _FRESH, _BRIEF = "_cdc_surplus", "_cdc_example", "_cdc_fresh", "_cdc_brief"
+# Of a row that silver has and one that the filter leaves out, the newer one decides whether there is one.
+_TWICE = f"{N_GOOD} > 0 AND {N_GOOD} + {N_FILTERED} > 1"
+# A change that DMS writes again has its commit time again.
+_AGAIN = f"{LEFT_AT} IS NULL AND coalesce({FIRST_ARRIVED_AT} < {ARRIVED_AT}, false)"
 
 
 def twice_figures(planned: Planned, shape: Shape) -> dict[str, str]:
     """Aggregates over collapsed keys that `keys_twice` judges by."""
     if planned.batch.is_load:
         return {
-            _SURPLUS: f"coalesce(sum(CASE WHEN {_TWICE} THEN {N_GOOD} - 1 END), 0)",
+            _SURPLUS: f"coalesce(sum(CASE WHEN {_TWICE} THEN {N_GOOD} + {N_FILTERED} - 1 END), 0)",
             _EXAMPLE: f"max(CASE WHEN {_TWICE} THEN {json_sql(shape.key)} END)",
         }
-    return {_FRESH: f"count_if({_arrives(planned)})"}
+    return {
+        _FRESH: f"count_if({_arrives(planned)})",
+        _BRIEF: f"count_if({BEGINS} AND {LEFT_AT} IS NOT NULL)",
+        _SURPLUS: f"count_if({_AGAIN})",
+        _EXAMPLE: f"max(CASE WHEN {_AGAIN} THEN {json_sql(shape.key)} END)",
+    }
 
 
 def _arrives(planned: Planned) -> str:
@@ -49,18 +57,20 @@ def keys_twice(job: Job, table: Table, target: TargetTable, planned: Planned, sh
     if planned.is_replay or not {_SURPLUS, _FRESH} & collapsed.figures.keys():
         return ()
     is_plain = table.mode is Mode.MIRROR or planned.standing.branch is None
+    count, example = int(collapsed.figures[_SURPLUS]), collapsed.figures[_EXAMPLE]
     head, before = target.head(planned.standing.branch), planned.standing.head
     replaced = _replaced(head.summary, collapsed.books.winners) if head is not None and before is not None else 0
     if _FRESH in collapsed.figures:
         fresh = int(collapsed.figures[_FRESH])
-        # Every other key may have had a row.
-        others = 0 if hides_rows(table) else collapsed.books.winners - fresh
-        surprising = is_plain and fresh > 0 and replaced > others
-        count, example = _in_table(job, table, target, planned, shape, collapsed, _arrives(planned)) if surprising else (0, None)
+        # Every other key may have had a row, but for those whose row came and went with the batch.
+        others = 0 if hides_rows(table) else collapsed.books.winners - fresh - int(collapsed.figures[_BRIEF])
+        if is_plain and fresh > 0 and replaced > others:
+            arrives = f"{_arrives(planned)} AND NOT ({_AGAIN})"
+            more, other = _in_table(job, table, target, planned, shape, collapsed, arrives)
+            count, example = count + more, example or other
         what = "an insert (or a change of key) came to a key that another row has"
     else:
-        count, example = int(collapsed.figures[_SURPLUS]), collapsed.figures[_EXAMPLE]
-        if replaced and table.mode is Mode.MIRROR and not planned.progress.frontier:
+        if replaced and not planned.progress.frontier:
             more, other = _in_table(job, table, target, planned, shape, collapsed, f"{POSITION} IS NOT NULL")
             count, example = count + more, example or other
         what = "the full load has a key more than once"

@@ -4,6 +4,7 @@ import gzip
 import json
 import random
 from collections.abc import Iterator
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,31 @@ CSV = [
     ),
     Case("byte_order_mark", raw(b"\xef\xbb\xbf" + f"{HEADER}\n{load_line(1, 'a')}\n".encode()), error=("byte order mark", "Restore")),
     Case("utf16", raw(f"{HEADER}\n{load_line(1, 'a')}\n".encode("utf-16")), error=("byte order mark",)),
+    Case(
+        "texts_of_expressions",
+        csv_load(*(load_line(number, text) for number, text in enumerate(["2026-03-01", "2026-03-01 garbage", ""], 1))),
+        rows=[(1, date(2026, 3, 1)), (3, None)],
+        rejected=[("cast", "v does not fit date")],
+        table={"columns": [{"name": "id", "type": "bigint"}, {"name": "v", "expr": "nullif(v, '')", "type": "date"}]},
+    ),
+    Case(
+        "number_texts_of_expressions",
+        csv_load(*(load_line(number, text) for number, text in enumerate(["1.50", "1e400", "0x1p3", "n"], 1))),
+        rows=[(1, 1.5), (4, None)],
+        rejected=[("cast", "v does not fit double")] * 2,
+        table={"columns": [{"name": "id", "type": "bigint"}, {"name": "v", "expr": "nullif(v, 'n')", "type": "double"}]},
+    ),
+    Case(
+        "numbers_of_expressions",
+        csv_load(load_line(1, "1.2377")),
+        rows=[(1, Decimal("1.24"))],
+        table={
+            "columns": [
+                {"name": "id", "type": "bigint"},
+                {"name": "v", "expr": "CAST(v AS decimal(10,4))", "type": "decimal(10,2)"},
+            ]
+        },
+    ),
     Case("unknown_op", csv_load(load_line(1, "a", op="x"), load_line(2, "b", op="")), rows=[], rejected=[("unknown_op", "allowed")] * 2),
     Case("big_field_first", csv_load(load_line(1, "z" * 10_000_000), load_line(2, "b")), rows=[(1, "z" * 10_000_000), (2, "b")]),
     Case("big_field_gzip", csv_load(load_line(1, "z" * 10_000_000), name="LOAD00000001.csv.gz"), rows=[(1, "z" * 10_000_000)]),

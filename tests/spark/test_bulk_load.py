@@ -71,6 +71,7 @@ def test_key_that_comes_twice_is_merged_the_usual_way(lake: Lake, staged: list[i
     report = lake.run_one(lake.config({"public.t": {}}))
     assert staged == []
     assert (report.rows_read, report.applied, report.superseded) == (4, 3, 1)
+    assert ["more than once, 1 times" in text for text in report.warnings] == [True]
     assert lake.rows("t", "id, v") == [(1, "a"), (2, "again"), (3, "c")]
 
 
@@ -80,6 +81,7 @@ def test_key_that_the_table_has_is_merged_the_usual_way(lake: Lake, staged: list
     report = lake.run_one(lake.config({"public.t": {}}, batch={"max_files": 1}))
     assert staged == [2]
     assert (report.rows_read, report.applied) == (4, 4)
+    assert ["more than once, 1 times" in text for text in report.warnings] == [True]
     assert lake.rows("t", "id, v") == [(1, "a"), (2, "again"), (3, "c")]
 
 

@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg import bulk
 from dms_iceberg.config.model import Config
+from dms_iceberg.job import NOTHING_SAID, OperatorsWord
+from dms_iceberg.preview import preview
 from dms_iceberg.replay.run import replay
 from dms_iceberg.report import RunReport
 from dms_iceberg.runner import run
@@ -42,11 +44,14 @@ class Named:
     """Tables of all modes with the names as columns. A row has one text as every part of its key, and one as every other value."""
 
     lake: Lake
+    loaded_at: str = COMMIT
 
-    def write(self, mode: str, name: str, rows: Sequence[tuple[str, str, str, str, int, str | None]]) -> Path:
-        """A file of rows: operation, clock ("" for a load), key, other texts, amount, old key."""
-        key = keys_of(mode)
-        texts = [(column, pa.string()) for column in NAMES]
+    def write(
+        self, mode: str, name: str, rows: Sequence[tuple[str, str, str, str, int, str | None]], *, lacking: Sequence[str] = ()
+    ) -> Path:
+        """A file of rows without some columns: operation, clock ("" for a load), key, other texts, amount, old key."""
+        key, there = keys_of(mode), [column for column in NAMES if column not in lacking]
+        texts = [(column, pa.string()) for column in there]
         before = [(f"BI_{column}", pa.string()) for column in key]
         columns = [
             (OP, pa.string()),
@@ -58,16 +63,16 @@ class Named:
         ]
         made = []
         for number, (op, clock, of, text, amount, old) in enumerate(rows):
-            told = (timestamp(clock), sequence(clock, 61 + number)) if clock else (COMMIT, "")
-            made.append((op, told[0], *(of if one in key else text for one in NAMES), amount, told[1], *[old] * len(key)))
+            told = (timestamp(clock), sequence(clock, 61 + number)) if clock else (self.loaded_at, "")
+            made.append((op, told[0], *(of if one in key else text for one in there), amount, told[1], *[old] * len(key)))
         return self.lake.parquet(f"public.{mode}", name, columns, made)
 
     def config(self, **more: Any) -> Config:
         return self.lake.config({f"public.{mode}": {"key": keys_of(mode), "mode": mode, **more} for mode in MODES}, bronze=CHANGE)
 
-    def rows(self, mode: str) -> list[tuple[Any, ...]]:
+    def rows(self, mode: str, text: str = "") -> list[tuple[Any, ...]]:
         """Key, text and amount of the rows, each once."""
-        key, text = keys_of(mode)[0], next(name for name in NAMES if name not in keys_of(mode))
+        key, text = keys_of(mode)[0], text or next(name for name in NAMES if name not in keys_of(mode))
         shown = {"mirror": "true", "soft_delete": "NOT _cdc_deleted", "history": "_is_current", "append": "_cdc_op <> 'T'"}[mode]
         found = self.lake.spark.table(f"lake.{self.lake.namespace}.{mode}").where(shown)
         quoted = ["`" + name.replace("`", "``") + "`" for name in (key, text, AMOUNT)]
@@ -102,6 +107,57 @@ def test_loads_changes_late_files_replays_and_comparisons_in_every_mode(lake: La
     assert {one.applied for one in replayed.tables.values()} == {2}
     assert named.rows("mirror") == current
     _check_verified(named, current)
+
+
+@pytest.mark.long
+def test_backfills_rebuilds_truncates_and_reloads_in_every_mode(lake: Lake) -> None:
+    """Two columns come with the second change file, in the rows of which their values are ``z``."""
+    new = {mode: [name for name in NAMES if name not in keys_of(mode)][1::3] for mode in MODES}
+    tables = {
+        f"public.{mode}": {
+            "key": keys_of(mode),
+            "mode": mode,
+            "columns": [{"name": name, "type": "string", "backfill": "none"} for name in new[mode]],
+        }
+        for mode in MODES
+    }
+
+    def merge(word: OperatorsWord, **more: Any) -> dict[str, list[tuple[Any, ...]]]:
+        config = lake.config({name: {**entry, **more} for name, entry in tables.items()}, bronze=CHANGE)
+        planned = {plan.table: plan.error for plan in preview(lake.spark, config, operator=word)}
+        well(run(lake.spark, config, operator=word))
+        assert set(planned.values()) == {None}
+        found = {}
+        for mode in MODES:
+            rows = [named.rows(mode, name) for name in new[mode]]
+            assert len(rows) == 2 and rows[0] == rows[1]
+            found[mode] = rows[0]
+        return found
+
+    named, every = Named(lake), frozenset(tables)
+    lake.enter(1)
+    for mode in MODES:
+        rows = [("I", "", "a", "x", 1, None), ("I", "", "b", "x", 2, None)]
+        path = named.write(mode, "LOAD00000001.parquet", rows, lacking=new[mode])
+        os.utime(path, (time_of("20260301000000000").timestamp(),) * 2)
+    merge(NOTHING_SAID)
+    for mode in MODES:
+        named.write(mode, cdc_name(1), [("U", T1, "a", "y", 10, None)], lacking=new[mode])
+        named.write(mode, cdc_name(2), [("I", T2, "c", "z", 3, None)])
+    current = [("a", "none", 10), ("b", "none", 2), ("c", "z", 3)]
+    log = sorted([("a", "none", 1), *current])
+    after = {**dict.fromkeys(MODES, current), "append": log}
+    assert merge(NOTHING_SAID) == after
+    assert merge(OperatorsWord(rebuild=every), **RULE) == after
+    left = {**dict.fromkeys(MODES, current[2:]), "append": log}
+    assert merge(OperatorsWord(truncate=every, truncated_at="20260301100130000"), **RULE) == left
+    lake.enter(2)
+    named = Named(lake, "2026-03-02 10:00:00.000000")
+    for mode in MODES:
+        named.write(mode, "LOAD00000001.parquet", [("I", "", "c", "z", 3, None), ("I", "", "d", "w", 4, None)])
+        named.write(mode, "2026/03/02/10/20260302-100500000.parquet", [("U", "20260302100400", "e", "v", 5, "d")])
+    again = [("c", "z", 3), ("e", "v", 5)]
+    assert merge(NOTHING_SAID, **RULE) == {**dict.fromkeys(MODES, again), "append": sorted([*log, ("d", "w", 4), ("e", "v", 5)])}
 
 
 @attrs.frozen

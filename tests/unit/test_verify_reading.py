@@ -1,10 +1,24 @@
 """How far a reading has come: counts for a listener, and for the log now and then."""
 
-import pytest
+from collections.abc import Iterator
 
+import pytest
+import structlog
+
+from dms_iceberg.logs import configure_logs
 from dms_iceberg.verify.reading import Read, Reading
 
 
+@pytest.fixture
+def logged_as_json() -> Iterator[None]:
+    """Other tests may leave logs as they are for a person at a terminal."""
+    before = structlog.get_config()
+    configure_logs(terminal=False)
+    yield
+    structlog.configure(**before)
+
+
+@pytest.mark.usefixtures("logged_as_json")
 def test_a_listener_hears_every_thousand_rows_and_the_end_and_the_log_every_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
     now, heard = [0.0], list[Read]()
     reading = Reading("public.t", 2, 3, heard.append, clock=lambda: now[0])

@@ -185,7 +185,7 @@ def test_salts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_mask_and_a_drop_that_no_file_has_met_are_kept_back_as_well() -> None:
     """A typing error in the document would publish the column with the first file that has it."""
     withheld = after(table(EMAIL, drop=("ssn",)), ["id"])
-    assert (withheld.masks["email"].mask, withheld.sources) == ("sha256", {"ssn": LEFT_OUT})
+    assert (withheld.masks["email"].mask, withheld.sources) == ("sha256", {"email": "sha256", "ssn": LEFT_OUT})
     misspelt = table(Column(name="emial", mask=Mask.SHA256, mask_salt="env:S"), drop=("snn",))
     told = refused(misspelt, withheld, ["id", "email", "ssn"])
     assert "s.t.email was masked and would now receive clear text." in told

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from dms_iceberg.changes.json_documents import document_sql, is_nested, quoted_type
-from dms_iceberg.changes.text_values import is_text_sql, text_value_sql
+from dms_iceberg.changes.text_values import is_judged_text, is_text_sql, text_value_sql
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Column, Mask, OtherColumns, Table
 from dms_iceberg.errors import ConfigError
@@ -123,7 +123,11 @@ def typed_sql(column: SilverColumn, source_type: str | None, type_: str) -> str:
         return f"CASE WHEN {is_text_sql(base)} THEN CAST({base} AS string) END"
     if source_type is not None and not is_castable(source_type, type_):
         return f"CAST(NULL AS {type_})"
-    return f"try_cast({base} AS {type_})"
+    value = f"try_cast({base} AS {type_})"
+    if source_type is None and is_judged_text(type_):
+        # What an expression makes of text is judged as text of a file; Spark sees before it runs which of both it is.
+        return f"CASE WHEN typeof({base}) = 'string' THEN {text_value_sql(f'CAST({base} AS string)', type_)} ELSE {value} END"
+    return value
 
 
 def is_json(source_type: str | None, type_: str) -> bool:

@@ -33,6 +33,8 @@ def read_csv(reader: DataFrameReader, paths: list[str], group: SchemaGroup, bron
             sep=_as_bytes(csv.delimiter),
             quote=quotes,
             escape=quotes,
+            # By default NUL stands before an escaped quote for nothing, and is lost.
+            charToEscapeQuoteEscaping=_NO_QUOTE,
             multiLine=True,
             lineSep=group.line_end,
             enforceSchema=True,

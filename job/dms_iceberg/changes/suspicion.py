@@ -6,6 +6,7 @@ from dms_iceberg.changes.position import clock_number_sql
 
 ARRIVED_AT, LEFT_AT, MOVED_AT = "_cdc_arrived_at", "_cdc_left_at", "_cdc_moved_at"
 N_ARRIVED, N_EVENTS, SPANS = "_cdc_n_arrived", "_cdc_n_events", "_cdc_spans"
+FIRST_ARRIVED_AT, BEGINS = "_cdc_first_arrived_at", "_cdc_begins"
 SUSPECTS, INSERTED_AT, DELETES = "_cdc_suspects", "_cdc_inserted_at", "_cdc_deletes"
 
 
@@ -17,6 +18,8 @@ def commit_sql(load: int) -> str:
 def aggregates(load: int, before: Arrivals = NO_ARRIVALS) -> dict[str, str]:
     """Aggregates over the changes of a key that `suspect_sql` judges by.
 
+    `BEGINS` tells that the first of them brings a row, `FIRST_ARRIVED_AT` when one came first.
+
     Args:
         load: number of the load.
         before: when rows last arrived by changes that are merged.
@@ -24,6 +27,8 @@ def aggregates(load: int, before: Arrivals = NO_ARRIVALS) -> dict[str, str]:
     arrives, at = f"{OLD_KEY} = 0 AND ({OP} = 'I' OR {MOVED})", commit_sql(load)
     return {
         ARRIVED_AT: f"max(CASE WHEN {arrives} THEN {at} END)",
+        FIRST_ARRIVED_AT: f"min(CASE WHEN {arrives} THEN {at} END)",
+        BEGINS: f"coalesce(min_by({arrives}, {POSITION}), false)",
         LEFT_AT: f"min(CASE WHEN {OP} = 'D' THEN {at} END)",
         MOVED_AT: f"max(CASE WHEN {OLD_KEY} = 0 AND {MOVED} THEN {at} END)",
         N_ARRIVED: f"count_if({arrives})",

@@ -61,6 +61,11 @@ def text_value_sql(text: str, type_: str) -> str:
     return value
 
 
+def is_judged_text(type_: str) -> bool:
+    """Whether Spark's cast to ``type_`` takes texts that are no value of it. Bytes aside: their digits are the way of DMS."""
+    return type_ in ("date", "timestamp", "timestamp_ntz", *_PLAIN_NUMBER) or decimal_of(type_) is not None
+
+
 def is_text_sql(data: str) -> str:
     """SQL that is true for text, or bytes, that is UTF-8: what decoding has to replace does not come back as the same bytes."""
     return f"decode(CAST({data} AS binary), 'UTF-8') = CAST({data} AS string)"

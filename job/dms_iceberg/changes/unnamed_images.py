@@ -126,4 +126,5 @@ def _suspects(affix: Affix, columns: _Columns) -> list[str]:
     if follow or is_all or (affix.says_before and len(imaged_columns) > 1):
         return list(bases)
     # Of the keys alone, nothing tells `customer_id` from an image.
-    return hidden if affix.says_before or (imaged_columns & columns.hidden) - columns.keys else []
+    beyond_keys = imaged_columns & columns.hidden and imaged_columns - columns.keys
+    return hidden if affix.says_before or beyond_keys else []

@@ -72,7 +72,8 @@ def absent(table: Table, source: Iterable[str], filled: Collection[str] = ()) ->
     """
     sources = {name.lower() for name in source}
     visible = sources | {column.name.lower() for column in table.columns}
-    due = (named for named in named_columns(table) if named.awaited is None or named.awaited in filled)
+    # A source that has a column of that name already is not still to add it under another one.
+    due = (named for named in named_columns(table) if named.awaited is None or named.awaited in filled or named.awaited in sources)
     return [named for named in due if named.column.lower() not in (visible if named.condition else sources)]
 
 

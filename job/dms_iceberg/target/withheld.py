@@ -99,7 +99,7 @@ class Withheld:
             source = (column.source or column.name).lower()
             if source in shown:
                 shown[source] = min(shown[source], _form(column), key=_STRENGTH.__getitem__)
-        sources = dict.fromkeys((name.lower() for name in table.drop), LEFT_OUT) if names else {}
+        sources = {**_to_be_masked(table), **dict.fromkeys((name.lower() for name in table.drop), LEFT_OUT)} if names else {}
         sources = {name: form for name, form in (sources | dict(self.sources)).items() if name not in present}
         return Withheld(made, sources | {name: form for name, form in shown.items() if form != _CLEAR}, bool(table.filter))
 
@@ -114,6 +114,16 @@ def written_columns(columns: Iterable[SilverColumn], names: Sequence[str]) -> li
     """Return those of ``columns`` that get values of files with the source columns ``names``."""
     present = {name.lower() for name in names}
     return [one for one in columns if not one.retired and (one.source is None or one.source.lower() in present)]
+
+
+def _to_be_masked(table: Table) -> dict[str, str]:
+    """Return, by source column in lower case, the weakest mask of those that the configuration shows masked only."""
+    forms: dict[str, list[str]] = {}
+    for column in table.columns:
+        if column.source_name is not None:
+            forms.setdefault(column.source_name.lower(), []).append(column.mask.value if column.mask else _CLEAR)
+    weakest = {name: min(found, key=_STRENGTH.__getitem__) for name, found in forms.items()}
+    return {name: form for name, form in weakest.items() if form != _CLEAR}
 
 
 def _form(column: SilverColumn) -> str:
@@ -161,10 +171,14 @@ def other_salts(withheld: Withheld, columns: Iterable[SilverColumn], checks: Map
     return found
 
 
+def branch_summary(target: "TargetTable", branch: str) -> Mapping[str, str]:
+    """Return the summary of a branch's newest batch, which says what its content has to remember; nothing before the first."""
+    return next((one.summary for one in target.lineage(branch) if PROGRESS_KEY in one.summary), {})
+
+
 def withheld_of_branch(target: "TargetTable", branch: str) -> Withheld | None:
     """Return what the content that is built on a branch keeps back, None before its first batch."""
-    newest = next((one.summary for one in target.lineage(branch) if PROGRESS_KEY in one.summary), {})
-    text = newest.get(WITHHELD_PROPERTY)
+    text = branch_summary(target, branch).get(WITHHELD_PROPERTY)
     return Withheld.from_text(text) if text is not None else None
 
 

@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -66,7 +67,7 @@ class Judgement:
             rejected: reasons by file and row number.
         """
         for file in files:
-            self._file(file, {number: reason for (name, number), reason in rejected.items() if name == file.relative})
+            self.file(file, {number: reason for (name, number), reason in rejected.items() if name == file.relative})
         told = sum(len(file.reading.rows) for file in files)
         if rows_read != told and not any(file.reading.broken for file in files):
             self.problems.append(f"{rows_read} rows read, but the files have {told}: {[(f.label, len(f.reading.rows)) for f in files]}")
@@ -79,7 +80,8 @@ class Judgement:
             self._key(key, found.get(key))
         return self.problems
 
-    def _file(self, file: ReadFile, rejected: dict[int, str]) -> None:
+    def file(self, file: ReadFile, rejected: dict[int, str]) -> None:
+        """Judge what became of a file's rows, and keep what they do."""
         if file.reading.broken and not rejected:
             self._wrong(file, None, f"is neither refused nor quarantined though it cannot be read: {file.reading.broken}")
         for row in file.reading.rows:
@@ -112,6 +114,77 @@ class Judgement:
         if all(misses) and not (found is None and key in self.unsure):
             told = "; ".join(f"{effect.file.label} {effect.file.relative} row {effect.row.number}" for effect in allowed)
             self.problems.append(f"key {key}: {misses[-1]} ({told})")
+
+
+@attrs.frozen(eq=False)
+class MadeRow:
+    """A cleaned row: what the readers made of a row of a file, or of half of it.
+
+    Attributes:
+        number: the row's place in its file.
+        key: the row's silver key.
+        values: None where the key is taken away.
+        problem: why it goes to the quarantine.
+    """
+
+    relative: str
+    number: int
+    position: str | None
+    key: Any
+    values: dict[str, Any] | None
+    problem: str | None
+
+
+def judge_rows(files: Sequence[ReadFile], made: Iterable[MadeRow]) -> list[str]:
+    """Return what is wrong with cleaned rows: each row of a file is rejected, or does what the file says, in the file's order."""
+    by_row: dict[tuple[str, int], list[MadeRow]] = defaultdict(list)
+    for one in made:
+        by_row[one.relative, one.number].append(one)
+    judgement, placed = Judgement(), list[tuple[str, tuple[str, ...], str]]()
+    for file in files:
+        rejected = {
+            number: one.problem for (relative, number), rows in by_row.items() for one in rows if relative == file.relative and one.problem
+        }
+        for number in sorted({number for relative, number in by_row if relative == file.relative}):
+            if number >= len(file.reading.rows) and not rejected.get(number) and not file.reading.broken:
+                judgement.problems.append(f"{file.label} {file.relative} has no row {number}")
+        judgement.file(file, rejected)
+        for row in file.reading.rows:
+            if row.number in rejected:
+                continue
+            effects, _ = effects_of(file, row)
+            found = by_row.get((file.relative, row.number), [])
+            judgement.problems += _row_differences(file, row, effects, found, placed)
+    judgement.problems += _disorder(placed)
+    return judgement.problems
+
+
+def _row_differences(
+    file: ReadFile, row: FileRow, effects: list[tuple[Any, Effect]], found: list[MadeRow], placed: list[tuple[str, tuple[str, ...], str]]
+) -> list[str]:
+    """What is wrong with the cleaned rows of a row; those that are right are added to ``placed``."""
+    label = f"{file.label} {file.relative} row {row.number} {_told(row)}"
+    if len(found) != len(effects):
+        return [f"{label}: {len(found)} changes instead of {len(effects)}"]
+    left, problems = list(found), []
+    for key, effect in effects:
+        match = next((one for one in left if one.key == key and not difference(effect.values, one.values)), None)
+        if match is None:
+            problems.append(f"{label}: {key} -> {effect.values}, but the reader has {[(one.key, one.values) for one in left]}")
+        else:
+            left.remove(match)
+            placed.append((match.position or "", effect.order, f"{file.label} row {row.number}"))
+    return problems
+
+
+def _disorder(placed: list[tuple[str, tuple[str, ...], str]]) -> list[str]:
+    """Positions must have the order of the files' rows; a row without a place in the files may have any."""
+    told = sorted(one for one in placed if any(one[1][:1]))
+    return [
+        f"{after[2]} comes before {before[2]}, but is placed behind it ({before[0]}, {after[0]})"
+        for before, after in pairwise(told)
+        if after[1][0] < before[1][0] and before[0] < after[0]
+    ]
 
 
 def _told(row: FileRow) -> str:

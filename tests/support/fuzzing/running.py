@@ -113,7 +113,7 @@ def _inspected(lake: Lake, config: Config, table: FuzzedTable) -> None:
     store = LocalStore(lake.bronze)
     for file in table.files:
         key = f"public/{table.name}/{file.relative}"
-        if table.form.format == "parquet" and file.mutation.startswith(("bytes.", "footer")) and read_file(file.data, table.form).broken:
+        if is_for_the_first_look_only(table.form, file):
             _look_only(lake, config, table, file)
             continue
         if hashlib.sha256(file.seed.encode()).digest()[0] % _ONE_IN == 0:
@@ -123,26 +123,30 @@ def _inspected(lake: Lake, config: Config, table: FuzzedTable) -> None:
         try:
             inspect(store, [found], config.bronze, config.tables[table.source])
         except BronzeError as error:
-            _refuse(lake, table, str(error), [file])
+            refuse(lake, table, str(error), [file])
         except Exception as error:
             table.problems.append(f"{file.label}: {type(error).__name__} instead of a BronzeError: {str(error)[:200]}")
-            _take_away(lake, table, file, str(error))
+            take_away(lake, table, file, str(error))
+
+
+def is_for_the_first_look_only(form: Form, file: MutatedFile) -> bool:
+    """Whether a file is damaged Parquet: Spark's vectorized reader never ends with some (docs/guarantees.md)."""
+    return form.format == "parquet" and file.mutation.startswith(("bytes.", "footer")) and bool(read_file(file.data, form).broken)
 
 
 def _look_only(lake: Lake, config: Config, table: FuzzedTable, file: MutatedFile) -> None:
-    """Let only the first look have a damaged Parquet file: Spark's vectorized reader never ends with some (docs/guarantees.md)."""
     key = f"public/{table.name}/{file.relative}"
     found = parse_key(f"public/{table.name}/", key, len(file.data), "")
     assert found is not None
     try:
         inspect(LocalStore(lake.bronze), [found], config.bronze, config.tables[table.source])
     except BronzeError as error:
-        _refuse(lake, table, str(error), [file])
+        refuse(lake, table, str(error), [file])
     except Exception as error:
         table.problems.append(f"{file.label}: {type(error).__name__} instead of a BronzeError: {str(error)[:200]}")
-        _take_away(lake, table, file, str(error))
+        take_away(lake, table, file, str(error))
     else:
-        _take_away(lake, table, file, "left out")
+        take_away(lake, table, file, "left out")
 
 
 def _after_run(lake: Lake, table: FuzzedTable, report: Any) -> None:
@@ -153,10 +157,11 @@ def _after_run(lake: Lake, table: FuzzedTable, report: Any) -> None:
     for word in ("defect", "Traceback", "Py4J"):
         if word in report.error:
             table.problems.append(f"an error that nobody foresaw: {report.error[:400]}")
-    _refuse(lake, table, report.error, [file for file in table.files if file.relative not in table.refused])
+    refuse(lake, table, report.error, [file for file in table.files if file.relative not in table.refused])
 
 
-def _refuse(lake: Lake, table: FuzzedTable, error: str, candidates: Sequence[MutatedFile]) -> None:
+def refuse(lake: Lake, table: FuzzedTable, error: str, candidates: Sequence[MutatedFile]) -> None:
+    """Take away the file that an error names; an error that names none is a problem of all candidates."""
     named = [file for file in candidates if file.relative.rpartition("/")[2] in error]
     if not named:
         told = ", ".join(file.label for file in candidates)
@@ -167,10 +172,11 @@ def _refuse(lake: Lake, table: FuzzedTable, error: str, candidates: Sequence[Mut
     if len(error) > 2_500:
         table.problems.append(f"an error of {len(error)} characters: {error[:300]}")
     for file in named[:1]:
-        _take_away(lake, table, file, error)
+        take_away(lake, table, file, error)
 
 
-def _take_away(lake: Lake, table: FuzzedTable, file: MutatedFile, error: str) -> None:
+def take_away(lake: Lake, table: FuzzedTable, file: MutatedFile, error: str) -> None:
+    """Let a table have a file no more."""
     table.refused[file.relative] = error
     lake.path(table.source, file.relative).unlink()
 
@@ -187,7 +193,7 @@ def _judge(lake: Lake, table: FuzzedTable) -> None:
     name = f"lake.{lake.namespace}.`{table.name}`"
     lake.spark.sql(f"REFRESH TABLE {name}")
     frame = lake.spark.table(name)
-    shown = [_shown(column, type_) for column, type_ in frame.dtypes if not column.startswith("_cdc_")]
+    shown = [column_as_number(column, type_) for column, type_ in frame.dtypes if not column.startswith("_cdc_")]
     silver = [{column.lower(): value for column, value in row.asDict().items()} for row in frame.selectExpr(*shown).collect()]
     rejected: dict[tuple[str, int], str] = {}
     if sum(batch.quarantined for batch in batches):
@@ -199,7 +205,8 @@ def _judge(lake: Lake, table: FuzzedTable) -> None:
     table.problems += Judgement().judge(files, silver, rejected, sum(batch.rows_read for batch in batches))
 
 
-def _shown(column: str, type_: str) -> str:
+def column_as_number(column: str, type_: str) -> str:
+    """SQL of a silver column, instants as microseconds and days as numbers."""
     name = "`" + column.replace("`", "``") + "`"
     made = {"at": f"unix_micros({name})", "born": f"unix_date({name})"}.get(column, name)
     return f"{made} AS {name}"

@@ -1,0 +1,115 @@
+"""What the job's readers make of many mutated files, before anything is merged: thousands of files in the time of a few merges."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+from pyspark.sql import DataFrame
+
+from dms_iceberg.analysis import analysed_evolution
+from dms_iceberg.changes.frames import ROW_NUMBER, ReadGroup, clean_groups
+from dms_iceberg.changes.inspect import inspect
+from dms_iceberg.changes.normalise import OLD_KEY, OP, POSITION, PROBLEM
+from dms_iceberg.changes.read import FILE
+from dms_iceberg.config.model import Config
+from dms_iceberg.errors import DmsIcebergError
+from dms_iceberg.job import Job
+from dms_iceberg.second_look import open_files
+from dms_iceberg.spark_errors import FAILURES, describe
+from dms_iceberg.staging.keys import BronzeFile, digits_of, parse_key
+from dms_iceberg.staging.store import open_store
+from support.fuzzing.forms import Form
+from support.fuzzing.judging import MadeRow, ReadFile, judge_rows
+from support.fuzzing.reading import read_file
+from support.fuzzing.running import FuzzedTable, column_as_number, is_for_the_first_look_only, refuse, take_away
+from support.lake import Lake
+
+
+@attrs.define
+class _Reader:
+    """The readers of one table at work."""
+
+    lake: Lake
+    job: Job
+    table: FuzzedTable
+    made: list[MadeRow] = attrs.field(factory=list)
+
+    def read(self, files: Sequence[BronzeFile]) -> None:
+        """Read files together, and without the one that is refused once more."""
+        config, entry = self.job.config, self.job.config.tables[self.table.source]
+        while files:
+            try:
+                groups = open_files(self.job, entry, files)
+                shape = analysed_evolution(self.job, entry, groups, None).shape
+                break
+            except (DmsIcebergError, *FAILURES) as error:
+                files = self._without_refused(files, error)
+        else:
+            return
+        frames = [clean_groups(self.job.spark, [one], config, entry, shape, 0, with_record=True) for one in groups]
+        for one, frame in zip(groups, frames, strict=True):
+            self._collect(one, frame)
+
+    def _collect(self, group: ReadGroup, frame: DataFrame) -> None:
+        try:
+            self.made += [_made_row(row, self.table.source) for row in frame.selectExpr(*_shown(frame)).collect()]
+        except FAILURES as error:
+            self.read(self._without_refused(group.group.files, error))
+
+    def _without_refused(self, files: Sequence[BronzeFile], error: BaseException) -> list[BronzeFile]:
+        keys = {file.relative for file in files}
+        candidates = [file for file in self.table.files if file.relative in keys and file.relative not in self.table.refused]
+        text = str(error) if isinstance(error, DmsIcebergError) else describe(error)
+        for word in ("defect", "Traceback", "Py4J"):
+            if word in text:
+                self.table.problems.append(f"an error that nobody foresaw: {text[:400]}")
+        refuse(self.lake, self.table, text, candidates)
+        return [file for file in files if file.relative not in self.table.refused and file.relative != self.table.first.relative]
+
+
+def read_all(lake: Lake, form: Form, tables: Sequence[FuzzedTable]) -> None:
+    """Read every table's files as a run does, and judge each row."""
+    config = lake.config({table.source: form.entry for table in tables}, bronze=form.bronze)
+    job = Job(lake.spark, config, open_store(config.bronze.uri), "fuzz")
+    for table in tables:
+        reader = _Reader(lake, job, table)
+        reader.read(_good_alone(lake, job, config, table))
+        left = [file for file in table.files if file.relative not in table.refused]
+        files = [ReadFile(file.relative, file.label, read_file(file.data, form)) for file in left]
+        table.problems += judge_rows(files, [row for row in reader.made if row.relative not in table.refused])
+
+
+def _good_alone(lake: Lake, job: Job, config: Config, table: FuzzedTable) -> list[BronzeFile]:
+    """The files that the first look lets in, each looked at alone."""
+    good = []
+    for file in table.files:
+        key = f"public/{table.name}/{file.relative}"
+        found = parse_key(f"public/{table.name}/", key, len(file.data), "", digits_of(next(job.store.list(key)).modified))
+        assert found is not None
+        try:
+            inspect(job.store, [found], config.bronze, config.tables[table.source])
+        except DmsIcebergError as error:
+            refuse(lake, table, str(error), [file])
+        except Exception as error:
+            table.problems.append(f"{file.label}: {type(error).__name__} instead of a BronzeError: {str(error)[:200]}")
+            take_away(lake, table, file, str(error))
+        else:
+            if is_for_the_first_look_only(table.form, file):
+                take_away(lake, table, file, "left out")
+            else:
+                good.append(found)
+    return good
+
+
+def _shown(frame: DataFrame) -> list[str]:
+    columns = [column_as_number(column, type_) for column, type_ in frame.dtypes if not column.startswith("_cdc_")]
+    return [*columns, FILE, ROW_NUMBER, OP, POSITION, OLD_KEY, PROBLEM]
+
+
+def _made_row(row: Any, source: str) -> MadeRow:
+    values = row.asDict()
+    own = {name: values.pop(name) for name in (FILE, ROW_NUMBER, OP, POSITION, OLD_KEY, PROBLEM)}
+    relative = own[FILE].partition("/" + source.replace(".", "/") + "/")[2]
+    takes_away = own[OLD_KEY] == 1 or own[OP] == "D"
+    lower = {name.lower(): value for name, value in values.items()}
+    return MadeRow(relative, own[ROW_NUMBER], own[POSITION], lower.get("id"), None if takes_away else lower, own[PROBLEM])
