@@ -13,7 +13,7 @@ from dms_iceberg.changes.frames import ReadGroup, Shape
 from dms_iceberg.changes.inspect import inspect
 from dms_iceberg.changes.mapping import silver_columns
 from dms_iceberg.config.model import BronzeFormat, Table
-from dms_iceberg.config.named_columns import Named, absent, nearest, table_path
+from dms_iceberg.config.named_columns import Named, absent, named_columns, nearest, table_path
 from dms_iceberg.config.place import RESERVED_PREFIX
 from dms_iceberg.config.problems import below, item
 from dms_iceberg.config.publish import published_columns
@@ -74,6 +74,7 @@ def check_named(
     # What Spark cannot read is in no group's columns, and dropped for that very reason.
     every = dict.fromkeys([*names, *(name for group in groups for name in group.group.names)])
     kept = [] if json and not fresh else misspelt_drops(table, list(every), fresh=fresh)
+    kept += _awaited_and_alike(table, names, seen)
     if not lacking:
         return Lacking(tuple(kept))
     if json and not fresh:
@@ -86,6 +87,20 @@ def check_named(
         raise ConfigError([_error(named, names) for named in unknown])
     warnings = [_warning(named, names) for named in lacking if not named.is_word and named.awaited is None]
     return Lacking((*warnings, *kept), frozenset(found))
+
+
+def _awaited_and_alike(table: Table, names: Sequence[str], seen: Seen) -> list[str]:
+    """Return a warning for each column that waits for its source column, and resembles one that the document does not name."""
+    there = {name.lower() for name in names}
+    claimed = {name.lower() for column in table.columns for name in (column.name, column.source_name) if name is not None}
+    free = [name.casefold() for name in names if name.lower() not in claimed and name.lower() not in {key.lower() for key in table.key}]
+    return [
+        f"{named.path}: no file has had the column {named.column!r} yet, so rows have the backfill. {nearest(named.column, free)}"
+        for named in named_columns(table)
+        if named.awaited is not None
+        and named.column.lower() not in there | seen.names
+        and difflib.get_close_matches(named.column.casefold(), free, n=1, cutoff=_ALIKE)
+    ]
 
 
 def _filled(table: Table, existing: Types, seen: Seen, progress: Progress) -> set[str]:
@@ -214,8 +229,9 @@ def _nowhere(job: Job, table: Table, lacking: Sequence[Named], files: Sequence[B
 def _error(named: Named, names: Sequence[str]) -> str:
     if named.is_word:
         return f"{named.path}: neither the table nor any file has the column {named.column!r}. {nearest(named.column, names)}"
+    effect = "NULL" if named.awaited is None else "its backfill or NULL"
     return (
-        f"{named.path}: no file has the column {named.column!r}, so it would be NULL in every row. {nearest(named.column, names)} "
+        f"{named.path}: no file has the column {named.column!r}, so it would be {effect} in every row. {nearest(named.column, names)} "
         "Correct the name; or leave it out until the source has the column."
     )
 

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from properties.merging import Merging, RowDifference
-from support.awkward_kinds import AWKWARD, CHANGING, OURS
+from support.awkward_kinds import AWKWARD, CHANGING, FLOATING, OURS
 from support.bronze_writer import FORMATS
 from support.histories import SEED, WORLDS, World, seeded_world
 from support.mode_oracles import APPEND, HISTORY, SOFT_DELETE, ModeOracle
@@ -57,7 +57,7 @@ def test_silver_is_what_the_modes_oracle_tells(
 @pytest.mark.parametrize("number", range(WORLDS))
 @pytest.mark.parametrize("oracle", _SHAPES, ids=lambda oracle: oracle.mode)
 def test_awkward_keys_and_columns(spark: SparkSession, warehouse: Path, tmp_path: Path, oracle: ModeOracle, number: int) -> None:
-    kinds = tuple(oracle.of(kind) for kind in (AWKWARD, OURS, CHANGING))
+    kinds = tuple(oracle.of(kind) for kind in (AWKWARD, OURS, CHANGING, FLOATING))
     world = seeded_world(SEED + 100 * number + 60, kinds, histories=6, per_table=40, runs=2, restarts=1, max_files=1_000)
     merging = Merging(spark, warehouse, tmp_path, world, FORMATS[0])
     merging.run_all()

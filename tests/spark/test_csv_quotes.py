@@ -45,6 +45,12 @@ QUOTED = [
         (load_line(1, '"a ""b"", c"'), load_line(2, '"one\ntwo"'), load_line(3, '"""d"""')),
         rows=[(1, 'a "b", c'), (2, "one\ntwo"), (3, '"d"')],
     ),
+    # NUL escapes nothing.
+    Case(
+        "nul_before_quotes",
+        (load_line(1, '"a\x00""b"'), load_line(2, '"""\x00"""'), load_line(3, '"a\x00\x00""b"'), load_line(4, '"a\x00,b\x00"')),
+        rows=[(1, 'a\x00"b'), (2, '"\x00"'), (3, 'a\x00\x00"b'), (4, "a\x00,b\x00")],
+    ),
     Case("unclosed", (load_line(1, "a"), load_line(2, '"b'), load_line(3, "c")), error="never closed", wrong=2),
     Case("within", (load_line(1, "a"), load_line(2, '24"')), error="within a field", wrong=2),
     Case("goes_on", (load_line(1, '"a"b'),), error="behind its closing quote"),

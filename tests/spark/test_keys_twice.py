@@ -36,8 +36,9 @@ def test_a_key_twice_in_a_full_load_is_warned_of(lake: Lake, mode: str) -> None:
     assert json.dumps({"id": "1"}, separators=(",", ":")) in text
 
 
-def test_a_key_twice_in_two_batches_of_a_full_load_is_warned_of(lake: Lake) -> None:
-    given = config(lake, batch={"max_files": 1})
+@pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
+def test_a_key_twice_in_two_batches_of_a_full_load_is_warned_of(lake: Lake, mode: str) -> None:
+    given = config(lake, batch={"max_files": 1}, mode=mode)
     lake.load(SOURCE, COLUMNS, [("1", "a"), ("2", "b")])
     lake.load(SOURCE, COLUMNS, [("2", "c"), ("3", "d")], number=2)
     (text,) = warnings(lake, given)
@@ -77,3 +78,32 @@ def test_an_insert_of_a_key_that_is_live_is_warned_of_beside_a_row_that_silver_l
     # An update that does replace one is none.
     lake.changes(SOURCE, cdc_name(2), COLUMNS, [("I", T2, 61, "4", "new", None), ("U", T2, 65, "2", "B", None)])
     assert warnings(lake, given) == []
+
+
+def test_a_key_twice_in_a_full_load_is_warned_of_though_the_filter_keeps_one_row_out(lake: Lake) -> None:
+    """The newer row decides whether there is one."""
+    lake.load(SOURCE, COLUMNS, [("1", "keep"), ("1", "out"), ("2", "c"), ("3", "out"), ("3", "out")])
+    (text,) = warnings(lake, config(lake, filter="v <> 'out'"))
+    assert "the full load has a key more than once, 1 times" in text and '{"id":"1"}' in text
+    assert lake.rows("t", "id, v") == [("2", "c")]
+
+
+def test_inserts_of_a_key_in_one_batch_are_warned_of_and_a_change_that_is_written_again_is_not(lake: Lake) -> None:
+    given = config(lake)
+    lake.changes(SOURCE, cdc_name(1), COLUMNS, [("I", T1, 61, "5", "first", None), ("I", T2, 65, "5", "second", None)])
+    (text,) = warnings(lake, given)
+    assert "came to a key that another row has, 1 times" in text and '{"id":"5"}' in text
+    gone = [("I", T1, 61, "7", "a", None), ("D", T1, 65, "7", "a", None), ("I", T2, 69, "7", "b", None)]
+    lake.changes(SOURCE, cdc_name(2), COLUMNS, [("I", T1, 61, "6", "first", None), ("I", T1, 61, "6", "first", None), *gone])
+    assert warnings(lake, given) == []
+
+
+def test_a_row_that_comes_and_goes_hides_no_insert_of_a_live_key(lake: Lake) -> None:
+    given = config(lake)
+    before = time_of("20260301100000000").timestamp()
+    os.utime(lake.load(SOURCE, COLUMNS, [("1", "a")]), (before, before))
+    assert warnings(lake, given) == []
+    brief = [("I", T1, 65, "9", "x", None), ("D", T2, 69, "9", "x", None)]
+    lake.changes(SOURCE, cdc_name(1), COLUMNS, [("I", T1, 61, "1", "other", None), *brief])
+    (text,) = warnings(lake, given)
+    assert "came to a key that another row has, 1 times" in text and '{"id":"1"}' in text

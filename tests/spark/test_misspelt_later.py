@@ -10,8 +10,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from dms_iceberg.job import OperatorsWord
 from dms_iceberg.preview import TablePreview, preview
 from dms_iceberg.report import RunReport
+from dms_iceberg.runner import run
 from support.earlier_tables import as_made_before
 from support.lake import Lake
 from support.text_files import cdc_name
@@ -156,6 +158,31 @@ def test_json_lines_that_had_the_column_under_another_name(lake: Lake) -> None:
     report = lake.run_one(lake.config({"public.t": paid("amtt")}, bronze=bronze), fails=True)
     assert "no file has the column 'amtt', so it would be NULL in every row. Did you mean 'amt'?" in (report.error or "")
     assert lake.rows("t", "id, amount") == [("1", "10")]
+
+
+def test_json_lines_that_had_the_column_before_a_reload(lake: Lake) -> None:
+    """What the load has had is known when it becomes the table's content."""
+    form = {"format": "json"}
+    for epoch in (1, 2):
+        lake.enter(epoch)
+        json_lines(lake, "LOAD00000001.json", id=1, amt=10)
+        word = OperatorsWord(load_complete=frozenset({"public.t"}))
+        assert run(lake.spark, lake.config({"public.t": paid("amt")}, bronze=form), operator=word).errors == {}
+    json_lines(lake, cdc_name(1, "json"), Op="U", id=1, amt=11, dms_change_seq=f"{T1}00{61:019d}")
+    report = lake.run_one(lake.config({"public.t": paid("amtt")}, bronze=form), fails=True)
+    assert "no file has the column 'amtt'" in (report.error or "")
+    assert lake.rows("t", "id, amount") == [("1", "10")]
+
+
+def test_a_backfill_under_a_misspelt_source_column(lake: Lake) -> None:
+    columns = [ID, ("active", pa.bool_())]
+    lake.load("public.t", columns, [(1, True), (2, False)])
+    entry = {"columns": [{"name": "active", "from": "actve", "type": "boolean", "backfill": True}], "filter": "active"}
+    report = lake.run_one(lake.config({"public.t": entry}), fails=True)
+    assert "'actve', so it would be its backfill or NULL in every row. Did you mean 'active'?" in (report.error or "")
+    given = lake.config({"public.t": {"columns": [{"name": "is_on", "from": "actve", "type": "boolean", "backfill": True}]}})
+    (warning,) = lake.run_one(given).warnings
+    assert "no file has had the column 'actve' yet, so rows have the backfill. Did you mean 'active'?" in warning
 
 
 def test_json_lines_that_have_not_had_a_column_yet(lake: Lake) -> None:

@@ -10,6 +10,7 @@ from operator import itemgetter
 
 import attrs
 
+from support.masked_kinds import MASKED
 from support.oracle import Key, Maker, Row, Unfit, Value
 from support.table_kind import TableKind, make_kind
 
@@ -129,6 +130,15 @@ OURS = make_kind(
     keys=("source", "key", "n"),
     row_filter=lambda row: row["kind"] is not None,
     filter="kind IS NOT NULL",
+)
+
+# --- masked columns that have before-images ----------------------------------------------------------------------
+
+IMAGED = attrs.evolve(
+    MASKED,
+    layout=attrs.evolve(MASKED.layout, name="imaged"),
+    document={**MASKED.document, "target": "silver.imaged"},
+    images=True,
 )
 
 # --- columns that the source adds and drops under way ---------------------------------------------------------------

@@ -40,6 +40,10 @@ class Format:
         change = {"stream_position_column": None}
         return Format(self.name, attrs.evolve(self.shape, **change), {**self.bronze, "change": change})
 
+    def without_nulls(self) -> "Format":
+        """JSON lines that leave out what is NULL."""
+        return Format(self.name, attrs.evolve(self.shape, json_nulls=False), self.bronze)
+
     @property
     def needs_source_columns(self) -> bool:
         """Whether a table must name its columns, because the files don't."""

@@ -33,6 +33,12 @@ def test_column_with_a_backfill_may_be_declared_before_the_source_has_it() -> No
     assert absent(table, ["id"]) == []
 
 
+def test_a_source_that_has_the_column_is_not_still_to_add_it_under_another_name() -> None:
+    table = Table(source="public.t", target="s.t", key=("id",), columns=(Column(name="w", source="ww", type="int", backfill=7),))
+    assert absent(table, ["id"]) == []
+    assert [one.column for one in absent(table, ["id", "W"])] == ["ww"]
+
+
 def test_near_miss_or_what_there_is() -> None:
     assert nearest("emial", ["id", "Email"]) == "Did you mean 'Email'?"
     assert nearest("zzz", ["id", "Email"]) == "They have id, Email."

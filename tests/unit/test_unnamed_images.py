@@ -44,6 +44,9 @@ def unnamed(names: str, one: Table, change: Change = NULL) -> str:
         # Keys alone, by their place.
         (ORDER.format("id v", "id_was"), table(), "id_was"),
         (ORDER.format("a b v", "b_x a_x"), table(key="a b"), "b_x a_x"),
+        # A masked key, once another column has an image as well.
+        ("Op dms_commit_ts id a b note b4_id b4_a b4_b", table("id"), "b4_id"),
+        ("Op dms_commit_ts id v x_id x_v", table("id"), "x_id"),
         # Without a place, by their word.
         ("Op dms_commit_ts id v old_id old_v", table(), "old_id old_v"),
         ("Op dms_commit_ts a c v old_a old_c", table(key="a c"), "old_a old_c"),

@@ -37,7 +37,7 @@ ARROW = {
     "ratio": pa.float64(),
     "BI_id": pa.int64(),
 }
-_TEXTS = ("Ann", "Zoë", 'say "hi"', "a,b;c", "two\nlines", "naïve 😀", "NULL", " blank ", "x" * 300, "\\n", "O'Neil", "123", None)
+_TEXTS = ("Ann", "Zoë", 'say "hi"', "a,b;c", "two\nlines", "naïve 😀", "NULL", " blank ", "x" * 300, "\\n", "O'Neil", 'a\x00"b', None)
 _CLOCK = "20260301100000"
 Record = dict[str, Any]
 """Values of one row by column; a missing one is NULL."""

@@ -14,6 +14,8 @@ from support.fuzzing.read_parquet import UNFIT, Cell, Maybe, fit
 from support.fuzzing.reading import FileRow, Reading
 
 _NOTHING = Cell(None)
+WHOLE = "[whole]"
+"""The label of a file that was not mutated."""
 _KNOWN_COLUMNS = ("op", "dms_commit_ts", "dms_change_seq", "bi_id")
 
 
@@ -29,6 +31,11 @@ class ReadFile:
     relative: str
     label: str
     reading: Reading
+
+    @property
+    def is_whole(self) -> bool:
+        """It was not mutated."""
+        return self.label == WHOLE
 
     @property
     def is_load(self) -> bool:
@@ -51,11 +58,18 @@ class Effect:
 
 @attrs.define
 class Judgement:
-    """Findings about one table."""
+    """Findings about one table.
+
+    Attributes:
+        good: rows with which nothing is wrong.
+        good_rejected: those of them that are in quarantine all the same, which is allowed, as long as it is rare.
+    """
 
     problems: list[str] = attrs.field(factory=list)
     effects: dict[Any, list[Effect]] = attrs.field(factory=lambda: defaultdict(list))
     unsure: set[Any] = attrs.field(factory=set)
+    good: int = 0
+    good_rejected: int = 0
 
     def judge(
         self, files: Sequence[ReadFile], silver: Iterable[dict[str, Any]], rejected: dict[tuple[str, int], str], rows_read: int
@@ -86,8 +100,12 @@ class Judgement:
             self._wrong(file, None, f"is neither refused nor quarantined though it cannot be read: {file.reading.broken}")
         for row in file.reading.rows:
             effects, bad = effects_of(file, row)
+            self.good += not bad
             if row.number in rejected:
+                self.good_rejected += not bad
                 self.unsure |= {key for key, _ in effects}
+                if file.is_whole:
+                    self._wrong(file, row, f"is in quarantine, though nothing is wrong with it: {rejected[row.number]}")
                 continue
             if bad:
                 self._wrong(file, row, f"must be quarantined: {bad}")
@@ -135,8 +153,8 @@ class MadeRow:
     problem: str | None
 
 
-def judge_rows(files: Sequence[ReadFile], made: Iterable[MadeRow]) -> list[str]:
-    """Return what is wrong with cleaned rows: each row of a file is rejected, or does what the file says, in the file's order."""
+def judge_rows(files: Sequence[ReadFile], made: Iterable[MadeRow]) -> Judgement:
+    """Judge cleaned rows: each row of a file is rejected, or does what the file says, in the file's order."""
     by_row: dict[tuple[str, int], list[MadeRow]] = defaultdict(list)
     for one in made:
         by_row[one.relative, one.number].append(one)
@@ -156,7 +174,7 @@ def judge_rows(files: Sequence[ReadFile], made: Iterable[MadeRow]) -> list[str]:
             found = by_row.get((file.relative, row.number), [])
             judgement.problems += _row_differences(file, row, effects, found, placed)
     judgement.problems += _disorder(placed)
-    return judgement.problems
+    return judgement
 
 
 def _row_differences(

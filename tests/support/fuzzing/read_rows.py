@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 
 from dms_iceberg.analysis import analysed_evolution
 from dms_iceberg.changes.frames import ROW_NUMBER, ReadGroup, clean_groups
+from dms_iceberg.changes.gzipped import blame_gzip
 from dms_iceberg.changes.inspect import inspect
 from dms_iceberg.changes.normalise import OLD_KEY, OP, POSITION, PROBLEM
 from dms_iceberg.changes.read import FILE
@@ -21,7 +22,7 @@ from dms_iceberg.staging.store import open_store
 from support.fuzzing.forms import Form
 from support.fuzzing.judging import MadeRow, ReadFile, judge_rows
 from support.fuzzing.reading import read_file
-from support.fuzzing.running import FuzzedTable, column_as_number, is_for_the_first_look_only, refuse, take_away
+from support.fuzzing.running import FuzzedTable, column_as_number, is_for_the_first_look_only, leave_out, note, refuse, take_away
 from support.lake import Lake
 
 
@@ -59,12 +60,16 @@ class _Reader:
     def _without_refused(self, files: Sequence[BronzeFile], error: BaseException) -> list[BronzeFile]:
         keys = {file.relative for file in files}
         candidates = [file for file in self.table.files if file.relative in keys and file.relative not in self.table.refused]
+        try:
+            blame_gzip(self.job.store, files, error)
+        except DmsIcebergError as blamed:
+            error = blamed
         text = str(error) if isinstance(error, DmsIcebergError) else describe(error)
         for word in ("defect", "Traceback", "Py4J"):
             if word in text:
                 self.table.problems.append(f"an error that nobody foresaw: {text[:400]}")
         refuse(self.lake, self.table, text, candidates)
-        return [file for file in files if file.relative not in self.table.refused and file.relative != self.table.first.relative]
+        return [file for file in files if file.relative not in self.table.refused]
 
 
 def read_all(lake: Lake, form: Form, tables: Sequence[FuzzedTable]) -> None:
@@ -73,19 +78,17 @@ def read_all(lake: Lake, form: Form, tables: Sequence[FuzzedTable]) -> None:
     job = Job(lake.spark, config, open_store(config.bronze.uri), "fuzz")
     for table in tables:
         reader = _Reader(lake, job, table)
-        reader.read(_good_alone(lake, job, config, table))
+        reader.read([_first(job, table), *_good_alone(lake, job, config, table)])
         left = [file for file in table.files if file.relative not in table.refused]
-        files = [ReadFile(file.relative, file.label, read_file(file.data, form)) for file in left]
-        table.problems += judge_rows(files, [row for row in reader.made if row.relative not in table.refused])
+        files = [table.first, *(ReadFile(file.relative, file.label, read_file(file.data, form)) for file in left)]
+        note(table, judge_rows(files, [row for row in reader.made if row.relative not in table.refused]))
 
 
 def _good_alone(lake: Lake, job: Job, config: Config, table: FuzzedTable) -> list[BronzeFile]:
     """The files that the first look lets in, each looked at alone."""
     good = []
     for file in table.files:
-        key = f"public/{table.name}/{file.relative}"
-        found = parse_key(f"public/{table.name}/", key, len(file.data), "", digits_of(next(job.store.list(key)).modified))
-        assert found is not None
+        found = _found(job, table, file.relative)
         try:
             inspect(job.store, [found], config.bronze, config.tables[table.source])
         except DmsIcebergError as error:
@@ -95,10 +98,22 @@ def _good_alone(lake: Lake, job: Job, config: Config, table: FuzzedTable) -> lis
             take_away(lake, table, file, str(error))
         else:
             if is_for_the_first_look_only(table.form, file):
-                take_away(lake, table, file, "left out")
+                leave_out(lake, table, file)
             else:
                 good.append(found)
     return good
+
+
+def _first(job: Job, table: FuzzedTable) -> BronzeFile:
+    return _found(job, table, table.first.relative)
+
+
+def _found(job: Job, table: FuzzedTable, relative: str) -> BronzeFile:
+    prefix = f"public/{table.name}/"
+    (one,) = job.store.list(prefix + relative)
+    file = parse_key(prefix, one.key, one.size, "", digits_of(one.modified))
+    assert file is not None
+    return file
 
 
 def _shown(frame: DataFrame) -> list[str]:

@@ -16,7 +16,7 @@ from dms_iceberg.errors import BronzeError
 from dms_iceberg.staging.keys import digits_of, parse_key
 from dms_iceberg.staging.store import LocalStore
 from support.fuzzing.forms import Form, changed, loaded
-from support.fuzzing.judging import Judgement, ReadFile
+from support.fuzzing.judging import WHOLE, Judgement, ReadFile
 from support.fuzzing.mutating import mutated
 from support.fuzzing.reading import read_file
 from support.lake import Lake
@@ -51,7 +51,10 @@ class FuzzedTable:
     first: ReadFile
     refused: dict[str, str] = attrs.field(factory=dict)
     reports: list[Any] = attrs.field(factory=list)
+    left_out: set[str] = attrs.field(factory=set)
     problems: list[str] = attrs.field(factory=list)
+    good: int = 0
+    good_rejected: int = 0
     is_done: bool = False
 
     @property
@@ -71,7 +74,7 @@ def fuzzed_table(lake: Lake, form: Form, seed: int, number: int, count: int = FI
         path = lake.path(f"public.{name}", key)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    return FuzzedTable(name, form, files, ReadFile(relative, "[whole]", read_file(data, form)))
+    return FuzzedTable(name, form, files, ReadFile(relative, WHOLE, read_file(data, form)))
 
 
 def _is_load(place: int) -> bool:
@@ -146,7 +149,7 @@ def _look_only(lake: Lake, config: Config, table: FuzzedTable, file: MutatedFile
         table.problems.append(f"{file.label}: {type(error).__name__} instead of a BronzeError: {str(error)[:200]}")
         take_away(lake, table, file, str(error))
     else:
-        take_away(lake, table, file, "left out")
+        leave_out(lake, table, file)
 
 
 def _after_run(lake: Lake, table: FuzzedTable, report: Any) -> None:
@@ -181,6 +184,12 @@ def take_away(lake: Lake, table: FuzzedTable, file: MutatedFile, error: str) -> 
     lake.path(table.source, file.relative).unlink()
 
 
+def leave_out(lake: Lake, table: FuzzedTable, file: MutatedFile) -> None:
+    """Take away a file that no reader may see."""
+    table.left_out.add(file.relative)
+    take_away(lake, table, file, "left out")
+
+
 def _judge(lake: Lake, table: FuzzedTable) -> None:
     left = [file for file in table.files if file.relative not in table.refused]
     files = [table.first, *(ReadFile(file.relative, file.label, read_file(file.data, table.form)) for file in left)]
@@ -202,7 +211,9 @@ def _judge(lake: Lake, table: FuzzedTable) -> None:
         rejected = {(file.removeprefix(prefix), number): f"{reason}: {detail}" for file, number, reason, detail in rows}
         if not all(rejected.values()) or len(rejected) != sum(batch.quarantined for batch in batches):
             table.problems.append(f"{len(rejected)} rows in quarantine: {[batch.quarantined for batch in batches]}")
-    table.problems += Judgement().judge(files, silver, rejected, sum(batch.rows_read for batch in batches))
+    judgement = Judgement()
+    judgement.judge(files, silver, rejected, sum(batch.rows_read for batch in batches))
+    note(table, judgement)
 
 
 def column_as_number(column: str, type_: str) -> str:
@@ -212,10 +223,18 @@ def column_as_number(column: str, type_: str) -> str:
     return f"{made} AS {name}"
 
 
+def note(table: FuzzedTable, judgement: Judgement) -> None:
+    """Keep what was found about a table."""
+    table.problems += judgement.problems
+    table.good += judgement.good
+    table.good_rejected += judgement.good_rejected
+
+
 def outcomes(tables: Sequence[FuzzedTable]) -> Counter[str]:
-    """How many files were refused, and how many merged."""
-    refused = sum(len(table.refused) for table in tables)
-    return Counter(refused=refused, merged=sum(len(table.files) for table in tables) - refused)
+    """How many files were refused, read, and, as damaged Parquet that the first look lets in, left out."""
+    files, refused = (sum(map(len, every)) for every in ([table.files for table in tables], [table.refused for table in tables]))
+    left_out = sum(len(table.left_out) for table in tables)
+    return Counter(refused=refused - left_out, left_out=left_out, read=files - refused)
 
 
 def replayed(lake: Lake, form: Form, seed: str) -> FuzzedTable:

@@ -145,6 +145,7 @@ class FileShape:
         before_images: its ``column-filter``.
         gzip: ``CompressionType=GZIP``: around CSV and JSON (the name gets ``.gz``), inside Parquet.
         timestamp_millis: ``ParquetTimestampInMillisecond``; the timestamp *string* column keeps microseconds.
+        json_nulls: what is NULL is a member of its JSON line; else the line leaves it out.
         json_numbers: decimals in JSON lines are numbers, with every digit; else text as in CSV.
     """
 
@@ -160,6 +161,7 @@ class FileShape:
     csv: CsvShape = CsvShape()
     gzip: bool = False
     timestamp_millis: bool = False
+    json_nulls: bool = True
     json_numbers: bool = False
 
     @property

@@ -65,7 +65,7 @@ def encode_json(layout: TableLayout, changes: Sequence[Change], shape: FileShape
     """
     columns = file_columns(layout, changes, shape, load=load)
     members = [_json_members(column, shape) for column in columns]
-    return _joined(f"{{{','.join(row)}}}" for row in zip(*members, strict=True))
+    return _joined(f"{{{','.join(filter(None, row))}}}" for row in zip(*members, strict=True))
 
 
 _dump: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -83,4 +83,5 @@ def _json_members(column: FileColumn, shape: FileShape) -> list[str]:
         def text(cell: Any) -> str:
             return _dump(show(cell))
 
-    return [f"{name}:{'null' if cell is None or cell is NOT_SUPPLIED else text(cell)}" for cell in column.cells]
+    absent = f"{name}:null" if shape.json_nulls else ""
+    return [absent if cell is None or cell is NOT_SUPPLIED else f"{name}:{text(cell)}" for cell in column.cells]
