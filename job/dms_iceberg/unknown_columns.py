@@ -92,7 +92,7 @@ def check_named(
 def _awaited_and_alike(table: Table, names: Sequence[str], seen: Seen) -> list[str]:
     """Return a warning for each column that waits for its source column, and resembles one that the document does not name."""
     there = {name.lower() for name in names}
-    claimed = {name.lower() for column in table.columns for name in (column.name, column.source_name) if name is not None}
+    claimed = {(column.source_name or column.name).lower() for column in table.columns}
     free = [name.casefold() for name in names if name.lower() not in claimed and name.lower() not in {key.lower() for key in table.key}]
     return [
         f"{named.path}: no file has had the column {named.column!r} yet, so rows have the backfill. {nearest(named.column, free)}"

@@ -1,6 +1,6 @@
 """Random histories, in every format, delivered in every order: silver is the oracle's table, and the books balance.
 
-Each test is one Spark job run two or three times over histories of twenty-four key ranges of two tables and more, in Parquet of one more.
+Each test is one Spark job run two or three times over histories of eighteen key ranges of two tables and more, in Parquet of one more.
 A failure names the histories that went wrong, tries the first one again alone, and tells its story file by file. The seed is fixed;
 ``PROPERTY_SEED`` and ``PROPERTY_WORLDS`` look further.
 """
@@ -36,7 +36,7 @@ from support.table_kinds import (
     SEATS,
 )
 
-HISTORIES = 24
+HISTORIES = 18
 # Kinds change places with each further world, so that in five every kind has met every format.
 _KINDS = ((PLAIN, CLOCK, SEATS), (JUDGED, NUMBERED), (CODED, DROPPED, CROWDED), (FILTERED, MASKED, CROWDED), (KEPT, MOVED, SEATS))
 # Few histories suffice for these: what is awkward about them is in each. Lines of text with bytes that are no UTF-8 are quarantined as a
@@ -102,7 +102,7 @@ def test_silver_is_the_oracles_table(
     else:
         # Every load counts as a large one.
         monkeypatch.setattr(bulk, "BULK_BYTES", 0)
-    world = seeded_world(seed, kinds, histories=HISTORIES, per_table=300 // len(kinds), **shape)
+    world = seeded_world(seed, kinds, histories=HISTORIES, per_table=225 // len(kinds), **shape)
     merging = Merging(spark, warehouse, tmp_path, world, form)
     reports = merging.run_all()
     wrong = merging.differences()
@@ -123,7 +123,7 @@ def test_awkward_keys_numbers_and_columns(spark: SparkSession, warehouse: Path, 
     seed = SEED + 100 * number + 50
     # Lines of JSON leave out what is NULL.
     written = form.without_stream_position() if form.needs_source_columns else form.without_nulls()
-    world = seeded_world(seed, _AWKWARD[form.name], histories=6, per_table=40, runs=2, restarts=1, max_files=50)
+    world = seeded_world(seed, _AWKWARD[form.name], histories=5, per_table=30, runs=2, restarts=1, max_files=50)
     merging = Merging(spark, warehouse, tmp_path, world, written)
     reports = merging.run_all()
     wrong = merging.differences()

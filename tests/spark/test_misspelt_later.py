@@ -185,6 +185,13 @@ def test_a_backfill_under_a_misspelt_source_column(lake: Lake) -> None:
     assert "no file has had the column 'actve' yet, so rows have the backfill. Did you mean 'active'?" in warning
 
 
+def test_json_lines_with_a_backfill_under_a_misspelt_source_column(lake: Lake) -> None:
+    json_lines(lake, "LOAD00000001.json", id=1, active=True)
+    entry = {"columns": [{"name": "active", "from": "actve", "type": "boolean", "backfill": True}]}
+    (warning,) = lake.run_one(lake.config({"public.t": entry}, bronze={"format": "json"})).warnings
+    assert "no file has had the column 'actve' yet, so rows have the backfill. Did you mean 'active'?" in warning
+
+
 def test_json_lines_that_have_not_had_a_column_yet(lake: Lake) -> None:
     bronze = {"format": "json"}
     config = lake.config({"public.t": {"columns": [{"name": "amount", "from": "amt"}, {"name": "amt2"}]}}, bronze=bronze)

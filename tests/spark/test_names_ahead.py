@@ -10,6 +10,7 @@ import pytest
 from dms_iceberg.preview import preview
 from dms_iceberg.progress import PROGRESS_KEY, Progress
 from dms_iceberg.staging.keys import digits_of
+from dms_iceberg.status import table_statuses
 from support.lake import Lake
 
 ID_V = [("id", pa.int64()), ("v", pa.string())]
@@ -44,7 +45,8 @@ def test_file_named_hours_ahead_hides_no_late_file(lake: Lake, ahead: int, look_
     assert report.applied == 2
     assert lake.rows("t", "id, v") == [(1, "in order"), *([] if waits else [(2, "ahead")]), (3, "next"), (4, "late")]
     assert lake.run_one(config).batches == []
-    for warnings in (first.warnings, report.warnings, preview(lake.spark, config)[0].warnings):
+    (status,) = table_statuses(lake.spark, config)
+    for warnings in (first.warnings, report.warnings, preview(lake.spark, config)[0].warnings, status.warnings):
         assert [cdc(at(hours=ahead)) in text and "15 hours ahead" in text for text in warnings] == [True] * waits
 
 

@@ -110,7 +110,8 @@ FLOATING = attrs.evolve(
 
 # --- columns named as aliases, fields and columns of the job's own SQL ----------------------------------------------
 
-_NAMES = ("s", "t", "position", "kind", "row", "file", "count", "dotted.name", "back`quote")
+_WORDS = "s t position kind row file count at op stream content value v k r i id record rest gone low high found winners"
+_NAMES = (*_WORDS.split(), "dotted.name", "back`quote")
 
 OURS = make_kind(
     "ours",
