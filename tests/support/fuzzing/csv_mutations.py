@@ -217,6 +217,8 @@ def other_line_ends(data: bytes, random: Random, form: Form) -> bytes:
 
 def one_other_line_end(data: bytes, random: Random, form: Form) -> bytes:
     lines, at = _lines(data, random)
+    # The first line's end is that of the file.
+    at = max(at, 1)
     return b"\n".join(lines[: at + 1]) + random.choice([b"\r\n", b"\r", b" \n"]) + b"\n".join(lines[at + 1 :])
 
 

@@ -213,7 +213,7 @@ def encoded(table: pa.Table, random: Random) -> bytes:
     settings = random.choice(_SETTINGS)
     try:
         return parquet_bytes(table, random, **settings)
-    except (pa.ArrowException, ValueError, NotImplementedError):
+    except (pa.ArrowException, ValueError, NotImplementedError, OSError):
         return parquet_bytes(table, random)
 
 
