@@ -177,19 +177,19 @@ def test_json_lines_that_had_the_column_before_a_reload(lake: Lake) -> None:
 def test_a_backfill_under_a_misspelt_source_column(lake: Lake) -> None:
     columns = [ID, ("active", pa.bool_())]
     lake.load("public.t", columns, [(1, True), (2, False)])
-    entry = {"columns": [{"name": "active", "from": "aktive", "type": "boolean", "backfill": True}], "filter": "active"}
+    entry = {"columns": [{"name": "active", "from": "active0", "type": "boolean", "backfill": True}], "filter": "active"}
     report = lake.run_one(lake.config({"public.t": entry}), fails=True)
-    assert "'aktive', so it would be its backfill or NULL in every row. Did you mean 'active'?" in (report.error or "")
-    given = lake.config({"public.t": {"columns": [{"name": "is_on", "from": "aktive", "type": "boolean", "backfill": True}]}})
+    assert "'active0', so it would be its backfill or NULL in every row. Did you mean 'active'?" in (report.error or "")
+    given = lake.config({"public.t": {"columns": [{"name": "is_on", "from": "active0", "type": "boolean", "backfill": True}]}})
     (warning,) = lake.run_one(given).warnings
-    assert "no file has had the column 'aktive' yet, so rows have the backfill. Did you mean 'active'?" in warning
+    assert "no file has had the column 'active0' yet, so rows have the backfill. Did you mean 'active'?" in warning
 
 
 def test_json_lines_with_a_backfill_under_a_misspelt_source_column(lake: Lake) -> None:
     json_lines(lake, "LOAD00000001.json", id=1, active=True)
-    entry = {"columns": [{"name": "active", "from": "aktive", "type": "boolean", "backfill": True}]}
+    entry = {"columns": [{"name": "active", "from": "active0", "type": "boolean", "backfill": True}]}
     (warning,) = lake.run_one(lake.config({"public.t": entry}, bronze={"format": "json"})).warnings
-    assert "no file has had the column 'aktive' yet, so rows have the backfill. Did you mean 'active'?" in warning
+    assert "no file has had the column 'active0' yet, so rows have the backfill. Did you mean 'active'?" in warning
 
 
 def test_json_lines_that_have_not_had_a_column_yet(lake: Lake) -> None:
