@@ -57,7 +57,9 @@ def test_silver_is_what_the_modes_oracle_tells(
 @pytest.mark.parametrize("number", range(WORLDS))
 @pytest.mark.parametrize("oracle", _SHAPES, ids=lambda oracle: oracle.mode)
 def test_awkward_keys_and_columns(spark: SparkSession, warehouse: Path, tmp_path: Path, oracle: ModeOracle, number: int) -> None:
-    kinds = tuple(oracle.of(kind) for kind in (AWKWARD, OURS, CHANGING, FLOATING))
+    # A log shows the key before a change as JSON, which has no number for NaN.
+    awkward = (AWKWARD, OURS, CHANGING, *(() if oracle is APPEND else (FLOATING,)))
+    kinds = tuple(oracle.of(kind) for kind in awkward)
     world = seeded_world(SEED + 100 * number + 60, kinds, histories=5, per_table=30, runs=2, restarts=1, max_files=1_000)
     merging = Merging(spark, warehouse, tmp_path, world, FORMATS[0])
     merging.run_all()

@@ -110,7 +110,7 @@ FLOATING = attrs.evolve(
 
 # --- columns named as aliases, fields and columns of the job's own SQL ----------------------------------------------
 
-_WORDS = "s t position kind row file count at op stream content value v k r i id record rest gone low high found winners"
+_WORDS = "s t position kind row file count at stream content value v k r i id record rest gone low high found winners"
 _NAMES = (*_WORDS.split(), "dotted.name", "back`quote")
 
 OURS = make_kind(
