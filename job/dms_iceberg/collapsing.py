@@ -19,7 +19,7 @@ from dms_iceberg.job import Job, Planned
 from dms_iceberg.joins import handed_out, materialised
 from dms_iceberg.second_look import OlderFiles, SecondLook, older_files, second_look, waiting_rows
 from dms_iceberg.target.table import TargetTable
-from dms_iceberg.twice import twice_figures
+from dms_iceberg.twice import twice_counts, twice_figures
 from dms_iceberg.winners import Collapsed, Judge, as_it_is, measure, of_the_batch
 
 
@@ -30,7 +30,9 @@ def collapse_batch(job: Job, table: Table, target: TargetTable, planned: Planned
     kept = tuple(column.name for column in kept_columns(job.config.bronze, table, shape.columns))
     # A load moves no row, and takes none away.
     watched = not planned.batch.is_load
-    counts = (count_aggregates(kept) if kept else {}) | (suspicion.aggregates(progress.load, progress.arrivals) if watched else {})
+    counts = count_aggregates(kept) if kept else {}
+    if watched:
+        counts |= suspicion.aggregates(progress.load, progress.arrivals) | twice_counts(progress.load)
     winners = collapse(cleaned, shape, context=False, counts=counts, size=planned.batch.size).persist()
     result = None
     try:

@@ -26,7 +26,7 @@ from dms_iceberg.staging.plan import FileBatch
 from dms_iceberg.staging.store import ObjectStore
 from dms_iceberg.target.cleaning import Cleaning, made_by
 from dms_iceberg.target.key import key_property
-from dms_iceberg.target.seen import SEEN_PROPERTY, Seen
+from dms_iceberg.target.seen import Seen
 from dms_iceberg.target.switch import silver_types, switch_mode
 from dms_iceberg.target.table import TargetTable
 from dms_iceberg.target.withheld import branch_summary, withheld_by
@@ -185,11 +185,11 @@ def complete(job: Job, table: Table, target: TargetTable, found: Standing, plann
 
 def _seen_by(target: TargetTable, branch: str, found: Standing) -> Seen:
     """Return which columns the table's files have had, those of the load included."""
-    before, summary = Seen.from_properties(target.properties()), branch_summary(target, branch)
+    before = Seen.from_properties(target.properties())
     if found.head is None:
         return before
     # An earlier version's batches do not tell those of the load.
-    return Seen.from_properties(summary) if SEEN_PROPERTY in summary else attrs.evolve(before, whole=False)
+    return Seen.from_properties(branch_summary(target, branch), otherwise=attrs.evolve(before, whole=False))
 
 
 def has_bronze(store: ObjectStore) -> bool:

@@ -21,7 +21,7 @@ from dms_iceberg.target.earlier_masks import withheld_of_earlier
 from dms_iceberg.target.key import KEY_PROPERTY, key_property
 from dms_iceberg.target.published import refuse_published
 from dms_iceberg.target.rename import renamed_properties, renames
-from dms_iceberg.target.seen import SEEN_PROPERTY, Seen
+from dms_iceberg.target.seen import Seen
 from dms_iceberg.target.table import TargetTable
 from dms_iceberg.target.withheld import LEFT_OUT, WITHHELD_PROPERTY, MadeMask, Withheld, branch_summary, other_salts, written_columns
 
@@ -136,12 +136,9 @@ def guarded(
     if not anew:
         _refuse_mixed_key(table, memory)
     summary = branch_summary(target, branch) if target is not None and branch is not None else {}
-    if SEEN_PROPERTY in summary:
-        memory = attrs.evolve(memory, seen=Seen.from_properties(summary))
-    if WITHHELD_PROPERTY not in summary:
-        return memory
-    built = Withheld.from_text(summary[WITHHELD_PROPERTY])
-    return attrs.evolve(memory, withheld=built, texts={**memory.texts, **_texts(built)})
+    memory = attrs.evolve(memory, seen=Seen.from_properties(summary, otherwise=memory.seen))
+    built = Withheld.from_properties(summary)
+    return memory if built is None else attrs.evolve(memory, withheld=built, texts={**memory.texts, **_texts(built)})
 
 
 def refuse_declared(job: Job, table: Table, target: TargetTable) -> None:

@@ -11,7 +11,7 @@ from dms_iceberg.changes.collapse import N_FILTERED, N_GOOD, key_ends
 from dms_iceberg.changes.frames import Shape
 from dms_iceberg.changes.json_text import json_sql
 from dms_iceberg.changes.normalise import COMMITTED_AT, POSITION
-from dms_iceberg.changes.suspicion import ARRIVED_AT, BEGINS, FIRST_ARRIVED_AT, LEFT_AT, N_ARRIVED
+from dms_iceberg.changes.suspicion import ARRIVED_AT, ARRIVES, LEFT_AT, N_ARRIVED, commit_sql
 from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.crowded import PRESENT, hides_rows
 from dms_iceberg.identifiers import quote, timestamp_literal
@@ -20,10 +20,23 @@ from dms_iceberg.target.table import TargetTable
 from dms_iceberg.winners import Collapsed, key_ranges
 
 _SURPLUS, _EXAMPLE, _FRESH, _BRIEF = "_cdc_surplus", "_cdc_example", "_cdc_fresh", "_cdc_brief"
+_FIRST_ARRIVED_AT, _BEGINS = "_cdc_first_arrived_at", "_cdc_begins"
 # Of a row that silver has and one that the filter leaves out, the newer one decides whether there is one.
 _TWICE = f"{N_GOOD} > 0 AND {N_GOOD} + {N_FILTERED} > 1"
 # A change that DMS writes again has its commit time again.
-_AGAIN = f"{LEFT_AT} IS NULL AND coalesce({FIRST_ARRIVED_AT} < {ARRIVED_AT}, false)"
+_AGAIN = f"{LEFT_AT} IS NULL AND coalesce({_FIRST_ARRIVED_AT} < {ARRIVED_AT}, false)"
+
+
+def twice_counts(load: int) -> dict[str, str]:
+    """Aggregates over the changes of a key, for `twice_figures`: when a row came first, and whether the first change brings one.
+
+    Args:
+        load: number of the load.
+    """
+    return {
+        _FIRST_ARRIVED_AT: f"min(CASE WHEN {ARRIVES} THEN {commit_sql(load)} END)",
+        _BEGINS: f"coalesce(min_by({ARRIVES}, {POSITION}), false)",
+    }
 
 
 def twice_figures(planned: Planned, shape: Shape) -> dict[str, str]:
@@ -35,7 +48,7 @@ def twice_figures(planned: Planned, shape: Shape) -> dict[str, str]:
         }
     return {
         _FRESH: f"count_if({_arrives(planned)})",
-        _BRIEF: f"count_if({BEGINS} AND {LEFT_AT} IS NOT NULL)",
+        _BRIEF: f"count_if({_BEGINS} AND {LEFT_AT} IS NOT NULL)",
         _SURPLUS: f"count_if({_AGAIN})",
         _EXAMPLE: f"max(CASE WHEN {_AGAIN} THEN {json_sql(shape.key)} END)",
     }

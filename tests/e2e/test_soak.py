@@ -19,14 +19,13 @@ from typing import Any
 import psycopg
 import pyarrow.parquet as pq
 import pytest
-import structlog
 
 from dms_iceberg.local.emulator import Emulator, EmulatorSettings
 from dms_iceberg.local.emulator.settings import Ugly
 from dms_iceberg.local.postgres import LocalPostgres
-from dms_iceberg.logs import configure_logs
 from dms_iceberg.staging.store import open_store
 from support.cloud import BRONZE, Cloud, open_cloud
+from support.log_settings import logs_for
 from support.warm_job import WarmJob
 
 pytestmark = pytest.mark.long
@@ -161,10 +160,8 @@ def rows_in_bronze(cloud: Cloud, table: str) -> int:
 @pytest.fixture
 def quiet() -> Iterator[None]:
     """The emulator tells of every file, which is too much for half an hour."""
-    before = structlog.get_config()
-    configure_logs(terminal=True)
-    yield
-    structlog.configure(**before)
+    with logs_for(terminal=True):
+        yield
 
 
 @pytest.fixture

@@ -45,9 +45,18 @@ def is_blank(store: ObjectStore, file: BronzeFile) -> bool:
         return False
     if decompress(store.read(file.key), file, store.root).strip():
         return False
+    refuse_cut_off(store, file)
+    return True
+
+
+def refuse_cut_off(store: ObjectStore, file: BronzeFile) -> None:
+    """Refuse a gzip file that holds no row because it is cut off: Spark has nothing to read in it, and no error.
+
+    Raises:
+        BronzeError: it is cut off or damaged.
+    """
     if _is_gzip(file) and not _is_whole(store, file):
         raise _damaged(file, store.root)
-    return True
 
 
 def blame_gzip(store: ObjectStore, files: Sequence[BronzeFile], failure: BaseException) -> None:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from dms_iceberg.changes.csv_names import header_names, headerless_columns
 from dms_iceberg.changes.csv_sample import FirstRecord, first_record, refuse_unquoted
 from dms_iceberg.changes.csv_shapes import expected_columns, further_rows, has_empty_images
-from dms_iceberg.changes.gzipped import is_blank
+from dms_iceberg.changes.gzipped import is_blank, refuse_cut_off
 from dms_iceberg.changes.mapping import VOID
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.errors import BronzeError
@@ -129,7 +129,10 @@ def _inspect(store: ObjectStore, file: BronzeFile, bronze: Bronze, table: Table)
         return _Inspected(file, (), 0)
     if bronze.format is BronzeFormat.JSON:
         return _Inspected(file, (), 0 if is_blank(store, file) else None)
-    return _inspect_csv(store, file, bronze, table)
+    found = _inspect_csv(store, file, bronze, table)
+    if found.rows == 0:
+        refuse_cut_off(store, file)
+    return found
 
 
 def _inspect_csv(store: ObjectStore, file: BronzeFile, bronze: Bronze, table: Table) -> _Inspected:
@@ -164,11 +167,12 @@ def _inspect_parquet(store: ObjectStore, file: BronzeFile) -> _Inspected:
     try:
         metadata = pq.read_metadata(pa.BufferReader(tail))
         schema = metadata.schema.to_arrow_schema()
-    except (pa.ArrowException, OSError) as error:
+        is_consistent = _names_its_chunks(metadata)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise BronzeError(
             f"{join(store.root, file.key)}: the Parquet footer cannot be read ({type(error).__name__}). Restore the file."
         ) from error
-    if not _names_its_chunks(metadata):
+    if not is_consistent:
         raise BronzeError(
             f"{join(store.root, file.key)}: its Parquet footer gives columns and their data different names: it is damaged. Restore the "
             "file from the source task (or from a bucket version)."

@@ -6,8 +6,10 @@ from dms_iceberg.changes.position import clock_number_sql
 
 ARRIVED_AT, LEFT_AT, MOVED_AT = "_cdc_arrived_at", "_cdc_left_at", "_cdc_moved_at"
 N_ARRIVED, N_EVENTS, SPANS = "_cdc_n_arrived", "_cdc_n_events", "_cdc_spans"
-FIRST_ARRIVED_AT, BEGINS = "_cdc_first_arrived_at", "_cdc_begins"
 SUSPECTS, INSERTED_AT, DELETES = "_cdc_suspects", "_cdc_inserted_at", "_cdc_deletes"
+
+ARRIVES = f"{OLD_KEY} = 0 AND ({OP} = 'I' OR {MOVED})"
+"""SQL over changes that is true where one brings a row to its key."""
 
 
 def commit_sql(load: int) -> str:
@@ -18,20 +20,16 @@ def commit_sql(load: int) -> str:
 def aggregates(load: int, before: Arrivals = NO_ARRIVALS) -> dict[str, str]:
     """Aggregates over the changes of a key that `suspect_sql` judges by.
 
-    `BEGINS` tells that the first of them brings a row, `FIRST_ARRIVED_AT` when one came first.
-
     Args:
         load: number of the load.
         before: when rows last arrived by changes that are merged.
     """
-    arrives, at = f"{OLD_KEY} = 0 AND ({OP} = 'I' OR {MOVED})", commit_sql(load)
+    at = commit_sql(load)
     return {
-        ARRIVED_AT: f"max(CASE WHEN {arrives} THEN {at} END)",
-        FIRST_ARRIVED_AT: f"min(CASE WHEN {arrives} THEN {at} END)",
-        BEGINS: f"coalesce(min_by({arrives}, {POSITION}), false)",
+        ARRIVED_AT: f"max(CASE WHEN {ARRIVES} THEN {at} END)",
         LEFT_AT: f"min(CASE WHEN {OP} = 'D' THEN {at} END)",
         MOVED_AT: f"max(CASE WHEN {OLD_KEY} = 0 AND {MOVED} THEN {at} END)",
-        N_ARRIVED: f"count_if({arrives})",
+        N_ARRIVED: f"count_if({ARRIVES})",
         N_EVENTS: "count(1)",
         SPANS: f"max({_until(before.moved, at)})",
         DELETES: f"max({OP} = 'D' AND {OLD_KEY} = 0 AND {_until(before.inserted, at)})",

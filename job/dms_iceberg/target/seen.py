@@ -22,11 +22,11 @@ class Seen:
     whole: bool = False
 
     @classmethod
-    def from_properties(cls, properties: Mapping[str, str]) -> "Seen":
-        """Return what a table tells."""
+    def from_properties(cls, properties: Mapping[str, str], otherwise: "Seen | None" = None) -> "Seen":
+        """Return what a table, or the summary of a snapshot, tells; where it tells nothing ``otherwise``, or that nothing is known."""
         text = properties.get(SEEN_PROPERTY)
         if text is None:
-            return cls()
+            return otherwise if otherwise is not None else cls()
         document = json.loads(text)
         return cls(frozenset(document["names"]), document["whole"])
 

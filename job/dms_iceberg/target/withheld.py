@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from dms_iceberg.changes.mapping import SilverColumn, silver_columns
-from dms_iceberg.config.model import Mask, Table
+from dms_iceberg.config.model import Column, Mask, Table
 from dms_iceberg.progress import PROGRESS_KEY
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Withheld:
             # An expression counts where it has a source column's name, in whose place it stands.
             source = (column.source or column.name).lower()
             if source in shown:
-                shown[source] = min(shown[source], _form(column), key=_STRENGTH.__getitem__)
+                shown[source] = _weaker(shown[source], _form(column.declared))
         sources = {**_to_be_masked(table), **dict.fromkeys((name.lower() for name in table.drop), LEFT_OUT)} if names else {}
         sources = {name: form for name, form in (sources | dict(self.sources)).items() if name not in present}
         return Withheld(made, sources | {name: form for name, form in shown.items() if form != _CLEAR}, bool(table.filter))
@@ -118,16 +118,20 @@ def written_columns(columns: Iterable[SilverColumn], names: Sequence[str]) -> li
 
 def _to_be_masked(table: Table) -> dict[str, str]:
     """Return, by source column in lower case, the weakest mask of those that the configuration shows masked only."""
-    forms: dict[str, list[str]] = {}
+    weakest: dict[str, str] = {}
     for column in table.columns:
         if column.source_name is not None:
-            forms.setdefault(column.source_name.lower(), []).append(column.mask.value if column.mask else _CLEAR)
-    weakest = {name: min(found, key=_STRENGTH.__getitem__) for name, found in forms.items()}
+            name = column.source_name.lower()
+            weakest[name] = _weaker(weakest.get(name, LEFT_OUT), _form(column))
     return {name: form for name, form in weakest.items() if form != _CLEAR}
 
 
-def _form(column: SilverColumn) -> str:
-    return column.declared.mask.value if column.declared.mask else _CLEAR
+def _weaker(one: str, other: str) -> str:
+    return min(one, other, key=_STRENGTH.__getitem__)
+
+
+def _form(column: Column) -> str:
+    return column.mask.value if column.mask else _CLEAR
 
 
 def weaker_columns(withheld: Withheld, table: Table, columns: Sequence[SilverColumn]) -> list[tuple[SilverColumn, str]]:
@@ -143,7 +147,7 @@ def weaker_columns(withheld: Withheld, table: Table, columns: Sequence[SilverCol
         if of_source == LEFT_OUT and column.name.lower() in declared:
             # Whoever declares a column wants it.
             of_source = _CLEAR
-        forms = [form for form in (made.mask if made else _CLEAR, of_source) if _STRENGTH[_form(column)] < _STRENGTH[form]]
+        forms = [form for form in (made.mask if made else _CLEAR, of_source) if _STRENGTH[_form(column.declared)] < _STRENGTH[form]]
         found += [(column, form) for form in forms[:1]]
     return found
 
@@ -176,13 +180,7 @@ def branch_summary(target: "TargetTable", branch: str) -> Mapping[str, str]:
     return next((one.summary for one in target.lineage(branch) if PROGRESS_KEY in one.summary), {})
 
 
-def withheld_of_branch(target: "TargetTable", branch: str) -> Withheld | None:
-    """Return what the content that is built on a branch keeps back, None before its first batch."""
-    text = branch_summary(target, branch).get(WITHHELD_PROPERTY)
-    return Withheld.from_text(text) if text is not None else None
-
-
 def withheld_by(target: "TargetTable", branch: str) -> dict[str, str]:
     """Return the table property for the content of a branch; none where its batches are of an earlier version, or it has none."""
-    built = withheld_of_branch(target, branch)
+    built = Withheld.from_properties(branch_summary(target, branch))
     return {WITHHELD_PROPERTY: built.to_text()} if built is not None else {}

@@ -155,53 +155,56 @@ class MadeRow:
 
 def judge_rows(files: Sequence[ReadFile], made: Iterable[MadeRow]) -> Judgement:
     """Judge cleaned rows: each row of a file is rejected, or does what the file says, in the file's order."""
-    by_row: dict[tuple[str, int], list[MadeRow]] = defaultdict(list)
+    by_file: dict[str, dict[int, list[MadeRow]]] = defaultdict(lambda: defaultdict(list))
     for one in made:
-        by_row[one.relative, one.number].append(one)
-    judgement, placed = Judgement(), list[tuple[str, tuple[str, ...], str]]()
+        by_file[one.relative][one.number].append(one)
+    judgement, placed = Judgement(), list[_Placed]()
     for file in files:
-        rejected = {
-            number: one.problem for (relative, number), rows in by_row.items() for one in rows if relative == file.relative and one.problem
-        }
-        for number in sorted({number for relative, number in by_row if relative == file.relative}):
-            if number >= len(file.reading.rows) and not rejected.get(number) and not file.reading.broken:
-                judgement.problems.append(f"{file.label} {file.relative} has no row {number}")
+        by_row = by_file[file.relative]
+        rejected = {number: one.problem for number, rows in by_row.items() for one in rows if one.problem}
         judgement.file(file, rejected)
+        if surplus := sorted(number for number in by_row.keys() - rejected.keys() if number >= len(file.reading.rows)):
+            judgement.problems += [] if file.reading.broken else [f"{file.label} {file.relative} has no rows {surplus}"]
         for row in file.reading.rows:
-            if row.number in rejected:
-                continue
-            effects, _ = effects_of(file, row)
-            found = by_row.get((file.relative, row.number), [])
-            judgement.problems += _row_differences(file, row, effects, found, placed)
+            if row.number not in rejected:
+                judgement.problems += _row_differences(file, row, by_row[row.number], placed)
     judgement.problems += _disorder(placed)
     return judgement
 
 
-def _row_differences(
-    file: ReadFile, row: FileRow, effects: list[tuple[Any, Effect]], found: list[MadeRow], placed: list[tuple[str, tuple[str, ...], str]]
-) -> list[str]:
+@attrs.frozen(order=True)
+class _Placed:
+    """A cleaned row by its position, and the clock that its file gives it; "" for a row of a full load."""
+
+    position: str
+    clock: str
+    label: str
+
+
+def _row_differences(file: ReadFile, row: FileRow, found: list[MadeRow], placed: list[_Placed]) -> list[str]:
     """What is wrong with the cleaned rows of a row; those that are right are added to ``placed``."""
-    label = f"{file.label} {file.relative} row {row.number} {_told(row)}"
+    effects, _ = effects_of(file, row)
+    label = f"{file.label} {file.relative} row {row.number}"
     if len(found) != len(effects):
-        return [f"{label}: {len(found)} changes instead of {len(effects)}"]
+        return [f"{label}: {len(found)} changes instead of {len(effects)} {_told(row)}"]
     left, problems = list(found), []
     for key, effect in effects:
         match = next((one for one in left if one.key == key and not difference(effect.values, one.values)), None)
         if match is None:
-            problems.append(f"{label}: {key} -> {effect.values}, but the reader has {[(one.key, one.values) for one in left]}")
+            misses = [f"key {one.key}, {difference(effect.values, one.values)}" for one in left]
+            problems.append(f"{label}: nothing of {misses} is what the row does to key {key} {_told(row)}")
         else:
             left.remove(match)
-            placed.append((match.position or "", effect.order, f"{file.label} row {row.number}"))
+            placed.append(_Placed(match.position or "", effect.order[0], label))
     return problems
 
 
-def _disorder(placed: list[tuple[str, tuple[str, ...], str]]) -> list[str]:
-    """Positions must have the order of the files' rows; a row without a place in the files may have any."""
-    told = sorted(one for one in placed if any(one[1][:1]))
+def _disorder(placed: list[_Placed]) -> list[str]:
+    """Positions have the order of the files' clocks; rows without one may have any."""
     return [
-        f"{after[2]} comes before {before[2]}, but is placed behind it ({before[0]}, {after[0]})"
-        for before, after in pairwise(told)
-        if after[1][0] < before[1][0] and before[0] < after[0]
+        f"{after.label} comes before {before.label}, but is placed behind it ({before.position}, {after.position})"
+        for before, after in pairwise(sorted(one for one in placed if one.clock))
+        if after.clock < before.clock and before.position < after.position
     ]
 
 

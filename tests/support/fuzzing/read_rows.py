@@ -9,20 +9,18 @@ from pyspark.sql import DataFrame
 from dms_iceberg.analysis import analysed_evolution
 from dms_iceberg.changes.frames import ROW_NUMBER, ReadGroup, clean_groups
 from dms_iceberg.changes.gzipped import blame_gzip
-from dms_iceberg.changes.inspect import inspect
 from dms_iceberg.changes.normalise import OLD_KEY, OP, POSITION, PROBLEM
 from dms_iceberg.changes.read import FILE
-from dms_iceberg.config.model import Config
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.job import Job
 from dms_iceberg.second_look import open_files
 from dms_iceberg.spark_errors import FAILURES, describe
-from dms_iceberg.staging.keys import BronzeFile, digits_of, parse_key
+from dms_iceberg.staging.keys import BronzeFile
 from dms_iceberg.staging.store import open_store
 from support.fuzzing.forms import Form
 from support.fuzzing.judging import MadeRow, ReadFile, judge_rows
 from support.fuzzing.reading import read_file
-from support.fuzzing.running import FuzzedTable, column_as_number, is_for_the_first_look_only, leave_out, note, refuse, take_away
+from support.fuzzing.running import FuzzedTable, bronze_file, column_as_number, looked_at, note, refuse
 from support.lake import Lake
 
 
@@ -65,9 +63,6 @@ class _Reader:
         except DmsIcebergError as blamed:
             error = blamed
         text = str(error) if isinstance(error, DmsIcebergError) else describe(error)
-        for word in ("defect", "Traceback", "Py4J"):
-            if word in text:
-                self.table.problems.append(f"an error that nobody foresaw: {text[:400]}")
         refuse(self.lake, self.table, text, candidates)
         return [file for file in files if file.relative not in self.table.refused]
 
@@ -78,42 +73,11 @@ def read_all(lake: Lake, form: Form, tables: Sequence[FuzzedTable]) -> None:
     job = Job(lake.spark, config, open_store(config.bronze.uri), "fuzz")
     for table in tables:
         reader = _Reader(lake, job, table)
-        reader.read([_first(job, table), *_good_alone(lake, job, config, table)])
+        looks = [looked_at(lake, config, table, file) for file in table.files]
+        reader.read([bronze_file(job.store, table, table.first.relative), *(found for found in looks if found is not None)])
         left = [file for file in table.files if file.relative not in table.refused]
         files = [table.first, *(ReadFile(file.relative, file.label, read_file(file.data, form)) for file in left)]
         note(table, judge_rows(files, [row for row in reader.made if row.relative not in table.refused]))
-
-
-def _good_alone(lake: Lake, job: Job, config: Config, table: FuzzedTable) -> list[BronzeFile]:
-    """The files that the first look lets in, each looked at alone."""
-    good = []
-    for file in table.files:
-        found = _found(job, table, file.relative)
-        try:
-            inspect(job.store, [found], config.bronze, config.tables[table.source])
-        except DmsIcebergError as error:
-            refuse(lake, table, str(error), [file])
-        except Exception as error:
-            table.problems.append(f"{file.label}: {type(error).__name__} instead of a BronzeError: {str(error)[:200]}")
-            take_away(lake, table, file, str(error))
-        else:
-            if is_for_the_first_look_only(table.form, file):
-                leave_out(lake, table, file)
-            else:
-                good.append(found)
-    return good
-
-
-def _first(job: Job, table: FuzzedTable) -> BronzeFile:
-    return _found(job, table, table.first.relative)
-
-
-def _found(job: Job, table: FuzzedTable, relative: str) -> BronzeFile:
-    prefix = f"public/{table.name}/"
-    (one,) = job.store.list(prefix + relative)
-    file = parse_key(prefix, one.key, one.size, "", digits_of(one.modified))
-    assert file is not None
-    return file
 
 
 def _shown(frame: DataFrame) -> list[str]:

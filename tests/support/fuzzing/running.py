@@ -13,8 +13,8 @@ from structlog.testing import capture_logs
 from dms_iceberg.changes.inspect import inspect
 from dms_iceberg.config.model import Config
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.staging.keys import digits_of, parse_key
-from dms_iceberg.staging.store import LocalStore
+from dms_iceberg.staging.keys import BronzeFile, digits_of, parse_key
+from dms_iceberg.staging.store import LocalStore, ObjectStore
 from support.fuzzing.forms import Form, changed, loaded
 from support.fuzzing.judging import WHOLE, Judgement, ReadFile
 from support.fuzzing.mutating import mutated
@@ -113,43 +113,42 @@ def run_all(lake: Lake, form: Form, tables: Sequence[FuzzedTable]) -> None:
 
 def _inspected(lake: Lake, config: Config, table: FuzzedTable) -> None:
     """Take away most of the files that the first look refuses, as each would cost a run; that a run says the same is seen by the others."""
-    store = LocalStore(lake.bronze)
     for file in table.files:
-        key = f"public/{table.name}/{file.relative}"
-        if is_for_the_first_look_only(table.form, file):
-            _look_only(lake, config, table, file)
-            continue
-        if hashlib.sha256(file.seed.encode()).digest()[0] % _ONE_IN == 0:
-            continue
-        found = parse_key(f"public/{table.name}/", key, len(file.data), "", digits_of(next(store.list(key)).modified))
-        assert found is not None
-        try:
-            inspect(store, [found], config.bronze, config.tables[table.source])
-        except BronzeError as error:
-            refuse(lake, table, str(error), [file])
-        except Exception as error:
-            table.problems.append(f"{file.label}: {type(error).__name__} instead of a BronzeError: {str(error)[:200]}")
-            take_away(lake, table, file, str(error))
+        if _is_for_the_first_look_only(table.form, file) or hashlib.sha256(file.seed.encode()).digest()[0] % _ONE_IN:
+            looked_at(lake, config, table, file)
 
 
-def is_for_the_first_look_only(form: Form, file: MutatedFile) -> bool:
-    """Whether a file is damaged Parquet: Spark's vectorized reader never ends with some (docs/guarantees.md)."""
-    return form.format == "parquet" and file.mutation.startswith(("bytes.", "footer")) and bool(read_file(file.data, form).broken)
-
-
-def _look_only(lake: Lake, config: Config, table: FuzzedTable, file: MutatedFile) -> None:
-    key = f"public/{table.name}/{file.relative}"
-    found = parse_key(f"public/{table.name}/", key, len(file.data), "")
-    assert found is not None
+def looked_at(lake: Lake, config: Config, table: FuzzedTable, file: MutatedFile) -> BronzeFile | None:
+    """Return a file that the first look lets in; None when it refuses it, or no other reader may see it, and then it is taken away."""
+    store = LocalStore(lake.bronze)
+    found = bronze_file(store, table, file.relative)
     try:
-        inspect(LocalStore(lake.bronze), [found], config.bronze, config.tables[table.source])
+        inspect(store, [found], config.bronze, config.tables[table.source])
     except BronzeError as error:
         refuse(lake, table, str(error), [file])
     except Exception as error:
         table.problems.append(f"{file.label}: {type(error).__name__} instead of a BronzeError: {str(error)[:200]}")
-        take_away(lake, table, file, str(error))
+        _take_away(lake, table, file, str(error))
     else:
-        leave_out(lake, table, file)
+        if not _is_for_the_first_look_only(table.form, file):
+            return found
+        table.left_out.add(file.relative)
+        _take_away(lake, table, file, "left out")
+    return None
+
+
+def bronze_file(store: ObjectStore, table: FuzzedTable, relative: str) -> BronzeFile:
+    """A file of a table as a listing shows it."""
+    prefix = f"public/{table.name}/"
+    (one,) = store.list(prefix + relative)
+    file = parse_key(prefix, one.key, one.size, "", digits_of(one.modified))
+    assert file is not None
+    return file
+
+
+def _is_for_the_first_look_only(form: Form, file: MutatedFile) -> bool:
+    """Whether a file is damaged Parquet: Spark's vectorized reader never ends with some (docs/guarantees.md)."""
+    return form.format == "parquet" and file.mutation.startswith(("bytes.", "footer")) and bool(read_file(file.data, form).broken)
 
 
 def _after_run(lake: Lake, table: FuzzedTable, report: Any) -> None:
@@ -157,14 +156,14 @@ def _after_run(lake: Lake, table: FuzzedTable, report: Any) -> None:
     if report.error is None:
         table.is_done = True
         return
-    for word in ("defect", "Traceback", "Py4J"):
-        if word in report.error:
-            table.problems.append(f"an error that nobody foresaw: {report.error[:400]}")
     refuse(lake, table, report.error, [file for file in table.files if file.relative not in table.refused])
 
 
 def refuse(lake: Lake, table: FuzzedTable, error: str, candidates: Sequence[MutatedFile]) -> None:
     """Take away the file that an error names; an error that names none is a problem of all candidates."""
+    for word in ("defect", "Traceback", "Py4J"):
+        if word in error:
+            table.problems.append(f"an error that nobody foresaw: {error[:400]}")
     named = [file for file in candidates if file.relative.rpartition("/")[2] in error]
     if not named:
         told = ", ".join(file.label for file in candidates)
@@ -175,19 +174,12 @@ def refuse(lake: Lake, table: FuzzedTable, error: str, candidates: Sequence[Muta
     if len(error) > 2_500:
         table.problems.append(f"an error of {len(error)} characters: {error[:300]}")
     for file in named[:1]:
-        take_away(lake, table, file, error)
+        _take_away(lake, table, file, error)
 
 
-def take_away(lake: Lake, table: FuzzedTable, file: MutatedFile, error: str) -> None:
-    """Let a table have a file no more."""
+def _take_away(lake: Lake, table: FuzzedTable, file: MutatedFile, error: str) -> None:
     table.refused[file.relative] = error
     lake.path(table.source, file.relative).unlink()
-
-
-def leave_out(lake: Lake, table: FuzzedTable, file: MutatedFile) -> None:
-    """Take away a file that no reader may see."""
-    table.left_out.add(file.relative)
-    take_away(lake, table, file, "left out")
 
 
 def _judge(lake: Lake, table: FuzzedTable) -> None:
