@@ -53,3 +53,23 @@ def test_a_type_without_a_cast_puts_its_rows_into_quarantine(lake: Lake) -> None
         ((reason, detail),) = lake.quarantine(name)
         assert reason == "cast"
         assert detail.startswith("v does not fit")
+
+
+def test_numbers_are_no_times_and_times_no_numbers_unless_an_expression_says_their_unit(lake: Lake) -> None:
+    millis = 1_772_366_400_000
+    pairs = {
+        "millis": (pa.int64(), millis, "timestamp"),
+        "seconds": (pa.decimal128(20, 3), Decimal("1772366400.000"), "timestamp"),
+        "fraction": (pa.float64(), 1772366400.0, "timestamp"),
+        "whole": (pa.timestamp("us", tz="UTC"), NOON, "bigint"),
+        "exact": (pa.timestamp("us", tz="UTC"), NOON, "decimal(20,3)"),
+    }
+    tables = {f"public.{name}": {"columns": [{"name": "v", "type": to_type}]} for name, (_, _, to_type) in pairs.items()}
+    tables["public.said"] = {"columns": [{"name": "v", "expr": "timestamp_millis(v)", "type": "timestamp"}]}
+    for name, (arrow, value, _) in {**pairs, "said": pairs["millis"]}.items():
+        lake.load(f"public.{name}", [("id", pa.int64()), ("v", arrow)], [(1, value), (2, None)])
+    assert lake.run(lake.config(tables)).errors == {}
+    for name in pairs:
+        assert lake.rows(name, "id, v") == [(2, None)], name
+        assert [reason for reason, _ in lake.quarantine(name)] == ["cast"], name
+    assert lake.rows("said", "id, unix_millis(v)") == [(1, millis), (2, None)]

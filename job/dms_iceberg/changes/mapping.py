@@ -10,7 +10,7 @@ from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Column, Mask, OtherColumns, Table
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.identifiers import quote, string_literal
-from dms_iceberg.target.types import canonical, is_castable, stored
+from dms_iceberg.target.types import canonical, guesses_unit, is_castable, stored
 
 SALT_PREFIX = "_cdc_salt_"
 _NANOSECONDS = "S" * 7
@@ -121,7 +121,7 @@ def typed_sql(column: SilverColumn, source_type: str | None, type_: str) -> str:
         return text_value_sql(base, type_)
     if source_type == "binary" and type_ == "string":
         return f"CASE WHEN {is_text_sql(base)} THEN CAST({base} AS string) END"
-    if source_type is not None and not is_castable(source_type, type_):
+    if source_type is not None and (not is_castable(source_type, type_) or guesses_unit(source_type, type_)):
         return f"CAST(NULL AS {type_})"
     value = f"try_cast({base} AS {type_})"
     if source_type is None and is_judged_text(type_):

@@ -64,6 +64,12 @@ def is_castable(from_type: str, to_type: str) -> bool:
     return kinds[1] not in _NO_CAST.get(kinds[0], ())
 
 
+def guesses_unit(from_type: str, to_type: str) -> bool:
+    """Whether Spark's cast takes a number for the seconds of a time, or gives a time in seconds: milliseconds are as common."""
+    numbers = [is_number(canonical(type_)) for type_ in (from_type, to_type)]
+    return any(numbers) and "timestamp" in (canonical(from_type), canonical(to_type))
+
+
 def widens(old: str, new: str) -> bool:
     """Whether Iceberg can promote a column of type ``old`` to ``new``: int to bigint, float to double, a decimal's precision."""
     if (old, new) in {("int", "bigint"), ("float", "double")}:
