@@ -13,7 +13,7 @@ from pyspark.sql.functions import broadcast, col, expr, lit
 from dms_iceberg.changes import crowding
 from dms_iceberg.changes.clean import else_problem
 from dms_iceberg.changes.collapse import CONTEXT, Books
-from dms_iceberg.changes.crowding import ARRIVES, IS_LAST_WRITING, KIND, LEAVES, OUTCOME, PLACE, SIDE, USABLE, WRITING_GROUPS
+from dms_iceberg.changes.crowding import ARRIVES, IS_LAST_WRITING, KIND, LEAVES, N_READ, OUTCOME, PLACE, SIDE, USABLE, WRITING_GROUPS
 from dms_iceberg.changes.crowding import ID as EVENT
 from dms_iceberg.changes.fill import REFILL
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
@@ -151,7 +151,7 @@ def play(job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], 
     unclear = events.join(played.where(_UNCLEAR).select(EVENT), EVENT, "left_semi").select(POSITION, FILE_NAME).distinct()
     unclear = materialised(unclear.withColumn(_UNCLEAR, lit(True)))
     voids = materialised(_voids(events, played, unclear, shape))
-    counted = voids.where(f"{SIDE} = 1 AND NOT {CONTEXT}").count()
+    counted = int(voids.selectExpr(f"coalesce(sum({N_READ}), 0)").collect()[0][0])
     voids = voids.select(*key, POSITION, FILE_NAME, SIDE).withColumn(VOID, lit(True))
     judged = events.where(f"{KIND} <> '{ARRIVES}'").select(POSITION, FILE_NAME).distinct()
     return Verdict(shape.key, unclear, judged, handed_out(voids, voids.count()), played.select(*key).distinct(), counted)

@@ -17,6 +17,7 @@ from dms_iceberg.identifiers import quote
 from dms_iceberg.job import NOTHING_SAID, OperatorsWord
 from dms_iceberg.progress import ACCOUNTING_KEY
 from dms_iceberg.quarantine import open_rows, quarantine_table
+from dms_iceberg.replay.run import replay
 from dms_iceberg.report import BatchReport, RunReport
 from dms_iceberg.runner import run
 from dms_iceberg.target.table import TargetTable
@@ -176,6 +177,11 @@ class Merging:
         target.refresh()
         rows = open_rows(self._spark, self.config, self.config.tables[kind.source], target.progress())
         return Counter() if rows is None else Counter(row.reason for row in rows.select("reason").collect())
+
+    def replay(self, kind: TableKind) -> None:
+        """Replay what a table's quarantine has; it may not fail."""
+        report = replay(self._spark, self.config, (kind.source,))
+        assert not report.errors, report.errors
 
     def snapshots(self) -> dict[str, list[int]]:
         """The snapshot ids of each table that exists, oldest first."""

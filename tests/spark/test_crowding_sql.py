@@ -56,8 +56,12 @@ def invented(rng: random.Random) -> list[Event]:
 
 
 def net(events: Sequence[Event], at: int) -> int:
-    """How many rows more the key has after the changes of a commit time."""
-    return sum({"A": 1, "L": -1}.get(event.kind, 0) for event in events if event.at == at)
+    """How many rows more the key has, at most, at the end of a commit or of a later one, than before it."""
+    ends, rows = dict[int, int](), 0
+    for event in events:
+        rows += {"A": 1, "L": -1}.get(event.kind, 0) if event.at >= at else 0
+        ends[event.at] = rows
+    return max(ends[event.at] for event in events if event.at >= at and event.contained)
 
 
 def played(events: Sequence[Event]) -> list[tuple[list[str], list[str], list[str]]]:

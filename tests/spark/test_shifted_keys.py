@@ -10,7 +10,8 @@ from dms_iceberg.config.model import Config
 from dms_iceberg.replay.run import replay
 from support.lake import Lake, sequence, timestamp
 
-AT = "2026030110010000"
+AT, LATER = "2026030110010000", "2026030110020000"
+HOUR = "2026/03/01/10"
 COLUMNS = [("id", pa.int64()), ("v", pa.string())]
 LOADED = [(1, "a"), (2, "b"), (3, "c")]
 SHOWN = {"mirror": "id, v", "soft_delete": "id, v", "history": "id, v"}
@@ -42,17 +43,19 @@ KEYS_ALONE = [(2, "a"), (3, "c")]
 """After the shift with images of keys alone: the first update leaves a key that nobody else has; of the others neither half is done."""
 
 
-def write(lake: Lake, table: str, minute: int, changes: Sequence[Change], *, first: int = 61, images: bool = True) -> None:
+def write(
+    lake: Lake, table: str, minute: int, changes: Sequence[Change], *, first: int = 61, images: bool = True, at: str = AT, folder: str = HOUR
+) -> None:
     """Write a file of changes of one commit; without ``images`` only the key has one."""
     service = [("Op", pa.string()), ("dms_commit_ts", pa.string()), *COLUMNS, ("dms_change_seq", pa.string()), ("BI_id", pa.int64())]
     rows = []
     for number, (op, row, before) in enumerate(changes):
         moved = before is not None and (images or before[0] != row[0])
         values = row if op != "D" or images else (row[0], None)
-        rows.append((op, timestamp(AT), *values, sequence(AT, first + 4 * number), before[0] if moved and before else None))
+        rows.append((op, timestamp(at), *values, sequence(at, first + 4 * number), before[0] if moved and before else None))
         if images:
             rows[-1] = (*rows[-1], before[1] if before else None)
-    name = f"2026/03/01/10/20260301-10{minute:02d}30000.parquet"
+    name = f"{folder}/20260301-10{minute:02d}30000.parquet"
     lake.parquet(table, name, [*service, ("BI_v", pa.string())] if images else service, rows)
 
 
@@ -139,6 +142,43 @@ def test_an_image_that_two_equal_rows_match_is_quarantined(lake: Lake) -> None:
     assert report.error is None
     assert [reason for (reason,) in lake.open_quarantine(config, "t", "reason")] == ["ambiguous_key_change"]
     assert lake.rows("t", "id, v") == [(2, "a")]
+
+
+@pytest.mark.parametrize("images", [True, False])
+def test_each_row_of_two_copies_of_a_file_is_in_the_books(lake: Lake, *, images: bool) -> None:
+    """Rows of the second copy that had no effect on a crowded key were not counted."""
+    config = lake.config({"public.t": {}})
+    lake.load("public.t", COLUMNS, LOADED)
+    for folder in (HOUR, "copies/2026-03-01"):
+        write(lake, "public.t", 1, STORIES["there_and_back"][0], images=images, folder=folder)
+    assert lake.run_one(config).rows_read == 3 + 2 * 3
+
+
+TURN: list[Change] = [("U", (2, "a"), (1, "a")), ("U", (1, "b"), (3, "b")), ("U", (3, "C"), (2, "a"))]
+"""Row 1 goes to 3 by way of 2, a key that no row has; the row of 3 goes to 1. A row comes to 2 after that."""
+
+
+@pytest.mark.parametrize("order", ["together", "new row first", "one by one"])
+def test_a_loaded_row_that_came_later_was_not_there(lake: Lake, order: str) -> None:
+    """The load has seen the changes, and an insert behind them at a key that a row had passed through: no key was ever crowded."""
+    config = lake.config({"public.t": {}})
+    turned = [(1, "b"), (2, "new"), (3, "C")]
+    lake.load("public.t", COLUMNS, turned)
+    if order != "new row first":
+        write(lake, "public.t", 1, TURN, images=False)
+    if order == "one by one":
+        lake.run_one(config)
+        assert [reason for (reason,) in lake.open_quarantine(config, "t", "reason")] == ["ambiguous_key_change"]
+    write(lake, "public.t", 2, [("I", (2, "new"), None)], at=LATER)
+    lake.run_one(config)
+    if order == "new row first":
+        write(lake, "public.t", 1, TURN, images=False)
+        lake.run_one(config)
+    elif order == "one by one":
+        # The insert is what tells.
+        assert replay(lake.spark, config).tables["public.t"].error is None
+    assert lake.open_quarantine(config, "t") == []
+    assert lake.rows("t", "id, v") == turned
 
 
 def test_append_takes_every_change_of_a_shift(lake: Lake) -> None:

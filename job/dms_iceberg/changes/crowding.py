@@ -11,8 +11,8 @@ An image is either full (NULL is a value), or has only the columns that changed 
 leaves if it equals the image in one of the two readings. An image of key columns alone matches every row.
 
 Whether a key is crowded is judged by what the source did: rows that are quarantined or filtered are there as well. DMS writes changes again
-that the full load has seen already: a loaded row does not count where the changes of the run leave one row more than before, for a key
-has one row at the end of a commit, and the load must be from after it.
+that the full load has seen already: a loaded row does not count where the changes of the run, or of later ones, bring one row more than they
+take away, for a key has one row at the end of a commit, and the load must be from after it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,9 +34,10 @@ MESSAGE = (
 SIDE, KIND, AT, ID, PLACE = "_cdc_side", "_cdc_kind", "_cdc_at", "_cdc_event", "_cdc_place"
 USABLE, VALUES, IMAGE, OTHER_IMAGE = "_cdc_usable", "_cdc_values", "_cdc_image", "_cdc_other_image"
 LOADED, CONTAINED, NET, OUTCOME = "_cdc_loaded", "_cdc_contained", "_cdc_net", "_cdc_outcome"
+N_READ = "_cdc_n_read"
 # A row arrives (an insert, a row from another key), is updated where it is, or leaves (a delete, a row that goes to another key).
 ARRIVES, _STAYS, LEAVES = "A", "U", "L"
-_IDENTITY, _WRITING = "_cdc_identity", "_cdc_writing"
+_IDENTITY, _WRITING, _COME, _UNTIL = "_cdc_identity", "_cdc_writing", "_cdc_come", "_cdc_until"
 
 
 def change_select(key: Sequence[str], texts: Sequence[str], load: int, loaded_until: str) -> list[str]:
@@ -128,6 +129,8 @@ def writing_aggregates() -> dict[str, str]:
         AT: f"max({AT})",
         STREAM: f"max({STREAM})",
         CONTEXT: f"min({CONTEXT})",
+        # Copies of a file in several folders are one writing, and each of their rows is in the books.
+        N_READ: f"count_if({OLD_KEY} = 0 AND NOT {CONTEXT})",
         LOADED: f"max({LOADED})",
         CONTAINED: f"min({CONTAINED})",
         USABLE: f"max(CASE WHEN {OLD_KEY} <= 1 THEN {USABLE} END)",
@@ -141,7 +144,8 @@ def writing_aggregates() -> dict[str, str]:
 def identity_steps(key: Sequence[str]) -> list[dict[str, str]]:
     """Columns that tell the writings of one change (`identity`): `ID`, the same for all, and `PLACE`, where it stands among others.
 
-    And `NET`, how many rows more the key has after all changes of the same commit time.
+    And `NET`, how many rows more than before its commit the key has at most, at the end of that commit or of a later one that the load
+    may have seen: if any, a loaded row is from after it, and was not there when it began.
 
     With a place in the source's log a change is known again for certain, and stands where it was written first: DMS may be half way through
     writing a transaction again. Without one it counts where it was written last.
@@ -158,7 +162,15 @@ def identity_steps(key: Sequence[str]) -> list[dict[str, str]]:
             ID: f"max({own}) OVER ({same})",
             PLACE: f"CASE WHEN {STREAM} IS NULL THEN max({POSITION}) OVER ({same}) ELSE min({POSITION}) OVER ({same}) END",
         },
-        {NET: f"sum(CASE WHEN NOT ({IS_LAST_WRITING}) THEN 0 {rows} ELSE 0 END) OVER (PARTITION BY {keys}, {AT})"},
+        {_COME: f"CASE WHEN NOT ({IS_LAST_WRITING}) THEN 0 {rows} ELSE 0 END"},
+        {
+            _UNTIL: f"sum({_COME}) OVER (PARTITION BY {keys} ORDER BY {AT})",
+            NET: f"sum({_COME}) OVER (PARTITION BY {keys}, {AT})",
+        },
+        {
+            NET: f"max(CASE WHEN {CONTAINED} THEN {_UNTIL} END) OVER (PARTITION BY {keys} ORDER BY {AT} "
+            f"RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) - {_UNTIL} + {NET}"
+        },
     ]
 
 
