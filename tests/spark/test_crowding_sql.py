@@ -61,7 +61,7 @@ def net(events: Sequence[Event], at: int) -> int:
     for event in events:
         rows += {"A": 1, "L": -1}.get(event.kind, 0) if event.at >= at else 0
         ends[event.at] = rows
-    return max(ends[event.at] for event in events if event.at >= at and event.contained)
+    return max((ends[event.at] for event in events if event.at >= at and event.contained), default=0)
 
 
 def played(events: Sequence[Event]) -> list[tuple[list[str], list[str], list[str]]]:

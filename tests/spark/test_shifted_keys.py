@@ -44,7 +44,15 @@ KEYS_ALONE = [(2, "a"), (3, "c")]
 
 
 def write(
-    lake: Lake, table: str, minute: int, changes: Sequence[Change], *, first: int = 61, images: bool = True, at: str = AT, folder: str = HOUR
+    lake: Lake,
+    table: str,
+    minute: int,
+    changes: Sequence[Change],
+    *,
+    first: int = 61,
+    images: bool = True,
+    at: str = AT,
+    folder: str = HOUR,
 ) -> None:
     """Write a file of changes of one commit; without ``images`` only the key has one."""
     service = [("Op", pa.string()), ("dms_commit_ts", pa.string()), *COLUMNS, ("dms_change_seq", pa.string()), ("BI_id", pa.int64())]

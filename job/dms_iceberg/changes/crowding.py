@@ -11,8 +11,8 @@ An image is either full (NULL is a value), or has only the columns that changed 
 leaves if it equals the image in one of the two readings. An image of key columns alone matches every row.
 
 Whether a key is crowded is judged by what the source did: rows that are quarantined or filtered are there as well. DMS writes changes again
-that the full load has seen already: a loaded row does not count where the changes of the run, or of later ones, bring one row more than they
-take away, for a key has one row at the end of a commit, and the load must be from after it.
+that the full load has seen already: a loaded row does not count where the changes of the run, or of later ones, bring one row more than
+they take away, for a key has one row at the end of a commit, and the load must be from after it.
 """
 
 from collections.abc import Mapping, Sequence
