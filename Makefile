@@ -24,15 +24,19 @@ setup: ## Python packages, Java, jars, PostgreSQL into .venv; every target below
 	@PYTHON="$(PYTHON)" tools/setup.sh
 
 .PHONY: test
-test: setup ## What proves every promise but those at length, a quarter of an hour; PYTEST_ARGS="-k position" chooses
-	$(PYTEST) -m "not long" $(PYTEST_ARGS)
+test: setup ## What proves every promise but those at length, half an hour; PYTEST_ARGS="-k position" chooses
+	$(PYTEST) -m "not long and not release" $(PYTEST_ARGS)
 
 .PHONY: test-long
-test-long: setup ## The demo, the Terraform modules' own tests, stacks at work, reloads, faults, kills and random histories at length: half an hour
-	$(PYTEST) -m long $(PYTEST_ARGS)
+test-long: setup ## The demo, the Terraform modules' own tests, stacks at work, reloads, faults and kills: half an hour
+	$(PYTEST) -m "long and not release" $(PYTEST_ARGS)
+
+.PHONY: test-release
+test-release: setup ## What a release is tried with on top: more random histories, kills and races, half an hour; PROPERTY_SEED, PROPERTY_WORLDS
+	$(PYTEST) -m release $(PYTEST_ARGS)
 
 .PHONY: coverage
-coverage: setup ## Both, and which lines they reach: build/coverage
+coverage: setup ## All tests, and which lines they reach: build/coverage
 	@mkdir -p build
 	$(PYTEST) --cov --cov-report=term:skip-covered --cov-report=html $(PYTEST_ARGS)
 
@@ -45,7 +49,7 @@ test-terraform: setup ## Only the Terraform tests: modules, two examples applied
 	$(BIN)/python -m pytest tests/terraform $(PYTEST_ARGS)
 
 .PHONY: test-full
-test-full: setup ## Both, with every Terraform example applied
+test-full: setup ## All tests, with every Terraform example applied
 	DMS_ICEBERG_ALL_EXAMPLES=1 $(PYTEST) $(PYTEST_ARGS)
 
 .PHONY: soak

@@ -190,7 +190,7 @@ def differences(source: list[tuple[Any, ...]], silver: list[tuple[Any, ...]], na
     "bronze",
     [
         pytest.param({"format": "parquet"}, id="parquet"),
-        pytest.param({"format": "csv", "csv": {"header": True, "null": "<null>"}}, id="csv", marks=pytest.mark.long),
+        pytest.param({"format": "csv", "csv": {"header": True, "null": "<null>"}}, id="csv", marks=pytest.mark.release),
     ],
 )
 def test_silver_equals_postgres(lake: Lake, postgres: LocalPostgres, tmp_path: Path, bronze: dict[str, Any]) -> None:

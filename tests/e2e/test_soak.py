@@ -28,7 +28,7 @@ from support.cloud import BRONZE, Cloud, open_cloud
 from support.log_settings import logs_for
 from support.warm_job import WarmJob
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.release
 
 SECONDS = float(os.environ.get("SOAK_SECONDS", "12"))
 SEED = int(os.environ.get("SOAK_SEED") or secrets.randbelow(1_000_000))

@@ -23,8 +23,6 @@ from support.mode_oracles import APPEND, HISTORY, SOFT_DELETE, ModeOracle
 from support.table_kind import TableKind
 from support.table_kinds import CODED, DROPPED, FILTERED, JUDGED, MOVED
 
-pytestmark = pytest.mark.long
-
 _KINDS: dict[ModeOracle | None, tuple[TableKind, ...]] = {
     None: (FILTERED, MOVED),
     SOFT_DELETE: (JUDGED, DROPPED),
@@ -56,14 +54,17 @@ class Maintained(Merging):
         """Most of the snapshots that have them are gone."""
 
 
-@pytest.mark.parametrize("oracle", _KINDS, ids=lambda oracle: oracle.mode if oracle else "mirror")
+@pytest.mark.parametrize(
+    "oracle",
+    [pytest.param(one, id=one.mode if one else "mirror", marks=pytest.mark.release if one else pytest.mark.long) for one in _KINDS],
+)
 def test_silver_is_the_same_with_maintenance_after_every_batch(
     spark: SparkSession, warehouse: Path, tmp_path: Path, oracle: ModeOracle | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     let_hours_pass(monkeypatch)
     one, other = (kind if oracle is None else oracle.of(kind) for kind in _KINDS[oracle])
     kinds = (one, other.with_entry({"format_version": 3}))
-    world = seeded_world(SEED + 11, kinds, histories=12, per_table=80, runs=3, restarts=1, max_files=12)
+    world = seeded_world(SEED + 11, kinds, histories=8, per_table=50, runs=2, restarts=1, max_files=12)
     merging = Maintained(spark, warehouse, tmp_path, world, FORMATS[0])
     merging.run_all()
     taken = {step.step for report in merging.done for step in report.steps if step.outcome.value == "done"}

@@ -19,7 +19,7 @@ from support.mode_oracles import APPEND, HISTORY, SOFT_DELETE, ModeOracle
 from support.table_kind import TableKind
 from support.table_kinds import CLOCK, CODED, DROPPED, FILTERED, JUDGED, KEPT, MASKED, PLAIN
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.release
 
 RUNS, HISTORIES = 2, 6
 _MODES = {"plain": None, "coded": None, "kept": None, "masked": None, "order_lines": SOFT_DELETE, "judged": HISTORY, "dropped": APPEND}

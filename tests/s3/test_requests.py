@@ -8,8 +8,8 @@ import pytest
 from support.cloud import open_cloud
 from support.warm_job import WarmJob
 
-pytestmark = pytest.mark.long
-BATCHES = 4
+pytestmark = pytest.mark.release
+BATCHES = 2
 # Iceberg itself keeps the manifests of eight.
 TABLES = [f"t{number}" for number in range(10)]
 

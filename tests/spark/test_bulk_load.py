@@ -158,7 +158,7 @@ def test_partitioned_table(lake: Lake, staged: list[int]) -> None:
     assert data_files(lake, "t") == (9, 9)
 
 
-@pytest.mark.long
+@pytest.mark.release
 def test_killed_with_files_written_and_no_snapshot(lake: Lake) -> None:
     """Before the snapshot and after it; both tables are loaded in bulk, by their size."""
     rows = [(number, secrets.token_hex(512)) for number in range(bulk.BULK_BYTES // 500)]

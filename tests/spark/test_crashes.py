@@ -5,7 +5,6 @@ holds for all: a late file, a schema change with a backfill, a key change, a del
 """
 
 import signal
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from support.lake import Lake
 
 ID_V = [("id", pa.int64()), ("v", pa.string()), ("amount", pa.int32())]
 ID_V_W = [*ID_V, ("w", pa.int32())]
-T2, T3, T4 = "20260301100200", "20260301100300", "20260301100400"
+T2, T3, T4, T5 = "20260301100200", "20260301100300", "20260301100400", "20260301100401"
 TABLE = {
     "rules": [{"name": "not_negative", "expr": "amount >= 0"}],
     "columns": [{"name": "w", "type": "int", "backfill": 7}],
@@ -31,7 +30,6 @@ AFTER = [(1, "A", 1, None), (3, "new", 3, 7), (6, "e", 5, 9)]
 LATE = (8, "late", 8, 7)
 NOT_OF_A_BATCH = ("before-switch", "after-switch", "after-truncate-told", "before-settled", "after-settled")
 NEW_POINTS = tuple(point for point in faults.POINTS if point not in ("after-create", *NOT_OF_A_BATCH))
-FEW_POINTS = ("before-quarantine", "before-publish", "after-commit")
 FIRST_LOAD_POINTS = ("after-create", "before-publish", "after-commit")
 LATE_POINTS = ("before-merge", "before-publish", "after-commit")
 BY_TARGET = ("before-backfill", "after-backfill", "after-evolve")
@@ -64,7 +62,7 @@ def write_new_changes(lake: Lake, table: str) -> None:
         ("U", T4, 216, 6, "e", 5, 9, 5),
         ("I", T4, 220, 7, "bad", -7, 1, None),
         ("I", T4, 224, 9, "gone", 1, 1, None),
-        ("D", T4, 228, 9, None, None, None, None),
+        ("D", T5, 228, 9, None, None, None, None),
     ]
     lake.changes(table, cdc(4), ID_V_W, rows)
 
@@ -88,17 +86,11 @@ def after(point: str) -> list[tuple[Any, ...]]:
     return [*AFTER, LATE] if point in LATE_POINTS else AFTER
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize(
-    ("points", "first_load_points"),
-    [
-        pytest.param(FEW_POINTS, FIRST_LOAD_POINTS[:1], id="few"),
-        pytest.param(NEW_POINTS, FIRST_LOAD_POINTS, id="every", marks=pytest.mark.long),
-    ],
-)
-def test_killed_at_a_point(lake: Lake, points: Sequence[str], first_load_points: Sequence[str]) -> None:
-    tables = {point: f"p_{point.replace('-', '_')}" for point in points}
-    fresh = {point: f"l_{point.replace('-', '_')}" for point in first_load_points}
+def test_killed_at_every_point(lake: Lake) -> None:
+    tables = {point: f"p_{point.replace('-', '_')}" for point in NEW_POINTS}
+    fresh = {point: f"l_{point.replace('-', '_')}" for point in FIRST_LOAD_POINTS}
     plain = {f"public.{table}": {"rules": TABLE["rules"]} for table in tables.values()}
     for source in plain:
         write_load(lake, source)

@@ -194,7 +194,7 @@ class Source:
 
 
 def _sources(seed: int, *, moves: bool) -> Iterator[Source]:
-    for number in range(60):
+    for number in range(30):
         source = Source(random.Random(f"{seed}-{number}-{moves}"), number * 10 + 1)
         source.rows = {source.first_key: {"c": "load", "d": "load"}, source.first_key + 1: {"c": "load", "d": "load"}}
         source.live(40)
@@ -203,7 +203,7 @@ def _sources(seed: int, *, moves: bool) -> Iterator[Source]:
         yield source
 
 
-@pytest.mark.long
+@pytest.mark.release
 def test_random_histories_in_order_and_late(lake: Lake) -> None:
     """Two tables: one whose keys move and whose files come in order, one whose files come late but whose keys stay."""
     config = lake.config({"public.moving": KEPT, "public.late": KEPT})

@@ -19,7 +19,7 @@ from support.lake import Lake
 from support.maintained import EAGER, days_ago, files_below, kept_in_order
 from support.pause import Pause
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.release
 
 ID_V = [("id", pa.int64()), ("v", pa.string())]
 

@@ -15,12 +15,11 @@ from support.crash_process import JobProcess
 from support.lake import Lake
 from support.text_files import cdc_name
 
-pytestmark = pytest.mark.long
-
 T1 = "20260301100100"
 PERSON = [("id", pa.int64()), ("email", pa.string()), ("amount", pa.int32())]
 
 
+@pytest.mark.release
 def test_killed_during_a_rebuild(lake: Lake) -> None:
     points = ("after-quarantine", "before-publish", "before-switch", "after-switch")
     tables = {point: f"t_{point.replace('-', '_')}" for point in points}
@@ -57,6 +56,7 @@ def before_switch(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Non
     return arm
 
 
+@pytest.mark.long
 def test_branches_of_rebuilds_that_nobody_went_on_with(lake: Lake, before_switch: Callable[[Callable[[], None]], None]) -> None:
     """They are told of, and go when another rebuild begins, or another load is the content."""
     columns = {"columns": [{"name": "email", "mask": "redact"}]}
@@ -85,6 +85,7 @@ def test_branches_of_rebuilds_that_nobody_went_on_with(lake: Lake, before_switch
     assert (lake.rows("t", "id, email"), lake.target("t").branches()) == ([(2, "***")], [])
 
 
+@pytest.mark.long
 def test_a_rebuild_beside_runs_that_never_rest_ends_with_an_error(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, before_switch: Callable[[Callable[[], None]], None]
 ) -> None:

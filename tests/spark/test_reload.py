@@ -201,7 +201,7 @@ def age(lake: Lake, before: str) -> None:
         os.utime(path, (moment, moment))
 
 
-@pytest.mark.long
+@pytest.mark.release
 def test_killed_during_a_reload(lake: Lake) -> None:
     points = {"p_read": "after-collapse", "p_publish": "before-publish", "p_commit": "after-commit", "p_switch": "before-switch"}
     epoch_one(lake, *points)

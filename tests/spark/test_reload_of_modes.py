@@ -11,7 +11,7 @@ from support.crash_process import JobProcess
 from support.lake import Lake
 from support.text_files import cdc_name
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.release
 
 ID_V = [("id", pa.int64()), ("v", pa.string())]
 T1, T2 = "20260301100100", "20260301100200"
@@ -36,7 +36,6 @@ def shown(lake: Lake, table: str) -> list[tuple[object, ...]]:
     return sorted(lake.rows(table, f"id, v, {MODES[mode]}"), key=str)
 
 
-@pytest.mark.long
 def test_modes_that_keep_rows_get_what_the_load_changes(lake: Lake) -> None:
     """A first kill finds each table at another step; a run without a word goes on from there."""
     points = {"build": "after-collapse", "merge": "before-switch", "done": "after-switch"}

@@ -11,7 +11,7 @@ from support.crash_books import check_books, snapshot_ids
 from support.crash_process import JobProcess
 from support.lake import Lake
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.release
 
 ID_V = [("id", pa.int64()), ("v", pa.string()), ("n", pa.int32())]
 T1, T2 = "20260301100100", "20260301100200"

@@ -65,7 +65,7 @@ def test_another_iceberg_ends_no_watch() -> None:
     forget_readers(SimpleNamespace(_jvm=SimpleNamespace(org=None)))  # type: ignore[arg-type]
 
 
-@pytest.mark.long
+@pytest.mark.release
 def test_nothing_is_left_behind_by_many_batches(lake: Lake) -> None:
     spark = lake.spark
     models = {
@@ -119,7 +119,7 @@ def test_models_follow_their_tables(lake: Lake) -> None:
     assert job.failed == [f"{gold}.wrong"]
 
 
-@pytest.mark.long
+@pytest.mark.release
 def test_tables_are_kept_in_order_between_batches(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watched, "STATE_SECONDS", 0.2)
     config = lake.config({"public.t": {"table_properties": {"write.metadata.previous-versions-max": "9"}, "maintenance": {"manifests": 2}}})

@@ -193,7 +193,7 @@ class TestApplied:
             assert applied.stack.places_of(value) == []
 
 
-@pytest.mark.long
+@pytest.mark.release
 @pytest.mark.parametrize("example", ["aurora-postgresql-serverless"])
 def test_load_that_dms_calls_complete_is_noted_and_asks_for_a_run(applied: "Life") -> None:
     """Rule, queue, function, marker, notification, run: with the rights of their roles and no others."""
@@ -265,7 +265,7 @@ def test_changes_of_the_source_arrive_in_the_tables(applied: "Life", tmp_path: P
     assert read_by_spark(life, list(expected)) == expected
 
 
-@pytest.mark.long
+@pytest.mark.release
 @examples
 class TestChanged:
     """A dozen inputs at once, in place."""
@@ -288,7 +288,7 @@ class TestChanged:
         assert before["config_json"] != after["config_json"]
 
 
-@pytest.mark.long
+@pytest.mark.release
 @examples
 class TestDestroyed:
     def test_nothing_is_left(self, lives: "Lives", example: str) -> None:

@@ -101,6 +101,6 @@ def _destroy(life: Life) -> None:
 
 
 def chosen() -> list[ParameterSet]:
-    """Return the examples that a test run applies: the shortest with `make test`, a second at length, all with DMS_ICEBERG_ALL_EXAMPLES."""
+    """Return the examples that a test run applies: the shortest, a second for releases, all with DMS_ICEBERG_ALL_EXAMPLES."""
     every = list(EXAMPLES) if os.environ.get("DMS_ICEBERG_ALL_EXAMPLES") else [SHORTEST, SECOND]
-    return [pytest.param(name, marks=[] if name == SHORTEST else pytest.mark.long) for name in every]
+    return [pytest.param(name, marks=[] if name == SHORTEST else pytest.mark.release) for name in every]
