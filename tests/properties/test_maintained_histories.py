@@ -54,10 +54,8 @@ class Maintained(Merging):
         """Most of the snapshots that have them are gone."""
 
 
-@pytest.mark.parametrize(
-    "oracle",
-    [pytest.param(one, id=one.mode if one else "mirror", marks=pytest.mark.release if one else pytest.mark.long) for one in _KINDS],
-)
+@pytest.mark.release
+@pytest.mark.parametrize("oracle", _KINDS, ids=lambda oracle: oracle.mode if oracle else "mirror")
 def test_silver_is_the_same_with_maintenance_after_every_batch(
     spark: SparkSession, warehouse: Path, tmp_path: Path, oracle: ModeOracle | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

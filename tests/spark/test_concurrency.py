@@ -189,7 +189,7 @@ def test_two_sessions_race_over_many_batches(lake: Lake, other: SparkSession) ->
         check_four_files(lake, name)
 
 
-@pytest.mark.long
+@pytest.mark.release
 def test_two_processes_race_over_many_batches(lake: Lake) -> None:
     document = lake.document({"public.t": {}, "public.u": {}}, batch={"max_files": 1})
     for table in ("public.t", "public.u"):

@@ -167,7 +167,7 @@ def test_changes_from_after_are_merged_already(lake: Lake) -> None:
     assert {mode: shown(lake, mode) for mode in MODES} == EXPECTED
 
 
-@pytest.mark.long
+@pytest.mark.release
 def test_killed_at_each_step(lake: Lake) -> None:
     points = {"p_told": "after-truncate-told", "p_publish": "before-publish", "p_commit": "after-commit"}
     for name in points:
