@@ -22,7 +22,7 @@ from support.lake import Lake
 from support.maintained import EAGER, days_ago, files_below, kept_in_order, taken
 
 ID_V = [("id", pa.int64()), ("v", pa.string())]
-BATCHES = 12
+BATCHES = 24
 
 
 def cdc(number: int) -> str:
