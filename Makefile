@@ -32,7 +32,7 @@ test-long: setup ## The demo, the Terraform modules' own tests, stacks at work, 
 	$(PYTEST) -m "long and not release" $(PYTEST_ARGS)
 
 .PHONY: test-release
-test-release: setup ## What a release is tried with on top: more random histories, kills and races, half an hour; PROPERTY_SEED, PROPERTY_WORLDS
+test-release: setup ## What a release is tried with on top: more random histories, kills and races, an hour; PROPERTY_SEED, PROPERTY_WORLDS
 	$(PYTEST) -m release $(PYTEST_ARGS)
 
 .PHONY: coverage

@@ -127,7 +127,7 @@ class Merging:
             found += [
                 Difference(kind, key, expected.get(key), silver.get(key))
                 for key in sorted(expected.keys() | silver.keys(), key=repr)
-                if _signed(kind, expected.get(key, {})) != _signed(kind, silver.get(key, {}))
+                if _frozen(kind, expected.get(key, {})) != _frozen(kind, silver.get(key, {}))
             ]
         return found
 
@@ -153,7 +153,7 @@ class Merging:
         for kind in kinds or self.world.kinds:
             key_of = partial(_key_of, kind)
             expected, silver = (
-                Counter(_frozen(_signed(kind, row)) for row in rows)
+                Counter(_frozen(kind, row) for row in rows)
                 for rows in (oracle.expected(kind, story(kind, self.world)), self._rows(kind, oracle))
             )
             missing, surplus = [*map(dict, (expected - silver).elements())], [*map(dict, (silver - expected).elements())]
@@ -209,16 +209,12 @@ def _key_of(kind: TableKind, row: Row) -> Key:
     return tuple(row[name] for name in kind.cleaning.silver_key)
 
 
-def _signed(kind: TableKind, row: Row) -> Row:
-    """The row with -0.0 told from 0.0, which Python calls equal; of a key's part either may be there."""
-    return {
-        name: "-0.0" if isinstance(value, float) and name not in kind.cleaning.silver_key and str(value) == "-0.0" else value
-        for name, value in row.items()
-    }
-
-
-def _frozen(row: Row) -> tuple[tuple[str, Any], ...]:
-    return tuple(sorted(row.items()))
+def _frozen(kind: TableKind, row: Row) -> tuple[tuple[str, Any], ...]:
+    """The row as what can be compared and counted: -0.0 is not 0.0, as Python has it, but in a key, where either may stand for both."""
+    return tuple(
+        (name, "-0.0" if isinstance(value, float) and str(value) == "-0.0" and name not in kind.cleaning.silver_key else value)
+        for name, value in sorted(row.items())
+    )
 
 
 def _collected(frame: DataFrame, names: Iterable[str]) -> list[Row]:

@@ -62,7 +62,7 @@ def test_silver_is_the_same_with_maintenance_after_every_batch(
     let_hours_pass(monkeypatch)
     one, other = (kind if oracle is None else oracle.of(kind) for kind in _KINDS[oracle])
     kinds = (one, other.with_entry({"format_version": 3}))
-    world = seeded_world(SEED + 11, kinds, histories=8, per_table=50, runs=2, restarts=1, max_files=12)
+    world = seeded_world(SEED + 11, kinds, histories=12, per_table=80, runs=3, restarts=1, max_files=12)
     merging = Maintained(spark, warehouse, tmp_path, world, FORMATS[0])
     merging.run_all()
     taken = {step.step for report in merging.done for step in report.steps if step.outcome.value == "done"}

@@ -37,8 +37,10 @@ def test_silver_is_what_the_modes_oracle_tells(
     place = number + len(oracle.mode)
     # In a log of changes no row takes another's place.
     other = _KINDS[(place + 1) % len(_KINDS)] if oracle is APPEND else (CROWDED, SEATS)[number % 2]
+    # One of the tables is of Iceberg's format 3, in the next world the other.
     kinds = tuple(
-        oracle.of(kind).with_entry({"format_version": 2 + step}) for step, kind in enumerate((_KINDS[place % len(_KINDS)], other))
+        oracle.of(kind).with_entry({"format_version": 2 + (number + step) % 2})
+        for step, kind in enumerate((_KINDS[place % len(_KINDS)], other))
     )
     form = FORMATS[number % len(FORMATS)]
     world = seeded_world(SEED + 100 * number + place, kinds, histories=HISTORIES, per_table=90, **_SHAPES[oracle])
@@ -59,10 +61,8 @@ def test_silver_is_what_the_modes_oracle_tells(
 @pytest.mark.parametrize("oracle", _SHAPES, ids=lambda oracle: oracle.mode)
 def test_awkward_keys_and_columns(spark: SparkSession, warehouse: Path, tmp_path: Path, oracle: ModeOracle, number: int) -> None:
     # A log shows the key before a change as JSON, which has no number for NaN.
-    awkward = (AWKWARD, NO_TEXT, OURS, CHANGING) if oracle is APPEND else (AWKWARD, NO_TEXT, OURS, FLOATING, CHANGING)
-    # Three with each mode; in the next worlds the others.
-    start = number + list(_SHAPES).index(oracle)
-    kinds = tuple(oracle.of(awkward[(start + step) % len(awkward)]) for step in range(3))
+    awkward = (AWKWARD, NO_TEXT, OURS, CHANGING, *(() if oracle is APPEND else (FLOATING,)))
+    kinds = tuple(oracle.of(kind) for kind in awkward)
     world = seeded_world(SEED + 100 * number + 60, kinds, histories=5, per_table=30, runs=2, restarts=1, max_files=1_000)
     merging = Merging(spark, warehouse, tmp_path, world, FORMATS[0])
     merging.run_all()

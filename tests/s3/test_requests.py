@@ -9,7 +9,7 @@ from support.cloud import open_cloud
 from support.warm_job import WarmJob
 
 pytestmark = pytest.mark.release
-BATCHES = 2
+BATCHES = 4
 # Iceberg itself keeps the manifests of eight.
 TABLES = [f"t{number}" for number in range(10)]
 

@@ -18,7 +18,7 @@ from support.lake import Lake
 
 ID_V = [("id", pa.int64()), ("v", pa.string()), ("amount", pa.int32())]
 ID_V_W = [*ID_V, ("w", pa.int32())]
-T2, T3, T4, T5 = "20260301100200", "20260301100300", "20260301100400", "20260301100401"
+T2, T3, T4 = "20260301100200", "20260301100300", "20260301100400"
 TABLE = {
     "rules": [{"name": "not_negative", "expr": "amount >= 0"}],
     "columns": [{"name": "w", "type": "int", "backfill": 7}],
@@ -62,7 +62,7 @@ def write_new_changes(lake: Lake, table: str) -> None:
         ("U", T4, 216, 6, "e", 5, 9, 5),
         ("I", T4, 220, 7, "bad", -7, 1, None),
         ("I", T4, 224, 9, "gone", 1, 1, None),
-        ("D", T5, 228, 9, None, None, None, None),
+        ("D", T4, 228, 9, None, None, None, None),
     ]
     lake.changes(table, cdc(4), ID_V_W, rows)
 

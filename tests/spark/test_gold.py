@@ -50,8 +50,10 @@ def refresh(lake: Lake, configured: Any) -> dict[str, ModelReport]:
 @pytest.mark.parametrize(
     ("table", "runs"),
     [
-        pytest.param({}, 2, id="v2"),
-        pytest.param({"write_mode": "copy-on-write"}, 5, id="copy-on-write", marks=pytest.mark.release),
+        pytest.param({}, 3, id="v2"),
+        pytest.param({"format_version": 3}, 8, id="v3", marks=pytest.mark.release),
+        pytest.param({"write_mode": "copy-on-write"}, 8, id="copy-on-write", marks=pytest.mark.release),
+        pytest.param({"mode": "history"}, 8, id="history", marks=pytest.mark.release),
     ],
 )
 def test_a_model_equals_its_query_after_every_run_of_a_random_history(lake: Lake, table: dict[str, Any], runs: int) -> None:

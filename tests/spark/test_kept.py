@@ -194,7 +194,7 @@ class Source:
 
 
 def _sources(seed: int, *, moves: bool) -> Iterator[Source]:
-    for number in range(30):
+    for number in range(60):
         source = Source(random.Random(f"{seed}-{number}-{moves}"), number * 10 + 1)
         source.rows = {source.first_key: {"c": "load", "d": "load"}, source.first_key + 1: {"c": "load", "d": "load"}}
         source.live(40)
