@@ -16,6 +16,7 @@ import attrs
 from dms_iceberg.config.model import Table
 from dms_iceberg.progress import Progress
 from dms_iceberg.staging.keys import BronzeFile, digits_of, earlier
+from dms_iceberg.staging.load_gaps import find_gaps
 from dms_iceberg.staging.store import ObjectStore, join
 
 MARKER_FOLDER = "_load_complete/"
@@ -60,6 +61,11 @@ class LoadMarker:
             return (
                 f"{self.uri} says {said}, but the folder has no file of its full load. An empty folder never replaces content by itself: "
                 "it may be the wrong one."
+            )
+        if missing := find_gaps(loads, progress.loads).keys:
+            return (
+                f"{missing[0]} is not there, although LOAD files with higher numbers are, so {self.uri} is not heeded: rows of the load "
+                "are missing. Restore the file, or load the table again; if all rows are there, run with --load-complete."
             )
         if late := [file.key for file in loads if file.modified > self.written]:
             return f"{late[0]} was written after {self.uri}, which is not heeded therefore: DMS loads the table again into the same folder."

@@ -71,6 +71,20 @@ class MergedLoads:
             return any(one.name == _segment(file) and _load_order(file) <= one.last for one in self.segments)
         return fingerprint(file) in self.entries
 
+    def had(self, key: str, beside: BronzeFile, number: int) -> bool:
+        """Whether the LOAD file ``key``, which is not there any more, is merged.
+
+        Args:
+            beside: a file of its folder.
+            number: its number; DMS counts from 1.
+        """
+        for one in self.segments:
+            if one.name == _segment(beside):
+                # That many files up to the last one are all numbers up to it.
+                last = int(one.last.partition("/")[0][-8:], 16)
+                return number <= last <= one.count
+        return digest(key, KEY_BYTES) in {entry[:KEY_BYTES] for entry in self.entries}
+
     def changed(self, loads: Sequence[BronzeFile]) -> str | None:
         """Return the key of a merged file that has another ETag now, or a description when only their digest tells."""
         for one in self.segments:

@@ -120,6 +120,7 @@ CSV = [
     ),
     Case("gone_before_reading", csv_load(load_line(1, "a")), error=("gone_before_reading/LOAD00000001.csv", "Restore")),
     Case("other_extension", lambda lake, t: load(lake, t), error=("LOAD00000001.parquet", "bronze.format is 'csv'")),
+    Case("service_columns_only", csv_load("I", header="Op"), error=("key column 'id'", "service_columns_only/LOAD00000001.csv")),
     Case("missing_key_column", csv_load(load_line(1, "a")), error=("key column 'code'", "id, v"), table={"key": ["code"]}),
     Case(
         "rounds",

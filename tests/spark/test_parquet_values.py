@@ -60,6 +60,18 @@ def deleted(lake: Lake, table: str) -> None:
     write(lake, table, cdc_name(1), {**columns, "dms_change_seq": [sequence(T1, 61), sequence(T1, 65)]})
 
 
+def moved_from(type_: pa.DataType, **service: pa.Array) -> Writer:
+    """A key change with a before-image of a type."""
+
+    def written(lake: Lake, table: str) -> None:
+        load(v=["x"])(lake, table)
+        columns = {"Op": ["U"], "dms_commit_ts": [COMMIT], "id": pa.array([2], pa.int64()), "v": ["X"]}
+        image = pa.array([Decimal(1)], type_)
+        write(lake, table, cdc_name(1), {**columns, "dms_change_seq": [sequence(T1, 61)], "BI_id": image, **service})
+
+    return written
+
+
 TIMES = ["opens", "closes", "lunch", "tea", "dinner"]
 HUGE = pa.array([Decimal("1234567890123456789012345678901234567890.12")], pa.decimal256(42, 2))
 NANOS = pa.array([1], pa.timestamp("ns"))
@@ -115,6 +127,17 @@ CASES = [
         "too_many_digits",
         load(v=HUGE),
         error=("column 'v' (decimal256(42, 2))", "too_many_digits/LOAD00000001.parquet", "change-data-type", "drop"),
+    ),
+    # Spark would not see the column, and the old row stayed.
+    Case(
+        "before_image_of_too_many_digits", moved_from(pa.decimal256(50, 2)), error=("column 'BI_id' (decimal256(50, 2))",), rows=[(1, "x")]
+    ),
+    Case(
+        "sequence_of_too_many_digits",
+        moved_from(pa.decimal128(20, 0), dms_change_seq=pa.array([Decimal(20260301100100 * 10**30)], pa.decimal256(50, 0))),
+        error=("column 'dms_change_seq' (decimal256(50, 0))",),
+        rows=[(1, "x")],
+        table={"other_columns": "drop", "columns": [{"name": "v"}]},
     ),
     Case("too_many_digits_dropped", load(v=["x"], n=HUGE), rows=[(1, "x")], table={"drop": ["n"]}),
     Case("nanoseconds", load(v=NANOS), error=("column 'v' (timestamp[ns])", "nanoseconds/LOAD00000001.parquet")),

@@ -152,6 +152,25 @@ def test_operator_is_not_believed_over_empty_bronze(lake: Lake) -> None:
     assert not exists(lake, "t")
 
 
+def test_a_gap_in_the_numbers_of_load_files_is_told_by_every_command(lake: Lake) -> None:
+    for number in (1, 3):
+        lake.load("public.t", ID_V, [(number, "a")], number)
+    config = lake.config({"public.t": TYPED})
+    # Merged or not, the rows between are missing; once they come, nothing is.
+    for _ in range(2):
+        seen = look(lake, config)
+        for warnings in (seen.plan.warnings, seen.report.warnings, seen.status):
+            (warning,) = warnings
+            assert warning.startswith("public.t: public/t/LOAD00000002.parquet: not there")
+    assert lake.rows("t", "id, v") == [(1, "a"), (3, "a")]
+    lake.load("public.t", ID_V, [(2, "a")], 2)
+    assert look(lake, config).status == []
+    assert lake.rows("t", "id, v") == [(1, "a"), (2, "a"), (3, "a")]
+    # Bronze may keep a load for a while only.
+    lake.path("public.t", "LOAD00000001.parquet").unlink()
+    assert look(lake, config).status == []
+
+
 NEAR = ["20260301-100130000-1.parquet", "2026/03/01/20260301-10013000.parquet", "20260301-100130000.PARQUET", "LOAD0000000a.parquet"]
 
 

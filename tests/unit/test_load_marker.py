@@ -39,8 +39,8 @@ def found(folder: Path, body: bytes | None) -> LoadMarker | None:
     return read_marker(open_store(str(folder)), TABLE)
 
 
-def load(modified: str) -> Any:
-    file = parse_key("public/orders/", "public/orders/LOAD00000001.parquet", 1, "etag", modified)
+def load(modified: str, number: int = 1) -> Any:
+    file = parse_key("public/orders/", f"public/orders/LOAD{number:08X}.parquet", 1, "etag", modified)
     assert file is not None
     return file
 
@@ -93,3 +93,9 @@ def test_a_load_that_was_there_before_it_is_complete() -> None:
 )
 def test_no_other_load_is(marker: LoadMarker, progress: Progress, modified: list[str], why: str) -> None:
     assert why in marker.doubt(progress, [load(one) for one in modified])
+
+
+def test_a_load_with_a_gap_is_not_complete() -> None:
+    loads = [load(WRITTEN, number) for number in (1, 2, 4)]
+    assert "LOAD00000003.parquet is not there" in MARKER.doubt(Progress(epoch=2), loads)
+    assert MARKER.doubt(Progress(epoch=2), [*loads, load(WRITTEN, 3)]) == ""

@@ -120,7 +120,7 @@ def test_what_is_known_to_be_something_else_is_left_alone(relative: str) -> None
 
 def test_warning_has_the_count_and_examples(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
-    read = ["LOAD0000000A.parquet", "2026/03/01/20260301-100130000.parquet", "_repair/TRUNCATE-20260301-100130000.json"]
+    read = ["LOAD00000001.parquet", "2026/03/01/20260301-100130000.parquet", "_repair/TRUNCATE-20260301-100130000.json"]
     odd = ["20260301-100130000-1.parquet", "20260301-100130000.PARQUET", "LOAD0000000a.parquet", "z/orders.csv", "zz.txt"]
     for relative in [*read, *odd, "_SUCCESS"]:
         store.put(PREFIX + relative, b"x")

@@ -93,9 +93,13 @@ def _texts(columns: Columns, bronze: Bronze, table: Table, existing: Collection[
 
 def _readable(group: SchemaGroup, bronze: Bronze, table: Table, existing: Collection[str]) -> Columns:
     images = find_images(group.names, bronze.change, table, existing=existing).left_out
-    named = {*table.key, *(named.column for named in named_columns(table))}
-    wanted = {name for name in group.names if is_used(name, table) or name.lower() in {one.lower() for one in named}}
-    unreadable = [(name, type_) for name, type_ in group.columns if type_.startswith("<") and name in wanted and name not in images]
+    change = bronze.change
+    named = {one.lower() for one in (*table.key, *(named.column for named in named_columns(table)))}
+    # What tells a change's operation, place and former key: without it the file would say something else.
+    service = (change.op_column, change.timestamp_column, change.sequence_column, *(image_of(change, key) for key in table.key))
+    decisive = {name.lower() for name in service if name is not None}
+    wanted = {name for name in group.names if (is_used(name, table) or name.lower() in named) and name not in images}
+    unreadable = [(name, type_) for name, type_ in group.columns if type_.startswith("<") and (name in wanted or name.lower() in decisive)]
     if unreadable:
         found = ", ".join(f"{name!r} ({type_.strip('<>')})" for name, type_ in unreadable)
         several = len(unreadable) > 1

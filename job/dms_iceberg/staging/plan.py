@@ -10,6 +10,7 @@ from dms_iceberg.errors import BronzeError
 from dms_iceberg.progress import Progress
 from dms_iceberg.staging.keys import NAME_AHEAD_HOURS, BronzeFile, Truncate, Unread, digits_of, is_credible, is_past
 from dms_iceberg.staging.listing import Found
+from dms_iceberg.staging.load_gaps import Gaps, find_gaps
 
 _SHOWN = 3
 
@@ -53,6 +54,7 @@ class Pending:
         truncates: 17 digits each, in order: when the table was truncated since its load, applied or not.
         unread: the first keys, in order, that are not named as DMS names its files; ``unread_count`` is how many there are.
         ahead: 17 digits, a frontier that this version would not have let in yet; "" for none.
+        gaps: LOAD files that are neither there nor merged.
     """
 
     files: list[BronzeFile]
@@ -62,6 +64,7 @@ class Pending:
     unread: list[str] = attrs.field(factory=list)
     unread_count: int = 0
     ahead: str = ""
+    gaps: Gaps = attrs.field(factory=Gaps)
 
     @property
     def is_nothing(self) -> bool:
@@ -87,6 +90,12 @@ class Pending:
                 f"{table}: {_some(self.unread, self.unread_count)}: not read, as DMS names no file so. It writes LOAD00000001 (eight "
                 "digits, hexadecimal in upper case) and 20260301-100130000 (eight digits and nine), and extensions in lower case. Give a "
                 "change file the name that DMS gave it; move anything else out of the table's folder, or begin its name with an underscore."
+            )
+        if self.gaps.keys:
+            found.append(
+                f"{table}: {', '.join(self.gaps.keys)}{' and more' if self.gaps.more else ''}: not there, although LOAD files with higher "
+                "numbers are. DMS numbers the files of a load from 1 without a gap, so rows are missing, unless it is still writing them. "
+                "Restore what was deleted (an earlier version of the object), or load the table again."
             )
         if self.ahead:
             found.append(
@@ -124,7 +133,7 @@ def pending_files(listing: Iterable[Found], progress: Progress, table: str, now:
             (changes if is_credible(file, now) else incredible).append(file)
     ahead = progress.frontier if progress.frontier > digits_of(now + timedelta(hours=NAME_AHEAD_HOURS)) else ""
     files = new_loads(loads, progress, table) + sorted(changes)
-    return Pending(files, loads, incredible, sorted(truncates), unread, unread_count, ahead)
+    return Pending(files, loads, incredible, sorted(truncates), unread, unread_count, ahead, find_gaps(loads, progress.loads))
 
 
 def next_truncate(truncates: Iterable[str], progress: Progress) -> str | None:

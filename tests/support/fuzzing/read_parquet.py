@@ -136,9 +136,15 @@ def _decimal(cell: Cell) -> Any:
     if isinstance(number, float):
         return UNFIT
     found = text.decimal(str(number), 12, 2)
-    if found is None and isinstance(cell.value, float) and pa.types.is_float32(cell.type):
-        return UNFIT if text.decimal(repr(cell.value), 12, 2) is None else Maybe(lambda one: one == Decimal(repr(cell.value)))
+    if isinstance(cell.value, float) and pa.types.is_float32(cell.type):
+        # Several decimals are the nearest to one float, its own value among them.
+        own = Decimal(cell.value)
+        return UNFIT if found is None and text.decimal(str(own), 12, 2) is None else Maybe(lambda one: _single(one) == _single(own))
     return UNFIT if found is None else found
+
+
+def _single(value: Decimal) -> bytes:
+    return struct.pack("<f", float(value))
 
 
 def _double(cell: Cell) -> Any:

@@ -1,0 +1,59 @@
+"""LOAD files that are not there although DMS must have written them: it numbers those of a folder from 1 without a gap."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import count, islice
+
+import attrs
+
+from dms_iceberg.merged_loads import MergedLoads
+from dms_iceberg.staging.keys import BronzeFile
+
+_NUMBER = re.compile(r"([0-9A-F]{8})(?=\.[^/]*\Z)", re.ASCII)
+_SHOWN = 3
+
+
+@attrs.frozen
+class Gaps:
+    """Numbers that are missing, at the beginning or in between; behind the last file nothing tells.
+
+    Attributes:
+        keys: the first of them, as DMS would have named them.
+        more: there are others.
+    """
+
+    keys: tuple[str, ...] = ()
+    more: bool = False
+
+
+def find_gaps(loads: Iterable[BronzeFile], merged: MergedLoads) -> Gaps:
+    """Return which LOAD files are missing among all that are listed.
+
+    Those that were merged are not: bronze may keep its full load for a while only.
+    """
+    folders = defaultdict[str, list[BronzeFile]](list)
+    for file in loads:
+        folders[_stem(file)].append(file)
+    # Beyond those that are shown, whether there are others is all that is asked for: a number may be as high as four billion.
+    found = [key for _, files in sorted(folders.items()) for key in islice(_missing(files, merged), _SHOWN + 1)]
+    return Gaps(tuple(found[:_SHOWN]), len(found) > _SHOWN)
+
+
+def _missing(files: list[BronzeFile], merged: MergedLoads) -> Iterator[str]:
+    there = {_number(file) for file in files}
+    last = max(files, key=_number)
+    for number in count(1):
+        if number >= _number(last):
+            return
+        key = _NUMBER.sub(f"{number:08X}", last.key)
+        if number not in there and not merged.had(key, last, number):
+            yield key
+
+
+def _stem(file: BronzeFile) -> str:
+    return _NUMBER.split(file.key, maxsplit=1)[0]
+
+
+def _number(file: BronzeFile) -> int:
+    return int(file.order[-8:], 16)
