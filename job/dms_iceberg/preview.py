@@ -8,6 +8,7 @@ import attrs
 from pyspark.sql import SparkSession
 
 from dms_iceberg.analysis import analysed_evolution, check_expressions
+from dms_iceberg.changes.blame import blaming
 from dms_iceberg.changes.first_seen import known_before, unknown_warnings
 from dms_iceberg.checked import check
 from dms_iceberg.config.model import Config, Table
@@ -132,7 +133,8 @@ def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
     while batch := next_batch(left, job.config.batch):
         one.batches += 1
         left = left[len(batch.files) :]
-        existing = _preview_batch(job, table, target, batch, existing, one, found_at, progress, fresh=fresh)
+        with blaming(job.spark, job.store, batch.files):
+            existing = _preview_batch(job, table, target, batch, existing, one, found_at, progress, fresh=fresh)
         fresh = False
     if existing is not None and not pending and found_at.branch is None and target.head() is not None:
         # Nothing is to be done, but a new text may be wrong.

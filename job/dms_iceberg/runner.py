@@ -8,12 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import structlog
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from dms_iceberg.attempts import attempt, patiently, planned_again
-from dms_iceberg.changes.gzipped import blame_gzip
+from dms_iceberg.changes.blame import blaming
 from dms_iceberg.changes.kept import with_positions
 from dms_iceberg.checked import check_changed
 from dms_iceberg.config.model import Config, Table
@@ -161,18 +159,13 @@ def step(job: Job, table: Table, target: TargetTable, report: TableReport, liste
 
 
 def _step(job: Job, table: Table, target: TargetTable, report: TableReport, listener: Listener | None) -> bool:
-    planned = None
-    try:
-        refuse_unset_salts(table)
-        with planned_again():
-            planned = plan_table(job, table, target, report)
-            if planned is None:
-                return False
+    refuse_unset_salts(table)
+    with planned_again():
+        planned = plan_table(job, table, target, report)
+        if planned is None:
+            return False
+        with blaming(job.spark, job.store, planned.batch.files):
             result = run_batch(job, table, target, planned)
-    except (PySparkException, Py4JError) as error:
-        if planned is not None:
-            blame_gzip(job.store, planned.batch.files, error)
-        raise
     if isinstance(result, BatchReport):
         report.batches.append(result)
         _warn(job, report, *result.warnings)

@@ -35,6 +35,13 @@ def renamed_in_its_schema(data: bytes) -> bytes:
     return before + b"dms_commit_tr" + after
 
 
+def unknown_kind_of_page(data: bytes) -> bytes:
+    """A byte of the footer, over which Arrow passes."""
+    changed = data.replace(b"\x19\x1c\x15\x00\x15", b"\x19\x1c\x15\x69\x15").replace(b"\x19\x2c\x15\x04\x15", b"\x19\x2c\x15\x69\x15")
+    assert changed != data
+    return changed
+
+
 def overwritten_in_the_middle(data: bytes) -> bytes:
     third = len(data) // 3
     return data[:third] + random.Random(1).randbytes(third) + data[2 * third :]
@@ -94,6 +101,7 @@ CASES = [
     Case("truncated", damage(lambda data: data[: len(data) // 2]), error=("LOAD00000001.parquet", "no Parquet footer", "Restore")),
     Case("cut_in_the_middle", damage(cut_in_the_middle), error=("LOAD00000001.parquet", "more data than the file holds", "Restore")),
     Case("overwritten", damage(overwritten_in_the_middle), error=("LOAD00000001.parquet", "Restore"), rows=[]),
+    Case("kind_of_page", damage(unknown_kind_of_page), error=("LOAD00000001.parquet", "footer cannot be read", "Restore")),
     Case("other_name", damage(renamed_in_its_schema), error=("LOAD00000001.parquet", "different names", "Restore")),
     Case("empty_parquet", lambda lake, t: write_bytes(lake, t, "LOAD00000001.parquet", b""), error=("not a whole Parquet file (0 bytes",)),
     Case(

@@ -66,7 +66,7 @@ def moved_from(type_: pa.DataType, **service: pa.Array) -> Writer:
     def written(lake: Lake, table: str) -> None:
         load(v=["x"])(lake, table)
         columns = {"Op": ["U"], "dms_commit_ts": [COMMIT], "id": pa.array([2], pa.int64()), "v": ["X"]}
-        image = pa.array([Decimal(1)], type_)
+        image = pa.array([Decimal(1) if pa.types.is_decimal(type_) else 1], type_)
         write(lake, table, cdc_name(1), {**columns, "dms_change_seq": [sequence(T1, 61)], "BI_id": image, **service})
 
     return written
@@ -138,6 +138,12 @@ CASES = [
         error=("column 'dms_change_seq' (decimal256(50, 0))",),
         rows=[(1, "x")],
         table={"other_columns": "drop", "columns": [{"name": "v"}]},
+    ),
+    Case(
+        "sequence_that_is_no_text",
+        moved_from(pa.int64(), dms_change_seq=pa.array([True])),
+        error=("sequence column 'dms_change_seq' is boolean", "35 digits"),
+        rows=[(1, "x")],
     ),
     Case("too_many_digits_dropped", load(v=["x"], n=HUGE), rows=[(1, "x")], table={"drop": ["n"]}),
     Case("nanoseconds", load(v=NANOS), error=("column 'v' (timestamp[ns])", "nanoseconds/LOAD00000001.parquet")),

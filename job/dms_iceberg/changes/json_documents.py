@@ -147,5 +147,8 @@ def _fits_sql(sql: str, type_: _Type, depth: int) -> str | None:
         every = [fits for name, of in type_.members if (fits := _fits_sql(f"{sql}.{quote(name)}", of, depth))]
         return f"({' AND '.join(every)})" if every else None
     inner = _fits_sql(one, type_.members[0][1], depth + 1)
-    values: Callable[[str], str] = "{}".format if type_.kind == "array" else "map_values({})".format
-    return f"coalesce(forall({values(sql)}, {one} -> {inner}), true)" if inner else None
+    if type_.kind == "array":
+        return f"coalesce(forall({sql}, {one} -> {inner}), true)" if inner else None
+    # Spark would make a map that has a key twice, which no reader expects.
+    once = f"coalesce(size(array_distinct(map_keys({sql}))) = size({sql}), true)"
+    return f"{once} AND coalesce(forall(map_values({sql}), {one} -> {inner}), true)" if inner else once

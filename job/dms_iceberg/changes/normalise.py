@@ -33,6 +33,7 @@ PROBLEM = "_cdc_problem"
 OLD_KEY = "_cdc_old_key"
 """Which half of a change a row is: 0 the change itself, 1 the delete of the key that its row had before; for more see `half_sql`."""
 LEAVING_HALVES, ALTERNATIVES = (1, 2), (2, 4)
+_SEQUENCE_TYPES = ("string", "binary", VOID)
 MOVED = "_cdc_moved"
 IMAGED = "_cdc_imaged"
 FILE_TIME = "_cdc_file_time"
@@ -83,8 +84,8 @@ def split_columns(
         existing: the silver table's columns.
 
     Raises:
-        BronzeError: the operation column or a key column is missing, nothing gives the changes an order, or a before-image has another
-            type than its column.
+        BronzeError: the operation column or a key column is missing, nothing gives the changes an order, the sequence is no text, or a
+            before-image has another type than its column.
     """
     by_name = {name.lower(): name for name, _ in columns}
 
@@ -121,6 +122,12 @@ def split_columns(
             f"is in the "
             "file, so the changes have no order. Name the columns the task writes in bronze.change, or add $AR_H_CHANGE_SEQ with a "
             "mapping rule."
+        )
+    types = dict(columns)
+    if is_cdc and sequence is not None and types[sequence] not in _SEQUENCE_TYPES:
+        raise BronzeError(
+            f"{example}: the sequence column {sequence!r} is {types[sequence]}, and no text of 35 digits as $AR_H_CHANGE_SEQ is. Name the "
+            "column that the mapping rule adds in bronze.change.sequence_column, or have the file written again."
         )
     keys = {key.lower() for key in table.key}
     found_images = {name: find(image_of(change, name)) for name, _ in source if name.lower() not in keys}

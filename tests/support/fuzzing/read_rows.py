@@ -7,8 +7,8 @@ import attrs
 from pyspark.sql import DataFrame
 
 from dms_iceberg.analysis import analysed_evolution
+from dms_iceberg.changes.blame import blame
 from dms_iceberg.changes.frames import ROW_NUMBER, ReadGroup, clean_groups
-from dms_iceberg.changes.gzipped import blame_gzip
 from dms_iceberg.changes.normalise import OLD_KEY, OP, POSITION, PROBLEM
 from dms_iceberg.changes.read import FILE
 from dms_iceberg.errors import DmsIcebergError
@@ -59,7 +59,7 @@ class _Reader:
         keys = {file.relative for file in files}
         candidates = [file for file in self.table.files if file.relative in keys and file.relative not in self.table.refused]
         try:
-            blame_gzip(self.job.store, files, error)
+            blame(self.job.spark, self.job.store, files, error)
         except DmsIcebergError as blamed:
             error = blamed
         text = str(error) if isinstance(error, DmsIcebergError) else describe(error)
