@@ -4,6 +4,8 @@ SHELL := /bin/bash
 
 BIN := .venv/bin
 PYTEST_ARGS ?=
+# Which tests `make test` runs; "not release" are those of `make test-long` as well, in one session.
+TEST_MARKS ?= not long and not release
 # Each has a JVM of its own with up to 2 GB; the tests of a file stay together. One of them mostly waits for Terraform.
 TEST_WORKERS ?= 3
 PYTEST = $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --durations=40 --durations-min=5
@@ -25,7 +27,7 @@ setup: ## Python packages, Java, jars, PostgreSQL into .venv; every target below
 
 .PHONY: test
 test: setup ## What proves every promise but those at length, half an hour; PYTEST_ARGS="-k position" chooses
-	$(PYTEST) -m "not long and not release" $(PYTEST_ARGS)
+	$(PYTEST) -m "$(TEST_MARKS)" $(PYTEST_ARGS)
 
 .PHONY: test-long
 test-long: setup ## The demo, the Terraform modules' own tests, stacks at work, reloads, faults and kills: half an hour

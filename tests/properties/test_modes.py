@@ -70,8 +70,10 @@ def test_awkward_keys_and_columns(spark: SparkSession, warehouse: Path, tmp_path
     assert not wrong, f"{len(wrong)} keys differ (seed {world.seed})\n" + "\n".join(map(str, wrong[:10]))
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("oracle", _SHAPES, ids=lambda oracle: oracle.mode)
+@pytest.mark.parametrize(
+    "oracle",
+    [pytest.param(oracle, id=oracle.mode, marks=pytest.mark.release if oracle is HISTORY else pytest.mark.long) for oracle in _SHAPES],
+)
 def test_a_second_load_becomes_what_it_changes(spark: SparkSession, warehouse: Path, tmp_path: Path, oracle: ModeOracle) -> None:
     kinds = (oracle.of(JUDGED if oracle is HISTORY else FILTERED),)
     # Both loads have rows, which tell when they were; where a load has none, what is gone ended when it was completed.

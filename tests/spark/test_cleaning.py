@@ -296,11 +296,3 @@ def test_expression_over_a_column_that_later_files_lack(cleaned: Cleaned) -> Non
 def test_trimmed_keys_meet(cleaned: Cleaned) -> None:
     cleaned.counts("trimmed")
     assert cleaned.lake.rows("trimmed", "code, n, v") == [("a", 1, "ONE"), ("d", 1, "THREE")]
-
-
-def test_a_map_has_each_key_once(lake: Lake) -> None:
-    documents = ['{"a":1,"b":2}', '{"a":1,"a":2}', "{}", '{"a":1.5}', None]
-    lake.load("public.t", [ID, *texts("doc")], list(enumerate(documents)))
-    config = lake.config({"public.t": {"columns": [{"name": "doc", "type": "map<string,int>"}]}})
-    assert lake.run_one(config).quarantined == 2
-    assert lake.rows("t", "id, doc") == [(0, {"a": 1, "b": 2}), (2, {}), (4, None)]

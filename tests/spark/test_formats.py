@@ -195,3 +195,11 @@ def test_timestamps_as_wall_clocks(lake: Lake) -> None:
     lake.load("public.t", columns, [(1, AT)])
     lake.run_one(lake.config({"public.t": {}}, timestamps="ntz"))
     assert lake.rows("t", "id, at") == [(1, AT.replace(tzinfo=None))]
+
+
+def test_a_map_has_each_key_once(lake: Lake) -> None:
+    documents = ['{"a":1,"b":2}', '{"a":1,"a":2}', "{}", '{"a":1.5}', None]
+    lake.load("public.t", [("id", pa.int64()), ("doc", pa.string())], list(enumerate(documents)))
+    config = lake.config({"public.t": {"columns": [{"name": "doc", "type": "map<string,int>"}]}})
+    assert lake.run_one(config).quarantined == 2
+    assert lake.rows("t", "id, doc") == [(0, {"a": 1, "b": 2}), (2, {}), (4, None)]
