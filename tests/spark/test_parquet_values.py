@@ -142,7 +142,13 @@ CASES = [
     Case(
         "sequence_that_is_no_text",
         moved_from(pa.int64(), dms_change_seq=pa.array([True])),
-        error=("sequence column 'dms_change_seq' is boolean", "35 digits"),
+        error=("column 'dms_change_seq' is boolean; DMS writes string", "bronze.change.sequence_column"),
+        rows=[(1, "x")],
+    ),
+    Case(
+        "commit_time_that_is_no_time",
+        moved_from(pa.int64(), dms_commit_ts=pa.array([True])),
+        error=("column 'dms_commit_ts' is boolean", "bronze.change.timestamp_column"),
         rows=[(1, "x")],
     ),
     Case("too_many_digits_dropped", load(v=["x"], n=HUGE), rows=[(1, "x")], table={"drop": ["n"]}),

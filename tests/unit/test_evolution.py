@@ -6,9 +6,9 @@ import pytest
 from pyspark.sql import DataFrame
 
 from dms_iceberg.changes.clean import judged_select, masked_select, typed_steps
+from dms_iceberg.changes.columns import split_columns
 from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.inspect import SchemaGroup
-from dms_iceberg.changes.normalise import split_columns
 from dms_iceberg.config.model import Change, Column, Mask, OtherColumns, Table
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.staging.keys import BronzeFile

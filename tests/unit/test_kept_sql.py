@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from dms_iceberg.changes.columns import split_columns
 from dms_iceberg.changes.fill_sql import filled_select, lost_select, settled_select, supply_select
 from dms_iceberg.changes.kept import POSITIONS, kept_columns, mark_select, with_positions
 from dms_iceberg.changes.mapping import silver_columns
-from dms_iceberg.changes.normalise import split_columns
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.errors import ConfigError

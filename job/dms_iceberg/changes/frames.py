@@ -9,6 +9,7 @@ from pyspark.sql.functions import broadcast, expr
 
 from dms_iceberg.changes.clean import condition_columns, expression_columns, judged_select, masked_select, typed_steps
 from dms_iceberg.changes.collapse import winner_aggregates, winner_select
+from dms_iceberg.changes.columns import SourceColumns, split_columns
 from dms_iceberg.changes.identity import STREAM, is_identified, stream_sql
 from dms_iceberg.changes.inspect import SchemaGroup
 from dms_iceberg.changes.json_text import json_sql
@@ -21,12 +22,10 @@ from dms_iceberg.changes.normalise import (
     MOVED,
     OLD_KEY,
     PROBLEM,
-    SourceColumns,
     half_sql,
     imaged_sql,
     moved_sql,
     normalise_sql,
-    split_columns,
 )
 from dms_iceberg.changes.position import CLOCK_DIGITS
 from dms_iceberg.changes.read import CORRUPT, FILE, ORIGIN_COLUMNS, ROW, ROW_ID, read_group

@@ -14,8 +14,9 @@ from collections.abc import Sequence
 
 import attrs
 
+from dms_iceberg.changes.columns import SourceColumns
 from dms_iceberg.changes.mapping import SilverColumn
-from dms_iceberg.changes.normalise import MOVED, SourceColumns, is_op_sql, moved_sql
+from dms_iceberg.changes.normalise import MOVED, is_op_sql, moved_sql
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Bronze, BronzeFormat, Change, Column, Config, NullInUpdate, Table
 from dms_iceberg.identifiers import quote, string_literal

@@ -3,12 +3,9 @@
 Everything here is SQL text over the file's columns, so it costs no pass of its own.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-import attrs
-
-from dms_iceberg.changes.before_images import Images, find_images
-from dms_iceberg.changes.mapping import VOID
+from dms_iceberg.changes.columns import SourceColumns
 from dms_iceberg.changes.misread import unread_cases
 from dms_iceberg.changes.position import (
     bytes_sql,
@@ -20,9 +17,7 @@ from dms_iceberg.changes.position import (
     timestamp_position_sql,
 )
 from dms_iceberg.changes.read import FILE, FILE_NAME, NOT_TEXT, ROW
-from dms_iceberg.config.images import image_of
 from dms_iceberg.config.model import Change, Table
-from dms_iceberg.errors import BronzeError
 from dms_iceberg.identifiers import quote, string_literal
 from dms_iceberg.staging.keys import AHEAD_HOURS
 
@@ -33,120 +28,9 @@ PROBLEM = "_cdc_problem"
 OLD_KEY = "_cdc_old_key"
 """Which half of a change a row is: 0 the change itself, 1 the delete of the key that its row had before; for more see `half_sql`."""
 LEAVING_HALVES, ALTERNATIVES = (1, 2), (2, 4)
-_SEQUENCE_TYPES = ("string", "binary", VOID)
 MOVED = "_cdc_moved"
 IMAGED = "_cdc_imaged"
 FILE_TIME = "_cdc_file_time"
-
-
-@attrs.frozen
-class SourceColumns:
-    """The columns of a group of files, told apart. Names keep the case they have in the files.
-
-    Attributes:
-        before_image: column with the value before the change, by key column.
-        images: the same by the other columns of the source, where files have them.
-        service: all that are not the source's own, before-images of other columns included.
-        like_images: columns that look like before-images.
-    """
-
-    source: tuple[tuple[str, str], ...]
-    op: str | None
-    timestamp: str | None
-    sequence: str | None
-    before_image: dict[str, str]
-    service: frozenset[str] = frozenset()
-    images: Mapping[str, str] = attrs.field(factory=dict)
-    like_images: Images = attrs.field(factory=Images)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the source table's own columns."""
-        return tuple(name for name, _ in self.source)
-
-
-def split_columns(
-    columns: list[tuple[str, str]],
-    change: Change,
-    table: Table,
-    *,
-    is_cdc: bool,
-    example: str,
-    known: Collection[str] = (),
-    existing: Collection[str] = (),
-) -> SourceColumns:
-    """Tell service columns from source columns.
-
-    Args:
-        columns: (name, Spark type) of the files.
-        example: a file of the group, for messages.
-        known: source columns that other files of the table have.
-        existing: the silver table's columns.
-
-    Raises:
-        BronzeError: the operation column or a key column is missing, nothing gives the changes an order, the sequence is no text, or a
-            before-image has another type than its column.
-    """
-    by_name = {name.lower(): name for name, _ in columns}
-
-    def find(name: str | None) -> str | None:
-        return by_name.get(name.lower()) if name else None
-
-    op, timestamp, sequence = find(change.op_column), find(change.timestamp_column), find(change.sequence_column)
-    before = {key: found for key in table.key if (found := find(image_of(change, key)))}
-    like_images = find_images(by_name.values(), change, table, known, existing)
-    found_service = (op, timestamp, sequence, find(change.stream_position_column), *before.values(), *like_images.left_out)
-    service = frozenset(name for name in found_service if name is not None)
-    source = tuple((name, type_) for name, type_ in columns if name not in service)
-    if op is None and not (change.load_without_op and not is_cdc):
-        raise BronzeError(
-            f"{example}: no operation column {change.op_column!r} among {', '.join(n for n, _ in columns)}. "
-            + (
-                "Without it a delete cannot be told from an insert: set bronze.change.op_column to the name the task writes."
-                if is_cdc
-                else "DMS leaves it out of full-load files unless IncludeOpForFullLoad is true. If every row of these files is an "
-                "insert, set bronze.change.load_without_op to true; better, set IncludeOpForFullLoad (Terraform: include_op_for_full_load) "
-                "and load again."
-            )
-        )
-    present = {name.lower() for name, _ in source}
-    missing = [key for key in table.key if key.lower() not in present]
-    if missing:
-        raise BronzeError(
-            f"{example}: key column {missing[0]!r} of {table.source} is not in the file, which has {', '.join(n for n, _ in source)}. "
-            f'Correct tables."{table.source}".key, or the mapping rules that rename or remove the column.'
-        )
-    if is_cdc and sequence is None and timestamp is None:
-        raise BronzeError(
-            f"{example}: neither the sequence column {change.sequence_column!r} nor the timestamp column {change.timestamp_column!r} "
-            f"is in the "
-            "file, so the changes have no order. Name the columns the task writes in bronze.change, or add $AR_H_CHANGE_SEQ with a "
-            "mapping rule."
-        )
-    types = dict(columns)
-    if is_cdc and sequence is not None and types[sequence] not in _SEQUENCE_TYPES:
-        raise BronzeError(
-            f"{example}: the sequence column {sequence!r} is {types[sequence]}, and no text of 35 digits as $AR_H_CHANGE_SEQ is. Name the "
-            "column that the mapping rule adds in bronze.change.sequence_column, or have the file written again."
-        )
-    keys = {key.lower() for key in table.key}
-    found_images = {name: find(image_of(change, name)) for name, _ in source if name.lower() not in keys}
-    others = {name: image for name, image in found_images.items() if image is not None and image in like_images.known}
-    _refuse_other_types({name.lower(): type_ for name, type_ in columns}, {**before, **others}, example)
-    return SourceColumns(source, op, timestamp, sequence, before, service, others, like_images)
-
-
-def _refuse_other_types(types: Mapping[str, str], images: Mapping[str, str], example: str) -> None:
-    """Refuse a before-image that is not of its column's type: it stands in its place."""
-    for name, image in images.items():
-        of_image, of_column = types[image.lower()], types[name.lower()]
-        # Values of decimals are compared, and masked, whatever their scale.
-        both_decimal = of_image.startswith("decimal") and of_column.startswith("decimal")
-        if of_image != of_column and not both_decimal and VOID not in (of_image, of_column):
-            raise BronzeError(
-                f"{example}: the before-image {image!r} of column {name!r} is {of_image} and the column {of_column}. "
-                "DMS gives both one type. Name the prefix or suffix that the task writes in bronze.change, or have the file written again."
-            )
 
 
 def is_op_sql(columns: SourceColumns, change: Change, op: str) -> str:

@@ -11,10 +11,11 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from dms_iceberg.analysis import analysed_evolution
 from dms_iceberg.changes.clean import FAILED_RULE, FILTERED, condition_columns
+from dms_iceberg.changes.columns import SourceColumns
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
 from dms_iceberg.changes.inspect import SchemaGroup
 from dms_iceberg.changes.mapping import SilverColumn
-from dms_iceberg.changes.normalise import PROBLEM, SourceColumns
+from dms_iceberg.changes.normalise import PROBLEM
 from dms_iceberg.changes.read import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ROW
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import SchemaChanges, Table
