@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import attrs
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import broadcast, expr
+from pyspark.sql.functions import expr
 
 from dms_iceberg.ambiguous import keys_of_rows, touched_by
 from dms_iceberg.changes import crowding, fill, late, suspicion
@@ -42,7 +42,7 @@ def collapse_batch(job: Job, table: Table, target: TargetTable, planned: Planned
         reach("after-collapse", table.source)
         is_late = late.is_late(first.books.low, progress) or bool(first.books.disordered_keys)
         lacks = bool(kept) and first.figures[N_LACKING] > 0
-        if is_late or lacks or first.suspects or (watched and first.figures[suspicion.DELETES]):
+        if is_late or lacks or first.suspects or (watched and first.figures[suspicion.LEAVES]):
             waiting = waiting_rows(job, table, planned)
             second = _SecondPass(job, table, target, planned, groups, shape, cleaned, first, kept, waiting, is_late, lacks)
             result = attrs.evolve(second.collapsed(), arrivals=first.arrivals)
@@ -94,21 +94,22 @@ class _SecondPass:
         """Return keys that must be played though nothing in the batch makes them suspects; None without any."""
         if self.is_late:
             return None if self.waiting is None else touched_by(self.job, self.table, self.planned, self.shape, self.first.winners)
-        return self._deletes_of_others() if self.first.figures.get(suspicion.DELETES) else None
+        return self._left_by_others() if self.first.figures.get(suspicion.LEAVES) else None
 
-    def _deletes_of_others(self) -> DataFrame | None:
-        """Return the keys of deletes that mean another row than the table's, which came in the same commit; None without any."""
+    def _left_by_others(self) -> DataFrame | None:
+        """Return keys that a row leaves in the commit in which an earlier batch has brought the table's row there; None without any.
+
+        Another row may have been there before, and either of them may be the one that leaves.
+        """
         progress, shape = self.planned.progress, self.shape
         if self.planned.standing.head is None or progress.arrivals.inserted is None:
             return None
-        deletes = self.cleaned.selectExpr(*crowding.delete_select(shape.key, texts(shape), progress.load)).where(
-            crowding.told_delete_sql(progress.arrivals.inserted)
-        )
+        leaving = self.cleaned.selectExpr(*crowding.leaving_select(shape.key, progress.load))
+        leaving = leaving.where(crowding.leaving_sql(progress.arrivals.inserted)).select(*map(quote, shape.key), crowding.AT)
         stored = present(self.table, self.target, self.planned, self.first.ranges).selectExpr(
             *crowding.stored_select(shape.key, texts(shape), progress.load)
         )
-        same = [*shape.key, crowding.AT]
-        found = stored.join(broadcast(deletes), same).where(f"NOT ({crowding.VALUES} <=> {crowding.IMAGE})")
+        found = stored.join(handed_out(leaving, self.first.books.rows_read), [*shape.key, crowding.AT], "left_semi")
         keys = materialised(found.select(*map(quote, shape.key)).distinct())
         return None if keys.isEmpty() else keys
 

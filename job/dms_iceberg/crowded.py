@@ -47,7 +47,7 @@ class Verdict:
         judged: the same of all that were asked which row they mean.
         voids: halves of changes without effect on their key, because the row that they brought or changed is gone, or because another one
             left: key columns, position, file name, side.
-        crowded: the crowded keys.
+        keys: all keys that were played. Those that are not crowded now may have been, by what an earlier batch knew.
         superseded: rows of the batch among ``voids``.
     """
 
@@ -55,7 +55,7 @@ class Verdict:
     unclear: DataFrame
     judged: DataFrame
     voids: DataFrame
-    crowded: DataFrame
+    keys: DataFrame
     superseded: int
 
     def mark(self, rows: DataFrame) -> DataFrame:
@@ -114,12 +114,12 @@ class Verdict:
         """Let the rows into the MERGE of a late batch that the table should have, whatever it has: `REFILL`.
 
         The row that was left at a crowded key may be older than one that the table was given before the rest of the transaction came. And
-        what was unclear is merged in the end.
+        what was unclear is merged in the end, and what had no effect as long as an older change was missing.
 
         Args:
             cleared: keys, old and new, of changes that are unclear no longer; None without any.
         """
-        keys = self.crowded if cleared is None else self.crowded.union(cleared).distinct()
+        keys = self.keys if cleared is None else self.keys.union(cleared).distinct()
         told = looked.join(keys.withColumn(_TOUCHED, lit(True)), shape.key, "left")
         differs = f"NOT ({STORED_POSITION} <=> {POSITION})"
         if shape.registers:
@@ -154,7 +154,7 @@ def play(job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], 
     counted = int(voids.selectExpr(f"coalesce(sum({N_READ}), 0)").collect()[0][0])
     voids = voids.select(*key, POSITION, FILE_NAME, SIDE).withColumn(VOID, lit(True))
     judged = events.where(f"{KIND} <> '{ARRIVES}'").select(POSITION, FILE_NAME).distinct()
-    return Verdict(shape.key, unclear, judged, handed_out(voids, voids.count()), played.select(*key).distinct(), counted)
+    return Verdict(shape.key, unclear, judged, handed_out(voids, voids.count()), keys, counted)
 
 
 def _played(events: DataFrame, shape: Shape) -> DataFrame:

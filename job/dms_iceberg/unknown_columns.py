@@ -12,6 +12,7 @@ import attrs
 from dms_iceberg.changes.frames import ReadGroup, Shape
 from dms_iceberg.changes.inspect import inspect
 from dms_iceberg.changes.mapping import silver_columns
+from dms_iceberg.config.images import mentioned_sources
 from dms_iceberg.config.model import BronzeFormat, Table
 from dms_iceberg.config.named_columns import Named, absent, named_columns, nearest, table_path
 from dms_iceberg.config.place import RESERVED_PREFIX
@@ -77,8 +78,10 @@ def check_named(
     kept += _awaited_and_alike(table, names, seen)
     if not lacking:
         return Lacking(tuple(kept))
+    if json and (fresh or seen.whole):
+        _refuse_alike(table, lacking, {*seen.names, *(name.lower() for name in names)})
     if json and not fresh:
-        return Lacking((*_never_seen(table, lacking, existing or {}, seen), *kept))
+        return Lacking((*_never_seen(table, lacking, seen), *kept))
     known = set() if fresh else _known(table, names, existing or {}, seen)
     suspects = [named for named in lacking if named.column.lower() not in known]
     # A line of JSON may leave out what is NULL, so that nothing is known from a file.
@@ -112,23 +115,33 @@ def _filled(table: Table, existing: Types, seen: Seen, progress: Progress) -> se
     return {name for name in backfilled & there if progress.first_seen.get(name, otherwise)}
 
 
-def _never_seen(table: Table, lacking: Sequence[Named], existing: Types, seen: Seen) -> list[str]:
-    """Return a warning for each column that no JSON line has had so far; its values may all have been NULL.
+def _refuse_alike(table: Table, lacking: Sequence[Named], seen: set[str]) -> None:
+    """Refuse a column that no JSON line has had where it resembles one that lines have and the document has nowhere: a typing error.
 
     Raises:
-        ConfigError: lines had a column that nothing in the document names any more and silver does not have, and that resembles it.
+        ConfigError: there is one.
     """
-    known = seen.names | _by_new_names(table, set(seen.names))
-    unknown = [named for named in lacking if seen.whole and named.column.lower() not in known and not named.is_word]
-    there = {name.lower() for name in existing}
-    left = sorted(c.name.lower() for c in silver_columns(table, sorted(seen.names)) if c.name.lower() not in there and c.source is not None)
-    left = [name for name in left if name not in {column.name.lower() for column in table.columns}]
-    misspelt = [named for named in unknown if difflib.get_close_matches(named.column.casefold(), left, n=1, cutoff=_ALIKE)]
+    known = seen | _by_new_names(table, seen)
+    left = sorted(seen - mentioned_sources(table) - {key.lower() for key in table.key})
+    misspelt = [
+        named
+        for named in lacking
+        if named.column.lower() not in known
+        and not named.is_word
+        and named.awaited is None
+        and difflib.get_close_matches(named.column.casefold(), left, n=1, cutoff=_ALIKE)
+    ]
     if misspelt:
         raise ConfigError([_error(named, left) for named in misspelt])
+
+
+def _never_seen(table: Table, lacking: Sequence[Named], seen: Seen) -> list[str]:
+    """Return a warning for each column that no JSON line has had so far; its values may all have been NULL."""
+    known = seen.names | _by_new_names(table, set(seen.names))
     return [
         f"{named.path}: no line so far has had the column {named.column!r}. {nearest(named.column, sorted(seen.names))}"
-        for named in unknown
+        for named in lacking
+        if seen.whole and named.column.lower() not in known and not named.is_word
     ]
 
 

@@ -160,6 +160,39 @@ def test_json_lines_that_had_the_column_under_another_name(lake: Lake) -> None:
     assert lake.rows("t", "id, amount") == [("1", "10")]
 
 
+LINE = {"tenant": "acme", "amt": 10, "email": "a@example.org"}
+TYPED_WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "filter": ({"filter": "tenant = 'acme'"}, {"filter": "tenent = 'acme'"}, "'tenant'"),
+    "from": ({"columns": [{"name": "amt"}]}, {"columns": [{"name": "amt", "from": "amtt"}]}, "'amt'"),
+    "mask": (
+        {"columns": [{"name": "email", "mask": "redact"}]},
+        {"columns": [{"name": "email", "mask": "redact", "from": "emial"}]},
+        "'email'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TYPED_WRONG)
+def test_json_lines_whose_column_silver_shows_under_its_own_name(lake: Lake, case: str) -> None:
+    """The row left silver, or lost its value, with a warning."""
+    right, wrong, meant = TYPED_WRONG[case]
+    form = {"format": "json"}
+    json_lines(lake, "LOAD00000001.json", id=1, **LINE)
+    lake.run(lake.config({"public.t": right}, bronze=form))
+    before = lake.rows("t", "id, tenant, amt, email")
+    json_lines(lake, cdc_name(1, "json"), Op="U", id=1, dms_change_seq=f"{T1}00{61:019d}", **LINE)
+    report = lake.run_one(lake.config({"public.t": wrong}, bronze=form), fails=True)
+    assert f"Did you mean {meant}?" in (report.error or "")
+    assert lake.rows("t", "id, tenant, amt, email") == before
+
+
+def test_json_lines_of_a_new_table_with_a_misspelt_mask(lake: Lake) -> None:
+    json_lines(lake, "LOAD00000001.json", id=1, **LINE)
+    entry = {"columns": [{"name": "emial", "mask": "redact"}]}
+    report = lake.run_one(lake.config({"public.t": entry}, bronze={"format": "json"}), fails=True)
+    assert "Did you mean 'email'?" in (report.error or "")
+
+
 def test_json_lines_that_had_the_column_before_a_reload(lake: Lake) -> None:
     """What the load has had is known when it becomes the table's content."""
     form = {"format": "json"}

@@ -1,6 +1,5 @@
 """Keys that two rows have at once within a commit: shifts, swaps and cycles that a deferred uniqueness allows."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -9,17 +8,12 @@ import pytest
 from dms_iceberg.config.model import Config
 from dms_iceberg.replay.run import replay
 from support.lake import Lake, sequence, timestamp
+from support.shifted import AT, COLUMNS, HOUR, Change, rows, write
 
-AT, LATER = "2026030110010000", "2026030110020000"
-HOUR = "2026/03/01/10"
-COLUMNS = [("id", pa.int64()), ("v", pa.string())]
+LATER = "2026030110020000"
 LOADED = [(1, "a"), (2, "b"), (3, "c")]
 SHOWN = {"mirror": "id, v", "soft_delete": "id, v", "history": "id, v"}
-PRESENT = {"mirror": "true", "soft_delete": "NOT _cdc_deleted", "history": "_is_current"}
 MODES = list(SHOWN)
-
-Change = tuple[str, tuple[int, Any], tuple[int, Any] | None]
-"""Operation, the row after it (of a delete, the row itself), and the row before it."""
 
 SHIFT: list[Change] = [("U", (2, "a"), (1, "a")), ("U", (3, "b"), (2, "b")), ("U", (4, "c"), (3, "c"))]
 STORIES: dict[str, tuple[list[Change], list[tuple[int, Any]]]] = {
@@ -32,6 +26,12 @@ STORIES: dict[str, tuple[list[Change], list[tuple[int, Any]]]] = {
     "pass": ([("U", (2, "a"), (1, "a")), ("U", (9, "a"), (2, "a"))], [(2, "b"), (3, "c"), (9, "a")]),
     "changed": ([("U", (2, "A"), (1, "a")), ("U", (3, "B"), (2, "b")), ("U", (4, None), (3, "c"))], [(2, "A"), (3, "B"), (4, None)]),
     "put_aside": ([("I", (2, "new"), None), ("D", (2, "b"), None)], [(1, "a"), (2, "new"), (3, "c")]),
+    "moves_away": ([("I", (2, "new"), None), ("U", (9, "b"), (2, "b"))], [(1, "a"), (2, "new"), (3, "c"), (9, "b")]),
+    "new_leaves": ([("I", (2, "new"), None), ("U", (9, "new"), (2, "new"))], [(1, "a"), (2, "b"), (3, "c"), (9, "new")]),
+    "changed_first": (
+        [("I", (2, "new"), None), ("U", (2, "B"), (2, "b")), ("U", (9, "B"), (2, "B"))],
+        [(1, "a"), (2, "new"), (3, "c"), (9, "B")],
+    ),
     "there_and_back": (
         [("U", (2, "a"), (1, "a")), ("U", (2, "B"), (2, "b")), ("U", (1, "a"), (2, "a"))],
         [(1, "a"), (2, "B"), (3, "c")],
@@ -43,42 +43,12 @@ KEYS_ALONE = [(2, "a"), (3, "c")]
 """After the shift with images of keys alone: the first update leaves a key that nobody else has; of the others neither half is done."""
 
 
-def write(
-    lake: Lake,
-    table: str,
-    minute: int,
-    changes: Sequence[Change],
-    *,
-    first: int = 61,
-    images: bool = True,
-    at: str = AT,
-    folder: str = HOUR,
-) -> None:
-    """Write a file of changes of one commit; without ``images`` only the key has one."""
-    service = [("Op", pa.string()), ("dms_commit_ts", pa.string()), *COLUMNS, ("dms_change_seq", pa.string()), ("BI_id", pa.int64())]
-    rows = []
-    for number, (op, row, before) in enumerate(changes):
-        moved = before is not None and (images or before[0] != row[0])
-        values = row if op != "D" or images else (row[0], None)
-        rows.append((op, timestamp(at), *values, sequence(at, first + 4 * number), before[0] if moved and before else None))
-        if images:
-            rows[-1] = (*rows[-1], before[1] if before else None)
-    name = f"{folder}/20260301-10{minute:02d}30000.parquet"
-    lake.parquet(table, name, [*service, ("BI_v", pa.string())] if images else service, rows)
-
-
-def rows(lake: Lake, table: str, mode: str) -> list[tuple[Any, ...]]:
-    name = f"lake.{lake.namespace}.{table}"
-    lake.spark.sql(f"REFRESH TABLE {name}")
-    return [tuple(row) for row in lake.spark.sql(f"SELECT id, v FROM {name} WHERE {PRESENT[mode]} ORDER BY id").collect()]
-
-
 @pytest.mark.parametrize(
     ("mode", "cut"),
     [
         # All at once, or in two batches.
-        pytest.param(mode, cut, id=f"{mode}-cut-{cut}", marks=[] if mode == "mirror" or cut else pytest.mark.release)
-        for mode, cuts in {"mirror": (0, 2), "soft_delete": (0, 1), "history": (0, 2)}.items()
+        pytest.param(mode, cut, id=f"{mode}-cut-{cut}", marks=[] if cut else pytest.mark.release)
+        for mode, cuts in {"mirror": (0, 1, 2), "soft_delete": (0, 1), "history": (0, 2)}.items()
         for cut in cuts
     ],
 )
@@ -160,6 +130,20 @@ def test_each_row_of_two_copies_of_a_file_is_in_the_books(lake: Lake, *, images:
     for folder in (HOUR, "copies/2026-03-01"):
         write(lake, "public.t", 1, STORIES["there_and_back"][0], images=images, folder=folder)
     assert lake.run_one(config).rows_read == 3 + 2 * 3
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_late_delete_ends_what_was_crowded_without_it(lake: Lake, mode: str) -> None:
+    """The delete of the row that had left had no effect while the other row seemed to be there, and nobody asked again."""
+    config = lake.config({"public.t": {"mode": mode}})
+    lake.load("public.t", COLUMNS, LOADED)
+    write(lake, "public.t", 2, [("U", (2, "a"), (1, "a")), ("D", (2, "a"), None)], at=LATER)
+    assert lake.run_one(config).error is None
+    assert rows(lake, "t", mode) == [(2, "b"), (3, "c")]
+    write(lake, "public.t", 1, [("D", (2, "b"), None)])
+    assert lake.run_one(config).error is None
+    assert rows(lake, "t", mode) == [(3, "c")]
+    assert lake.open_quarantine(config, "t") == []
 
 
 TURN: list[Change] = [("U", (2, "a"), (1, "a")), ("U", (1, "b"), (3, "b")), ("U", (3, "C"), (2, "a"))]

@@ -1,6 +1,7 @@
 """Repairs: which change a key gets, the file it is in, and that staging takes that file for one of DMS's."""
 
 import datetime as dt
+import math
 from decimal import Decimal
 from io import BytesIO
 
@@ -34,6 +35,12 @@ def test_a_key_gets_the_row_that_the_source_has_or_a_delete() -> None:
         "day": dt.date(2026, 2, 28),
     }
     assert found == [("I", row), ("D", {"id": 9, "part": Decimal(2)})]
+
+
+def test_a_key_that_is_no_number_gets_its_row() -> None:
+    columns = (SourceColumn("id", "", "double"), SourceColumn("v", "", "string"))
+    ((op, row),) = changes(columns, columns[:1], [("NaN",)], ['["NaN", "x"]'])
+    assert (op, math.isnan(row["id"]), row["v"]) == ("I", True, "x")
 
 
 def test_a_value_that_the_type_does_not_have_is_null_as_in_a_comparison() -> None:

@@ -87,14 +87,14 @@ def stored_select(key: Sequence[str], texts: Sequence[str], load: int) -> list[s
     return _there(key, {**_THERE, **told})
 
 
-def delete_select(key: Sequence[str], texts: Sequence[str], load: int) -> list[str]:
-    """Select list over cleaned changes for `told_delete_sql`: the commit time, and what a row holds."""
-    return [*map(quote, key), f"{commit_sql(load)} AS {AT}", f"{_array(texts)} AS {IMAGE}", f"{OP} = 'D' AND {OLD_KEY} = 0 AS {KIND}"]
+def leaving_select(key: Sequence[str], load: int) -> list[str]:
+    """Select list over cleaned changes for `leaving_sql`."""
+    return [*map(quote, key), f"{commit_sql(load)} AS {AT}", f"{OP} = 'D' AS {KIND}"]
 
 
-def told_delete_sql(until: int) -> str:
-    """SQL that is true for deletes up to a commit time that hold more of their row than its key."""
-    return f"{KIND} AND {AT} <= {until}L AND exists({IMAGE}, value -> value IS NOT NULL)"
+def leaving_sql(until: int) -> str:
+    """SQL that is true for halves of changes that take a row from a key, up to a commit time."""
+    return f"{KIND} AND {AT} <= {until}L"
 
 
 def unknown_select(key: Sequence[str]) -> list[str]:

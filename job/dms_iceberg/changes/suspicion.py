@@ -6,7 +6,7 @@ from dms_iceberg.changes.position import clock_number_sql
 
 ARRIVED_AT, LEFT_AT, MOVED_AT = "_cdc_arrived_at", "_cdc_left_at", "_cdc_moved_at"
 N_ARRIVED, N_EVENTS, SPANS = "_cdc_n_arrived", "_cdc_n_events", "_cdc_spans"
-SUSPECTS, INSERTED_AT, DELETES = "_cdc_suspects", "_cdc_inserted_at", "_cdc_deletes"
+SUSPECTS, INSERTED_AT, LEAVES = "_cdc_suspects", "_cdc_inserted_at", "_cdc_leaves"
 
 ARRIVES = f"{OLD_KEY} = 0 AND ({OP} = 'I' OR {MOVED})"
 """SQL over changes that is true where one brings a row to its key."""
@@ -32,7 +32,7 @@ def aggregates(load: int, before: Arrivals = NO_ARRIVALS) -> dict[str, str]:
         N_ARRIVED: f"count_if({ARRIVES})",
         N_EVENTS: "count(1)",
         SPANS: f"max({_until(before.moved, at)})",
-        DELETES: f"max({OP} = 'D' AND {OLD_KEY} = 0 AND {_until(before.inserted, at)})",
+        LEAVES: f"max({OP} = 'D' AND {_until(before.inserted, at)})",
     }
 
 
@@ -43,13 +43,13 @@ def _until(time: int | None, at: str) -> str:
 def figures() -> dict[str, str]:
     """Aggregates over collapsed keys.
 
-    How many are suspects, `SPANS`: some of them by a commit that began in an earlier batch, `DELETES`: deletes in a commit of an earlier
-    batch that has inserted rows; and when rows last arrived.
+    How many are suspects, `SPANS`: some of them by a commit that began in an earlier batch, `LEAVES`: rows leave in a commit of an
+    earlier batch that has inserted rows; and when rows last arrived.
     """
     return {
         SUSPECTS: f"count_if({suspect_sql()})",
         SPANS: f"coalesce(max({SPANS}), false)",
-        DELETES: f"coalesce(max({DELETES}), false)",
+        LEAVES: f"coalesce(max({LEAVES}), false)",
         INSERTED_AT: f"max({ARRIVED_AT})",
         MOVED_AT: f"max({MOVED_AT})",
     }

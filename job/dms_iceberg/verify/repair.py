@@ -7,6 +7,7 @@ row yet was committed later, and wins over the repair whenever it arrives.
 
 import datetime as dt
 import json
+import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from io import BytesIO
@@ -179,11 +180,20 @@ def encode(columns: Sequence[SourceColumn], names: ChangeNames, rows: Sequence[C
     return buffer.getvalue()
 
 
+_NAN = math.nan
+
+
+def _float(text: str) -> float:
+    """The number; NaN is always the same object, as two of them are no equal keys of a set."""
+    value = float(text)
+    return _NAN if math.isnan(value) else value
+
+
 _INTEGERS = {"tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64()}
 _TYPES: dict[str, tuple[pa.DataType, Callable[[str], Any]]] = {
     **{name: (type_, int) for name, type_ in _INTEGERS.items()},
-    "float": (pa.float32(), float),
-    "double": (pa.float64(), float),
+    "float": (pa.float32(), _float),
+    "double": (pa.float64(), _float),
     "boolean": (pa.bool_(), lambda text: text == "true"),
     "binary": (pa.binary(), bytes.fromhex),
     "date": (pa.date32(), dt.date.fromisoformat),

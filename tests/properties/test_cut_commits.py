@@ -1,0 +1,70 @@
+"""Random commits in which several rows have a key at once, cut anywhere between two batches: the rows are those of the source.
+
+``PROPERTY_SEED`` and ``PROPERTY_WORLDS`` look further.
+"""
+
+import os
+from random import Random
+from typing import Any
+
+import pytest
+
+from dms_iceberg.config.model import Config
+from support.histories import SEED, WORLDS
+from support.lake import Lake
+from support.shifted import COLUMNS, Change, random_commit, rows, write
+
+LOADED = [(1, "a"), (2, "b"), (3, "c")]
+_TABLES = {"mirror": 4, "soft_delete": 2, "history": 2}
+_LOADED_AT = 1_772_355_600
+"""2026-03-01 09:00, before every change."""
+
+
+def merged(lake: Lake, config: Config, stories: dict[str, list[Change]], cuts: dict[str, int], *, images: bool) -> None:
+    """Load the tables, and merge what comes before the cut of each story, then the rest."""
+    for name, story in stories.items():
+        os.utime(lake.load(f"public.{name}", COLUMNS, LOADED), (_LOADED_AT, _LOADED_AT))
+        write(lake, f"public.{name}", 1, story[: cuts[name]], images=images)
+    assert lake.run(config).errors == {}
+    for name, story in stories.items():
+        if story[cuts[name] :]:
+            write(lake, f"public.{name}", 2, story[cuts[name] :], first=61 + 4 * cuts[name], images=images)
+    assert lake.run(config).errors == {}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(WORLDS))
+def test_rows_are_those_of_the_source_wherever_the_commit_is_cut(lake: Lake, number: int) -> None:
+    stories, cuts, modes = dict[str, list[Change]](), dict[str, int](), dict[str, str]()
+    expected = dict[str, list[tuple[int, Any]]]()
+    for mode, count in _TABLES.items():
+        for place in range(count):
+            name, random = f"{mode}_{place}", Random(f"{SEED}:{number}:{mode}:{place}")
+            stories[name], expected[name] = random_commit(LOADED, random)
+            cuts[name], modes[name] = random.randint(1, len(stories[name])), mode
+    config = lake.config({f"public.{name}": {"mode": mode} for name, mode in modes.items()})
+    merged(lake, config, stories, cuts, images=True)
+    wrong = [
+        f"{name} (cut {cuts[name]}): {found} instead of {expected[name]}, {lake.open_quarantine(config, name)} in quarantine: {story}"
+        for name, story in stories.items()
+        if (found := rows(lake, name, modes[name])) != expected[name] or lake.open_quarantine(config, name)
+    ]
+    assert not wrong, f"seed {SEED}, world {number}\n" + "\n".join(wrong)
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("number", range(WORLDS))
+def test_images_of_keys_alone_give_the_same_wherever_the_commit_is_cut(lake: Lake, number: int) -> None:
+    stories = {f"t{place}": random_commit(LOADED, Random(f"{SEED}:{number}:{place}"), 4)[0] for place in range(4)}
+    twins = {f"{name}_cut": story for name, story in stories.items()}
+    cuts = {name: len(story) for name, story in stories.items()}
+    cuts |= {name: Random(name).randint(1, len(story)) for name, story in twins.items()}
+    config = lake.config({f"public.{name}": {} for name in (*stories, *twins)})
+    merged(lake, config, stories | twins, cuts, images=False)
+
+    def outcome(name: str) -> tuple[Any, Any]:
+        return rows(lake, name, "mirror"), sorted(lake.open_quarantine(config, name, "reason, key"))
+
+    wrong = [f"{name}: {outcome(name)} and {outcome(f'{name}_cut')}: {story}" for name, story in stories.items()]
+    wrong = [text for text, name in zip(wrong, stories, strict=True) if outcome(name) != outcome(f"{name}_cut")]
+    assert not wrong, f"seed {SEED}, world {number}\n" + "\n".join(wrong)
