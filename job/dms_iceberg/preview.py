@@ -135,7 +135,6 @@ def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
         left = left[len(batch.files) :]
         with blaming(job.spark, job.store, batch.files):
             existing = _preview_batch(job, table, target, batch, existing, one, found_at, progress, fresh=fresh)
-        fresh = False
     if existing is not None and not pending and found_at.branch is None and target.head() is not None:
         # Nothing is to be done, but a new text may be wrong.
         one.warnings += check(job, table, target, existing, progress).warnings

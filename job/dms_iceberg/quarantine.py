@@ -20,6 +20,7 @@ from dms_iceberg.changes.json_text import json_sql
 from dms_iceberg.changes.late import WAITING
 from dms_iceberg.changes.normalise import COMMITTED_AT, OLD_KEY, OP, POSITION, PROBLEM
 from dms_iceberg.changes.read import FILE, FILE_NAME
+from dms_iceberg.config.identifier import quarantine_names
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.identifiers import quote, quote_path, string_literal
@@ -61,12 +62,12 @@ REPLAY_COLUMNS = {"id": "string", "replay": "string", "parent": "string", "run_i
 
 def quarantine_name(config: Config, table: Table) -> str:
     """Return the name of a table's quarantine table in the catalog: ``<namespace>.<target with dots as __>``."""
-    return f"{config.quarantine.namespace}.{table.target.replace('.', '__')}"
+    return f"{config.quarantine.namespace}.{quarantine_names(table.target)[0]}"
 
 
 def replays_name(config: Config, table: Table) -> str:
     """Return the name of the table that says which rows of the quarantine replays have settled."""
-    return f"{quarantine_name(config, table)}__replays"
+    return f"{config.quarantine.namespace}.{quarantine_names(table.target)[1]}"
 
 
 def quarantine_table(config: Config, table: Table) -> str:

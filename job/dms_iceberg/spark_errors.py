@@ -22,6 +22,8 @@ _UNREADABLE = re.compile(rf"Encountered error while reading file {_FILE}\. Detai
 _GONE = re.compile(rf"(?:Path does not exist: |Error while reading file |File ){_FILE}(?: does not exist|\.?$|\. )", re.MULTILINE)
 _GONE_WORDS = ("PATH_NOT_FOUND", "FileNotFoundException")
 _CAUSE = re.compile(r"^(?:Caused by|): (?P<name>[\w.$]+)(?:: (?P<message>.*))?$", re.MULTILINE)
+_IN_TASK = re.compile(r"Job aborted due to stage failure: .* executor [^)]*\): (?P<name>[\w.$]+)")
+_OF_VALUES = re.compile(r"java\.(?:lang|math|net|text|time|util)\.(?!concurrent)[\w.]*Exception\Z")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ERROR_CLASS = re.compile(r"\[(?P<name>[A-Z][A-Z_0-9.]+)\]")
 
@@ -50,6 +52,11 @@ def describe(error: BaseException) -> str:
         return (
             f"{found['path']}: the file cannot be decoded ({cause}). It is damaged, cut off, or was overwritten while it was read. "
             "Restore it from the source task (or from a bucket version). Nothing of its batch was written."
+        )
+    if (raised := _IN_TASK.search(text)) is not None and _OF_VALUES.match(name := causes[-1]["name"] if causes else raised["name"]):
+        return (
+            f"{name.rpartition('.')[2]}: an expression, filter or rule cannot be computed for a row (the message is left out, as it may "
+            "quote a value; Spark's own log has it). Write it so that it is NULL there: with a try_ function, or CASE."
         )
     if isinstance(error, Py4JJavaError) and causes:
         return _of_cause(causes[-1]["name"].rpartition(".")[2], causes[-1]["message"] or "")

@@ -39,6 +39,22 @@ def test_other_errors_keep_their_first_line() -> None:
     assert describe(OSError()) == "OSError"
 
 
+OF_A_ROW = (
+    "Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent failure: Lost task 0.0 in stage 1.0 (TID 1) "
+    "(127.0.0.1 executor driver): {}: Unknown time-zone: secret\n\tat java.base/java.time.ZoneId.of(Unknown Source)\n"
+)
+
+
+@pytest.mark.parametrize("cause", ["java.time.zone.ZoneRulesException", "java.lang.IllegalArgumentException"])
+@pytest.mark.parametrize("kind", [PySparkException, RuntimeError])
+def test_what_java_says_of_a_value_is_left_out(kind: type[Exception], cause: str) -> None:
+    for text in (OF_A_ROW.format(cause), OF_A_ROW.format("org.apache.spark.X") + f"Caused by: {cause}: secret"):
+        told = describe(kind(text))
+        assert "secret" not in told
+        assert cause.rpartition(".")[2] in told
+        assert "try_" in told
+
+
 def test_errors_of_aws_name_the_call() -> None:
     denied = ClientError({"Error": {"Code": "AccessDenied", "Message": "Access Denied"}}, "ListObjectsV2")
     assert isinstance(denied, FAILURES)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from dms_iceberg.config.gold_checks import check_models
-from dms_iceberg.config.identifier import check_identifier
+from dms_iceberg.config.identifier import check_identifier, quarantine_names
 from dms_iceberg.config.model import Bronze, BronzeFormat, Catalog, CatalogType, Change, Config, Csv, Table
 from dms_iceberg.config.paths import S3_SCHEMES, scheme
 from dms_iceberg.config.problems import Problems, below, listed, shown
@@ -115,7 +115,7 @@ def _check_catalog(catalog: Catalog, problems: Problems) -> None:
 
 def _check_targets(config: Config, problems: Problems) -> None:
     """Two tables with one target would overwrite each other. Catalogs and Spark fold case, so that is folded here."""
-    first: dict[str, str] = {}
+    first, owners = dict[str, str](), dict[str, str]()
     for name, table in config.tables.items():
         path = below(below("tables", name), "target")
         if not table.target:
@@ -131,6 +131,13 @@ def _check_targets(config: Config, problems: Problems) -> None:
         other = first.setdefault(table.target.lower(), name)
         if other != name:
             problems.add(path, f"'{table.target}' is also the target of {below('tables', other)}; each table needs its own")
+            continue
+        wanted = quarantine_names(table.target.lower())
+        if taken := [owners[one] for one in wanted if one in owners]:
+            problems.add(
+                path, f"the quarantine of '{table.target}' would have a table of {below('tables', taken[0])}'s; rename one of both"
+            )
+        owners |= dict.fromkeys(wanted, name)
 
 
 def _check_maintenance(config: Config, problems: Problems) -> None:

@@ -136,6 +136,8 @@ def _check_type_changes(place: Place, path: str, column: Column) -> None:
         place.problems.add(
             path, "found 'new_column' beside null_in_update 'keep': a value in one column would leave an old one in the other"
         )
+    if column.name.casefold() in {name.casefold() for name in place.table.track_columns}:
+        place.problems.add(path, "found 'new_column' for one of track_columns: a value in the further column would make no version")
     if any(key_column(place.table, name) is column for name in place.table.key):
         place.problems.add(path, "found 'new_column' for a key column, whose values have one place")
     if column.name.casefold() in {name.casefold() for name in _condition_columns(place)}:

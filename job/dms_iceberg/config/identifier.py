@@ -15,3 +15,9 @@ def check_identifier(name: str, path: str, catalog: CatalogType, problems: Probl
         problems.add(path, f"'{name}' is no Glue name; use lower-case letters, digits and '_', at most 255")
     elif not _IDENTIFIER.fullmatch(name):
         problems.add(path, f"'{name}' is no name; use letters, digits and '_', at most 255")
+
+
+def quarantine_names(target: str) -> tuple[str, str]:
+    """Return the names, in the quarantine's namespace, of the tables of a target: its rejected rows, and which of them are settled."""
+    name = target.replace(".", "__")
+    return name, f"{name}__replays"

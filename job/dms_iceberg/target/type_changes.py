@@ -7,7 +7,7 @@ import attrs
 
 from dms_iceberg.changes.clean import condition_columns
 from dms_iceberg.changes.mapping import VOID, SilverColumn
-from dms_iceberg.config.model import Column, SchemaChanges, Table, TypeChanges
+from dms_iceberg.config.model import Column, NullInUpdate, SchemaChanges, Table, TypeChanges
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.target.schema_diff import SchemaPlan, Types
 from dms_iceberg.target.types import common, fits, stored, widens
@@ -61,12 +61,18 @@ def with_new_columns(
 
 
 def _may_split(table: Table, column: SilverColumn) -> bool:
-    """Keys and columns that conditions read have one place; declared columns only by their own word where the structure is held."""
+    """Whether a column may have further ones.
+
+    Keys, columns that conditions read or versions are told by, and values that updates leave out have one place; declared columns only by
+    their own word where the structure is held.
+    """
     if policy(table, column) is not TypeChanges.NEW_COLUMN or column.source is None or column.type is not None or column.is_key:
         return False
     if column.declared.type_changes is None and table.schema_changes is not SchemaChanges.EVOLVE:
         return False
-    return column.name.lower() not in {name.lower() for name in condition_columns(table)}
+    if column.declared.null_in_update is NullInUpdate.KEEP:
+        return False
+    return column.name.lower() not in {name.lower() for name in (*condition_columns(table), *table.track_columns)}
 
 
 def _family(name: str, existing: Types, taken: set[str]) -> Types:
