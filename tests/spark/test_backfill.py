@@ -166,6 +166,17 @@ def test_a_table_of_an_earlier_version_takes_null_and_says_so_until_it_is_rebuil
     assert lake.rows("t", "id, extra") == [(1, 7), (2, None), (3, None)]
 
 
+def test_a_plan_of_a_load_and_changes_awaits_a_column_as_the_run_does(lake: Lake) -> None:
+    """The second batch of a plan took the column for one that the source had dropped, and refused it."""
+    config = lake.config({"public.t": ADDED})
+    lake.load("public.t", ID_V, [(1, "a")])
+    changed(lake, "public.t", 10, ("I", 9, 3, "c"))
+    (planned,) = preview(lake.spark, config)
+    assert (planned.error, planned.batches) == (None, 2)
+    assert lake.run_one(config).warnings == planned.warnings
+    assert lake.rows("t", "id") == [(1,), (3,)]
+
+
 def test_what_is_known_of_a_column_follows_its_renames(lake: Lake) -> None:
     lake.load("public.t", ID_V, [(1, "a"), (2, "b")])
     lake.run_one(lake.config({"public.t": {}}))

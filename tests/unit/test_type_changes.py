@@ -9,7 +9,7 @@ from dms_iceberg.changes.clean import typed_steps
 from dms_iceberg.changes.columns import split_columns
 from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.inspect import SchemaGroup
-from dms_iceberg.config.model import Change, Column, SchemaChanges, Table, TypeChanges
+from dms_iceberg.config.model import Change, Column, Mode, NullInUpdate, SchemaChanges, Table, TypeChanges
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.staging.keys import BronzeFile
 from dms_iceberg.target.evolve import Evolution, plan_evolution
@@ -87,6 +87,8 @@ def test_wall_clocks() -> None:
         table(Column(name="n", type_changes=TypeChanges.QUARANTINE)),
         table(filter="n > 0"),
         table(key=("id", "n")),
+        table(Column(name="n", null_in_update=NullInUpdate.KEEP)),
+        table(mode=Mode.HISTORY, track_columns=("N",)),
     ],
 )
 def test_what_has_one_place_is_quarantined(one: Table) -> None:
