@@ -151,6 +151,7 @@ CASES: list[tuple[tuple[str, object], str]] = [
         f"{ORDERS}.columns[0].type_changes: found 'new_column' for a column that the filter or a rule reads",
     ),
     (column(expr=" "), f"{ORDERS}.columns[0].expr: must not be empty; a column's expr is a Spark SQL expression"),
+    (column(expr="concat(a, `_cdc_salt_0`)"), f"{ORDERS}.columns[0].expr: '_cdc_salt_0': the job has the salts of masks"),
     (column(expr="max(a)"), f"{ORDERS}.columns[0].expr: max is an aggregate; an expression sees one row"),
     ((f"{T}/filter", "a = 1; drop table x"), f"{ORDERS}.filter: several statements; write one expression, without ';'"),
     (

@@ -8,6 +8,8 @@ from dms_iceberg.config.model import BronzeFormat, Config, Table
 from dms_iceberg.config.problems import Problems, below, suggestion
 
 RESERVED_PREFIX = "_cdc_"
+SALT_PREFIX = "_cdc_salt_"
+"""Of the columns that hold the salts of masks while a batch is cleaned."""
 SPARK_COLUMN = "_metadata"
 """Where Spark tells of which file a row is: a column of that name hides it."""
 ICEBERG_COLUMNS = frozenset({"_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"})
@@ -89,6 +91,9 @@ class Place:
             self.problems.add(path, problem)
         known = self.known_sources()
         used = self.references(expr)
+        for name in sorted(used or ()):
+            if name.casefold().startswith(SALT_PREFIX):
+                self.problems.add(path, f"'{name}': the job has the salts of masks under such names, and nothing may read them")
         if known is None or used is None:
             return
         names = [*self.table.source_columns, *([c.name for c in self.table.columns] if silver else [])]
