@@ -35,7 +35,7 @@ test-long: setup ## The demo, the Terraform modules' own tests, stacks at work, 
 
 .PHONY: test-release
 test-release: setup ## What a release is tried with on top: more random histories, kills and races, an hour; PROPERTY_SEED, PROPERTY_WORLDS
-	$(PYTEST) -m release $(PYTEST_ARGS)
+	PROPERTY_WORLDS=$${PROPERTY_WORLDS:-2} $(PYTEST) -m release $(PYTEST_ARGS)
 
 .PHONY: coverage
 coverage: setup ## All tests, and which lines they reach: build/coverage

@@ -86,8 +86,7 @@ def prepare_quarantine(spark: SparkSession, config: Config, table: Table) -> Non
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name.rpartition('.')[0]}")
     spark.sql(create_quarantine_sql(name))
     present = set(spark.table(name).columns)
-    missing = [f"{column} {_COLUMNS[column]}" for column in _LATER_COLUMNS if column not in present]
-    if missing:
+    if missing := [f"{column} {_COLUMNS[column]}" for column in _LATER_COLUMNS if column not in present]:
         spark.sql(f"ALTER TABLE {name} ADD COLUMNS ({', '.join(missing)})")
 
 

@@ -17,7 +17,7 @@ from properties.merging import Difference, Merging
 from support.awkward_kinds import AWKWARD, CHANGING, EXACT, FLOATING, IMAGED, NO_TEXT, OURS
 from support.bronze_writer import FORMATS, Format
 from support.crowding import unclear_rows
-from support.histories import SEED, WORLDS, World, seeded_world
+from support.histories import NUMBERS, SEED, WORLDS, World, seeded_world
 from support.table_kind import TableKind
 from support.table_kinds import (
     CLOCK,
@@ -77,6 +77,7 @@ def _cases() -> list[ParameterSet]:
             _kinds(number, place, form),
             _SHAPES[(number + place) % len(_SHAPES)],
             id=f"{form.name}-{number}",
+            marks=[pytest.mark.release] if number else [],
         )
         for number in range(WORLDS)
         for place, form in enumerate(FORMATS)
@@ -117,7 +118,7 @@ def test_silver_is_the_oracles_table(
     assert merging.snapshots() == before
 
 
-@pytest.mark.parametrize("number", range(WORLDS))
+@pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize(
     "form",
     [

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dms_iceberg.config.model import Config
-from support.histories import SEED, WORLDS
+from support.histories import NUMBERS, SEED
 from support.lake import Lake
 from support.shifted import COLUMNS, Change, random_commit, rows, write
 
@@ -33,7 +33,7 @@ def merged(lake: Lake, config: Config, stories: dict[str, list[Change]], cuts: d
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("number", range(WORLDS))
+@pytest.mark.parametrize("number", NUMBERS)
 def test_rows_are_those_of_the_source_wherever_the_commit_is_cut(lake: Lake, number: int) -> None:
     stories, cuts, modes = dict[str, list[Change]](), dict[str, int](), dict[str, str]()
     expected = dict[str, list[tuple[int, Any]]]()
@@ -53,7 +53,7 @@ def test_rows_are_those_of_the_source_wherever_the_commit_is_cut(lake: Lake, num
 
 
 @pytest.mark.release
-@pytest.mark.parametrize("number", range(WORLDS))
+@pytest.mark.parametrize("number", NUMBERS)
 def test_images_of_keys_alone_give_the_same_wherever_the_commit_is_cut(lake: Lake, number: int) -> None:
     stories = {f"t{place}": random_commit(LOADED, Random(f"{SEED}:{number}:{place}"), 4)[0] for place in range(4)}
     twins = {f"{name}_cut": story for name, story in stories.items()}

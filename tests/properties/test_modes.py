@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from properties.merging import Merging, RowDifference
 from support.awkward_kinds import AWKWARD, CHANGING, FLOATING, NO_TEXT, OURS
 from support.bronze_writer import FORMATS
-from support.histories import SEED, WORLDS, World, seeded_world
+from support.histories import NUMBERS, SEED, World, seeded_world
 from support.mode_oracles import APPEND, HISTORY, SOFT_DELETE, ModeOracle
 from support.reloads import Reloaded, a_year_earlier, with_load_time
 from support.table_kinds import CODED, CROWDED, DROPPED, FILTERED, JUDGED, SEATS
@@ -26,7 +26,7 @@ _SHAPES = {
 }
 
 
-@pytest.mark.parametrize("number", range(WORLDS))
+@pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize(
     "oracle",
     [pytest.param(oracle, id=oracle.mode, marks=[] if oracle is APPEND else pytest.mark.long) for oracle in _SHAPES],
@@ -57,7 +57,7 @@ def test_silver_is_what_the_modes_oracle_tells(
 
 
 @pytest.mark.release
-@pytest.mark.parametrize("number", range(WORLDS))
+@pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("oracle", _SHAPES, ids=lambda oracle: oracle.mode)
 def test_awkward_keys_and_columns(spark: SparkSession, warehouse: Path, tmp_path: Path, oracle: ModeOracle, number: int) -> None:
     # A log shows the key before a change as JSON, which has no number for NaN.

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 
 import attrs
+import pytest
 from hypothesis import strategies as st
 
 from support.deferred import deferred_statements
@@ -37,6 +38,8 @@ from support.task_run import Profile, TablePlan, write_files
 SEED = int(os.environ.get("PROPERTY_SEED", "20260301"))
 WORLDS = int(os.environ.get("PROPERTY_WORLDS", "1"))
 """How many worlds each test looks at; the seed of the first is `SEED`."""
+NUMBERS = [pytest.param(number, marks=[pytest.mark.release] if number else []) for number in range(WORLDS)]
+"""The worlds as parameters; all but the first are for releases."""
 
 # 2026-03-01 09:59:59.99 UTC: the first tick ends with the hour, so date folders change under way.
 START_US = 1_772_359_199_990_000

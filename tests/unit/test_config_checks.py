@@ -208,15 +208,6 @@ def test_contradiction(change: tuple[str, object], message: str) -> None:
     assert len(found) == 1 or message.startswith('tables."public.lines"'), found
 
 
-@pytest.mark.parametrize(("first", "second"), [("shop.eu__people", "shop__eu.people"), ("shop.t", "shop.t__replays")])
-def test_targets_that_would_share_a_quarantine(first: str, second: str) -> None:
-    """A replay of one table merged the rejected rows of the other."""
-    document = changed("catalog", {"warehouse": "wh"})
-    document["tables"] = {"public.orders": {"target": first, "key": ["id"]}, "public.lines": {"target": second, "key": ["id"]}}
-    (problem,) = problems(document)
-    assert f"the quarantine of '{second}' would have a table of tables.\"public.orders\"'s" in problem
-
-
 def test_duplicate_targets_in_another_case() -> None:
     document = changed("catalog", {"warehouse": "wh"})
     document["tables"]["public.lines"] = {"target": "Silver.Orders", "key": ["id"]}
