@@ -30,11 +30,11 @@ test: setup ## What proves every promise but those at length, half an hour; PYTE
 	$(PYTEST) -m "$(TEST_MARKS)" $(PYTEST_ARGS)
 
 .PHONY: test-long
-test-long: setup ## The demo, the Terraform modules' own tests, stacks at work, reloads, faults and kills: half an hour
+test-long: setup ## The Terraform modules' own tests, stacks at work, mutated files, reloads, faults and kills: half an hour
 	$(PYTEST) -m "long and not release" $(PYTEST_ARGS)
 
 .PHONY: test-release
-test-release: setup ## What a release is tried with on top: more random histories, kills and races, an hour; PROPERTY_SEED, PROPERTY_WORLDS
+test-release: setup ## What a release is tried with on top: more random histories, kills and races, the demo; PROPERTY_SEED, PROPERTY_WORLDS
 	PROPERTY_WORLDS=$${PROPERTY_WORLDS:-2} $(PYTEST) -m release $(PYTEST_ARGS)
 
 .PHONY: coverage

@@ -16,7 +16,7 @@ import pytest
 
 from dms_iceberg.local.demo.shop import SALT_VARIABLE
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.release
 
 COMMAND = [sys.executable, "-m", "dms_iceberg.cli"]
 TABLES = {"public.customers", "public.orders", "public.order_lines"}
@@ -166,7 +166,7 @@ def running(tmp_path: Path, temporary: Path) -> Iterator["subprocess.Popen[str]"
         process.kill()
 
 
-@pytest.mark.parametrize(("number", "code"), [pytest.param(signal.SIGINT, 130, marks=pytest.mark.release), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_demo_stops_everything(running: "subprocess.Popen[str]", temporary: Path, number: signal.Signals, code: int) -> None:
     assert running.stdout is not None
     line = running.stdout.readline()

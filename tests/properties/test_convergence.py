@@ -122,7 +122,7 @@ def test_silver_is_the_oracles_table(
 @pytest.mark.parametrize(
     "form",
     [
-        pytest.param(form, id=form.name, marks=pytest.mark.release if form.name.startswith("csv") else pytest.mark.long)
+        pytest.param(form, id=form.name, marks=pytest.mark.long if form is FORMATS[0] else pytest.mark.release)
         for form in FORMATS
         if form.name in _AWKWARD
     ],

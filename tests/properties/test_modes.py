@@ -72,7 +72,7 @@ def test_awkward_keys_and_columns(spark: SparkSession, warehouse: Path, tmp_path
 
 @pytest.mark.parametrize(
     "oracle",
-    [pytest.param(oracle, id=oracle.mode, marks=pytest.mark.release if oracle is HISTORY else pytest.mark.long) for oracle in _SHAPES],
+    [pytest.param(oracle, id=oracle.mode, marks=pytest.mark.long if oracle is APPEND else pytest.mark.release) for oracle in _SHAPES],
 )
 def test_a_second_load_becomes_what_it_changes(spark: SparkSession, warehouse: Path, tmp_path: Path, oracle: ModeOracle) -> None:
     kinds = (oracle.of(JUDGED if oracle is HISTORY else FILTERED),)

@@ -43,7 +43,7 @@ DELIVERIES: dict[str, list[list[int]]] = {
 }
 
 
-@pytest.mark.long
+@pytest.mark.release
 def test_the_same_versions_however_changes_arrive(lake: Lake) -> None:
     config = lake.config({f"public.{name}": HISTORY for name in DELIVERIES})
     for name in DELIVERIES:

@@ -141,7 +141,7 @@ def test_one_table_in_trouble_leaves_the_others_alone(lake: Lake) -> None:
     assert lake.rows("u", "id, v") == expected
 
 
-@pytest.mark.long
+@pytest.mark.release
 @pytest.mark.usefixtures("hours_later")
 def test_quarantine_is_kept_in_order_and_settled_rows_go_for_good(lake: Lake) -> None:
     tables = {"public.t": {"columns": [{"name": "id", "type": "bigint"}, {"name": "v", "type": "int"}]}}

@@ -91,7 +91,7 @@ def write_picked(lake: Lake) -> None:
     lake.load("public.picked", ID_V, [(1, "ok", -1), (2, "x", 2), (3, "x", -3), (None, "ok", 4)])
 
 
-@pytest.mark.long
+@pytest.mark.release
 def test_replay_keeps_the_order(lake: Lake) -> None:
     write_ordered(lake)
     write_newest(lake)
@@ -227,7 +227,7 @@ def test_what_bronze_has_lost_is_not_needed_or_keeps_the_row_in_quarantine(lake:
     assert target.progress().frontier == "20260301100330000" == report.tables["public.t"].frontier
 
 
-@pytest.mark.long
+@pytest.mark.release
 def test_change_with_an_older_clock_is_settled_only_when_its_original_has_come(lake: Lake) -> None:
     """Replayed or not, a change that nobody has seen is never dropped as stale."""
     config = lake.config({"public.t": {}})

@@ -119,7 +119,7 @@ def test_rows_of_the_first_version_end_with_the_one_that_mends_them(lake: Lake) 
     assert open_keys(lake, mended) == {(1, '{"id":2}'), (2, '{"id":3}')}
 
 
-@pytest.mark.long
+@pytest.mark.release
 @pytest.mark.parametrize("version", ["the version before", "this version"])
 def test_without_a_sequence_a_row_is_known_by_what_it_holds(lake: Lake, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its place is its number in the file, and the new version has one row less. Earlier versions left both open."""
