@@ -10,9 +10,9 @@ from dms_iceberg.ambiguous import keys_of_rows, touched_by
 from dms_iceberg.changes import crowding, fill, late, suspicion
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups, collapse
 from dms_iceberg.changes.kept import N_LACKING, N_MOVED, count_aggregates, kept_columns
-from dms_iceberg.changes.normalise import POSITION
+from dms_iceberg.changes.normalise import OP, POSITION
 from dms_iceberg.config.model import Table
-from dms_iceberg.crowded import Verdict, bronze_past, play, present, stored_past, texts
+from dms_iceberg.crowded import Verdict, bronze_past, play, present, stored_past
 from dms_iceberg.faults import reach
 from dms_iceberg.identifiers import quote
 from dms_iceberg.job import Job, Planned
@@ -104,11 +104,9 @@ class _SecondPass:
         progress, shape = self.planned.progress, self.shape
         if self.planned.standing.head is None or progress.arrivals.inserted is None:
             return None
-        leaving = self.cleaned.selectExpr(*crowding.leaving_select(shape.key, progress.load))
-        leaving = leaving.where(crowding.leaving_sql(progress.arrivals.inserted)).select(*map(quote, shape.key), crowding.AT)
-        stored = present(self.table, self.target, self.planned, self.first.ranges).selectExpr(
-            *crowding.stored_select(shape.key, texts(shape), progress.load)
-        )
+        times = crowding.time_select(shape.key, progress.load)
+        leaving = self.cleaned.where(f"{OP} = 'D'").selectExpr(*times).where(f"{crowding.AT} <= {progress.arrivals.inserted}L")
+        stored = present(self.table, self.target, self.planned, self.first.ranges).selectExpr(*times)
         found = stored.join(handed_out(leaving, self.first.books.rows_read), [*shape.key, crowding.AT], "left_semi")
         keys = materialised(found.select(*map(quote, shape.key)).distinct())
         return None if keys.isEmpty() else keys

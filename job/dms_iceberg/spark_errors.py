@@ -92,5 +92,5 @@ def describe_defect(error: BaseException) -> str:
 def _of_cause(name: str, message: str) -> str:
     if found := _ERROR_CLASS.match(message):
         return f"{name}: {found['name']} (its message is left out, as it may quote a value; Spark's own log has it)"
-    # Spark's own unnamed errors are about jobs and stages; those of expressions have a class and were met above.
+    # Spark's own unnamed errors are about jobs and stages; those of expressions have a class, or are Java's, and were met above.
     return f"{name}: {message[:500]}" if message else name

@@ -79,7 +79,8 @@ def check_named(
     if not lacking:
         return Lacking(tuple(kept))
     if json and (fresh or seen.whole):
-        _refuse_alike(table, lacking, {*seen.names, *(name.lower() for name in names)})
+        every_name = {*seen.names, *(name.lower() for name in names)}
+        _refuse_alike(table, _unseen(table, lacking, every_name), every_name)
     if json and not fresh:
         return Lacking((*_never_seen(table, lacking, seen), *kept))
     known = set() if fresh else _known(table, names, existing or {}, seen)
@@ -115,33 +116,29 @@ def _filled(table: Table, existing: Types, seen: Seen, progress: Progress) -> se
     return {name for name in backfilled & there if progress.first_seen.get(name, otherwise)}
 
 
-def _refuse_alike(table: Table, lacking: Sequence[Named], seen: set[str]) -> None:
+def _unseen(table: Table, lacking: Sequence[Named], seen: set[str]) -> list[Named]:
+    """Return those that none of the columns ``seen`` is, by its name of now either."""
+    known = seen | _by_new_names(table, seen)
+    return [named for named in lacking if named.column.lower() not in known and not named.is_word]
+
+
+def _refuse_alike(table: Table, unseen: Sequence[Named], seen: set[str]) -> None:
     """Refuse a column that no JSON line has had where it resembles one that lines have and the document has nowhere: a typing error.
 
     Raises:
         ConfigError: there is one.
     """
-    known = seen | _by_new_names(table, seen)
     left = sorted(seen - mentioned_sources(table) - {key.lower() for key in table.key})
-    misspelt = [
-        named
-        for named in lacking
-        if named.column.lower() not in known
-        and not named.is_word
-        and named.awaited is None
-        and difflib.get_close_matches(named.column.casefold(), left, n=1, cutoff=_ALIKE)
-    ]
-    if misspelt:
+    waiting = [named for named in unseen if named.awaited is None]
+    if misspelt := [named for named in waiting if difflib.get_close_matches(named.column.casefold(), left, n=1, cutoff=_ALIKE)]:
         raise ConfigError([_error(named, left) for named in misspelt])
 
 
 def _never_seen(table: Table, lacking: Sequence[Named], seen: Seen) -> list[str]:
     """Return a warning for each column that no JSON line has had so far; its values may all have been NULL."""
-    known = seen.names | _by_new_names(table, set(seen.names))
     return [
         f"{named.path}: no line so far has had the column {named.column!r}. {nearest(named.column, sorted(seen.names))}"
-        for named in lacking
-        if seen.whole and named.column.lower() not in known and not named.is_word
+        for named in (_unseen(table, lacking, set(seen.names)) if seen.whole else ())
     ]
 
 

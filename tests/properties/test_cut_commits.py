@@ -65,6 +65,6 @@ def test_images_of_keys_alone_give_the_same_wherever_the_commit_is_cut(lake: Lak
     def outcome(name: str) -> tuple[Any, Any]:
         return rows(lake, name, "mirror"), sorted(lake.open_quarantine(config, name, "reason, key"))
 
-    wrong = [f"{name}: {outcome(name)} and {outcome(f'{name}_cut')}: {story}" for name, story in stories.items()]
-    wrong = [text for text, name in zip(wrong, stories, strict=True) if outcome(name) != outcome(f"{name}_cut")]
+    found = {name: (outcome(name), outcome(f"{name}_cut")) for name in stories}
+    wrong = [f"{name}: {whole} and {cut}: {stories[name]}" for name, (whole, cut) in found.items() if whole != cut]
     assert not wrong, f"seed {SEED}, world {number}\n" + "\n".join(wrong)

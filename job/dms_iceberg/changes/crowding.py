@@ -87,14 +87,9 @@ def stored_select(key: Sequence[str], texts: Sequence[str], load: int) -> list[s
     return _there(key, {**_THERE, **told})
 
 
-def leaving_select(key: Sequence[str], load: int) -> list[str]:
-    """Select list over cleaned changes for `leaving_sql`."""
-    return [*map(quote, key), f"{commit_sql(load)} AS {AT}", f"{OP} = 'D' AS {KIND}"]
-
-
-def leaving_sql(until: int) -> str:
-    """SQL that is true for halves of changes that take a row from a key, up to a commit time."""
-    return f"{KIND} AND {AT} <= {until}L"
+def time_select(key: Sequence[str], load: int) -> list[str]:
+    """Select list over cleaned changes, or rows of the table: the key and the commit time."""
+    return [*map(quote, key), f"{commit_sql(load)} AS {AT}"]
 
 
 def unknown_select(key: Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import count, islice
+from itertools import islice
 
 import attrs
 
@@ -43,11 +43,11 @@ def find_gaps(loads: Iterable[BronzeFile], merged: MergedLoads) -> Gaps:
 def _missing(files: list[BronzeFile], merged: MergedLoads) -> Iterator[str]:
     there = {_number(file) for file in files}
     last = max(files, key=_number)
-    for number in count(1):
-        if number >= _number(last):
-            return
-        key = _NUMBER.sub(f"{number:08X}", last.key)
-        if number not in there and not merged.had(key, last, number):
+    # Every listing comes here, and nearly all of them have every number.
+    if len(there) == _number(last):
+        return
+    for number in range(1, _number(last)):
+        if number not in there and not merged.had(key := _NUMBER.sub(f"{number:08X}", last.key), last, number):
             yield key
 
 

@@ -180,13 +180,10 @@ def encode(columns: Sequence[SourceColumn], names: ChangeNames, rows: Sequence[C
     return buffer.getvalue()
 
 
-_NAN = math.nan
-
-
 def _float(text: str) -> float:
     """The number; NaN is always the same object, as two of them are no equal keys of a set."""
     value = float(text)
-    return _NAN if math.isnan(value) else value
+    return math.nan if math.isnan(value) else value
 
 
 _INTEGERS = {"tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64()}
