@@ -17,7 +17,7 @@ from benchmarks.dms_files import write_batch
 from benchmarks.lake import Lake, load
 from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Output, Work, emptied, keep, seconds, session
 from dms_iceberg.config.model import BronzeFormat
-from dms_iceberg.session import session_settings
+from dms_iceberg.spark.session import session_settings
 
 # The compiler of the JVM settles after some seconds of work, which a small batch gives it little of.
 _LARGE = 10_000

@@ -18,8 +18,8 @@ import typer
 from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Work, emptied, heap_mib, session
 from benchmarks.small_tables import columns, document, file_name, folder_of, sequence, write, write_load
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.report import BatchReport
-from dms_iceberg.runner import run
+from dms_iceberg.runs.report import BatchReport
+from dms_iceberg.runs.runner import run
 from dms_iceberg.watch.run import Watch
 
 

@@ -23,8 +23,8 @@ from benchmarks.lake import digest, load
 from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Output, Work, emptied, heap_mib, keep, session
 from dms_iceberg.config.model import AfterRun, Batch, BronzeFormat, Config, Maintenance
 from dms_iceberg.maintenance.run import maintain
-from dms_iceberg.report import BatchReport
-from dms_iceberg.runner import run
+from dms_iceberg.runs.report import BatchReport
+from dms_iceberg.runs.runner import run
 
 
 def main(

@@ -27,8 +27,8 @@ from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Output, Work, emp
 from benchmarks.small_tables import document, folder_of, now, write_load, write_updates
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.report import BatchReport, RunReport
-from dms_iceberg.runner import run
+from dms_iceberg.runs.report import BatchReport, RunReport
+from dms_iceberg.runs.runner import run
 
 RUNS_GOAL: Final = 5.0
 IDLE_GOAL: Final = 0.020
@@ -157,7 +157,7 @@ def _runs(work: Path, every: Mapping[str, Any], names: Sequence[str], sample: in
     """Time the command line: one run for all tables, and one for each of the first ones."""
     path = work / "tables.json"
     path.write_text(json.dumps(every))
-    command = [sys.executable, "-m", "dms_iceberg.cli", "run", str(path), "--json"]
+    command = [sys.executable, "-m", "dms_iceberg.cli.app", "run", str(path), "--json"]
     environment = {**os.environ, "DMS_ICEBERG_DRIVER_MEMORY": heap}
 
     def timed(chosen: Sequence[str], options: Sequence[str], number: int) -> float:

@@ -21,10 +21,10 @@ from benchmarks.lake import digest, load
 from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Output, Work, emptied, keep, seconds, session
 from dms_iceberg.config.model import BronzeFormat, Config, Model, Refresh
 from dms_iceberg.config.model_sql import pinned
+from dms_iceberg.context import Job
 from dms_iceberg.gold.run import refresh_models
-from dms_iceberg.job import Job
-from dms_iceberg.runner import run
-from dms_iceberg.staging.store import open_store
+from dms_iceberg.runs.runner import run
+from dms_iceberg.storage.store import open_store
 
 QUERY: Final = "SELECT {0}, count(*) AS orders, sum(amount) AS total, max(ordered_at) AS newest FROM " + OURS + " GROUP BY {0}"
 GROUPS: Final = {"customer": "customer_id", "status": "status"}

@@ -11,10 +11,10 @@ from unittest.mock import patch
 import boto3
 
 from benchmarks.small_tables import file_name, now
+from dms_iceberg.bronze.keys import digits_of
+from dms_iceberg.bronze.listing import list_files
 from dms_iceberg.config.model import BronzeFormat
-from dms_iceberg.staging.keys import digits_of
-from dms_iceberg.staging.listing import list_files
-from dms_iceberg.staging.store import LocalStore, ObjectStore, open_store
+from dms_iceberg.storage.store import LocalStore, ObjectStore, open_store
 
 _PREFIX: Final = "shop/old/"
 _BUCKET: Final = "bronze"

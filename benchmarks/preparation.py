@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from dms_iceberg.config.model import Config
-from dms_iceberg.session import open_session
+from dms_iceberg.spark.session import open_session
 
 CONSOLE: Final = Console()
 

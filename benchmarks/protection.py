@@ -21,9 +21,9 @@ from benchmarks.dms_files import write_batch
 from benchmarks.lake import load
 from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Work, emptied, seconds, session
 from dms_iceberg.changes import frames
-from dms_iceberg.changes.collapse import LOW, winner_aggregates
-from dms_iceberg.changes.normalise import FILE_TIME
 from dms_iceberg.config.model import BronzeFormat
+from dms_iceberg.merge.collapse import winner_aggregates
+from dms_iceberg.sql.cdc_columns import FILE_TIME, LOW
 
 _SIZES = {100_000: 3, 1_000: 10}
 """Changes in a batch, and how many batches of each kind are discarded first."""

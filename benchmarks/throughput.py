@@ -28,8 +28,8 @@ from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Output, Work, emp
 from benchmarks.shop import COLUMN_TYPES
 from dms_iceberg.config.model import BronzeFormat
 from dms_iceberg.maintenance.run import maintain
-from dms_iceberg.runner import run
-from dms_iceberg.session import session_settings
+from dms_iceberg.runs.runner import run
+from dms_iceberg.spark.session import session_settings
 
 CHANGES_GOAL: Final = 40_000
 LOAD_GOAL: Final = 0.8

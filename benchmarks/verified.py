@@ -18,9 +18,9 @@ import typer
 from rich.table import Table
 
 from benchmarks.preparation import CONSOLE, WORK, Heap, Output, Work, emptied, keep
-from dms_iceberg.local.emulator import Emulator, EmulatorSettings
-from dms_iceberg.local.postgres import LocalPostgres
-from dms_iceberg.staging.store import LocalStore
+from dms_emulator import Emulator, EmulatorSettings
+from dms_emulator.postgres import LocalPostgres
+from dms_iceberg.storage.store import LocalStore
 
 _SCHEMA = """
 create table {table} (
@@ -41,7 +41,7 @@ _TAMPER = (
 _MEASURED = """
 import atexit, resource, sys
 atexit.register(lambda: print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=open(sys.argv[1], "w")))
-from dms_iceberg.cli import main
+from dms_iceberg.cli.app import main
 main(sys.argv[2:])
 """
 
@@ -87,7 +87,7 @@ def _measure(server: LocalPostgres, work: Path, size: int, count: int, heap: str
         _load(server.dsn(database), tables, work)
         document = _document(work, tables)
         environment = {**os.environ, "DMS_ICEBERG_DRIVER_MEMORY": heap}
-        merge = [sys.executable, "-m", "dms_iceberg.cli", "run", document, "--json"]
+        merge = [sys.executable, "-m", "dms_iceberg.cli.app", "run", document, "--json"]
         subprocess.run(merge, check=True, env=environment, stdout=subprocess.DEVNULL)
         for statement in _TAMPER:
             connection.execute(statement.format(table=tables[-1]))

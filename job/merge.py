@@ -12,7 +12,7 @@ from typing import Any
 import typer
 import typer.core
 
-from dms_iceberg.cli import app, main
+from dms_iceberg.cli.app import app, main
 
 
 def command_line(arguments: list[str]) -> list[str]:

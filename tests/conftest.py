@@ -92,7 +92,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def spark(warehouse: Path) -> Iterator["SparkSession"]:
     """One Spark session with the catalog ``lake``."""
     from dms_iceberg.config.parse import parse_config
-    from dms_iceberg.session import open_session
+    from dms_iceberg.spark.session import open_session
 
     document = {
         "version": 1,

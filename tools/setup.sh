@@ -88,5 +88,5 @@ if [ "$(cat "$STAMP" 2>/dev/null || true)" != "$wanted" ]; then
 fi
 check_java
 # Checks what is there and fetches what is not; quick and offline once the jars are in the local Maven repository.
-"$VENV/bin/python" -m dms_iceberg.local.jars >/dev/null
+"$VENV/bin/python" -m dms_iceberg.spark.jars >/dev/null
 printf '%s\n' "$wanted" >"$STAMP"

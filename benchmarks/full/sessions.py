@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from dms_iceberg import local
-from dms_iceberg.local.jars import BASE as ICEBERG
-from dms_iceberg.local.jars import resolve
+from dms_iceberg.spark import session
+from dms_iceberg.spark.jars import BASE as ICEBERG
+from dms_iceberg.spark.jars import resolve
 
 # The last of each that runs on Spark 3.5 with Scala 2.12 and Java 17.
 DELTA: Final = {
@@ -23,7 +23,7 @@ DELTA: Final = {
 HUDI: Final = {
     "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0": "cc79fba00822f3a6c3a860df99375c2e3d4a034d037dbf4213a4966a706a7676",
 }
-_LOG_SETTINGS: Final = Path(str(local.__file__)).with_name("log4j2.properties")
+_LOG_SETTINGS: Final = Path(str(session.__file__)).with_name("log4j2.properties")
 
 
 def common_settings(cores: int, heap: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Final
 
 import attrs
 
-from dms_iceberg.local.demo.report import LagPoint
+from dms_demo.report import LagPoint
 
 _WIDTH: Final = 960
 _HEIGHT: Final = 330

@@ -15,8 +15,8 @@ import psycopg
 from psycopg import sql
 from pyspark.sql import SparkSession
 
-from dms_iceberg.identifiers import quote, quote_path
-from dms_iceberg.local.demo.shop import BAD_ORDER
+from dms_demo.shop import BAD_ORDER
+from dms_iceberg.sql.quoting import quote, quote_path
 
 Row = tuple[str | None, ...]
 

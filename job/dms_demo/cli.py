@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from dms_iceberg.local.stop_request import Stopped, StopRequest
+from dms_emulator.stop_request import Stopped, StopRequest
 from dms_iceberg.logs import configure_logs
 
 _INTERRUPTED: Final = 130
@@ -22,10 +22,10 @@ def demo(
     Exit code 1 when a table is not equal to its source in the end.
     """
     # Spark and the database are imported only by those who run the demo: the other commands start without them.
-    from dms_iceberg.local.demo.page import write_page
-    from dms_iceberg.local.demo.pipeline import run_demo
-    from dms_iceberg.local.demo.screen import Screen
-    from dms_iceberg.local.demo.summary import print_summary
+    from dms_demo.page import write_page
+    from dms_demo.pipeline import run_demo
+    from dms_demo.screen import Screen
+    from dms_demo.summary import print_summary
 
     configure_logs(terminal=True)
     console = Console(highlight=False)

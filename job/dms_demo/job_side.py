@@ -4,11 +4,11 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from dms_iceberg import runner
+from dms_demo.report import Books
 from dms_iceberg.config.model import Config
-from dms_iceberg.local.demo.report import Books
-from dms_iceberg.report import BatchReport, TableReport
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.runs import runner
+from dms_iceberg.runs.report import BatchReport, TableReport
+from dms_iceberg.silver.table import TargetTable
 
 _BOOKS: Final = ("applied", "superseded", "stale", "filtered", "quarantined")
 

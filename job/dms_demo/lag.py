@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from dms_iceberg.bronze.keys import BronzeFile, table_prefix
+from dms_iceberg.bronze.listing import list_files
 from dms_iceberg.config.model import BronzeFormat
-from dms_iceberg.progress import PROGRESS_KEY, Progress
-from dms_iceberg.staging.keys import BronzeFile, table_prefix
-from dms_iceberg.staging.listing import list_files
-from dms_iceberg.staging.store import LocalStore
-from dms_iceberg.target.table import Snapshot
+from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
+from dms_iceberg.silver.table import Snapshot
+from dms_iceberg.storage.store import LocalStore
 
 COMMIT_COLUMN: Final = "dms_commit_ts"
 

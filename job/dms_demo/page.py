@@ -8,9 +8,9 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-from dms_iceberg.local.demo import wording
-from dms_iceberg.local.demo.chart import lag_chart
-from dms_iceberg.local.demo.report import DemoReport
+from dms_demo import wording
+from dms_demo.chart import lag_chart
+from dms_demo.report import DemoReport
 
 _NUMBERS: Final = "n"
 

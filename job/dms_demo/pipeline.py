@@ -16,21 +16,21 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from dms_iceberg import runner
+from dms_demo.check import Comparison, Row, compare, last_good_order
+from dms_demo.job_side import JobSide
+from dms_demo.lag import AppliedFile, Lags, applied_files
+from dms_demo.report import DemoReport, LagPoint, TableOutcome
+from dms_demo.screen import Screen
+from dms_demo.shop import BAD_ORDER, SALT_VARIABLE, configuration
+from dms_demo.source_side import SourceSide
+from dms_demo.story import Rejected, rejected_rows, tell_story
+from dms_emulator.stop_request import StopRequest
 from dms_iceberg.config.load import load_config
 from dms_iceberg.config.model import Config, Table
-from dms_iceberg.local.demo.check import Comparison, Row, compare, last_good_order
-from dms_iceberg.local.demo.job_side import JobSide
-from dms_iceberg.local.demo.lag import AppliedFile, Lags, applied_files
-from dms_iceberg.local.demo.report import DemoReport, LagPoint, TableOutcome
-from dms_iceberg.local.demo.screen import Screen
-from dms_iceberg.local.demo.shop import BAD_ORDER, SALT_VARIABLE, configuration
-from dms_iceberg.local.demo.source_side import SourceSide
-from dms_iceberg.local.demo.story import Rejected, rejected_rows, tell_story
-from dms_iceberg.local.stop_request import StopRequest
-from dms_iceberg.quarantine import quarantine_table
-from dms_iceberg.session import open_session
-from dms_iceberg.target.table import Snapshot, TargetTable
+from dms_iceberg.runs import runner
+from dms_iceberg.silver.quarantine import quarantine_table
+from dms_iceberg.silver.table import Snapshot, TargetTable
+from dms_iceberg.spark.session import open_session
 
 BRONZE: Final = "bronze"
 _OURS: Final = (BRONZE, "warehouse", "runs", "config.json", "report.html", "report.json")

@@ -6,10 +6,10 @@ from typing import Any
 
 import attrs
 
-from dms_iceberg.local.demo.check import Comparison
-from dms_iceberg.local.demo.lag import Lags
-from dms_iceberg.local.demo.story import Chapter, Rejected
-from dms_iceberg.local.demo.writers import Event
+from dms_demo.check import Comparison
+from dms_demo.lag import Lags
+from dms_demo.story import Chapter, Rejected
+from dms_demo.writers import Event
 
 
 @attrs.frozen(kw_only=True)

@@ -10,11 +10,11 @@ from typing import Final, Self
 
 import psycopg
 
-from dms_iceberg.local.demo.shop import TABLES, create_shop
-from dms_iceberg.local.demo.writers import Writers
-from dms_iceberg.local.emulator import CaptureReport, Emulator, EmulatorSettings
-from dms_iceberg.local.postgres import LocalPostgres
-from dms_iceberg.staging.store import LocalStore
+from dms_demo.shop import TABLES, create_shop
+from dms_demo.writers import Writers
+from dms_emulator import CaptureReport, Emulator, EmulatorSettings
+from dms_emulator.postgres import LocalPostgres
+from dms_iceberg.storage.store import LocalStore
 
 FLUSH_SECONDS: Final = 1.0
 """The emulated task's ``CdcMaxBatchInterval``; DMS's own default is 60."""

@@ -8,11 +8,11 @@ from typing import Any
 import attrs
 from pyspark.sql import SparkSession
 
-from dms_iceberg.changes.normalise import COMMITTED_AT
-from dms_iceberg.identifiers import quote_path
-from dms_iceberg.local.demo.lag import AppliedFile
-from dms_iceberg.local.demo.shop import STORY_ORDER
-from dms_iceberg.target.table import Snapshot
+from dms_demo.lag import AppliedFile
+from dms_demo.shop import STORY_ORDER
+from dms_iceberg.silver.table import Snapshot
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT
+from dms_iceberg.sql.quoting import quote_path
 
 
 @attrs.frozen

@@ -7,8 +7,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from dms_iceberg.local.demo import wording
-from dms_iceberg.local.demo.report import DemoReport
+from dms_demo import wording
+from dms_demo.report import DemoReport
 
 
 def print_summary(report: DemoReport, directory: Path, console: Console) -> None:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
-from dms_iceberg.local.demo.report import DemoReport, TableOutcome
-from dms_iceberg.local.demo.shop import BAD_ORDER, STORY_ORDER
-from dms_iceberg.local.demo.source_side import FLUSH_SECONDS
-from dms_iceberg.local.demo.story import Rejected
+from dms_demo.report import DemoReport, TableOutcome
+from dms_demo.shop import BAD_ORDER, STORY_ORDER
+from dms_demo.source_side import FLUSH_SECONDS
+from dms_demo.story import Rejected
 
 _TABLE_COLUMNS: Final = (
     "table", "rows", "loaded", "changes", "superseded", "quarantined", "lag p50", "lag p95", "checksum", "equal"

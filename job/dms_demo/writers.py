@@ -12,17 +12,7 @@ import psycopg
 from psycopg import errors
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
-from dms_iceberg.local.demo.shop import (
-    ADD_COLUMN,
-    BAD_AMOUNT,
-    BAD_ORDER,
-    CUSTOMERS,
-    ORDERS,
-    STORY_ORDER,
-    customer_values,
-    line_values,
-    order_values,
-)
+from dms_demo.shop import ADD_COLUMN, BAD_AMOUNT, BAD_ORDER, CUSTOMERS, ORDERS, STORY_ORDER, customer_values, line_values, order_values
 
 WRITERS: Final = 4
 # About 30 transactions a second and writer: a busy small shop, and processor time is left for the rest.

@@ -3,8 +3,8 @@
 ``files`` is the pure part: it makes keys and bytes without a database.
 """
 
-from dms_iceberg.local.emulator.emulator import CaptureReport, Emulator
-from dms_iceberg.local.emulator.replication import EmulatorError
-from dms_iceberg.local.emulator.settings import EmulatorSettings, Profile, Ugly
+from dms_emulator.emulator import CaptureReport, Emulator
+from dms_emulator.replication import EmulatorError
+from dms_emulator.settings import EmulatorSettings, Profile, Ugly
 
 __all__ = ["CaptureReport", "Emulator", "EmulatorError", "EmulatorSettings", "Profile", "Ugly"]

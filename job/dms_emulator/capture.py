@@ -8,14 +8,14 @@ from typing import Final
 import attrs
 import structlog
 
-from dms_iceberg.local.emulator.layout import NOT_SUPPLIED, BeforeImages, Change, Value
-from dms_iceberg.local.emulator.pgoutput import Begin, Commit, Message, Relation, RowChange, Texts, decode
-from dms_iceberg.local.emulator.replication import Batch, Replication
-from dms_iceberg.local.emulator.sequence import ChangeSequence
-from dms_iceberg.local.emulator.settings import EmulatorSettings, Profile
-from dms_iceberg.local.emulator.source import Source, SourceTable
-from dms_iceberg.local.emulator.state import START, Point, Position, StateFolder, TaskState
-from dms_iceberg.local.emulator.writer import FileWriter
+from dms_emulator.layout import NOT_SUPPLIED, BeforeImages, Change, Value
+from dms_emulator.pgoutput import Begin, Commit, Message, Relation, RowChange, Texts, decode
+from dms_emulator.replication import Batch, Replication
+from dms_emulator.sequence import ChangeSequence
+from dms_emulator.settings import EmulatorSettings, Profile
+from dms_emulator.source import Source, SourceTable
+from dms_emulator.state import START, Point, Position, StateFolder, TaskState
+from dms_emulator.writer import FileWriter
 
 _log = structlog.get_logger(__name__)
 

@@ -9,16 +9,16 @@ import structlog
 import typer
 from psycopg.conninfo import conninfo_to_dict
 
-from dms_iceberg.command_options import AsJson, ConfigPath, seconds
+from dms_emulator.emulator import CaptureReport, Emulator
+from dms_emulator.from_config import default_slot, default_state_dir, file_shape
+from dms_emulator.keys import DateDelimiter, DatePartition, DateSequence
+from dms_emulator.layout import BeforeImages
+from dms_emulator.settings import EmulatorSettings, Profile, Ugly
+from dms_emulator.stop_request import StopRequest
+from dms_iceberg.cli.options import AsJson, ConfigPath, seconds
 from dms_iceberg.config.load import load_config
-from dms_iceberg.local.emulator.emulator import CaptureReport, Emulator
-from dms_iceberg.local.emulator.from_config import default_slot, default_state_dir, file_shape
-from dms_iceberg.local.emulator.keys import DateDelimiter, DatePartition, DateSequence
-from dms_iceberg.local.emulator.layout import BeforeImages
-from dms_iceberg.local.emulator.settings import EmulatorSettings, Profile, Ugly
-from dms_iceberg.local.stop_request import StopRequest
 from dms_iceberg.logs import configure_logs
-from dms_iceberg.staging.store import open_store
+from dms_iceberg.storage.store import open_store
 
 _log = structlog.get_logger(__name__)
 

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import attrs
 
+from dms_emulator.layout import BeforeImages, Change, Column, FileShape, TableLayout, Value
+from dms_emulator.sequence import timestamp_text
 from dms_iceberg.dms.types import DmsType, Kind
-from dms_iceberg.local.emulator.layout import BeforeImages, Change, Column, FileShape, TableLayout, Value
-from dms_iceberg.local.emulator.sequence import timestamp_text
 
 TEXT: Final = DmsType(Kind.STRING)
 

@@ -3,10 +3,10 @@
 import time
 from typing import Final
 
-from dms_iceberg.local.emulator.files import cdc_key, encode
-from dms_iceberg.local.emulator.layout import Change, Column, FileShape, TableLayout, Value
-from dms_iceberg.local.emulator.sequence import moment
-from dms_iceberg.staging.store import ObjectStore
+from dms_emulator.files import cdc_key, encode
+from dms_emulator.layout import Change, Column, FileShape, TableLayout, Value
+from dms_emulator.sequence import moment
+from dms_iceberg.storage.store import ObjectStore
 
 # The columns of both are those of real files and of the user guide, "Control table task settings".
 _STATUS: Final = TableLayout(

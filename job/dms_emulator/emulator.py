@@ -10,15 +10,15 @@ from typing import Self
 import attrs
 import psycopg
 
-from dms_iceberg.local.emulator.capture import Capture
-from dms_iceberg.local.emulator.control import put_control_files
-from dms_iceberg.local.emulator.full_load import FullLoad
-from dms_iceberg.local.emulator.replication import EmulatorError, Replication, Slot, lsn_number, lsn_text
-from dms_iceberg.local.emulator.settings import EmulatorSettings
-from dms_iceberg.local.emulator.source import Source
-from dms_iceberg.local.emulator.state import Phase, Point, StateFolder, TableState, TaskState
-from dms_iceberg.local.emulator.writer import FileWriter
-from dms_iceberg.staging.store import ObjectStore
+from dms_emulator.capture import Capture
+from dms_emulator.control import put_control_files
+from dms_emulator.full_load import FullLoad
+from dms_emulator.replication import EmulatorError, Replication, Slot, lsn_number, lsn_text
+from dms_emulator.settings import EmulatorSettings
+from dms_emulator.source import Source
+from dms_emulator.state import Phase, Point, StateFolder, TableState, TaskState
+from dms_emulator.writer import FileWriter
+from dms_iceberg.storage.store import ObjectStore
 
 
 @contextlib.contextmanager

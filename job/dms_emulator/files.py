@@ -10,23 +10,13 @@ store.put(cdc_key("shop", "orders", close_ms, shape.extension), encode(layout, [
 import gzip
 from collections.abc import Sequence
 
+from dms_emulator.columns import column_names
+from dms_emulator.keys import DateDelimiter, DatePartition, DateSequence, cdc_key, load_key
+from dms_emulator.layout import NOT_SUPPLIED, BeforeImages, Change, Column, CsvShape, FileFormat, FileShape, TableLayout, Value
+from dms_emulator.parquet_shape import encode_parquet
+from dms_emulator.sequence import ChangeSequence, time_part, timestamp_text
+from dms_emulator.text_shape import encode_csv, encode_json
 from dms_iceberg.dms.types import DmsType, Kind
-from dms_iceberg.local.emulator.columns import column_names
-from dms_iceberg.local.emulator.keys import DateDelimiter, DatePartition, DateSequence, cdc_key, load_key
-from dms_iceberg.local.emulator.layout import (
-    NOT_SUPPLIED,
-    BeforeImages,
-    Change,
-    Column,
-    CsvShape,
-    FileFormat,
-    FileShape,
-    TableLayout,
-    Value,
-)
-from dms_iceberg.local.emulator.parquet_shape import encode_parquet
-from dms_iceberg.local.emulator.sequence import ChangeSequence, time_part, timestamp_text
-from dms_iceberg.local.emulator.text_shape import encode_csv, encode_json
 
 __all__ = [
     "NOT_SUPPLIED",

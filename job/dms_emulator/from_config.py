@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
+from dms_emulator.layout import BeforeImages, CsvShape, FileShape
 from dms_iceberg.config.model import Bronze, Config
 from dms_iceberg.config.paths import local_path, scheme
-from dms_iceberg.local.emulator.layout import BeforeImages, CsvShape, FileShape
 
 
 def file_shape(

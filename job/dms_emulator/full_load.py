@@ -7,12 +7,12 @@ import psycopg
 import structlog
 from psycopg import sql
 
-from dms_iceberg.local.emulator.files import encode, load_key
-from dms_iceberg.local.emulator.layout import Change
-from dms_iceberg.local.emulator.settings import EmulatorSettings
-from dms_iceberg.local.emulator.source import Source, SourceTable
-from dms_iceberg.local.emulator.state import StateFolder, TaskState
-from dms_iceberg.staging.store import ObjectStore
+from dms_emulator.files import encode, load_key
+from dms_emulator.layout import Change
+from dms_emulator.settings import EmulatorSettings
+from dms_emulator.source import Source, SourceTable
+from dms_emulator.state import StateFolder, TaskState
+from dms_iceberg.storage.store import ObjectStore
 
 _log = structlog.get_logger(__name__)
 

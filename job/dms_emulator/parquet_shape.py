@@ -7,9 +7,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dms_emulator.columns import FileColumn, file_columns
+from dms_emulator.layout import NOT_SUPPLIED, Change, FileShape, TableLayout
 from dms_iceberg.dms.types import DmsType, Kind
-from dms_iceberg.local.emulator.columns import FileColumn, file_columns
-from dms_iceberg.local.emulator.layout import NOT_SUPPLIED, Change, FileShape, TableLayout
 
 ROW_GROUP_ROWS: Final = 10_000  # ``RowGroupLength``
 

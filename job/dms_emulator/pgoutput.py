@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 import attrs
 
-from dms_iceberg.local.emulator.layout import NOT_SUPPLIED, NotSupplied
+from dms_emulator.layout import NOT_SUPPLIED, NotSupplied
 
 Texts: TypeAlias = list[str | NotSupplied | None]
 

@@ -11,8 +11,8 @@ from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
+from dms_emulator.pgoutput import EPOCH_SHIFT_US
 from dms_iceberg.errors import DmsIcebergError
-from dms_iceberg.local.emulator.pgoutput import EPOCH_SHIFT_US
 
 _log = structlog.get_logger(__name__)
 

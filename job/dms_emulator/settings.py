@@ -7,8 +7,8 @@ from typing import Final
 
 import attrs
 
-from dms_iceberg.local.emulator.keys import DatePartition
-from dms_iceberg.local.emulator.layout import FileShape
+from dms_emulator.keys import DatePartition
+from dms_emulator.layout import FileShape
 
 
 class Profile(StrEnum):

@@ -8,12 +8,12 @@ import psycopg
 from psycopg import sql
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
+from dms_emulator.layout import NOT_SUPPLIED, Column, TableLayout, Value
+from dms_emulator.pgoutput import Relation, RelationColumn, Texts
+from dms_emulator.replication import EmulatorError, session_dsn
+from dms_emulator.settings import EmulatorSettings, Profile
+from dms_emulator.type_map import TypeMap
 from dms_iceberg.dms.convert import Converter
-from dms_iceberg.local.emulator.layout import NOT_SUPPLIED, Column, TableLayout, Value
-from dms_iceberg.local.emulator.pgoutput import Relation, RelationColumn, Texts
-from dms_iceberg.local.emulator.replication import EmulatorError, session_dsn
-from dms_iceberg.local.emulator.settings import EmulatorSettings, Profile
-from dms_iceberg.local.emulator.type_map import TypeMap
 
 # Generated columns do not travel through pgoutput by default, so DMS's files must not have them in LOAD either.
 _COLUMNS = """

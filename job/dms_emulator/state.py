@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 import attrs
 import cattrs
 
-from dms_iceberg.local.emulator.replication import EmulatorError
-from dms_iceberg.local.emulator.sequence import FIRST_COUNTER, STEP_TO_NEW_TRANSACTION
+from dms_emulator.replication import EmulatorError
+from dms_emulator.sequence import FIRST_COUNTER, STEP_TO_NEW_TRANSACTION
 
 _FILE: Final = "task.json"
 _HELD: Final = "held"

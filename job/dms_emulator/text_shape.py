@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from dms_emulator.columns import FileColumn, file_columns
+from dms_emulator.layout import NOT_SUPPLIED, Change, CsvShape, FileShape, TableLayout
 from dms_iceberg.dms.text import Formatter, formatter
 from dms_iceberg.dms.types import INTEGER_KINDS, TEXT_KINDS, Kind
-from dms_iceberg.local.emulator.columns import FileColumn, file_columns
-from dms_iceberg.local.emulator.layout import NOT_SUPPLIED, Change, CsvShape, FileShape, TableLayout
 
 _JSON_NATIVE: Final = INTEGER_KINDS | TEXT_KINDS | {Kind.BOOLEAN}
 

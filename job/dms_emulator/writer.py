@@ -6,12 +6,12 @@ from collections.abc import Iterable
 import attrs
 import structlog
 
-from dms_iceberg.local.emulator.files import cdc_key, encode
-from dms_iceberg.local.emulator.layout import Change
-from dms_iceberg.local.emulator.settings import EmulatorSettings
-from dms_iceberg.local.emulator.source import SourceTable
-from dms_iceberg.local.emulator.state import START, HeldFile, Pending, Point, Position, StateFolder, TableState, TaskState
-from dms_iceberg.staging.store import ObjectStore
+from dms_emulator.files import cdc_key, encode
+from dms_emulator.layout import Change
+from dms_emulator.settings import EmulatorSettings
+from dms_emulator.source import SourceTable
+from dms_emulator.state import START, HeldFile, Pending, Point, Position, StateFolder, TableState, TaskState
+from dms_iceberg.storage.store import ObjectStore
 
 _log = structlog.get_logger(__name__)
 

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 
+from dms_iceberg.bronze.keys import BronzeFile, table_prefix
+from dms_iceberg.bronze.listing import Found, list_bronze
 from dms_iceberg.config.model import Config, Table
-from dms_iceberg.progress import LookBack, Progress
-from dms_iceberg.staging.keys import BronzeFile, table_prefix
-from dms_iceberg.staging.listing import Found, list_bronze
-from dms_iceberg.staging.plan import FileBatch, RecordBatch
-from dms_iceberg.staging.store import ObjectStore
+from dms_iceberg.progress.pending import FileBatch, RecordBatch
+from dms_iceberg.progress.progress import LookBack, Progress
+from dms_iceberg.storage.store import ObjectStore
 
 
 @attrs.frozen

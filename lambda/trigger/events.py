@@ -1,7 +1,7 @@
 """What a message in the queue says: whether change files are new in bronze, and since when.
 
 Read are the notifications of S3, plain or in the envelope of SNS, and the events of EventBridge: `Object Created`, `Scheduled Event`
-as a wake-up, and DMS's changes of state. Which keys are change files follows the job's key grammar (``dms_iceberg.staging.keys``); a
+as a wake-up, and DMS's changes of state. Which keys are change files follows the job's key grammar (``dms_iceberg.bronze.keys``); a
 test compares the two.
 
 Of an event of DMS only source, detail-type and resources are read. That a task names itself by its ARN in `resources` is in

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 MARKER_FOLDER = "_load_complete/"
-"""Folder of the markers, beside those of the schemas; the job reads them (``dms_iceberg.load_marker``), and a test compares the two."""
+"""Folder of the markers, beside those of the schemas. The job reads them (``dms_iceberg.loads.load_marker``); a test compares the two."""
 
 _LOADS = frozenset({"full-load", "full-load-and-cdc"})
 _RUNS = "running"

@@ -9,15 +9,15 @@ import attrs
 import psycopg
 import pytest
 
+from dms_emulator import Emulator, EmulatorSettings
+from dms_emulator.from_config import file_shape
+from dms_emulator.layout import BeforeImages
+from dms_emulator.postgres import LocalPostgres
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.local.emulator import Emulator, EmulatorSettings
-from dms_iceberg.local.emulator.from_config import file_shape
-from dms_iceberg.local.emulator.layout import BeforeImages
-from dms_iceberg.local.postgres import LocalPostgres
-from dms_iceberg.quarantine import open_rows
 from dms_iceberg.replay.run import replay
-from dms_iceberg.staging.store import LocalStore
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.silver.quarantine import open_rows
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.storage.store import LocalStore
 from support.lake import Lake
 from support.verify_world import REPAIR, World
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from dms_iceberg.local.demo.shop import SALT_VARIABLE
+from dms_demo.shop import SALT_VARIABLE
 
 pytestmark = pytest.mark.release
 
-COMMAND = [sys.executable, "-m", "dms_iceberg.cli"]
+COMMAND = [sys.executable, "-m", "dms_iceberg.cli.app"]
 TABLES = {"public.customers", "public.orders", "public.order_lines"}
 STATUSES = ["new", "paid", "packed", "shipped", "delivered"]
 

@@ -14,9 +14,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from dms_emulator.postgres import LocalPostgres
 from dms_iceberg.config.load import load_config
-from dms_iceberg.local.postgres import LocalPostgres
-from dms_iceberg.runner import run
+from dms_iceberg.runs.runner import run
 from support.lake import Lake
 
 SCHEMA = """
@@ -148,7 +148,7 @@ class Writer(threading.Thread):
 
 
 def emulate(config: Path, dsn: str, *options: str) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "dms_iceberg.cli", "emulate", str(config), "--source", dsn, "--interval", "300ms", *options]
+    command = [sys.executable, "-m", "dms_iceberg.cli.app", "emulate", str(config), "--source", dsn, "--interval", "300ms", *options]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 

@@ -20,10 +20,10 @@ import psycopg
 import pyarrow.parquet as pq
 import pytest
 
-from dms_iceberg.local.emulator import Emulator, EmulatorSettings
-from dms_iceberg.local.emulator.settings import Ugly
-from dms_iceberg.local.postgres import LocalPostgres
-from dms_iceberg.staging.store import open_store
+from dms_emulator import Emulator, EmulatorSettings
+from dms_emulator.postgres import LocalPostgres
+from dms_emulator.settings import Ugly
+from dms_iceberg.storage.store import open_store
 from support.cloud import BRONZE, Cloud, open_cloud
 from support.log_settings import logs_for
 from support.warm_job import WarmJob

@@ -11,16 +11,16 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
-from dms_iceberg.cli import app
+from dms_emulator import Emulator, EmulatorSettings
+from dms_emulator.from_config import file_shape
+from dms_emulator.postgres import LocalPostgres
+from dms_iceberg.cli.app import app
 from dms_iceberg.config.model import Bronze, BronzeFormat, Csv
 from dms_iceberg.config.parse import parse_config
+from dms_iceberg.context import OperatorsWord
 from dms_iceberg.errors import ConfigError
-from dms_iceberg.job import OperatorsWord
-from dms_iceberg.local.emulator import Emulator, EmulatorSettings
-from dms_iceberg.local.emulator.from_config import file_shape
-from dms_iceberg.local.postgres import LocalPostgres
-from dms_iceberg.runner import run
-from dms_iceberg.staging.store import LocalStore
+from dms_iceberg.runs.runner import run
+from dms_iceberg.storage.store import LocalStore
 from dms_iceberg.verify.columns import shown_rows
 from dms_iceberg.verify.compare import Options
 from dms_iceberg.verify.source import SourceError, Throttle, open_source, parse_source

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from dms_emulator import Emulator, EmulatorSettings
+from dms_emulator.from_config import file_shape
+from dms_emulator.postgres import LocalPostgres
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.local.emulator import Emulator, EmulatorSettings
-from dms_iceberg.local.emulator.from_config import file_shape
-from dms_iceberg.local.postgres import LocalPostgres
-from dms_iceberg.staging.store import LocalStore
+from dms_iceberg.storage.store import LocalStore
 from dms_iceberg.verify.compare import Options
 from dms_iceberg.verify.reading import Read
 from dms_iceberg.verify.run import verify

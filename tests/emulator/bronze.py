@@ -12,8 +12,8 @@ import attrs
 import psycopg
 import pyarrow.parquet as pq
 
-from dms_iceberg.local.emulator import Emulator, EmulatorSettings
-from dms_iceberg.staging.store import open_store
+from dms_emulator import Emulator, EmulatorSettings
+from dms_iceberg.storage.store import open_store
 
 Row = dict[str, Any]
 SERVICE = ("Op", "dms_commit_ts", "dms_change_seq", "dms_stream_position")

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from tenacity import Retrying, stop_after_delay, wait_fixed
 
-from dms_iceberg.local.postgres import LocalPostgres
+from dms_emulator.postgres import LocalPostgres
 
 _numbers = itertools.count(1)
 

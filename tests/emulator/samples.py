@@ -3,12 +3,7 @@
 import datetime as dt
 from decimal import Decimal
 
-from dms_iceberg.local.emulator.files import (
-    Change,
-    Column,
-    FileShape,
-    TableLayout,
-)
+from dms_emulator.files import Change, Column, FileShape, TableLayout
 
 
 def micros(text: str) -> int:

@@ -9,8 +9,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dms_iceberg.local.emulator import Profile
-from dms_iceberg.local.emulator.files import CsvShape, FileShape
+from dms_emulator import Profile
+from dms_emulator.files import CsvShape, FileShape
 from emulator.bronze import current_lsn, make_task, read, replay, run, source_rows, texts
 
 ORDERS = "create table orders (id bigint primary key, n int, note text, at timestamptz default now())"

@@ -17,14 +17,14 @@ import structlog
 import typer
 from typer.testing import CliRunner
 
-from dms_iceberg.command_options import seconds
+from dms_emulator import Emulator, EmulatorError, EmulatorSettings, Profile
+from dms_emulator.cli import emulate
+from dms_emulator.files import CsvShape
+from dms_emulator.from_config import default_slot, file_shape
+from dms_emulator.postgres import LocalPostgres
+from dms_iceberg.cli.options import seconds
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.local.emulator import Emulator, EmulatorError, EmulatorSettings, Profile
-from dms_iceberg.local.emulator.cli import emulate
-from dms_iceberg.local.emulator.files import CsvShape
-from dms_iceberg.local.emulator.from_config import default_slot, file_shape
-from dms_iceberg.local.postgres import LocalPostgres
-from dms_iceberg.staging.store import open_store
+from dms_iceberg.storage.store import open_store
 from emulator.bronze import current_lsn, make_task, run
 
 app = typer.Typer()
@@ -91,7 +91,7 @@ def test_zone_booleans_and_lateness_have_switches(dsn: str, tmp_path: Path) -> N
 
 def test_sigterm_writes_everything_and_exits_0(dsn: str, tmp_path: Path) -> None:
     run(dsn, "create table t (id int primary key)", "insert into t values (1)")
-    program = "import typer; from dms_iceberg.local.emulator.cli import emulate; app = typer.Typer(); app.command()(emulate); app()"
+    program = "import typer; from dms_emulator.cli import emulate; app = typer.Typer(); app.command()(emulate); app()"
     command = [sys.executable, "-c", program, str(_document(tmp_path)), "--source", dsn, "--interval", "1h", "--json"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:

@@ -4,16 +4,7 @@ import datetime as dt
 
 import pytest
 
-from dms_iceberg.local.emulator.files import (
-    ChangeSequence,
-    DateDelimiter,
-    DatePartition,
-    DateSequence,
-    DmsType,
-    cdc_key,
-    load_key,
-    time_part,
-)
+from dms_emulator.files import ChangeSequence, DateDelimiter, DatePartition, DateSequence, DmsType, cdc_key, load_key, time_part
 from emulator.samples import micros
 
 

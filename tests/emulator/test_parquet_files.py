@@ -6,14 +6,7 @@ import io
 import pyarrow.parquet as pq
 import pytest
 
-from dms_iceberg.local.emulator.files import (
-    NOT_SUPPLIED,
-    Change,
-    Column,
-    FileShape,
-    TableLayout,
-    encode,
-)
+from dms_emulator.files import NOT_SUPPLIED, Change, Column, FileShape, TableLayout, encode
 from emulator.samples import ALL_TYPES, FULL_ROW
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dms_iceberg.local.postgres import LocalPostgres, PostgresError
+from dms_emulator.postgres import LocalPostgres, PostgresError
 
 
 def _one(dsn: str, sql: str) -> object:

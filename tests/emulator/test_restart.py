@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 from moto import mock_aws
 
-from dms_iceberg.local.emulator import Emulator, EmulatorError
-from dms_iceberg.local.postgres import LocalPostgres
-from dms_iceberg.staging.store import ObjectStore, StoredObject, open_store
+from dms_emulator import Emulator, EmulatorError
+from dms_emulator.postgres import LocalPostgres
+from dms_iceberg.storage.store import ObjectStore, StoredObject, open_store
 from emulator.bronze import Task, current_lsn, make_task, read, replay, run, source_rows
 
 TABLES = ("public.a", "public.b")
@@ -124,7 +124,7 @@ def test_file_names_rise_over_runs_even_when_the_clock_does_not(task: Task, monk
     run(task.dsn, "update a set n = 1 where id = 1")
     task.catch_up()
     frozen = time.time_ns() - 3_600_000_000_000
-    monkeypatch.setattr("dms_iceberg.local.emulator.writer.time.time_ns", lambda: frozen)
+    monkeypatch.setattr("dms_emulator.writer.time.time_ns", lambda: frozen)
     for number in (2, 3):
         run(task.dsn, f"update a set n = {number} where id = 1")
         task.catch_up()
@@ -135,9 +135,9 @@ def test_file_names_rise_over_runs_even_when_the_clock_does_not(task: Task, monk
 
 CAPTURE = """
 import sys, threading
-from dms_iceberg.local.emulator import Emulator, EmulatorSettings
-from dms_iceberg.local.postgres import LocalPostgres
-from dms_iceberg.staging.store import open_store
+from dms_emulator import Emulator, EmulatorSettings
+from dms_emulator.postgres import LocalPostgres
+from dms_iceberg.storage.store import open_store
 dsn, bronze, state = sys.argv[1:]
 settings = EmulatorSettings(state_dir=state, interval=0.01, max_kb=1)
 with Emulator(dsn, ["public.a", "public.b"], open_store(bronze), settings) as emulator:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dms_iceberg.local.emulator import EmulatorError
-from dms_iceberg.local.emulator.source import Source
+from dms_emulator import EmulatorError
+from dms_emulator.source import Source
 from emulator.bronze import make_task, run
 
 

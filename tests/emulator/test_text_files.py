@@ -5,16 +5,7 @@ import json
 
 import pytest
 
-from dms_iceberg.local.emulator.files import (
-    NOT_SUPPLIED,
-    Change,
-    Column,
-    CsvShape,
-    FileShape,
-    TableLayout,
-    column_names,
-    encode,
-)
+from dms_emulator.files import NOT_SUPPLIED, Change, Column, CsvShape, FileShape, TableLayout, column_names, encode
 from emulator.samples import ALL_TYPES, FULL_ROW, ITEMS, REAL_SHAPE, SAMPLE
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dms_iceberg.local.emulator import Ugly
-from dms_iceberg.local.emulator.files import CsvShape, FileShape
-from dms_iceberg.local.emulator.state import StateFolder
+from dms_emulator import Ugly
+from dms_emulator.files import CsvShape, FileShape
+from dms_emulator.state import StateFolder
 from emulator.bronze import Task, current_lsn, make_task, read, replay, run, source_rows, texts
 
 TABLE = "create table t (id int primary key, v text)"

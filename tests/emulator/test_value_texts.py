@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from psycopg.conninfo import conninfo_to_dict
 
+from dms_emulator.files import CsvShape, FileShape
 from dms_iceberg.config.model import Bronze, BronzeFormat, Csv
-from dms_iceberg.local.emulator.files import CsvShape, FileShape
 from dms_iceberg.verify.columns import shown_rows
 from dms_iceberg.verify.repair import _value
 from dms_iceberg.verify.source import Throttle, open_source, parse_source

@@ -13,14 +13,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.identifiers import quote
-from dms_iceberg.job import NOTHING_SAID, OperatorsWord
-from dms_iceberg.progress import ACCOUNTING_KEY
-from dms_iceberg.quarantine import open_rows, quarantine_table
+from dms_iceberg.context import NOTHING_SAID, OperatorsWord
+from dms_iceberg.progress.progress import ACCOUNTING_KEY
 from dms_iceberg.replay.run import replay
-from dms_iceberg.report import BatchReport, RunReport
-from dms_iceberg.runner import run
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.runs.report import BatchReport, RunReport
+from dms_iceberg.runs.runner import run
+from dms_iceberg.silver.quarantine import open_rows, quarantine_table
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.sql.quoting import quote
 from support.awkward_kinds import NAN
 from support.bronze_writer import BronzeFolder, Format
 from support.crowding import clear_events, told_events

@@ -11,8 +11,8 @@ import pytest
 from _pytest.mark import ParameterSet
 from pyspark.sql import SparkSession
 
-from dms_iceberg import bulk
-from dms_iceberg.report import TableReport
+from dms_iceberg.merge import bulk_load as bulk
+from dms_iceberg.runs.report import TableReport
 from properties.merging import Difference, Merging
 from support.awkward_kinds import AWKWARD, CHANGING, EXACT, FLOATING, IMAGED, NO_TEXT, OURS
 from support.bronze_writer import FORMATS, Format

@@ -16,13 +16,13 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Refresh
 from dms_iceberg.config.parse import parse_config
+from dms_iceberg.context import Job
 from dms_iceberg.gold.run import refresh_models
-from dms_iceberg.identifiers import quote
-from dms_iceberg.job import Job
 from dms_iceberg.maintenance.run import maintain
-from dms_iceberg.report import BatchReport, RunReport
-from dms_iceberg.runner import run
-from dms_iceberg.staging.store import open_store
+from dms_iceberg.runs.report import BatchReport, RunReport
+from dms_iceberg.runs.runner import run
+from dms_iceberg.sql.quoting import quote
+from dms_iceberg.storage.store import open_store
 from properties.merging import Merging
 from support.bronze_writer import FORMATS
 from support.histories import SEED, WORLDS, seeded_world

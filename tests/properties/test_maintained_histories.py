@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.maintenance.report import MaintenanceReport
 from dms_iceberg.maintenance.run import maintain
-from dms_iceberg.report import BatchReport, RunReport
-from dms_iceberg.runner import run
+from dms_iceberg.runs.report import BatchReport, RunReport
+from dms_iceberg.runs.runner import run
 from properties.merging import Merging
 from support.bronze_writer import FORMATS
 from support.histories import SEED, seeded_world

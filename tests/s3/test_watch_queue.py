@@ -64,7 +64,7 @@ class WatchProcess:
 @contextmanager
 def watch(cloud: Cloud, document: Path, *options: str) -> Iterator[WatchProcess]:
     path = cloud.folder / "watch.log"
-    command = [sys.executable, "-m", "dms_iceberg.cli", "watch", str(document), *options]
+    command = [sys.executable, "-m", "dms_iceberg.cli.app", "watch", str(document), *options]
     environment = {**os.environ, **cloud.environment, "DMS_ICEBERG_DRIVER_MEMORY": "1g"}
     with path.open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)

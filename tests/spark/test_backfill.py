@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.job import OperatorsWord
-from dms_iceberg.preview import preview
-from dms_iceberg.progress import Progress
+from dms_iceberg.context import OperatorsWord
+from dms_iceberg.progress.progress import Progress
 from dms_iceberg.replay.run import replay
-from dms_iceberg.runner import run
+from dms_iceberg.runs.preview import preview
+from dms_iceberg.runs.runner import run
 from support.lake import COMMIT, Lake, sequence, timestamp
 from support.text_files import cdc_name, change_line, load_line, write_text
 

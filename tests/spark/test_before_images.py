@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config
-from dms_iceberg.preview import preview
 from dms_iceberg.replay.run import replay
-from dms_iceberg.report import RunReport, TableReport
+from dms_iceberg.runs.preview import preview
+from dms_iceberg.runs.report import RunReport, TableReport
 from support.lake import COMMIT, Lake, sequence, timestamp
 from support.text_files import cdc_name, write_text
 

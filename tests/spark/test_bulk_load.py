@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dms_iceberg import bulk
-from dms_iceberg.progress import ACCOUNTING_KEY
-from dms_iceberg.target.commit import Draft
+from dms_iceberg.iceberg.transaction import Draft
+from dms_iceberg.merge import bulk_load as bulk
+from dms_iceberg.progress.progress import ACCOUNTING_KEY
 from support.crash_process import JobProcess
 from support.lake import Lake
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.preview import TablePreview, preview
-from dms_iceberg.report import RunReport, TableReport
-from dms_iceberg.target.key import KEY_PROPERTY
+from dms_iceberg.runs.preview import TablePreview, preview
+from dms_iceberg.runs.report import RunReport, TableReport
+from dms_iceberg.silver.key import KEY_PROPERTY
 from support.lake import Lake
 from support.text_files import cdc_name
 

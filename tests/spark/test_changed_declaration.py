@@ -5,11 +5,11 @@ import json
 import pyarrow as pa
 import pytest
 
-from dms_iceberg import checked
-from dms_iceberg.job import Job
-from dms_iceberg.preview import preview
-from dms_iceberg.staging.store import open_store
-from dms_iceberg.status import table_statuses
+from dms_iceberg.context import Job
+from dms_iceberg.runs.preview import preview
+from dms_iceberg.runs.status import table_statuses
+from dms_iceberg.silver import checked
+from dms_iceberg.storage.store import open_store
 from dms_iceberg.watch.table import WatchedTable
 from support.lake import Lake
 

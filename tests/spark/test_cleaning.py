@@ -13,14 +13,14 @@ import pytest
 import structlog
 from pyspark.sql import SparkSession
 
+from dms_iceberg.bronze.keys import table_prefix
+from dms_iceberg.bronze.listing import list_files
+from dms_iceberg.bronze.schema_groups import inspect
 from dms_iceberg.changes.frames import clean_groups, read_groups
-from dms_iceberg.changes.inspect import inspect
 from dms_iceberg.config.model import Config
-from dms_iceberg.report import RunReport
-from dms_iceberg.staging.keys import table_prefix
-from dms_iceberg.staging.listing import list_files
-from dms_iceberg.staging.store import open_store
-from dms_iceberg.target.evolve import plan_evolution
+from dms_iceberg.runs.report import RunReport
+from dms_iceberg.silver.evolve import plan_evolution
+from dms_iceberg.storage.store import open_store
 from support.lake import Lake
 from support.text_files import cdc_name
 

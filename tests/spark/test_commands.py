@@ -11,7 +11,7 @@ import pytest
 import structlog
 from pyspark.sql import SparkSession
 
-from dms_iceberg.cli import main
+from dms_iceberg.cli.app import main
 from support.lake import Lake
 
 TABLES = {"public.good": {}, "public.bad": {}}

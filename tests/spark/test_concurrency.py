@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg import table_run
 from dms_iceberg.config.model import Config
-from dms_iceberg.report import TableReport
-from dms_iceberg.runner import run
-from dms_iceberg.target import backfill, evolve
+from dms_iceberg.runs import table_run
+from dms_iceberg.runs.report import TableReport
+from dms_iceberg.runs.runner import run
+from dms_iceberg.silver import backfill, evolve
 from support.crash_books import check_books
 from support.crash_process import JobProcess
 from support.lake import Lake

@@ -1,6 +1,6 @@
 """The job is killed with SIGKILL at every named point of a batch, and while files are being written; then it is started again.
 
-One death finds many tables, each at a point of its own: see `dms_iceberg.faults`. All tables have the same files, so one expectation
+One death finds many tables, each at a point of its own: see `dms_iceberg.failpoints`. All tables have the same files, so one expectation
 holds for all: a late file, a schema change with a backfill, a key change, a deletion and rejected rows.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dms_iceberg import faults
+from dms_iceberg import failpoints as faults
 from support.crash_books import check_books, snapshot_ids
 from support.crash_process import JobProcess
 from support.lake import Lake

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.row_lineage import SPLIT
+from dms_iceberg.iceberg.format_v3 import SPLIT
 from support.lake import Lake
 from support.session_settings import session_settings
 from support.text_files import cdc_name

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dms_iceberg.local.demo import check
-from dms_iceberg.local.demo.shop import BAD_ORDER
+from dms_demo import check
+from dms_demo.shop import BAD_ORDER
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,8 +11,8 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from dms_iceberg import table_run
-from dms_iceberg.target.commit_errors import is_conflict
+from dms_iceberg.iceberg.commit_errors import is_conflict
+from dms_iceberg.runs import table_run
 from support.crash_books import check_books
 from support.lake import Lake
 from support.pause import pausing

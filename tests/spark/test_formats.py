@@ -9,7 +9,7 @@ import attrs
 import pyarrow as pa
 import pytest
 
-from dms_iceberg.local.emulator.files import Change, Column, CsvShape, FileFormat, FileShape, TableLayout, encode
+from dms_emulator.files import Change, Column, CsvShape, FileFormat, FileShape, TableLayout, encode
 from support.lake import COMMIT, Lake, sequence
 from support.text_files import ONLY_SEQUENCE, cdc_name, change_line, load_line, write_bytes, write_text
 

@@ -12,8 +12,8 @@ from dms_iceberg.config.model import Config
 from dms_iceberg.gold.preview import foretell_models
 from dms_iceberg.gold.report import ModelReport
 from dms_iceberg.gold.status import ModelStatus, model_statuses
-from dms_iceberg.preview import preview
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.runs.preview import preview
+from dms_iceberg.silver.table import TargetTable
 from support.lake import Lake
 from support.maintained import EAGER, kept_in_order, taken
 from support.models import check_models

@@ -7,8 +7,8 @@ import attrs
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.preview import preview
-from dms_iceberg.report import TableReport
+from dms_iceberg.runs.preview import preview
+from dms_iceberg.runs.report import TableReport
 from support.lake import COMMIT, Lake, sequence, timestamp
 from support.text_files import cdc_name, write_text
 

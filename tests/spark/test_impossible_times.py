@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.preview import preview
-from dms_iceberg.report import TableReport
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.runs.preview import preview
+from dms_iceberg.runs.report import TableReport
+from dms_iceberg.silver.table import TargetTable
 from support.lake import COMMIT, Lake, sequence, timestamp
 from support.text_files import cdc_name
 

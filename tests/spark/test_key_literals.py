@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.identifiers import string_literal, typed_literal
-from dms_iceberg.target.merge import IN_LIST_KEYS, LONGEST_LITERAL, KeyRange, key_list_sql
+from dms_iceberg.merge.statement import IN_LIST_KEYS, LONGEST_LITERAL, KeyRange, key_list_sql
+from dms_iceberg.sql.quoting import string_literal, typed_literal
 from support.lake import Lake
 from support.text_files import cdc_name
 

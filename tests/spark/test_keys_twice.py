@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from dms_iceberg.bronze.keys import time_of
 from dms_iceberg.config.model import Config
-from dms_iceberg.staging.keys import time_of
 from support.lake import Lake
 from support.text_files import cdc_name
 

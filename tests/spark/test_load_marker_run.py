@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dms_iceberg.epochs import building
-from dms_iceberg.job import OperatorsWord
-from dms_iceberg.preview import preview
-from dms_iceberg.report import TableReport
-from dms_iceberg.runner import run
+from dms_iceberg.context import OperatorsWord
+from dms_iceberg.loads.epochs import building
+from dms_iceberg.runs.preview import preview
+from dms_iceberg.runs.report import TableReport
+from dms_iceberg.runs.runner import run
 from support.lake import Lake
 
 pytestmark = pytest.mark.long
@@ -193,7 +193,7 @@ def test_reload_in_place_waits_for_the_operator_all_the_same(lake: Lake) -> None
 
 def test_files_that_a_listing_shows_after_the_marker_was_read_are_merged_first(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """DMS writes the last LOAD file and is called done between two calls of the job."""
-    from dms_iceberg import job
+    from dms_iceberg import context as job
 
     epoch_one(lake, "t")
     lake.enter(2)

@@ -9,15 +9,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config
+from dms_iceberg.context import OperatorsWord
 from dms_iceberg.errors import TargetError
-from dms_iceberg.job import OperatorsWord
+from dms_iceberg.loads.rebuild import is_rebuilding
 from dms_iceberg.maintenance import run as maintenance_run
-from dms_iceberg.progress import PROGRESS_KEY
-from dms_iceberg.quarantine import quarantine_name
-from dms_iceberg.rebuild import is_rebuilding
+from dms_iceberg.progress.progress import PROGRESS_KEY
 from dms_iceberg.replay.run import replay
-from dms_iceberg.runner import run
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.runs.runner import run
+from dms_iceberg.silver.quarantine import quarantine_name
+from dms_iceberg.silver.table import TargetTable
 from support.lake import Lake
 from support.maintained import EAGER, days_ago, files_below, kept_in_order, taken
 

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg import table_run
 from dms_iceberg.config.model import Config
-from dms_iceberg.job import OperatorsWord
+from dms_iceberg.context import OperatorsWord
 from dms_iceberg.maintenance import run as maintenance_run
-from dms_iceberg.runner import run
+from dms_iceberg.runs import table_run
+from dms_iceberg.runs.runner import run
 from support.crash_books import check_books
 from support.lake import Lake
 from support.maintained import EAGER, days_ago, files_below, kept_in_order

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.changes.mask_text import is_plain, text_sql
+from dms_iceberg.sql.mask_text import is_plain, text_sql
 
 NUMBERS = {
     "int": ("0", "1", "-5", "120"),

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dms_iceberg.job import OperatorsWord
-from dms_iceberg.preview import preview
-from dms_iceberg.runner import run
-from dms_iceberg.target.withheld import WITHHELD_PROPERTY
+from dms_iceberg.context import OperatorsWord
+from dms_iceberg.runs.preview import preview
+from dms_iceberg.runs.runner import run
+from dms_iceberg.silver.withheld import WITHHELD_PROPERTY
 from support.earlier_tables import as_made_before
 from support.lake import Lake, sequence
 from support.text_files import cdc_name

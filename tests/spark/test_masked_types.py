@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.report import RunReport
+from dms_iceberg.runs.report import RunReport
 from support.lake import Lake
 from support.text_files import cdc_name
 

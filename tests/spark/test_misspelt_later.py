@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.job import OperatorsWord
-from dms_iceberg.preview import TablePreview, preview
-from dms_iceberg.report import RunReport
-from dms_iceberg.runner import run
+from dms_iceberg.context import OperatorsWord
+from dms_iceberg.runs.preview import TablePreview, preview
+from dms_iceberg.runs.report import RunReport
+from dms_iceberg.runs.runner import run
 from support.earlier_tables import as_made_before
 from support.lake import Lake
 from support.text_files import cdc_name

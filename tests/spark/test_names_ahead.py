@@ -7,10 +7,10 @@ import attrs
 import pyarrow as pa
 import pytest
 
-from dms_iceberg.preview import preview
-from dms_iceberg.progress import PROGRESS_KEY, Progress
-from dms_iceberg.staging.keys import digits_of
-from dms_iceberg.status import table_statuses
+from dms_iceberg.bronze.keys import digits_of
+from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
+from dms_iceberg.runs.preview import preview
+from dms_iceberg.runs.status import table_statuses
 from support.lake import Lake
 
 ID_V = [("id", pa.int64()), ("v", pa.string())]

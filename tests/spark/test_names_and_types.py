@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.place import ICEBERG_COLUMNS
-from dms_iceberg.report import RunReport
+from dms_iceberg.runs.report import RunReport
 from support.lake import Lake
 from support.text_files import cdc_name
 

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg import bulk
+from dms_iceberg.bronze.keys import time_of
 from dms_iceberg.config.model import Config
-from dms_iceberg.job import NOTHING_SAID, OperatorsWord
-from dms_iceberg.preview import preview
+from dms_iceberg.context import NOTHING_SAID, OperatorsWord
+from dms_iceberg.merge import bulk_load as bulk
 from dms_iceberg.replay.run import replay
-from dms_iceberg.report import RunReport
-from dms_iceberg.runner import run
-from dms_iceberg.staging.keys import time_of
+from dms_iceberg.runs.preview import preview
+from dms_iceberg.runs.report import RunReport
+from dms_iceberg.runs.runner import run
 from dms_iceberg.verify.columns import SourceColumn
 from dms_iceberg.verify.compare import Options
 from dms_iceberg.verify.run import verify

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.report import TableReport
+from dms_iceberg.runs.report import TableReport
 from support.lake import COMMIT, Lake, sequence
 from support.text_files import ONLY_SEQUENCE, cdc_name, change_line, load_line, write_bytes, write_text
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.preview import preview
+from dms_iceberg.runs.preview import preview
 from support.bad_input import ID_V, Case, Outcome, Writer, judge, run_cases
 from support.lake import COMMIT, Lake, sequence
 from support.text_files import cdc_name

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.changes.position import (
+from dms_iceberg.bronze.position import (
     is_behind,
     is_behind_sql,
     load_position,

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.preview import TablePreview, preview
-from dms_iceberg.report import RunReport
+from dms_iceberg.runs.preview import TablePreview, preview
+from dms_iceberg.runs.report import RunReport
 from support.lake import Lake
 from support.text_files import cdc_name
 

@@ -7,12 +7,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dms_iceberg.job import OperatorsWord
-from dms_iceberg.preview import preview
+from dms_iceberg.context import OperatorsWord
 from dms_iceberg.replay.run import replay
-from dms_iceberg.report import RunReport, TableReport
-from dms_iceberg.runner import run
-from dms_iceberg.status import table_statuses
+from dms_iceberg.runs.preview import preview
+from dms_iceberg.runs.report import RunReport, TableReport
+from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.status import table_statuses
 from support.earlier_tables import as_made_before
 from support.lake import Lake
 from support.text_files import cdc_name

@@ -4,11 +4,11 @@ import json
 
 from pyspark.sql import SparkSession
 
-from dms_iceberg.changes.inspect import SchemaGroup
-from dms_iceberg.changes.json_text import json_sql
-from dms_iceberg.changes.layout import layout_group, layout_text
-from dms_iceberg.changes.read import CORRUPT
-from dms_iceberg.replay.records import parsed_sql
+from dms_iceberg.bronze.layout import layout_group, layout_text
+from dms_iceberg.bronze.schema_groups import SchemaGroup
+from dms_iceberg.silver.quarantine_records import parsed_sql
+from dms_iceberg.sql.cdc_columns import CORRUPT
+from dms_iceberg.sql.json_text import json_sql
 
 VALUES = {
     "at": ("TIMESTAMP '2026-03-01 10:00:00.123456'", "2026-03-01T10:00:00.123456Z"),

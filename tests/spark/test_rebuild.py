@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from dms_iceberg.context import OperatorsWord
 from dms_iceberg.errors import ConfigError
-from dms_iceberg.job import OperatorsWord
-from dms_iceberg.preview import TablePreview, preview
-from dms_iceberg.report import RunReport
-from dms_iceberg.runner import run
-from dms_iceberg.status import TableStatus, table_statuses
-from dms_iceberg.target.key import KEY_PROPERTY
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.runs.preview import TablePreview, preview
+from dms_iceberg.runs.report import RunReport
+from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.status import TableStatus, table_statuses
+from dms_iceberg.silver.key import KEY_PROPERTY
+from dms_iceberg.silver.table import TargetTable
 from support.lake import Lake
 from support.text_files import cdc_name
 

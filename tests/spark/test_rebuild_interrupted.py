@@ -6,11 +6,11 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from dms_iceberg import rebuild
-from dms_iceberg.job import OperatorsWord
-from dms_iceberg.rebuild import is_rebuilding
-from dms_iceberg.runner import run
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.context import OperatorsWord
+from dms_iceberg.loads import rebuild
+from dms_iceberg.loads.rebuild import is_rebuilding
+from dms_iceberg.runs.runner import run
+from dms_iceberg.silver.table import TargetTable
 from support.crash_process import JobProcess
 from support.lake import Lake
 from support.text_files import cdc_name

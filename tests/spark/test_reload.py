@@ -7,13 +7,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dms_iceberg.epochs import building
-from dms_iceberg.job import OperatorsWord
-from dms_iceberg.preview import preview
-from dms_iceberg.report import TableReport
-from dms_iceberg.runner import run
-from dms_iceberg.staging.keys import time_of
-from dms_iceberg.status import table_statuses
+from dms_iceberg.bronze.keys import time_of
+from dms_iceberg.context import OperatorsWord
+from dms_iceberg.loads.epochs import building
+from dms_iceberg.runs.preview import preview
+from dms_iceberg.runs.report import TableReport
+from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.status import table_statuses
 from support.crash_process import JobProcess
 from support.lake import Lake
 

@@ -5,7 +5,7 @@ import signal
 import pyarrow as pa
 import pytest
 
-from dms_iceberg.epochs import building
+from dms_iceberg.loads.epochs import building
 from support.crash_books import check_books
 from support.crash_process import JobProcess
 from support.lake import Lake

@@ -6,12 +6,12 @@ import pyarrow as pa
 import pytest
 
 from dms_iceberg.config.model import Config
-from dms_iceberg.job import OperatorsWord
+from dms_iceberg.context import OperatorsWord
 from dms_iceberg.maintenance.run import maintain
-from dms_iceberg.preview import preview
 from dms_iceberg.replay.run import replay
-from dms_iceberg.runner import run
-from dms_iceberg.status import table_statuses
+from dms_iceberg.runs.preview import preview
+from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.status import table_statuses
 from support.lake import Lake
 
 ID_V = [("id", pa.int64()), ("v", pa.string())]

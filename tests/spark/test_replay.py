@@ -10,15 +10,15 @@ import pyarrow as pa
 import pytest
 import structlog
 
-from dms_iceberg.cli import main
+from dms_iceberg.cli.app import main
 from dms_iceberg.config.model import Config
-from dms_iceberg.progress import Progress
-from dms_iceberg.quarantine import open_rows
+from dms_iceberg.progress.progress import Progress
 from dms_iceberg.replay.listing import list_quarantine
 from dms_iceberg.replay.run import replay
-from dms_iceberg.report import RunReport
-from dms_iceberg.status import table_statuses
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.runs.report import RunReport
+from dms_iceberg.runs.status import table_statuses
+from dms_iceberg.silver.quarantine import open_rows
+from dms_iceberg.silver.table import TargetTable
 from support.crash_books import check_books
 from support.lake import Lake
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from dms_iceberg.replay.run import replay
-from dms_iceberg.status import table_statuses
+from dms_iceberg.runs.status import table_statuses
 from support.crash_books import check_books, snapshot_ids
 from support.crash_process import JobProcess
 from support.lake import Lake

@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from dms_iceberg.progress import PROGRESS_KEY
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.progress.progress import PROGRESS_KEY
+from dms_iceberg.silver.table import TargetTable
 from support.crash_books import check_books, snapshot_ids
 from support.lake import Lake
 

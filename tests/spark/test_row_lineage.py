@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg import bulk
-from dms_iceberg.row_lineage import VECTORIZED
+from dms_iceberg.iceberg.format_v3 import VECTORIZED
+from dms_iceberg.merge import bulk_load as bulk
 from support.lake import Lake
 from support.maintained import EAGER, kept_in_order, taken
 from support.text_files import cdc_name

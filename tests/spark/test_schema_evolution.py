@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.preview import TablePreview, preview
-from dms_iceberg.report import RunReport
-from dms_iceberg.target import table as target_table
+from dms_iceberg.runs.preview import TablePreview, preview
+from dms_iceberg.runs.report import RunReport
+from dms_iceberg.silver import table as target_table
 from support.lake import Lake
 from support.text_files import cdc_name
 

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from dms_iceberg.errors import ConfigError
-from dms_iceberg.preview import preview
+from dms_iceberg.runs.preview import preview
 from support.lake import Lake, timestamp
 
 ID_V = [("id", pa.int64()), ("v", pa.string())]

@@ -10,7 +10,7 @@ import attrs
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.changes.text_values import text_value_sql
+from dms_iceberg.sql.text_values import text_value_sql
 from support import text_oracle as oracle
 
 SEED = 13

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from dms_iceberg.target.types import is_castable
+from dms_iceberg.sql.types import is_castable
 from support.lake import Lake
 
 TYPES = ("boolean", "int", "bigint", "float", "double", "decimal(12,2)", "string", "binary", "date", "timestamp", "timestamp_ntz")

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from dms_iceberg import job as job_module
-from dms_iceberg import runner
+from dms_iceberg import context as job_module
+from dms_iceberg.runs import runner
 from dms_iceberg.watch import run as watch_run
 from dms_iceberg.watch import table as watched
 from dms_iceberg.watch.run import SessionLostError, Watch

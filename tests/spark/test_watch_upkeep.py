@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.job import Job
-from dms_iceberg.staging.store import open_store
-from dms_iceberg.vectorized import forget_readers
+from dms_iceberg.context import Job
+from dms_iceberg.spark.arrow_allocators import forget_readers
+from dms_iceberg.storage.store import open_store
 from dms_iceberg.watch import run as watch_run
 from dms_iceberg.watch import table as watched
 from support.lake import Lake

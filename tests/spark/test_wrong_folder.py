@@ -7,15 +7,15 @@ import pyarrow as pa
 import pytest
 import structlog
 
-from dms_iceberg.cli import main
+from dms_iceberg.cli.app import main
 from dms_iceberg.config.model import Config
-from dms_iceberg.job import Job, OperatorsWord
-from dms_iceberg.preview import TablePreview, preview
-from dms_iceberg.report import TableReport
-from dms_iceberg.runner import run
-from dms_iceberg.staging.store import open_store
-from dms_iceberg.status import table_statuses
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.context import Job, OperatorsWord
+from dms_iceberg.runs.preview import TablePreview, preview
+from dms_iceberg.runs.report import TableReport
+from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.status import table_statuses
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.storage.store import open_store
 from dms_iceberg.watch.table import WatchedTable
 from support.lake import Lake
 
@@ -84,7 +84,7 @@ def test_plan_ends_with_1_and_run_with_0(lake: Lake, monkeypatch: pytest.MonkeyP
     lake.load("public.t", ID_V, [(1, "a")])
     document = lake.folder / "config.json"
     document.write_text(json.dumps(lake.document({"public.tt": TYPED})))
-    monkeypatch.setattr("dms_iceberg.session.open_session", lambda _: lake.spark)
+    monkeypatch.setattr("dms_iceberg.spark.session.open_session", lambda _: lake.spark)
     for command, code in (("plan", 1), ("run", 0), ("status", 0)):
         with pytest.raises(SystemExit) as ended:
             main([command, str(document)])

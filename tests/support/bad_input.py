@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.report import TableReport
-from dms_iceberg.staging.store import LocalStore
+from dms_iceberg.runs.report import TableReport
+from dms_iceberg.storage.store import LocalStore
 from support.lake import Lake
 
 ID_V = [("id", pa.int64()), ("v", pa.string())]

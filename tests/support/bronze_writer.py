@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from dms_iceberg.local.emulator.files import BeforeImages, Change, CsvShape, FileFormat, FileShape, TableLayout, encode
+from dms_emulator.files import BeforeImages, Change, CsvShape, FileFormat, FileShape, TableLayout, encode
 from support.histories import START_US, World
 from support.table_kind import SCHEMA, TableKind
 

@@ -50,7 +50,7 @@ def local_dms(life: "Life", dsn: str, folder: Path) -> Iterator["subprocess.Pope
     document.write_text(life.pipeline["config_json"])
     role = life.pipeline["replication"]["s3_role_arn"]
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    command = [sys.executable, "-m", "dms_iceberg.cli", "emulate", str(document), "--source", dsn, "--interval", "300ms"]
+    command = [sys.executable, "-m", "dms_iceberg.cli.app", "emulate", str(document), "--source", dsn, "--interval", "300ms"]
     with (folder / "dms.log").open("wb") as log:
         process = subprocess.Popen(
             [*command, "--state-dir", str(folder)],

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog import load_catalog
 
-from dms_iceberg.progress import ACCOUNTING_KEY
+from dms_iceberg.progress.progress import ACCOUNTING_KEY
 from support.aws import aws_server
 from support.fault_proxy import FaultProxy, fault_proxy
 from support.lake import COMMIT, sequence, timestamp

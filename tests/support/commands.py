@@ -14,7 +14,7 @@ _JOB = Path(__file__).parents[2] / "job"
 def run_command(*arguments: str, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Run ``dms-iceberg <arguments> --json`` and return its report; an exit code other than 0 fails the test."""
     done = subprocess.run(
-        [sys.executable, "-m", "dms_iceberg.cli", *arguments, "--json"],
+        [sys.executable, "-m", "dms_iceberg.cli.app", *arguments, "--json"],
         env={"DMS_ICEBERG_DRIVER_MEMORY": "1g"} | os.environ | {"PYTHONPATH": str(_JOB)} | (environment or {}),
         capture_output=True,
         text=True,

@@ -5,7 +5,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from dms_iceberg.progress import ACCOUNTING_KEY
+from dms_iceberg.progress.progress import ACCOUNTING_KEY
 
 KINDS = ("applied", "superseded", "stale", "filtered", "quarantined")
 

@@ -29,7 +29,7 @@ class JobProcess:
         self.log = folder / f"job-{time.monotonic_ns()}.log"
         environment = {**os.environ, "DMS_ICEBERG_DRIVER_MEMORY": "1g", "DMS_ICEBERG_KILL_AT": ",".join(kill_at)}
         with self.log.open("wb") as log:
-            words = [sys.executable, "-m", "dms_iceberg.cli", *command, str(path), "--json", *options]
+            words = [sys.executable, "-m", "dms_iceberg.cli.app", *command, str(path), "--json", *options]
             self.process = subprocess.Popen(words, stdout=log, stderr=log, env=environment, start_new_session=True)
 
     def __enter__(self) -> "JobProcess":

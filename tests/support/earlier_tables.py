@@ -3,12 +3,12 @@
 import json
 from typing import Any
 
-from dms_iceberg.checked import CHECKED_PROPERTY
 from dms_iceberg.config.model import Column, Config
-from dms_iceberg.staging.store import digest
-from dms_iceberg.target.cleaning import CLEANING_PROPERTY
-from dms_iceberg.target.seen import SEEN_PROPERTY
-from dms_iceberg.target.withheld import WITHHELD_PROPERTY
+from dms_iceberg.silver.checked import CHECKED_PROPERTY
+from dms_iceberg.silver.cleaning import CLEANING_PROPERTY
+from dms_iceberg.silver.seen_columns import SEEN_PROPERTY
+from dms_iceberg.silver.withheld import WITHHELD_PROPERTY
+from dms_iceberg.storage.store import digest
 from support.lake import Lake
 
 LATER = (WITHHELD_PROPERTY, SEEN_PROPERTY, CHECKED_PROPERTY)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
-from dms_iceberg.local.jars import spark_jars
+from dms_iceberg.spark.jars import spark_jars
 from support.local_aws import REGION, LocalAws
 
 _SECONDS = 600

@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.quarantine import open_rows
-from dms_iceberg.report import RunReport, TableReport
-from dms_iceberg.runner import run
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.runs.report import RunReport, TableReport
+from dms_iceberg.runs.runner import run
+from dms_iceberg.silver.quarantine import open_rows
+from dms_iceberg.silver.table import TargetTable
 
 _NUMBERS = itertools.count()
 COMMIT = "2026-03-01 10:00:00.000000"

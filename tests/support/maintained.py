@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config
-from dms_iceberg.maintenance import steps
+from dms_iceberg.maintenance import execute as steps
 from dms_iceberg.maintenance.report import MaintenanceReport
 from dms_iceberg.maintenance.run import maintain
 

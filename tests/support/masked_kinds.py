@@ -5,7 +5,7 @@ import uuid
 from decimal import Decimal
 from functools import cache
 
-from dms_iceberg.local.emulator.layout import Column, TableLayout
+from dms_emulator.layout import Column, TableLayout
 from support.oracle import Cleaning, Key
 from support.table_kind import SCHEMA, TableKind, make_kind
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import attrs
 
-from dms_iceberg.local.emulator.files import NOT_SUPPLIED
+from dms_emulator.files import NOT_SUPPLIED
 from support.oracle import Key, Row
 from support.table_kind import TableKind
 from support.task_files import BronzeFile, BronzeRow

@@ -33,7 +33,7 @@ def read_with_spark(config: str, tables: list[str], environment: Mapping[str, st
 
 def _read(config_uri: str, tables: list[str]) -> dict[str, list[list[str | None]]]:
     from dms_iceberg.config.load import load_config
-    from dms_iceberg.session import open_session
+    from dms_iceberg.spark.session import open_session
 
     config = load_config(config_uri)
     spark = open_session(config)

@@ -6,7 +6,7 @@ from zlib import crc32
 
 import attrs
 
-from dms_iceberg.local.emulator.files import BeforeImages, Column, TableLayout
+from dms_emulator.files import BeforeImages, Column, TableLayout
 from support.oracle import Cleaning, Condition, Key, Maker, Row, Unfit, Value
 from support.task_files import BronzeFile
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import attrs
 
-from dms_iceberg.local.emulator.files import Change, cdc_key, load_key
+from dms_emulator.files import Change, cdc_key, load_key
 
 
 @attrs.frozen

@@ -6,7 +6,7 @@ from random import Random
 
 import attrs
 
-from dms_iceberg.local.emulator.files import NOT_SUPPLIED, Change, ChangeSequence
+from dms_emulator.files import NOT_SUPPLIED, Change, ChangeSequence
 from support.oracle import Delete, Insert, Key, Row, Statement, Transaction, Update, Value, source_rows
 from support.table_kind import KEYS, TableKind
 from support.task_files import BronzeFile, BronzeRow, is_complete

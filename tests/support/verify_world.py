@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import psycopg
 
+from dms_emulator import Emulator
+from dms_emulator.postgres import LocalPostgres
 from dms_iceberg.config.model import Config
-from dms_iceberg.local.emulator import Emulator
-from dms_iceberg.local.postgres import LocalPostgres
-from dms_iceberg.report import TableReport
-from dms_iceberg.runner import run
+from dms_iceberg.runs.report import TableReport
+from dms_iceberg.runs.runner import run
 from dms_iceberg.verify.compare import Options
 from dms_iceberg.verify.run import verify
 from dms_iceberg.verify.source import Throttle, open_source, parse_source

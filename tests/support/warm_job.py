@@ -95,11 +95,11 @@ def _serve() -> None:
     from botocore.config import Config
 
     from dms_iceberg.config.load import load_config
-    from dms_iceberg.job import OperatorsWord
+    from dms_iceberg.context import OperatorsWord
     from dms_iceberg.logs import configure_logs
-    from dms_iceberg.runner import run
-    from dms_iceberg.session import open_session
-    from dms_iceberg.staging import s3
+    from dms_iceberg.runs.runner import run
+    from dms_iceberg.spark.session import open_session
+    from dms_iceberg.storage import s3
 
     reports = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from dms_iceberg.config.model import Config
-from dms_iceberg.report import BatchReport
+from dms_iceberg.runs.report import BatchReport
 from dms_iceberg.watch.run import Watch
 from support.lake import Lake
 

@@ -12,8 +12,8 @@ import psycopg
 import pytest
 from botocore.exceptions import ClientError
 
+from dms_emulator.postgres import LocalPostgres
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.local.postgres import LocalPostgres
 from support.chain import (
     CHANGES,
     LINES,

@@ -9,7 +9,7 @@ from typing import Any
 import hcl2
 import pytest
 
-from dms_iceberg.report import RunReport, TableReport
+from dms_iceberg.runs.report import RunReport, TableReport
 
 ROOT = Path(__file__).parents[2]
 SOURCE = (ROOT / "job" / "dms_iceberg" / "runner.py").read_text("utf-8")
@@ -18,7 +18,7 @@ FIELD = re.compile(r"\$\.([A-Za-z_]+)")
 
 
 def logged() -> dict[str, set[str]]:
-    """The fields of every event that `runner.py` logs. `bind` is followed by hand: it adds table and run_id."""
+    """The fields of every event that `runs/runner.py` logs. `bind` is followed by hand: it adds table and run_id."""
     found = {}
     for node in ast.walk(ast.parse(SOURCE)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in {"info", "error"} and node.args:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dms_iceberg.config.load import load_config
-from dms_iceberg.session import session_settings
+from dms_iceberg.spark.session import session_settings
 from support.terraform.binary import quiet_environment, run, write_cli_configuration
 from support.terraform.tree import copy_tree
 

@@ -7,8 +7,8 @@ import hcl2
 import pytest
 from hcl2 import SerializationOptions
 
+from dms_iceberg.bronze.keys import Kind, parse_key
 from dms_iceberg.config.model import Change
-from dms_iceberg.staging.keys import Kind, parse_key
 
 MODULE = Path(__file__).parents[2] / "terraform" / "modules" / "replication"
 _AS_TEXT = SerializationOptions(with_comments=False, explicit_blocks=False, strip_string_quotes=True)

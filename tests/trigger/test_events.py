@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dms_iceberg.staging.keys import parse_key
+from dms_iceberg.bronze.keys import parse_key
 from events import Bronze, News, UnreadableMessageError, read_message
 from support.notifications import FILE, NOON, s3_body, s3_record
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.config.model import Table
-from dms_iceberg.staging.keys import BronzeFile
-from dms_iceberg.staging.store import LocalStore
+from dms_iceberg.storage.store import LocalStore
 
 LOAD, CDC = "LOAD00000001.csv", "20260301-100130000.csv"
 TABLE = Table(source="public.t", target="n.t", key=("id",), source_columns=("id", "v"))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from config_documents import SAMPLE, changed
 
-from dms_iceberg.cli import main
+from dms_iceberg.cli.app import main
 from dms_iceberg.config.advice import advice
 from dms_iceberg.config.numeric_text import columns_as_numbers
 from dms_iceberg.config.parse import parse_config

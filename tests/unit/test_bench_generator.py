@@ -15,7 +15,7 @@ from benchmarks.cases import CASES, Result
 from benchmarks.changes import CHURN, DELETE, DELETE_HEAVY, EVERYDAY, INSERT, UPDATE, Changes, Mix, Pattern, Source
 from benchmarks.dms_files import FILE_ROWS, write_batch, write_load
 from benchmarks.shop import ABSENT, COLUMN_TYPES, LOADED, ROW_SCHEMA, rows
-from dms_iceberg.staging.keys import Kind, parse_key, table_prefix
+from dms_iceberg.bronze.keys import Kind, parse_key, table_prefix
 
 PREFIX = table_prefix("shop", "orders")
 

@@ -11,9 +11,9 @@ from benchmarks.many_tables import checked
 from benchmarks.old_bronze import LAYOUTS, local_seconds, old_times, requests_of_s3
 from benchmarks.small_tables import document, file_name, write_load, write_updates
 from benchmarks.throughput import Figure
+from dms_iceberg.bronze.keys import Kind, digits_of, parse_key
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.report import RunReport, TableReport
-from dms_iceberg.staging.keys import Kind, digits_of, parse_key
+from dms_iceberg.runs.report import RunReport, TableReport
 
 CLOSED = datetime(2026, 3, 1, 10, 1, 2, 345_678, UTC)
 

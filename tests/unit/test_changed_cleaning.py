@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dms_iceberg.config.model import Column, Mask, OnFail, OtherColumns, Rule, Table
-from dms_iceberg.target.cleaning import CLEANING_PROPERTY, Cleaning, other_cleaning
+from dms_iceberg.silver.cleaning import CLEANING_PROPERTY, Cleaning, other_cleaning
 
 
 def table(*columns: Column, **options: Any) -> Table:

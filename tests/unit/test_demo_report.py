@@ -10,16 +10,16 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from dms_iceberg.local.demo import pipeline
-from dms_iceberg.local.demo.chart import lag_chart, nice_step
-from dms_iceberg.local.demo.check import Comparison
-from dms_iceberg.local.demo.lag import Lags, applied_files
-from dms_iceberg.local.demo.page import render_page
-from dms_iceberg.local.demo.report import Books, DemoReport, LagPoint, TableOutcome
-from dms_iceberg.local.demo.story import Chapter, Rejected
-from dms_iceberg.local.demo.writers import Event
-from dms_iceberg.progress import PROGRESS_KEY, Progress
-from dms_iceberg.target.table import Snapshot
+from dms_demo import pipeline
+from dms_demo.chart import lag_chart, nice_step
+from dms_demo.check import Comparison
+from dms_demo.lag import Lags, applied_files
+from dms_demo.page import render_page
+from dms_demo.report import Books, DemoReport, LagPoint, TableOutcome
+from dms_demo.story import Chapter, Rejected
+from dms_demo.writers import Event
+from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
+from dms_iceberg.silver.table import Snapshot
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NOON_MS = int(NOON.timestamp() * 1000)
@@ -117,7 +117,7 @@ def test_the_exit_code_is_the_verdict(
 ) -> None:
     import typer
 
-    from dms_iceberg.local.demo.cli import demo
+    from dms_demo.cli import demo
 
     monkeypatch.setattr(pipeline, "run_demo", lambda *_: report(**changes))
     app = typer.Typer()

@@ -5,15 +5,15 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import DataFrame
 
+from dms_iceberg.bronze.columns import split_columns
+from dms_iceberg.bronze.keys import BronzeFile
+from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.changes.clean import judged_select, masked_select, typed_steps
-from dms_iceberg.changes.columns import split_columns
 from dms_iceberg.changes.frames import ReadGroup
-from dms_iceberg.changes.inspect import SchemaGroup
 from dms_iceberg.config.model import Change, Column, Mask, OtherColumns, Table
 from dms_iceberg.errors import SchemaChangeError
-from dms_iceberg.staging.keys import BronzeFile
-from dms_iceberg.target.evolve import Evolution, plan_evolution
-from dms_iceberg.unknown_columns import misspelt_drops
+from dms_iceberg.silver.evolve import Evolution, plan_evolution
+from dms_iceberg.silver.unknown_columns import misspelt_drops
 
 SERVICE = {"Op": "string", "dms_commit_ts": "string", "dms_change_seq": "string"}
 TABLE = {"id": "bigint", "email": "string", "n": "int"}

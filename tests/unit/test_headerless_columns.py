@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 import pytest
 
-from dms_iceberg.changes.csv_shapes import expected_columns, further_rows
-from dms_iceberg.changes.inspect import inspect
+from dms_iceberg.bronze.csv_shapes import expected_columns, further_rows
+from dms_iceberg.bronze.schema_groups import inspect
 from dms_iceberg.config.model import Bronze, BronzeFormat, Change, Column, Csv, Table
 from dms_iceberg.errors import BronzeError
 from unit.stored_file import CDC, LOAD, TABLE, stored

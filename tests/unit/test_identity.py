@@ -2,8 +2,8 @@
 
 import pytest
 
+from dms_iceberg.bronze.position import load_position, sequence_position
 from dms_iceberg.changes.identity import between_clocks, repeated_clocks
-from dms_iceberg.changes.position import load_position, sequence_position
 
 
 def at(second: int, closed: int, counter: int = 61, load: int = 0) -> str:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from dms_iceberg.changes.before_images import Images, find_images, image_warnings, silver_images
-from dms_iceberg.changes.columns import split_columns
+from dms_iceberg.bronze.before_images import Images, find_images, image_warnings, silver_images
+from dms_iceberg.bronze.columns import split_columns
 from dms_iceberg.config.images import image_of, imaged
 from dms_iceberg.config.model import Change, Column, Mask, OtherColumns, Rule, Table
 

@@ -4,14 +4,15 @@ from typing import Any
 
 import pytest
 
-from dms_iceberg.changes.columns import split_columns
-from dms_iceberg.changes.fill_sql import filled_select, lost_select, settled_select, supply_select
-from dms_iceberg.changes.kept import POSITIONS, kept_columns, mark_select, with_positions
+from dms_iceberg.bronze.columns import split_columns
 from dms_iceberg.changes.mapping import silver_columns
+from dms_iceberg.changes.partial_updates import kept_columns, mark_select, with_positions
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.errors import ConfigError
-from dms_iceberg.target.merge import merge_sql
+from dms_iceberg.merge.fill_forward_sql import filled_select, lost_select, settled_select, supply_select
+from dms_iceberg.merge.statement import merge_sql
+from dms_iceberg.sql.cdc_columns import KEPT_POSITIONS
 
 KEEP = {"name": "c", "from": "s", "null_in_update": "keep"}
 FILE = [("Op", "string"), ("dms_commit_ts", "string"), ("id", "string"), ("s", "string"), ("dms_change_seq", "string"), ("BI_id", "string")]
@@ -50,7 +51,7 @@ def test_only_tables_with_such_columns_are_changed() -> None:
     assert with_positions(plain, plain.tables["public.t"]) is plain.tables["public.t"]
     for one in (config(columns=[KEEP]), config(marker="~")):
         table = with_positions(one, one.tables["public.t"])
-        assert [column.name for column in table.columns][-1] == POSITIONS
+        assert [column.name for column in table.columns][-1] == KEPT_POSITIONS
 
 
 def marks(one: Config) -> list[str]:
@@ -96,7 +97,7 @@ def test_marker_where_the_filter_reads() -> None:
 def test_steps_of_the_fill_name_each_column_once() -> None:
     assert len(supply_select(["a", "b"])) == 5
     assert len(lost_select(["a", "b"])) == 2
-    names = ["id", "a", "b", POSITIONS, "_cdc_problem"]
+    names = ["id", "a", "b", KEPT_POSITIONS, "_cdc_problem"]
     filled = filled_select(names, ["a", "b"], late=False)
     assert filled[0] == "`id`" and len(filled) == len(names) + 1
     assert "late_key_change" not in filled[4] and "late_key_change" in filled_select(names, ["a"], late=True)[4]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dms_iceberg.staging.keys import BronzeFile, digits_of, earlier, is_credible, parse_key, resume_after, time_of
+from dms_iceberg.bronze.keys import BronzeFile, digits_of, earlier, is_credible, parse_key, resume_after, time_of
 
 PREFIX = "public/t/"
 SINCE = "20260301100000000"

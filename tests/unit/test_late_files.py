@@ -2,9 +2,9 @@
 
 import pytest
 
-from dms_iceberg.changes.late import context_since
-from dms_iceberg.changes.position import load_position, sequence_position
-from dms_iceberg.progress import Progress
+from dms_iceberg.bronze.position import load_position, sequence_position
+from dms_iceberg.merge.late import context_since
+from dms_iceberg.progress.progress import Progress
 
 LOW = sequence_position(0, f"2026030112000000{1:019d}", "20260301120100000")
 HIGH = sequence_position(0, f"2026030115000000{1:019d}", "20260301150100000")

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from moto import mock_aws
 
 from benchmarks.old_bronze import fill
+from dms_iceberg.bronze.keys import digits_of
+from dms_iceberg.bronze.listing import list_files, oldest_change
 from dms_iceberg.config.model import BronzeFormat
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.staging.keys import digits_of
-from dms_iceberg.staging.listing import list_files, oldest_change
-from dms_iceberg.staging.s3 import S3Store
-from dms_iceberg.staging.store import LocalStore, ObjectStore, StoredObject, open_store
+from dms_iceberg.storage.s3 import S3Store
+from dms_iceberg.storage.store import LocalStore, ObjectStore, StoredObject, open_store
 
 BUCKET = "bronze"
 PREFIX = "public/t/"

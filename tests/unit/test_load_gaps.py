@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dms_iceberg.merged_loads import LOOK_BACK_FILES, MergedLoads
-from dms_iceberg.progress import Progress
-from dms_iceberg.staging.keys import BronzeFile, parse_key
-from dms_iceberg.staging.load_gaps import Gaps, find_gaps
-from dms_iceberg.staging.plan import pending_files
+from dms_iceberg.bronze.keys import BronzeFile, parse_key
+from dms_iceberg.progress.load_gaps import Gaps, find_gaps
+from dms_iceberg.progress.merged_loads import LOOK_BACK_FILES, MergedLoads
+from dms_iceberg.progress.pending import pending_files
+from dms_iceberg.progress.progress import Progress
 
 PREFIX = "public/t/"
 FOLDERS = ("", "north/", "SEGMENT1_", "north/SEGMENT2_")

@@ -7,7 +7,7 @@ import pytest
 
 from dms_iceberg.config.model import AfterRun, Maintenance
 from dms_iceberg.maintenance.expiry import SnapshotFact, expirable
-from dms_iceberg.maintenance.need import METADATA_SETTINGS, Compactable, Facts, Scope, Step, needs
+from dms_iceberg.maintenance.plan import METADATA_SETTINGS, Compactable, Facts, Scope, Step, needs
 
 NOW = 1_800_000_000_000
 HOUR = 3_600_000

@@ -7,8 +7,8 @@ import pytest
 from dms_iceberg.config.model import Maintenance
 from dms_iceberg.errors import TargetError
 from dms_iceberg.maintenance.expiry import SnapshotFact
-from dms_iceberg.maintenance.facts import facts_of_metadata
 from dms_iceberg.maintenance.procedures import compact_sql, expire_sql, orphans_sql, removable
+from dms_iceberg.maintenance.table_stats import facts_of_metadata
 
 PARTS = ("lake", "silver", "it's `odd`")
 

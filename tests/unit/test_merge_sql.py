@@ -3,8 +3,8 @@
 import pytest
 
 from dms_iceberg.config.model import Table
-from dms_iceberg.target.ddl import create_sql
-from dms_iceberg.target.merge import KeyRange, insert_columns, key_list_sql, merge_sql
+from dms_iceberg.merge.statement import KeyRange, insert_columns, key_list_sql, merge_sql
+from dms_iceberg.silver.ddl import create_sql
 
 
 def test_merge_of_an_in_order_batch_does_not_look_at_stored_positions() -> None:

@@ -1,10 +1,10 @@
 """The MERGE texts of the modes beside mirror."""
 
-from dms_iceberg.changes.versions import history_sql
 from dms_iceberg.config.model import Mode
-from dms_iceberg.target.metadata import METADATA_COLUMNS, metadata_columns, mode_of
-from dms_iceberg.target.soft_delete import soft_delete_sql
-from dms_iceberg.target.switch import given_sql
+from dms_iceberg.merge.soft_delete import soft_delete_sql
+from dms_iceberg.merge.versions import history_sql
+from dms_iceberg.silver.metadata_columns import METADATA_COLUMNS, metadata_columns, mode_of
+from dms_iceberg.silver.switch_mode import given_sql
 
 ROW = "t.`id` = s.`id`, t.`v` = s.`v`, t._cdc_row_position = s._cdc_row_position, t._cdc_op = s._cdc_op"
 ROW += ", t._cdc_committed_at = s._cdc_committed_at"

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from dms_iceberg.bronze.keys import BronzeFile, Truncate, Unread, is_foreign, parse_key
+from dms_iceberg.bronze.listing import list_bronze
 from dms_iceberg.config.model import BronzeFormat
-from dms_iceberg.progress import Progress
-from dms_iceberg.staging.keys import BronzeFile, Truncate, Unread, is_foreign, parse_key
-from dms_iceberg.staging.listing import list_bronze
-from dms_iceberg.staging.plan import pending_files
-from dms_iceberg.staging.store import LocalStore
+from dms_iceberg.progress.pending import pending_files
+from dms_iceberg.progress.progress import Progress
+from dms_iceberg.storage.store import LocalStore
 
 PREFIX = "public/t/"
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

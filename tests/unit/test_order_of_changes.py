@@ -7,7 +7,7 @@ import attrs
 import pytest
 from hypothesis import given, settings
 
-from dms_iceberg.local.emulator.files import Change
+from dms_emulator.files import Change
 from support.histories import World, make_world, small_worlds
 from support.position_rule import PositionTable, commit_time, merge_kept, plain_sequence
 from support.table_kind import TableKind

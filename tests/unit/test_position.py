@@ -4,14 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dms_iceberg.changes.position import (
-    CLOCK_DIGITS,
-    clock_of,
-    epoch_prefix,
-    is_load_position,
-    load_position,
-    sequence_position,
-)
+from dms_iceberg.bronze.position import CLOCK_DIGITS, clock_of, epoch_prefix, is_load_position, load_position, sequence_position
 
 epochs = st.integers(0, 10**6) | st.integers(0, 12)
 clocks = st.integers(1, 10**CLOCK_DIGITS - 1) | st.integers(1, 3)

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dms_iceberg.bronze.keys import BronzeFile, digits_of, earlier, is_credible, parse_key, time_of
 from dms_iceberg.errors import TargetError
-from dms_iceberg.found_progress import find_progress
-from dms_iceberg.merged_loads import LOOK_BACK_FILES, MergedLoads
-from dms_iceberg.progress import PROGRESS_KEY, LookBack, Progress
-from dms_iceberg.staging.keys import BronzeFile, digits_of, earlier, is_credible, parse_key, time_of
+from dms_iceberg.progress.merged_loads import LOOK_BACK_FILES, MergedLoads
+from dms_iceberg.progress.progress import PROGRESS_KEY, LookBack, Progress
+from dms_iceberg.silver.recorded_progress import find_progress
 
 PREFIX = "public/t/"
 FIRST = "20260301100000000"

@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 from dms_iceberg.config.model import Column, Mask, Table
-from dms_iceberg.target.cleaning import Cleaning, other_cleaning
-from dms_iceberg.target.key import KEY_PROPERTY, refuse_other_key
-from dms_iceberg.target.rename import RenameColumn, renamed, renamed_properties, renames
-from dms_iceberg.target.table import BACKFILL_PROPERTY, BEFORE_PROPERTY
+from dms_iceberg.silver.cleaning import Cleaning, other_cleaning
+from dms_iceberg.silver.key import KEY_PROPERTY, refuse_other_key
+from dms_iceberg.silver.rename import RenameColumn, renamed, renamed_properties, renames
+from dms_iceberg.silver.table import BACKFILL_PROPERTY, BEFORE_PROPERTY
 
 
 def table(*columns: Column, **options: Any) -> Table:

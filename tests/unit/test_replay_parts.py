@@ -5,17 +5,17 @@ from datetime import UTC, datetime
 import attrs
 import pytest
 
-from dms_iceberg.changes.inspect import SchemaGroup
-from dms_iceberg.changes.layout import layout_group, layout_text
+from dms_iceberg.bronze.keys import parse_key
+from dms_iceberg.bronze.layout import layout_group, layout_text
+from dms_iceberg.bronze.schema_groups import SchemaGroup
+from dms_iceberg.cli.terminal import print_quarantine
 from dms_iceberg.config.model import Bronze, BronzeFormat, Csv, Table
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.progress import LookBack, Progress
-from dms_iceberg.quarantine import chain, reason_is
+from dms_iceberg.progress.progress import LookBack, Progress
 from dms_iceberg.replay.examples import HIDDEN, shown_key
 from dms_iceberg.replay.listing import OpenReason, OpenRows
-from dms_iceberg.replay.records import parsed_sql, record_select
-from dms_iceberg.staging.keys import parse_key
-from dms_iceberg.terminal import print_quarantine
+from dms_iceberg.silver.quarantine import chain, reason_is
+from dms_iceberg.silver.quarantine_records import parsed_sql, record_select
 from unit.config_documents import SAMPLE
 
 HASH = "5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8"

@@ -6,8 +6,8 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, ResponseStreamingError
 from pyspark.errors import PySparkException
 
-from dms_iceberg.spark_errors import FAILURES, describe, describe_defect
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.spark.failures import FAILURES, describe, describe_defect
 
 UNREADABLE = """An error occurred while calling o143.collectToPython.
 : org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dms_iceberg.target.types import canonical, common, decimal_of, fits, stored, widens
+from dms_iceberg.sql.types import canonical, common, decimal_of, fits, stored, widens
 
 
 @pytest.mark.parametrize(

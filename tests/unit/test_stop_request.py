@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from dms_iceberg.local.stop_request import Stopped, StopRequest
+from dms_emulator.stop_request import Stopped, StopRequest
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])

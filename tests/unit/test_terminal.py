@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
+from dms_iceberg.cli.terminal import TableProgress, print_maintenance, print_plan, print_report, print_status
 from dms_iceberg.gold.preview import ModelPreview
 from dms_iceberg.gold.status import ModelStatus
 from dms_iceberg.maintenance.report import MaintenanceReport, MaintenanceRun, Outcome, StepReport
-from dms_iceberg.preview import TablePreview
-from dms_iceberg.report import BatchReport, RunReport, TableReport
-from dms_iceberg.status import TableStatus
-from dms_iceberg.terminal import TableProgress, print_maintenance, print_plan, print_report, print_status
+from dms_iceberg.runs.preview import TablePreview
+from dms_iceberg.runs.report import BatchReport, RunReport, TableReport
+from dms_iceberg.runs.status import TableStatus
 
 ODD = "public.[red]:key:[/]"
 

@@ -4,15 +4,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from dms_iceberg.changes.position import load_position, sequence_position, timestamp_position_sql, truncate_position
-from dms_iceberg.command_options import operators_word
+from dms_iceberg.bronze.keys import BronzeFile, Truncate, parse_key, parse_truncate, truncate_key
+from dms_iceberg.bronze.position import load_position, sequence_position, timestamp_position_sql, truncate_position
+from dms_iceberg.cli.options import operators_word
 from dms_iceberg.config.model import Mode
+from dms_iceberg.context import Planned, Standing
 from dms_iceberg.errors import ConfigError
-from dms_iceberg.job import Planned, Standing
-from dms_iceberg.progress import Progress
-from dms_iceberg.staging.keys import BronzeFile, Truncate, parse_key, parse_truncate, truncate_key
-from dms_iceberg.staging.plan import FileBatch, applied_truncates, next_truncate, pending_files, until
-from dms_iceberg.target.truncate import truncate_sql
+from dms_iceberg.loads.truncate_sql import truncate_sql
+from dms_iceberg.progress.pending import FileBatch, applied_truncates, next_truncate, pending_files, until
+from dms_iceberg.progress.progress import Progress
 
 AT = "20260301100230450"
 NOW = datetime(2026, 3, 2, tzinfo=UTC)

@@ -5,16 +5,16 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import DataFrame
 
+from dms_iceberg.bronze.columns import split_columns
+from dms_iceberg.bronze.keys import BronzeFile
+from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.changes.clean import typed_steps
-from dms_iceberg.changes.columns import split_columns
 from dms_iceberg.changes.frames import ReadGroup
-from dms_iceberg.changes.inspect import SchemaGroup
 from dms_iceberg.config.model import Change, Column, Mode, NullInUpdate, SchemaChanges, Table, TypeChanges
 from dms_iceberg.errors import SchemaChangeError
-from dms_iceberg.staging.keys import BronzeFile
-from dms_iceberg.target.evolve import Evolution, plan_evolution
-from dms_iceberg.target.schema_diff import AddColumn, Incompatible, WidenColumn
-from dms_iceberg.target.type_changes import column_for
+from dms_iceberg.silver.evolve import Evolution, plan_evolution
+from dms_iceberg.silver.schema_diff import AddColumn, Incompatible, WidenColumn
+from dms_iceberg.silver.type_changes import column_for
 
 SERVICE = {"Op": "string", "dms_commit_ts": "string", "dms_change_seq": "string"}
 HAS = {"id": "bigint", "n": "int"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dms_iceberg.changes.before_images import Images, find_images, image_warnings
+from dms_iceberg.bronze.before_images import Images, find_images, image_warnings
 from dms_iceberg.config.model import Change, Column, Mask, Table
 
 NULL = Change(before_image_prefix=None)

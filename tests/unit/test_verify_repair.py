@@ -8,9 +8,9 @@ from io import BytesIO
 import pyarrow.parquet as pq
 import pytest
 
+from dms_iceberg.bronze.keys import parse_key, repair_key, resume_after
 from dms_iceberg.config.model import Bronze, BronzeFormat, Catalog, CatalogType, Change, Config
 from dms_iceberg.errors import ConfigError
-from dms_iceberg.staging.keys import parse_key, repair_key, resume_after
 from dms_iceberg.verify.columns import SourceColumn
 from dms_iceberg.verify.compare import Options
 from dms_iceberg.verify.repair import changes, encode, refuse_repair

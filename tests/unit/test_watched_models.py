@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from dms_iceberg.config.parse import parse_config
+from dms_iceberg.context import Job
 from dms_iceberg.gold.report import ModelReport
-from dms_iceberg.job import Job
 from dms_iceberg.watch import models as watched
 from dms_iceberg.watch.models import WatchedModels
 

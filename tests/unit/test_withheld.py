@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from dms_iceberg.changes.mask_text import is_plain
 from dms_iceberg.config.model import Column, Mask, OtherColumns, Table
+from dms_iceberg.config.salts import check_of, refuse_unset_salts, resolve_salt, unset_salts
 from dms_iceberg.errors import ConfigError, SchemaChangeError
-from dms_iceberg.salts import check_of, refuse_unset_salts, resolve_salt, unset_salts
-from dms_iceberg.target.cleaning import CLEANING_PROPERTY, Cleaning, other_cleaning, refuse_other_key_mask
-from dms_iceberg.target.earlier_masks import withheld_of_earlier
-from dms_iceberg.target.published import refuse_published
-from dms_iceberg.target.seen import Seen
-from dms_iceberg.target.withheld import LEFT_OUT, UNKNOWN, MadeMask, Withheld
+from dms_iceberg.silver.cleaning import CLEANING_PROPERTY, Cleaning, other_cleaning, refuse_other_key_mask
+from dms_iceberg.silver.earlier_masks import withheld_of_earlier
+from dms_iceberg.silver.published import refuse_published
+from dms_iceberg.silver.seen_columns import Seen
+from dms_iceberg.silver.withheld import LEFT_OUT, UNKNOWN, MadeMask, Withheld
+from dms_iceberg.sql.mask_text import is_plain
 
 NAMES = ["id", "email", "ssn", "phone"]
 EMAIL = Column(name="email", mask=Mask.SHA256, mask_salt="env:S")
@@ -136,7 +136,7 @@ class TestEarlierVersion:
 
 def earlier(one: Table) -> Cleaning:
     """The digests that version 0.1.0 wrote: those of redact and of typed masks are what they were."""
-    from dms_iceberg.target.cleaning import earlier_digest
+    from dms_iceberg.silver.cleaning import earlier_digest
 
     texts = {column.name.lower(): earlier_digest(column) for column in one.columns}
     return Cleaning({name: text for name, text in texts.items() if text is not None})

@@ -4,11 +4,11 @@ from collections.abc import Collection, Mapping
 
 import attrs
 
-from dms_iceberg.changes.before_images import Images, find_images
-from dms_iceberg.changes.mapping import VOID
+from dms_iceberg.bronze.before_images import Images, find_images
 from dms_iceberg.config.images import image_of
 from dms_iceberg.config.model import Change, Table
 from dms_iceberg.errors import BronzeError
+from dms_iceberg.sql.types import VOID
 
 _TIMESTAMP_TYPES = ("string", "timestamp", "timestamp_ntz", "date", VOID)
 _SEQUENCE_TYPES = ("string", "binary", VOID)

@@ -8,10 +8,10 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from dms_iceberg.changes.gzipped import blame_gzip
+from dms_iceberg.bronze.gzipped import blame_gzip
+from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.staging.keys import BronzeFile
-from dms_iceberg.staging.store import ObjectStore, join
+from dms_iceberg.storage.store import ObjectStore, join
 
 _FOOTER_WORDS = ("TProtocolException", "can not read class org.apache.parquet.format")
 

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
-from dms_iceberg.changes.csv_shapes import FileColumn, Record, Role, examine, expected_columns, readings, shapes
+from dms_iceberg.bronze.csv_shapes import FileColumn, Record, Role, examine, expected_columns, readings, shapes
+from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.config.model import Bronze, Table
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.staging.keys import BronzeFile
-from dms_iceberg.staging.store import join
+from dms_iceberg.storage.store import join
 
 _MOST_READINGS = 3
 _MOST_SHAPES = 12

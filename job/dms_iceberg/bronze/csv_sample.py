@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import attrs
 
-from dms_iceberg.changes.gzipped import decompress
+from dms_iceberg.bronze.gzipped import decompress
+from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.staging.keys import BronzeFile
-from dms_iceberg.staging.store import ObjectStore, join
+from dms_iceberg.storage.store import ObjectStore, join
 
 _HEAD_BYTES = 1 << 16
 _MAX_RECORD_BYTES = 64 << 20

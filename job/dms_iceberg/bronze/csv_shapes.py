@@ -12,11 +12,11 @@ from itertools import combinations
 
 import attrs
 
-from dms_iceberg.changes.position import is_sequence
+from dms_iceberg.bronze.position import is_sequence
 from dms_iceberg.config.images import image_of, image_settings
 from dms_iceberg.config.key_columns import key_column
 from dms_iceberg.config.model import Bronze, Table
-from dms_iceberg.target.types import canonical
+from dms_iceberg.sql.types import canonical
 
 Record = Sequence[str]
 

@@ -3,9 +3,9 @@
 import zlib
 from collections.abc import Sequence
 
+from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.staging.keys import BronzeFile
-from dms_iceberg.staging.store import ObjectStore, join
+from dms_iceberg.storage.store import ObjectStore, join
 
 _MAGIC = b"\x1f\x8b"
 _GZIP = 31

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from dms_iceberg.changes.inspect import SchemaGroup
+from dms_iceberg.bronze.schema_groups import SchemaGroup
 
 
 def layout_text(group: SchemaGroup, columns: Sequence[tuple[str, str]]) -> str:

@@ -3,9 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 
-from dms_iceberg.config.model import BronzeFormat
-from dms_iceberg.errors import BronzeError
-from dms_iceberg.staging.keys import (
+from dms_iceberg.bronze.keys import (
     BronzeFile,
     Truncate,
     Unread,
@@ -16,7 +14,9 @@ from dms_iceberg.staging.keys import (
     parse_truncate,
     resume_after,
 )
-from dms_iceberg.staging.store import ObjectStore, join
+from dms_iceberg.config.model import BronzeFormat
+from dms_iceberg.errors import BronzeError
+from dms_iceberg.storage.store import ObjectStore, join
 
 Found = BronzeFile | Truncate | Unread
 

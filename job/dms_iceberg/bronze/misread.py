@@ -1,13 +1,13 @@
 """Rows of CSV that parse, and whose values cannot be what their file means: why, and how they are known. SQL text."""
 
-from dms_iceberg.changes.csv_shapes import STREAM_POSITION, further_rows, key_type
-from dms_iceberg.changes.inspect import SchemaGroup
-from dms_iceberg.changes.origin import CORRUPT
-from dms_iceberg.changes.position import is_sequence_sql
+from dms_iceberg.bronze.csv_shapes import STREAM_POSITION, further_rows, key_type
+from dms_iceberg.bronze.position import is_sequence_sql
+from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.config.images import image_of
 from dms_iceberg.config.key_columns import key_column
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
-from dms_iceberg.identifiers import quote, string_literal
+from dms_iceberg.sql.cdc_columns import CORRUPT
+from dms_iceberg.sql.quoting import quote, string_literal
 
 _REBUILD = "make the table again (run --rebuild, or a new load epoch)"
 SWALLOWED = (

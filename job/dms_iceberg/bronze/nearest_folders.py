@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from dms_iceberg.config.problems import nearest
-from dms_iceberg.staging.store import ObjectStore, join, open_store
+from dms_iceberg.storage.store import ObjectStore, join, open_store
 
 _SHOWN = 10
 

@@ -11,7 +11,7 @@ it lies below every change of its epoch; its file stands where the close time wo
 
 import re
 
-from dms_iceberg.staging.keys import AHEAD_HOURS, earlier
+from dms_iceberg.bronze.keys import AHEAD_HOURS, earlier
 
 CLOCK_DIGITS = 16
 COUNTER_DIGITS = 19

@@ -5,20 +5,21 @@ from collections.abc import Collection
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dms_iceberg.changes.before_images import find_images
-from dms_iceberg.changes.inspect import Columns, SchemaGroup
-from dms_iceberg.changes.mapping import VOID
-from dms_iceberg.changes.origin import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ORIGIN_COLUMNS, ROW, ROW_ID, origin_of_file
-from dms_iceberg.changes.read_csv import read_csv
-from dms_iceberg.changes.read_json import read_json
-from dms_iceberg.changes.reserved import is_reserved, is_used, refuse_reserved
-from dms_iceberg.changes.text_values import are_texts_sql
+from dms_iceberg.bronze.before_images import find_images
+from dms_iceberg.bronze.origin import origin_of_file
+from dms_iceberg.bronze.read_csv import read_csv
+from dms_iceberg.bronze.read_json import read_json
+from dms_iceberg.bronze.reserved_names import is_reserved, is_used, refuse_reserved
+from dms_iceberg.bronze.schema_groups import Columns, SchemaGroup
 from dms_iceberg.config.images import image_of
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.config.named_columns import named_columns
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.identifiers import quote, string_literal
-from dms_iceberg.staging.store import join
+from dms_iceberg.sql.cdc_columns import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ORIGIN_COLUMNS, ROW, ROW_ID
+from dms_iceberg.sql.quoting import quote, string_literal
+from dms_iceberg.sql.text_values import are_texts_sql
+from dms_iceberg.sql.types import VOID
+from dms_iceberg.storage.store import join
 
 __all__ = ["CORRUPT", "FILE", "FILE_NAME", "NOT_TEXT", "ORIGIN_COLUMNS", "ROW", "ROW_ID", "read_group"]
 

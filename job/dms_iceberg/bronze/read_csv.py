@@ -3,13 +3,14 @@
 from pyspark.sql import DataFrame, DataFrameReader
 from pyspark.sql.functions import expr
 
-from dms_iceberg.changes.csv_shapes import key_type
-from dms_iceberg.changes.inspect import SchemaGroup
-from dms_iceberg.changes.misread import misread_cases
-from dms_iceberg.changes.origin import CORRUPT, NOT_TEXT, ROW, origin_of_file
+from dms_iceberg.bronze.csv_shapes import key_type
+from dms_iceberg.bronze.misread import misread_cases
+from dms_iceberg.bronze.origin import origin_of_file
+from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.config.images import image_of
 from dms_iceberg.config.model import Bronze, Table
-from dms_iceberg.identifiers import quote, string_literal
+from dms_iceberg.sql.cdc_columns import CORRUPT, NOT_TEXT, ROW
+from dms_iceberg.sql.quoting import quote, string_literal
 
 _BYTES = "ISO-8859-1"
 _NO_QUOTE = "\ue000"

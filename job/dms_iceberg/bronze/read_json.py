@@ -9,15 +9,16 @@ from urllib.parse import unquote
 from pyspark.sql import DataFrame, DataFrameReader
 from pyspark.sql.functions import expr
 
-from dms_iceberg.changes.inspect import SchemaGroup, refuse_twins
-from dms_iceberg.changes.json_numbers import STRICT, has_half_character_sql, mark_sql, marked_sql, plain_member_sql
-from dms_iceberg.changes.json_text import options_sql
-from dms_iceberg.changes.origin import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ROW, origin_of_file
-from dms_iceberg.changes.reserved import refuse_reserved
-from dms_iceberg.changes.text_values import is_text_sql
+from dms_iceberg.bronze.keys import BronzeFile
+from dms_iceberg.bronze.origin import origin_of_file
+from dms_iceberg.bronze.reserved_names import refuse_reserved
+from dms_iceberg.bronze.schema_groups import SchemaGroup, refuse_twins
 from dms_iceberg.config.model import Bronze, Table
-from dms_iceberg.identifiers import quote, string_literal
-from dms_iceberg.staging.keys import BronzeFile
+from dms_iceberg.sql.cdc_columns import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ROW
+from dms_iceberg.sql.json_numbers import STRICT, has_half_character_sql, mark_sql, marked_sql, plain_member_sql
+from dms_iceberg.sql.json_text import options_sql
+from dms_iceberg.sql.quoting import quote, string_literal
+from dms_iceberg.sql.text_values import is_text_sql
 
 _LINE, _BLOCK, _MARK, _MARKED, _OBJECT = "_cdc_line", "_cdc_block", "_cdc_mark", "_cdc_marked", "_cdc_object"
 _NAMES, _MEMBERS = "_cdc_names", "_cdc_members"

@@ -8,15 +8,15 @@ import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dms_iceberg.changes.csv_names import header_names, headerless_columns
-from dms_iceberg.changes.csv_sample import FirstRecord, first_record, refuse_unquoted
-from dms_iceberg.changes.csv_shapes import expected_columns, further_rows, has_empty_images
-from dms_iceberg.changes.gzipped import is_blank, refuse_cut_off
-from dms_iceberg.changes.mapping import VOID
+from dms_iceberg.bronze.csv_names import header_names, headerless_columns
+from dms_iceberg.bronze.csv_sample import FirstRecord, first_record, refuse_unquoted
+from dms_iceberg.bronze.csv_shapes import expected_columns, further_rows, has_empty_images
+from dms_iceberg.bronze.gzipped import is_blank, refuse_cut_off
+from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.staging.keys import BronzeFile
-from dms_iceberg.staging.store import ObjectStore, join
+from dms_iceberg.sql.types import VOID
+from dms_iceberg.storage.store import ObjectStore, join
 
 _TAIL_BYTES = 1 << 16
 _MAGIC = b"PAR1"

@@ -1,1 +1,1 @@
-"""Changes: from files to one cleaned winner per key."""
+"""One clean change: normalised, mapped to silver columns, typed, judged by filter and rules, masked."""

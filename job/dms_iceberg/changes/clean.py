@@ -6,19 +6,27 @@ that leaves the filter becomes a delete at its position.
 
 from collections.abc import Collection, Mapping, Sequence
 
-from dms_iceberg.changes.mapping import VOID, SilverColumn, backfill_text, is_json, masked_sql, salt_names, typed_sql
-from dms_iceberg.changes.mask_text import text_sql
-from dms_iceberg.changes.normalise import COMMITTED_AT, FILE_TIME, OLD_KEY, OP, POSITION, PROBLEM
-from dms_iceberg.changes.read import FILE, FILE_NAME, ROW
+from dms_iceberg.changes.mapping import SilverColumn, backfill_text, is_json, masked_sql, salt_names, typed_sql
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import OnFail, Table
-from dms_iceberg.identifiers import quote, string_literal
-from dms_iceberg.target.types import canonical, decimal_of, fits, is_castable, keeps_all, stored
+from dms_iceberg.sql.cdc_columns import (
+    COMMITTED_AT,
+    FAILED_RULE,
+    FILE,
+    FILE_NAME,
+    FILE_TIME,
+    FILTERED,
+    OLD_KEY,
+    OP,
+    POSITION,
+    PROBLEM,
+    ROW,
+    VALUE_PROBLEM,
+)
+from dms_iceberg.sql.mask_text import text_sql
+from dms_iceberg.sql.quoting import quote, string_literal
+from dms_iceberg.sql.types import VOID, canonical, decimal_of, fits, is_castable, keeps_all, stored
 
-FILTERED = "_cdc_filtered"
-FAILED_RULE = "_cdc_failed_rule"
-VALUE_PROBLEM = "_cdc_value_problem"
-"""A value that does not fit, in a column that the filter and drop rules don't read: it matters only to a row inside them."""
 _VALUE = "_cdc_value_"
 _CARRIED = (OP, POSITION, COMMITTED_AT, OLD_KEY, FILE_TIME, ROW, FILE_NAME, FILE)
 
@@ -47,7 +55,7 @@ def typed_steps(
         target_types: Spark type by silver column.
         exact: silver columns whose value must come back from its cast unchanged, because files and table disagree on the type.
         carried: further columns to pass through.
-        first: since when the source has the columns with a backfill (`changes.first_seen`); without it, no file has had them.
+        first: since when the source has the columns with a backfill (`silver.first_seen`); without it, no file has had them.
         sparse: a row may leave out a column that another one of its file has.
     """
     columns, first = _live(columns), first or {}

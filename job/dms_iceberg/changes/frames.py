@@ -7,39 +7,39 @@ import attrs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import broadcast, expr
 
+from dms_iceberg.bronze.columns import SourceColumns, split_columns
+from dms_iceberg.bronze.layout import layout_text
+from dms_iceberg.bronze.position import CLOCK_DIGITS
+from dms_iceberg.bronze.read import read_group
+from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.changes.clean import condition_columns, expression_columns, judged_select, masked_select, typed_steps
-from dms_iceberg.changes.collapse import winner_aggregates, winner_select
-from dms_iceberg.changes.columns import SourceColumns, split_columns
-from dms_iceberg.changes.identity import STREAM, is_identified, stream_sql
-from dms_iceberg.changes.inspect import SchemaGroup
-from dms_iceberg.changes.json_text import json_sql
-from dms_iceberg.changes.kept import LACKS, MISPLACED, kept_columns, mark_select, marker_of
-from dms_iceberg.changes.layout import layout_text
+from dms_iceberg.changes.identity import is_identified, stream_sql
 from dms_iceberg.changes.mapping import SilverColumn, salt_names, sources_of
-from dms_iceberg.changes.normalise import (
-    COMMITTED_AT,
-    IMAGED,
-    MOVED,
-    OLD_KEY,
-    PROBLEM,
-    half_sql,
-    imaged_sql,
-    moved_sql,
-    normalise_sql,
-)
-from dms_iceberg.changes.position import CLOCK_DIGITS
-from dms_iceberg.changes.read import CORRUPT, FILE, ORIGIN_COLUMNS, ROW, ROW_ID, read_group
-from dms_iceberg.changes.registers import register_aggregates, register_select
+from dms_iceberg.changes.normalise import half_sql, imaged_sql, moved_sql, normalise_sql
+from dms_iceberg.changes.partial_updates import kept_columns, mark_select, marker_of
 from dms_iceberg.config.images import image_of
 from dms_iceberg.config.model import BronzeFormat, Change, Config, Mode, Table
-from dms_iceberg.identifiers import quote, string_literal
-from dms_iceberg.salts import resolve_salt
-
-RECORD = "_cdc_record"
-ROW_NUMBER = "_cdc_row_number"
-LAYOUT = "_cdc_layout"
-SINGLE_TASK_BYTES = 1 << 20
-"""So little is read and collapsed by one task sooner than a shuffle is started."""
+from dms_iceberg.config.salts import resolve_salt
+from dms_iceberg.sql.cdc_columns import (
+    COMMITTED_AT,
+    CORRUPT,
+    FILE,
+    IMAGED,
+    LACKS,
+    LAYOUT,
+    MISPLACED,
+    MOVED,
+    OLD_KEY,
+    ORIGIN_COLUMNS,
+    PROBLEM,
+    RECORD,
+    ROW,
+    ROW_ID,
+    ROW_NUMBER,
+    STREAM,
+)
+from dms_iceberg.sql.json_text import json_sql
+from dms_iceberg.sql.quoting import quote, string_literal
 
 
 @attrs.frozen(eq=False)
@@ -58,9 +58,9 @@ class Shape:
     Attributes:
         exact: columns whose value must survive the cast unchanged (files and table disagree on the type).
         refused: problem text by group for files whose structure the policy does not let in.
-        first_seen: since when the source has the columns with a backfill (`changes.first_seen`).
-        registers: deleted rows are kept, so a key has two registers (`changes.registers`).
-        texts: the type that masked texts are taken from, by silver column (`changes.mask_text`).
+        first_seen: since when the source has the columns with a backfill (`silver.first_seen`).
+        registers: deleted rows are kept, so a key has two registers (`merge.soft_delete_state`).
+        texts: the type that masked texts are taken from, by silver column (`sql.mask_text`).
         salts: by where they are; those that are not among them are looked up.
     """
 
@@ -268,26 +268,3 @@ def _with_record(read: ReadGroup) -> DataFrame:
     record = f"{json_sql(own)} AS {RECORD}"
     row = f"CAST(row_number() OVER (PARTITION BY {FILE} ORDER BY {ROW}) - 1 AS bigint) AS {ROW_NUMBER}"
     return read.frame.selectExpr("*", record, row, f"{string_literal(layout_text(read.group, own_types))} AS {LAYOUT}")
-
-
-def collapse(
-    cleaned: DataFrame, shape: Shape, *, context: bool, counts: Mapping[str, str] | None = None, size: int | None = None
-) -> DataFrame:
-    """Return one row per key with its winner and counts.
-
-    Args:
-        context: rows carry `CONTEXT`.
-        counts: further aggregates by name.
-        size: bytes of the files read, when that is all there is to collapse.
-    """
-    aggregate, select = (register_aggregates, register_select) if shape.registers else (winner_aggregates, winner_select)
-    aggregates = [expr(text) for text in aggregate(shape.values, context=context)]
-    further = [expr(text).alias(name) for name, text in (counts or {}).items()]
-    keys = [quote(name) for name in shape.key]
-    if size is not None and size <= SINGLE_TASK_BYTES:
-        spread = cleaned.coalesce(1)
-    else:
-        # Few rows of a batch share a key, so reducing them before the shuffle costs a sort and saves nothing: shuffle first, sort once.
-        spread = cleaned.repartition(cleaned.sparkSession.sparkContext.defaultParallelism, *keys)
-    grouped = spread.groupBy(*keys).agg(*aggregates, *further)
-    return grouped.selectExpr(*select(shape.key, shape.values, context=context), *(counts or {}))

@@ -9,14 +9,12 @@ file is the n-th of each other file.
 
 from collections.abc import Iterable, Sequence
 
-from dms_iceberg.changes.json_text import TIMES, options_sql
-from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
-from dms_iceberg.changes.position import CLOCK_DIGITS, COUNTER_DIGITS, FILE_DIGITS, epoch_prefix
+from dms_iceberg.bronze.position import CLOCK_DIGITS, COUNTER_DIGITS, FILE_DIGITS, epoch_prefix
 from dms_iceberg.config.model import Change, Mode, Table
-from dms_iceberg.identifiers import quote
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT, OP, POSITION, STREAM
+from dms_iceberg.sql.json_text import TIMES, options_sql
+from dms_iceberg.sql.quoting import quote
 
-STREAM = "_cdc_stream_position"
-IDENTITY, RANK = "_cdc_identity", "_cdc_rank"
 _CLOSED = f"substr({POSITION}, -{FILE_DIGITS + COUNTER_DIGITS}, {FILE_DIGITS})"
 _MODES = (Mode.APPEND, Mode.HISTORY)
 

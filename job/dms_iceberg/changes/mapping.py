@@ -4,18 +4,16 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from dms_iceberg.changes.json_documents import document_sql, is_nested, quoted_type
-from dms_iceberg.changes.text_values import is_judged_text, is_text_sql, text_value_sql
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Column, Mask, OtherColumns, Table
 from dms_iceberg.config.place import SALT_PREFIX
 from dms_iceberg.errors import ConfigError
-from dms_iceberg.identifiers import quote, string_literal
-from dms_iceberg.target.types import canonical, guesses_unit, is_castable, stored
+from dms_iceberg.sql.json_documents import document_sql, is_nested, quoted_type
+from dms_iceberg.sql.quoting import quote, string_literal
+from dms_iceberg.sql.text_values import is_judged_text, is_text_sql, text_value_sql
+from dms_iceberg.sql.types import canonical, guesses_unit, is_castable, stored
 
 _NANOSECONDS = "S" * 7
-VOID = "void"
-"""Spark's type of NULL, for columns that hold nothing else: such a file does not tell what the column's values are."""
 
 
 @attrs.frozen

@@ -5,9 +5,10 @@ Everything here is SQL text over the file's columns, so it costs no pass of its 
 
 from collections.abc import Callable, Collection, Sequence
 
-from dms_iceberg.changes.columns import SourceColumns
-from dms_iceberg.changes.misread import unread_cases
-from dms_iceberg.changes.position import (
+from dms_iceberg.bronze.columns import SourceColumns
+from dms_iceberg.bronze.keys import AHEAD_HOURS
+from dms_iceberg.bronze.misread import unread_cases
+from dms_iceberg.bronze.position import (
     bytes_sql,
     is_sequence_sql,
     load_position_sql,
@@ -16,21 +17,24 @@ from dms_iceberg.changes.position import (
     timestamp_beyond_sql,
     timestamp_position_sql,
 )
-from dms_iceberg.changes.read import FILE, FILE_NAME, NOT_TEXT, ROW
 from dms_iceberg.config.model import Change, Table
-from dms_iceberg.identifiers import quote, string_literal
-from dms_iceberg.staging.keys import AHEAD_HOURS
+from dms_iceberg.sql.cdc_columns import (
+    COMMITTED_AT,
+    FILE,
+    FILE_NAME,
+    FILE_TIME,
+    IMAGED,
+    MOVED,
+    NOT_TEXT,
+    OLD_KEY,
+    OP,
+    POSITION,
+    PROBLEM,
+    ROW,
+)
+from dms_iceberg.sql.quoting import quote, string_literal
 
-OP = "_cdc_op"
-POSITION = "_cdc_position"
-COMMITTED_AT = "_cdc_committed_at"
-PROBLEM = "_cdc_problem"
-OLD_KEY = "_cdc_old_key"
-"""Which half of a change a row is: 0 the change itself, 1 the delete of the key that its row had before; for more see `half_sql`."""
 LEAVING_HALVES, ALTERNATIVES = (1, 2), (2, 4)
-MOVED = "_cdc_moved"
-IMAGED = "_cdc_imaged"
-FILE_TIME = "_cdc_file_time"
 
 
 def is_op_sql(columns: SourceColumns, change: Change, op: str) -> str:
@@ -180,3 +184,6 @@ def _problem_sql(columns: SourceColumns, change: Change, *, is_cdc: bool) -> str
         problem = f"future_clock: the sequence (or commit time) lies more than {AHEAD_HOURS} hours after the close of its file"
         checks.append(f"WHEN {beyond} THEN {string_literal(problem)}")
     return f"CASE {' '.join(checks)} END"
+
+
+AMBIGUOUS = "ambiguous_key_change"

@@ -4,7 +4,7 @@ Two things say "not supplied": NULL in an update of a column declared ``null_in_
 update of any copied column. Such a column takes the last supplied value of its row (`fill`).
 
 A row has one position but its columns may be older than it, and a late change must be compared with the column, not with the row: arrival
-of position 5 (c=5), 9 (without c), 7 (c=7) ends with c=7 at row position 9. So the table has one more column, `POSITIONS`: the
+of position 5 (c=5), 9 (without c), 7 (c=7) ends with c=7 at row position 9. So the table has one more column, `KEPT_POSITIONS`: the
 positions of those columns that the row's last change did not supply, as JSON. A column that is not in it was supplied by that change, so it
 is NULL in most rows, in all rows older than the declaration, and its structure never changes with the table's. A column of positions per
 kept column would double the width of every table of a CSV pipeline; deriving rows from bronze again would need all of bronze.
@@ -14,19 +14,15 @@ from collections.abc import Sequence
 
 import attrs
 
-from dms_iceberg.changes.columns import SourceColumns
+from dms_iceberg.bronze.columns import SourceColumns
 from dms_iceberg.changes.mapping import SilverColumn
-from dms_iceberg.changes.normalise import MOVED, is_op_sql, moved_sql
+from dms_iceberg.changes.normalise import is_op_sql, moved_sql
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Bronze, BronzeFormat, Change, Column, Config, NullInUpdate, Table
-from dms_iceberg.identifiers import quote, string_literal
+from dms_iceberg.sql.cdc_columns import KEPT_POSITIONS, LACKS, MISPLACED, MOVED, N_LACKING, N_MOVED
+from dms_iceberg.sql.quoting import quote, string_literal
 
-POSITIONS = "_cdc_kept_positions"
-LACKS = "_cdc_lacks"
-MISPLACED = "_cdc_misplaced"
-N_LACKING, N_MOVED = "_cdc_n_lacking", "_cdc_n_moved"
-
-_POSITIONS_COLUMN = Column(name=POSITIONS, type="string", expr="CAST(NULL AS string)")
+_POSITIONS_COLUMN = Column(name=KEPT_POSITIONS, type="string", expr="CAST(NULL AS string)")
 
 
 def marker_of(bronze: Bronze) -> str | None:
@@ -35,7 +31,7 @@ def marker_of(bronze: Bronze) -> str | None:
 
 
 def with_positions(config: Config, table: Table) -> Table:
-    """Return the table with `POSITIONS` declared if updates may leave columns out.
+    """Return the table with `KEPT_POSITIONS` declared if updates may leave columns out.
 
     As a declared column it is created, added to an existing table and shown in a plan like any other.
     """
@@ -45,7 +41,7 @@ def with_positions(config: Config, table: Table) -> Table:
 
 
 def kept_columns(bronze: Bronze, table: Table, columns: Sequence[SilverColumn]) -> tuple[SilverColumn, ...]:
-    """Return those of a table's silver columns that an update may leave out; none without `POSITIONS`."""
+    """Return those of a table's silver columns that an update may leave out; none without `KEPT_POSITIONS`."""
     if _POSITIONS_COLUMN not in table.columns:
         return ()
     every = marker_of(bronze) is not None

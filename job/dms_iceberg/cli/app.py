@@ -1,6 +1,5 @@
 """The command line. Exit codes: 0 done, 1 a table failed, 2 bad configuration or usage."""
 
-import importlib.util
 import json
 import sys
 from typing import Annotated
@@ -9,7 +8,8 @@ import typer
 from rich.console import Console
 
 from dms_iceberg import __version__
-from dms_iceberg.command_options import (
+from dms_iceberg.cli.maintain import maintain
+from dms_iceberg.cli.options import (
     AsJson,
     ConfigPath,
     LoadComplete,
@@ -22,14 +22,14 @@ from dms_iceberg.command_options import (
     prepared,
     warn_of_salts,
 )
+from dms_iceberg.cli.plugins import register
+from dms_iceberg.cli.replay import quarantine
+from dms_iceberg.cli.terminal import TableProgress, print_plan, print_report, print_status
+from dms_iceberg.cli.verify import verify
+from dms_iceberg.cli.watch import watch
 from dms_iceberg.config.advice import advice
 from dms_iceberg.config.load import load_config
 from dms_iceberg.errors import ConfigError, DmsIcebergError
-from dms_iceberg.maintenance.command import maintain
-from dms_iceberg.replay.command import quarantine
-from dms_iceberg.terminal import TableProgress, print_plan, print_report, print_status
-from dms_iceberg.verify.command import verify
-from dms_iceberg.watch.command import watch
 
 app = typer.Typer(
     name="dms-iceberg", help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
@@ -82,8 +82,8 @@ def run(
     """Merge everything there is, once."""
     loaded = prepared(config, quiet=json_)
     warn_of_salts(loaded, table)
-    from dms_iceberg import runner
-    from dms_iceberg.session import open_session
+    from dms_iceberg.runs import runner
+    from dms_iceberg.spark.session import open_session
 
     operator = operators_word(load_complete, reload_started_at, truncate, truncated_at, rebuild)
     with TableProgress(enabled=not json_) as progress:
@@ -110,8 +110,8 @@ def plan(
     loaded = prepared(config, quiet=json_)
     from dms_iceberg.gold.preview import foretell_models
     from dms_iceberg.gold.status import model_statuses
-    from dms_iceberg.preview import preview
-    from dms_iceberg.session import open_session
+    from dms_iceberg.runs.preview import preview
+    from dms_iceberg.spark.session import open_session
 
     operator = operators_word(load_complete, reload_started_at, truncate, truncated_at, rebuild)
     spark = open_session(loaded)
@@ -132,8 +132,8 @@ def status(config: ConfigPath, table: Tables = [], json_: AsJson = False) -> Non
     """Show per table: frontier, rows, lag, snapshots, delete files, quarantine, last error; and which gold models are behind."""
     loaded = prepared(config, quiet=json_)
     from dms_iceberg.gold.status import model_statuses
-    from dms_iceberg.session import open_session
-    from dms_iceberg.status import table_statuses
+    from dms_iceberg.runs.status import table_statuses
+    from dms_iceberg.spark.session import open_session
 
     spark = open_session(loaded)
     statuses = table_statuses(spark, loaded, table)
@@ -151,21 +151,13 @@ app.command()(maintain)
 app.add_typer(quarantine, name="quarantine")
 
 
-def _register_local() -> None:
-    """Add the commands of the ``local`` extra where its packages are installed: Glue has neither PostgreSQL nor a need for it."""
-    if importlib.util.find_spec("psycopg") is not None:
-        from dms_iceberg.local.commands import register
-
-        register(app)
-
-
 def _console() -> Console:
     return Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit."""
-    _register_local()
+    register(app)
     try:
         app(arguments)
     except ConfigError as error:

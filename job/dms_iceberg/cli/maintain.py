@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from dms_iceberg.command_options import AsJson, ConfigPath, Tables, prepared, seconds
-from dms_iceberg.terminal import print_maintenance
+from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, seconds
+from dms_iceberg.cli.terminal import print_maintenance
 
 
 def maintain(
@@ -26,8 +26,8 @@ def maintain(
     """
     loaded = prepared(config, quiet=json_)
     from dms_iceberg.maintenance.run import maintain
-    from dms_iceberg.runner import chosen_tables
-    from dms_iceberg.session import open_session
+    from dms_iceberg.runs.runner import chosen_tables
+    from dms_iceberg.spark.session import open_session
 
     chosen = chosen_tables(loaded, table)
     models = [] if table else list(loaded.gold)

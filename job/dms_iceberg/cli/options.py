@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Final
 import structlog
 import typer
 
+from dms_iceberg.bronze.keys import digits_of
 from dms_iceberg.config.load import load_config
 from dms_iceberg.config.model import Config
+from dms_iceberg.config.salts import unset_salts
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.logs import configure_logs
-from dms_iceberg.salts import unset_salts
-from dms_iceberg.staging.keys import digits_of
 
 if TYPE_CHECKING:
-    from dms_iceberg.job import OperatorsWord
+    from dms_iceberg.context import OperatorsWord
 
 _LOG = structlog.get_logger("dms_iceberg")
 ConfigPath = Annotated[
@@ -102,7 +102,7 @@ def operators_word(
     Raises:
         ConfigError: a time is none, is not over yet, or belongs to no table.
     """
-    from dms_iceberg.job import OperatorsWord
+    from dms_iceberg.context import OperatorsWord
 
     if truncated_at is not None and not truncate:
         raise ConfigError([f"--truncated-at {truncated_at!r}: name the tables that were truncated with --truncate"], _WHERE)

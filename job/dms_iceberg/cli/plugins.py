@@ -1,17 +1,18 @@
-"""Commands that need the ``local`` extra: the emulated DMS and the demo."""
+"""Commands of other packages: the emulated DMS and the demo, where they are installed. Glue has neither, and no need for them."""
 
-import importlib.util
+from importlib.metadata import entry_points
 
 import typer
 
+GROUP = "dms_iceberg.commands"
+"""Entry points of this group are commands; pyproject.toml has them."""
+
 
 def register(app: typer.Typer) -> None:
-    """Add ``emulate`` and ``demo`` to the command line."""
-    if importlib.util.find_spec("dms_iceberg.local.emulator.cli") is not None:
-        from dms_iceberg.local.emulator.cli import emulate
-
-        app.command()(emulate)
-    if importlib.util.find_spec("dms_iceberg.local.demo") is not None:
-        from dms_iceberg.local.demo.cli import demo
-
-        app.command()(demo)
+    """Add the commands that can be imported here; those whose packages are not installed are left out."""
+    for entry in sorted(entry_points(group=GROUP), key=lambda one: one.name):
+        try:
+            command = entry.load()
+        except ModuleNotFoundError:
+            continue
+        app.command()(command)

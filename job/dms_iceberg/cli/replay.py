@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from dms_iceberg.command_options import AsJson, ConfigPath, Tables, prepared
-from dms_iceberg.terminal import print_quarantine, print_report
+from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared
+from dms_iceberg.cli.terminal import print_quarantine, print_report
 
 quarantine = typer.Typer(no_args_is_help=True, help="Look at rejected rows; try them again.")
 
@@ -27,7 +27,7 @@ def list_(
     """Show the open rows of the quarantine by table and reason; of their values only the key, as silver has it."""
     loaded = prepared(config, quiet=json_)
     from dms_iceberg.replay.listing import list_quarantine
-    from dms_iceberg.session import open_session
+    from dms_iceberg.spark.session import open_session
 
     tables = list_quarantine(open_session(loaded), loaded, table, reason, examples)
     if json_:
@@ -47,7 +47,7 @@ def replay_(
     """Try the open rows of the quarantine again, in their right order; those that fail again stay open."""
     loaded = prepared(config, quiet=json_)
     from dms_iceberg.replay.run import replay
-    from dms_iceberg.session import open_session
+    from dms_iceberg.spark.session import open_session
 
     report = replay(open_session(loaded), loaded, table, reason)
     if json_:

@@ -12,10 +12,10 @@ from rich.table import Table
 from dms_iceberg.gold.preview import ModelPreview
 from dms_iceberg.gold.status import ModelStatus
 from dms_iceberg.maintenance.report import MaintenanceRun
-from dms_iceberg.preview import TablePreview
 from dms_iceberg.replay.listing import OpenRows
-from dms_iceberg.report import BatchReport, RunReport
-from dms_iceberg.status import TableStatus
+from dms_iceberg.runs.preview import TablePreview
+from dms_iceberg.runs.report import BatchReport, RunReport
+from dms_iceberg.runs.status import TableStatus
 from dms_iceberg.verify.reading import Read
 from dms_iceberg.verify.verdict import KINDS, TableVerdict, Verdict
 

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from dms_iceberg.command_options import AsJson, ConfigPath, Tables, prepared, seconds
-from dms_iceberg.terminal import SourceProgress, print_verdict
+from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, seconds
+from dms_iceberg.cli.terminal import SourceProgress, print_verdict
 from dms_iceberg.verify.source import PASSWORD_VARIABLE, parse_source
 
 
@@ -32,7 +32,7 @@ def verify(
     """Compare the source database with the silver tables; exit code 1 when differences stay."""
     loaded = prepared(config, quiet=json_)
     address = parse_source(source)
-    from dms_iceberg.session import open_session
+    from dms_iceberg.spark.session import open_session
     from dms_iceberg.verify import run
     from dms_iceberg.verify.compare import Options
     from dms_iceberg.verify.source import Throttle, open_source, with_credentials

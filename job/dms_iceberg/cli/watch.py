@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from dms_iceberg.command_options import AsJson, ConfigPath, Tables, prepared, seconds, warn_of_salts
+from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, seconds, warn_of_salts
 
 if TYPE_CHECKING:
     from dms_iceberg.watch.run import Watch
@@ -39,7 +39,7 @@ def watch(
         raise typer.BadParameter(f"--interval {interval}: at least {_SHORTEST_INTERVAL:g} s")
     loaded = prepared(config, quiet=True)
     warn_of_salts(loaded, table)
-    from dms_iceberg.session import open_session
+    from dms_iceberg.spark.session import open_session
     from dms_iceberg.watch.queue import NotificationQueue
     from dms_iceberg.watch.run import Watch
 

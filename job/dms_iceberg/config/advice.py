@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dms_iceberg.config.model import BronzeFormat, Config, Table
 from dms_iceberg.config.named_columns import table_path
 from dms_iceberg.config.problems import below, item
+from dms_iceberg.config.salts import unset_salts
 from dms_iceberg.config.typed_text import NUMBER, columns_as_types
-from dms_iceberg.salts import unset_salts
 
 
 def advice(config: Config) -> list[str]:

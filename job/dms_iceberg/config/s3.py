@@ -5,7 +5,7 @@ from urllib.parse import urlparse
 from botocore.exceptions import BotoCoreError, ClientError
 
 from dms_iceberg.errors import BronzeError, ConfigError
-from dms_iceberg.staging.s3 import S3Store
+from dms_iceberg.storage.s3 import S3Store
 
 
 def read_object(uri: str) -> bytes:

@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from dms_iceberg.config.incremental import KEY
-from dms_iceberg.identifiers import quote
-from dms_iceberg.joins import handed_out
+from dms_iceberg.spark.broadcast import handed_out
+from dms_iceberg.sql.quoting import quote
 
 _DATA, _POSITION_DELETES = 0, 1
 

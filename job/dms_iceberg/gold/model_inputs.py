@@ -7,10 +7,9 @@ from typing import Self
 import attrs
 
 from dms_iceberg.config.model import Model
-from dms_iceberg.staging.store import digest
-from dms_iceberg.target.table import TargetTable
-
-GOLD_KEY = "dms-iceberg.gold"
+from dms_iceberg.iceberg.commit_properties import GOLD_KEY
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.storage.store import digest
 
 
 @attrs.frozen

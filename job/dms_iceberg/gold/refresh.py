@@ -10,18 +10,18 @@ from pyspark.sql import SparkSession
 from dms_iceberg.config.incremental import KEY, PRESENT, GroupColumn, group_columns
 from dms_iceberg.config.model import Model, Refresh
 from dms_iceberg.config.model_sql import Reference, pinned, references, replaced
-from dms_iceberg.gold.made import Input, Made, definition_of, last_made
+from dms_iceberg.context import Job
+from dms_iceberg.gold.changed_groups import touched_groups
+from dms_iceberg.gold.model_inputs import Input, Made, definition_of, last_made
 from dms_iceberg.gold.report import ModelReport
-from dms_iceberg.gold.touched import touched_groups
-from dms_iceberg.identifiers import quote, quote_path, string_literal
-from dms_iceberg.job import Job
-from dms_iceberg.joins import handed_out
-from dms_iceberg.spark_errors import describe
-from dms_iceberg.target.commit_properties import commit_with
-from dms_iceberg.target.ddl import METADATA_SETTINGS, partition_sql
-from dms_iceberg.target.table import TargetTable
-from dms_iceberg.target.types import stored
-from dms_iceberg.target.write import named_view
+from dms_iceberg.iceberg.commit_properties import commit_with
+from dms_iceberg.merge.write import named_view
+from dms_iceberg.silver.ddl import METADATA_SETTINGS, partition_sql
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.spark.broadcast import handed_out
+from dms_iceberg.spark.failures import describe
+from dms_iceberg.sql.quoting import quote, quote_path, string_literal
+from dms_iceberg.sql.types import stored
 
 _LOG = structlog.get_logger("dms_iceberg")
 _PROPERTIES = {

@@ -8,11 +8,12 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config, Model
 from dms_iceberg.errors import DmsIcebergError
-from dms_iceberg.gold.made import GOLD_KEY, Input, definition_of, last_made
+from dms_iceberg.gold.model_inputs import Input, definition_of, last_made
 from dms_iceberg.gold.refresh import tables_of
-from dms_iceberg.maintenance.steps import needed
-from dms_iceberg.spark_errors import FAILURES, describe
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.iceberg.commit_properties import GOLD_KEY
+from dms_iceberg.maintenance.execute import needed
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.spark.failures import FAILURES, describe
 
 
 @attrs.frozen(kw_only=True)

@@ -1,18 +1,9 @@
 """What the errors of a commit mean: done, refused, or nobody knows."""
 
-import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
-
-from py4j.protocol import Py4JJavaError
-from pyspark.errors.exceptions.captured import CapturedException
-
-if TYPE_CHECKING:
-    from py4j.java_gateway import JavaObject
+from dms_iceberg.spark.java_errors import causes, class_of
 
 _COMMIT_FAILED = "org.apache.iceberg.exceptions.CommitFailedException"
 _STATE_UNKNOWN = "org.apache.iceberg.exceptions.CommitStateUnknownException"
-_NOT_FOUND = "org.apache.iceberg.exceptions.NotFoundException"
 _AWS = "software.amazon.awssdk."
 _CONFLICTS = (
     "org.apache.iceberg.exceptions.ValidationException",
@@ -24,17 +15,17 @@ _CONFLICTS = (
 
 def is_conflict(error: BaseException) -> bool:
     """Whether ``error`` says that somebody else committed first, or may have, so that the batch must be planned anew."""
-    return any(_class_of(java) in _CONFLICTS for java in _causes(error))
+    return any(class_of(java) in _CONFLICTS for java in causes(error))
 
 
 def is_unknown(error: BaseException | None) -> bool:
     """Whether ``error`` leaves open if the commit was done: the catalog's answer was lost, and asking again did not help."""
-    return is_misjudged(error) or any(_class_of(java) == _STATE_UNKNOWN for java in _causes(error))
+    return is_misjudged(error) or any(class_of(java) == _STATE_UNKNOWN for java in causes(error))
 
 
 def is_refused(error: BaseException | None) -> bool:
     """Whether ``error`` is Iceberg's word that the commit was not done."""
-    return next(map(_class_of, _causes(error)), "") == _COMMIT_FAILED
+    return next(map(class_of, causes(error)), "") == _COMMIT_FAILED
 
 
 def is_misjudged(error: BaseException | None) -> bool:
@@ -44,26 +35,5 @@ def is_misjudged(error: BaseException | None) -> bool:
     when many requests have failed, or when AWS_MAX_ATTEMPTS is 1), and deletes the metadata file: if Glue did commit, nobody can read
     the table any more. See GlueTableOperations.doCommit, where only a retried request is looked after.
     """
-    cause = [*map(_class_of, _causes(error)), "", ""][1]
+    cause = [*map(class_of, causes(error)), "", ""][1]
     return is_refused(error) and cause.startswith(_AWS) and not cause.endswith(".ConcurrentModificationException")
-
-
-def missing_metadata(error: BaseException) -> str | None:
-    """Return the metadata file that ``error`` says is gone, None if it is of something else."""
-    texts = [str(java.getMessage()) for java in _causes(error) if _class_of(java) == _NOT_FOUND]
-    return next((found[0] for text in texts if (found := re.search(r"\S+\.metadata\.json", text))), None)
-
-
-def _class_of(java: "JavaObject") -> str:
-    return str(java.getClass().getName())
-
-
-def _causes(error: BaseException | None) -> Iterator["JavaObject"]:
-    java: Any = None
-    if isinstance(error, Py4JJavaError):
-        java = error.java_exception
-    elif isinstance(error, CapturedException):
-        java = error._origin
-    while java is not None:
-        yield java
-        java = java.getCause()

@@ -57,3 +57,6 @@ class _Callable:
         """Let go of the function and its error: Py4J keeps this object until Java's collector finds its own half, much later."""
         del self.function
         self.error = None
+
+
+GOLD_KEY = "dms-iceberg.gold"

@@ -10,10 +10,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from tenacity import RetryCallState, RetryError, Retrying, retry_if_exception_type, wait_random_exponential
 
+from dms_iceberg.context import Job, PlanIsStaleError
 from dms_iceberg.errors import DmsIcebergError
-from dms_iceberg.job import Job, PlanIsStaleError
-from dms_iceberg.spark_errors import FAILURES, describe, describe_defect
-from dms_iceberg.target.commit_errors import is_conflict, is_unknown
+from dms_iceberg.iceberg.commit_errors import is_conflict, is_unknown
+from dms_iceberg.spark.failures import FAILURES, describe, describe_defect
 
 _LOG = structlog.get_logger("dms_iceberg")
 _ATTEMPTS = 8

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
 
-from dms_iceberg.job import PlanIsStaleError
-from dms_iceberg.row_lineage import session_for
-from dms_iceberg.session import DRAFT_CATALOG
-from dms_iceberg.target.commit_errors import is_misjudged, is_refused, missing_metadata
-from dms_iceberg.target.commit_properties import commit_with
-from dms_iceberg.target.java_maps import to_dict
-from dms_iceberg.target.staged import Staged
+from dms_iceberg.context import PlanIsStaleError
+from dms_iceberg.iceberg.commit_errors import is_misjudged, is_refused
+from dms_iceberg.iceberg.commit_properties import commit_with
+from dms_iceberg.iceberg.format_v3 import session_for
+from dms_iceberg.iceberg.java_maps import to_dict
+from dms_iceberg.iceberg.staged_files import Staged
+from dms_iceberg.spark.java_errors import missing_metadata
+from dms_iceberg.spark.session import DRAFT_CATALOG
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject

@@ -14,22 +14,22 @@ from collections.abc import Sequence
 import attrs
 import structlog
 
+from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.config.model import Config, Mode, Table
+from dms_iceberg.context import Job, Standing
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.faults import reach
-from dms_iceberg.job import Job, Standing
-from dms_iceberg.load_marker import MARKER_FOLDER
-from dms_iceberg.progress import PROGRESS_KEY, Progress
-from dms_iceberg.reload import draft_load
-from dms_iceberg.staging.keys import BronzeFile
-from dms_iceberg.staging.plan import FileBatch
-from dms_iceberg.staging.store import ObjectStore
-from dms_iceberg.target.cleaning import Cleaning, made_by
-from dms_iceberg.target.key import key_property
-from dms_iceberg.target.seen import Seen
-from dms_iceberg.target.switch import silver_types, switch_mode
-from dms_iceberg.target.table import TargetTable
-from dms_iceberg.target.withheld import branch_summary, withheld_by
+from dms_iceberg.failpoints import reach
+from dms_iceberg.loads.load_marker import MARKER_FOLDER
+from dms_iceberg.loads.reload import draft_load
+from dms_iceberg.progress.pending import FileBatch
+from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
+from dms_iceberg.silver.cleaning import Cleaning, made_by
+from dms_iceberg.silver.key import key_property
+from dms_iceberg.silver.seen_columns import Seen
+from dms_iceberg.silver.switch_mode import silver_types, switch_mode
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.withheld import branch_summary, withheld_by
+from dms_iceberg.storage.store import ObjectStore
 
 _LOG = structlog.get_logger("dms_iceberg")
 _BRANCH = "dms_iceberg_epoch_"

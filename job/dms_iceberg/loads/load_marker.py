@@ -13,11 +13,11 @@ from typing import Any
 
 import attrs
 
+from dms_iceberg.bronze.keys import BronzeFile, digits_of, earlier
 from dms_iceberg.config.model import Table
-from dms_iceberg.progress import Progress
-from dms_iceberg.staging.keys import BronzeFile, digits_of, earlier
-from dms_iceberg.staging.load_gaps import find_gaps
-from dms_iceberg.staging.store import ObjectStore, join
+from dms_iceberg.progress.load_gaps import find_gaps
+from dms_iceberg.progress.progress import Progress
+from dms_iceberg.storage.store import ObjectStore, join
 
 MARKER_FOLDER = "_load_complete/"
 """Beside the folders of the schemas, and none of them."""

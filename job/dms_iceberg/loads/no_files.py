@@ -8,19 +8,18 @@ import contextlib
 
 import attrs
 
-from dms_iceberg.accounting import summary_properties
-from dms_iceberg.changes.collapse import Books
+from dms_iceberg.bronze.keys import is_foreign, table_prefix
+from dms_iceberg.bronze.nearest_folders import neighbour, whereabouts
 from dms_iceberg.config.model import Table
-from dms_iceberg.epochs import has_bronze, refuse_empty_bronze
-from dms_iceberg.job import Job, Standing
-from dms_iceberg.load_marker import read_marker
-from dms_iceberg.spark_errors import FAILURES
-from dms_iceberg.staging.keys import is_foreign, table_prefix
-from dms_iceberg.staging.plan import Pending
-from dms_iceberg.staging.store import join
-from dms_iceberg.staging.whereabouts import neighbour, whereabouts
-from dms_iceberg.target.create import create_from_configuration
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.context import Job, Standing
+from dms_iceberg.loads.epochs import has_bronze, refuse_empty_bronze
+from dms_iceberg.loads.load_marker import read_marker
+from dms_iceberg.progress.pending import Pending
+from dms_iceberg.silver.create import create_from_configuration
+from dms_iceberg.silver.row_counts import Books, summary_properties
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.spark.failures import FAILURES
+from dms_iceberg.storage.store import join
 
 
 @attrs.frozen

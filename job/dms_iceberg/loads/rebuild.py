@@ -12,33 +12,30 @@ from datetime import UTC, datetime
 import attrs
 import structlog
 
-from dms_iceberg.accounting import PARTS, summary_properties
-from dms_iceberg.changes.collapse import Books
-from dms_iceberg.changes.normalise import POSITION
-from dms_iceberg.changes.position import epoch_prefix
-from dms_iceberg.changes.registers import ROW_POSITION
-from dms_iceberg.changes.versions import IS_CURRENT
-from dms_iceberg.checked import configuration_text
+from dms_iceberg.bronze.keys import BronzeFile, Truncate, digits_of, earlier, table_prefix
+from dms_iceberg.bronze.listing import list_bronze
+from dms_iceberg.bronze.position import epoch_prefix
 from dms_iceberg.config.model import Config, Mode, Table
-from dms_iceberg.epochs import REBUILD_BRANCH, building
+from dms_iceberg.context import Job, Planned, Standing
 from dms_iceberg.errors import BronzeError, TargetError
-from dms_iceberg.faults import reach
-from dms_iceberg.identifiers import quote, string_literal
-from dms_iceberg.job import Job, Planned, Standing
-from dms_iceberg.progress import ACCOUNTING_KEY, Progress
-from dms_iceberg.quarantine import all_rows, rejected_since, settle
-from dms_iceberg.remembered import mixed_keys
-from dms_iceberg.report import TableReport
-from dms_iceberg.staging.keys import BronzeFile, Truncate, digits_of, earlier, table_prefix
-from dms_iceberg.staging.listing import list_bronze
-from dms_iceberg.staging.plan import Pending, applied_truncates, new_loads, next_batch, next_truncate, pending_files, until
-from dms_iceberg.staging.store import digest
-from dms_iceberg.target.backfill import BACKFILL_KEY
-from dms_iceberg.target.cleaning import Cleaning
-from dms_iceberg.target.key import KEY_PROPERTY, key_property
-from dms_iceberg.target.table import TargetTable
-from dms_iceberg.target.withheld import Withheld, withheld_by
-from dms_iceberg.truncate import apply_truncate
+from dms_iceberg.failpoints import reach
+from dms_iceberg.loads.epochs import REBUILD_BRANCH, building
+from dms_iceberg.loads.truncate import apply_truncate
+from dms_iceberg.progress.pending import Pending, applied_truncates, new_loads, next_batch, next_truncate, pending_files, until
+from dms_iceberg.progress.progress import ACCOUNTING_KEY, Progress
+from dms_iceberg.runs.report import TableReport
+from dms_iceberg.silver.backfill import BACKFILL_KEY
+from dms_iceberg.silver.checked import configuration_text
+from dms_iceberg.silver.cleaning import Cleaning
+from dms_iceberg.silver.key import KEY_PROPERTY, key_property
+from dms_iceberg.silver.quarantine import all_rows, rejected_since, settle
+from dms_iceberg.silver.remembered import mixed_keys
+from dms_iceberg.silver.row_counts import PARTS, Books, summary_properties
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.withheld import Withheld, withheld_by
+from dms_iceberg.sql.cdc_columns import IS_CURRENT, POSITION, ROW_POSITION
+from dms_iceberg.sql.quoting import quote, string_literal
+from dms_iceberg.storage.store import digest
 
 _LOG = structlog.get_logger("dms_iceberg")
 _DIGEST_BYTES = 6

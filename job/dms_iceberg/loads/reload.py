@@ -13,27 +13,36 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
-from dms_iceberg.changes import versions
-from dms_iceberg.changes.clean import FILTERED
-from dms_iceberg.changes.collapse import CONTEXT
-from dms_iceberg.changes.identity import STREAM
-from dms_iceberg.changes.json_text import json_sql
-from dms_iceberg.changes.normalise import COMMITTED_AT, OLD_KEY, OP, POSITION
-from dms_iceberg.changes.position import FILE_DIGITS, load_position
-from dms_iceberg.changes.read import ROW
-from dms_iceberg.changes.registers import ROW_POSITION
+from dms_iceberg.bronze.position import FILE_DIGITS, load_position
 from dms_iceberg.config.model import Mode, Table
-from dms_iceberg.history import made_versions
-from dms_iceberg.identifiers import quote, string_literal
-from dms_iceberg.job import Job, Standing
-from dms_iceberg.progress import ACCOUNTING_KEY, PROGRESS_KEY, Progress
-from dms_iceberg.quarantine import all_rows
-from dms_iceberg.target.commit import Draft
-from dms_iceberg.target.key import silver_key_of
-from dms_iceberg.target.metadata import DELETED, DELETED_AT, metadata_columns
-from dms_iceberg.target.soft_delete import soft_delete_sql
-from dms_iceberg.target.table import TargetTable
-from dms_iceberg.target.write import named_view
+from dms_iceberg.context import Job, Standing
+from dms_iceberg.iceberg.transaction import Draft
+from dms_iceberg.merge import versions
+from dms_iceberg.merge.history import made_versions
+from dms_iceberg.merge.soft_delete import soft_delete_sql
+from dms_iceberg.merge.write import named_view
+from dms_iceberg.progress.progress import ACCOUNTING_KEY, PROGRESS_KEY, Progress
+from dms_iceberg.silver.key import silver_key_of
+from dms_iceberg.silver.metadata_columns import metadata_columns
+from dms_iceberg.silver.quarantine import all_rows
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.sql.cdc_columns import (
+    COMMITTED_AT,
+    CONTEXT,
+    DELETE_POSITION,
+    DELETED,
+    DELETED_AT,
+    FILTERED,
+    IS_CURRENT,
+    OLD_KEY,
+    OP,
+    POSITION,
+    ROW,
+    ROW_POSITION,
+    STREAM,
+)
+from dms_iceberg.sql.json_text import json_sql
+from dms_iceberg.sql.quoting import quote, string_literal
 
 _PRESENT = "_cdc_present"
 _TEXT = "_cdc_key_text"
@@ -94,7 +103,7 @@ def draft_load(job: Job, table: Table, target: TargetTable, found: Standing, bra
         made = _difference(job, table, target, loaded.where(present), target.rows().where(present), found)
         rows = _registers(made)
     else:
-        present = versions.IS_CURRENT
+        present = IS_CURRENT
         made = _difference(job, table, target, loaded.where(present), target.rows().where(present), found)
         rows = _versions(made, target.rows())
     with named_view(job, rows) as source:
@@ -176,6 +185,6 @@ def _versions(difference: Difference, stored: DataFrame) -> DataFrame:
     events = changes.selectExpr(*versions.change_events(key, values))
     stored = stored.join(changes.select(*map(quote, key)), list(key), "left_semi")
     events = events.unionByName(stored.selectExpr(*versions.version_events(key, values)))
-    ends = stored.where(f"{versions.DELETE_POSITION} IS NOT NULL").selectExpr(*versions.end_events(key, values))
+    ends = stored.where(f"{DELETE_POSITION} IS NOT NULL").selectExpr(*versions.end_events(key, values))
     made = made_versions(events.unionByName(ends), key, values, (), difference.load, whole=True)
     return made.where(f"{versions.ACTION} IS NOT NULL")

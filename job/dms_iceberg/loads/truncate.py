@@ -2,7 +2,7 @@
 
 Bronze is the log, so a table that is made again from it is truncated again, at the same place in the order. A truncate is the delete of
 every key at its moment, and no file names these keys: the progress remembers the moment instead, and whatever is older loses against it,
-whenever it arrives (`changes.late`).
+whenever it arrives (`merge.late`).
 """
 
 import json
@@ -10,19 +10,18 @@ import json
 import attrs
 import structlog
 
-from dms_iceberg.accounting import summary_properties
-from dms_iceberg.changes.collapse import Books
-from dms_iceberg.changes.position import truncate_position
+from dms_iceberg.bronze.keys import BronzeFile, table_prefix, truncate_key
+from dms_iceberg.bronze.position import truncate_position
 from dms_iceberg.config.model import Table
-from dms_iceberg.epochs import standing
+from dms_iceberg.context import Job, Standing
 from dms_iceberg.errors import TargetError
-from dms_iceberg.faults import reach
-from dms_iceberg.job import Job, Standing
-from dms_iceberg.staging.keys import BronzeFile, table_prefix, truncate_key
-from dms_iceberg.target.metadata import mode_of
-from dms_iceberg.target.switch import silver_types, switch_mode
-from dms_iceberg.target.table import TargetTable
-from dms_iceberg.target.truncate import goes_sql, truncate_row, truncate_sql
+from dms_iceberg.failpoints import reach
+from dms_iceberg.loads.epochs import standing
+from dms_iceberg.loads.truncate_sql import goes_sql, truncate_row, truncate_sql
+from dms_iceberg.silver.metadata_columns import mode_of
+from dms_iceberg.silver.row_counts import Books, summary_properties
+from dms_iceberg.silver.switch_mode import silver_types, switch_mode
+from dms_iceberg.silver.table import TargetTable
 
 _LOG = structlog.get_logger("dms_iceberg")
 

@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping
 
-from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
-from dms_iceberg.changes.position import truncate_position
-from dms_iceberg.changes.versions import DELETE_POSITION, IS_CURRENT, VALID_FROM, VALID_TO
+from dms_iceberg.bronze.position import truncate_position
 from dms_iceberg.config.model import Mode
-from dms_iceberg.identifiers import quote, string_literal, timestamp_literal
-from dms_iceberg.target.metadata import DELETED, DELETED_AT
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT, DELETE_POSITION, DELETED, DELETED_AT, IS_CURRENT, OP, POSITION, VALID_FROM, VALID_TO
+from dms_iceberg.sql.quoting import quote, string_literal, timestamp_literal
 
 OP_TRUNCATE = "T"
 """Operation of a truncate's own row in mode ``append``."""

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from dms_iceberg.accounting import summary_properties
-from dms_iceberg.changes.collapse import Books
 from dms_iceberg.config.model import Maintenance, Table
-from dms_iceberg.job import Job
-from dms_iceberg.maintenance.facts import read_facts, with_compactable
-from dms_iceberg.maintenance.need import Facts, Scope, Step, missing_settings, needs, reason, to_expire
+from dms_iceberg.context import Job
+from dms_iceberg.iceberg.format_v3 import session_for
 from dms_iceberg.maintenance.orphans import remove_orphans
+from dms_iceberg.maintenance.plan import Facts, Scope, Step, missing_settings, needs, reason, to_expire
 from dms_iceberg.maintenance.procedures import compact_deletes_sql, compact_sql, expire_sql, manifests_sql
-from dms_iceberg.maintenance.settled import count_settled, remove_settled
-from dms_iceberg.row_lineage import session_for
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.maintenance.settled_rows import count_settled, remove_settled
+from dms_iceberg.maintenance.table_stats import read_facts, with_compactable
+from dms_iceberg.silver.row_counts import Books, summary_properties
+from dms_iceberg.silver.table import TargetTable
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession

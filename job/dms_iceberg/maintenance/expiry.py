@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 import attrs
 
 from dms_iceberg.config.model import Maintenance
-from dms_iceberg.target.commit import MAIN
+from dms_iceberg.iceberg.transaction import MAIN
 
 _HOUR = 3_600_000
 _YOUNG = _HOUR

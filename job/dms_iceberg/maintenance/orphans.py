@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import SparkSession
 
-    from dms_iceberg.target.table import TargetTable
+    from dms_iceberg.silver.table import TargetTable
 
 _NO_METADATA = re.compile(r"\.jackson\.\S*Exception|NotFoundException")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dms_iceberg.config.model import Maintenance
 from dms_iceberg.errors import TargetError
-from dms_iceberg.identifiers import quote, string_literal
+from dms_iceberg.sql.quoting import quote, string_literal
 
 FILES_AT_ONCE = 500
 """Files that one commit of a compaction rewrites at most: the budget is looked at between two commits, and a lost race costs one."""

@@ -9,15 +9,15 @@ from contextlib import nullcontext
 import structlog
 from pyspark.sql import SparkSession
 
-from dms_iceberg.attempts import attempt, planned_again
 from dms_iceberg.config.model import Config, Maintenance, Table
-from dms_iceberg.job import Job, PlanIsStaleError
-from dms_iceberg.maintenance.need import Facts, Scope, Step
+from dms_iceberg.context import Job, PlanIsStaleError
+from dms_iceberg.iceberg.retry import attempt, planned_again
+from dms_iceberg.maintenance.execute import Kept, take
+from dms_iceberg.maintenance.plan import Facts, Scope, Step
 from dms_iceberg.maintenance.report import MaintenanceReport, MaintenanceRun, Outcome, StepReport
-from dms_iceberg.maintenance.steps import Kept, take
-from dms_iceberg.quarantine import quarantine_name, replays_name
-from dms_iceberg.staging.store import open_store
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.silver.quarantine import quarantine_name, replays_name
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.storage.store import open_store
 
 _LOG = structlog.get_logger("dms_iceberg")
 

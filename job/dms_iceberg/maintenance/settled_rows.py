@@ -6,11 +6,11 @@ Which rows a replay settled stays in the table of replays: a rebuild writes a ro
 from datetime import UTC, datetime, timedelta
 
 from dms_iceberg.config.model import Table
-from dms_iceberg.identifiers import string_literal
-from dms_iceberg.job import Job
-from dms_iceberg.progress import PROGRESS_KEY, Progress
-from dms_iceberg.quarantine import chain, change_quarantine, quarantine_table, replays_name, replays_table
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.context import Job
+from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
+from dms_iceberg.silver.quarantine import chain, change_quarantine, quarantine_table, replays_name, replays_table
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.sql.quoting import string_literal
 
 _MARGIN = timedelta(hours=1)
 """Clocks of two machines differ by less."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from dms_iceberg.config.model import Maintenance
-from dms_iceberg.gold.made import GOLD_KEY
+from dms_iceberg.iceberg.commit_properties import GOLD_KEY
+from dms_iceberg.iceberg.transaction import MAIN
 from dms_iceberg.maintenance.expiry import SnapshotFact
-from dms_iceberg.maintenance.need import Compactable, Facts
+from dms_iceberg.maintenance.plan import Compactable, Facts
 from dms_iceberg.maintenance.procedures import heavy_only, weights
-from dms_iceberg.progress import PROGRESS_KEY
-from dms_iceberg.target.commit import MAIN
-from dms_iceberg.target.table import BEFORE_PROPERTY
+from dms_iceberg.progress.progress import PROGRESS_KEY
+from dms_iceberg.silver.table import BEFORE_PROPERTY
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject

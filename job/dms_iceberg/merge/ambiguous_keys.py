@@ -1,4 +1,4 @@
-"""Open rows of the quarantine that do not tell which row they mean (`changes.crowding`), and what closes them.
+"""Open rows of the quarantine that do not tell which row they mean (`merge.crowding`), and what closes them.
 
 Trying them again tells nothing new. But a repair (``verify --repair``) writes what the source has of all their keys: from then on nothing
 of them is missing in silver.
@@ -9,18 +9,17 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast
 
-from dms_iceberg.changes.crowding import AMBIGUOUS
+from dms_iceberg.bronze.keys import REPAIR_FOLDER
 from dms_iceberg.changes.frames import Shape, clean_groups
-from dms_iceberg.changes.normalise import POSITION
-from dms_iceberg.changes.read import ROW_ID
+from dms_iceberg.changes.normalise import AMBIGUOUS
 from dms_iceberg.config.model import Mode, Table
-from dms_iceberg.identifiers import quote, string_literal
-from dms_iceberg.job import Job, Planned
-from dms_iceberg.joins import materialised
-from dms_iceberg.progress import Progress
-from dms_iceberg.quarantine import open_rows
-from dms_iceberg.replay.records import record_groups
-from dms_iceberg.staging.keys import REPAIR_FOLDER
+from dms_iceberg.context import Job, Planned
+from dms_iceberg.progress.progress import Progress
+from dms_iceberg.silver.quarantine import open_rows
+from dms_iceberg.silver.quarantine_records import record_groups
+from dms_iceberg.spark.broadcast import materialised
+from dms_iceberg.sql.cdc_columns import POSITION, ROW_ID
+from dms_iceberg.sql.quoting import quote, string_literal
 
 
 def ambiguous_keys(job: Job, table: Table, progress: Progress, shape: Shape) -> DataFrame | None:

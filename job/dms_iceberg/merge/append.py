@@ -10,21 +10,34 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast, expr
 
-from dms_iceberg.changes.clean import FAILED_RULE, FILTERED
-from dms_iceberg.changes.collapse import USABLE, Books
-from dms_iceberg.changes.frames import SINGLE_TASK_BYTES, ReadGroup, Shape, clean_groups
-from dms_iceberg.changes.identity import IDENTITY, RANK, STREAM, between_clocks, identity_sql, repeated_clocks
-from dms_iceberg.changes.json_text import json_sql
-from dms_iceberg.changes.normalise import COMMITTED_AT, FILE_TIME, OLD_KEY, OP, POSITION
-from dms_iceberg.changes.position import is_behind
-from dms_iceberg.changes.read import FILE, ROW
+from dms_iceberg.bronze.position import is_behind
+from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
+from dms_iceberg.changes.identity import between_clocks, identity_sql, repeated_clocks
 from dms_iceberg.config.model import Table
-from dms_iceberg.faults import reach
-from dms_iceberg.identifiers import quote
-from dms_iceberg.job import Job, Planned
-from dms_iceberg.target.metadata import KEY_BEFORE
-from dms_iceberg.target.table import TargetTable
-from dms_iceberg.winners import Collapsed, as_it_is
+from dms_iceberg.context import Job, Planned
+from dms_iceberg.failpoints import reach
+from dms_iceberg.merge.collapse import USABLE
+from dms_iceberg.merge.collapse_frames import SINGLE_TASK_BYTES
+from dms_iceberg.merge.merge_input import Collapsed, as_it_is
+from dms_iceberg.silver.row_counts import Books
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.sql.cdc_columns import (
+    COMMITTED_AT,
+    FAILED_RULE,
+    FILE,
+    FILE_TIME,
+    FILTERED,
+    IDENTITY,
+    KEY_BEFORE,
+    OLD_KEY,
+    OP,
+    POSITION,
+    RANK,
+    ROW,
+    STREAM,
+)
+from dms_iceberg.sql.json_text import json_sql
+from dms_iceberg.sql.quoting import quote
 
 NEW = "_cdc_new"
 _KNOWN = "_cdc_known"

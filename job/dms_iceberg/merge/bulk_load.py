@@ -11,21 +11,20 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
-from dms_iceberg.changes.clean import FAILED_RULE, FILTERED
-from dms_iceberg.changes.collapse import Books
+from dms_iceberg.bronze.position import load_position
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
-from dms_iceberg.changes.kept import kept_columns
-from dms_iceberg.changes.normalise import OP, PROBLEM
-from dms_iceberg.changes.position import load_position
+from dms_iceberg.changes.partial_updates import kept_columns
 from dms_iceberg.config.model import Mode, Table
-from dms_iceberg.identifiers import quote
-from dms_iceberg.job import Job, Planned
-from dms_iceberg.row_lineage import has_row_lineage
-from dms_iceberg.target.commit import Draft
-from dms_iceberg.target.merge import KeyRange, insert_columns
-from dms_iceberg.target.staged import Staged
-from dms_iceberg.target.table import TargetTable
-from dms_iceberg.winners import Collapsed, as_it_is
+from dms_iceberg.context import Job, Planned
+from dms_iceberg.iceberg.format_v3 import has_row_lineage
+from dms_iceberg.iceberg.staged_files import Staged
+from dms_iceberg.iceberg.transaction import Draft
+from dms_iceberg.merge.merge_input import Collapsed, as_it_is
+from dms_iceberg.merge.statement import KeyRange, insert_columns
+from dms_iceberg.silver.row_counts import Books
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.sql.cdc_columns import FAILED_RULE, FILTERED, OP, PROBLEM
+from dms_iceberg.sql.quoting import quote
 
 BULK_BYTES = 32 << 20
 """Smaller loads go the usual way: it sorts their rows by key, and takes no longer."""

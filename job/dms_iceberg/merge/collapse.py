@@ -6,58 +6,36 @@ before the shuffle. Counts travel with the groups instead of in accumulators, wh
 
 from collections.abc import Sequence
 
-import attrs
-
-from dms_iceberg.changes.clean import FAILED_RULE, FILTERED
-from dms_iceberg.changes.normalise import COMMITTED_AT, FILE_TIME, OLD_KEY, OP, POSITION, PROBLEM
-from dms_iceberg.changes.position import is_behind_sql
-from dms_iceberg.changes.read import ROW
-from dms_iceberg.identifiers import quote
-
-WINNER = "_cdc_winner"
-DELETE = "_cdc_delete"
-CONTEXT = "_cdc_context"
-BATCH_POSITION = "_cdc_batch_position"
-N_ROWS, N_QUARANTINED, N_FILTERED, N_GOOD = "_cdc_n_rows", "_cdc_n_quarantined", "_cdc_n_filtered", "_cdc_n_good"
-LOW, HIGH = "_cdc_low", "_cdc_high"
-DISORDER = "_cdc_disorder"
+from dms_iceberg.bronze.position import is_behind_sql
+from dms_iceberg.sql.cdc_columns import (
+    BATCH_POSITION,
+    COMMITTED_AT,
+    CONTEXT,
+    DELETE,
+    DISORDER,
+    FAILED_RULE,
+    FILE_TIME,
+    FILTERED,
+    HIGH,
+    LOW,
+    N_FILTERED,
+    N_GOOD,
+    N_QUARANTINED,
+    N_ROWS,
+    OLD_KEY,
+    OP,
+    POSITION,
+    PROBLEM,
+    ROW,
+    WINNER,
+)
+from dms_iceberg.sql.quoting import quote
 
 USABLE = f"{PROBLEM} IS NULL"
 # Two halves of a key change have one position; where both map to the same silver key, the row itself wins over the delete.
 ORDER = f"CASE WHEN {USABLE} THEN struct({POSITION}, 1 - {OLD_KEY}, {ROW}) END"
 # Rows read again from older files for comparison are in no book, nor is the delete half of a key change.
 _COUNTED = f"{OLD_KEY} = 0"
-
-
-@attrs.frozen
-class Books:
-    """What became of a batch's rows; applied, superseded, stale, filtered and quarantined add up to ``rows_read``.
-
-    Attributes:
-        winners: rows that the MERGE gets.
-        commit_micros: source commit times in microseconds since 1970: fifth percentile, median, newest; None without any.
-        low: lowest position among usable rows; "" without any.
-        high: highest position among usable rows.
-        disordered_keys: keys of which a later file held an older change than an earlier file.
-        failed_rule: a broken rule with ``on_fail = fail``, if any.
-        void: superseded rows that had no effect on a crowded key.
-        behind: some files are named in a zone behind UTC (`position.is_behind`).
-    """
-
-    rows_read: int = 0
-    applied: int = 0
-    superseded: int = 0
-    stale: int = 0
-    filtered: int = 0
-    quarantined: int = 0
-    winners: int = 0
-    commit_micros: tuple[int, ...] | None = None
-    low: str = ""
-    high: str = ""
-    disordered_keys: int = 0
-    failed_rule: str | None = None
-    void: int = 0
-    behind: bool = False
 
 
 def deletes_sql() -> str:

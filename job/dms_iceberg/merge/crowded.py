@@ -1,4 +1,4 @@
-"""Playing the changes of keys that may be crowded (`changes.crowding`), and what follows for the rows of a batch.
+"""Playing the changes of keys that may be crowded (`merge.crowding`), and what follows for the rows of a batch.
 
 Few keys come here, and each is looked up where its row was before: among the changes of the batch, in the table, or, where the table may
 not tell, in all of bronze.
@@ -10,27 +10,37 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast, col, expr, lit
 
-from dms_iceberg.changes import crowding
 from dms_iceberg.changes.clean import else_problem
-from dms_iceberg.changes.collapse import CONTEXT, Books
-from dms_iceberg.changes.crowding import ARRIVES, IS_LAST_WRITING, KIND, LEAVES, N_READ, OUTCOME, PLACE, SIDE, USABLE, WRITING_GROUPS
-from dms_iceberg.changes.crowding import ID as EVENT
-from dms_iceberg.changes.fill import REFILL
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
-from dms_iceberg.changes.json_text import json_sql
-from dms_iceberg.changes.late import STALE, STORED_POSITION, STORED_ROW_POSITION
-from dms_iceberg.changes.normalise import IMAGED, OLD_KEY, POSITION, PROBLEM
-from dms_iceberg.changes.read import FILE_NAME
-from dms_iceberg.changes.registers import ROW_POSITION
-from dms_iceberg.changes.value_text import value_text
-from dms_iceberg.changes.versions import IS_CURRENT, VOID
+from dms_iceberg.changes.normalise import AMBIGUOUS
 from dms_iceberg.config.model import Mode, OnFail, Table
-from dms_iceberg.identifiers import quote, string_literal
-from dms_iceberg.job import Job, Planned
-from dms_iceberg.joins import handed_out, materialised
-from dms_iceberg.target.merge import KeyRange
-from dms_iceberg.target.metadata import DELETED
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.context import Job, Planned
+from dms_iceberg.merge import crowding
+from dms_iceberg.merge.crowding import ARRIVES, IS_LAST_WRITING, KIND, LEAVES, N_READ, OUTCOME, PLACE, SIDE, USABLE, WRITING_GROUPS
+from dms_iceberg.merge.crowding import ID as EVENT
+from dms_iceberg.merge.fill_forward import REFILL
+from dms_iceberg.merge.statement import KeyRange
+from dms_iceberg.merge.versions import VOID
+from dms_iceberg.silver.row_counts import Books
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.spark.broadcast import handed_out, materialised
+from dms_iceberg.sql.cdc_columns import (
+    CONTEXT,
+    DELETED,
+    FILE_NAME,
+    IMAGED,
+    IS_CURRENT,
+    OLD_KEY,
+    POSITION,
+    PROBLEM,
+    ROW_POSITION,
+    STALE,
+    STORED_POSITION,
+    STORED_ROW_POSITION,
+)
+from dms_iceberg.sql.json_text import json_sql
+from dms_iceberg.sql.quoting import quote, string_literal
+from dms_iceberg.sql.value_text import value_text
 
 _TOUCHED = "_cdc_touched"
 _RUN, _UNCLEAR, _LEFT, _REST, _EFFECT = "_cdc_run", "_cdc_unclear", "_cdc_left", "_cdc_rest", "_cdc_effect"
@@ -104,7 +114,7 @@ class Verdict:
         """Return the rows of the quarantine that are unclear no longer, as older changes have come since; None without any."""
         if waiting is None:
             return None
-        rows = waiting.where(f"reason = {string_literal(crowding.AMBIGUOUS)}")
+        rows = waiting.where(f"reason = {string_literal(AMBIGUOUS)}")
         named = rows.withColumns({POSITION: col("position"), FILE_NAME: expr("substring_index(file, '/', -1)")})
         clear = named.join(self.judged, [POSITION, FILE_NAME], "left_semi").join(self.unclear, [POSITION, FILE_NAME], "left_anti")
         clear = materialised(clear.drop(POSITION, FILE_NAME))

@@ -17,15 +17,12 @@ they take away, for a key has one row at the end of a commit, and the load must 
 
 from collections.abc import Mapping, Sequence
 
-from dms_iceberg.changes.collapse import CONTEXT
-from dms_iceberg.changes.identity import STREAM
-from dms_iceberg.changes.normalise import ALTERNATIVES, COMMITTED_AT, IMAGED, LEAVING_HALVES, MOVED, OLD_KEY, OP, POSITION, PROBLEM
-from dms_iceberg.changes.position import is_load_sql
-from dms_iceberg.changes.read import FILE_NAME
-from dms_iceberg.changes.suspicion import commit_sql
-from dms_iceberg.identifiers import quote, string_literal, timestamp_literal
+from dms_iceberg.bronze.position import is_load_sql
+from dms_iceberg.changes.normalise import ALTERNATIVES, AMBIGUOUS, LEAVING_HALVES
+from dms_iceberg.merge.suspicion import commit_sql
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT, CONTEXT, FILE_NAME, IMAGED, MOVED, OLD_KEY, OP, POSITION, PROBLEM, STREAM
+from dms_iceberg.sql.quoting import quote, string_literal, timestamp_literal
 
-AMBIGUOUS = "ambiguous_key_change"
 MESSAGE = (
     f"{AMBIGUOUS}: within its commit two rows had the key that this change takes a row from, and it does not tell which of them it means. "
     "Full before-images do: REPLICA IDENTITY FULL, and column-filter all in the mapping rule add-before-image-columns"

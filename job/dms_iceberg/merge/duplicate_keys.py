@@ -7,17 +7,17 @@ key free.
 
 from collections.abc import Mapping
 
-from dms_iceberg.changes.collapse import N_FILTERED, N_GOOD, key_ends
 from dms_iceberg.changes.frames import Shape
-from dms_iceberg.changes.json_text import json_sql
-from dms_iceberg.changes.normalise import COMMITTED_AT, POSITION
-from dms_iceberg.changes.suspicion import ARRIVED_AT, ARRIVES, LEFT_AT, N_ARRIVED, commit_sql
 from dms_iceberg.config.model import Mode, Table
-from dms_iceberg.crowded import PRESENT, hides_rows
-from dms_iceberg.identifiers import quote, timestamp_literal
-from dms_iceberg.job import Job, Planned
-from dms_iceberg.target.table import TargetTable
-from dms_iceberg.winners import Collapsed, key_ranges
+from dms_iceberg.context import Job, Planned
+from dms_iceberg.merge.collapse import key_ends
+from dms_iceberg.merge.crowded import PRESENT, hides_rows
+from dms_iceberg.merge.merge_input import Collapsed, key_ranges
+from dms_iceberg.merge.suspicion import ARRIVED_AT, ARRIVES, LEFT_AT, N_ARRIVED, commit_sql
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT, N_FILTERED, N_GOOD, POSITION
+from dms_iceberg.sql.json_text import json_sql
+from dms_iceberg.sql.quoting import quote, timestamp_literal
 
 _SURPLUS, _EXAMPLE, _FRESH, _BRIEF = "_cdc_surplus", "_cdc_example", "_cdc_fresh", "_cdc_brief"
 _FIRST_ARRIVED_AT, _BEGINS = "_cdc_first_arrived_at", "_cdc_begins"

@@ -10,18 +10,27 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr, lit
 
-from dms_iceberg.changes import fill_sql
-from dms_iceberg.changes.collapse import BATCH_POSITION, CONTEXT, DELETE, HIGH
-from dms_iceberg.changes.fill_sql import CHANGE, CHILD, FRESH, KIND, LIFE, PARENT, SEGMENT
 from dms_iceberg.changes.frames import Shape
-from dms_iceberg.changes.json_text import json_sql
-from dms_iceberg.changes.kept import POSITIONS
-from dms_iceberg.changes.late import STALE, STORED_POSITION
 from dms_iceberg.changes.mapping import SilverColumn
-from dms_iceberg.changes.normalise import MOVED, OLD_KEY, POSITION, PROBLEM
-from dms_iceberg.changes.read import FILE
 from dms_iceberg.config.model import Column
-from dms_iceberg.joins import materialised
+from dms_iceberg.merge import fill_forward_sql as fill_sql
+from dms_iceberg.merge.fill_forward_sql import CHANGE, CHILD, FRESH, KIND, LIFE, PARENT, SEGMENT
+from dms_iceberg.spark.broadcast import materialised
+from dms_iceberg.sql.cdc_columns import (
+    BATCH_POSITION,
+    CONTEXT,
+    DELETE,
+    FILE,
+    HIGH,
+    KEPT_POSITIONS,
+    MOVED,
+    OLD_KEY,
+    POSITION,
+    PROBLEM,
+    STALE,
+    STORED_POSITION,
+)
+from dms_iceberg.sql.json_text import json_sql
 
 REFILL = "_cdc_refill"
 
@@ -59,7 +68,7 @@ class Filler:
         for more in (self.stored, self.rejected):
             events = events.unionByName(more, allowMissingColumns=True) if more is not None else events
         key = self.shape.key
-        values = [name for name in self.shape.values if name != POSITIONS]
+        values = [name for name in self.shape.values if name != KEPT_POSITIONS]
         if self.rejected is not None:
             events = events.selectExpr(*fill_sql.settled_select(key)).where(f"NOT {fill_sql.SETTLED}")
         events = events.selectExpr(*fill_sql.start_select(key, values, late=self.late)).selectExpr(*fill_sql.segment_select(key))
@@ -120,7 +129,7 @@ def settle(looked: DataFrame) -> DataFrame:
     table does not have it: then it could not be completed in its time, and can be now.
     """
     stored = f"coalesce({STORED_POSITION} < {POSITION}, true) OR {FRESH} AND {STORED_POSITION} = {POSITION}"
-    refill = f"{CONTEXT} AND NOT {DELETE} AND {POSITIONS} IS NOT NULL AND ({stored})"
+    refill = f"{CONTEXT} AND NOT {DELETE} AND {KEPT_POSITIONS} IS NOT NULL AND ({stored})"
     settled = looked.withColumn(REFILL, expr(f"coalesce({refill}, false)"))
     return settled.withColumn(STALE, expr(f"{STALE} AND NOT ({REFILL} AND {BATCH_POSITION} = {HIGH})")).withColumn(
         CONTEXT, expr(f"{CONTEXT} AND NOT {REFILL}")

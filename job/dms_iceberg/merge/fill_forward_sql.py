@@ -7,12 +7,9 @@ life, and never from outside of it. Table rows and rows in quarantine are events
 
 from collections.abc import Sequence
 
-from dms_iceberg.changes.clean import FILTERED, else_problem
-from dms_iceberg.changes.collapse import CONTEXT
-from dms_iceberg.changes.kept import LACKS, POSITIONS
-from dms_iceberg.changes.normalise import COMMITTED_AT, MOVED, OLD_KEY, OP, POSITION, PROBLEM
-from dms_iceberg.changes.read import ROW
-from dms_iceberg.identifiers import quote, string_literal
+from dms_iceberg.changes.clean import else_problem
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT, CONTEXT, FILTERED, KEPT_POSITIONS, LACKS, MOVED, OLD_KEY, OP, POSITION, PROBLEM, ROW
+from dms_iceberg.sql.quoting import quote, string_literal
 
 FRESH = "_cdc_fresh"
 KIND = "_cdc_kind"
@@ -34,7 +31,7 @@ def stored_select(key: Sequence[str], kept: Sequence[str]) -> list[str]:
     values = ", ".join(f"{quote(name)} AS v{number}" for number, name in enumerate(kept))
     return [
         *(quote(name) for name in key),
-        f"struct({values}, from_json({POSITIONS}, 'map<string,string>') AS positions, {POSITION} AS position) AS {STORED_ROW}",
+        f"struct({values}, from_json({KEPT_POSITIONS}, 'map<string,string>') AS positions, {POSITION} AS position) AS {STORED_ROW}",
         f"'U' AS {OP}",
         POSITION,
         f"0 AS {OLD_KEY}",
@@ -132,7 +129,7 @@ def filled_select(columns: Sequence[str], kept: Sequence[str], *, late: bool) ->
     positions = f"to_json(map_from_entries(filter(array({entries}), entry -> entry IS NOT NULL)))"
     replaced = {
         **{name: _value_sql(number, name) for name, number in numbers.items()},
-        POSITIONS: f"CASE WHEN {lacking} THEN {positions} END",
+        KEPT_POSITIONS: f"CASE WHEN {lacking} THEN {positions} END",
         PROBLEM: _problem_sql(kept, late=late),
     }
     fresh = " OR ".join(f"{_lacks(name)} AND NOT ({_is_stored(number, name)}) AND {_is_new(number)}" for name, number in numbers.items())

@@ -1,7 +1,7 @@
 """The versions and books of one batch in mode ``history``: every change is a version once.
 
 A batch in order needs of the table only what is current of its keys. A late one, or one that may repeat changes, is put together with all
-versions of its keys and with what bronze holds of them since, and the versions are made anew (`changes.versions`).
+versions of its keys and with what bronze holds of them since, and the versions are made anew (`merge.versions`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,24 +10,26 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr, lit
 
-from dms_iceberg.ambiguous import keys_of_rows, touched_by
-from dms_iceberg.changes import late, suspicion, versions
-from dms_iceberg.changes.collapse import CONTEXT, USABLE, Books
-from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups, collapse
+from dms_iceberg.bronze.position import is_load_position
+from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
 from dms_iceberg.changes.identity import clock_prefix
-from dms_iceberg.changes.normalise import COMMITTED_AT, POSITION
-from dms_iceberg.changes.position import is_load_position
 from dms_iceberg.config.model import Table
-from dms_iceberg.crowded import Verdict, bronze_past, play, stored_past
+from dms_iceberg.context import Job, Planned
 from dms_iceberg.errors import SchemaChangeError
-from dms_iceberg.faults import reach
-from dms_iceberg.identifiers import quote
-from dms_iceberg.job import Job, Planned
-from dms_iceberg.joins import handed_out, materialised
-from dms_iceberg.progress import Progress
-from dms_iceberg.second_look import older_files, second_look, waiting_rows
-from dms_iceberg.target.table import TargetTable
-from dms_iceberg.winners import Collapsed, Judge, as_it_is, measure, of_the_batch
+from dms_iceberg.failpoints import reach
+from dms_iceberg.merge import late, suspicion, versions
+from dms_iceberg.merge.ambiguous_keys import keys_of_rows, touched_by
+from dms_iceberg.merge.collapse import USABLE
+from dms_iceberg.merge.collapse_frames import collapse
+from dms_iceberg.merge.crowded import Verdict, bronze_past, play, stored_past
+from dms_iceberg.merge.late_context import older_files, second_look, waiting_rows
+from dms_iceberg.merge.merge_input import Collapsed, Judge, as_it_is, measure, of_the_batch
+from dms_iceberg.progress.progress import Progress
+from dms_iceberg.silver.row_counts import Books
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.spark.broadcast import handed_out, materialised
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT, CONTEXT, DELETE_POSITION, IS_CURRENT, POSITION
+from dms_iceberg.sql.quoting import quote
 
 _FIRST_CLOCK = "_cdc_first_clock"
 _CLOCK = f"date_format({COMMITTED_AT}, 'yyyyMMddHHmmssSS')"
@@ -219,14 +221,14 @@ def _goes_back(first_clock: str | None, progress: Progress) -> bool:
 
 
 def _with_stored(events: DataFrame, target: DataFrame, first: Collapsed, shape: Shape, found: _Judged, *, whole: bool) -> DataFrame:
-    stored = target if whole else target.where(versions.IS_CURRENT)
+    stored = target if whole else target.where(IS_CURRENT)
     for one in first.ranges if found.settled_keys is None else ():
         stored = stored.where(one.sql() or "true")
     keys = late.keys_of(first.winners.where(f"{POSITION} IS NOT NULL"), shape, first.books.winners)
     if found.settled_keys is not None:
         keys = keys.union(found.settled_keys).distinct()
     stored = stored.join(keys, shape.key, "left_semi")
-    ended = stored.where(f"{versions.DELETE_POSITION} IS NOT NULL")
+    ended = stored.where(f"{DELETE_POSITION} IS NOT NULL")
     begun = stored.selectExpr(*versions.version_events(shape.key, shape.values))
     ends = ended.selectExpr(*versions.end_events(shape.key, shape.values))
     if found.verdict is not None:

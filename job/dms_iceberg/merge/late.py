@@ -15,24 +15,42 @@ from collections.abc import Iterable, Mapping, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr, lit
 
-from dms_iceberg.changes.clean import FILTERED, else_problem
-from dms_iceberg.changes.collapse import BATCH_POSITION, CONTEXT, DELETE, DISORDER, HIGH, LOW
-from dms_iceberg.changes.frames import Shape, collapse
-from dms_iceberg.changes.normalise import COMMITTED_AT, FILE_TIME, OLD_KEY, OP, POSITION, PROBLEM
-from dms_iceberg.changes.position import CLOCK_DIGITS, clock_of, epoch_prefix, is_load_position, truncate_position
-from dms_iceberg.changes.read import FILE, FILE_NAME, ROW
-from dms_iceberg.changes.registers import ROW_POSITION, loses_sql
-from dms_iceberg.identifiers import quote, string_literal, timestamp_literal
-from dms_iceberg.joins import handed_out
-from dms_iceberg.progress import Progress
-from dms_iceberg.staging.keys import REPAIR_FOLDER, BronzeFile, earlier
+from dms_iceberg.bronze.keys import REPAIR_FOLDER, BronzeFile, earlier
+from dms_iceberg.bronze.position import CLOCK_DIGITS, clock_of, epoch_prefix, is_load_position, truncate_position
+from dms_iceberg.changes.clean import else_problem
+from dms_iceberg.changes.frames import Shape
+from dms_iceberg.merge.collapse_frames import collapse
+from dms_iceberg.merge.soft_delete_state import loses_sql
+from dms_iceberg.progress.progress import Progress
+from dms_iceberg.spark.broadcast import handed_out
+from dms_iceberg.sql.cdc_columns import (
+    BATCH_POSITION,
+    COMMITTED_AT,
+    CONTEXT,
+    DELETE,
+    DISORDER,
+    FILE,
+    FILE_NAME,
+    FILE_TIME,
+    FILTERED,
+    HIGH,
+    LOW,
+    OLD_KEY,
+    OP,
+    POSITION,
+    PROBLEM,
+    ROW,
+    ROW_POSITION,
+    STALE,
+    STORED_POSITION,
+    STORED_ROW_POSITION,
+    WAITING,
+)
+from dms_iceberg.sql.quoting import quote, string_literal, timestamp_literal
 
 SLACK_HOURS = 1.0
 # With DatePartitionTimezone DMS names files in local time; nowhere is that further behind UTC, in which commits are told.
 ZONE_HOURS = 12.0
-STALE = "_cdc_stale"
-WAITING = "_cdc_waiting"
-STORED_POSITION, STORED_ROW_POSITION = "_cdc_stored_position", "_cdc_stored_row_position"
 _FAR_FUTURE = "99991231235959999"
 
 

@@ -1,22 +1,22 @@
 """What bronze knows of keys whose changes cannot be judged by their batch alone: late ones, and those of crowded keys."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit
 
-from dms_iceberg.changes import late
-from dms_iceberg.changes.collapse import CONTEXT
-from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups, read_groups
-from dms_iceberg.changes.inspect import inspect
-from dms_iceberg.changes.position import clock_of
+from dms_iceberg.bronze.keys import BronzeFile, digits_of, earlier, table_prefix
+from dms_iceberg.bronze.listing import list_files, oldest_change
+from dms_iceberg.bronze.position import clock_of
+from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
+from dms_iceberg.changes.open_files import open_files
 from dms_iceberg.config.model import Mode, Table
-from dms_iceberg.job import Job, Planned
-from dms_iceberg.quarantine import late_files, open_rows, rejected_since, with_waiting
-from dms_iceberg.staging.keys import BronzeFile, digits_of, earlier, table_prefix
-from dms_iceberg.staging.listing import list_files, oldest_change
+from dms_iceberg.context import Job, Planned
+from dms_iceberg.merge import late
+from dms_iceberg.silver.quarantine import late_files, open_rows, rejected_since, with_waiting
+from dms_iceberg.sql.cdc_columns import CONTEXT
 
 Judge = Callable[[DataFrame], DataFrame]
 
@@ -66,12 +66,6 @@ class SecondLook:
         """Judge the changes of suspects, and let the others be."""
         others = self.of_others(rows).withColumn(CONTEXT, lit(False))
         return self.judge(self.of_suspects(rows)).unionByName(others, allowMissingColumns=True)
-
-
-def open_files(job: Job, table: Table, files: Sequence[BronzeFile], existing: Collection[str] = ()) -> list[ReadGroup]:
-    """Look into ``files`` and open them, grouped by their columns; ``existing`` are the silver table's columns, as far as it is made."""
-    groups = inspect(job.store, files, job.config.bronze, table)
-    return read_groups(job.spark, job.config, job.store.root, groups, table, existing)
 
 
 def waiting_rows(job: Job, table: Table, planned: Planned) -> DataFrame | None:

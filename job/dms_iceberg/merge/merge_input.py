@@ -6,11 +6,13 @@ from typing import Any
 import attrs
 from pyspark.sql import DataFrame, Row
 
-from dms_iceberg.changes import late, suspicion
-from dms_iceberg.changes.arrivals import NO_ARRIVALS, Arrivals
-from dms_iceberg.changes.collapse import CONTEXT, Books, books_aggregates
 from dms_iceberg.changes.frames import Shape
-from dms_iceberg.target.merge import KeyRange
+from dms_iceberg.merge import suspicion
+from dms_iceberg.merge.collapse import books_aggregates
+from dms_iceberg.merge.statement import KeyRange
+from dms_iceberg.progress.arrivals import NO_ARRIVALS, Arrivals
+from dms_iceberg.silver.row_counts import Books
+from dms_iceberg.sql.cdc_columns import CONTEXT, STALE
 
 Judge = Callable[[DataFrame], DataFrame]
 
@@ -69,7 +71,7 @@ def measure(
     figures = figures or {}
     wanted = (f"{sql} AS {name}" for name, sql in figures.items())
     try:
-        row = winners.selectExpr(*books_aggregates(shape.key, late.STALE if is_late else "false"), *wanted).collect()[0]
+        row = winners.selectExpr(*books_aggregates(shape.key, STALE if is_late else "false"), *wanted).collect()[0]
     except BaseException:
         winners.unpersist()
         raise

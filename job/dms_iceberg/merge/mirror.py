@@ -6,21 +6,23 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
-from dms_iceberg.ambiguous import keys_of_rows, touched_by
-from dms_iceberg.changes import crowding, fill, late, suspicion
-from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups, collapse
-from dms_iceberg.changes.kept import N_LACKING, N_MOVED, count_aggregates, kept_columns
-from dms_iceberg.changes.normalise import OP, POSITION
+from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
+from dms_iceberg.changes.partial_updates import count_aggregates, kept_columns
 from dms_iceberg.config.model import Table
-from dms_iceberg.crowded import Verdict, bronze_past, play, present, stored_past
-from dms_iceberg.faults import reach
-from dms_iceberg.identifiers import quote
-from dms_iceberg.job import Job, Planned
-from dms_iceberg.joins import handed_out, materialised
-from dms_iceberg.second_look import OlderFiles, SecondLook, older_files, second_look, waiting_rows
-from dms_iceberg.target.table import TargetTable
-from dms_iceberg.twice import twice_counts, twice_figures
-from dms_iceberg.winners import Collapsed, Judge, as_it_is, measure, of_the_batch
+from dms_iceberg.context import Job, Planned
+from dms_iceberg.failpoints import reach
+from dms_iceberg.merge import crowding, late, suspicion
+from dms_iceberg.merge import fill_forward as fill
+from dms_iceberg.merge.ambiguous_keys import keys_of_rows, touched_by
+from dms_iceberg.merge.collapse_frames import collapse
+from dms_iceberg.merge.crowded import Verdict, bronze_past, play, present, stored_past
+from dms_iceberg.merge.duplicate_keys import twice_counts, twice_figures
+from dms_iceberg.merge.late_context import OlderFiles, SecondLook, older_files, second_look, waiting_rows
+from dms_iceberg.merge.merge_input import Collapsed, Judge, as_it_is, measure, of_the_batch
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.spark.broadcast import handed_out, materialised
+from dms_iceberg.sql.cdc_columns import N_LACKING, N_MOVED, OP, POSITION, STALE
+from dms_iceberg.sql.quoting import quote
 
 
 def collapse_batch(job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> Collapsed:
@@ -177,7 +179,7 @@ class _SecondPass:
     def _plain(self, look: SecondLook, keys: DataFrame | None) -> DataFrame:
         if keys is None:
             return late.plain_winners(self.first.winners, self.planned.progress.reached)
-        return look.of_others(self.first.winners).withColumn(late.STALE, expr("false"))
+        return look.of_others(self.first.winners).withColumn(STALE, expr("false"))
 
     def _judges(self, base: Judge, verdict: Verdict | None, filler: Judge | None) -> tuple[Judge, Judge]:
         """Return what judges all changes, for the books and the quarantine, and what leaves those with an effect."""

@@ -2,11 +2,8 @@
 
 from collections.abc import Sequence
 
-from dms_iceberg.changes.collapse import DELETE
-from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
-from dms_iceberg.changes.registers import ROW_COMMITTED_AT, ROW_OP, ROW_POSITION
-from dms_iceberg.identifiers import quote
-from dms_iceberg.target.metadata import DELETED, DELETED_AT
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT, DELETE, DELETED, DELETED_AT, OP, POSITION, ROW_COMMITTED_AT, ROW_OP, ROW_POSITION
+from dms_iceberg.sql.quoting import quote
 
 IN_TABLE = f"{ROW_POSITION} IS NOT NULL"
 """SQL for keys of which a row is known, deleted or not."""

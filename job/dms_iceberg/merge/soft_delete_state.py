@@ -7,22 +7,22 @@ delete leave the same marked row in one batch, in two, and the wrong way round.
 
 from collections.abc import Sequence
 
-from dms_iceberg.changes.collapse import (
+from dms_iceberg.merge.collapse import ORDER, USABLE, deletes_sql, winner_aggregates, winner_select
+from dms_iceberg.sql.cdc_columns import (
     BATCH_POSITION,
+    COMMITTED_AT,
     CONTEXT,
     HIGH,
-    ORDER,
-    USABLE,
+    OP,
+    POSITION,
+    ROW_COMMITTED_AT,
+    ROW_OP,
+    ROW_POSITION,
+    ROW_WINNER,
     WINNER,
-    deletes_sql,
-    winner_aggregates,
-    winner_select,
 )
-from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
-from dms_iceberg.identifiers import quote
+from dms_iceberg.sql.quoting import quote
 
-ROW_WINNER = "_cdc_row_winner"
-ROW_POSITION, ROW_OP, ROW_COMMITTED_AT = "_cdc_row_position", "_cdc_row_op", "_cdc_row_committed_at"
 _ROW_CONTEXT, _EVENT_CONTEXT = "_cdc_row_context", "_cdc_event_context"
 
 

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import attrs
 
-from dms_iceberg.changes.collapse import CONTEXT, DELETE
-from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
-from dms_iceberg.identifiers import quote, typed_literal
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT, CONTEXT, DELETE, OP, POSITION
+from dms_iceberg.sql.quoting import quote, typed_literal
 
 IN_LIST_KEYS = 200
 """Up to so many keys of a batch are listed in ON. Iceberg compares no longer list with the bounds of files and row groups, and the

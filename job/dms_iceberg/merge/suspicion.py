@@ -1,8 +1,8 @@
 """Which keys of a batch may be crowded (`crowding`), told by aggregates of the pass that collapses them anyway. SQL text."""
 
-from dms_iceberg.changes.arrivals import NO_ARRIVALS, Arrivals
-from dms_iceberg.changes.normalise import COMMITTED_AT, MOVED, OLD_KEY, OP, POSITION
-from dms_iceberg.changes.position import clock_number_sql
+from dms_iceberg.bronze.position import clock_number_sql
+from dms_iceberg.progress.arrivals import NO_ARRIVALS, Arrivals
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT, MOVED, OLD_KEY, OP, POSITION
 
 ARRIVED_AT, LEFT_AT, MOVED_AT = "_cdc_arrived_at", "_cdc_left_at", "_cdc_moved_at"
 N_ARRIVED, N_EVENTS, SPANS = "_cdc_n_arrived", "_cdc_n_events", "_cdc_spans"

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
-from dms_iceberg.changes.json_text import json_sql
-from dms_iceberg.changes.normalise import OLD_KEY, POSITION
 from dms_iceberg.config.model import Table
-from dms_iceberg.job import Job, Planned
-from dms_iceberg.quarantine import open_rows
+from dms_iceberg.context import Job, Planned
+from dms_iceberg.silver.quarantine import open_rows
+from dms_iceberg.sql.cdc_columns import OLD_KEY, POSITION
+from dms_iceberg.sql.json_text import json_sql
 
 
 def rewritten_rows(job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> DataFrame | None:

@@ -11,16 +11,27 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from dms_iceberg.changes.clean import FILTERED
-from dms_iceberg.changes.collapse import CONTEXT, deletes_sql
-from dms_iceberg.changes.identity import IDENTITY, RANK, STREAM, file_sql, identity_sql
-from dms_iceberg.changes.json_text import TIMES, options_sql
-from dms_iceberg.changes.normalise import COMMITTED_AT, OLD_KEY, OP, POSITION
-from dms_iceberg.changes.read import ROW
-from dms_iceberg.identifiers import quote
+from dms_iceberg.changes.identity import file_sql, identity_sql
+from dms_iceberg.merge.collapse import deletes_sql
+from dms_iceberg.sql.cdc_columns import (
+    COMMITTED_AT,
+    CONTEXT,
+    DELETE_POSITION,
+    FILTERED,
+    IDENTITY,
+    IS_CURRENT,
+    OLD_KEY,
+    OP,
+    POSITION,
+    RANK,
+    ROW,
+    STREAM,
+    VALID_FROM,
+    VALID_TO,
+)
+from dms_iceberg.sql.json_text import TIMES, options_sql
+from dms_iceberg.sql.quoting import quote
 
-VALID_FROM, VALID_TO, IS_CURRENT = "_valid_from", "_valid_to", "_is_current"
-DELETE_POSITION = "_cdc_delete_position"
 ACTION = "_cdc_action"
 VOID = "_cdc_void"
 """True for a change, or the version that it has begun, without an effect on its key (`crowding`)."""

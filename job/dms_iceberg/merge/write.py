@@ -5,18 +5,18 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from dms_iceberg.changelog import NEW, changelog_columns
-from dms_iceberg.changes.collapse import DELETE
 from dms_iceberg.changes.frames import Shape
-from dms_iceberg.changes.versions import ACTION, history_sql, version_columns
 from dms_iceberg.config.model import Mode, Table
-from dms_iceberg.identifiers import quote
-from dms_iceberg.job import Job, Planned
-from dms_iceberg.target.commit import Draft
-from dms_iceberg.target.merge import IN_LIST_KEYS, insert_columns, key_list_sql, merge_sql, mergeable
-from dms_iceberg.target.soft_delete import IN_TABLE, register_row_select, soft_delete_sql
-from dms_iceberg.target.table import TargetTable
-from dms_iceberg.winners import Collapsed
+from dms_iceberg.context import Job, Planned
+from dms_iceberg.iceberg.transaction import Draft
+from dms_iceberg.merge.append import NEW, changelog_columns
+from dms_iceberg.merge.merge_input import Collapsed
+from dms_iceberg.merge.soft_delete import IN_TABLE, register_row_select, soft_delete_sql
+from dms_iceberg.merge.statement import IN_LIST_KEYS, insert_columns, key_list_sql, merge_sql, mergeable
+from dms_iceberg.merge.versions import ACTION, history_sql, version_columns
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.sql.cdc_columns import DELETE
+from dms_iceberg.sql.quoting import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -7,8 +7,8 @@ from itertools import islice
 
 import attrs
 
-from dms_iceberg.merged_loads import MergedLoads
-from dms_iceberg.staging.keys import BronzeFile
+from dms_iceberg.bronze.keys import BronzeFile
+from dms_iceberg.progress.merged_loads import MergedLoads
 
 _NUMBER = re.compile(r"([0-9A-F]{8})(?=\.[^/]*\Z)", re.ASCII)
 _SHOWN = 3

@@ -6,8 +6,8 @@ from typing import Self
 
 import attrs
 
-from dms_iceberg.staging.keys import SEGMENT_DIGITS, BronzeFile
-from dms_iceberg.staging.store import digest
+from dms_iceberg.bronze.keys import SEGMENT_DIGITS, BronzeFile
+from dms_iceberg.storage.store import digest
 
 LOOK_BACK_FILES = 200
 KEY_BYTES, _ETAG_BYTES = 5, 3

@@ -5,12 +5,12 @@ from datetime import datetime, timedelta
 
 import attrs
 
+from dms_iceberg.bronze.keys import NAME_AHEAD_HOURS, BronzeFile, Truncate, Unread, digits_of, is_credible, is_past
+from dms_iceberg.bronze.listing import Found
 from dms_iceberg.config.model import Batch
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.progress import Progress
-from dms_iceberg.staging.keys import NAME_AHEAD_HOURS, BronzeFile, Truncate, Unread, digits_of, is_credible, is_past
-from dms_iceberg.staging.listing import Found
-from dms_iceberg.staging.load_gaps import Gaps, find_gaps
+from dms_iceberg.progress.load_gaps import Gaps, find_gaps
+from dms_iceberg.progress.progress import Progress
 
 _SHOWN = 3
 

@@ -11,11 +11,11 @@ from typing import Any, Self
 
 import attrs
 
-from dms_iceberg.changes.arrivals import NO_ARRIVALS, Arrivals
-from dms_iceberg.changes.position import clock_of, truncate_position
+from dms_iceberg.bronze.keys import BronzeFile, digits_of, earlier
+from dms_iceberg.bronze.position import clock_of, truncate_position
 from dms_iceberg.errors import TargetError
-from dms_iceberg.merged_loads import KEY_BYTES, LOOK_BACK_FILES, MARK_BYTES, MergedLoads, MergedSegment, fingerprint, pack, unpack
-from dms_iceberg.staging.keys import BronzeFile, digits_of, earlier
+from dms_iceberg.progress.arrivals import NO_ARRIVALS, Arrivals
+from dms_iceberg.progress.merged_loads import KEY_BYTES, LOOK_BACK_FILES, MARK_BYTES, MergedLoads, MergedSegment, fingerprint, pack, unpack
 
 PROGRESS_KEY = "dms-iceberg.progress"
 ACCOUNTING_KEY = "dms-iceberg.accounting"
@@ -55,7 +55,7 @@ class Progress:
         loads: the full-load files that are merged.
         truncated: 17 digits, the latest truncate that is applied; "" for none.
         replay: id of the newest replay of quarantined rows that the content has; "" for none.
-        first_seen: by silver column with a backfill, in lower case: the first change that had it, "" for none yet (`changes.first_seen`).
+        first_seen: by silver column with a backfill, in lower case: the first change that had it, "" for none yet (`silver.first_seen`).
         arrivals: when rows last arrived at keys.
         behind: some files were named in a zone behind UTC, before the commits that they hold.
     """

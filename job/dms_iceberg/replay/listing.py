@@ -9,11 +9,11 @@ from pyspark.sql.functions import expr
 
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.errors import DmsIcebergError
-from dms_iceberg.quarantine import open_rows, reason_is
 from dms_iceberg.replay.examples import Example, shown_key
-from dms_iceberg.runner import chosen_tables
-from dms_iceberg.spark_errors import FAILURES, describe
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.runs.runner import chosen_tables
+from dms_iceberg.silver.quarantine import open_rows, reason_is
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.spark.failures import FAILURES, describe
 
 _NUMBER = "row_number() OVER (PARTITION BY reason, detail ORDER BY file, row_number)"
 

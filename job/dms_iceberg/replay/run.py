@@ -8,14 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 import structlog
 from pyspark.sql import SparkSession
 
-from dms_iceberg.attempts import attempt, patiently, planned_again
 from dms_iceberg.config.model import Config, Table
-from dms_iceberg.job import Job
+from dms_iceberg.context import Job
+from dms_iceberg.iceberg.retry import attempt, patiently, planned_again
 from dms_iceberg.replay.table import replay_step
-from dms_iceberg.report import RunReport, TableReport
-from dms_iceberg.runner import chosen_tables, describe_end
-from dms_iceberg.staging.store import open_store
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.runs.report import RunReport, TableReport
+from dms_iceberg.runs.runner import chosen_tables, describe_end
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.storage.store import open_store
 
 _LOG = structlog.get_logger("dms_iceberg")
 

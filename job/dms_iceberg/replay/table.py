@@ -8,35 +8,33 @@ import structlog
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
-from dms_iceberg.accounting import summary_properties
-from dms_iceberg.analysis import analysed_evolution
-from dms_iceberg.changes import first_seen
-from dms_iceberg.changes.collapse import Books
+from dms_iceberg.bronze.keys import Truncate
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
-from dms_iceberg.changes.json_text import json_sql
-from dms_iceberg.changes.normalise import OLD_KEY, PROBLEM
-from dms_iceberg.changes.read import ROW_ID
 from dms_iceberg.config.model import Table
-from dms_iceberg.epochs import standing
+from dms_iceberg.context import Job, Planned
 from dms_iceberg.errors import TargetError
-from dms_iceberg.faults import reach
-from dms_iceberg.job import Job, Planned
-from dms_iceberg.quarantine import JUDGEMENT, change_quarantine, judge_again_sql, open_rows, reason_is, settle
-from dms_iceberg.remembered import guarded, source_names
-from dms_iceberg.replay.records import record_groups
-from dms_iceberg.report import BatchReport, TableReport
-from dms_iceberg.staging.keys import Truncate
-from dms_iceberg.staging.plan import RecordBatch, applied_truncates
-from dms_iceberg.table_run import backfill_warnings, judge_batch, refuse_broken_rule, report_batch, seen_shape
-from dms_iceberg.target.backfill import restore_backfills
-from dms_iceberg.target.cleaning import refuse_other_key_mask
-from dms_iceberg.target.evolve import evolve
-from dms_iceberg.target.key import refuse_other_key
-from dms_iceberg.target.switch import silver_types, switch_mode
-from dms_iceberg.target.table import TargetTable
-from dms_iceberg.target.write import draft_batch, named_view
-from dms_iceberg.unknown_columns import check_named
-from dms_iceberg.winners import Collapsed
+from dms_iceberg.failpoints import reach
+from dms_iceberg.loads.epochs import standing
+from dms_iceberg.merge.merge_input import Collapsed
+from dms_iceberg.merge.write import draft_batch, named_view
+from dms_iceberg.progress.pending import RecordBatch, applied_truncates
+from dms_iceberg.runs.report import BatchReport, TableReport
+from dms_iceberg.runs.table_run import backfill_warnings, judge_batch, refuse_broken_rule, report_batch, seen_shape
+from dms_iceberg.silver import first_seen
+from dms_iceberg.silver.analysis import analysed_evolution
+from dms_iceberg.silver.backfill import restore_backfills
+from dms_iceberg.silver.cleaning import refuse_other_key_mask
+from dms_iceberg.silver.evolve import evolve
+from dms_iceberg.silver.key import refuse_other_key
+from dms_iceberg.silver.quarantine import JUDGEMENT, change_quarantine, judge_again_sql, open_rows, reason_is, settle
+from dms_iceberg.silver.quarantine_records import record_groups
+from dms_iceberg.silver.remembered import guarded, source_names
+from dms_iceberg.silver.row_counts import Books, summary_properties
+from dms_iceberg.silver.switch_mode import silver_types, switch_mode
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.unknown_columns import check_named
+from dms_iceberg.sql.cdc_columns import OLD_KEY, PROBLEM, ROW_ID
+from dms_iceberg.sql.json_text import json_sql
 
 _LOG = structlog.get_logger("dms_iceberg")
 

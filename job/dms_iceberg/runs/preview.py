@@ -7,36 +7,36 @@ from typing import Any
 import attrs
 from pyspark.sql import SparkSession
 
-from dms_iceberg.analysis import analysed_evolution, check_expressions
-from dms_iceberg.changes.blame import blaming
-from dms_iceberg.changes.first_seen import known_before, unknown_warnings
-from dms_iceberg.checked import check
+from dms_iceberg.bronze.corrupt_files import blaming
+from dms_iceberg.bronze.keys import BronzeFile
+from dms_iceberg.changes.open_files import open_files
 from dms_iceberg.config.model import Config, Table
-from dms_iceberg.epochs import is_complete, is_replaced, made_otherwise, prospect, standing
+from dms_iceberg.config.salts import refuse_unset_salts
+from dms_iceberg.context import NOTHING_SAID, Job, OperatorsWord, Standing
 from dms_iceberg.errors import DmsIcebergError
-from dms_iceberg.job import NOTHING_SAID, Job, OperatorsWord, Standing
-from dms_iceberg.load_marker import read_marker
-from dms_iceberg.no_files import find_no_files
-from dms_iceberg.progress import Progress
-from dms_iceberg.rebuild import files_to_rebuild
-from dms_iceberg.remembered import guarded, refuse_declared, source_names
-from dms_iceberg.runner import check_operator, chosen_tables
-from dms_iceberg.salts import refuse_unset_salts
-from dms_iceberg.second_look import open_files
-from dms_iceberg.spark_errors import FAILURES, describe
-from dms_iceberg.staging.keys import BronzeFile
-from dms_iceberg.staging.plan import FileBatch, Pending, next_batch, pending_files
-from dms_iceberg.staging.store import open_store
-from dms_iceberg.target.cleaning import refuse_other_key_mask
-from dms_iceberg.target.create import declared_types
-from dms_iceberg.target.ddl import create_sql, ordered
-from dms_iceberg.target.key import refuse_other_key
-from dms_iceberg.target.rename import RenameColumn, cleaning_warnings, renamed, renamed_progress, renamed_properties, renames
-from dms_iceberg.target.schema_diff import AddColumn, Incompatible, Operation, Types
-from dms_iceberg.target.switch import silver_types, switch_statements
-from dms_iceberg.target.table import TargetTable
-from dms_iceberg.truncate import foretold, refuse_truncate
-from dms_iceberg.unknown_columns import by_hand, check_named
+from dms_iceberg.loads.epochs import is_complete, is_replaced, made_otherwise, prospect, standing
+from dms_iceberg.loads.load_marker import read_marker
+from dms_iceberg.loads.no_files import find_no_files
+from dms_iceberg.loads.rebuild import files_to_rebuild
+from dms_iceberg.loads.truncate import foretold, refuse_truncate
+from dms_iceberg.progress.pending import FileBatch, Pending, next_batch, pending_files
+from dms_iceberg.progress.progress import Progress
+from dms_iceberg.runs.runner import check_operator, chosen_tables
+from dms_iceberg.silver.analysis import analysed_evolution, check_expressions
+from dms_iceberg.silver.checked import check
+from dms_iceberg.silver.cleaning import refuse_other_key_mask
+from dms_iceberg.silver.create import declared_types
+from dms_iceberg.silver.ddl import create_sql, ordered
+from dms_iceberg.silver.first_seen import known_before, unknown_warnings
+from dms_iceberg.silver.key import refuse_other_key
+from dms_iceberg.silver.remembered import guarded, refuse_declared, source_names
+from dms_iceberg.silver.rename import RenameColumn, cleaning_warnings, renamed, renamed_progress, renamed_properties, renames
+from dms_iceberg.silver.schema_diff import AddColumn, Incompatible, Operation, Types
+from dms_iceberg.silver.switch_mode import silver_types, switch_statements
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.unknown_columns import by_hand, check_named
+from dms_iceberg.spark.failures import FAILURES, describe
+from dms_iceberg.storage.store import open_store
 
 
 @attrs.define(kw_only=True)

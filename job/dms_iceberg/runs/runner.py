@@ -10,34 +10,34 @@ from datetime import UTC, datetime
 import structlog
 from pyspark.sql import SparkSession
 
-from dms_iceberg.attempts import attempt, patiently, planned_again
-from dms_iceberg.changes.blame import blaming
-from dms_iceberg.changes.kept import with_positions
-from dms_iceberg.checked import check_changed
+from dms_iceberg.bronze.corrupt_files import blaming
+from dms_iceberg.changes.partial_updates import with_positions
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.config.problems import suggestion
-from dms_iceberg.epochs import begin_anew, complete, is_complete, is_replaced, standing, waiting
+from dms_iceberg.config.salts import refuse_unset_salts
+from dms_iceberg.context import NOTHING_SAID, Job, OperatorsWord, Planned, Standing
 from dms_iceberg.errors import ConfigError
-from dms_iceberg.faults import reach
+from dms_iceberg.failpoints import reach
 from dms_iceberg.gold.run import refresh_models
-from dms_iceberg.job import NOTHING_SAID, Job, OperatorsWord, Planned, Standing
-from dms_iceberg.load_marker import read_marker
+from dms_iceberg.iceberg.retry import attempt, patiently, planned_again
+from dms_iceberg.loads.epochs import begin_anew, complete, is_complete, is_replaced, standing, waiting
+from dms_iceberg.loads.load_marker import read_marker
+from dms_iceberg.loads.no_files import without_batch, without_load
+from dms_iceberg.loads.rebuild import left_rebuilds, plan_rebuild
+from dms_iceberg.loads.truncate import apply_truncate, tell_truncate
 from dms_iceberg.maintenance.run import maintain_table
-from dms_iceberg.no_files import without_batch, without_load
-from dms_iceberg.rebuild import left_rebuilds, plan_rebuild
-from dms_iceberg.remembered import refuse_declared
-from dms_iceberg.report import BatchReport, RunReport, TableReport
-from dms_iceberg.salts import refuse_unset_salts
-from dms_iceberg.spark_errors import FAILURES, describe
-from dms_iceberg.staging.plan import applied_truncates, next_batch, next_truncate, pending_files, until
-from dms_iceberg.staging.store import ObjectStore, open_store
-from dms_iceberg.table_run import run_batch
-from dms_iceberg.target.backfill import restore_backfills
-from dms_iceberg.target.cleaning import refuse_other_key_mask
-from dms_iceberg.target.key import refuse_other_key
-from dms_iceberg.target.rename import cleaning_warnings, rename_columns
-from dms_iceberg.target.table import TargetTable
-from dms_iceberg.truncate import apply_truncate, tell_truncate
+from dms_iceberg.progress.pending import applied_truncates, next_batch, next_truncate, pending_files, until
+from dms_iceberg.runs.report import BatchReport, RunReport, TableReport
+from dms_iceberg.runs.table_run import run_batch
+from dms_iceberg.silver.backfill import restore_backfills
+from dms_iceberg.silver.checked import check_changed
+from dms_iceberg.silver.cleaning import refuse_other_key_mask
+from dms_iceberg.silver.key import refuse_other_key
+from dms_iceberg.silver.remembered import refuse_declared
+from dms_iceberg.silver.rename import cleaning_warnings, rename_columns
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.spark.failures import FAILURES, describe
+from dms_iceberg.storage.store import ObjectStore, open_store
 
 _LOG = structlog.get_logger("dms_iceberg")
 Listener = Callable[[str, BatchReport], None]

@@ -8,26 +8,26 @@ from typing import Any
 import attrs
 from pyspark.sql import SparkSession
 
-from dms_iceberg.checked import check, is_checked
 from dms_iceberg.config.model import Config, Table
-from dms_iceberg.epochs import building, standing
+from dms_iceberg.context import Job
 from dms_iceberg.errors import BronzeError, DmsIcebergError
-from dms_iceberg.job import Job
-from dms_iceberg.maintenance.steps import needed
-from dms_iceberg.no_files import find_no_files
-from dms_iceberg.progress import Progress
-from dms_iceberg.quarantine import open_rows
-from dms_iceberg.rebuild import is_rebuilding
-from dms_iceberg.remembered import refuse_declared
-from dms_iceberg.runner import chosen_tables, state_key
-from dms_iceberg.spark_errors import FAILURES, describe
-from dms_iceberg.staging.plan import pending_files
-from dms_iceberg.staging.store import ObjectStore, join, open_store
-from dms_iceberg.target.cleaning import refuse_other_key_mask
-from dms_iceberg.target.key import refuse_other_key
-from dms_iceberg.target.rename import cleaning_warnings, renamed, renamed_properties, renames
-from dms_iceberg.target.switch import silver_types
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.loads.epochs import building, standing
+from dms_iceberg.loads.no_files import find_no_files
+from dms_iceberg.loads.rebuild import is_rebuilding
+from dms_iceberg.maintenance.execute import needed
+from dms_iceberg.progress.pending import pending_files
+from dms_iceberg.progress.progress import Progress
+from dms_iceberg.runs.runner import chosen_tables, state_key
+from dms_iceberg.silver.checked import check, is_checked
+from dms_iceberg.silver.cleaning import refuse_other_key_mask
+from dms_iceberg.silver.key import refuse_other_key
+from dms_iceberg.silver.quarantine import open_rows
+from dms_iceberg.silver.remembered import refuse_declared
+from dms_iceberg.silver.rename import cleaning_warnings, renamed, renamed_properties, renames
+from dms_iceberg.silver.switch_mode import silver_types
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.spark.failures import FAILURES, describe
+from dms_iceberg.storage.store import ObjectStore, join, open_store
 
 _STATE = {"ended_at": str | None, "error": str | None, "lag_seconds": int | float | None}
 """Members of a state file that are shown, and their types."""

@@ -10,37 +10,36 @@ import attrs
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
-from dms_iceberg.accounting import summary_properties
-from dms_iceberg.ambiguous import closed_by_repair
-from dms_iceberg.analysis import analysed_evolution, check_expressions
-from dms_iceberg.bulk import BulkLoad, bulk_load
-from dms_iceberg.changelog import changelog_batch
-from dms_iceberg.changes import first_seen
-from dms_iceberg.changes.collapse import Books
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
-from dms_iceberg.checked import checked_property
-from dms_iceberg.collapsing import collapse_batch
+from dms_iceberg.changes.open_files import open_files
 from dms_iceberg.config.model import Mode, Table
+from dms_iceberg.context import Job, Planned
 from dms_iceberg.errors import RuleFailedError
-from dms_iceberg.faults import reach
-from dms_iceberg.history import history_batch
-from dms_iceberg.job import Job, Planned
-from dms_iceberg.progress import Progress
-from dms_iceberg.quarantine import change_quarantine, prepare_quarantine, quarantine_sql, rejected_changes, rejected_rows, settle
-from dms_iceberg.remembered import guarded, source_names
-from dms_iceberg.report import BatchReport
-from dms_iceberg.rewritten import rewritten_rows
-from dms_iceberg.second_look import open_files
-from dms_iceberg.target.backfill import restore_backfills
-from dms_iceberg.target.cleaning import made_by
-from dms_iceberg.target.ddl import ordered
-from dms_iceberg.target.evolve import evolve
-from dms_iceberg.target.switch import silver_types, switch_mode
-from dms_iceberg.target.table import TargetTable
-from dms_iceberg.target.write import draft_batch, named_view
-from dms_iceberg.twice import keys_twice
-from dms_iceberg.unknown_columns import by_hand, check_named
-from dms_iceberg.winners import Collapsed
+from dms_iceberg.failpoints import reach
+from dms_iceberg.merge.ambiguous_keys import closed_by_repair
+from dms_iceberg.merge.append import changelog_batch
+from dms_iceberg.merge.bulk_load import BulkLoad, bulk_load
+from dms_iceberg.merge.duplicate_keys import keys_twice
+from dms_iceberg.merge.history import history_batch
+from dms_iceberg.merge.merge_input import Collapsed
+from dms_iceberg.merge.mirror import collapse_batch
+from dms_iceberg.merge.uploaded_again import rewritten_rows
+from dms_iceberg.merge.write import draft_batch, named_view
+from dms_iceberg.progress.progress import Progress
+from dms_iceberg.runs.report import BatchReport
+from dms_iceberg.silver import first_seen
+from dms_iceberg.silver.analysis import analysed_evolution, check_expressions
+from dms_iceberg.silver.backfill import restore_backfills
+from dms_iceberg.silver.checked import checked_property
+from dms_iceberg.silver.cleaning import made_by
+from dms_iceberg.silver.ddl import ordered
+from dms_iceberg.silver.evolve import evolve
+from dms_iceberg.silver.quarantine import change_quarantine, prepare_quarantine, quarantine_sql, rejected_changes, rejected_rows, settle
+from dms_iceberg.silver.remembered import guarded, source_names
+from dms_iceberg.silver.row_counts import Books, summary_properties
+from dms_iceberg.silver.switch_mode import silver_types, switch_mode
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.unknown_columns import by_hand, check_named
 
 _JUDGES = {Mode.HISTORY: history_batch, Mode.APPEND: changelog_batch}
 

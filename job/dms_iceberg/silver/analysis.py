@@ -8,18 +8,19 @@ from pyspark.sql import DataFrame
 
 from dms_iceberg.changes.clean import condition_columns, expression_columns
 from dms_iceberg.changes.frames import ReadGroup, Shape
-from dms_iceberg.changes.mapping import VOID, SilverColumn, typed_sql
-from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
+from dms_iceberg.changes.mapping import SilverColumn, typed_sql
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Mask, Table, Timestamps
 from dms_iceberg.config.named_columns import table_path
 from dms_iceberg.config.problems import below, item
+from dms_iceberg.context import Job
 from dms_iceberg.errors import ConfigError
-from dms_iceberg.identifiers import quote
-from dms_iceberg.job import Job
-from dms_iceberg.spark_errors import describe
-from dms_iceberg.target.evolve import Evolution, plan_evolution
-from dms_iceberg.target.schema_diff import Types
+from dms_iceberg.silver.evolve import Evolution, plan_evolution
+from dms_iceberg.silver.schema_diff import Types
+from dms_iceberg.spark.failures import describe
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT, OP, POSITION
+from dms_iceberg.sql.quoting import quote
+from dms_iceberg.sql.types import VOID
 
 _OWN = {OP: "string", POSITION: "string", COMMITTED_AT: "timestamp"}
 

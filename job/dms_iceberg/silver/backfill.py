@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from dms_iceberg.changes.mapping import backfill_text
-from dms_iceberg.faults import reach
-from dms_iceberg.identifiers import quote
-from dms_iceberg.progress import PROGRESS_KEY
-from dms_iceberg.target.cleaning import MADE_BY_KEY
-from dms_iceberg.target.commit import Draft
-from dms_iceberg.target.schema_diff import AddColumn
-from dms_iceberg.target.table import BACKFILL_PROPERTY, TargetTable
+from dms_iceberg.failpoints import reach
+from dms_iceberg.iceberg.transaction import Draft
+from dms_iceberg.progress.progress import PROGRESS_KEY
+from dms_iceberg.silver.cleaning import MADE_BY_KEY
+from dms_iceberg.silver.schema_diff import AddColumn
+from dms_iceberg.silver.table import BACKFILL_PROPERTY, TargetTable
+from dms_iceberg.sql.quoting import quote
 
 BACKFILL_KEY = "dms-iceberg.backfill"
 """Summary key of a snapshot that gave existing rows the value of a new column: that column's name."""

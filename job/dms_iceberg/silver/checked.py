@@ -9,21 +9,21 @@ from collections.abc import Sequence
 
 import attrs
 
-from dms_iceberg.analysis import analysed_evolution, check_expressions
+from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.changes.frames import ReadGroup, Shape
+from dms_iceberg.changes.open_files import open_files
 from dms_iceberg.config.model import Config, Table
+from dms_iceberg.context import Job
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.job import Job
-from dms_iceberg.progress import Progress
-from dms_iceberg.remembered import Memory, guarded, source_names
-from dms_iceberg.second_look import open_files
-from dms_iceberg.staging.keys import BronzeFile
-from dms_iceberg.staging.store import digest
-from dms_iceberg.target.evolve import plan_evolution
-from dms_iceberg.target.schema_diff import Types
-from dms_iceberg.target.switch import silver_types
-from dms_iceberg.target.table import BEFORE_PROPERTY, TargetTable
-from dms_iceberg.unknown_columns import Lacking, by_hand, check_named
+from dms_iceberg.progress.progress import Progress
+from dms_iceberg.silver.analysis import analysed_evolution, check_expressions
+from dms_iceberg.silver.evolve import plan_evolution
+from dms_iceberg.silver.remembered import Memory, guarded, source_names
+from dms_iceberg.silver.schema_diff import Types
+from dms_iceberg.silver.switch_mode import silver_types
+from dms_iceberg.silver.table import BEFORE_PROPERTY, TargetTable
+from dms_iceberg.silver.unknown_columns import Lacking, by_hand, check_named
+from dms_iceberg.storage.store import digest
 
 CHECKED_PROPERTY = "dms-iceberg.checked"
 """Table property with a digest of the configuration and the schema that were found to go together."""

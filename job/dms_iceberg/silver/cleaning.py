@@ -6,13 +6,13 @@ from typing import Any
 
 import attrs
 
-from dms_iceberg.changes.mask_text import is_plain
 from dms_iceberg.config.key_columns import silver_key
 from dms_iceberg.config.model import Column, Mask, OtherColumns, Table
 from dms_iceberg.config.publish import published_columns
 from dms_iceberg.errors import SchemaChangeError
-from dms_iceberg.staging.store import digest
-from dms_iceberg.target.withheld import MadeMask, Withheld
+from dms_iceberg.silver.withheld import MadeMask, Withheld
+from dms_iceberg.sql.mask_text import is_plain
+from dms_iceberg.storage.store import digest
 
 CLEANING_PROPERTY = "dms-iceberg.cleaning"
 """Table property with a digest for each column that is more than a copy, for the filter and for each rule, as JSON."""

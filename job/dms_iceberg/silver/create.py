@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from dms_iceberg.changes.mapping import silver_columns
 from dms_iceberg.config.model import Table
-from dms_iceberg.target.table import TargetTable
-from dms_iceberg.target.types import canonical, stored
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.sql.types import canonical, stored
 
 
 def declared_types(table: Table) -> Mapping[str, str] | None:

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from dms_iceberg.config.model import Table
 from dms_iceberg.config.partition import parse_partition
-from dms_iceberg.identifiers import quote, string_literal
-from dms_iceberg.target.cleaning import Cleaning
-from dms_iceberg.target.key import key_property
-from dms_iceberg.target.metadata import metadata_columns
+from dms_iceberg.silver.cleaning import Cleaning
+from dms_iceberg.silver.key import key_property
+from dms_iceberg.silver.metadata_columns import metadata_columns
+from dms_iceberg.sql.quoting import quote, string_literal
 
 METADATA_SETTINGS = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "50"}
 """They bound the number of ``metadata.json`` files."""

@@ -7,8 +7,8 @@ import attrs
 
 from dms_iceberg.config.column_checks import DEFAULT_MASK_SALT
 from dms_iceberg.config.model import Column, Mask, Table
-from dms_iceberg.target.cleaning import Cleaning, earlier_digest
-from dms_iceberg.target.withheld import UNKNOWN, MadeMask, Withheld
+from dms_iceberg.silver.cleaning import Cleaning, earlier_digest
+from dms_iceberg.silver.withheld import UNKNOWN, MadeMask, Withheld
 
 _TYPES = ("string", "int", "bigint", "date", "timestamp", "timestamp_ntz", "double", "boolean", "float", "smallint", "tinyint", "binary")
 _MOST_DIGITS = 38

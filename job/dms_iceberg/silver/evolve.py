@@ -4,20 +4,20 @@ from collections.abc import Collection, Mapping, Sequence
 
 import attrs
 
-from dms_iceberg.changes.before_images import image_warnings, silver_images
+from dms_iceberg.bronze.before_images import image_warnings, silver_images
 from dms_iceberg.changes.frames import ReadGroup, Shape
 from dms_iceberg.changes.mapping import SilverColumn, silver_columns
 from dms_iceberg.config.model import Change, Column, Mode, SchemaChanges, Table
 from dms_iceberg.config.place import ICEBERG_COLUMNS, RESERVED_PREFIX, TAKEN_COLUMNS
 from dms_iceberg.errors import SchemaChangeError
-from dms_iceberg.faults import reach
-from dms_iceberg.target.backfill import backfill, unseen
-from dms_iceberg.target.cleaning import Cleaning
-from dms_iceberg.target.metadata import own_columns
-from dms_iceberg.target.rename import renames
-from dms_iceberg.target.schema_diff import AddColumn, Incompatible, SchemaPlan, Types, diff, wanted_types
-from dms_iceberg.target.table import TargetTable
-from dms_iceberg.target.type_changes import refuse_changed_types, with_new_columns
+from dms_iceberg.failpoints import reach
+from dms_iceberg.silver.backfill import backfill, unseen
+from dms_iceberg.silver.cleaning import Cleaning
+from dms_iceberg.silver.metadata_columns import own_columns
+from dms_iceberg.silver.rename import renames
+from dms_iceberg.silver.schema_diff import AddColumn, Incompatible, SchemaPlan, Types, diff, wanted_types
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.type_changes import refuse_changed_types, with_new_columns
 
 
 @attrs.frozen

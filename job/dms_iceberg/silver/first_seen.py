@@ -9,15 +9,16 @@ A table keeps that position with its progress, as `Progress.first_seen`: it is a
 
 from collections.abc import Collection, Mapping, Sequence
 
+from dms_iceberg.bronze.position import load_position
 from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.identity import clock_prefix
-from dms_iceberg.changes.normalise import OLD_KEY, POSITION, PROBLEM, normalise_sql
-from dms_iceberg.changes.position import load_position
+from dms_iceberg.changes.normalise import normalise_sql
 from dms_iceberg.config.model import Bronze, BronzeFormat, Column, Table
 from dms_iceberg.config.named_columns import table_path
 from dms_iceberg.config.problems import below, item
-from dms_iceberg.identifiers import quote
-from dms_iceberg.progress import Progress
+from dms_iceberg.progress.progress import Progress
+from dms_iceberg.sql.cdc_columns import OLD_KEY, POSITION, PROBLEM
+from dms_iceberg.sql.quoting import quote
 
 FirstSeen = Mapping[str, str | None]
 """By silver column in lower case: the position of the first change that had it, "" if none had so far, None if that is not known."""

@@ -4,14 +4,21 @@ from collections.abc import Collection, Mapping
 
 import attrs
 
-from dms_iceberg.changes.identity import STREAM
-from dms_iceberg.changes.normalise import COMMITTED_AT, OP, POSITION
-from dms_iceberg.changes.registers import ROW_POSITION
-from dms_iceberg.changes.versions import DELETE_POSITION, IS_CURRENT, VALID_FROM, VALID_TO
 from dms_iceberg.config.model import Mode
-
-DELETED, DELETED_AT = "_cdc_deleted", "_cdc_deleted_at"
-KEY_BEFORE = "_cdc_key_before"
+from dms_iceberg.sql.cdc_columns import (
+    COMMITTED_AT,
+    DELETE_POSITION,
+    DELETED,
+    DELETED_AT,
+    IS_CURRENT,
+    KEY_BEFORE,
+    OP,
+    POSITION,
+    ROW_POSITION,
+    STREAM,
+    VALID_FROM,
+    VALID_TO,
+)
 
 
 @attrs.frozen

@@ -10,7 +10,7 @@ from dms_iceberg.config.named_columns import table_path
 from dms_iceberg.config.problems import below, item
 from dms_iceberg.config.publish import FILTER_WORD, column_word, published_columns, publishes_filter
 from dms_iceberg.errors import SchemaChangeError
-from dms_iceberg.target.withheld import LEFT_OUT, UNKNOWN, Withheld, other_salts, weaker_columns, written_columns
+from dms_iceberg.silver.withheld import LEFT_OUT, UNKNOWN, Withheld, other_salts, weaker_columns, written_columns
 
 _ALIKE = 0.6
 

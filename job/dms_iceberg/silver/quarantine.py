@@ -14,20 +14,18 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql.functions import broadcast, col, expr, row_number
 from pyspark.sql.functions import max as max_
 
-from dms_iceberg.changes.crowding import AMBIGUOUS
-from dms_iceberg.changes.frames import LAYOUT, RECORD, ROW_NUMBER, Shape
-from dms_iceberg.changes.json_text import json_sql
-from dms_iceberg.changes.late import WAITING
-from dms_iceberg.changes.normalise import COMMITTED_AT, OLD_KEY, OP, POSITION, PROBLEM
-from dms_iceberg.changes.read import FILE, FILE_NAME
+from dms_iceberg.bronze.keys import BronzeFile, parse_key, table_prefix, time_of
+from dms_iceberg.changes.frames import Shape
+from dms_iceberg.changes.normalise import AMBIGUOUS
 from dms_iceberg.config.identifier import quarantine_names
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.identifiers import quote, quote_path, string_literal
-from dms_iceberg.progress import Progress
-from dms_iceberg.row_lineage import session_for
-from dms_iceberg.staging.keys import BronzeFile, parse_key, table_prefix, time_of
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.iceberg.format_v3 import session_for
+from dms_iceberg.progress.progress import Progress
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT, FILE, FILE_NAME, LAYOUT, OLD_KEY, OP, POSITION, PROBLEM, RECORD, ROW_NUMBER, WAITING
+from dms_iceberg.sql.json_text import json_sql
+from dms_iceberg.sql.quoting import quote, quote_path, string_literal
 
 _COLUMNS = {
     "id": "string",

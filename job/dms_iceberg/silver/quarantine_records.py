@@ -10,17 +10,17 @@ from collections.abc import Collection, Iterable
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
+from dms_iceberg.bronze.layout import layout_group
+from dms_iceberg.bronze.misread import unknown_image_sql
+from dms_iceberg.bronze.position import COUNTER_DIGITS
+from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.changes.frames import ReadGroup, told_apart
-from dms_iceberg.changes.inspect import SchemaGroup
-from dms_iceberg.changes.json_text import WHOLE, options_sql
-from dms_iceberg.changes.layout import layout_group
-from dms_iceberg.changes.mapping import VOID
-from dms_iceberg.changes.misread import unknown_image_sql
-from dms_iceberg.changes.position import COUNTER_DIGITS
-from dms_iceberg.changes.read import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ROW, ROW_ID
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
-from dms_iceberg.identifiers import quote, string_literal
-from dms_iceberg.job import Job
+from dms_iceberg.context import Job
+from dms_iceberg.sql.cdc_columns import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ROW, ROW_ID
+from dms_iceberg.sql.json_text import WHOLE, options_sql
+from dms_iceberg.sql.quoting import quote, string_literal
+from dms_iceberg.sql.types import VOID
 
 _PARSED = "_cdc_parsed"
 _UNPARSED = "_cdc_unparsed"

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dms_iceberg.errors import TargetError
-from dms_iceberg.identifiers import quote_path, string_literal
-from dms_iceberg.progress import PROGRESS_KEY, Progress
+from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
+from dms_iceberg.sql.quoting import quote_path, string_literal
 
 _ROWS = "total-records"
 _NOT_KNOWN = "is not known, and merging them again unseen could double rows or bring deleted ones back. Nothing was written."

@@ -4,26 +4,27 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import attrs
 
-from dms_iceberg.analysis import masked_types
+from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.changes.frames import ReadGroup, Shape
-from dms_iceberg.changes.mapping import VOID, silver_columns
-from dms_iceberg.changes.mask_text import is_plain
+from dms_iceberg.changes.mapping import silver_columns
+from dms_iceberg.changes.open_files import open_files
 from dms_iceberg.config.key_columns import silver_key
 from dms_iceberg.config.model import BronzeFormat, Mask, SchemaChanges, Table
+from dms_iceberg.config.salts import check_of, resolved_salts
+from dms_iceberg.context import Job
 from dms_iceberg.errors import BronzeError, SchemaChangeError
-from dms_iceberg.job import Job
-from dms_iceberg.progress import Progress
-from dms_iceberg.salts import check_of, resolved_salts
-from dms_iceberg.second_look import open_files
-from dms_iceberg.staging.keys import BronzeFile
-from dms_iceberg.target.cleaning import Cleaning
-from dms_iceberg.target.earlier_masks import withheld_of_earlier
-from dms_iceberg.target.key import KEY_PROPERTY, key_property
-from dms_iceberg.target.published import refuse_published
-from dms_iceberg.target.rename import renamed_properties, renames
-from dms_iceberg.target.seen import Seen
-from dms_iceberg.target.table import TargetTable
-from dms_iceberg.target.withheld import LEFT_OUT, WITHHELD_PROPERTY, MadeMask, Withheld, branch_summary, other_salts, written_columns
+from dms_iceberg.progress.progress import Progress
+from dms_iceberg.silver.analysis import masked_types
+from dms_iceberg.silver.cleaning import Cleaning
+from dms_iceberg.silver.earlier_masks import withheld_of_earlier
+from dms_iceberg.silver.key import KEY_PROPERTY, key_property
+from dms_iceberg.silver.published import refuse_published
+from dms_iceberg.silver.rename import renamed_properties, renames
+from dms_iceberg.silver.seen_columns import Seen
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.withheld import LEFT_OUT, WITHHELD_PROPERTY, MadeMask, Withheld, branch_summary, other_salts, written_columns
+from dms_iceberg.sql.mask_text import is_plain
+from dms_iceberg.sql.types import VOID
 
 
 @attrs.frozen

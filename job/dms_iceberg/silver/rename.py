@@ -5,15 +5,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
-from dms_iceberg.changes.normalise import POSITION
 from dms_iceberg.config.model import Table
-from dms_iceberg.faults import reach
-from dms_iceberg.identifiers import quote
-from dms_iceberg.progress import PROGRESS_KEY, Progress
-from dms_iceberg.target.cleaning import Cleaning, other_cleaning
-from dms_iceberg.target.key import KEY_PROPERTY
-from dms_iceberg.target.table import BACKFILL_PROPERTY, BEFORE_PROPERTY, TargetTable
-from dms_iceberg.target.withheld import WITHHELD_PROPERTY, Withheld
+from dms_iceberg.failpoints import reach
+from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
+from dms_iceberg.silver.cleaning import Cleaning, other_cleaning
+from dms_iceberg.silver.key import KEY_PROPERTY
+from dms_iceberg.silver.table import BACKFILL_PROPERTY, BEFORE_PROPERTY, TargetTable
+from dms_iceberg.silver.withheld import WITHHELD_PROPERTY, Withheld
+from dms_iceberg.sql.cdc_columns import POSITION
+from dms_iceberg.sql.quoting import quote
 
 
 @attrs.frozen

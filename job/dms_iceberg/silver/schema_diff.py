@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from dms_iceberg.changes.mapping import VOID, SilverColumn, backfill_text
-from dms_iceberg.identifiers import quote, string_literal
-from dms_iceberg.target.types import canonical, common, fits, stored, widens
+from dms_iceberg.changes.mapping import SilverColumn, backfill_text
+from dms_iceberg.sql.quoting import quote, string_literal
+from dms_iceberg.sql.types import VOID, canonical, common, fits, stored, widens
 
 
 @attrs.frozen

@@ -3,15 +3,13 @@
 import json
 from collections.abc import Mapping
 
-from dms_iceberg.changes.normalise import COMMITTED_AT, POSITION
-from dms_iceberg.changes.registers import ROW_POSITION
-from dms_iceberg.changes.versions import IS_CURRENT, VALID_FROM
 from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.errors import TargetError
-from dms_iceberg.faults import reach
-from dms_iceberg.target.metadata import DELETED, METADATA_COLUMNS, metadata_columns, mode_of, own_columns
-from dms_iceberg.target.schema_diff import AddColumn, Types
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.failpoints import reach
+from dms_iceberg.silver.metadata_columns import METADATA_COLUMNS, metadata_columns, mode_of, own_columns
+from dms_iceberg.silver.schema_diff import AddColumn, Types
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT, DELETED, IS_CURRENT, POSITION, ROW_POSITION, VALID_FROM
 
 MODE_PROPERTY = "dms-iceberg.mode-switch"
 _MARK = "dms-iceberg.mode"

@@ -10,18 +10,19 @@ import attrs
 from py4j.protocol import Py4JJavaError
 
 from dms_iceberg.config.model import Table
-from dms_iceberg.found_progress import find_progress
-from dms_iceberg.identifiers import quote_path
-from dms_iceberg.progress import PROGRESS_KEY, Progress
-from dms_iceberg.spark_errors import FAILURES
-from dms_iceberg.target.cleaning import CLEANING_PROPERTY
-from dms_iceberg.target.commit import MAIN, Draft
-from dms_iceberg.target.commit_errors import is_unknown, missing_metadata
-from dms_iceberg.target.ddl import create_sql
-from dms_iceberg.target.java_maps import names, to_dict
-from dms_iceberg.target.key import KEY_PROPERTY
-from dms_iceberg.target.metadata import METADATA_COLUMNS
-from dms_iceberg.target.withheld import WITHHELD_PROPERTY
+from dms_iceberg.iceberg.commit_errors import is_unknown
+from dms_iceberg.iceberg.java_maps import names, to_dict
+from dms_iceberg.iceberg.transaction import MAIN, Draft
+from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
+from dms_iceberg.silver.cleaning import CLEANING_PROPERTY
+from dms_iceberg.silver.ddl import create_sql
+from dms_iceberg.silver.key import KEY_PROPERTY
+from dms_iceberg.silver.metadata_columns import METADATA_COLUMNS
+from dms_iceberg.silver.recorded_progress import find_progress
+from dms_iceberg.silver.withheld import WITHHELD_PROPERTY
+from dms_iceberg.spark.failures import FAILURES
+from dms_iceberg.spark.java_errors import missing_metadata
+from dms_iceberg.sql.quoting import quote_path
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from dms_iceberg.changes.clean import condition_columns
-from dms_iceberg.changes.mapping import VOID, SilverColumn
+from dms_iceberg.changes.mapping import SilverColumn
 from dms_iceberg.config.model import Column, NullInUpdate, SchemaChanges, Table, TypeChanges
 from dms_iceberg.errors import SchemaChangeError
-from dms_iceberg.target.schema_diff import SchemaPlan, Types
-from dms_iceberg.target.types import common, fits, stored, widens
+from dms_iceberg.silver.schema_diff import SchemaPlan, Types
+from dms_iceberg.sql.types import VOID, common, fits, stored, widens
 
 _SEPARATOR = "__"
 _LONGEST = 60

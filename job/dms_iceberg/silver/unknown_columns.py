@@ -9,8 +9,10 @@ from collections.abc import Sequence
 
 import attrs
 
+from dms_iceberg.bronze.keys import BronzeFile, table_prefix
+from dms_iceberg.bronze.listing import list_files
+from dms_iceberg.bronze.schema_groups import inspect
 from dms_iceberg.changes.frames import ReadGroup, Shape
-from dms_iceberg.changes.inspect import inspect
 from dms_iceberg.changes.mapping import silver_columns
 from dms_iceberg.config.images import mentioned_sources
 from dms_iceberg.config.model import BronzeFormat, Table
@@ -18,14 +20,12 @@ from dms_iceberg.config.named_columns import Named, absent, named_columns, neare
 from dms_iceberg.config.place import RESERVED_PREFIX
 from dms_iceberg.config.problems import below, item
 from dms_iceberg.config.publish import published_columns
+from dms_iceberg.context import Job
 from dms_iceberg.errors import BronzeError, ConfigError
-from dms_iceberg.job import Job
-from dms_iceberg.progress import Progress
-from dms_iceberg.staging.keys import BronzeFile, table_prefix
-from dms_iceberg.staging.listing import list_files
-from dms_iceberg.target.evolve import is_kept
-from dms_iceberg.target.schema_diff import Types
-from dms_iceberg.target.seen import Seen
+from dms_iceberg.progress.progress import Progress
+from dms_iceberg.silver.evolve import is_kept
+from dms_iceberg.silver.schema_diff import Types
+from dms_iceberg.silver.seen_columns import Seen
 
 _AT_ONCE = 64
 _ALIKE = 0.75

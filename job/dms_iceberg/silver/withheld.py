@@ -12,10 +12,10 @@ import attrs
 
 from dms_iceberg.changes.mapping import SilverColumn, silver_columns
 from dms_iceberg.config.model import Column, Mask, Table
-from dms_iceberg.progress import PROGRESS_KEY
+from dms_iceberg.progress.progress import PROGRESS_KEY
 
 if TYPE_CHECKING:
-    from dms_iceberg.target.table import TargetTable
+    from dms_iceberg.silver.table import TargetTable
 
 WITHHELD_PROPERTY = "dms-iceberg.withheld"
 """Table property with a `Withheld` as JSON. Snapshots of a content that is being built carry it in their summary."""
@@ -35,7 +35,7 @@ class MadeMask:
         mask: `Mask`, or `UNKNOWN`.
         salt: where its salt is.
         check: tells that salt's content from another (`salts.check_of`); "" where that is not known.
-        text: the type that the masked texts are taken from (`changes.mask_text`); "" before a file has told one.
+        text: the type that the masked texts are taken from (`sql.mask_text`); "" before a file has told one.
     """
 
     mask: str

@@ -10,9 +10,9 @@ from botocore.exceptions import ConnectionError as NoConnectionError
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
-from dms_iceberg.outages import explain, full_disk, no_answer
-from dms_iceberg.staging.store import vanished
-from dms_iceberg.target.commit_errors import missing_metadata
+from dms_iceberg.spark.java_errors import missing_metadata
+from dms_iceberg.spark.outages import explain, full_disk, no_answer
+from dms_iceberg.storage.store import vanished
 
 FAILURES = (PySparkException, Py4JError, OSError, BotoCoreError, ClientError)
 """What Spark, the disk and AWS raise when they cannot do what they were asked."""

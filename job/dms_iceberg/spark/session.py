@@ -55,13 +55,13 @@ _KEPT_FOR_THE_UI = {
 # Of Java 17's tiered compilation, ten times its defaults. A batch is planned by very many methods that are called now and then; left alone,
 # the optimising compiler takes half of a batch's processor time for minutes, and gains little by it (benchmarks/README.md).
 _COMPILE_LATER = {"InvocationThreshold": 50_000, "MinInvocationThreshold": 6_000, "CompileThreshold": 150_000, "BackEdgeThreshold": 400_000}
-_LOG_SETTINGS = Path(__file__).with_name("local") / "log4j2.properties"
+_LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
 
 def catalog_settings(catalog: Catalog) -> dict[str, str]:
     """Return the Spark settings of an Iceberg catalog.
 
-    Tables are cached for ever and refreshed when a batch is planned: see `target.table.TargetTable`.
+    Tables are cached for ever and refreshed when a batch is planned: see `silver.table.TargetTable`.
     """
     prefix = f"spark.sql.catalog.{catalog.name}"
     settings = {prefix: "org.apache.iceberg.spark.SparkCatalog", f"{prefix}.warehouse": catalog.warehouse}
@@ -84,7 +84,7 @@ def session_settings(config: Config) -> dict[str, str]:
     return {
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         **catalog_settings(config.catalog),
-        # Tables that exist in memory only (Iceberg's own maintenance procedures use the same): see `target.commit.Draft`.
+        # Tables that exist in memory only (Iceberg's own maintenance procedures use the same): see `iceberg.transaction.Draft`.
         f"spark.sql.catalog.{DRAFT_CATALOG}": "org.apache.iceberg.spark.SparkCachedTableCatalog",
         # DMS writes UTC; Parquet wall clocks are flagged as UTC too, so any other zone would shift them.
         "spark.sql.session.timeZone": "UTC",
@@ -129,7 +129,7 @@ def _join_settings() -> dict[str, str]:
 
 
 def _local_settings(config: Config) -> dict[str, str]:
-    from dms_iceberg.local.jars import spark_jars
+    from dms_iceberg.spark.jars import spark_jars
 
     uses_s3 = _uses_s3(config)
     cores = os.cpu_count() or 2

@@ -1,4 +1,7 @@
-"""Columns that say where a row comes from, and whether it could be read: `read.read_group` adds them to a file's own."""
+"""Names of the columns that this package adds to rows, and that more than one module knows.
+
+Those of silver tables and of the quarantine are persisted: they keep their names for ever.
+"""
 
 FILE = "_cdc_file"
 FILE_NAME = "_cdc_file_name"
@@ -8,8 +11,54 @@ NOT_TEXT = "_cdc_not_text"
 ROW_ID = "_cdc_row_id"
 """Id of a row that comes from the quarantine; rows of files have none."""
 ORIGIN_COLUMNS = frozenset({FILE, FILE_NAME, ROW, CORRUPT, NOT_TEXT, ROW_ID})
+"""Where a row comes from, and whether it could be read: `bronze.read` adds them to a file's own columns."""
 
+OP = "_cdc_op"
+POSITION = "_cdc_position"
+COMMITTED_AT = "_cdc_committed_at"
+PROBLEM = "_cdc_problem"
+OLD_KEY = "_cdc_old_key"
+"""Which half of a change a row is: 0 the change itself, 1 the delete of the key that its row had before; for more see `half_sql`."""
+MOVED = "_cdc_moved"
+IMAGED = "_cdc_imaged"
+FILE_TIME = "_cdc_file_time"
 
-def origin_of_file() -> list[str]:
-    """Select list of the columns that tell the file."""
-    return [f"_metadata.file_path AS {FILE}", f"_metadata.file_name AS {FILE_NAME}"]
+RECORD = "_cdc_record"
+ROW_NUMBER = "_cdc_row_number"
+LAYOUT = "_cdc_layout"
+"""The file's own record as JSON, its number in the file, and what else it takes to read it again: for the quarantine."""
+
+FILTERED = "_cdc_filtered"
+FAILED_RULE = "_cdc_failed_rule"
+VALUE_PROBLEM = "_cdc_value_problem"
+
+STREAM = "_cdc_stream_position"
+IDENTITY, RANK = "_cdc_identity", "_cdc_rank"
+
+KEPT_POSITIONS = "_cdc_kept_positions"
+"""Places of the values that are older than the row's last change (`changes.partial_updates`)."""
+LACKS = "_cdc_lacks"
+MISPLACED = "_cdc_misplaced"
+N_LACKING, N_MOVED = "_cdc_n_lacking", "_cdc_n_moved"
+
+WINNER = "_cdc_winner"
+DELETE = "_cdc_delete"
+CONTEXT = "_cdc_context"
+BATCH_POSITION = "_cdc_batch_position"
+N_ROWS, N_QUARANTINED, N_FILTERED, N_GOOD = "_cdc_n_rows", "_cdc_n_quarantined", "_cdc_n_filtered", "_cdc_n_good"
+LOW, HIGH = "_cdc_low", "_cdc_high"
+DISORDER = "_cdc_disorder"
+
+STALE = "_cdc_stale"
+WAITING = "_cdc_waiting"
+STORED_POSITION, STORED_ROW_POSITION = "_cdc_stored_position", "_cdc_stored_row_position"
+
+ROW_WINNER = "_cdc_row_winner"
+ROW_POSITION, ROW_OP, ROW_COMMITTED_AT = "_cdc_row_position", "_cdc_row_op", "_cdc_row_committed_at"
+"""Of a row that is kept when it is deleted: the change that its values are from (`merge.soft_delete_state`)."""
+DELETED, DELETED_AT = "_cdc_deleted", "_cdc_deleted_at"
+
+VALID_FROM, VALID_TO, IS_CURRENT = "_valid_from", "_valid_to", "_is_current"
+DELETE_POSITION = "_cdc_delete_position"
+
+KEY_BEFORE = "_cdc_key_before"

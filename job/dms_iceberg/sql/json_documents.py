@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 import attrs
 
-from dms_iceberg.changes.json_numbers import STRICT, has_half_character_sql, mark_sql, marked_sql, plain_member_sql
-from dms_iceberg.changes.json_text import options_sql
-from dms_iceberg.changes.text_values import text_value_sql
-from dms_iceberg.identifiers import quote, string_literal
-from dms_iceberg.target.types import decimal_of
+from dms_iceberg.sql.json_numbers import STRICT, has_half_character_sql, mark_sql, marked_sql, plain_member_sql
+from dms_iceberg.sql.json_text import options_sql
+from dms_iceberg.sql.quoting import quote, string_literal
+from dms_iceberg.sql.text_values import text_value_sql
+from dms_iceberg.sql.types import decimal_of
 
 _MARK, _WRAPPED, _PARSED = "_cdc_mark", "_cdc_wrapped", "_cdc_parsed"
 _CORRUPT = "_cdc_corrupt"

@@ -7,7 +7,7 @@ is parsed, and taken out of them afterwards, also within nested documents. The m
 contain: nothing else is ever taken for one.
 """
 
-from dms_iceberg.identifiers import string_literal
+from dms_iceberg.sql.quoting import string_literal
 
 STRICT = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
 """Options of `from_json` for marked JSON: what it is lenient with would hide numbers from `marked_sql`."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from dms_iceberg.identifiers import quote, string_literal
+from dms_iceberg.sql.quoting import quote, string_literal
 
 TIMES = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"}
 """Options of `to_json` for text that only tells whether rows are the same: a NULL is as good as no column."""

@@ -6,7 +6,7 @@ merged, which the table remembers. A value of another type has the text that it 
 own, which no value has there.
 """
 
-from dms_iceberg.target.types import decimal_of
+from dms_iceberg.sql.types import decimal_of
 
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _CLOCKS = ("timestamp", "timestamp_ntz")

@@ -9,8 +9,8 @@ left to Spark's casts is what the form does not tell, such as the days of a mont
 from collections.abc import Sequence
 from itertools import chain
 
-from dms_iceberg.identifiers import quote, string_literal
-from dms_iceberg.target.types import decimal_of
+from dms_iceberg.sql.quoting import quote, string_literal
+from dms_iceberg.sql.types import decimal_of
 
 _BETWEEN = "'\\n'"
 # White space and control characters, which Spark's casts pass over at both ends.

@@ -114,3 +114,7 @@ def keeps_all(from_type: str, to_type: str) -> bool:
         whole = from_type in _INTEGERS
         return not (to_type == "boolean" or (to_type in clocks and not whole) or (is_number(to_type) and not fits(from_type, to_type)))
     return not (from_type in clocks and is_number(to_type))
+
+
+VOID = "void"
+"""Spark's type of NULL, for columns that hold nothing else: such a file does not tell what the column's values are."""

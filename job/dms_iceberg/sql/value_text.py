@@ -1,6 +1,6 @@
 """One text for a value of a silver column. SQL text."""
 
-from dms_iceberg.identifiers import quote
+from dms_iceberg.sql.quoting import quote
 
 _NESTED_OPTIONS = "map('timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS', 'ignoreNullFields', 'false')"
 

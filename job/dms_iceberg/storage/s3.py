@@ -1,4 +1,4 @@
-"""The S3 side of ``staging.store``. ``AWS_ENDPOINT_URL`` points it at another server."""
+"""The S3 side of ``storage.store``. ``AWS_ENDPOINT_URL`` points it at another server."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -9,7 +9,7 @@ from botocore.config import Config as ClientConfig
 from botocore.exceptions import ClientError, IncompleteReadError, ReadTimeoutError, ResponseStreamingError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
-from dms_iceberg.staging.store import StoredObject, vanished
+from dms_iceberg.storage.store import StoredObject, vanished
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -149,7 +149,7 @@ def open_store(uri: str) -> ObjectStore:
     """Open the store at ``s3://bucket/prefix``, ``file:///path`` or a plain path."""
     parsed = urlparse(uri)
     if parsed.scheme in ("s3", "s3a", "s3n"):
-        from dms_iceberg.staging.s3 import S3Store
+        from dms_iceberg.storage.s3 import S3Store
 
         return S3Store(parsed.netloc, parsed.path.strip("/"))
     path = unquote(parsed.path) if parsed.scheme == "file" else uri

@@ -9,24 +9,23 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
-from dms_iceberg.analysis import analysed_evolution
-from dms_iceberg.changes.clean import FAILED_RULE, FILTERED, condition_columns
-from dms_iceberg.changes.columns import SourceColumns
+from dms_iceberg.bronze.columns import SourceColumns
+from dms_iceberg.bronze.schema_groups import SchemaGroup
+from dms_iceberg.changes.clean import condition_columns
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
-from dms_iceberg.changes.inspect import SchemaGroup
 from dms_iceberg.changes.mapping import SilverColumn
-from dms_iceberg.changes.normalise import PROBLEM
-from dms_iceberg.changes.read import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ROW
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import SchemaChanges, Table
+from dms_iceberg.context import Job
 from dms_iceberg.errors import TargetError
-from dms_iceberg.identifiers import quote
-from dms_iceberg.job import Job
-from dms_iceberg.remembered import guarded
-from dms_iceberg.target.schema_diff import AddColumn
-from dms_iceberg.target.switch import silver_types
-from dms_iceberg.target.table import TargetTable
-from dms_iceberg.target.types import fits
+from dms_iceberg.silver.analysis import analysed_evolution
+from dms_iceberg.silver.remembered import guarded
+from dms_iceberg.silver.schema_diff import AddColumn
+from dms_iceberg.silver.switch_mode import silver_types
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.sql.cdc_columns import CORRUPT, FAILED_RULE, FILE, FILE_NAME, FILTERED, NOT_TEXT, PROBLEM, ROW
+from dms_iceberg.sql.quoting import quote
+from dms_iceberg.sql.types import fits
 from dms_iceberg.verify.columns import SourceColumn, select_list, shown_rows
 from dms_iceberg.verify.source import SourceError
 

@@ -13,7 +13,7 @@ import attrs
 from dms_iceberg.config.model import Bronze, BronzeFormat
 from dms_iceberg.dms.mapped import Mapped, Shown
 from dms_iceberg.dms.types import DmsType, Kind
-from dms_iceberg.identifiers import quote, string_literal
+from dms_iceberg.sql.quoting import quote, string_literal
 
 _SPARK = {
     Kind.INT1: "tinyint",

@@ -9,9 +9,9 @@ import structlog
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import broadcast, expr
 
-from dms_iceberg.identifiers import quote
-from dms_iceberg.target.merge import key_list_sql
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.merge.statement import key_list_sql
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.sql.quoting import quote
 from dms_iceberg.verify import explain
 from dms_iceberg.verify.cleaning import FILTERED_SQL, REJECTED_SQL, Cleaning, lookup_text
 from dms_iceberg.verify.fingerprint import (

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from dms_iceberg.changes.json_text import json_sql
-from dms_iceberg.identifiers import quote
+from dms_iceberg.sql.json_text import json_sql
+from dms_iceberg.sql.quoting import quote
 from dms_iceberg.verify.fingerprint import FINGERPRINT, KIND, SILVER, SOURCE, column_hashes
 from dms_iceberg.verify.verdict import Example
 

@@ -7,8 +7,8 @@ same in any order of rows.
 
 from collections.abc import Mapping, Sequence
 
-from dms_iceberg.changes.value_text import value_text
-from dms_iceberg.identifiers import quote
+from dms_iceberg.sql.quoting import quote
+from dms_iceberg.sql.value_text import value_text
 
 RANGE, FINGERPRINT, REJECTED = "_cdc_range", "_cdc_fingerprint", "_cdc_rejected"
 SOURCE, SILVER = "_cdc_source", "_cdc_silver"

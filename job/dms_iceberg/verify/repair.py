@@ -17,17 +17,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import structlog
 
-from dms_iceberg.ambiguous import ambiguous_keys
-from dms_iceberg.changes.position import CLOCK_DIGITS, COUNTER_DIGITS
-from dms_iceberg.changes.read import ROW_ID
+from dms_iceberg.bronze.keys import BronzeFile, repair_key, table_prefix
+from dms_iceberg.bronze.listing import list_files
+from dms_iceberg.bronze.position import CLOCK_DIGITS, COUNTER_DIGITS
 from dms_iceberg.config.model import BronzeFormat, Config
 from dms_iceberg.config.model import Change as ChangeNames
-from dms_iceberg.epochs import standing
 from dms_iceberg.errors import ConfigError, TargetError
-from dms_iceberg.identifiers import quote
-from dms_iceberg.progress import Progress
-from dms_iceberg.staging.keys import BronzeFile, repair_key, table_prefix
-from dms_iceberg.staging.listing import list_files
+from dms_iceberg.loads.epochs import standing
+from dms_iceberg.merge.ambiguous_keys import ambiguous_keys
+from dms_iceberg.progress.progress import Progress
+from dms_iceberg.sql.cdc_columns import ROW_ID
+from dms_iceberg.sql.quoting import quote
 from dms_iceberg.verify.columns import SourceColumn, shown_rows
 from dms_iceberg.verify.compare import Comparison, Difference, Options
 from dms_iceberg.verify.fingerprint import COLLIDED

@@ -8,12 +8,12 @@ import structlog
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config, Mode, Table
+from dms_iceberg.context import Job
 from dms_iceberg.errors import DmsIcebergError
-from dms_iceberg.job import Job
-from dms_iceberg.runner import chosen_tables
-from dms_iceberg.spark_errors import FAILURES, describe
-from dms_iceberg.staging.store import open_store
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.runs.runner import chosen_tables
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.spark.failures import FAILURES, describe
+from dms_iceberg.storage.store import open_store
 from dms_iceberg.verify.cleaning import plan_cleaning
 from dms_iceberg.verify.compare import Comparison, Options
 from dms_iceberg.verify.reading import Listener, Reading

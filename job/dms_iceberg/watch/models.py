@@ -3,8 +3,8 @@
 import time
 
 from dms_iceberg.config.gold_checks import model_order
+from dms_iceberg.context import Job
 from dms_iceberg.gold.run import refresh_models
-from dms_iceberg.job import Job
 
 _LONGEST_BACK_OFF_SECONDS = 600.0
 

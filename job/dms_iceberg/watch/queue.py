@@ -15,10 +15,10 @@ import boto3
 import structlog
 from botocore.config import Config as ClientConfig
 
+from dms_iceberg.bronze.keys import table_prefix
 from dms_iceberg.config.model import Config
-from dms_iceberg.load_marker import marker_key
-from dms_iceberg.spark_errors import describe
-from dms_iceberg.staging.keys import table_prefix
+from dms_iceberg.loads.load_marker import marker_key
+from dms_iceberg.spark.failures import describe
 
 _LOG = structlog.get_logger("dms_iceberg")
 _WAIT_SECONDS = 5

@@ -12,12 +12,12 @@ import structlog
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config
+from dms_iceberg.context import Job
 from dms_iceberg.errors import DmsIcebergError
-from dms_iceberg.job import Job
-from dms_iceberg.runner import Listener, chosen_tables
-from dms_iceberg.spark_errors import describe_defect
-from dms_iceberg.staging.store import open_store
-from dms_iceberg.vectorized import forget_readers
+from dms_iceberg.runs.runner import Listener, chosen_tables
+from dms_iceberg.spark.arrow_allocators import forget_readers
+from dms_iceberg.spark.failures import describe_defect
+from dms_iceberg.storage.store import open_store
 from dms_iceberg.watch.models import WatchedModels
 from dms_iceberg.watch.table import LONGEST_BACK_OFF_SECONDS, WatchedTable
 

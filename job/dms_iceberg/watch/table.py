@@ -7,16 +7,16 @@ from threading import Lock
 
 import structlog
 
-from dms_iceberg.attempts import attempt
 from dms_iceberg.config.model import Table
-from dms_iceberg.epochs import standing
-from dms_iceberg.job import Job
-from dms_iceberg.progress import Progress
-from dms_iceberg.report import TableReport
-from dms_iceberg.runner import Listener, describe_end, keep_in_order, keep_state, step
-from dms_iceberg.staging.plan import next_truncate, pending_files
-from dms_iceberg.staging.store import ObjectStore
-from dms_iceberg.target.table import TargetTable
+from dms_iceberg.context import Job
+from dms_iceberg.iceberg.retry import attempt
+from dms_iceberg.loads.epochs import standing
+from dms_iceberg.progress.pending import next_truncate, pending_files
+from dms_iceberg.progress.progress import Progress
+from dms_iceberg.runs.report import TableReport
+from dms_iceberg.runs.runner import Listener, describe_end, keep_in_order, keep_state, step
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.storage.store import ObjectStore
 
 _LOG = structlog.get_logger("dms_iceberg")
 FULL_LOOK_SECONDS = 60.0

@@ -6,17 +6,16 @@ from typing import Any
 import attrs
 from pyspark.sql import DataFrame
 
-from dms_iceberg.analysis import analysed_evolution
-from dms_iceberg.changes.blame import blame
-from dms_iceberg.changes.frames import ROW_NUMBER, ReadGroup, clean_groups
-from dms_iceberg.changes.normalise import OLD_KEY, OP, POSITION, PROBLEM
-from dms_iceberg.changes.read import FILE
+from dms_iceberg.bronze.corrupt_files import blame
+from dms_iceberg.bronze.keys import BronzeFile
+from dms_iceberg.changes.frames import ReadGroup, clean_groups
+from dms_iceberg.changes.open_files import open_files
+from dms_iceberg.context import Job
 from dms_iceberg.errors import DmsIcebergError
-from dms_iceberg.job import Job
-from dms_iceberg.second_look import open_files
-from dms_iceberg.spark_errors import FAILURES, describe
-from dms_iceberg.staging.keys import BronzeFile
-from dms_iceberg.staging.store import open_store
+from dms_iceberg.silver.analysis import analysed_evolution
+from dms_iceberg.spark.failures import FAILURES, describe
+from dms_iceberg.sql.cdc_columns import FILE, OLD_KEY, OP, POSITION, PROBLEM, ROW_NUMBER
+from dms_iceberg.storage.store import open_store
 from support.fuzzing.forms import Form
 from support.fuzzing.judging import MadeRow, ReadFile, judge_rows
 from support.fuzzing.reading import read_file

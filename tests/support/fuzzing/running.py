@@ -10,11 +10,11 @@ from typing import Any
 import attrs
 from structlog.testing import capture_logs
 
-from dms_iceberg.changes.inspect import inspect
+from dms_iceberg.bronze.keys import BronzeFile, digits_of, parse_key
+from dms_iceberg.bronze.schema_groups import inspect
 from dms_iceberg.config.model import Config
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.staging.keys import BronzeFile, digits_of, parse_key
-from dms_iceberg.staging.store import LocalStore, ObjectStore
+from dms_iceberg.storage.store import LocalStore, ObjectStore
 from support.fuzzing.forms import Form, changed, loaded
 from support.fuzzing.judging import WHOLE, Judgement, ReadFile
 from support.fuzzing.mutating import mutated

@@ -1,0 +1,8 @@
+"""Which file a row comes from, as Spark tells it."""
+
+from dms_iceberg.sql.cdc_columns import FILE, FILE_NAME
+
+
+def origin_of_file() -> list[str]:
+    """Return the select list of the columns that tell the file."""
+    return [f"_metadata.file_path AS {FILE}", f"_metadata.file_name AS {FILE_NAME}"]

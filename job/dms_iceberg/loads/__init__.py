@@ -1,0 +1,1 @@
+"""What replaces a table's content: load epochs, reloads, rebuilds, truncates."""

@@ -1,0 +1,37 @@
+"""Running the aggregation that leaves one row per key. Lazy."""
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import expr
+
+from dms_iceberg.changes.frames import Shape
+from dms_iceberg.merge.collapse import winner_aggregates, winner_select
+from dms_iceberg.merge.soft_delete_state import register_aggregates, register_select
+from dms_iceberg.sql.quoting import quote
+
+SINGLE_TASK_BYTES = 1 << 20
+"""So little is read and collapsed by one task sooner than a shuffle is started."""
+
+
+def collapse(
+    cleaned: DataFrame, shape: Shape, *, context: bool, counts: Mapping[str, str] | None = None, size: int | None = None
+) -> DataFrame:
+    """Return one row per key with its winner and counts.
+
+    Args:
+        context: rows carry `CONTEXT`.
+        counts: further aggregates by name.
+        size: bytes of the files read, when that is all there is to collapse.
+    """
+    aggregate, select = (register_aggregates, register_select) if shape.registers else (winner_aggregates, winner_select)
+    aggregates = [expr(text) for text in aggregate(shape.values, context=context)]
+    further = [expr(text).alias(name) for name, text in (counts or {}).items()]
+    keys = [quote(name) for name in shape.key]
+    if size is not None and size <= SINGLE_TASK_BYTES:
+        spread = cleaned.coalesce(1)
+    else:
+        # Few rows of a batch share a key, so reducing them before the shuffle costs a sort and saves nothing: shuffle first, sort once.
+        spread = cleaned.repartition(cleaned.sparkSession.sparkContext.defaultParallelism, *keys)
+    grouped = spread.groupBy(*keys).agg(*aggregates, *further)
+    return grouped.selectExpr(*select(shape.key, shape.values, context=context), *(counts or {}))

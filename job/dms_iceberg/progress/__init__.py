@@ -1,0 +1,1 @@
+"""How far a table has come: which files are merged, what is pending, and which position was reached."""

@@ -1,1 +1,0 @@
-"""Bronze: the keys DMS writes, listing them, and planning which of them make the next batch."""

@@ -1,0 +1,1 @@
+"""Objects on S3 or in a local folder."""

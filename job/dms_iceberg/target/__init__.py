@@ -1,1 +1,0 @@
-"""The Iceberg side: schema, table creation, evolution and MERGE."""
