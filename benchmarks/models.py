@@ -21,7 +21,7 @@ from benchmarks.lake import digest, load
 from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Output, Work, emptied, keep, seconds, session
 from dms_iceberg.config.model import BronzeFormat, Config, Model, Refresh
 from dms_iceberg.config.model_sql import pinned
-from dms_iceberg.context import Job
+from dms_iceberg.context import RunContext
 from dms_iceberg.gold.run import refresh_models
 from dms_iceberg.runs.runner import run
 from dms_iceberg.storage.store import open_store
@@ -46,7 +46,7 @@ def main(
     work = emptied(work)
     with session(job_config(work, work, BronzeFormat.PARQUET), heap, cores) as spark:
         load(spark, work, rows, copy=None)
-        job = Job(spark, _configured(work), open_store(str(work / "changes")), "bench")
+        job = RunContext(spark, _configured(work), open_store(str(work / "changes")), "bench")
         source, taken = Source(rows), {name: list[float]() for name in job.config.gold}
         for number in range(-1, warm_ups + repetitions):
             if number >= 0:
@@ -76,13 +76,13 @@ def _configured(work: Path) -> Config:
     return attrs.evolve(job_config(work, work / "changes", BronzeFormat.PARQUET), gold=models)
 
 
-def _merge(job: Job) -> None:
+def _merge(job: RunContext) -> None:
     report = run(job.spark, attrs.evolve(job.config, gold={})).tables[SOURCE]
     if report.error is not None or not report.applied:
         raise RuntimeError(f"the job failed: {report.error or 'no change applied'}")
 
 
-def _refresh(job: Job, name: str, *, made: bool) -> None:
+def _refresh(job: RunContext, name: str, *, made: bool) -> None:
     (report,) = refresh_models(job, [name]).values()
     expected = Refresh.FULL if made else job.config.gold[name].refresh
     if report.error is not None or report.refresh is not expected:

@@ -4,7 +4,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from dms_demo.report import Books
+from dms_demo.report import RowCounts
 from dms_iceberg.config.model import Config
 from dms_iceberg.runs import runner
 from dms_iceberg.runs.report import BatchReport, TableReport
@@ -46,11 +46,11 @@ class JobSide:
         else:
             self.errors.pop(name, None)
 
-    def books(self, table: str) -> Books:
+    def books(self, table: str) -> RowCounts:
         """The sums of a table's batches after its full load."""
         batches = [batch for batch in self._batches[table] if not batch.is_load]
         sums = {name: sum(getattr(batch, name) for batch in batches) for name in _BOOKS}
-        return Books(read=sum(batch.rows_read for batch in batches), **sums)
+        return RowCounts(read=sum(batch.rows_read for batch in batches), **sums)
 
     def loads(self, table: str) -> int:
         """Rows of a table's full load."""

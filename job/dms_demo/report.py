@@ -13,7 +13,7 @@ from dms_demo.writers import Event
 
 
 @attrs.frozen(kw_only=True)
-class Books:
+class RowCounts:
     """What became of the changes of one table, summed over all batches after the full load.
 
     ``applied + superseded + stale + filtered + quarantined = read``.
@@ -45,7 +45,7 @@ class TableOutcome:
     source: str
     target: str
     comparison: Comparison
-    books: Books
+    books: RowCounts
     lags: Lags
     loaded: int
     captured: int

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import attrs
-from pyspark.sql import DataFrame, SparkSession
 
 from dms_iceberg.bronze.keys import BronzeFile, table_prefix
 from dms_iceberg.bronze.listing import Found, list_bronze
@@ -13,9 +13,12 @@ from dms_iceberg.progress.pending import FileBatch, RecordBatch
 from dms_iceberg.progress.progress import LookBack, Progress
 from dms_iceberg.storage.store import ObjectStore
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
 
 @attrs.frozen
-class OperatorsWord:
+class RunRequest:
     """What DMS's files do not tell.
 
     Attributes:
@@ -33,22 +36,22 @@ class OperatorsWord:
     rebuild: frozenset[str] = frozenset()
 
 
-NOTHING_SAID = OperatorsWord()
+NO_REQUEST = RunRequest()
 
 
 @attrs.frozen(eq=False)
-class Job:
+class RunContext:
     """What every step of every table needs.
 
     Attributes:
         operator: what the operator says of reloads, truncates and rebuilds.
     """
 
-    spark: SparkSession
+    spark: "SparkSession"
     config: Config
     store: ObjectStore
     run_id: str
-    operator: OperatorsWord = NOTHING_SAID
+    request: RunRequest = NO_REQUEST
 
     def listing(self, table: Table, progress: Progress) -> Iterator[Found]:
         """Yield what bronze has for a table, from where ``progress`` no longer needs it on; see `list_bronze` for order and errors."""
@@ -61,7 +64,7 @@ class Job:
 
 
 @attrs.frozen
-class Standing:
+class BranchState:
     """A line of a table's snapshots: main, or the branch on which a reload or a rebuild is made.
 
     Attributes:
@@ -78,7 +81,7 @@ class Standing:
 
 
 @attrs.frozen(eq=False)
-class Planned:
+class BatchPlan:
     """The next batch of a table, and the state of the table it was planned on.
 
     Attributes:
@@ -91,12 +94,12 @@ class Planned:
     """
 
     batch: FileBatch | RecordBatch
-    standing: Standing
+    branch_state: BranchState
     main: int | None
     loads: Sequence[BronzeFile]
     truncates: Sequence[str] = ()
     more: bool = False
-    waiting: DataFrame | None = None
+    waiting: "DataFrame | None" = None
 
     @property
     def is_replay(self) -> bool:
@@ -106,10 +109,10 @@ class Planned:
     @property
     def progress(self) -> Progress:
         """How far the line has come."""
-        return self.standing.progress
+        return self.branch_state.progress
 
     @property
-    def heeded(self) -> list[str]:
+    def effective_truncates(self) -> list[str]:
         """The truncates that changes may be from before, in order: the last one also where bronze has lost it."""
         return sorted({*self.truncates, self.progress.truncated} - {""})
 

@@ -29,7 +29,7 @@ _arrived: set[str] = set()
 _arrival = threading.Lock()
 
 
-def reach(point: str, table: str = "") -> None:
+def failpoint(point: str, table: str = "") -> None:
     """Kill this process with SIGKILL when ``DMS_ICEBERG_KILL_AT`` names ``point`` or ``point@table``; else do nothing.
 
     The variable may name several, separated by commas: whoever reaches one waits there, and the last to arrive kills the process, so that

@@ -17,7 +17,7 @@ from dms_emulator.postgres import LocalPostgres
 from dms_iceberg.cli.app import app
 from dms_iceberg.config.model import Bronze, BronzeFormat, Csv
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.context import OperatorsWord
+from dms_iceberg.context import RunRequest
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.runs.runner import run
 from dms_iceberg.storage.store import LocalStore
@@ -224,8 +224,8 @@ def test_a_truncate_that_is_told_makes_silver_equal(world: World) -> None:
     time.sleep(0.05)
     world.execute(f"begin; truncate people; {row.format(902)}; commit", row.format(903))
     world.capture()
-    word = OperatorsWord(truncate=frozenset({PEOPLE}), truncated_at=at)
-    report = run(world.spark, world.config, [PEOPLE], operator=word).tables[PEOPLE]
+    word = RunRequest(truncate=frozenset({PEOPLE}), truncated_at=at)
+    report = run(world.spark, world.config, [PEOPLE], request=word).tables[PEOPLE]
     assert (report.error, report.rows_read, report.quarantined) == (None, 3, 0)
     verdict = world.verify_one(PEOPLE)
     assert (verdict.equal, verdict.rows_source, verdict.rows_silver) == (True, 2, 2)

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.context import NOTHING_SAID, OperatorsWord
+from dms_iceberg.context import NO_REQUEST, RunRequest
 from dms_iceberg.progress.progress import ACCOUNTING_KEY
 from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.report import BatchReport, RunReport
@@ -83,7 +83,7 @@ class Merging:
         self._folder.root.mkdir(parents=True)
         self._document = self._folder.document(warehouse, self._namespace)
         self.config = parse_config(self._document)
-        self._word = OperatorsWord(frozenset(self.config.tables)) if before is not None else NOTHING_SAID
+        self._word = RunRequest(frozenset(self.config.tables)) if before is not None else NO_REQUEST
 
     def configured(self, entries: Mapping[str, Mapping[str, Any]]) -> Config:
         """The configuration with other ``entries`` of some tables, by their names without a schema."""
@@ -96,7 +96,7 @@ class Merging:
 
     def run(self) -> RunReport:
         """One run of the job; no table may fail. A second load is there before it, or its table was empty."""
-        report = run(self._spark, self.config, operator=self._word)
+        report = run(self._spark, self.config, request=self._word)
         errors = {name: table.error for name, table in report.tables.items() if table.error}
         assert not errors, errors
         return report

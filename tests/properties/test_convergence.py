@@ -106,7 +106,7 @@ def test_silver_is_the_oracles_table(
     world = seeded_world(seed, kinds, histories=HISTORIES, per_table=140 // len(kinds), **shape)
     merging = Merging(spark, warehouse, tmp_path, world, form)
     reports = merging.run_all()
-    _settle(merging)
+    _resolve(merging)
     wrong = merging.differences()
     if wrong:
         pytest.fail(_told(wrong, world, form, Merging(spark, warehouse, tmp_path, *_alone(wrong, world), form)))
@@ -137,14 +137,14 @@ def test_awkward_keys_numbers_and_columns(spark: SparkSession, warehouse: Path, 
     world = seeded_world(seed, chosen, histories=5, per_table=30, runs=2, restarts=1, max_files=50)
     merging = Merging(spark, warehouse, tmp_path, world, written)
     reports = merging.run_all()
-    _settle(merging)
+    _resolve(merging)
     wrong = merging.differences()
     assert not wrong, f"{len(wrong)} rows differ ({form.name}, seed {seed})\n" + "\n".join(map(str, wrong[:10]))
     for kind in world.kinds:
         _check_sums(merging, kind, [report.tables[kind.source] for report in reports], is_identified=written.tells_repetitions)
 
 
-def _settle(merging: Merging) -> None:
+def _resolve(merging: Merging) -> None:
     """Replay changes that seemed to meet a row of the load which came after them, as a later one tells."""
     for kind in merging.world.kinds:
         if not kind.deferred and merging.world.overlaps(kind) and merging.open_reasons(kind)["ambiguous_key_change"]:
@@ -180,7 +180,7 @@ def _alone(wrong: list[Difference], world: World) -> tuple[World]:
 
 def _told(wrong: list[Difference], world: World, form: Format, single: Merging) -> str:
     single.run_all()
-    _settle(single)
+    _resolve(single)
     again = single.differences()
     owners = sorted({(each.kind.name, world.owner(each.kind, HISTORIES)[each.key]) for each in wrong})
     return "\n".join(

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Refresh
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.context import Job
+from dms_iceberg.context import RunContext
 from dms_iceberg.gold.run import refresh_models
 from dms_iceberg.maintenance.run import maintain
 from dms_iceberg.runs.report import BatchReport, RunReport
@@ -94,7 +94,7 @@ class Modelled(Merging):
     def _between(self, table: str, batch: BatchReport) -> None:
         match self._chance.choice(["nothing", "refresh", "refresh", "maintain"]):
             case "refresh":
-                made = refresh_models(Job(self._spark, self.config, open_store(self.config.bronze.uri), uuid.uuid4().hex)).values()
+                made = refresh_models(RunContext(self._spark, self.config, open_store(self.config.bronze.uri), uuid.uuid4().hex)).values()
                 assert not [one.error for one in made if one.error]
                 self.refreshes.update(one.refresh for one in made if one.refresh)
             case "maintain":

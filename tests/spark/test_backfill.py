@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.context import OperatorsWord
+from dms_iceberg.context import RunRequest
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.preview import preview
@@ -54,7 +54,7 @@ class Filled:
         return self.lake.rows(table, "id, extra", "id, _cdc_position")
 
     def run(self, *only: str, **word: frozenset[str]) -> None:
-        report = run(self.lake.spark, self.lake.config(self.tables), only, operator=OperatorsWord(**word))
+        report = run(self.lake.spark, self.lake.config(self.tables), only, request=RunRequest(**word))
         assert report.failed == [], report.errors
 
 
@@ -99,7 +99,7 @@ def test_replayed_rows_and_a_rebuild_give_the_same(parquet: Filled) -> None:
     assert (report.error, report.applied) == (None, 2)
     expected = sorted([*CURRENT, (5, 7), (8, None)])
     assert parquet.filled("mirror") == expected
-    assert run(parquet.lake.spark, lenient, operator=OperatorsWord(rebuild=frozenset({"public.mirror"}))).failed == []
+    assert run(parquet.lake.spark, lenient, request=RunRequest(rebuild=frozenset({"public.mirror"}))).failed == []
     assert parquet.filled("mirror") == expected
 
 
@@ -129,7 +129,7 @@ def test_json_lines_tell_row_by_row(lake: Lake) -> None:
     (warning,) = lake.run_one(config).warnings
     assert "has the column 'extra' earlier than any other" in warning and "--rebuild public.t" in warning
     assert lake.rows("t", "id, extra") == [*expected, ("6", 2), ("7", None)]
-    assert run(lake.spark, config, operator=OperatorsWord(rebuild=frozenset({"public.t"}))).failed == []
+    assert run(lake.spark, config, request=RunRequest(rebuild=frozenset({"public.t"}))).failed == []
     assert lake.rows("t", "id, extra") == [("1", None), *expected[1:], ("6", 2), ("7", None)]
 
 
@@ -159,7 +159,7 @@ def test_a_table_of_an_earlier_version_takes_null_and_says_so_until_it_is_rebuil
     for part in ('tables."public.t".columns[0].backfill', "does not know since when", "--rebuild public.t"):
         assert part in warning
     assert lake.rows("t", "id, extra") == [(1, None), (2, None), (3, 1)]
-    assert run(lake.spark, config, operator=OperatorsWord(rebuild=frozenset({"public.t"}))).failed == []
+    assert run(lake.spark, config, request=RunRequest(rebuild=frozenset({"public.t"}))).failed == []
     assert lake.rows("t", "id, extra") == [(1, 7), (2, None), (3, 1)]
     changed(lake, "public.t", 30, ("U", 29, 3, "C"))
     assert lake.run_one(config).warnings == []

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dms_iceberg.iceberg.transaction import Draft
+from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge import bulk_load as bulk
 from dms_iceberg.progress.progress import ACCOUNTING_KEY
 from support.crash_process import JobProcess
@@ -23,15 +23,15 @@ T1, T2 = "20260301100100", "20260301100200"
 def staged(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Every load counts as large; yields how many rows each of them staged."""
     found: list[int] = []
-    stage = Draft.stage
+    stage = Transaction.stage
 
-    def counting(draft: Draft, frame: Any) -> Any:
+    def counting(draft: Transaction, frame: Any) -> Any:
         made = stage(draft, frame)
         found.append(made.rows)
         return made
 
     monkeypatch.setattr(bulk, "BULK_BYTES", 0)
-    monkeypatch.setattr(Draft, "stage", counting)
+    monkeypatch.setattr(Transaction, "stage", counting)
     yield found
 
 

@@ -5,7 +5,7 @@ import json
 import pyarrow as pa
 import pytest
 
-from dms_iceberg.context import Job
+from dms_iceberg.context import RunContext
 from dms_iceberg.runs.preview import preview
 from dms_iceberg.runs.status import table_statuses
 from dms_iceberg.silver import checked
@@ -41,7 +41,7 @@ def test_plan_run_and_status_agree_where_nothing_is_to_be_merged(lake: Lake, ent
     (status,) = table_statuses(lake.spark, config)
     assert status.last_error == error
     watched = WatchedTable(
-        Job(lake.spark, config, open_store(config.bronze.uri), "w"), config.tables["public.t"], open_store(config.state_uri), 1.0, None
+        RunContext(lake.spark, config, open_store(config.bronze.uri), "w"), config.tables["public.t"], open_store(config.state_uri), 1.0, None
     )
     assert watched.turn() > 0.0
     assert watched.error == error

@@ -7,7 +7,7 @@ import attrs
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.context import OperatorsWord
+from dms_iceberg.context import RunRequest
 from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.report import TableReport
 from dms_iceberg.runs.runner import run
@@ -151,7 +151,7 @@ def test_a_quote_that_swallows_changes_is_not_passed_over(lake: Lake, change: di
     (replayed,) = replay(lake.spark, config).tables.values()
     assert replayed.error is None and lake.quarantine("t") == [(reason, detail)]
     right = lake.config({"public.t": TABLE}, bronze={**bronze, "csv": {"rfc4180": False}})
-    (rebuilt,) = run(lake.spark, right, operator=OperatorsWord(rebuild=frozenset({"public.t"}))).tables.values()
+    (rebuilt,) = run(lake.spark, right, request=RunRequest(rebuild=frozenset({"public.t"}))).tables.values()
     assert rebuilt.error is None
     assert [row for row in lake.rows("t", "id, v") if row[0] < 100] == [(1, '"A'), (2, "B"), (3, 'c"'), (4, "d")]
 

@@ -7,7 +7,7 @@ import attrs
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.context import OperatorsWord
+from dms_iceberg.context import RunRequest
 from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.report import TableReport
 from dms_iceberg.runs.runner import run
@@ -195,6 +195,6 @@ def test_an_update_that_an_earlier_version_quarantined_may_have_moved(lake: Lake
     config = lake.config({"public.t": table}, bronze=bronze)
     assert [one.quarantined for one in replay(lake.spark, config).tables.values()] == [2]
     assert lake.quarantine("t", "reason") == [("ambiguous_before_image",)] * 2
-    (rebuilt,) = run(lake.spark, config, operator=OperatorsWord(rebuild=frozenset({"public.t"}))).tables.values()
+    (rebuilt,) = run(lake.spark, config, request=RunRequest(rebuild=frozenset({"public.t"}))).tables.values()
     assert rebuilt.error is None, rebuilt.error
     assert lake.rows("t", "id, code, v", "2") == [(1, "x", "-"), (1, "y", "-")]

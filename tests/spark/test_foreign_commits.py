@@ -102,7 +102,7 @@ def test_expiry_between_plan_and_commit(lake: Lake, other: SparkSession, monkeyp
         "before-merge": lambda: expire(other, lake, older_than="2099-01-01"),
         "before-publish": lambda: (compact(other, lake), expire(other, lake, older_than="2099-01-01")),
     }
-    monkeypatch.setattr(table_run, "reach", lambda point, table="": waiting.pop(point, lambda: None)())
+    monkeypatch.setattr(table_run, "failpoint", lambda point, table="": waiting.pop(point, lambda: None)())
     report = lake.run_one(config)
     assert [batch.rows_read for batch in report.batches] == [2, 2]
     assert lake.rows("t", "id, v") == [(1, "a2")]

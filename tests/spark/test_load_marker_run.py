@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dms_iceberg.context import OperatorsWord
+from dms_iceberg.context import RunRequest
 from dms_iceberg.loads.epochs import building
 from dms_iceberg.runs.preview import preview
 from dms_iceberg.runs.report import TableReport
@@ -108,11 +108,11 @@ def test_marker_over_no_file_wipes_nothing(lake: Lake) -> None:
     assert [lake.rows(table, "id, v") for table in ("t", "u")] == [OLD, OLD]
     # Nor does the operator, while there is nothing in the folder but markers.
     config = lake.config({"public.t": {}})
-    report = run(lake.spark, config, operator=OperatorsWord(load_complete=frozenset({"public.t"}))).tables["public.t"]
+    report = run(lake.spark, config, request=RunRequest(load_complete=frozenset({"public.t"}))).tables["public.t"]
     assert report.error is not None
     assert "is empty" in report.error
     lake.load("public.u", ID_V, NEW)
-    report = run(lake.spark, config, operator=OperatorsWord(load_complete=frozenset({"public.t"}))).tables["public.t"]
+    report = run(lake.spark, config, request=RunRequest(load_complete=frozenset({"public.t"}))).tables["public.t"]
     assert (report.error, lake.rows("t", "id, v")) == (None, [])
 
 
@@ -185,7 +185,7 @@ def test_reload_in_place_waits_for_the_operator_all_the_same(lake: Lake) -> None
     lake.load("public.t", ID_V, NEW)
     mark(lake, "t", epoch=1)
     config = lake.config({"public.t": {}})
-    report = run(lake.spark, config, ["public.t"], operator=OperatorsWord(reload_started="20260101000000000")).tables["public.t"]
+    report = run(lake.spark, config, ["public.t"], request=RunRequest(reload_started="20260101000000000")).tables["public.t"]
     assert report.error is None
     assert "the reload of 20260101" in report.warnings[0]
     assert (lake.rows("t", "id, v"), building(lake.target("t"))) == (OLD, ["1.1"])

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config
-from dms_iceberg.context import OperatorsWord
+from dms_iceberg.context import RunRequest
 from dms_iceberg.errors import TargetError
 from dms_iceberg.loads.rebuild import is_rebuilding
 from dms_iceberg.maintenance import run as maintenance_run
@@ -232,11 +232,11 @@ def test_a_rebuild_under_way_keeps_its_books(lake: Lake, monkeypatch: pytest.Mon
         if len(seen) == 3:
             raise Stopped
 
-    word = OperatorsWord(rebuild=frozenset({"public.t"}))
-    (report,) = run(lake.spark, config, listener=listener, operator=word).tables.values()
+    word = RunRequest(rebuild=frozenset({"public.t"}))
+    (report,) = run(lake.spark, config, listener=listener, request=word).tables.values()
     assert report.error is not None
     assert is_rebuilding(lake.target("t"))
-    (report,) = run(lake.spark, config, operator=word).tables.values()
+    (report,) = run(lake.spark, config, request=word).tables.values()
     assert report.error is None, report.error
     assert lake.rows("t", "id, v") == [row for row in expected if row != (7, "v7")]
 

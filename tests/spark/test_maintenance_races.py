@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config
-from dms_iceberg.context import OperatorsWord
+from dms_iceberg.context import RunRequest
 from dms_iceberg.maintenance import run as maintenance_run
 from dms_iceberg.runs import table_run
 from dms_iceberg.runs.runner import run
@@ -205,7 +205,7 @@ def test_files_of_a_reload_under_way_stay(lake: Lake, other: SparkSession) -> No
     lake.run_one(config)
     days_ago(400, *files_below(folder(lake)))
     kept_in_order(other, config)
-    (report,) = run(lake.spark, config, operator=OperatorsWord(load_complete=frozenset({"public.t"}))).tables.values()
+    (report,) = run(lake.spark, config, request=RunRequest(load_complete=frozenset({"public.t"}))).tables.values()
     assert report.error is None
     assert lake.rows("t", "id, v") == [(1, "again"), (2, "again")]
 

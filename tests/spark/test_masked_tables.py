@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dms_iceberg.context import OperatorsWord
+from dms_iceberg.context import RunRequest
 from dms_iceberg.runs.preview import preview
 from dms_iceberg.runs.runner import run
 from dms_iceberg.silver.withheld import WITHHELD_PROPERTY
@@ -21,7 +21,7 @@ T1, T2, T3 = "20260301100100", "20260301100200", "20260301100300"
 WHOLE, CENTS = pa.decimal128(10, 0), pa.decimal128(10, 2)
 HASHED = {"name": "code", "mask": "sha256", "mask_salt": "env:TABLE_SALT"}
 KEYED: dict[str, Any] = {"key": ["code"], "columns": [HASHED]}
-ANEW = OperatorsWord(rebuild=frozenset({"public.t"}))
+ANEW = RunRequest(rebuild=frozenset({"public.t"}))
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +90,7 @@ def test_the_texts_stay_those_of_the_first_file_through_renames_rebuilds_and_rol
     expected = [(10, sha256("1.00")), (20, sha256("2.50"))]
     assert sorted(lake.rows("t", "n, pin")) == expected
     # Bronze begins with another file now; what the table remembers counts.
-    assert run(lake.spark, renamed, operator=ANEW).errors == {}
+    assert run(lake.spark, renamed, request=ANEW).errors == {}
     assert sorted(lake.rows("t", "n, pin")) == expected
     lake.spark.sql(f"CALL lake.system.set_current_snapshot('{lake.namespace}.t', {first.id})")
     assert lake.run_one(renamed).warnings == []
@@ -151,7 +151,7 @@ def test_a_masked_key_that_would_have_other_hashes_is_refused_until_the_rebuild(
         assert plan.error == error
     assert lake.target("t").metadata_location() == state
     other = lake.config({"public.t": {"key": ["code"], "columns": [{**HASHED, "type": "decimal(12,3)"}]}})
-    assert run(lake.spark, other, operator=ANEW).errors == {}
+    assert run(lake.spark, other, request=ANEW).errors == {}
     assert rows(lake) == [(10, sha256("1.000"))]
     assert lake.run_one(other).warnings == []
 
@@ -187,7 +187,7 @@ class TestEarlierVersion:
         change(lake, 2, CENTS, ("U", "3.00", 30))
         assert lake.run_one(config, fails=True).error == error
         assert lake.target("t").metadata_location() == state
-        assert run(lake.spark, config, operator=ANEW).errors == {}
+        assert run(lake.spark, config, request=ANEW).errors == {}
         assert rows(lake) == [(1, sha256("1")), (2, sha256("2")), (30, sha256("3"))]
         assert lake.run_one(config).warnings == []
 
@@ -204,7 +204,7 @@ class TestEarlierVersion:
             (warning,) = lake.run_one(config).warnings
             assert "was made with another configuration of column code" in warning and "--rebuild public.t" in warning
         assert rows(lake) == [(1, sha256("1")), (2, sha256("1")), (3, sha256("1"))]
-        assert run(lake.spark, config, operator=ANEW).errors == {}
+        assert run(lake.spark, config, request=ANEW).errors == {}
         assert lake.run_one(config).warnings == []
 
     def test_masked_text_is_no_matter(self, lake: Lake) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.context import OperatorsWord
+from dms_iceberg.context import RunRequest
 from dms_iceberg.runs.preview import TablePreview, preview
 from dms_iceberg.runs.report import RunReport
 from dms_iceberg.runs.runner import run
@@ -199,8 +199,8 @@ def test_json_lines_that_had_the_column_before_a_reload(lake: Lake) -> None:
     for epoch in (1, 2):
         lake.enter(epoch)
         json_lines(lake, "LOAD00000001.json", id=1, amt=10)
-        word = OperatorsWord(load_complete=frozenset({"public.t"}))
-        assert run(lake.spark, lake.config({"public.t": paid("amt")}, bronze=form), operator=word).errors == {}
+        word = RunRequest(load_complete=frozenset({"public.t"}))
+        assert run(lake.spark, lake.config({"public.t": paid("amt")}, bronze=form), request=word).errors == {}
     json_lines(lake, cdc_name(1, "json"), Op="U", id=1, amt=11, dms_change_seq=f"{T1}00{61:019d}")
     report = lake.run_one(lake.config({"public.t": paid("amtt")}, bronze=form), fails=True)
     assert "no file has the column 'amtt'" in (report.error or "")

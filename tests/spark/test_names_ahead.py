@@ -105,7 +105,7 @@ def remember(lake: Lake, **changed: Any) -> None:
     target = lake.target("t")
     head = target.head()
     assert head is not None
-    draft = target.draft(head.id)
+    draft = target.transaction(head.id)
     made: Progress = attrs.evolve(target.progress(), recent=(), **changed)
     draft.touch({PROGRESS_KEY: made.to_json()})
     target.publish(draft)

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.bronze.keys import time_of
 from dms_iceberg.config.model import Config
-from dms_iceberg.context import NOTHING_SAID, OperatorsWord
+from dms_iceberg.context import NO_REQUEST, RunRequest
 from dms_iceberg.merge import bulk_load as bulk
 from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.preview import preview
@@ -122,10 +122,10 @@ def test_backfills_rebuilds_truncates_and_reloads_in_every_mode(lake: Lake) -> N
         for mode in MODES
     }
 
-    def merge(word: OperatorsWord, **more: Any) -> dict[str, list[tuple[Any, ...]]]:
+    def merge(word: RunRequest, **more: Any) -> dict[str, list[tuple[Any, ...]]]:
         config = lake.config({name: {**entry, **more} for name, entry in tables.items()}, bronze=CHANGE)
-        planned = {plan.table: plan.error for plan in preview(lake.spark, config, operator=word)}
-        well(run(lake.spark, config, operator=word))
+        planned = {plan.table: plan.error for plan in preview(lake.spark, config, request=word)}
+        well(run(lake.spark, config, request=word))
         assert set(planned.values()) == {None}
         found = {}
         for mode in MODES:
@@ -140,24 +140,24 @@ def test_backfills_rebuilds_truncates_and_reloads_in_every_mode(lake: Lake) -> N
         rows = [("I", "", "a", "x", 1, None), ("I", "", "b", "x", 2, None)]
         path = named.write(mode, "LOAD00000001.parquet", rows, lacking=new[mode])
         os.utime(path, (time_of("20260301000000000").timestamp(),) * 2)
-    merge(NOTHING_SAID)
+    merge(NO_REQUEST)
     for mode in MODES:
         named.write(mode, cdc_name(1), [("U", T1, "a", "y", 10, None)], lacking=new[mode])
         named.write(mode, cdc_name(2), [("I", T2, "c", "z", 3, None)])
     current = [("a", "none", 10), ("b", "none", 2), ("c", "z", 3)]
     log = sorted([("a", "none", 1), *current])
     after = {**dict.fromkeys(MODES, current), "append": log}
-    assert merge(NOTHING_SAID) == after
-    assert merge(OperatorsWord(rebuild=every), **RULE) == after
+    assert merge(NO_REQUEST) == after
+    assert merge(RunRequest(rebuild=every), **RULE) == after
     left = {**dict.fromkeys(MODES, current[2:]), "append": log}
-    assert merge(OperatorsWord(truncate=every, truncated_at="20260301100130000"), **RULE) == left
+    assert merge(RunRequest(truncate=every, truncated_at="20260301100130000"), **RULE) == left
     lake.enter(2)
     named = Named(lake, "2026-03-02 10:00:00.000000")
     for mode in MODES:
         named.write(mode, "LOAD00000001.parquet", [("I", "", "c", "z", 3, None), ("I", "", "d", "w", 4, None)])
         named.write(mode, "2026/03/02/10/20260302-100500000.parquet", [("U", "20260302100400", "e", "v", 5, "d")])
     again = [("c", "z", 3), ("e", "v", 5)]
-    assert merge(NOTHING_SAID, **RULE) == {**dict.fromkeys(MODES, again), "append": sorted([*log, ("d", "w", 4), ("e", "v", 5)])}
+    assert merge(NO_REQUEST, **RULE) == {**dict.fromkeys(MODES, again), "append": sorted([*log, ("d", "w", 4), ("e", "v", 5)])}
 
 
 @attrs.frozen

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dms_iceberg.context import OperatorsWord
+from dms_iceberg.context import RunRequest
 from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.preview import preview
 from dms_iceberg.runs.report import RunReport, TableReport
@@ -53,17 +53,17 @@ def of(report: RunReport) -> TableReport:
 def test_a_rebuild_by_a_misspelt_document_publishes_nothing(lake: Lake) -> None:
     loaded(lake, MASKED)
     state, config = lake.target("t").metadata_location(), lake.config({"public.t": MISSPELT})
-    word = OperatorsWord(rebuild=frozenset({"public.t"}))
-    assert CLEAR in (of(run(lake.spark, config, operator=word)).error or "")
-    (plan,) = preview(lake.spark, config, operator=word)
+    word = RunRequest(rebuild=frozenset({"public.t"}))
+    assert CLEAR in (of(run(lake.spark, config, request=word)).error or "")
+    (plan,) = preview(lake.spark, config, request=word)
     assert CLEAR in (plan.error or "")
     assert lake.target("t").metadata_location() == state
     said = lake.config({"public.t": {"publish": ["email"]}})
-    assert run(lake.spark, said, operator=word).errors == {}
+    assert run(lake.spark, said, request=word).errors == {}
     assert lake.rows("t", "id, email") == [(1, "a")]
     # What is published is no secret any more, and a mask that comes back is one again.
     assert lake.run_one(lake.config({"public.t": {}})).warnings == []
-    assert run(lake.spark, lake.config({"public.t": MASKED}), operator=word).errors == {}
+    assert run(lake.spark, lake.config({"public.t": MASKED}), request=word).errors == {}
     assert lake.rows("t", "id, email") == [(1, hashed("a"))]
     assert CLEAR in (lake.run_one(config, fails=True).error or "")
 
@@ -78,8 +78,8 @@ def test_a_reload_by_a_misspelt_document_publishes_nothing(lake: Lake, mode: str
     assert CLEAR in (lake.run_one(wrong, fails=True).error or "")
     assert lake.target("t").branches() == []
     right = lake.config({"public.t": {**MASKED, "mode": mode}})
-    word = OperatorsWord(load_complete=frozenset({"public.t"}))
-    assert run(lake.spark, right, operator=word).errors == {}
+    word = RunRequest(load_complete=frozenset({"public.t"}))
+    assert run(lake.spark, right, request=word).errors == {}
     assert lake.rows("t", "id, email") == [(1, hashed("a")), (2, hashed("b"))]
     lake.changes("public.t", cdc_name(1), PERSON, [("I", T1, 61, 3, "c", "3")])
     assert CLEAR in (lake.run_one(wrong, fails=True).error or "")

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.context import OperatorsWord
+from dms_iceberg.context import RunRequest
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.runs.preview import TablePreview, preview
 from dms_iceberg.runs.report import RunReport
@@ -109,8 +109,8 @@ def rebuilt(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempP
     old = {table: lake.rows(table.split(".")[1], "id, email") for table in REFUSED}
     after = lake.config(AFTER, batch={"max_files": 1})
     statuses = {one.table: one for one in table_statuses(spark, after)}
-    plans = {one.table: one for one in preview(spark, after, PLANNED, OperatorsWord(rebuild=frozenset(PLANNED)))}
-    yield Rebuilt(lake, old, statuses, plans, run(spark, after, operator=OperatorsWord(rebuild=frozenset(AFTER))))
+    plans = {one.table: one for one in preview(spark, after, PLANNED, RunRequest(rebuild=frozenset(PLANNED)))}
+    yield Rebuilt(lake, old, statuses, plans, run(spark, after, request=RunRequest(rebuild=frozenset(AFTER))))
 
 
 def test_a_mask_and_a_new_column_reach_every_row(rebuilt: Rebuilt) -> None:
@@ -211,11 +211,11 @@ def test_a_rebuild_that_would_lose_rows_is_refused(rebuilt: Rebuilt, table: str,
 def test_names_of_tables_to_rebuild_are_checked(lake: Lake) -> None:
     config = lake.config({"public.t": {}, "public.other": {}})
     with pytest.raises(ConfigError, match=r"public\.tt.*did you mean"):
-        run(lake.spark, config, operator=OperatorsWord(rebuild=frozenset({"public.tt"})))
+        run(lake.spark, config, request=RunRequest(rebuild=frozenset({"public.tt"})))
     with pytest.raises(ConfigError, match="not among the tables chosen with --table"):
-        preview(lake.spark, config, ["public.t"], OperatorsWord(rebuild=frozenset({"public.other"})))
+        preview(lake.spark, config, ["public.t"], RunRequest(rebuild=frozenset({"public.other"})))
     # Nothing is merged that could be read again.
-    assert run(lake.spark, config, operator=OperatorsWord(rebuild=frozenset({"public.t"}))).tables["public.t"].error is None
+    assert run(lake.spark, config, request=RunRequest(rebuild=frozenset({"public.t"}))).tables["public.t"].error is None
 
 
 def test_a_table_rolled_back_past_a_rebuild_knows_what_its_rows_were_made_with(lake: Lake) -> None:
@@ -224,7 +224,7 @@ def test_a_table_rolled_back_past_a_rebuild_knows_what_its_rows_were_made_with(l
     lake.load("public.t", PERSON, [(1, "a", 1), (2, "b", 2)])
     lake.run_one(old)
     first = lake.target("t").head()
-    assert run(lake.spark, new, operator=OperatorsWord(rebuild=frozenset({"public.t"}))).failed == []
+    assert run(lake.spark, new, request=RunRequest(rebuild=frozenset({"public.t"}))).failed == []
     rebuilt = lake.target("t").head()
     assert first is not None and rebuilt is not None
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from dms_iceberg.context import OperatorsWord
+from dms_iceberg.context import RunRequest
 from dms_iceberg.loads import rebuild
 from dms_iceberg.loads.rebuild import is_rebuilding
 from dms_iceberg.runs.runner import run
@@ -38,7 +38,7 @@ def test_killed_during_a_rebuild(lake: Lake) -> None:
     for point, table in tables.items():
         assert lake.rows(table, "id, email") == (new if point == "after-switch" else old), point
     config = lake.config(dict.fromkeys(names, after), parallelism=len(names), batch={"max_files": 1})
-    report = run(lake.spark, config, operator=OperatorsWord(rebuild=frozenset(names)))
+    report = run(lake.spark, config, request=RunRequest(rebuild=frozenset(names)))
     assert report.failed == []
     for table in tables.values():
         assert lake.rows(table, "id, email") == new
@@ -51,7 +51,7 @@ def before_switch(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Non
     """`before_switch(action)`: something is done whenever a rebuild is about to be published."""
 
     def arm(action: Callable[[], None]) -> None:
-        monkeypatch.setattr(rebuild, "reach", lambda point, _table="": action() if point == "before-switch" else None)
+        monkeypatch.setattr(rebuild, "failpoint", lambda point, _table="": action() if point == "before-switch" else None)
 
     return arm
 
@@ -74,14 +74,14 @@ def test_branches_of_rebuilds_that_nobody_went_on_with(lake: Lake, before_switch
     seen: list[list[str]] = []
     before_switch(lambda: seen.append(lake.target("t").branches()))
     config = lake.config({"public.t": columns})
-    report = run(lake.spark, config, operator=OperatorsWord(rebuild=frozenset({"public.t"}))).tables["public.t"]
+    report = run(lake.spark, config, request=RunRequest(rebuild=frozenset({"public.t"}))).tables["public.t"]
     assert (report.error, report.warnings, len(seen)) == (None, [], 1)
     assert len(seen[0]) == 1 and name not in seen[0]
     leave()
     lake.enter(2)
     lake.load("public.t", PERSON, [(2, "b", 1)])
     config = lake.config({"public.t": columns})
-    assert run(lake.spark, config, operator=OperatorsWord(load_complete=frozenset({"public.t"}))).failed == []
+    assert run(lake.spark, config, request=RunRequest(load_complete=frozenset({"public.t"}))).failed == []
     assert (lake.rows("t", "id, email"), lake.target("t").branches()) == ([(2, "***")], [])
 
 
@@ -102,11 +102,11 @@ def test_a_rebuild_beside_runs_that_never_rest_ends_with_an_error(
         assert run(other, config).failed == []
 
     before_switch(overtake)
-    word = OperatorsWord(rebuild=frozenset({"public.t"}))
-    report = run(lake.spark, config, operator=word).tables["public.t"]
+    word = RunRequest(rebuild=frozenset({"public.t"}))
+    report = run(lake.spark, config, request=word).tables["public.t"]
     assert "gave up after 2 tries to publish the rebuilt content" in (report.error or "")
     assert lake.rows("t", "id, email") == [(1, "a"), (11, "***"), (12, "***")]
     before_switch(lambda: None)
-    report = run(lake.spark, config, operator=word).tables["public.t"]
+    report = run(lake.spark, config, request=word).tables["public.t"]
     assert (report.error, report.batches) == (None, []), "it has all there is already"
     assert lake.rows("t", "id, email") == [(1, "***"), (11, "***"), (12, "***")]

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from dms_iceberg.bronze.keys import time_of
-from dms_iceberg.context import OperatorsWord
+from dms_iceberg.context import RunRequest
 from dms_iceberg.loads.epochs import building
 from dms_iceberg.runs.preview import preview
 from dms_iceberg.runs.report import TableReport
@@ -39,7 +39,7 @@ def epoch_one(lake: Lake, *tables: str) -> None:
 
 def merge(lake: Lake, *tables: str, complete: tuple[str, ...] = (), files: int = 1) -> dict[str, TableReport]:
     config = lake.config({f"public.{table}": {} for table in tables}, batch={"max_files": files})
-    report = run(lake.spark, config, operator=OperatorsWord(frozenset(f"public.{table}" for table in complete)))
+    report = run(lake.spark, config, request=RunRequest(frozenset(f"public.{table}" for table in complete)))
     for table in report.tables.values():
         for batch in table.batches:
             assert batch.rows_read == batch.applied + batch.superseded + batch.stale + batch.filtered + batch.quarantined
@@ -175,7 +175,7 @@ def test_reload_in_place_is_refused_until_the_operator_says_when_it_began(lake: 
     assert "--reload-started-at" in error
     config = lake.config({"public.t": {}})
 
-    report = run(lake.spark, config, ["public.t"], operator=OperatorsWord(reload_started=began)).tables["public.t"]
+    report = run(lake.spark, config, ["public.t"], request=RunRequest(reload_started=began)).tables["public.t"]
     assert (report.error, report.rows_read) == (None, 2)
     assert "--load-complete public.t" in report.warnings[0]
     assert (lake.rows("t", "id, v"), building(lake.target("t"))) == (old, ["0.1"])
@@ -186,7 +186,7 @@ def test_reload_in_place_is_refused_until_the_operator_says_when_it_began(lake: 
     assert (lake.rows("t", "id, v"), building(lake.target("t"))) == ([(1, "a2"), (3, "c2")], [])
     lake.changes("public.t", cdc(3), ID_V, [("D", T3, 77, 3, None)])
     # Said again, it is known already.
-    run(lake.spark, config, ["public.t"], operator=OperatorsWord(reload_started=began))
+    run(lake.spark, config, ["public.t"], request=RunRequest(reload_started=began))
     assert lake.rows("t", "id, v") == [(1, "a2")]
     # A late file meets only changes of the new load.
     lake.changes("public.t", "2026/03/01/10/20260301-100215000.parquet", ID_V, [("U", T2, 61, 2, "late")])
@@ -224,7 +224,7 @@ def test_load_complete_names_configured_tables(lake: Lake) -> None:
     from dms_iceberg.errors import ConfigError
 
     with pytest.raises(ConfigError, match=r"public\.other"):
-        run(lake.spark, lake.config({"public.t": {}}), operator=OperatorsWord(frozenset({"public.other"})))
+        run(lake.spark, lake.config({"public.t": {}}), request=RunRequest(frozenset({"public.other"})))
 
 
 def test_a_new_load_epoch_takes_another_key(lake: Lake) -> None:
@@ -234,7 +234,7 @@ def test_a_new_load_epoch_takes_another_key(lake: Lake) -> None:
     lake.enter(2)
     lake.load("public.t", columns, [(1, 1), (1, 2)])
     config = lake.config({"public.t": {"key": ["id", "part"]}})
-    report = run(lake.spark, config, operator=OperatorsWord(load_complete=frozenset({"public.t"})))
+    report = run(lake.spark, config, request=RunRequest(load_complete=frozenset({"public.t"})))
     assert report.failed == []
     assert lake.rows("t", "id, part", "1, 2") == [(1, 1), (1, 2)]
     assert not lake.run_one(config).batches
@@ -286,8 +286,8 @@ def test_a_reload_in_place_that_is_built_anew_still_knows_when_it_began(lake: La
     began = "20260301100200000"
     age(lake, before=began)
     lake.load("public.t", ID_V, [(1, "a2"), (3, "c2")])
-    assert run(lake.spark, lake.config({"public.t": {}}), ["public.t"], operator=OperatorsWord(reload_started=began)).failed == []
+    assert run(lake.spark, lake.config({"public.t": {}}), ["public.t"], request=RunRequest(reload_started=began)).failed == []
     config = lake.config({"public.t": {"columns": [{"name": "v", "mask": "redact"}]}})
-    assert run(lake.spark, config, operator=OperatorsWord(load_complete=frozenset({"public.t"}))).failed == []
+    assert run(lake.spark, config, request=RunRequest(load_complete=frozenset({"public.t"}))).failed == []
     assert lake.rows("t", "id, v") == [(1, "***"), (3, "***")]
     assert lake.target("t").progress().reloaded_at == began

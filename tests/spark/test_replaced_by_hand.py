@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from dms_iceberg.config.model import Config
-from dms_iceberg.context import OperatorsWord
+from dms_iceberg.context import RunRequest
 from dms_iceberg.maintenance.run import maintain
 from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.preview import preview
@@ -60,10 +60,10 @@ def test_table_that_was_replaced_is_refused_in_every_mode_until_it_is_put_back(l
 
 def everywhere(lake: Lake, config: Config) -> list[dict[str, str | None]]:
     """What every command says that looks at the progress."""
-    rebuilding = OperatorsWord(rebuild=frozenset(config.tables))
+    rebuilding = RunRequest(rebuild=frozenset(config.tables))
     return [
         run(lake.spark, config).errors,
-        run(lake.spark, config, operator=rebuilding).errors,
+        run(lake.spark, config, request=rebuilding).errors,
         replay(lake.spark, config).errors,
         {one.table: one.error for one in preview(lake.spark, config)},
         {one.table: one.last_error for one in table_statuses(lake.spark, config)},

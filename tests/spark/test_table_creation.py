@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.context import OperatorsWord
+from dms_iceberg.context import RunRequest
 from dms_iceberg.runs.report import RunReport
 from dms_iceberg.runs.runner import run
 from support.lake import Lake
@@ -71,8 +71,8 @@ def made(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempPath
     for name in (*PARTITIONS, *OPTIONS):
         rows = [(n, ("north", "south", "west")[n % 3], n % 2, days[n % 3]) for n in range(1, 13)]
         lake.load(f"public.{name}", COLUMNS, rows)
-    word = OperatorsWord(load_complete=frozenset(f"public.{name}" for name in EMPTY))
-    first = run(spark, config, operator=word)
+    word = RunRequest(load_complete=frozenset(f"public.{name}" for name in EMPTY))
+    first = run(spark, config, request=word)
     for name in (*PARTITIONS, *OPTIONS):
         changes = [
             # A PostgreSQL delete says nothing about the row's partition; an update may move it to another.

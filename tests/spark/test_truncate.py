@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from dms_iceberg.bronze.keys import time_of
-from dms_iceberg.context import OperatorsWord
+from dms_iceberg.context import RunRequest
 from dms_iceberg.progress.progress import ACCOUNTING_KEY
 from dms_iceberg.runs.preview import preview
 from dms_iceberg.runs.report import TableReport
@@ -66,8 +66,8 @@ def late(lake: Lake, name: str) -> None:
 
 
 def merge(lake: Lake, *names: str, truncate: bool = False, at: str = AT) -> dict[str, TableReport]:
-    word = OperatorsWord(truncate=frozenset(tables(*names)), truncated_at=at) if truncate else OperatorsWord()
-    report = run(lake.spark, lake.config(tables(*names)), operator=word)
+    word = RunRequest(truncate=frozenset(tables(*names)), truncated_at=at) if truncate else RunRequest()
+    report = run(lake.spark, lake.config(tables(*names)), request=word)
     for one in report.tables.values():
         for batch in one.batches:
             assert batch.rows_read == batch.applied + batch.superseded + batch.stale + batch.filtered + batch.quarantined
@@ -148,7 +148,7 @@ def test_changes_from_before_are_late(lake: Lake) -> None:
     for mode in MODES:
         check_books(lake.spark, f"lake.{lake.namespace}.{mode}", 5 + 2 + 4)
     # A table that is made again from bronze is truncated again, and so is one that was rolled back.
-    rebuilt = run(lake.spark, lake.config(tables(*MODES)), operator=OperatorsWord(rebuild=frozenset(tables(*MODES))))
+    rebuilt = run(lake.spark, lake.config(tables(*MODES)), request=RunRequest(rebuild=frozenset(tables(*MODES))))
     assert [one.error for one in rebuilt.tables.values()] == [None] * len(MODES)
     assert {mode: shown(lake, mode) for mode in MODES} == EXPECTED
     lake.namespace += "_again"
@@ -194,9 +194,9 @@ def test_what_is_refused_and_what_a_plan_shows(lake: Lake) -> None:
     reports = merge(lake, "mirror", truncate=True)
     assert "holds nothing yet" in errors(reports)[0]
     begin(lake, "mirror")
-    word = OperatorsWord(truncate=frozenset({"public.mirror"}), truncated_at=AT)
+    word = RunRequest(truncate=frozenset({"public.mirror"}), truncated_at=AT)
     assert errors(merge(lake, "mirror")) == []
-    [plan] = preview(lake.spark, lake.config(tables("mirror")), operator=word)
+    [plan] = preview(lake.spark, lake.config(tables("mirror")), request=word)
     assert plan.error is None
     assert ([sql.split(" ")[0] for sql in plan.sql], plan.changes_rows) == (["DELETE"], True)
     assert "would end 2 of the 2 rows" in plan.warnings[-1]
@@ -217,9 +217,9 @@ def test_what_is_refused_and_what_a_plan_shows(lake: Lake) -> None:
     begin(lake, "tracked")
     later(lake, "tracked")
     config = lake.config({"public.tracked": {"mode": "history", "track_columns": ["v"]}})
-    word = OperatorsWord(truncate=frozenset({"public.tracked"}), truncated_at=AT)
+    word = RunRequest(truncate=frozenset({"public.tracked"}), truncated_at=AT)
     assert lake.run_one(config).error is None
-    [report] = run(lake.spark, config, operator=word).tables.values()
+    [report] = run(lake.spark, config, request=word).tables.values()
     assert "With track_columns" in str(report.error)
     # While it is loaded again, the load tells what is there.
     lake.bronze = lake.folder / "bronze" / "epoch-2"

@@ -201,7 +201,7 @@ def test_the_end_waits_for_the_batch_at_hand(lake: Lake, monkeypatch: pytest.Mon
             arrived.set()
             go_on.wait(PATIENCE)
 
-    monkeypatch.setattr(runner, "reach", hold)
+    monkeypatch.setattr(runner, "failpoint", hold)
     config = lake.config({"public.t": {}})
     lake.load("public.t", ID_V, [(1, "a")])
     with watching(lake, config) as job:

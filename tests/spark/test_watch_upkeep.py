@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.context import Job
+from dms_iceberg.context import RunContext
 from dms_iceberg.spark.arrow_allocators import forget_readers
 from dms_iceberg.storage.store import open_store
 from dms_iceberg.watch import run as watch_run
@@ -36,7 +36,7 @@ def test_a_draft_that_was_published_is_let_go(lake: Lake) -> None:
     target = lake.target("t")
     head = target.head()
     assert head is not None
-    draft = target.draft(head.id)
+    draft = target.transaction(head.id)
     draft.execute(lambda name: f"UPDATE {name} SET v = 'b'", {})
     target.publish(draft)
     there = weakref.ref(draft)
@@ -140,7 +140,7 @@ def test_a_watch_maintains_between_two_batches(lake: Lake, monkeypatch: pytest.M
     rows = [(n, f"v{n}") for n in range(3)]
     for n, row in enumerate(rows, 1):
         lake.load("public.t", ID_V, [row], number=n)
-    job = Job(lake.spark, config, open_store(config.bronze.uri), "watch")
+    job = RunContext(lake.spark, config, open_store(config.bronze.uri), "watch")
     table = watched.WatchedTable(job, config.tables["public.t"], open_store(config.state_uri), 0.1, None)
     for _ in rows:
         table.turn()

@@ -9,7 +9,7 @@ import structlog
 
 from dms_iceberg.cli.app import main
 from dms_iceberg.config.model import Config
-from dms_iceberg.context import Job, OperatorsWord
+from dms_iceberg.context import RunContext, RunRequest
 from dms_iceberg.runs.preview import TablePreview, preview
 from dms_iceberg.runs.report import TableReport
 from dms_iceberg.runs.runner import run
@@ -40,9 +40,9 @@ class Seen:
 
 
 def look(lake: Lake, config: Config, *, told: bool = False) -> Seen:
-    word = OperatorsWord(load_complete=frozenset(config.tables) if told else frozenset())
-    (plan,) = preview(lake.spark, config, operator=word)
-    (report,) = run(lake.spark, config, operator=word).tables.values()
+    word = RunRequest(load_complete=frozenset(config.tables) if told else frozenset())
+    (plan,) = preview(lake.spark, config, request=word)
+    (report,) = run(lake.spark, config, request=word).tables.values()
     assert report.error is None, report.error
     (status,) = table_statuses(lake.spark, config)
     return Seen(plan, report, status.warnings)
@@ -147,7 +147,7 @@ def test_empty_table_is_made_when_dms_says_so(lake: Lake) -> None:
 
 def test_operator_is_not_believed_over_empty_bronze(lake: Lake) -> None:
     config = lake.config({"public.t": TYPED})
-    (report,) = run(lake.spark, config, operator=OperatorsWord(load_complete=frozenset({"public.t"}))).tables.values()
+    (report,) = run(lake.spark, config, request=RunRequest(load_complete=frozenset({"public.t"}))).tables.values()
     assert "is empty" in (report.error or "")
     assert not exists(lake, "t")
 
@@ -188,7 +188,7 @@ def test_near_misses_are_told_by_every_command(lake: Lake) -> None:
             assert f"public/t/{NEAR[0]}" in warning
             assert "and 1 more: not read" in warning
     assert lake.rows("t", "id, v") == [(1, "a")]
-    job = Job(lake.spark, config, open_store(config.bronze.uri), "watch")
+    job = RunContext(lake.spark, config, open_store(config.bronze.uri), "watch")
     table = WatchedTable(job, config.tables["public.t"], open_store(config.state_uri), 0.1, None)
     with structlog.testing.capture_logs() as logs:
         for _ in range(3):

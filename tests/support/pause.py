@@ -19,6 +19,6 @@ def pausing(monkeypatch: pytest.MonkeyPatch) -> Pause:
             if reached == point and waiting:
                 waiting.pop()()
 
-        monkeypatch.setattr(module, "reach", reach)
+        monkeypatch.setattr(module, "failpoint", reach)
 
     return arm

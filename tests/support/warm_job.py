@@ -95,7 +95,7 @@ def _serve() -> None:
     from botocore.config import Config
 
     from dms_iceberg.config.load import load_config
-    from dms_iceberg.context import OperatorsWord
+    from dms_iceberg.context import RunRequest
     from dms_iceberg.logs import configure_logs
     from dms_iceberg.runs.runner import run
     from dms_iceberg.spark.session import open_session
@@ -112,7 +112,7 @@ def _serve() -> None:
         config = load_config(document)
         spark = open_session(config, **IMPATIENT)
         spark._jvm.java.lang.System.setProperty("aws.maxAttempts", str(glue_attempts))  # type: ignore[union-attr]
-        report = run(spark, config, operator=OperatorsWord(rebuild=frozenset(rebuild)))
+        report = run(spark, config, request=RunRequest(rebuild=frozenset(rebuild)))
         reports.write(json.dumps({"exit_code": report.exit_code, **report.to_document()}) + "\n")
         reports.flush()
 

@@ -15,7 +15,7 @@ from dms_demo.chart import lag_chart, nice_step
 from dms_demo.check import Comparison
 from dms_demo.lag import Lags, applied_files
 from dms_demo.page import render_page
-from dms_demo.report import Books, DemoReport, LagPoint, TableOutcome
+from dms_demo.report import DemoReport, LagPoint, RowCounts, TableOutcome
 from dms_demo.story import Chapter, Rejected
 from dms_demo.writers import Event
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
@@ -35,7 +35,7 @@ def report(**changes: object) -> DemoReport:
         source="public.orders",
         target="silver.orders",
         comparison=comparison(),
-        books=Books(read=7, applied=5, superseded=1, quarantined=1),
+        books=RowCounts(read=7, applied=5, superseded=1, quarantined=1),
         lags=Lags(1.0, 2.0, 3.0),
         loaded=2,
         captured=7,
@@ -131,5 +131,5 @@ def test_the_exit_code_is_the_verdict(
 
 
 def test_books_balance_only_when_every_change_is_somewhere() -> None:
-    assert Books(read=3, applied=1, superseded=1, quarantined=1).balanced
-    assert not Books(read=3, applied=1, superseded=1).balanced
+    assert RowCounts(read=3, applied=1, superseded=1, quarantined=1).balanced
+    assert not RowCounts(read=3, applied=1, superseded=1).balanced

@@ -8,7 +8,7 @@ from dms_iceberg.bronze.keys import BronzeFile, Truncate, parse_key, parse_trunc
 from dms_iceberg.bronze.position import load_position, sequence_position, timestamp_position_sql, truncate_position
 from dms_iceberg.cli.options import operators_word
 from dms_iceberg.config.model import Mode
-from dms_iceberg.context import Planned, Standing
+from dms_iceberg.context import BatchPlan, BranchState
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.loads.truncate_sql import truncate_sql
 from dms_iceberg.progress.pending import FileBatch, applied_truncates, next_truncate, pending_files, until
@@ -55,8 +55,8 @@ def test_which_are_pending() -> None:
     assert next_truncate(pending.truncates, progress) == AT
     assert applied_truncates(pending.truncates, progress) == ["20260301090000000"]
     batch = FileBatch((file("20260301-100230451.parquet"),), 0)
-    assert Planned(batch, Standing(progress, 1), 1, ()).heeded == ["20260301090000000"], "though bronze has lost it"
-    assert Planned(batch, Standing(Progress(), None), None, ()).heeded == []
+    assert BatchPlan(batch, BranchState(progress, 1), 1, ()).effective_truncates == ["20260301090000000"], "though bronze has lost it"
+    assert BatchPlan(batch, BranchState(Progress(), None), None, ()).effective_truncates == []
     reloaded = Progress(reload=2, reloaded_at=AT)
     assert pending_files(told, reloaded, "public.t", NOW).truncates == [], "what was truncated before the load is not in it"
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.context import Job
+from dms_iceberg.context import RunContext
 from dms_iceberg.gold.report import ModelReport
 from dms_iceberg.watch import models as watched
 from dms_iceberg.watch.models import WatchedModels
@@ -44,7 +44,7 @@ def test_no_model_starves_beside_slow_ones(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(watched, "time", clock)
     monkeypatch.setattr(watched, "refresh_models", refresh)
-    turns = WatchedModels(Job(None, CONFIG, None, "run"))  # type: ignore[arg-type]
+    turns = WatchedModels(RunContext(None, CONFIG, None, "run"))  # type: ignore[arg-type]
     for _ in range(30):
         clock.now += turns.turn()
     assert len(done) == len(MODELS)

@@ -17,7 +17,7 @@ _FOOTER_WORDS = ("TProtocolException", "can not read class org.apache.parquet.fo
 
 
 @contextmanager
-def blaming(spark: SparkSession, store: ObjectStore, files: Sequence[BronzeFile]) -> Iterator[None]:
+def blame_corrupt_file(spark: SparkSession, store: ObjectStore, files: Sequence[BronzeFile]) -> Iterator[None]:
     """Find the file behind a failure of what is done inside: one of gzip that is cut off, or of Parquet whose footer Spark cannot read.
 
     Raises:
@@ -31,7 +31,7 @@ def blaming(spark: SparkSession, store: ObjectStore, files: Sequence[BronzeFile]
 
 
 def blame(spark: SparkSession, store: ObjectStore, files: Sequence[BronzeFile], failure: BaseException) -> None:
-    """Find the file behind a failure, see `blaming`.
+    """Find the file behind a failure, see `blame_corrupt_file`.
 
     Raises:
         BronzeError: it is found.

@@ -87,12 +87,12 @@ class Shape:
 def read_groups(
     spark: SparkSession, config: Config, root: str, groups: Sequence[SchemaGroup], table: Table, existing: Collection[str] = ()
 ) -> list[ReadGroup]:
-    """Open every group; ``existing`` are the silver table's columns. See `read_group` and `told_apart` for the errors raised."""
+    """Open every group; ``existing`` are the silver table's columns. See `read_group` and `classify_columns` for the errors raised."""
     read = [(group, read_group(spark, root, group, config.bronze, table, existing)) for group in groups]
-    return told_apart(read, config, table, existing)
+    return classify_columns(read, config, table, existing)
 
 
-def told_apart(
+def classify_columns(
     read: Sequence[tuple[SchemaGroup, DataFrame]], config: Config, table: Table, existing: Collection[str] = ()
 ) -> list[ReadGroup]:
     """Tell the columns of groups apart, names spelled as in the first that has them; see `split_columns` for the errors raised."""

@@ -6,10 +6,10 @@ from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.bronze.schema_groups import inspect
 from dms_iceberg.changes.frames import ReadGroup, read_groups
 from dms_iceberg.config.model import Table
-from dms_iceberg.context import Job
+from dms_iceberg.context import RunContext
 
 
-def open_files(job: Job, table: Table, files: Sequence[BronzeFile], existing: Collection[str] = ()) -> list[ReadGroup]:
+def open_files(context: RunContext, table: Table, files: Sequence[BronzeFile], existing: Collection[str] = ()) -> list[ReadGroup]:
     """Look into ``files`` and open them, grouped by their columns; ``existing`` are the silver table's columns, as far as it is made."""
-    groups = inspect(job.store, files, job.config.bronze, table)
-    return read_groups(job.spark, job.config, job.store.root, groups, table, existing)
+    groups = inspect(context.store, files, context.config.bronze, table)
+    return read_groups(context.spark, context.config, context.store.root, groups, table, existing)

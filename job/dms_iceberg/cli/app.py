@@ -85,9 +85,9 @@ def run(
     from dms_iceberg.runs import runner
     from dms_iceberg.spark.session import open_session
 
-    operator = operators_word(load_complete, reload_started_at, truncate, truncated_at, rebuild)
+    request = operators_word(load_complete, reload_started_at, truncate, truncated_at, rebuild)
     with TableProgress(enabled=not json_) as progress:
-        report = runner.run(open_session(loaded), loaded, table, progress.merged, operator)
+        report = runner.run(open_session(loaded), loaded, table, progress.merged, request)
     if json_:
         typer.echo(json.dumps(report.to_document()))
     else:
@@ -113,9 +113,9 @@ def plan(
     from dms_iceberg.runs.preview import preview
     from dms_iceberg.spark.session import open_session
 
-    operator = operators_word(load_complete, reload_started_at, truncate, truncated_at, rebuild)
+    request = operators_word(load_complete, reload_started_at, truncate, truncated_at, rebuild)
     spark = open_session(loaded)
-    previews = preview(spark, loaded, table, operator)
+    previews = preview(spark, loaded, table, request)
     changing = [loaded.tables[one.table].target for one in previews if one.changes_rows]
     models = foretell_models(loaded, model_statuses(spark, loaded, with_maintenance=False), changing)
     if json_:

@@ -13,11 +13,12 @@ from dms_iceberg.bronze.keys import digits_of
 from dms_iceberg.config.load import load_config
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.salts import unset_salts
+from dms_iceberg.context import RunRequest
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.logs import configure_logs
 
 if TYPE_CHECKING:
-    from dms_iceberg.context import OperatorsWord
+    pass
 
 _LOG = structlog.get_logger("dms_iceberg")
 ConfigPath = Annotated[
@@ -96,14 +97,12 @@ def operators_word(
     truncate: Sequence[str],
     truncated_at: str | None,
     rebuild: Sequence[str] = (),
-) -> "OperatorsWord":
+) -> RunRequest:
     """Return what the options of a run say beside DMS's files.
 
     Raises:
         ConfigError: a time is none, is not over yet, or belongs to no table.
     """
-    from dms_iceberg.context import OperatorsWord
-
     if truncated_at is not None and not truncate:
         raise ConfigError([f"--truncated-at {truncated_at!r}: name the tables that were truncated with --truncate"], _WHERE)
     now = digits_of(datetime.now(UTC))
@@ -112,7 +111,7 @@ def operators_word(
     if at > now:
         raise ConfigError([f"--truncated-at {truncated_at!r}: is not over yet, and changes until then would be lost"], _WHERE)
     started = _utc_digits("--reload-started-at", reload_started_at)
-    return OperatorsWord(frozenset(load_complete), started, frozenset(truncate), at if truncate else "", frozenset(rebuild))
+    return RunRequest(frozenset(load_complete), started, frozenset(truncate), at if truncate else "", frozenset(rebuild))
 
 
 def _utc_digits(option: str, text: str | None) -> str:

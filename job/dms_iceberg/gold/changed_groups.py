@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from dms_iceberg.config.incremental import KEY
-from dms_iceberg.spark.broadcast import handed_out
+from dms_iceberg.spark.broadcast import broadcast_if_small
 from dms_iceberg.sql.quoting import quote
 
 _DATA, _POSITION_DELETES = 0, 1
@@ -36,7 +36,7 @@ def touched_groups(spark: SparkSession, table: str, columns: Sequence[str], befo
         if foreign := only.get((other, _POSITION_DELETES)):
             deleted = _metadata(spark, table, "position_deletes", other)
             hits = deleted.join(_paths(spark, foreign, "delete_file_path"), "delete_file_path", "left_semi")
-            places = handed_out(hits.selectExpr("file_path AS _file", "pos AS _pos"), sum(foreign.values()))
+            places = broadcast_if_small(hits.selectExpr("file_path AS _file", "pos AS _pos"), sum(foreign.values()))
             found.append(rows.join(places, ["_file", "_pos"], "left_semi"))
     found = found or [_rows(spark, table, columns, after).where("false")]
     return reduce(DataFrame.unionByName, found).drop("_file", "_pos").distinct()

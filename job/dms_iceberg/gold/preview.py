@@ -39,15 +39,15 @@ def foretell_models(config: Config, statuses: Iterable[ModelStatus], changing: C
     Args:
         changing: silver tables of which a run would change rows, or that it would create.
     """
-    standing = {one.model: one for one in statuses}
+    branch_state = {one.model: one for one in statuses}
     changed = {name.casefold() for name in changing}
-    foretold = []
+    preview_truncate = []
     for name in model_order(config):
-        one = _foretell(config, standing[name], changed)
-        foretold.append(one)
+        one = _foretell(config, branch_state[name], changed)
+        preview_truncate.append(one)
         if one.refresh is not None:
             changed.add(name.casefold())
-    return foretold
+    return preview_truncate
 
 
 def _foretell(config: Config, status: ModelStatus, changed: set[str]) -> ModelPreview:

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from dms_iceberg.config.incremental import KEY, PRESENT, GroupColumn, group_columns
 from dms_iceberg.config.model import Model, Refresh
 from dms_iceberg.config.model_sql import Reference, pinned, references, replaced
-from dms_iceberg.context import Job
+from dms_iceberg.context import RunContext
 from dms_iceberg.gold.changed_groups import touched_groups
 from dms_iceberg.gold.model_inputs import Input, Made, definition_of, last_made
 from dms_iceberg.gold.report import ModelReport
@@ -18,7 +18,7 @@ from dms_iceberg.iceberg.commit_properties import commit_with
 from dms_iceberg.merge.write import named_view
 from dms_iceberg.silver.ddl import METADATA_SETTINGS, partition_sql
 from dms_iceberg.silver.table import TargetTable
-from dms_iceberg.spark.broadcast import handed_out
+from dms_iceberg.spark.broadcast import broadcast_if_small
 from dms_iceberg.spark.failures import describe
 from dms_iceberg.sql.quoting import quote, quote_path, string_literal
 from dms_iceberg.sql.types import stored
@@ -36,7 +36,7 @@ def tables_of(spark: SparkSession, catalog: str, model: Model) -> dict[str, Targ
     return {one.name: TargetTable(spark, catalog, ".".join(one.parts[-2:])) for one in references(model.sql)}
 
 
-def refresh_model(job: Job, name: str, model: Model, report: ModelReport) -> None:
+def refresh_model(context: RunContext, name: str, model: Model, report: ModelReport) -> None:
     """Bring a model up to its tables, and say in ``report`` what that took.
 
     Of two full refreshes at once the later commit wins, and the next look finds out if it was made of older tables.
@@ -44,47 +44,49 @@ def refresh_model(job: Job, name: str, model: Model, report: ModelReport) -> Non
     Raises:
         PlanIsStaleError: somebody else committed to the model before its groups were replaced.
     """
-    tables = tables_of(job.spark, job.config.catalog.name, model)
+    tables = tables_of(context.spark, context.config.catalog.name, model)
     missing = [table.name for table in tables.values() if not table.exists()]
     if missing:
         report.waits_for = missing
         return
     made = Made(definition_of(model), {one: Input.of(table) for one, table in tables.items()})
-    target = TargetTable(job.spark, job.config.catalog.name, name)
+    target = TargetTable(context.spark, context.config.catalog.name, name)
     last = None
     if target.exists():
         target.refresh()
         last = last_made(target)
         if last is not None and last.is_of(made):
             return
-    sql = pinned(model.sql, job.config.catalog.name, {one: read.snapshot for one, read in made.inputs.items() if read.snapshot is not None})
-    change = _change(job, model, target, tables, last, made, sql) if model.refresh is Refresh.INCREMENTAL else None
+    sql = pinned(
+        model.sql, context.config.catalog.name, {one: read.snapshot for one, read in made.inputs.items() if read.snapshot is not None}
+    )
+    change = _change(context, model, target, tables, last, made, sql) if model.refresh is Refresh.INCREMENTAL else None
     if isinstance(change, Change):
         try:
-            report.groups = _follow(job, target, model, change, made)
+            report.groups = _follow(context, target, model, change, made)
             report.refresh = Refresh.INCREMENTAL
         except AnalysisException as error:
             change = f"Spark refuses the refresh of groups: {describe(error)}"
     if not isinstance(change, Change):
         if change is not None:
-            _LOG.info("model_made_anew", model=name, run_id=job.run_id, reason=change)
-        _make(job, target, model, sql, made)
+            _LOG.info("model_made_anew", model=name, run_id=context.run_id, reason=change)
+        _make(context, target, model, sql, made)
         report.refresh = Refresh.FULL
     head = target.head()
     if head is not None:
         report.snapshot_id, report.rows = head.id, int(head.summary.get("total-records", 0))
 
 
-def _make(job: Job, target: TargetTable, model: Model, sql: str, made: Made) -> None:
+def _make(context: RunContext, target: TargetTable, model: Model, sql: str, made: Made) -> None:
     """Replace all of the model in one commit; readers see the old content until then."""
     # A table that exists keeps its format: none goes back to an older one.
     settings = {**({} if target.exists() else {"format-version": "2"}), **_PROPERTIES, **model.table_properties}
     properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in settings.items())
-    job.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote_path(target.parts[:-1])}")
+    context.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote_path(target.parts[:-1])}")
     statement = (
         f"CREATE OR REPLACE TABLE {target.sql_name} USING iceberg{partition_sql(model.partition_by)} TBLPROPERTIES ({properties}) AS {sql}"
     )
-    commit_with(job.spark, made.to_summary(), lambda: job.spark.sql(statement))
+    commit_with(context.spark, made.to_summary(), lambda: context.spark.sql(statement))
     target.refresh()
 
 
@@ -98,7 +100,7 @@ class Change:
 
 
 def _change(
-    job: Job, model: Model, target: TargetTable, tables: Mapping[str, TargetTable], last: Made | None, made: Made, sql: str
+    context: RunContext, model: Model, target: TargetTable, tables: Mapping[str, TargetTable], last: Made | None, made: Made, sql: str
 ) -> Change | str:
     """Return what the model has to follow, or why it must be made anew this time."""
     ((name, table),) = tables.items()
@@ -117,27 +119,27 @@ def _change(
         return "columns of the table were renamed, dropped or got another type"
     if not {one.source.casefold() for one in group_columns(model.sql)} <= {column.casefold() for column in before}:
         return "the table got a column to group by"
-    columns = {field.name: stored(field.dataType.simpleString()) for field in job.spark.sql(sql).schema.fields}
+    columns = {field.name: stored(field.dataType.simpleString()) for field in context.spark.sql(sql).schema.fields}
     return Change(table, since, until) if columns == target.all_columns() else "its columns or their types have changed"
 
 
-def _follow(job: Job, target: TargetTable, model: Model, change: Change, made: Made) -> int:
+def _follow(context: RunContext, target: TargetTable, model: Model, change: Change, made: Made) -> int:
     """Recompute the groups that changed, in one commit; return how many."""
     table = change.table.sql_name
     groups = group_columns(model.sql)
     head = target.head()
-    draft = target.draft(head.id if head is not None else None)
-    touched = touched_groups(job.spark, table, [one.source for one in groups], change.since, change.until).persist()
+    transaction = target.transaction(head.id if head is not None else None)
+    touched = touched_groups(context.spark, table, [one.source for one in groups], change.since, change.until).persist()
     try:
         count = touched.count()
         if count == 0:
-            draft.touch(made.to_summary())
+            transaction.touch(made.to_summary())
         else:
-            with named_view(job, handed_out(touched, count)) as keys:
+            with named_view(context, broadcast_if_small(touched, count)) as keys:
                 fresh = _fresh_sql(model.sql, f"{table} VERSION AS OF {change.until}", keys, groups)
                 columns = list(target.all_columns())
-                draft.execute(lambda draft_name: _merge_sql(draft_name, fresh, keys, groups, columns), made.to_summary())
-        target.publish(draft)
+                transaction.execute(lambda draft_name: _merge_sql(draft_name, fresh, keys, groups, columns), made.to_summary())
+        target.publish(transaction)
     finally:
         touched.unpersist()
     return count

@@ -6,48 +6,48 @@ from collections.abc import Collection
 import structlog
 
 from dms_iceberg.config.gold_checks import model_order
-from dms_iceberg.context import Job
+from dms_iceberg.context import RunContext
 from dms_iceberg.gold.refresh import refresh_model, tables_of
 from dms_iceberg.gold.report import ModelReport
-from dms_iceberg.iceberg.retry import attempt, patiently, planned_again
+from dms_iceberg.iceberg.retry import attempt, on_conflict, planned_again
 from dms_iceberg.maintenance.run import maintain_model
 from dms_iceberg.silver.table import TargetTable
 
 _LOG = structlog.get_logger("dms_iceberg")
 
 
-def refresh_models(job: Job, only: Collection[str] | None = None) -> dict[str, ModelReport]:
+def refresh_models(context: RunContext, only: Collection[str] | None = None) -> dict[str, ModelReport]:
     """Refresh the models whose tables have changed; an error ends in the report of its model.
 
     Args:
         only: the models to look at; all when None.
     """
-    return {name: _refresh(job, name) for name in model_order(job.config) if only is None or name in only}
+    return {name: _refresh(context, name) for name in model_order(context.config) if only is None or name in only}
 
 
-def _refresh(job: Job, name: str) -> ModelReport:
+def _refresh(context: RunContext, name: str) -> ModelReport:
     started = time.monotonic()
     report = ModelReport(table=name)
 
     def refresh() -> bool:
         with planned_again():
-            refresh_model(job, name, job.config.gold[name], report)
+            refresh_model(context, name, context.config.gold[name], report)
         return False
 
     def work() -> None:
-        patiently(refresh)
+        on_conflict(refresh)
 
-    attempt(job, report, work)
+    attempt(context, report, work)
     report.seconds = time.monotonic() - started
-    log = _LOG.bind(model=name, run_id=job.run_id)
+    log = _LOG.bind(model=name, run_id=context.run_id)
     if report.error:
         log.error("model_failed", error=report.error)
         # Somebody may have made the model, or what it reads, anew; the catalog remembers the tables it knows for ever.
-        catalog = job.config.catalog.name
-        for table in (TargetTable(job.spark, catalog, name), *tables_of(job.spark, catalog, job.config.gold[name]).values()):
+        catalog = context.config.catalog.name
+        for table in (TargetTable(context.spark, catalog, name), *tables_of(context.spark, catalog, context.config.gold[name]).values()):
             table.forget()
     elif report.refresh:
         log.info("model_refreshed", refresh=report.refresh, groups=report.groups, rows=report.rows, seconds=round(report.seconds, 3))
         # Its errors are logged; the model is up to date all the same.
-        maintain_model(job, name)
+        maintain_model(context, name)
     return report

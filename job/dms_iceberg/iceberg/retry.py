@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from tenacity import RetryCallState, RetryError, Retrying, retry_if_exception_type, wait_random_exponential
 
-from dms_iceberg.context import Job, PlanIsStaleError
+from dms_iceberg.context import PlanIsStaleError, RunContext
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.iceberg.commit_errors import is_conflict, is_unknown
 from dms_iceberg.spark.failures import FAILURES, describe, describe_defect
@@ -38,10 +38,10 @@ class Outcome(Protocol):
     error: str | None
 
 
-def attempt(job: Job, report: Outcome, work: Callable[[], None]) -> None:
+def attempt(context: RunContext, report: Outcome, work: Callable[[], None]) -> None:
     """Do the work of one table in its own thread; an error ends in the report, not in an exception."""
     try:
-        _activate(job.spark, report.table)
+        _activate(context.spark, report.table)
         work()
     except DmsIcebergError as error:
         report.error = str(error)
@@ -49,14 +49,14 @@ def attempt(job: Job, report: Outcome, work: Callable[[], None]) -> None:
         report.error = _given_up(report, error.last_attempt.exception())
     except FAILURES as error:
         report.error = f"{report.table}: {describe(error)}"
-        _LOG.debug("table_failed", table=report.table, run_id=job.run_id, exc_info=True)
+        _LOG.debug("table_failed", table=report.table, run_id=context.run_id, exc_info=True)
     except Exception as error:
         # Whatever it is, it must not stop the other tables.
         report.error = f"{report.table}: {describe_defect(error)}"
-        _LOG.debug("table_failed", table=report.table, run_id=job.run_id, exc_info=True)
+        _LOG.debug("table_failed", table=report.table, run_id=context.run_id, exc_info=True)
 
 
-def patiently(step: Callable[[], bool]) -> bool:
+def on_conflict(step: Callable[[], bool]) -> bool:
     """Take a step, again after a while when it lost a race (`PlanIsStaleError`), and return what it returns.
 
     Raises:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MAIN = "main"
 
 
-class Draft:
+class Transaction:
     """Changes of a table that only this object sees, until `publish` makes them the table's state in one step, or not at all.
 
     Iceberg's own checks compare files, so they miss the commits that matter most here: a batch that changes no row in the end, or holds

@@ -16,9 +16,9 @@ import structlog
 
 from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.config.model import Config, Mode, Table
-from dms_iceberg.context import Job, Standing
+from dms_iceberg.context import BranchState, RunContext
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.failpoints import reach
+from dms_iceberg.failpoints import failpoint
 from dms_iceberg.loads.load_marker import MARKER_FOLDER
 from dms_iceberg.loads.reload import draft_load
 from dms_iceberg.progress.pending import FileBatch
@@ -52,7 +52,7 @@ def _loads(target: TargetTable) -> dict[tuple[int, ...], str]:
     return {tuple(map(int, name.removeprefix(_BRANCH).split("_"))): name for name in names}
 
 
-def standing(target: TargetTable, config: Config, table: Table, reload_started: str = "") -> Standing:
+def branch_state(target: TargetTable, config: Config, table: Table, reload_started: str = "") -> BranchState:
     """Return where the next batch goes: to main, or to the branch of a newer load than main's.
 
     Args:
@@ -64,7 +64,7 @@ def standing(target: TargetTable, config: Config, table: Table, reload_started: 
     epoch = config.bronze.epoch
     head = target.head() if target.exists() else None
     if head is None:
-        return Standing(Progress(epoch=epoch), None)
+        return BranchState(Progress(epoch=epoch), None)
     progress = target.progress()
     if progress.epoch > epoch:
         raise BronzeError(
@@ -74,24 +74,24 @@ def standing(target: TargetTable, config: Config, table: Table, reload_started: 
     if progress.epoch < epoch:
         # Without a row of an older epoch there is no content to protect.
         start = attrs.evolve(progress, epoch=epoch, reload=0, reloaded_at="").start
-        return Standing(start, head.id) if progress.is_empty else _built(target, table, start)
+        return BranchState(start, head.id) if progress.is_empty else _built(target, table, start)
     start = attrs.evolve(progress, reload=progress.reload + 1, reloaded_at=reload_started).start
     if target.head(branch_of(epoch, start.reload)) is not None or reload_started > progress.reloaded_at:
         return _built(target, table, start)
-    return Standing(progress, head.id)
+    return BranchState(progress, head.id)
 
 
-def _built(target: TargetTable, table: Table, start: Progress) -> Standing:
+def _built(target: TargetTable, table: Table, start: Progress) -> BranchState:
     """Return where a load is built; what another configuration, or an earlier version, has made of it does not count."""
     branch = branch_of(start.epoch, start.reload)
     built = target.head(branch)
     if built is None:
-        return Standing(start, None, branch)
+        return BranchState(start, None, branch)
     progress = target.progress(branch)
     if not _is_made_so(target, table, branch):
         # When a reload in place began is not said again.
-        return Standing(progress.start, None, branch)
-    return Standing(progress, built.id, branch)
+        return BranchState(progress.start, None, branch)
+    return BranchState(progress, built.id, branch)
 
 
 def _is_made_so(target: TargetTable, table: Table, branch: str) -> bool:
@@ -100,7 +100,7 @@ def _is_made_so(target: TargetTable, table: Table, branch: str) -> bool:
     return made_by(table).items() <= newest.items()
 
 
-def made_otherwise(table: Table, target: TargetTable, found: Standing) -> str | None:
+def made_otherwise(table: Table, target: TargetTable, found: BranchState) -> str | None:
     """Return the warning that a load is built anew, because the configuration was changed since it was begun; None when it was not."""
     if found.branch is None or found.head is not None or target.head(found.branch) is None:
         return None
@@ -110,7 +110,7 @@ def made_otherwise(table: Table, target: TargetTable, found: Standing) -> str | 
     )
 
 
-def begin_anew(table: Table, target: TargetTable, found: Standing) -> list[str]:
+def begin_anew(table: Table, target: TargetTable, found: BranchState) -> list[str]:
     """Remove the branch of a load that another configuration has made; returns the warning, if any."""
     warning = made_otherwise(table, target, found)
     if warning is None:
@@ -119,7 +119,7 @@ def begin_anew(table: Table, target: TargetTable, found: Standing) -> list[str]:
     return [warning]
 
 
-def is_complete(table: Table, found: Standing, batch: FileBatch | None, loads: Sequence[BronzeFile], *, told: bool) -> bool:
+def is_complete(table: Table, found: BranchState, batch: FileBatch | None, loads: Sequence[BronzeFile], *, told: bool) -> bool:
     """Say whether a reload is complete: nothing of the load is left to merge, and changes have begun or the operator says so.
 
     Args:
@@ -146,7 +146,7 @@ def is_complete(table: Table, found: Standing, batch: FileBatch | None, loads: S
     return not found.progress.reload
 
 
-def complete(job: Job, table: Table, target: TargetTable, found: Standing, planned_on: int | None) -> None:
+def complete(context: RunContext, table: Table, target: TargetTable, found: BranchState, planned_on: int | None) -> None:
     """Make a complete load the content of the table.
 
     A mirror is the load from then on; other modes keep what they have, and get what the load changes (`reload`).
@@ -163,27 +163,27 @@ def complete(job: Job, table: Table, target: TargetTable, found: Standing, plann
     progress = found.progress
     branch = branch_of(progress.epoch, progress.reload)
     if found.head is None:
-        refuse_empty_bronze(job, table)
-        draft = target.draft(None, branch)
-        draft.touch({PROGRESS_KEY: progress.to_json()} | made_by(table))
-        target.publish(draft)
+        refuse_empty_bronze(context, table)
+        transaction = target.transaction(None, branch)
+        transaction.touch({PROGRESS_KEY: progress.to_json()} | made_by(table))
+        target.publish(transaction)
     done = [name for load, name in _loads(target).items() if load <= (progress.epoch, progress.reload)]
     done += [name for name in target.branches() if name.startswith(REBUILD_BRANCH)]
     if table.mode is Mode.MIRROR:
         made = key_property(table, target.column_types()) | Cleaning.of(table).to_properties() | withheld_by(target, branch)
-        draft = target.draft_of_branch(branch, planned_on, made)
+        transaction = target.draft_of_branch(branch, planned_on, made)
     else:
-        draft = draft_load(job, table, target, found, branch, planned_on)
-        target.tell_made(draft, withheld_by(target, branch))
-    draft.set_properties(_seen_by(target, branch, found).to_properties())
-    draft.remove_branches(done)
-    reach("before-switch", table.source)
-    target.publish(draft)
-    reach("after-switch", table.source)
-    _LOG.info("load_complete", table=table.source, run_id=job.run_id, epoch=progress.epoch, reload=progress.reload)
+        transaction = draft_load(context, table, target, found, branch, planned_on)
+        target.record_properties(transaction, withheld_by(target, branch))
+    transaction.set_properties(_seen_by(target, branch, found).to_properties())
+    transaction.remove_branches(done)
+    failpoint("before-switch", table.source)
+    target.publish(transaction)
+    failpoint("after-switch", table.source)
+    _LOG.info("load_complete", table=table.source, run_id=context.run_id, epoch=progress.epoch, reload=progress.reload)
 
 
-def _seen_by(target: TargetTable, branch: str, found: Standing) -> Seen:
+def _seen_by(target: TargetTable, branch: str, found: BranchState) -> Seen:
     """Return which columns the table's files have had, those of the load included."""
     before = Seen.from_properties(target.properties())
     if found.head is None:
@@ -197,25 +197,25 @@ def has_bronze(store: ObjectStore) -> bool:
     return any(not one.key.startswith(MARKER_FOLDER) for one in store.list(""))
 
 
-def refuse_empty_bronze(job: Job, table: Table) -> None:
+def refuse_empty_bronze(context: RunContext, table: Table) -> None:
     """Refuse the word that a load without a file is complete, where bronze is empty: it is probably not what the operator meant.
 
     Raises:
         BronzeError: it is empty.
     """
-    if not has_bronze(job.store):
+    if not has_bronze(context.store):
         raise BronzeError(
-            f"{table.source}: --load-complete, but {job.config.bronze.uri} is empty. {table.target} stays as it is. Correct bronze.uri, or "
-            "wait for the first file of any table."
+            f"{table.source}: --load-complete, but {context.config.bronze.uri} is empty. {table.target} stays as it is. "
+            "Correct bronze.uri, or wait for the first file of any table."
         )
 
 
-def is_replaced(table: Table, found: Standing) -> bool:
+def is_replaced(table: Table, found: BranchState) -> bool:
     """Whether a load is under way that replaces the table's content, so that neither its rows nor its key will count any more."""
     return found.branch is not None and table.mode is Mode.MIRROR
 
 
-def prospect(table: Table, found: Standing, doubt: str = "", *, would_be_complete: bool) -> str:
+def prospect(table: Table, found: BranchState, doubt: str = "", *, would_be_complete: bool) -> str:
     """Return what a run would do with a reload; ``doubt`` is why DMS's word is not heeded."""
     progress = found.progress
     name = f"the reload of {progress.reloaded_at[:14]}" if progress.reload else f"load epoch {progress.epoch}"
@@ -224,7 +224,7 @@ def prospect(table: Table, found: Standing, doubt: str = "", *, would_be_complet
     return waiting(table, found, doubt)
 
 
-def waiting(table: Table, found: Standing, doubt: str = "") -> str:
+def waiting(table: Table, found: BranchState, doubt: str = "") -> str:
     """Return the warning of a reload that is not complete and has nothing left to merge; ``doubt`` is why DMS's word is not heeded."""
     progress = found.progress
     known = "is built" if found.head is not None else "has no file yet"

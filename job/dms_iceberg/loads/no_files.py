@@ -11,12 +11,12 @@ import attrs
 from dms_iceberg.bronze.keys import is_foreign, table_prefix
 from dms_iceberg.bronze.nearest_folders import neighbour, whereabouts
 from dms_iceberg.config.model import Table
-from dms_iceberg.context import Job, Standing
+from dms_iceberg.context import BranchState, RunContext
 from dms_iceberg.loads.epochs import has_bronze, refuse_empty_bronze
 from dms_iceberg.loads.load_marker import read_marker
 from dms_iceberg.progress.pending import Pending
 from dms_iceberg.silver.create import create_from_configuration
-from dms_iceberg.silver.row_counts import Books, summary_properties
+from dms_iceberg.silver.row_counts import RowCounts, summary_properties
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.failures import FAILURES
 from dms_iceberg.storage.store import join
@@ -42,7 +42,7 @@ class NoFiles:
         return bool(self.text) and not (self.has_content and self.has_bronze)
 
 
-def find_no_files(job: Job, table: Table, target: TargetTable, found: Standing, pending: Pending) -> NoFiles | None:
+def find_no_files(context: RunContext, table: Table, target: TargetTable, found: BranchState, pending: Pending) -> NoFiles | None:
     """Look at a table with nothing to merge; None when there is anything in its folder, merged or not.
 
     Costs one request where the listing from the frontier held nothing, and some more where the folder is empty.
@@ -52,15 +52,15 @@ def find_no_files(job: Job, table: Table, target: TargetTable, found: Standing, 
         pending: what the listing held for it.
     """
     prefix = table_prefix(table.schema_name, table.table_name)
-    if not pending.is_nothing or any(not is_foreign(one.key.removeprefix(prefix)) for one in job.store.list(prefix)):
+    if not pending.is_nothing or any(not is_foreign(one.key.removeprefix(prefix)) for one in context.store.list(prefix)):
         return None
-    is_there = has_bronze(job.store)
-    nothing = f"{table.source}: no files under {join(job.store.root, prefix)}"
+    is_there = has_bronze(context.store)
+    nothing = f"{table.source}: no files under {join(context.store.root, prefix)}"
     # Who may list the folders of the tables may not be allowed to list others, and these are only hints.
     with contextlib.suppress(*FAILURES):
-        nothing += f"; {whereabouts(job.store, table.schema_name, table.table_name)}"
+        nothing += f"; {whereabouts(context.store, table.schema_name, table.table_name)}"
     with contextlib.suppress(*FAILURES):
-        nothing += neighbour(job.store) if not is_there else ""
+        nothing += neighbour(context.store) if not is_there else ""
     nothing += "" if nothing.endswith("?") else "."
     if not found.progress.is_empty:
         upto = f" up to {found.progress.frontier[:14]} (UTC)" if found.progress.frontier else ""
@@ -71,7 +71,7 @@ def find_no_files(job: Job, table: Table, target: TargetTable, found: Standing, 
         return NoFiles(text, True, is_there)
     if found.branch is not None:
         return NoFiles(nothing, True, is_there)
-    said = _said(job, table, found)
+    said = _said(context, table, found)
     if said is None:
         return NoFiles("", has_bronze=is_there)
     return NoFiles(
@@ -81,44 +81,44 @@ def find_no_files(job: Job, table: Table, target: TargetTable, found: Standing, 
     )
 
 
-def _said(job: Job, table: Table, found: Standing) -> str | None:
+def _said(context: RunContext, table: Table, found: BranchState) -> str | None:
     """Return what DMS says of a table that was never merged into, with a blank before it; None when it is known to be empty."""
     # A snapshot without a file in its progress is the operator's word, given before.
-    if table.source in job.operator.load_complete or found.head is not None:
+    if table.source in context.request.load_complete or found.head is not None:
         return None
-    marker = read_marker(job.store, table)
+    marker = read_marker(context.store, table)
     if marker is None or marker.epoch != found.progress.epoch:
         return ""
     return None if marker.rows == 0 else f" {marker.uri} says that {marker.rows:,} rows were loaded."
 
 
-def without_batch(job: Job, table: Table, target: TargetTable, found: Standing, pending: Pending) -> list[str]:
+def without_batch(context: RunContext, table: Table, target: TargetTable, found: BranchState, pending: Pending) -> list[str]:
     """Look after a table that has nothing to merge into main, and make its empty table where it is to be made; return warnings.
 
     Raises:
         BronzeError: the operator says that the load is complete, but there is nothing at all in bronze.
         PlanIsStaleError: somebody committed since ``found`` was read.
     """
-    nothing = find_no_files(job, table, target, found, pending)
+    nothing = find_no_files(context, table, target, found, pending)
     if nothing is not None and (nothing.text or nothing.has_content):
         return [nothing.text] if nothing.text else []
     if nothing is None and not pending.files:
         # Objects that are not read, and told of; or everything is merged.
         return []
     # Files without even columns make no table, but they are the table's.
-    is_told = nothing is not None and table.source in job.operator.load_complete and found.head is None
+    is_told = nothing is not None and table.source in context.request.load_complete and found.head is None
     if is_told:
-        refuse_empty_bronze(job, table)
+        refuse_empty_bronze(context, table)
     if not target.exists() and (missing := create_from_configuration(target, table)) is not None:
         return [missing]
     if is_told:
-        draft = target.draft(None)
-        draft.touch(summary_properties(found.progress, Books(), 0, job.run_id))
-        target.publish(draft)
+        transaction = target.transaction(None)
+        transaction.touch(summary_properties(found.progress, RowCounts(), 0, context.run_id))
+        target.publish(transaction)
     return []
 
 
-def without_load(job: Job, table: Table, target: TargetTable, found: Standing, pending: Pending) -> list[str]:
+def without_load(context: RunContext, table: Table, target: TargetTable, found: BranchState, pending: Pending) -> list[str]:
     """Return what to say beside `epochs.waiting` of a load that has no file yet."""
-    nothing = find_no_files(job, table, target, found, pending) if found.head is None else None
+    nothing = find_no_files(context, table, target, found, pending) if found.head is None else None
     return [nothing.text] if nothing is not None else []

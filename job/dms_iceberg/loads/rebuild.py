@@ -16,9 +16,9 @@ from dms_iceberg.bronze.keys import BronzeFile, Truncate, digits_of, earlier, ta
 from dms_iceberg.bronze.listing import list_bronze
 from dms_iceberg.bronze.position import epoch_prefix
 from dms_iceberg.config.model import Config, Mode, Table
-from dms_iceberg.context import Job, Planned, Standing
+from dms_iceberg.context import BatchPlan, BranchState, RunContext
 from dms_iceberg.errors import BronzeError, TargetError
-from dms_iceberg.failpoints import reach
+from dms_iceberg.failpoints import failpoint
 from dms_iceberg.loads.epochs import REBUILD_BRANCH, building
 from dms_iceberg.loads.truncate import apply_truncate
 from dms_iceberg.progress.pending import Pending, applied_truncates, new_loads, next_batch, next_truncate, pending_files, until
@@ -28,9 +28,9 @@ from dms_iceberg.silver.backfill import BACKFILL_KEY
 from dms_iceberg.silver.checked import configuration_text
 from dms_iceberg.silver.cleaning import Cleaning
 from dms_iceberg.silver.key import KEY_PROPERTY, key_property
-from dms_iceberg.silver.quarantine import all_rows, rejected_since, settle
+from dms_iceberg.silver.quarantine import all_rows, rejected_since, resolve
 from dms_iceberg.silver.remembered import mixed_keys
-from dms_iceberg.silver.row_counts import PARTS, Books, summary_properties
+from dms_iceberg.silver.row_counts import PARTS, RowCounts, summary_properties
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.withheld import Withheld, withheld_by
 from dms_iceberg.sql.cdc_columns import IS_CURRENT, POSITION, ROW_POSITION
@@ -65,39 +65,41 @@ def left_rebuilds(table: Table, target: TargetTable) -> list[str]:
     ]
 
 
-def standing(target: TargetTable, config: Config, table: Table, main: Progress, now: datetime) -> Standing:
+def branch_state(target: TargetTable, config: Config, table: Table, main: Progress, now: datetime) -> BranchState:
     """Return where the next batch of a rebuild goes: to the branch of one that was begun with the same configuration, else to a new one."""
     # Nothing of a rebuild by another configuration may be used, nor of one from before a reload.
     mark = f"_{main.load}_{digest(configuration_text(config, table), _DIGEST_BYTES).hex()}"
     branch = next((name for name in _branches(target) if name.endswith(mark)), f"{REBUILD_BRANCH}{digits_of(now)}{mark}")
     started = branch.removeprefix(REBUILD_BRANCH).removesuffix(mark)
     head = target.head(branch)
-    return Standing(target.progress(branch), head.id, branch, started) if head else Standing(main.start, None, branch, started)
+    return BranchState(target.progress(branch), head.id, branch, started) if head else BranchState(main.start, None, branch, started)
 
 
-def files_to_rebuild(job: Job, table: Table, target: TargetTable) -> list[BronzeFile]:
+def files_to_rebuild(context: RunContext, table: Table, target: TargetTable) -> list[BronzeFile]:
     """Return the files that a rebuild would read, without those that one under way has read; see `plan_rebuild` for the errors raised."""
     main, now = target.progress(), datetime.now(UTC)
-    return [] if main.is_empty else _pending(job, table, target, main, standing(target, job.config, table, main, now), now).files
+    return (
+        [] if main.is_empty else _pending(context, table, target, main, branch_state(target, context.config, table, main, now), now).files
+    )
 
 
-def _pending(job: Job, table: Table, target: TargetTable, main: Progress, found: Standing, now: datetime) -> Pending:
+def _pending(context: RunContext, table: Table, target: TargetTable, main: Progress, found: BranchState, now: datetime) -> Pending:
     """Return the files that the table has merged and the rebuild has not.
 
     Raises:
         BronzeError: bronze lacks some that were merged, or holds another load than the table.
         TargetError: the table holds rows of earlier loads, which bronze does not tell of.
     """
-    if job.config.bronze.epoch != main.epoch or building(target):
+    if context.config.bronze.epoch != main.epoch or building(target):
         raise BronzeError(
-            f"{table.source}: bronze.uri {job.config.bronze.uri} holds load epoch {job.config.bronze.epoch}, {table.target} epoch "
+            f"{table.source}: bronze.uri {context.config.bronze.uri} holds load epoch {context.config.bronze.epoch}, {table.target} epoch "
             f"{main.epoch}; or a reload is under way. A rebuild reads the load that the table holds. Complete the reload: it is made by "
             "the configuration of now. Nothing was written."
         )
     begins = found.head is None
     since, committed = (main.reloaded_at, None) if begins else (found.progress.since, found.progress.committed)
     prefix = table_prefix(table.schema_name, table.table_name)
-    everything = list(list_bronze(job.store, prefix, since, job.config.bronze.format, committed))
+    everything = list(list_bronze(context.store, prefix, since, context.config.bronze.format, committed))
     listing = [one for one in everything if isinstance(one, BronzeFile)]
     loads = [file for file in listing if not file.is_cdc and file.modified >= main.reloaded_at]
     new_loads(loads, main, table.source)
@@ -105,8 +107,8 @@ def _pending(job: Job, table: Table, target: TargetTable, main: Progress, found:
     if lost is not None or not main.loads.are_all_in(loads):
         raise BronzeError(
             f"{table.source}: {table.target} cannot be rebuilt, because bronze no longer has all that it was made of: {lost or 'files'} "
-            f"are missing below {job.config.bronze.uri}. Restore them (versions of the bucket, a backup), or let DMS load the table again "
-            "into a new load epoch, which is made by the configuration of now. Nothing was written."
+            f"are missing below {context.config.bronze.uri}. Restore them (versions of the bucket, a backup), or let DMS load the table "
+            "again into a new load epoch, which is made by the configuration of now. Nothing was written."
         )
     if begins:
         _refuse_earlier_loads(table, target, main)
@@ -129,7 +131,7 @@ def _refuse_earlier_loads(table: Table, target: TargetTable, main: Progress) -> 
         )
 
 
-def plan_rebuild(job: Job, table: Table, target: TargetTable, report: TableReport) -> Planned | None:
+def plan_rebuild(context: RunContext, table: Table, target: TargetTable, report: TableReport) -> BatchPlan | None:
     """Return the next batch of a table that the operator wants made anew; None when it is done, or there is nothing to make it of.
 
     Raises:
@@ -142,25 +144,25 @@ def plan_rebuild(job: Job, table: Table, target: TargetTable, report: TableRepor
         report.rebuilt = True
         return None
     now = datetime.now(UTC)
-    found = standing(target, job.config, table, main, now)
-    pending = _pending(job, table, target, main, found, now)
-    reach("after-listing", table.source)
+    found = branch_state(target, context.config, table, main, now)
+    pending = _pending(context, table, target, main, found, now)
+    failpoint("after-listing", table.source)
     for name in _branches(target) if found.head is None else ():
         # Of another configuration, or of a load that is no longer the content.
         target.remove_branch(name)
     told = applied_truncates(sorted({*pending.truncates, main.truncated} - {""}), main)
     truncate = next_truncate(told, found.progress)
     files = until(pending.files, truncate)
-    batch = next_batch(files if files or found.head is not None else pending.files, job.config.batch)
+    batch = next_batch(files if files or found.head is not None else pending.files, context.config.batch)
     if batch is not None:
-        return Planned(batch, found, head.id, pending.loads, applied_truncates(told, found.progress))
+        return BatchPlan(batch, found, head.id, pending.loads, applied_truncates(told, found.progress))
     if found.head is None:
-        raise BronzeError(f"{table.source}: no file to rebuild {table.target} of below {job.config.bronze.uri}. Nothing was written.")
+        raise BronzeError(f"{table.source}: no file to rebuild {table.target} of below {context.config.bronze.uri}. Nothing was written.")
     if truncate is not None:
-        apply_truncate(job, table, target, found, truncate)
-        return plan_rebuild(job, table, target, report)
-    if _settle(job, table, target, found):
-        return plan_rebuild(job, table, target, report)
+        apply_truncate(context, table, target, found, truncate)
+        return plan_rebuild(context, table, target, report)
+    if _resolve(context, table, target, found):
+        return plan_rebuild(context, table, target, report)
     if report.comparisons >= _COMPARISONS:
         raise TargetError(
             f"{table.source}: gave up after {_COMPARISONS} tries to publish the rebuilt content, because others kept committing to "
@@ -168,19 +170,19 @@ def plan_rebuild(job: Job, table: Table, target: TargetTable, report: TableRepor
             f"table, and run with --rebuild {table.source} once more: it goes on where it is."
         )
     report.comparisons += 1
-    _check(job, table, target, found)
-    reach("before-switch", table.source)
+    _check(context, table, target, found)
+    failpoint("before-switch", table.source)
     made = key_property(table, target.column_types()) | Cleaning.of(table).to_properties() | withheld_by(target, str(found.branch))
-    draft = target.draft_of_branch(str(found.branch), head.id, made)
-    draft.remove_branches(_branches(target))
-    target.publish(draft)
+    transaction = target.draft_of_branch(str(found.branch), head.id, made)
+    transaction.remove_branches(_branches(target))
+    target.publish(transaction)
     report.rebuilt = True
-    reach("after-switch", table.source)
-    _LOG.info("rebuilt", table=table.source, run_id=job.run_id)
+    failpoint("after-switch", table.source)
+    _LOG.info("rebuilt", table=table.source, run_id=context.run_id)
     return None
 
 
-def _check(job: Job, table: Table, target: TargetTable, found: Standing) -> None:
+def _check(context: RunContext, table: Table, target: TargetTable, found: BranchState) -> None:
     """Compare the rebuilt content with the books of its batches and with the table's keys.
 
     Raises:
@@ -197,8 +199,8 @@ def _check(job: Job, table: Table, target: TargetTable, found: Standing) -> None
     booked = sum(books.values()) - books["rows_read"]
     key = json.loads(key_property(table, target.column_types())[KEY_PROPERTY])
     doubled, lost = _compare(table, target, str(found.branch), key)
-    refused, same = books["filtered"] + books["quarantined"], _same_keys(job, table, target, key)
-    deletes = 0 if same else _rejected_deletes(job, table, found)
+    refused, same = books["filtered"] + books["quarantined"], _same_keys(context, table, target, key)
+    deletes = 0 if same else _rejected_deletes(context, table, found)
     problem = None
     if books["rows_read"] != booked:
         problem = f"{books['rows_read']} rows were read and {booked} are in the books. Report this defect"
@@ -235,22 +237,22 @@ def _compare(table: Table, target: TargetTable, branch: str, key: Sequence[str])
     return row[0], row[1]
 
 
-def _same_keys(job: Job, table: Table, target: TargetTable, key: Collection[str]) -> bool:
+def _same_keys(context: RunContext, table: Table, target: TargetTable, key: Collection[str]) -> bool:
     """Whether the table's keys are made as the configuration says; else the two have different ones."""
     properties = target.properties()
     made, withheld = Cleaning.from_properties(properties), Withheld.from_properties(properties)
     names = {name.lower() for name in key}
     same = {name.lower() for name in json.loads(properties.get(KEY_PROPERTY, "[]"))} == names
     alike = same and made is not None and not made.other_columns(table, names, withheld)
-    return alike and (withheld is not None or not mixed_keys(job, table, target))
+    return alike and (withheld is not None or not mixed_keys(context, table, target))
 
 
-def _rejected_deletes(job: Job, table: Table, found: Standing) -> int:
-    rows = all_rows(job.spark, job.config, table)
+def _rejected_deletes(context: RunContext, table: Table, found: BranchState) -> int:
+    rows = all_rows(context.spark, context.config, table)
     return rows.where(f"op = 'D' AND {rejected_since(found.rebuild)}").count() if rows is not None else 0
 
 
-def _settle(job: Job, table: Table, target: TargetTable, found: Standing) -> bool:
+def _resolve(context: RunContext, table: Table, target: TargetTable, found: BranchState) -> bool:
     """Settle rows that were rejected before the rebuild and not again by it: they are in the new content, or superseded.
 
     As a replay does (decision 10): they count as settled for content that descends from the branch, and are open again after a rollback.
@@ -258,7 +260,7 @@ def _settle(job: Job, table: Table, target: TargetTable, found: Standing) -> boo
     Returns:
         Whether the branch has a new snapshot.
     """
-    rows = all_rows(job.spark, job.config, table)
+    rows = all_rows(context.spark, context.config, table)
     if found.progress.replay or rows is None:
         return False
     source, since = string_literal(table.source), rejected_since(found.rebuild)
@@ -267,8 +269,8 @@ def _settle(job: Job, table: Table, target: TargetTable, found: Standing) -> boo
     if old.isEmpty():
         return False
     replay = uuid.uuid4().hex[:16]
-    settle(job.spark, job.config, table, old, replay, "", job.run_id)
-    draft = target.draft(found.head, found.branch)
-    draft.touch(summary_properties(attrs.evolve(found.progress, replay=replay), Books(), 0, job.run_id))
-    target.publish(draft)
+    resolve(context.spark, context.config, table, old, replay, "", context.run_id)
+    transaction = target.transaction(found.head, found.branch)
+    transaction.touch(summary_properties(attrs.evolve(found.progress, replay=replay), RowCounts(), 0, context.run_id))
+    target.publish(transaction)
     return True

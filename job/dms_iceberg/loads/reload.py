@@ -15,8 +15,8 @@ from pyspark.sql.functions import expr
 
 from dms_iceberg.bronze.position import FILE_DIGITS, load_position
 from dms_iceberg.config.model import Mode, Table
-from dms_iceberg.context import Job, Standing
-from dms_iceberg.iceberg.transaction import Draft
+from dms_iceberg.context import BranchState, RunContext
+from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge import versions
 from dms_iceberg.merge.history import made_versions
 from dms_iceberg.merge.soft_delete import soft_delete_sql
@@ -81,7 +81,9 @@ class Difference:
         return string_literal(load_position(self.load, "0" * FILE_DIGITS))
 
 
-def draft_load(job: Job, table: Table, target: TargetTable, found: Standing, branch: str, planned_on: int | None) -> Draft:
+def draft_load(
+    context: RunContext, table: Table, target: TargetTable, found: BranchState, branch: str, planned_on: int | None
+) -> Transaction:
     """Return the table with a complete load merged, unpublished.
 
     Args:
@@ -92,26 +94,26 @@ def draft_load(job: Job, table: Table, target: TargetTable, found: Standing, bra
     Raises:
         PlanIsStaleError: somebody committed since ``planned_on``.
     """
-    properties = {PROGRESS_KEY: found.progress.to_json(), ACCOUNTING_KEY: _accounting(job, target, found.progress, branch)}
-    draft = target.draft(planned_on)
+    properties = {PROGRESS_KEY: found.progress.to_json(), ACCOUNTING_KEY: _accounting(context, target, found.progress, branch)}
+    transaction = target.transaction(planned_on)
     loaded = target.rows(branch)
     if table.mode is Mode.APPEND:
-        draft.append(loaded, properties)
-        return draft
+        transaction.append(loaded, properties)
+        return transaction
     if table.mode is Mode.SOFT_DELETE:
         present = f"NOT {DELETED}"
-        made = _difference(job, table, target, loaded.where(present), target.rows().where(present), found)
+        made = _difference(context, table, target, loaded.where(present), target.rows().where(present), found)
         rows = _registers(made)
     else:
         present = IS_CURRENT
-        made = _difference(job, table, target, loaded.where(present), target.rows().where(present), found)
+        made = _difference(context, table, target, loaded.where(present), target.rows().where(present), found)
         rows = _versions(made, target.rows())
-    with named_view(job, rows) as source:
-        draft.execute(lambda name: made.merge_sql(name, source, table.mode), properties)
-    return draft
+    with named_view(context, rows) as source:
+        transaction.execute(lambda name: made.merge_sql(name, source, table.mode), properties)
+    return transaction
 
 
-def _accounting(job: Job, target: TargetTable, progress: Progress, branch: str) -> str:
+def _accounting(context: RunContext, target: TargetTable, progress: Progress, branch: str) -> str:
     """Sum up the books of the load's batches, whose snapshots are not among the table's own."""
     books = Counter[str]()
     for snapshot in target.lineage(branch):
@@ -121,10 +123,12 @@ def _accounting(job: Job, target: TargetTable, progress: Progress, branch: str) 
             break
         batch = json.loads(snapshot.summary.get(ACCOUNTING_KEY, "{}"))
         books.update({name: count for name, count in batch.items() if name not in _NOT_COUNTED})
-    return json.dumps({**books, "load": progress.load, "run_id": job.run_id}, separators=(",", ":"))
+    return json.dumps({**books, "load": progress.load, "run_id": context.run_id}, separators=(",", ":"))
 
 
-def _difference(job: Job, table: Table, target: TargetTable, loaded: DataFrame, present: DataFrame, found: Standing) -> Difference:
+def _difference(
+    context: RunContext, table: Table, target: TargetTable, loaded: DataFrame, present: DataFrame, found: BranchState
+) -> Difference:
     own = metadata_columns(table.mode)
     silver = [name for name in target.all_columns() if name not in own]
     key = silver_key_of(table, silver)
@@ -136,7 +140,7 @@ def _difference(job: Job, table: Table, target: TargetTable, loaded: DataFrame, 
     joined = loaded.join(there, key, "left").where(f"{_PRESENT} IS NULL OR NOT ({_PRESENT} <=> {compared})")
     written = joined.withColumn(OP, expr(f"CASE WHEN {_PRESENT} IS NULL THEN 'I' ELSE 'U' END")).drop(_PRESENT)
     vanished = present.select(*keys, COMMITTED_AT).join(loaded.select(*keys), key, "left_anti")
-    rejected = _rejected(job, table, found.progress.load)
+    rejected = _rejected(context, table, found.progress.load)
     if rejected is not None:
         # The source has such a row: what is known of it stays, as with any change that is quarantined.
         vanished = vanished.withColumn(_TEXT, expr(json_sql(key))).join(rejected, _TEXT, "left_anti").drop(_TEXT)
@@ -149,8 +153,8 @@ def _time_sql(loaded: DataFrame) -> str:
     return f"timestamp_micros({micros})" if micros is not None else "current_timestamp()"
 
 
-def _rejected(job: Job, table: Table, load: int) -> DataFrame | None:
-    rows = all_rows(job.spark, job.config, table)
+def _rejected(context: RunContext, table: Table, load: int) -> DataFrame | None:
+    rows = all_rows(context.spark, context.config, table)
     if rows is None:
         return None
     of_load = f"source_table = {string_literal(table.source)} AND position LIKE {string_literal(load_position(load, '') + '%')}"

@@ -13,44 +13,44 @@ import structlog
 from dms_iceberg.bronze.keys import BronzeFile, table_prefix, truncate_key
 from dms_iceberg.bronze.position import truncate_position
 from dms_iceberg.config.model import Table
-from dms_iceberg.context import Job, Standing
+from dms_iceberg.context import BranchState, RunContext
 from dms_iceberg.errors import TargetError
-from dms_iceberg.failpoints import reach
-from dms_iceberg.loads.epochs import standing
+from dms_iceberg.failpoints import failpoint
+from dms_iceberg.loads.epochs import branch_state
 from dms_iceberg.loads.truncate_sql import goes_sql, truncate_row, truncate_sql
 from dms_iceberg.silver.metadata_columns import mode_of
-from dms_iceberg.silver.row_counts import Books, summary_properties
+from dms_iceberg.silver.row_counts import RowCounts, summary_properties
 from dms_iceberg.silver.switch_mode import silver_types, switch_mode
 from dms_iceberg.silver.table import TargetTable
 
 _LOG = structlog.get_logger("dms_iceberg")
 
 
-def tell_truncate(job: Job, table: Table, target: TargetTable) -> None:
+def record_truncate(context: RunContext, table: Table, target: TargetTable) -> None:
     """Write down the operator's word that the source table was truncated; the next run that gets so far applies it.
 
     Raises:
         TargetError: the table holds nothing yet, is being loaded, or its state does not go with that moment.
     """
-    at = job.operator.truncated_at
+    at = context.request.truncated_at
     if target.exists():
         target.refresh()
-    if refuse_truncate(job, table, target, at):
+    if refuse_truncate(context, table, target, at):
         return
-    document = {"table": table.source, "truncated_at": at, "run_id": job.run_id}
+    document = {"table": table.source, "truncated_at": at, "run_id": context.run_id}
     key = truncate_key(table_prefix(table.schema_name, table.table_name), at)
-    job.store.put(key, json.dumps(document).encode())
-    _LOG.info("truncate_told", table=table.source, run_id=job.run_id, file=key)
-    reach("after-truncate-told", table.source)
+    context.store.put(key, json.dumps(document).encode())
+    _LOG.info("truncate_told", table=table.source, run_id=context.run_id, file=key)
+    failpoint("after-truncate-told", table.source)
 
 
-def refuse_truncate(job: Job, table: Table, target: TargetTable, at: str) -> bool:
+def refuse_truncate(context: RunContext, table: Table, target: TargetTable, at: str) -> bool:
     """Return whether just this truncate is applied already.
 
     Raises:
-        TargetError: see `tell_truncate`.
+        TargetError: see `record_truncate`.
     """
-    found = standing(target, job.config, table)
+    found = branch_state(target, context.config, table)
     if found.branch is not None:
         raise TargetError(
             f"{table.source}: is being loaded again, and the load has what the source has since. If it is still needed, truncate the table "
@@ -66,7 +66,7 @@ def refuse_truncate(job: Job, table: Table, target: TargetTable, at: str) -> boo
             f"{table.source}: --truncated-at {at} is before the truncate of {progress.truncated}, which {table.target} has already. What "
             "was committed between the two is gone from the source as well."
         )
-    listing = job.listing(table, progress)
+    listing = context.listing(table, progress)
     loaded = max((one.modified for one in listing if isinstance(one, BronzeFile) and not one.is_cdc), default="")
     if at <= max(loaded, progress.reloaded_at):
         raise TargetError(
@@ -82,7 +82,7 @@ def refuse_truncate(job: Job, table: Table, target: TargetTable, at: str) -> boo
     return False
 
 
-def apply_truncate(job: Job, table: Table, target: TargetTable, found: Standing, at: str) -> tuple[str, ...]:
+def apply_truncate(context: RunContext, table: Table, target: TargetTable, found: BranchState, at: str) -> tuple[str, ...]:
     """Truncate the table, in one commit with the progress; returns the statements that were run, after which to plan again.
 
     Raises:
@@ -93,23 +93,23 @@ def apply_truncate(job: Job, table: Table, target: TargetTable, found: Standing,
     if found.branch is None and (switched := switch_mode(target, table, found.head)):
         return switched
     load, mode = found.progress.load, table.mode
-    properties = summary_properties(attrs.evolve(found.progress, truncated=at), Books(), 0, job.run_id, truncated_at=at)
-    draft = target.draft(found.head, found.branch)
+    properties = summary_properties(attrs.evolve(found.progress, truncated=at), RowCounts(), 0, context.run_id, truncated_at=at)
+    transaction = target.transaction(found.head, found.branch)
     sql = truncate_sql(target.sql_name, mode, load, at)
     if sql is None:
-        draft.append(job.spark.range(1).selectExpr(*truncate_row(target.all_columns(), load, at)), properties)
+        transaction.append(context.spark.range(1).selectExpr(*truncate_row(target.all_columns(), load, at)), properties)
     else:
-        draft.execute(lambda name: str(truncate_sql(name, mode, load, at)), properties)
-        if draft.head() == found.head:
-            draft.touch(properties)
-    reach("before-publish", table.source)
-    target.publish(draft)
-    reach("after-commit", table.source)
-    _LOG.info("truncated", table=table.source, run_id=job.run_id, truncated_at=at)
+        transaction.execute(lambda name: str(truncate_sql(name, mode, load, at)), properties)
+        if transaction.head() == found.head:
+            transaction.touch(properties)
+    failpoint("before-publish", table.source)
+    target.publish(transaction)
+    failpoint("after-commit", table.source)
+    _LOG.info("truncated", table=table.source, run_id=context.run_id, truncated_at=at)
     return (sql or f"INSERT INTO {target.sql_name}: a row of its own for the truncate of {at}",)
 
 
-def foretold(table: Table, target: TargetTable, found: Standing, at: str) -> tuple[str | None, str]:
+def preview_truncate(table: Table, target: TargetTable, found: BranchState, at: str) -> tuple[str | None, str]:
     """Return what applying a truncate would run, and what it would do to the rows as they are now; changes nothing."""
     load, mode = found.progress.load, mode_of(target.all_columns())
     goes = goes_sql(mode, load, at)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import attrs
 
 from dms_iceberg.config.model import Maintenance, Table
-from dms_iceberg.context import Job
+from dms_iceberg.context import RunContext
 from dms_iceberg.iceberg.format_v3 import session_for
 from dms_iceberg.maintenance.orphans import remove_orphans
 from dms_iceberg.maintenance.plan import Facts, Scope, Step, missing_settings, needs, reason, to_expire
 from dms_iceberg.maintenance.procedures import compact_deletes_sql, compact_sql, expire_sql, manifests_sql
 from dms_iceberg.maintenance.settled_rows import count_settled, remove_settled
 from dms_iceberg.maintenance.table_stats import read_facts, with_compactable
-from dms_iceberg.silver.row_counts import Books, summary_properties
+from dms_iceberg.silver.row_counts import RowCounts, summary_properties
 from dms_iceberg.silver.table import TargetTable
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Kept:
         deadline: of `time.monotonic`, after which no further step begins.
     """
 
-    job: Job
+    context: RunContext
     rules: Maintenance
     target: TargetTable
     scope: Scope
@@ -56,12 +56,12 @@ class Kept:
         # Most steps find the state that the step before them found.
         state = self.target.metadata_location()
         if state not in self._read:
-            self._read[state] = read_facts(self.job.spark, self.target.iceberg, is_silver=self.is_silver)
+            self._read[state] = read_facts(self.context.spark, self.target.iceberg, is_silver=self.is_silver)
         found = self._read[state]
         if step is Step.COMPACT:
-            found = with_compactable(found, self.job.spark, self.target.iceberg, self.rules)
+            found = with_compactable(found, self.context.spark, self.target.iceberg, self.rules)
         if step is Step.SETTLED and self.settles is not None:
-            found = attrs.evolve(found, settled=count_settled(self.job, *self.settles))
+            found = attrs.evolve(found, settled=count_settled(self.context, *self.settles))
         return found
 
     def reason(self, step: Step, facts: Facts) -> str:
@@ -95,20 +95,20 @@ def take(step: Step, kept: Kept, facts: Facts, counts: Counts) -> None:
 
 def _settings(kept: Kept, facts: Facts, counts: Counts) -> None:
     missing = missing_settings(facts)
-    draft = kept.target.draft(facts.head.id if facts.head else None)
-    draft.set_properties(missing)
-    kept.target.publish(draft)
+    transaction = kept.target.transaction(facts.head.id if facts.head else None)
+    transaction.set_properties(missing)
+    kept.target.publish(transaction)
     counts["properties"] = len(missing)
 
 
 def _settled(kept: Kept, facts: Facts, counts: Counts) -> None:
-    counts["rows"] = remove_settled(kept.job, *kept.settles) if kept.settles is not None else 0
+    counts["rows"] = remove_settled(kept.context, *kept.settles) if kept.settles is not None else 0
 
 
 def _compact(kept: Kept, facts: Facts, counts: Counts) -> None:
     counts |= {"data_files_before": 0, "data_files_after": 0}
     while kept.reason(Step.COMPACT, facts):
-        with session_for(kept.job.spark, kept.target.iceberg):
+        with session_for(kept.context.spark, kept.target.iceberg):
             row = _call(kept, compact_sql(kept.target.parts, kept.rules))
         counts["data_files_before"] += row.rewritten_data_files_count
         counts["data_files_after"] += row.added_data_files_count
@@ -133,9 +133,9 @@ def _manifests(kept: Kept, facts: Facts, counts: Counts) -> None:
 
 def _progress(kept: Kept, facts: Facts, counts: Counts) -> None:
     """Let the newest snapshot carry the progress, so that no expiry, of whomever, can take it away."""
-    draft = kept.target.draft(facts.head.id if facts.head else None)
-    draft.touch(summary_properties(kept.target.progress(), Books(), 0, kept.job.run_id))
-    kept.target.publish(draft)
+    transaction = kept.target.transaction(facts.head.id if facts.head else None)
+    transaction.touch(summary_properties(kept.target.progress(), RowCounts(), 0, kept.context.run_id))
+    kept.target.publish(transaction)
     counts["snapshots"] = 1
 
 
@@ -151,12 +151,12 @@ def _orphans(kept: Kept, facts: Facts, counts: Counts) -> None:
     if hours is None:
         return
     bound = datetime.now(UTC) - timedelta(hours=hours)
-    counts["files"] = remove_orphans(kept.job.spark, kept.target, bound.strftime("%Y-%m-%d %H:%M:%S"))
+    counts["files"] = remove_orphans(kept.context.spark, kept.target, bound.strftime("%Y-%m-%d %H:%M:%S"))
 
 
 def _call(kept: Kept, sql: str) -> "Row":
     kept.target.refresh()
-    return kept.job.spark.sql(sql).collect()[0]
+    return kept.context.spark.sql(sql).collect()[0]
 
 
 _DO: Mapping[Step, Callable[[Kept, Facts, Counts], None]] = {

@@ -10,7 +10,7 @@ import structlog
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config, Maintenance, Table
-from dms_iceberg.context import Job, PlanIsStaleError
+from dms_iceberg.context import PlanIsStaleError, RunContext
 from dms_iceberg.iceberg.retry import attempt, planned_again
 from dms_iceberg.maintenance.execute import Kept, take
 from dms_iceberg.maintenance.plan import Facts, Scope, Step
@@ -34,16 +34,16 @@ def maintain(
     """
     started = time.monotonic()
     chosen, named = list(tables), list(models)
-    job = Job(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12])
+    context = RunContext(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12])
     with ThreadPoolExecutor(max(1, min(config.parallelism, len(chosen) + len(named)))) as pool:
-        of_tables = pool.map(lambda table: maintain_table(job, table, budget, Scope.FULL), chosen)
-        of_models = pool.map(lambda name: maintain_model(job, name, budget, Scope.FULL), named)
+        of_tables = pool.map(lambda table: maintain_table(context, table, budget, Scope.FULL), chosen)
+        of_models = pool.map(lambda name: maintain_model(context, name, budget, Scope.FULL), named)
         return MaintenanceRun(
             {report.table: report for report in of_tables}, {report.table: report for report in of_models}, time.monotonic() - started
         )
 
 
-def maintain_table(job: Job, table: Table, budget: float | None = None, scope: Scope | None = None) -> MaintenanceReport:
+def maintain_table(context: RunContext, table: Table, budget: float | None = None, scope: Scope | None = None) -> MaintenanceReport:
     """Do what a table needs; an error ends in the report, not in an exception.
 
     Between two batches of the table this costs one reading of its metadata when nothing is needed.
@@ -55,32 +55,35 @@ def maintain_table(job: Job, table: Table, budget: float | None = None, scope: S
     report = MaintenanceReport(table=table.source, target=table.target)
 
     def kept(chosen: Scope, deadline: float) -> Iterator[Kept]:
-        silver = _named(job, table.target)
-        yield Kept(job, table.maintenance, silver, chosen, deadline)
+        silver = _named(context, table.target)
+        yield Kept(context, table.maintenance, silver, chosen, deadline)
         if chosen is Scope.FULL:
-            quarantine, replays = _named(job, quarantine_name(job.config, table)), _named(job, replays_name(job.config, table))
-            yield Kept(job, table.maintenance, quarantine, chosen, deadline, is_silver=False, settles=(table, silver))
-            yield Kept(job, table.maintenance, replays, chosen, deadline, is_silver=False)
+            quarantine, replays = (
+                _named(context, quarantine_name(context.config, table)),
+                _named(context, replays_name(context.config, table)),
+            )
+            yield Kept(context, table.maintenance, quarantine, chosen, deadline, is_silver=False, settles=(table, silver))
+            yield Kept(context, table.maintenance, replays, chosen, deadline, is_silver=False)
 
-    return _maintained(job, report, table.maintenance, budget, scope, kept)
+    return _maintained(context, report, table.maintenance, budget, scope, kept)
 
 
-def maintain_model(job: Job, name: str, budget: float | None = None, scope: Scope | None = None) -> MaintenanceReport:
+def maintain_model(context: RunContext, name: str, budget: float | None = None, scope: Scope | None = None) -> MaintenanceReport:
     """Do what a model needs by the document's own rules; the rest as `maintain_table`."""
-    report, rules = MaintenanceReport(table=name, target=name), job.config.maintenance
+    report, rules = MaintenanceReport(table=name, target=name), context.config.maintenance
 
     def kept(chosen: Scope, deadline: float) -> Iterator[Kept]:
-        yield Kept(job, rules, _named(job, name), chosen, deadline, is_silver=False)
+        yield Kept(context, rules, _named(context, name), chosen, deadline, is_silver=False)
 
-    return _maintained(job, report, rules, budget, scope, kept)
+    return _maintained(context, report, rules, budget, scope, kept)
 
 
-def _named(job: Job, name: str) -> TargetTable:
-    return TargetTable(job.spark, job.config.catalog.name, name)
+def _named(context: RunContext, name: str) -> TargetTable:
+    return TargetTable(context.spark, context.config.catalog.name, name)
 
 
 def _maintained(
-    job: Job,
+    context: RunContext,
     report: MaintenanceReport,
     rules: Maintenance,
     budget: float | None,
@@ -91,10 +94,10 @@ def _maintained(
     deadline = started + (rules.budget_seconds if budget is None else budget)
     chosen = Scope.after(rules.after_run) if scope is None else scope
     if chosen.steps:
-        attempt(job, report, lambda: _maintain_all(tables(chosen, deadline), report))
+        attempt(context, report, lambda: _maintain_all(tables(chosen, deadline), report))
     report.seconds = time.monotonic() - started
     if report.error:
-        _LOG.error("maintenance_failed", table=report.table, run_id=job.run_id, error=report.error)
+        _LOG.error("maintenance_failed", table=report.table, run_id=context.run_id, error=report.error)
     return report
 
 
@@ -108,7 +111,7 @@ def _maintain_all(tables: Iterable[Kept], report: MaintenanceReport) -> None:
             if reason:
                 done = _taken(step, kept, facts, reason)
                 report.steps.append(done)
-                _LOG.info("table_maintained", table=report.table, run_id=kept.job.run_id, **done.to_document())
+                _LOG.info("table_maintained", table=report.table, run_id=kept.context.run_id, **done.to_document())
 
 
 def _taken(step: Step, kept: Kept, facts: Facts, reason: str) -> StepReport:

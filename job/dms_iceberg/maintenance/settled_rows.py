@@ -6,7 +6,7 @@ Which rows a replay settled stays in the table of replays: a rebuild writes a ro
 from datetime import UTC, datetime, timedelta
 
 from dms_iceberg.config.model import Table
-from dms_iceberg.context import Job
+from dms_iceberg.context import RunContext
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
 from dms_iceberg.silver.quarantine import chain, change_quarantine, quarantine_table, replays_name, replays_table
 from dms_iceberg.silver.table import TargetTable
@@ -16,25 +16,25 @@ _MARGIN = timedelta(hours=1)
 """Clocks of two machines differ by less."""
 
 
-def count_settled(job: Job, table: Table, silver: TargetTable) -> int:
+def count_settled(context: RunContext, table: Table, silver: TargetTable) -> int:
     """Return how many rows of a table's quarantine may be removed for good."""
-    found = _condition(job, table, silver)
-    return job.spark.table(quarantine_table(job.config, table)).where(found).count() if found else 0
+    found = _condition(context, table, silver)
+    return context.spark.table(quarantine_table(context.config, table)).where(found).count() if found else 0
 
 
-def remove_settled(job: Job, table: Table, silver: TargetTable) -> int:
+def remove_settled(context: RunContext, table: Table, silver: TargetTable) -> int:
     """Remove them; returns how many they were."""
-    found = _condition(job, table, silver)
+    found = _condition(context, table, silver)
     if not found:
         return 0
-    count = job.spark.table(quarantine_table(job.config, table)).where(found).count()
-    change_quarantine(job.spark, job.config, table, lambda name: f"DELETE FROM {name} WHERE {found}")
+    count = context.spark.table(quarantine_table(context.config, table)).where(found).count()
+    change_quarantine(context.spark, context.config, table, lambda name: f"DELETE FROM {name} WHERE {found}")
     return count
 
 
-def _condition(job: Job, table: Table, silver: TargetTable) -> str:
+def _condition(context: RunContext, table: Table, silver: TargetTable) -> str:
     """Return which rows they are as SQL, "" if there are none."""
-    replays = TargetTable(job.spark, job.config.catalog.name, replays_name(job.config, table))
+    replays = TargetTable(context.spark, context.config.catalog.name, replays_name(context.config, table))
     if not silver.exists() or not replays.exists():
         return ""
     silver.refresh()
@@ -43,14 +43,14 @@ def _condition(job: Job, table: Table, silver: TargetTable) -> str:
     carriers = [one for one in silver.snapshots() if PROGRESS_KEY in one.summary]
     if head is None or not carriers:
         return ""
-    rows = job.spark.read.option("snapshot-id", head.id).table(replays.sql_name)
+    rows = context.spark.read.option("snapshot-id", head.id).table(replays.sql_name)
     parents = {row.replay: row.parent for row in rows.select("replay", "parent").distinct().collect()}
     chains = [set(chain(parents, Progress.from_json(one.summary[PROGRESS_KEY]).replay)) for one in carriers]
     # Main can be rolled back to any of them, and a branch may become main.
     common = set.intersection(*chains)
     if not common:
         return ""
-    settled = f"SELECT id FROM {replays_table(job.config, table)} WHERE replay IN ({', '.join(map(string_literal, sorted(common)))})"
+    settled = f"SELECT id FROM {replays_table(context.config, table)} WHERE replay IN ({', '.join(map(string_literal, sorted(common)))})"
     # One that was rejected again since then, by a rebuild, is another row under the same id.
     before = datetime.fromtimestamp(min(one.timestamp_ms for one in carriers) / 1000, UTC) - _MARGIN
     return f"quarantined_at < TIMESTAMP '{before:%Y-%m-%d %H:%M:%S}' AND id IN ({settled})"

@@ -13,7 +13,7 @@ from dms_iceberg.bronze.keys import REPAIR_FOLDER
 from dms_iceberg.changes.frames import Shape, clean_groups
 from dms_iceberg.changes.normalise import AMBIGUOUS
 from dms_iceberg.config.model import Mode, Table
-from dms_iceberg.context import Job, Planned
+from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.quarantine import open_rows
 from dms_iceberg.silver.quarantine_records import record_groups
@@ -22,45 +22,45 @@ from dms_iceberg.sql.cdc_columns import POSITION, ROW_ID
 from dms_iceberg.sql.quoting import quote, string_literal
 
 
-def ambiguous_keys(job: Job, table: Table, progress: Progress, shape: Shape) -> DataFrame | None:
+def ambiguous_keys(context: RunContext, table: Table, progress: Progress, shape: Shape) -> DataFrame | None:
     """Return, of open rows of that reason, `ROW_ID` and each silver key that they are about, old and new; None without any."""
-    rows = open_rows(job.spark, job.config, table, progress)
+    rows = open_rows(context.spark, context.config, table, progress)
     if rows is None:
         return None
     rows = rows.where(f"reason = {string_literal(AMBIGUOUS)} AND layout IS NOT NULL")
     layouts = [row.layout for row in rows.select("layout").distinct().collect()]
-    return _keys(job, table, progress, shape, rows, layouts) if layouts else None
+    return _keys(context, table, progress, shape, rows, layouts) if layouts else None
 
 
-def keys_of_rows(job: Job, table: Table, progress: Progress, shape: Shape, rows: DataFrame) -> DataFrame:
+def keys_of_rows(context: RunContext, table: Table, progress: Progress, shape: Shape, rows: DataFrame) -> DataFrame:
     """Return each silver key, old and new, that rows of the quarantine are about; ``rows`` are few, and have a layout."""
     layouts = [row.layout for row in rows.select("layout").distinct().collect()]
-    return materialised(_keys(job, table, progress, shape, rows, layouts).drop(ROW_ID).distinct())
+    return materialised(_keys(context, table, progress, shape, rows, layouts).drop(ROW_ID).distinct())
 
 
-def _keys(job: Job, table: Table, progress: Progress, shape: Shape, rows: DataFrame, layouts: Sequence[str]) -> DataFrame:
-    groups = record_groups(job, table, rows, layouts, [column.name for column in shape.columns])
-    cleaned = clean_groups(job.spark, groups, job.config, table, shape, progress.load)
+def _keys(context: RunContext, table: Table, progress: Progress, shape: Shape, rows: DataFrame, layouts: Sequence[str]) -> DataFrame:
+    groups = record_groups(context, table, rows, layouts, [column.name for column in shape.columns])
+    cleaned = clean_groups(context.spark, groups, context.config, table, shape, progress.load)
     return cleaned.select(ROW_ID, *(quote(name) for name in shape.key))
 
 
-def touched_by(job: Job, table: Table, planned: Planned, shape: Shape, winners: DataFrame) -> DataFrame | None:
+def touched_by(context: RunContext, table: Table, planned: BatchPlan, shape: Shape, latest: DataFrame) -> DataFrame | None:
     """Return the keys of open rows of that reason that a late batch has changes of: it may tell what they mean. None without any."""
-    keys = ambiguous_keys(job, table, planned.progress, shape)
+    keys = ambiguous_keys(context, table, planned.progress, shape)
     if keys is None:
         return None
     names = [quote(name) for name in shape.key]
-    touched = materialised(keys.select(*names).join(winners.select(*names), shape.key, "left_semi").distinct())
+    touched = materialised(keys.select(*names).join(latest.select(*names), shape.key, "left_semi").distinct())
     return None if touched.isEmpty() else touched
 
 
-def closed_by_repair(job: Job, table: Table, planned: Planned, shape: Shape, winners: DataFrame) -> DataFrame | None:
+def closed_by_repair(context: RunContext, table: Table, planned: BatchPlan, shape: Shape, latest: DataFrame) -> DataFrame | None:
     """Return the ids of rows of the quarantine all of whose keys a batch with a repair has something newer of; None without any."""
     repairs = any(f"/{REPAIR_FOLDER}" in f"/{file.relative}" for file in planned.batch.files)
-    keys = ambiguous_keys(job, table, planned.progress, shape) if repairs and table.mode is Mode.MIRROR else None
+    keys = ambiguous_keys(context, table, planned.progress, shape) if repairs and table.mode is Mode.MIRROR else None
     if keys is None:
         return None
     keys = materialised(keys)
-    written = winners.where(f"{POSITION} IS NOT NULL").select(*(quote(name) for name in shape.key))
+    written = latest.where(f"{POSITION} IS NOT NULL").select(*(quote(name) for name in shape.key))
     left = keys.join(written, shape.key, "left_anti").select(ROW_ID)
     return materialised(keys.select(ROW_ID).distinct().join(broadcast(left), ROW_ID, "left_anti").withColumnRenamed(ROW_ID, "id"))

@@ -14,12 +14,12 @@ from dms_iceberg.bronze.position import is_behind
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
 from dms_iceberg.changes.identity import between_clocks, identity_sql, repeated_clocks
 from dms_iceberg.config.model import Table
-from dms_iceberg.context import Job, Planned
-from dms_iceberg.failpoints import reach
+from dms_iceberg.context import BatchPlan, RunContext
+from dms_iceberg.failpoints import failpoint
 from dms_iceberg.merge.collapse import USABLE
 from dms_iceberg.merge.collapse_frames import SINGLE_TASK_BYTES
-from dms_iceberg.merge.merge_input import Collapsed, as_it_is
-from dms_iceberg.silver.row_counts import Books
+from dms_iceberg.merge.merge_input import MergeInput, as_it_is
+from dms_iceberg.silver.row_counts import RowCounts
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.sql.cdc_columns import (
     COMMITTED_AT,
@@ -61,21 +61,23 @@ _ROW_BOOKS = (
 )
 
 
-def changelog_batch(job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> Collapsed:
-    """Return the batch's changes, materialised, and its books. The caller writes the `NEW` ones of ``winners``, and unpersists it."""
+def changelog_batch(
+    context: RunContext, table: Table, target: TargetTable, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape
+) -> MergeInput:
+    """Return the batch's changes, materialised, and its books. The caller writes the `NEW` ones of ``latest``, and unpersists it."""
     progress = planned.progress
-    cleaned = clean_groups(job.spark, groups, job.config, table, shape, progress.load)
+    cleaned = clean_groups(context.spark, groups, context.config, table, shape, progress.load)
     changes = (cleaned.coalesce(1) if planned.batch.size <= SINGLE_TASK_BYTES else cleaned).persist()
     rows = None
     try:
         files = changes.groupBy(FILE).agg(*map(expr, _FILE_BOOKS)).collect()
-        reach("after-collapse", table.source)
+        failpoint("after-collapse", table.source)
         good = changes.where(_GOOD).selectExpr(*_row_select(shape))
         if any(one.n_moved for one in files):
             good = _with_old_keys(good, changes, shape)
         clocks = repeated_clocks([(one.file_time, one.low, one.high) for one in files if one.low], progress.high_water, progress.load)
         if clocks is not None:
-            stored = target.rows(planned.standing.branch) if planned.standing.head is not None else None
+            stored = target.rows(planned.branch_state.branch) if planned.branch_state.head is not None else None
             good = _once(good, stored, identity_sql([*shape.key, *shape.values, KEY_BEFORE], progress.load), between_clocks(clocks))
         rows = good.persist()
         books = _books(rows.agg(*map(expr, _ROW_BOOKS)).collect()[0], files)
@@ -85,7 +87,7 @@ def changelog_batch(job: Job, table: Table, target: TargetTable, planned: Planne
         raise
     finally:
         changes.unpersist()
-    return Collapsed(rows, books, (), clocks is not None, as_it_is)
+    return MergeInput(rows, books, (), clocks is not None, as_it_is)
 
 
 def changelog_columns(shape: Shape) -> list[str]:
@@ -120,15 +122,15 @@ def _once(good: DataFrame, stored: DataFrame | None, identity: str, repeated: st
     return good.where(f"NOT {repeated}").unionByName(single.select(*map(quote, good.columns)))
 
 
-def _books(rows: Any, files: Sequence[Any]) -> Books:
-    return Books(
+def _books(rows: Any, files: Sequence[Any]) -> RowCounts:
+    return RowCounts(
         rows_read=sum(one.n_rows for one in files),
         applied=rows.n_new,
         superseded=sum(one.n_good for one in files) - rows.n_once,
         stale=rows.n_once - rows.n_new,
         filtered=sum(one.n_filtered for one in files),
         quarantined=sum(one.n_quarantined for one in files),
-        winners=rows.n_new,
+        latest=rows.n_new,
         low=min((one.low for one in files if one.low), default=""),
         high=max((one.high for one in files if one.high), default=""),
         failed_rule=max((one.failed_rule for one in files if one.failed_rule), default=None),

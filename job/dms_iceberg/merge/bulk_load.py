@@ -15,13 +15,13 @@ from dms_iceberg.bronze.position import load_position
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
 from dms_iceberg.changes.partial_updates import kept_columns
 from dms_iceberg.config.model import Mode, Table
-from dms_iceberg.context import Job, Planned
+from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.iceberg.format_v3 import has_row_lineage
 from dms_iceberg.iceberg.staged_files import Staged
-from dms_iceberg.iceberg.transaction import Draft
-from dms_iceberg.merge.merge_input import Collapsed, as_it_is
+from dms_iceberg.iceberg.transaction import Transaction
+from dms_iceberg.merge.merge_input import MergeInput, as_it_is
 from dms_iceberg.merge.statement import KeyRange, insert_columns
-from dms_iceberg.silver.row_counts import Books
+from dms_iceberg.silver.row_counts import RowCounts
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.sql.cdc_columns import FAILED_RULE, FILTERED, OP, PROBLEM
 from dms_iceberg.sql.quoting import quote
@@ -42,25 +42,27 @@ class BulkLoad:
         staged: the data files.
     """
 
-    draft: Draft
-    collapsed: Collapsed
+    transaction: Transaction
+    collapsed: MergeInput
     staged: Staged
 
-    def with_properties(self, properties: Mapping[str, str]) -> Draft:
+    def with_properties(self, properties: Mapping[str, str]) -> Transaction:
         """Return the draft with the files, in a snapshot that carries ``properties``."""
-        self.draft.append_staged(self.staged, properties)
-        return self.draft
+        self.transaction.append_staged(self.staged, properties)
+        return self.transaction
 
     def discard(self) -> None:
         """Delete the data files, unless the draft has them."""
         self.staged.discard()
 
 
-def bulk_load(job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> BulkLoad | None:
+def bulk_load(
+    context: RunContext, table: Table, target: TargetTable, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape
+) -> BulkLoad | None:
     """Write the rows of a batch that can be taken as they come; None for any other batch."""
-    if not _may_be_bulk(job, table, planned, shape) or has_row_lineage(job.spark, target.iceberg):
+    if not _may_be_bulk(context, table, planned, shape) or has_row_lineage(context.spark, target.iceberg):
         return None
-    cleaned = clean_groups(job.spark, groups, job.config, table, shape, planned.progress.load)
+    cleaned = clean_groups(context.spark, groups, context.config, table, shape, planned.progress.load)
     keys = [quote(name) for name in shape.key]
     ranges = [f"CAST({of}({key}) AS string)" for key in keys for of in ("min", "max")]
     once = cleaned.groupBy(*keys).agg(expr("count(1)").alias(_ROWS))
@@ -68,37 +70,37 @@ def bulk_load(job: Job, table: Table, target: TargetTable, planned: Planned, gro
     if found[1] > 1 or _are_some_in(target, planned, cleaned.select(*keys), shape, found[2:]):
         return None
     rows = cleaned.where(f"{_GOOD} AND {OP} <> 'D' AND {FAILED_RULE} IS NULL").selectExpr(*insert_columns([*shape.key, *shape.values]))
-    draft = target.draft(planned.standing.head, planned.standing.branch)
-    staged = draft.stage(rows)
+    transaction = target.transaction(planned.branch_state.head, planned.branch_state.branch)
+    staged = transaction.stage(rows)
     try:
         written = staged.rows
-        books = Books(rows_read=written, applied=written, winners=written) if written == found[0] else _books(cleaned, written)
+        books = RowCounts(rows_read=written, applied=written, latest=written) if written == found[0] else _books(cleaned, written)
     except BaseException:
         staged.discard()
         raise
     high = max(load_position(planned.progress.load, file.order) for file in planned.batch.files) if written else ""
-    return BulkLoad(draft, Collapsed(rows, attrs.evolve(books, high=high), (), False, as_it_is), staged)
+    return BulkLoad(transaction, MergeInput(rows, attrs.evolve(books, high=high), (), False, as_it_is), staged)
 
 
-def _may_be_bulk(job: Job, table: Table, planned: Planned, shape: Shape) -> bool:
+def _may_be_bulk(context: RunContext, table: Table, planned: BatchPlan, shape: Shape) -> bool:
     """Whether a batch is of a load that nothing but load files was merged of, and its rows need nothing of other rows."""
-    plain = table.mode is Mode.MIRROR and not kept_columns(job.config.bronze, table, shape.columns)
-    begins = not planned.progress.frontier and not planned.heeded and not planned.is_replay
+    plain = table.mode is Mode.MIRROR and not kept_columns(context.config.bronze, table, shape.columns)
+    begins = not planned.progress.frontier and not planned.effective_truncates and not planned.is_replay
     return plain and begins and planned.batch.is_load and planned.batch.size >= BULK_BYTES
 
 
-def _are_some_in(target: TargetTable, planned: Planned, keys: DataFrame, shape: Shape, ends: Sequence[str | None]) -> bool:
+def _are_some_in(target: TargetTable, planned: BatchPlan, keys: DataFrame, shape: Shape, ends: Sequence[str | None]) -> bool:
     """Whether the table has a key of the batch."""
-    if planned.standing.head is None:
+    if planned.branch_state.head is None:
         return False
     texts = [KeyRange(name, shape.types[name], ends[2 * n], ends[2 * n + 1]).sql() for n, name in enumerate(shape.key)]
-    there = target.rows(planned.standing.branch)
+    there = target.rows(planned.branch_state.branch)
     for text in filter(None, texts):
         there = there.where(text)
     return bool(there.select(*(quote(name) for name in shape.key)).join(keys, shape.key, "left_semi").limit(1).collect())
 
 
-def _books(cleaned: DataFrame, written: int) -> Books:
+def _books(cleaned: DataFrame, written: int) -> RowCounts:
     """Return the books of a batch of which some rows are not written."""
     row = cleaned.selectExpr(
         "count(1) AS rows_read",
@@ -107,11 +109,11 @@ def _books(cleaned: DataFrame, written: int) -> Books:
         f"count_if({_GOOD}) AS applied",
         f"max({FAILED_RULE}) AS failed_rule",
     ).collect()[0]
-    return Books(
+    return RowCounts(
         rows_read=row.rows_read,
         applied=row.applied,
         filtered=row.filtered,
         quarantined=row.quarantined,
-        winners=written,
+        latest=written,
         failed_rule=row.failed_rule,
     )

@@ -43,20 +43,20 @@ def deletes_sql() -> str:
     return f"{OP} = 'D' OR {FILTERED}"
 
 
-def winner_aggregates(value_columns: Sequence[str], *, context: bool) -> list[str]:
+def winner_aggregates(value_columns: Sequence[str], *, with_context: bool) -> list[str]:
     """Aggregates over cleaned changes grouped by key.
 
     Args:
         value_columns: silver columns that are not part of the key.
-        context: rows carry `CONTEXT`, true for those read again from older files.
+        with_context: rows carry `CONTEXT`, true for those read again from older files.
     """
-    batch = f"NOT {CONTEXT}" if context else "true"
+    batch = f"NOT {CONTEXT}" if with_context else "true"
     counted = f"{_COUNTED} AND {batch}"
     good = f"{counted} AND {USABLE} AND NOT {FILTERED}"
     values = ", ".join(
         [
             *(quote(name) for name in value_columns),
-            *([CONTEXT] if context else []),
+            *([CONTEXT] if with_context else []),
             OP,
             POSITION,
             COMMITTED_AT,
@@ -81,16 +81,16 @@ def winner_aggregates(value_columns: Sequence[str], *, context: bool) -> list[st
     ]
 
 
-def winner_select(key_columns: Sequence[str], value_columns: Sequence[str], *, context: bool, known: str | None = None) -> list[str]:
+def winner_select(key_columns: Sequence[str], value_columns: Sequence[str], *, with_context: bool, known: str | None = None) -> list[str]:
     """Select list over the groups: silver columns, the winner's ``_cdc_`` columns, and the counts.
 
     Args:
         key_columns: silver key columns.
         value_columns: the other silver columns.
-        context: see `winner_aggregates`.
+        with_context: see `winner_aggregates`.
         known: SQL of `CONTEXT`, where the winner's own does not tell whether there is something new to merge.
     """
-    of_winner = f"{WINNER}.{CONTEXT}" if context else "false"
+    of_winner = f"{WINNER}.{CONTEXT}" if with_context else "false"
     return [
         *(quote(name) for name in key_columns),
         *(f"{WINNER}.{quote(name)} AS {quote(name)}" for name in value_columns),
@@ -120,7 +120,7 @@ def books_aggregates(key_columns: Sequence[str], stale: str = "false") -> list[s
         f"coalesce(sum({N_GOOD}), 0) AS good",
         f"count_if({newest} AND NOT ({stale})) AS applied",
         f"count_if({newest} AND ({stale})) AS stale",
-        f"count_if({merged}) AS winners",
+        f"count_if({merged}) AS latest",
         f"coalesce(min({LOW}), '') AS low",
         f"coalesce(max({HIGH}), '') AS high",
         f"count_if({DISORDER}) AS disordered_keys",

@@ -15,17 +15,17 @@ SINGLE_TASK_BYTES = 1 << 20
 
 
 def collapse(
-    cleaned: DataFrame, shape: Shape, *, context: bool, counts: Mapping[str, str] | None = None, size: int | None = None
+    cleaned: DataFrame, shape: Shape, *, with_context: bool, counts: Mapping[str, str] | None = None, size: int | None = None
 ) -> DataFrame:
     """Return one row per key with its winner and counts.
 
     Args:
-        context: rows carry `CONTEXT`.
+        with_context: rows carry `CONTEXT`.
         counts: further aggregates by name.
         size: bytes of the files read, when that is all there is to collapse.
     """
     aggregate, select = (register_aggregates, register_select) if shape.registers else (winner_aggregates, winner_select)
-    aggregates = [expr(text) for text in aggregate(shape.values, context=context)]
+    aggregates = [expr(text) for text in aggregate(shape.values, with_context=with_context)]
     further = [expr(text).alias(name) for name, text in (counts or {}).items()]
     keys = [quote(name) for name in shape.key]
     if size is not None and size <= SINGLE_TASK_BYTES:
@@ -34,4 +34,4 @@ def collapse(
         # Few rows of a batch share a key, so reducing them before the shuffle costs a sort and saves nothing: shuffle first, sort once.
         spread = cleaned.repartition(cleaned.sparkSession.sparkContext.defaultParallelism, *keys)
     grouped = spread.groupBy(*keys).agg(*aggregates, *further)
-    return grouped.selectExpr(*select(shape.key, shape.values, context=context), *(counts or {}))
+    return grouped.selectExpr(*select(shape.key, shape.values, with_context=with_context), *(counts or {}))

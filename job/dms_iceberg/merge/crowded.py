@@ -14,16 +14,16 @@ from dms_iceberg.changes.clean import else_problem
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
 from dms_iceberg.changes.normalise import AMBIGUOUS
 from dms_iceberg.config.model import Mode, OnFail, Table
-from dms_iceberg.context import Job, Planned
+from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.merge import crowding
 from dms_iceberg.merge.crowding import ARRIVES, IS_LAST_WRITING, KIND, LEAVES, N_READ, OUTCOME, PLACE, SIDE, USABLE, WRITING_GROUPS
 from dms_iceberg.merge.crowding import ID as EVENT
 from dms_iceberg.merge.fill_forward import REFILL
 from dms_iceberg.merge.statement import KeyRange
 from dms_iceberg.merge.versions import VOID
-from dms_iceberg.silver.row_counts import Books
+from dms_iceberg.silver.row_counts import RowCounts
 from dms_iceberg.silver.table import TargetTable
-from dms_iceberg.spark.broadcast import handed_out, materialised
+from dms_iceberg.spark.broadcast import broadcast_if_small, materialised
 from dms_iceberg.sql.cdc_columns import (
     CONTEXT,
     DELETED,
@@ -96,7 +96,7 @@ class Verdict:
         """Return both halves of unclear changes among cleaned ones."""
         return rows.join(broadcast(self.unclear), [POSITION, FILE_NAME], "left_semi")
 
-    def with_superseded(self, books: Books) -> Books:
+    def with_superseded(self, books: RowCounts) -> RowCounts:
         """Return the books of changes with an effect, with those without one in them."""
         more = self.superseded
         return attrs.evolve(books, rows_read=books.rows_read + more, superseded=books.superseded + more, void=more)
@@ -140,14 +140,16 @@ class Verdict:
         return told.withColumns({name: expr(sql) for name, sql in columns.items()}).drop(_TOUCHED)
 
 
-def play(job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], shape: Shape, keys: DataFrame, past: "Past") -> Verdict:
+def play(
+    context: RunContext, table: Table, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape, keys: DataFrame, past: "Past"
+) -> Verdict:
     """Play the changes of ``keys`` one after the other.
 
     Args:
         groups: the batch, opened.
         past: what they were before.
     """
-    rows = _changes(job, table, planned, groups, shape, keys, context=False)
+    rows = _changes(context, table, planned, groups, shape, keys, with_context=False)
     rows = rows.unionByName(past.rows) if past.rows is not None else rows
     if not past.is_whole:
         # Each key may have had a row that nothing tells of any more, and that may equal any image.
@@ -164,7 +166,7 @@ def play(job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], 
     counted = int(voids.selectExpr(f"coalesce(sum({N_READ}), 0)").collect()[0][0])
     voids = voids.select(*key, POSITION, FILE_NAME, SIDE).withColumn(VOID, lit(True))
     judged = events.where(f"{KIND} <> '{ARRIVES}'").select(POSITION, FILE_NAME).distinct()
-    return Verdict(shape.key, unclear, judged, handed_out(voids, voids.count()), keys, counted)
+    return Verdict(shape.key, unclear, judged, broadcast_if_small(voids, voids.count()), keys, counted)
 
 
 def _played(events: DataFrame, shape: Shape) -> DataFrame:
@@ -214,11 +216,11 @@ def texts(shape: Shape) -> list[str]:
 
 
 def _changes(
-    job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], shape: Shape, keys: DataFrame, *, context: bool
+    context: RunContext, table: Table, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape, keys: DataFrame, *, with_context: bool
 ) -> DataFrame:
     load = planned.progress.load
-    cleaned = clean_groups(job.spark, groups, job.config, table, attrs.evolve(shape, refused={}), load, with_images=True)
-    rows = cleaned.where(f"{POSITION} IS NOT NULL").withColumn(CONTEXT, lit(context))
+    cleaned = clean_groups(context.spark, groups, context.config, table, attrs.evolve(shape, refused={}), load, with_images=True)
+    rows = cleaned.where(f"{POSITION} IS NOT NULL").withColumn(CONTEXT, lit(with_context))
     # Copies of a bucket are younger than what they hold: then every change may be from before the load.
     loaded_until = max((file.modified for file in planned.loads), default="")
     selected = rows.selectExpr(*crowding.change_select(shape.key, texts(shape), load, loaded_until))
@@ -238,18 +240,18 @@ class Past:
 
 
 def bronze_past(
-    job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], shape: Shape, keys: DataFrame, *, is_whole: bool
+    context: RunContext, table: Table, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape, keys: DataFrame, *, is_whole: bool
 ) -> Past:
     """Return the changes of ``keys`` in ``groups``, the merged files opened; see `Past` for ``is_whole``."""
-    rows = _changes(job, table, planned, groups, shape, keys, context=True) if groups else None
+    rows = _changes(context, table, planned, groups, shape, keys, with_context=True) if groups else None
     return Past(rows, is_whole)
 
 
 def stored_past(
-    job: Job,
+    context: RunContext,
     table: Table,
     target: TargetTable,
-    planned: Planned,
+    planned: BatchPlan,
     shape: Shape,
     keys: DataFrame,
     ranges: Sequence[KeyRange],
@@ -263,7 +265,7 @@ def stored_past(
         ranges: of the keys, to prune the table's files.
         waiting: open rows of the quarantine.
     """
-    if planned.standing.head is None:
+    if planned.branch_state.head is None:
         return Past(None)
     if waiting is not None:
         listed = keys.selectExpr(f"{json_sql(shape.key)} AS _cdc_text").join(
@@ -281,9 +283,9 @@ def hides_rows(table: Table) -> bool:
     return table.filter is not None or any(rule.on_fail is OnFail.DROP for rule in table.rules)
 
 
-def present(table: Table, target: TargetTable, planned: Planned, ranges: Sequence[KeyRange]) -> DataFrame:
+def present(table: Table, target: TargetTable, planned: BatchPlan, ranges: Sequence[KeyRange]) -> DataFrame:
     """Return the rows of the table that are at the source as well, of keys in ``ranges``."""
-    rows = target.rows(planned.standing.branch).where(PRESENT.get(table.mode, "true"))
+    rows = target.rows(planned.branch_state.branch).where(PRESENT.get(table.mode, "true"))
     for text in filter(None, (one.sql() for one in ranges)):
         rows = rows.where(text)
     return rows

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 
 from dms_iceberg.changes.frames import Shape
 from dms_iceberg.config.model import Mode, Table
-from dms_iceberg.context import Job, Planned
+from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.merge.collapse import key_ends
 from dms_iceberg.merge.crowded import PRESENT, hides_rows
-from dms_iceberg.merge.merge_input import Collapsed, key_ranges
+from dms_iceberg.merge.merge_input import MergeInput, key_ranges
 from dms_iceberg.merge.suspicion import ARRIVED_AT, ARRIVES, LEFT_AT, N_ARRIVED, commit_sql
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, N_FILTERED, N_GOOD, POSITION
@@ -39,7 +39,7 @@ def twice_counts(load: int) -> dict[str, str]:
     }
 
 
-def twice_figures(planned: Planned, shape: Shape) -> dict[str, str]:
+def twice_figures(planned: BatchPlan, shape: Shape) -> dict[str, str]:
     """Aggregates over collapsed keys that `keys_twice` judges by."""
     if planned.batch.is_load:
         return {
@@ -54,14 +54,16 @@ def twice_figures(planned: Planned, shape: Shape) -> dict[str, str]:
     }
 
 
-def _arrives(planned: Planned) -> str:
+def _arrives(planned: BatchPlan) -> str:
     """SQL over collapsed keys that is true where a row arrived that the load cannot have had, and none left."""
     loaded_until = max((file.modified for file in planned.loads), default="")
     since = f"coalesce({COMMITTED_AT} > {timestamp_literal(loaded_until)}, false)" if loaded_until else "true"
     return f"{N_ARRIVED} > 0 AND {LEFT_AT} IS NULL AND {POSITION} IS NOT NULL AND {since}"
 
 
-def keys_twice(job: Job, table: Table, target: TargetTable, planned: Planned, shape: Shape, collapsed: Collapsed) -> tuple[str, ...]:
+def keys_twice(
+    context: RunContext, table: Table, target: TargetTable, planned: BatchPlan, shape: Shape, collapsed: MergeInput
+) -> tuple[str, ...]:
     """Return the warning of a published batch in order by which rows were lost to others of their key.
 
     Costs nothing unless the merge has replaced more rows than updates and deletes can: then the keys are looked up in the table as it was.
@@ -69,22 +71,22 @@ def keys_twice(job: Job, table: Table, target: TargetTable, planned: Planned, sh
     """
     if planned.is_replay or not {_SURPLUS, _FRESH} & collapsed.figures.keys():
         return ()
-    is_plain = table.mode is Mode.MIRROR or planned.standing.branch is None
+    is_plain = table.mode is Mode.MIRROR or planned.branch_state.branch is None
     count, example = int(collapsed.figures[_SURPLUS]), collapsed.figures[_EXAMPLE]
-    head, before = target.head(planned.standing.branch), planned.standing.head
-    replaced = _replaced(head.summary, collapsed.books.winners) if head is not None and before is not None else 0
+    head, before = target.head(planned.branch_state.branch), planned.branch_state.head
+    replaced = _replaced(head.summary, collapsed.books.latest) if head is not None and before is not None else 0
     if _FRESH in collapsed.figures:
         fresh = int(collapsed.figures[_FRESH])
         # Every other key may have had a row, but for those whose row came and went with the batch.
-        others = 0 if hides_rows(table) else collapsed.books.winners - fresh - int(collapsed.figures[_BRIEF])
+        others = 0 if hides_rows(table) else collapsed.books.latest - fresh - int(collapsed.figures[_BRIEF])
         if is_plain and fresh > 0 and replaced > others:
             arrives = f"{_arrives(planned)} AND NOT ({_AGAIN})"
-            more, other = _in_table(job, table, target, planned, shape, collapsed, arrives)
+            more, other = _in_table(context, table, target, planned, shape, collapsed, arrives)
             count, example = count + more, example or other
         what = "an insert (or a change of key) came to a key that another row has"
     else:
         if replaced and not planned.progress.frontier:
-            more, other = _in_table(job, table, target, planned, shape, collapsed, f"{POSITION} IS NOT NULL")
+            more, other = _in_table(context, table, target, planned, shape, collapsed, f"{POSITION} IS NOT NULL")
             count, example = count + more, example or other
         what = "the full load has a key more than once"
     if not count:
@@ -96,24 +98,24 @@ def keys_twice(job: Job, table: Table, target: TargetTable, planned: Planned, sh
     )
 
 
-def _replaced(summary: Mapping[str, str], winners: int) -> int:
+def _replaced(summary: Mapping[str, str], latest: int) -> int:
     """Return how many rows of the table a MERGE has deleted or replaced; of files that it rewrote, as far as no row was deleted."""
     if deletes := int(summary.get("added-position-deletes", 0)):
         return deletes
     removed = int(summary.get("deleted-records", 0))
-    return winners - int(summary.get("added-records", 0)) + removed if removed else 0
+    return latest - int(summary.get("added-records", 0)) + removed if removed else 0
 
 
 def _in_table(
-    job: Job, table: Table, target: TargetTable, planned: Planned, shape: Shape, collapsed: Collapsed, condition: str
+    context: RunContext, table: Table, target: TargetTable, planned: BatchPlan, shape: Shape, collapsed: MergeInput, condition: str
 ) -> tuple[int, str | None]:
     """Return how many winners of a condition had their key in the table before the batch, and the key of one."""
-    before = planned.standing.head
+    before = planned.branch_state.head
     keys = [quote(name) for name in shape.key]
-    asked = collapsed.winners.where(condition)
+    asked = collapsed.latest.where(condition)
     # New keys are often behind all others: then no file of the table is read.
     ends = asked.selectExpr(*key_ends(shape.key)).collect()[0]
-    rows = job.spark.read.option("snapshot-id", str(before)).table(target.sql_name).where(PRESENT.get(table.mode, "true"))
+    rows = context.spark.read.option("snapshot-id", str(before)).table(target.sql_name).where(PRESENT.get(table.mode, "true"))
     for text in filter(None, (one.sql() for one in key_ranges(shape, ends))):
         rows = rows.where(text)
     found = asked.join(rows.select(*keys), shape.key, "left_semi")

@@ -122,7 +122,7 @@ def rejected_rows(quarantined: DataFrame, keys: DataFrame, shape: Shape) -> Data
     return listed.join(others, fill_sql.Q_KEY).selectExpr(*fill_sql.rejected_select(shape.key))
 
 
-def settle(looked: DataFrame) -> DataFrame:
+def resolve(looked: DataFrame) -> DataFrame:
     """Let completed older changes into the MERGE of a late batch: `REFILL`.
 
     The winner of such a key is a change that was merged before. It is written again when it takes a value from the batch, or when the
@@ -130,7 +130,7 @@ def settle(looked: DataFrame) -> DataFrame:
     """
     stored = f"coalesce({STORED_POSITION} < {POSITION}, true) OR {FRESH} AND {STORED_POSITION} = {POSITION}"
     refill = f"{CONTEXT} AND NOT {DELETE} AND {KEPT_POSITIONS} IS NOT NULL AND ({stored})"
-    settled = looked.withColumn(REFILL, expr(f"coalesce({refill}, false)"))
-    return settled.withColumn(STALE, expr(f"{STALE} AND NOT ({REFILL} AND {BATCH_POSITION} = {HIGH})")).withColumn(
+    resolved = looked.withColumn(REFILL, expr(f"coalesce({refill}, false)"))
+    return resolved.withColumn(STALE, expr(f"{STALE} AND NOT ({REFILL} AND {BATCH_POSITION} = {HIGH})")).withColumn(
         CONTEXT, expr(f"{CONTEXT} AND NOT {REFILL}")
     )

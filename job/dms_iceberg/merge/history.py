@@ -14,20 +14,20 @@ from dms_iceberg.bronze.position import is_load_position
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
 from dms_iceberg.changes.identity import clock_prefix
 from dms_iceberg.config.model import Table
-from dms_iceberg.context import Job, Planned
+from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.errors import SchemaChangeError
-from dms_iceberg.failpoints import reach
+from dms_iceberg.failpoints import failpoint
 from dms_iceberg.merge import late, suspicion, versions
 from dms_iceberg.merge.ambiguous_keys import keys_of_rows, touched_by
 from dms_iceberg.merge.collapse import USABLE
 from dms_iceberg.merge.collapse_frames import collapse
 from dms_iceberg.merge.crowded import Verdict, bronze_past, play, stored_past
 from dms_iceberg.merge.late_context import older_files, second_look, waiting_rows
-from dms_iceberg.merge.merge_input import Collapsed, Judge, as_it_is, measure, of_the_batch
+from dms_iceberg.merge.merge_input import Judge, MergeInput, as_it_is, measure, of_the_batch
 from dms_iceberg.progress.progress import Progress
-from dms_iceberg.silver.row_counts import Books
+from dms_iceberg.silver.row_counts import RowCounts
 from dms_iceberg.silver.table import TargetTable
-from dms_iceberg.spark.broadcast import handed_out, materialised
+from dms_iceberg.spark.broadcast import broadcast_if_small, materialised
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, CONTEXT, DELETE_POSITION, IS_CURRENT, POSITION
 from dms_iceberg.sql.quoting import quote
 
@@ -35,44 +35,46 @@ _FIRST_CLOCK = "_cdc_first_clock"
 _CLOCK = f"date_format({COMMITTED_AT}, 'yyyyMMddHHmmssSS')"
 
 
-def history_batch(job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> Collapsed:
-    """Return the batch's versions, materialised, and its books; the caller unpersists ``winners``.
+def history_batch(
+    context: RunContext, table: Table, target: TargetTable, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape
+) -> MergeInput:
+    """Return the batch's versions, materialised, and its books; the caller unpersists ``latest``.
 
     Raises:
         SchemaChangeError: ``track_columns`` names a column that the table does not have.
     """
     tracked = _tracked(table, shape)
     load = planned.progress.load
-    cleaned = clean_groups(job.spark, groups, job.config, table, shape, load).persist()
+    cleaned = clean_groups(context.spark, groups, context.config, table, shape, load).persist()
     # Which keys there are, and how far back their changes go.
     only_keys = attrs.evolve(shape, columns=tuple(column for column in shape.columns if column.is_key))
     counts = {_FIRST_CLOCK: f"min(CASE WHEN {USABLE} THEN {_CLOCK} END)", **suspicion.aggregates(load)}
-    winners = collapse(cleaned, only_keys, context=False, counts=counts, size=planned.batch.size).persist()
+    latest = collapse(cleaned, only_keys, with_context=False, counts=counts, size=planned.batch.size).persist()
     try:
         figures = {_FIRST_CLOCK: f"min({_FIRST_CLOCK})", **suspicion.figures()}
-        first = measure(winners, only_keys, as_it_is, figures=figures)
+        first = measure(latest, only_keys, as_it_is, figures=figures)
     except BaseException:
         cleaned.unpersist()
         raise
     rows = None
     try:
-        reach("after-collapse", table.source)
-        found = _Events(job, table, target, planned, groups, shape, only_keys, cleaned, first).judged()
+        failpoint("after-collapse", table.source)
+        found = _Events(context, table, target, planned, groups, shape, only_keys, cleaned, first).judged()
         whole = found.is_late or _goes_back(first.figures[_FIRST_CLOCK], planned.progress)
         events = found.events.where(USABLE).selectExpr(*versions.change_events(shape.key, shape.values))
-        if planned.standing.head is not None:
-            events = _with_stored(events, target.rows(planned.standing.branch), first, shape, found, whole=whole)
+        if planned.branch_state.head is not None:
+            events = _with_stored(events, target.rows(planned.branch_state.branch), first, shape, found, whole=whole)
         rows = made_versions(events, shape.key, shape.values, tracked, load, whole=whole).persist()
         # What is settled may be of keys that are not in the batch.
-        ranges = first.ranges if found.settled is None else ()
+        ranges = first.ranges if found.resolved is None else ()
         books = _with_versions(found.books, rows)
-        return Collapsed(rows, books, ranges, found.is_late, found.judge, is_cut=found.is_cut, settled=found.settled)
+        return MergeInput(rows, books, ranges, found.is_late, found.judge, is_cut=found.is_cut, resolved=found.resolved)
     except BaseException:
         if rows is not None:
             rows.unpersist()
         raise
     finally:
-        first.winners.unpersist()
+        first.latest.unpersist()
         cleaned.unpersist()
 
 
@@ -82,19 +84,19 @@ class _Judged:
 
     Attributes:
         events: cleaned changes with `CONTEXT`.
-        judge: see `Collapsed`.
+        judge: see `MergeInput`.
         verdict: of keys that may be crowded, if any.
-        settled: see `Collapsed`.
+        settled: see `MergeInput`.
         settled_keys: the keys that they are about, old and new.
     """
 
     events: DataFrame
-    books: Books
+    books: RowCounts
     judge: Judge
     is_late: bool = False
     is_cut: bool = False
     verdict: Verdict | None = None
-    settled: DataFrame | None = None
+    resolved: DataFrame | None = None
     settled_keys: DataFrame | None = None
 
 
@@ -102,78 +104,78 @@ class _Judged:
 class _Events:
     """The changes of a batch; ``first`` is what collapsing them to ``only_keys`` has shown."""
 
-    job: Job
+    context: RunContext
     table: Table
     target: TargetTable
-    planned: Planned
+    planned: BatchPlan
     groups: Sequence[ReadGroup]
     shape: Shape
     only_keys: Shape
     cleaned: DataFrame
-    first: Collapsed
+    first: MergeInput
 
     def judged(self) -> _Judged:
         books, planned = self.first.books, self.planned
         bound = repeated_up_to(planned.progress)
         if books.low and (books.low <= bound or books.disordered_keys):
-            return self._judged_late(bound, waiting_rows(self.job, self.table, planned))
+            return self._judged_late(bound, waiting_rows(self.context, self.table, planned))
         if not self.first.suspects:
             return _Judged(self.cleaned.withColumn(CONTEXT, lit(False)), books, as_it_is)
-        waiting = waiting_rows(self.job, self.table, planned)
+        waiting = waiting_rows(self.context, self.table, planned)
         keys = self._suspects(self.first)
-        past = stored_past(self.job, self.table, self.target, planned, self.shape, keys, self.first.ranges, waiting)
+        past = stored_past(self.context, self.table, self.target, planned, self.shape, keys, self.first.ranges, waiting)
         if past is None:
-            older = older_files(self.job, self.table, planned, self.shape, books.low, waiting, whole=True)
-            past = bronze_past(self.job, self.table, planned, older.groups, self.shape, keys, is_whole=older.is_whole)
-        verdict = play(self.job, self.table, planned, self.groups, self.shape, keys, past)
+            older = older_files(self.context, self.table, planned, self.shape, books.low, waiting, whole=True)
+            past = bronze_past(self.context, self.table, planned, older.groups, self.shape, keys, is_whole=older.is_whole)
+        verdict = play(self.context, self.table, planned, self.groups, self.shape, keys, past)
         return self._with_verdict(_Judged(self.cleaned.withColumn(CONTEXT, lit(False)), books, as_it_is), verdict)
 
     def _judged_late(self, bound: str, waiting: DataFrame | None) -> _Judged:
-        job, table, planned, shape, first = self.job, self.table, self.planned, self.shape, self.first
-        older = older_files(job, table, planned, shape, first.books.low, waiting)
-        suspects = late.suspects(first.winners, shape, bound, first.books.winners)
-        look = second_look(job, table, planned, older, suspects, shape, waiting)
+        context, table, planned, shape, first = self.context, self.table, self.planned, self.shape, self.first
+        older = older_files(context, table, planned, shape, first.books.low, waiting)
+        suspects = late.suspects(first.latest, shape, bound, first.books.latest)
+        look = second_look(context, table, planned, older, suspects, shape, waiting)
         events = look.judge(self.cleaned)
         counts = suspicion.aggregates(planned.progress.load)
         found = self._measured(events, counts)
         try:
-            truncated = late.truncate_events(first.winners, self.only_keys, planned.heeded, planned.progress.load)
+            truncated = late.truncate_events(first.latest, self.only_keys, planned.effective_truncates, planned.progress.load)
             every = events.unionByName(truncated, allowMissingColumns=True) if truncated is not None else events
             judged = _Judged(every, found.books, of_the_batch(look.judge), is_late=True, is_cut=look.is_cut)
-            touched = None if waiting is None else touched_by(job, table, planned, shape, first.winners)
+            touched = None if waiting is None else touched_by(context, table, planned, shape, first.latest)
             if not found.suspects and touched is None:
                 return judged
             keys = self._suspects(found)
             keys = keys if touched is None else materialised(keys.union(touched).distinct())
         finally:
-            found.winners.unpersist()
-        older = older_files(job, table, planned, shape, first.books.low, waiting, whole=True)
-        past = bronze_past(job, table, planned, older.groups, shape, keys, is_whole=older.is_whole)
-        verdict = play(job, table, planned, self.groups, shape, keys, past)
+            found.latest.unpersist()
+        older = older_files(context, table, planned, shape, first.books.low, waiting, whole=True)
+        past = bronze_past(context, table, planned, older.groups, shape, keys, is_whole=older.is_whole)
+        verdict = play(context, table, planned, self.groups, shape, keys, past)
         cleared = verdict.cleared(waiting)
         if cleared is not None and waiting is not None:
             # With all that their keys have been, as they come into the table only now.
-            of_cleared = keys_of_rows(job, table, planned.progress, shape, cleared)
+            of_cleared = keys_of_rows(context, table, planned.progress, shape, cleared)
             suspects = materialised(suspects.union(of_cleared).distinct())
             left = waiting.join(cleared.select("id"), "id", "left_anti")
-            look = second_look(job, table, planned, older, suspects, shape, left)
+            look = second_look(context, table, planned, older, suspects, shape, left)
             events = look.judge(self.cleaned)
             every = events.unionByName(truncated, allowMissingColumns=True) if truncated is not None else events
-            judged = attrs.evolve(judged, events=every, judge=of_the_batch(look.judge), settled=cleared, settled_keys=of_cleared)
+            judged = attrs.evolve(judged, events=every, judge=of_the_batch(look.judge), resolved=cleared, settled_keys=of_cleared)
         return self._with_verdict(judged, verdict)
 
-    def _suspects(self, found: Collapsed) -> DataFrame:
-        keys = found.winners.where(suspicion.suspect_sql()).select(*map(quote, self.shape.key))
-        return handed_out(materialised(keys), found.suspects)
+    def _suspects(self, found: MergeInput) -> DataFrame:
+        keys = found.latest.where(suspicion.suspect_sql()).select(*map(quote, self.shape.key))
+        return broadcast_if_small(materialised(keys), found.suspects)
 
-    def _measured(self, events: DataFrame, counts: Mapping[str, str] | None = None) -> Collapsed:
-        winners = collapse(events, self.only_keys, context=True, counts=counts).persist()
-        return measure(winners, self.only_keys, as_it_is, figures=suspicion.figures() if counts else None)
+    def _measured(self, events: DataFrame, counts: Mapping[str, str] | None = None) -> MergeInput:
+        latest = collapse(events, self.only_keys, with_context=True, counts=counts).persist()
+        return measure(latest, self.only_keys, as_it_is, figures=suspicion.figures() if counts else None)
 
     def _with_verdict(self, judged: _Judged, verdict: Verdict) -> _Judged:
         events = verdict.with_effect(verdict.mark(judged.events))
         found = self._measured(events)
-        found.winners.unpersist()
+        found.latest.unpersist()
         return attrs.evolve(
             judged,
             events=events,
@@ -220,11 +222,11 @@ def _goes_back(first_clock: str | None, progress: Progress) -> bool:
     return first_clock is not None and first_clock <= progress.committed
 
 
-def _with_stored(events: DataFrame, target: DataFrame, first: Collapsed, shape: Shape, found: _Judged, *, whole: bool) -> DataFrame:
+def _with_stored(events: DataFrame, target: DataFrame, first: MergeInput, shape: Shape, found: _Judged, *, whole: bool) -> DataFrame:
     stored = target if whole else target.where(IS_CURRENT)
     for one in first.ranges if found.settled_keys is None else ():
         stored = stored.where(one.sql() or "true")
-    keys = late.keys_of(first.winners.where(f"{POSITION} IS NOT NULL"), shape, first.books.winners)
+    keys = late.keys_of(first.latest.where(f"{POSITION} IS NOT NULL"), shape, first.books.latest)
     if found.settled_keys is not None:
         keys = keys.union(found.settled_keys).distinct()
     stored = stored.join(keys, shape.key, "left_semi")
@@ -236,6 +238,6 @@ def _with_stored(events: DataFrame, target: DataFrame, first: Collapsed, shape: 
     return events.unionByName(begun).unionByName(ends) if whole else events.unionByName(begun)
 
 
-def _with_versions(books: Books, rows: DataFrame) -> Books:
+def _with_versions(books: RowCounts, rows: DataFrame) -> RowCounts:
     row = rows.selectExpr(*versions.version_books()).collect()[0]
-    return attrs.evolve(books, applied=row.applied, superseded=row.superseded + books.void, stale=row.stale, winners=row.actions)
+    return attrs.evolve(books, applied=row.applied, superseded=row.superseded + books.void, stale=row.stale, latest=row.actions)

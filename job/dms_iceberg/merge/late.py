@@ -22,7 +22,7 @@ from dms_iceberg.changes.frames import Shape
 from dms_iceberg.merge.collapse_frames import collapse
 from dms_iceberg.merge.soft_delete_state import loses_sql
 from dms_iceberg.progress.progress import Progress
-from dms_iceberg.spark.broadcast import handed_out
+from dms_iceberg.spark.broadcast import broadcast_if_small
 from dms_iceberg.sql.cdc_columns import (
     BATCH_POSITION,
     COMMITTED_AT,
@@ -90,28 +90,28 @@ def suspect_sql(bound: str) -> str:
     return f"({DISORDER} OR coalesce({LOW} <= {string_literal(bound)}, false))"
 
 
-def suspects(winners: DataFrame, shape: Shape, bound: str, count: int) -> DataFrame:
+def suspects(latest: DataFrame, shape: Shape, bound: str, count: int) -> DataFrame:
     """Return the keys of those of ``count`` in-order winners that need a second look: a change up to ``bound``, or files out of order.
 
     Args:
         bound: the high-water position, or text above it.
     """
-    return keys_of(winners.where(suspect_sql(bound)), shape, count)
+    return keys_of(latest.where(suspect_sql(bound)), shape, count)
 
 
-def plain_winners(winners: DataFrame, bound: str) -> DataFrame:
+def plain_winners(latest: DataFrame, bound: str) -> DataFrame:
     """Return the in-order winners that need no second look, as rows of `collapse_late`: newer than all that is merged."""
-    return winners.where(f"NOT {suspect_sql(bound)}").withColumn(STALE, lit(False))
+    return latest.where(f"NOT {suspect_sql(bound)}").withColumn(STALE, lit(False))
 
 
-def keys_of(winners: DataFrame, shape: Shape, count: int) -> DataFrame:
+def keys_of(latest: DataFrame, shape: Shape, count: int) -> DataFrame:
     """Return the keys of at most ``count`` winners for a join."""
-    return handed_out(winners.select(*(quote(name) for name in shape.key)), count)
+    return broadcast_if_small(latest.select(*(quote(name) for name in shape.key)), count)
 
 
 def judge_late(
     batch: DataFrame,
-    context: DataFrame | None,
+    older: DataFrame | None,
     keys: DataFrame,
     shape: Shape,
     progress: Progress,
@@ -130,16 +130,16 @@ def judge_late(
 
     Args:
         batch: cleaned changes of the batch.
-        context: cleaned changes of older files, with `WAITING` where some may be in quarantine; None when there are none.
+        older: cleaned changes of older files, with `WAITING` where some may be in quarantine; None when there are none.
         keys: the keys to look up in them (`suspects`).
         oldest: close time of the oldest merged file bronze still has.
         replay: the batch comes from the quarantine, so that its rows are in older files themselves, and each of them counts as new.
         is_cut: bronze has lost change files that were merged.
     """
     rows = batch.withColumn(CONTEXT, lit(False))
-    if context is not None:
-        older = context.where(f"{PROBLEM} IS NULL").join(keys, on=shape.key, how="left_semi")
-        rows = rows.unionByName(older.withColumn(CONTEXT, lit(True)), allowMissingColumns=True)
+    if older is not None:
+        changes = older.where(f"{PROBLEM} IS NULL").join(keys, on=shape.key, how="left_semi")
+        rows = rows.unionByName(changes.withColumn(CONTEXT, lit(True)), allowMissingColumns=True)
         rows = _without_copies(rows, shape) if replay else rows
     if is_cut:
         limit = f"{epoch_prefix(progress.load)}{oldest[:CLOCK_DIGITS] or _FAR_FUTURE}"
@@ -221,13 +221,13 @@ def _first_behind(truncates: Sequence[str], load: int, *, position: bool) -> str
     return f"CASE {' '.join(cases)} END"
 
 
-def truncate_events(winners: DataFrame, shape: Shape, truncates: Sequence[str], load: int) -> DataFrame | None:
+def truncate_events(latest: DataFrame, shape: Shape, truncates: Sequence[str], load: int) -> DataFrame | None:
     """Return a delete by each truncate for each key that has a change from before the last one, as rows of `CONTEXT`; None for none."""
     if not truncates:
         return None
     told = [f"struct({string_literal(truncate_position(load, at))} AS position, {timestamp_literal(at)} AS at)" for at in truncates]
     keys = [quote(name) for name in shape.key]
-    exploded = winners.where(f"{LOW} < {string_literal(truncate_position(load, truncates[-1]))}").selectExpr(
+    exploded = latest.where(f"{LOW} < {string_literal(truncate_position(load, truncates[-1]))}").selectExpr(
         *keys, f"explode(array({', '.join(told)})) AS _cdc_truncate"
     )
     own = (
@@ -251,11 +251,11 @@ def collapse_late(
         keys: at least those of ``judged``; taken from its own winners they would cost a second collapse.
         counts: further aggregates by name.
     """
-    winners = collapse(judged, shape, context=True, counts=counts)
+    latest = collapse(judged, shape, with_context=True, counts=counts)
     more = [f"{ROW_POSITION} AS {STORED_ROW_POSITION}"] if shape.registers else []
     stored = target.selectExpr(*(quote(name) for name in shape.key), f"{POSITION} AS {STORED_POSITION}", *more)
     looked_up = stored.join(keys, on=shape.key, how="left_semi")
-    joined = winners.join(looked_up, on=shape.key, how="left")
+    joined = latest.join(looked_up, on=shape.key, how="left")
     if shape.registers:
         return joined.withColumn(STALE, expr(f"coalesce({loses_sql(STORED_POSITION, STORED_ROW_POSITION)}, false)"))
     loses = f"{POSITION} IS NOT NULL AND ({CONTEXT} OR coalesce({STORED_POSITION} >= {POSITION}, false))"

@@ -13,7 +13,7 @@ from dms_iceberg.bronze.position import clock_of
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
 from dms_iceberg.changes.open_files import open_files
 from dms_iceberg.config.model import Mode, Table
-from dms_iceberg.context import Job, Planned
+from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.merge import late
 from dms_iceberg.silver.quarantine import late_files, open_rows, rejected_since, with_waiting
 from dms_iceberg.sql.cdc_columns import CONTEXT
@@ -68,19 +68,19 @@ class SecondLook:
         return self.judge(self.of_suspects(rows)).unionByName(others, allowMissingColumns=True)
 
 
-def waiting_rows(job: Job, table: Table, planned: Planned) -> DataFrame | None:
+def waiting_rows(context: RunContext, table: Table, planned: BatchPlan) -> DataFrame | None:
     """Return the open rows of the quarantine that the batch leaves alone: their files are merged, and they are not."""
-    waiting = planned.waiting if planned.is_replay else open_rows(job.spark, job.config, table, planned.progress)
-    if waiting is not None and planned.standing.rebuild:
+    waiting = planned.waiting if planned.is_replay else open_rows(context.spark, context.config, table, planned.progress)
+    if waiting is not None and planned.branch_state.rebuild:
         # What the old configuration rejected may be in the table now.
-        return waiting.where(rejected_since(planned.standing.rebuild))
+        return waiting.where(rejected_since(planned.branch_state.rebuild))
     return waiting
 
 
 def older_files(
-    job: Job,
+    context: RunContext,
     table: Table,
-    planned: Planned,
+    planned: BatchPlan,
     shape: Shape,
     low: str,
     waiting: DataFrame | None,
@@ -98,9 +98,9 @@ def older_files(
     progress = planned.progress
     if not whole and not late.needs_bronze(progress):
         return OlderFiles()
-    prefix, format_ = table_prefix(table.schema_name, table.table_name), job.config.bronze.format
+    prefix, format_ = table_prefix(table.schema_name, table.table_name), context.config.bronze.format
     start = "" if whole else late.context_since(low, progress)
-    listing = list(list_files(job.store, prefix, start, format_))
+    listing = list(list_files(context.store, prefix, start, format_))
     files = late.context_files(listing, start, progress, planned.batch.files)
     is_whole = False
     if whole:
@@ -113,26 +113,26 @@ def older_files(
         files.sort()
         is_whole = progress.lost([*loads, *changes], again=again) is None
     own = {file.key for file in planned.batch.files}
-    own |= late_files(open_rows(job.spark, job.config, table, progress) if planned.is_replay else waiting)
+    own |= late_files(open_rows(context.spark, context.config, table, progress) if planned.is_replay else waiting)
 
     def is_told(file: BronzeFile) -> bool:
         # One from before the first came when bronze did not reach back so far.
         return file.order >= progress.first and file.key not in own and progress.has_merged_version(file)
 
-    oldest = oldest_change(job.store, prefix, format_, progress.first, is_told)
+    oldest = oldest_change(context.store, prefix, format_, progress.first, is_told)
     is_gone = not oldest and (planned.is_replay or progress.first not in {file.order for file in planned.batch.files})
     if (oldest > progress.first or is_gone) and _begins_with_first_again(planned):
-        changes = list(list_files(job.store, prefix, earlier(progress.first, seconds=1), format_))
+        changes = list(list_files(context.store, prefix, earlier(progress.first, seconds=1), format_))
         if progress.lost_changes(changes, again=progress.rewritten(changes)) is None:
             oldest, is_gone = progress.first, False
     # In a mirror what is older than the oldest late change loses. Elsewhere it counts: as a version, as the values of a deleted row (which
     # a table that was a mirror lacks), or to complete a change.
     since = clock_of(low) if table.mode is Mode.MIRROR and not completes and not whole else ""
-    groups = open_files(job, table, files, [column.name for column in shape.columns])
+    groups = open_files(context, table, files, [column.name for column in shape.columns])
     return OlderFiles(groups, since, oldest, bool(progress.first) and (oldest > progress.first or is_gone), is_whole)
 
 
-def _begins_with_first_again(planned: Planned) -> bool:
+def _begins_with_first_again(planned: BatchPlan) -> bool:
     """Whether the first file that was merged was uploaded again, and is in the batch.
 
     Somebody may have put it back after bronze had lost all that came with it, so the others are looked for then: all that was merged since
@@ -143,9 +143,9 @@ def _begins_with_first_again(planned: Planned) -> bool:
 
 
 def second_look(
-    job: Job,
+    context: RunContext,
     table: Table,
-    planned: Planned,
+    planned: BatchPlan,
     files: OlderFiles,
     keys: DataFrame,
     shape: Shape,
@@ -161,16 +161,16 @@ def second_look(
     """
     progress = planned.progress
     # Files that were let in once are not refused now, whatever the schema policy says of the batch's own.
-    plain, context = attrs.evolve(shape, refused={}), None
+    plain, older = attrs.evolve(shape, refused={}), None
     if files.groups:
-        context = clean_groups(job.spark, files.groups, job.config, table, plain, progress.load, since=files.since)
+        older = clean_groups(context.spark, files.groups, context.config, table, plain, progress.load, since=files.since)
         if waiting is not None and (planned.is_replay or not completes):
-            context = with_waiting(context, waiting)
+            older = with_waiting(older, waiting)
 
     # Beside a file named ahead of now others only look late: a clock that went back must still be noticed.
     seen = attrs.evolve(progress, frontier=progress.frontier_until(digits_of(datetime.now(UTC))))
 
     def look(batch: DataFrame) -> DataFrame:
-        return late.judge_late(batch, context, keys, shape, seen, files.oldest, replay=planned.is_replay, is_cut=files.is_cut)
+        return late.judge_late(batch, older, keys, shape, seen, files.oldest, replay=planned.is_replay, is_cut=files.is_cut)
 
     return SecondLook(look, keys, files.is_cut)

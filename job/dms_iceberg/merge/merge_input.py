@@ -11,14 +11,14 @@ from dms_iceberg.merge import suspicion
 from dms_iceberg.merge.collapse import books_aggregates
 from dms_iceberg.merge.statement import KeyRange
 from dms_iceberg.progress.arrivals import NO_ARRIVALS, Arrivals
-from dms_iceberg.silver.row_counts import Books
+from dms_iceberg.silver.row_counts import RowCounts
 from dms_iceberg.sql.cdc_columns import CONTEXT, STALE
 
 Judge = Callable[[DataFrame], DataFrame]
 
 
 @attrs.frozen(eq=False)
-class Collapsed:
+class MergeInput:
     """A batch's winners, kept in memory, and its books.
 
     Attributes:
@@ -29,11 +29,11 @@ class Collapsed:
         figures: what `measure` was asked for beside the books.
         is_cut: the batch was judged, and bronze has lost change files that were merged.
         arrivals: when rows last arrived at keys, by changes of the batch.
-        settled: rows of the quarantine that the winners make good, None without any.
+        resolved: rows of the quarantine that the winners make good, None without any.
     """
 
-    winners: DataFrame
-    books: Books
+    latest: DataFrame
+    books: RowCounts
     ranges: tuple[KeyRange, ...]
     late: bool
     judge: Judge
@@ -41,7 +41,7 @@ class Collapsed:
     figures: Mapping[str, Any] = attrs.field(factory=dict)
     is_cut: bool = False
     arrivals: Arrivals = NO_ARRIVALS
-    settled: DataFrame | None = None
+    resolved: DataFrame | None = None
 
     @property
     def suspects(self) -> int:
@@ -60,29 +60,29 @@ def as_it_is(rows: DataFrame) -> DataFrame:
 
 
 def measure(
-    winners: DataFrame,
+    latest: DataFrame,
     shape: Shape,
     judge: Judge,
     *,
     is_late: bool = False,
     figures: Mapping[str, str] | None = None,
-) -> Collapsed:
+) -> MergeInput:
     """Materialise the winners and take the books in the same job, and ``figures`` with them: SQL aggregates by name."""
     figures = figures or {}
     wanted = (f"{sql} AS {name}" for name, sql in figures.items())
     try:
-        row = winners.selectExpr(*books_aggregates(shape.key, STALE if is_late else "false"), *wanted).collect()[0]
+        row = latest.selectExpr(*books_aggregates(shape.key, STALE if is_late else "false"), *wanted).collect()[0]
     except BaseException:
-        winners.unpersist()
+        latest.unpersist()
         raise
-    books = Books(
+    books = RowCounts(
         rows_read=row.rows_read,
         applied=row.applied,
         superseded=row.good - row.applied - row.stale,
         stale=row.stale,
         filtered=row.filtered,
         quarantined=row.quarantined,
-        winners=row.winners,
+        latest=row.latest,
         low=row.low,
         high=row.high,
         disordered_keys=row.disordered_keys,
@@ -92,8 +92,8 @@ def measure(
     )
     ranges = key_ranges(shape, row)
     told = {name: row[name] for name in figures}
-    return Collapsed(
-        winners,
+    return MergeInput(
+        latest,
         books,
         ranges,
         is_late,

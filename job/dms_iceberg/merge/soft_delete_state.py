@@ -26,25 +26,25 @@ from dms_iceberg.sql.quoting import quote
 _ROW_CONTEXT, _EVENT_CONTEXT = "_cdc_row_context", "_cdc_event_context"
 
 
-def register_aggregates(value_columns: Sequence[str], *, context: bool) -> list[str]:
+def register_aggregates(value_columns: Sequence[str], *, with_context: bool) -> list[str]:
     """`winner_aggregates`, whose winner is the newest change without values, and `ROW_WINNER`, the newest one with values."""
-    told = [POSITION, OP, COMMITTED_AT, *([CONTEXT] if context else [])]
+    told = [POSITION, OP, COMMITTED_AT, *([CONTEXT] if with_context else [])]
     values = ", ".join([*(quote(name) for name in value_columns), *told])
     return [
-        *winner_aggregates([], context=context),
+        *winner_aggregates([], with_context=with_context),
         f"max_by(struct({values}), CASE WHEN {USABLE} AND NOT ({deletes_sql()}) THEN {ORDER} END) AS {ROW_WINNER}",
     ]
 
 
-def register_select(key_columns: Sequence[str], value_columns: Sequence[str], *, context: bool) -> list[str]:
+def register_select(key_columns: Sequence[str], value_columns: Sequence[str], *, with_context: bool) -> list[str]:
     """`winner_select` with the values of `ROW_WINNER`, and where they are from.
 
     `CONTEXT` is true for keys of which nothing comes from this batch.
     """
-    event = f"{WINNER}.{CONTEXT}" if context else "false"
-    row = f"coalesce({ROW_WINNER}.{CONTEXT}, true)" if context else f"{ROW_WINNER} IS NULL"
+    event = f"{WINNER}.{CONTEXT}" if with_context else "false"
+    row = f"coalesce({ROW_WINNER}.{CONTEXT}, true)" if with_context else f"{ROW_WINNER} IS NULL"
     return [
-        *winner_select(key_columns, [], context=context, known=f"({event} AND {row})"),
+        *winner_select(key_columns, [], with_context=with_context, known=f"({event} AND {row})"),
         *(f"{ROW_WINNER}.{quote(name)} AS {quote(name)}" for name in value_columns),
         f"{ROW_WINNER}.{POSITION} AS {ROW_POSITION}",
         f"{ROW_WINNER}.{OP} AS {ROW_OP}",

@@ -9,8 +9,8 @@ import structlog
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config, Table
-from dms_iceberg.context import Job
-from dms_iceberg.iceberg.retry import attempt, patiently, planned_again
+from dms_iceberg.context import RunContext
+from dms_iceberg.iceberg.retry import attempt, on_conflict, planned_again
 from dms_iceberg.replay.table import replay_step
 from dms_iceberg.runs.report import RunReport, TableReport
 from dms_iceberg.runs.runner import chosen_tables, describe_end
@@ -32,30 +32,30 @@ def replay(spark: SparkSession, config: Config, only: Iterable[str] = (), reason
     """
     started = time.monotonic()
     tables = chosen_tables(config, only)
-    job = Job(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12])
+    context = RunContext(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12])
     wanted = tuple(reasons)
     with ThreadPoolExecutor(max(1, min(config.parallelism, len(tables)))) as pool:
-        reports = list(pool.map(lambda table: _replay_table(job, table, wanted), tables))
-    return RunReport(job.run_id, {report.table: report for report in reports}, time.monotonic() - started)
+        reports = list(pool.map(lambda table: _replay_table(context, table, wanted), tables))
+    return RunReport(context.run_id, {report.table: report for report in reports}, time.monotonic() - started)
 
 
-def _replay_table(job: Job, table: Table, reasons: tuple[str, ...]) -> TableReport:
+def _replay_table(context: RunContext, table: Table, reasons: tuple[str, ...]) -> TableReport:
     started = time.monotonic()
     report = TableReport(table=table.source, target=table.target)
-    attempt(job, report, lambda: _replay_all(job, table, reasons, report))
+    attempt(context, report, lambda: _replay_all(context, table, reasons, report))
     report.seconds = time.monotonic() - started
     if report.error:
-        _LOG.error("replay_failed", table=table.source, run_id=job.run_id, error=report.error)
+        _LOG.error("replay_failed", table=table.source, run_id=context.run_id, error=report.error)
     return report
 
 
-def _replay_all(job: Job, table: Table, reasons: tuple[str, ...], report: TableReport) -> None:
-    target = TargetTable(job.spark, job.config.catalog.name, table.target)
+def _replay_all(context: RunContext, table: Table, reasons: tuple[str, ...], report: TableReport) -> None:
+    target = TargetTable(context.spark, context.config.catalog.name, table.target)
 
     def step() -> bool:
         with planned_again():
-            return replay_step(job, table, target, reasons, report)
+            return replay_step(context, table, target, reasons, report)
 
-    while patiently(step):
+    while on_conflict(step):
         pass
     describe_end(target, report)

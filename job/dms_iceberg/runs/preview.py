@@ -7,21 +7,21 @@ from typing import Any
 import attrs
 from pyspark.sql import SparkSession
 
-from dms_iceberg.bronze.corrupt_files import blaming
+from dms_iceberg.bronze.corrupt_files import blame_corrupt_file
 from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.changes.open_files import open_files
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.config.salts import refuse_unset_salts
-from dms_iceberg.context import NOTHING_SAID, Job, OperatorsWord, Standing
+from dms_iceberg.context import NO_REQUEST, BranchState, RunContext, RunRequest
 from dms_iceberg.errors import DmsIcebergError
-from dms_iceberg.loads.epochs import is_complete, is_replaced, made_otherwise, prospect, standing
+from dms_iceberg.loads.epochs import branch_state, is_complete, is_replaced, made_otherwise, prospect
 from dms_iceberg.loads.load_marker import read_marker
 from dms_iceberg.loads.no_files import find_no_files
 from dms_iceberg.loads.rebuild import files_to_rebuild
-from dms_iceberg.loads.truncate import foretold, refuse_truncate
+from dms_iceberg.loads.truncate import preview_truncate, refuse_truncate
 from dms_iceberg.progress.pending import FileBatch, Pending, next_batch, pending_files
 from dms_iceberg.progress.progress import Progress
-from dms_iceberg.runs.runner import check_operator, chosen_tables
+from dms_iceberg.runs.runner import check_request, chosen_tables
 from dms_iceberg.silver.analysis import analysed_evolution, check_expressions
 from dms_iceberg.silver.checked import check
 from dms_iceberg.silver.cleaning import refuse_other_key_mask
@@ -72,15 +72,15 @@ class TablePreview:
         return attrs.asdict(self)
 
 
-def preview(spark: SparkSession, config: Config, only: Iterable[str] = (), operator: OperatorsWord = NOTHING_SAID) -> list[TablePreview]:
+def preview(spark: SparkSession, config: Config, only: Iterable[str] = (), request: RunRequest = NO_REQUEST) -> list[TablePreview]:
     """Return what `runner.run` would do with the same arguments, table by table; see there for the errors raised."""
-    check_operator(config, only, operator)
-    job = Job(spark, config, open_store(config.bronze.uri), "plan", operator)
+    check_request(config, only, request)
+    context = RunContext(spark, config, open_store(config.bronze.uri), "plan", request)
     previews = []
     for table in chosen_tables(config, only):
         one = TablePreview(table=table.source)
         try:
-            _preview_table(job, table, one)
+            _preview_table(context, table, one)
         except DmsIcebergError as error:
             one.error = str(error)
         except FAILURES as error:
@@ -89,19 +89,19 @@ def preview(spark: SparkSession, config: Config, only: Iterable[str] = (), opera
     return previews
 
 
-def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
-    target = TargetTable(job.spark, job.config.catalog.name, table.target)
+def _preview_table(context: RunContext, table: Table, one: TablePreview) -> None:
+    target = TargetTable(context.spark, context.config.catalog.name, table.target)
     again: list[BronzeFile] = []
     found_renames: list[RenameColumn] = []
     refuse_unset_salts(table)
     if target.exists():
         target.refresh()
-        refuse_declared(job, table, target)
-    found_at = standing(target, job.config, table, job.operator.reload_started)
+        refuse_declared(context, table, target)
+    found_at = branch_state(target, context.config, table, context.request.reload_started)
     if target.exists():
         found_renames = renames(table, target.column_types())
-        if table.source in job.operator.rebuild:
-            again = files_to_rebuild(job, table, target)
+        if table.source in context.request.rebuild:
+            again = files_to_rebuild(context, table, target)
         else:
             _preview_properties(table, target, found_at, found_renames, one)
     existing = silver_types(target, table)
@@ -110,8 +110,8 @@ def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
         existing = renamed(existing, found_renames)
         found_at = attrs.evolve(found_at, progress=renamed_progress(found_at.progress, found_renames))
     progress = found_at.progress
-    marker = read_marker(job.store, table) if found_at.branch is not None else None
-    listing = list(job.listing(table, progress))
+    marker = read_marker(context.store, table) if found_at.branch is not None else None
+    listing = list(context.listing(table, progress))
     found = pending_files(listing, progress, table.source, datetime.now(UTC))
     one.warnings += found.warnings(table.source)
     pending, fresh = [*again, *found.files], existing is None or target.head() is None
@@ -119,33 +119,35 @@ def _preview_table(job: Job, table: Table, one: TablePreview) -> None:
     reaches_main = True
     if found_at.branch is not None:
         one.warnings += filter(None, [made_otherwise(table, target, found_at)])
-        behind = next_batch([file for file in found.files if file.is_cdc], job.config.batch)
+        behind = next_batch([file for file in found.files if file.is_cdc], context.config.batch)
         doubt = marker.doubt(progress, found.loads) if marker is not None else ""
-        told = table.source in job.operator.load_complete or (marker is not None and not doubt)
+        told = table.source in context.request.load_complete or (marker is not None and not doubt)
         reaches_main = is_complete(table, found_at, behind, found.loads, told=told)
         one.warnings.append(prospect(table, found_at, doubt, would_be_complete=reaches_main))
-    truncates = _preview_truncates(job, table, target, found_at, found, one)
+    truncates = _preview_truncates(context, table, target, found_at, found, one)
     one.files, one.bytes = len(pending), sum(file.size for file in pending)
     if existing is not None and pending:
         one.sql += switch_statements(target, table)
     one.rows = 0
     left = pending
-    while batch := next_batch(left, job.config.batch):
+    while batch := next_batch(left, context.config.batch):
         one.batches += 1
         left = left[len(batch.files) :]
-        with blaming(job.spark, job.store, batch.files):
-            existing = _preview_batch(job, table, target, batch, existing, one, found_at, progress, fresh=fresh)
+        with blame_corrupt_file(context.spark, context.store, batch.files):
+            existing = _preview_batch(context, table, target, batch, existing, one, found_at, progress, fresh=fresh)
     if existing is not None and not pending and found_at.branch is None and target.head() is not None:
         # Nothing is to be done, but a new text may be wrong.
-        one.warnings += check(job, table, target, existing, progress).warnings
-    may_be_made = _preview_no_files(job, table, target, found_at, found, one)
+        one.warnings += check(context, table, target, existing, progress).warnings
+    may_be_made = _preview_no_files(context, table, target, found_at, found, one)
     if existing is None and may_be_made:
         one.sql += _creation(table, target)
     is_new = not target.exists() and bool(one.sql)
     one.changes_rows = reaches_main and bool(pending or truncates or is_new or found_at.branch is not None)
 
 
-def _preview_properties(table: Table, target: TargetTable, found: Standing, found_renames: list[RenameColumn], one: TablePreview) -> None:
+def _preview_properties(
+    table: Table, target: TargetTable, found: BranchState, found_renames: list[RenameColumn], one: TablePreview
+) -> None:
     if not is_replaced(table, found):
         properties = target.properties() | renamed_properties(found_renames, target.properties())
         refuse_other_key(table, properties)
@@ -153,11 +155,13 @@ def _preview_properties(table: Table, target: TargetTable, found: Standing, foun
     one.warnings += cleaning_warnings(target, table)
 
 
-def _preview_no_files(job: Job, table: Table, target: TargetTable, found: Standing, pending: Pending, one: TablePreview) -> bool:
+def _preview_no_files(
+    context: RunContext, table: Table, target: TargetTable, found: BranchState, pending: Pending, one: TablePreview
+) -> bool:
     """Add what is to be said of a table without any file; return whether the table may be made without a row."""
     if one.files:
         return True
-    nothing = find_no_files(job, table, target, found, pending)
+    nothing = find_no_files(context, table, target, found, pending)
     if nothing is not None and nothing.is_wrong:
         one.no_files = nothing.text
     elif nothing is not None and nothing.text:
@@ -170,45 +174,47 @@ def _creation(table: Table, target: TargetTable) -> list[str]:
     return [create_sql(target.sql_name, types, table)] if types is not None else []
 
 
-def _preview_truncates(job: Job, table: Table, target: TargetTable, found: Standing, pending: Pending, one: TablePreview) -> bool:
+def _preview_truncates(
+    context: RunContext, table: Table, target: TargetTable, found: BranchState, pending: Pending, one: TablePreview
+) -> bool:
     """Add what truncates would do; returns whether there are any."""
-    told = {job.operator.truncated_at} if table.source in job.operator.truncate else set()
-    told = {at for at in told if not refuse_truncate(job, table, target, at)}
+    told = {context.request.truncated_at} if table.source in context.request.truncate else set()
+    told = {at for at in told if not refuse_truncate(context, table, target, at)}
     if found.head is None or found.branch is not None:
         return False
     times = sorted(told | {at for at in pending.truncates if at > found.progress.truncated})
     for at in times:
-        sql, effect = foretold(table, target, found, at)
+        sql, effect = preview_truncate(table, target, found, at)
         one.sql += [sql] if sql is not None else []
         one.warnings.append(effect)
     return bool(times)
 
 
 def _preview_batch(
-    job: Job,
+    context: RunContext,
     table: Table,
     target: TargetTable,
     batch: FileBatch,
     existing: Types | None,
     one: TablePreview,
-    found: Standing,
+    found: BranchState,
     progress: Progress,
     *,
     fresh: bool,
 ) -> Types | None:
     """Add what one batch would do; returns the table's columns after it."""
-    read = open_files(job, table, batch.files, existing or ())
+    read = open_files(context, table, batch.files, existing or ())
     rows = [group.group.rows for group in read]
     one.rows = None if one.rows is None or None in rows else one.rows + sum(row or 0 for row in rows)
     if not read:
         return existing
-    anew = found.branch is not None or table.source in job.operator.rebuild
+    anew = found.branch is not None or table.source in context.request.rebuild
     # Salts are the same for all batches, and each look at a secret is a request.
     first = one.batches == 1
-    memory = guarded(job, table, target if target.exists() else None, read, found.branch, anew=anew, with_salts=first)
-    named = check_named(job, table, read, existing, memory.seen, fresh=fresh, files=batch.files, progress=found.progress)
-    evolution = analysed_evolution(job, table, read, existing, memory.texts, memory.salts)
-    check_expressions(job, read, table, evolution.shape)
+    memory = guarded(context, table, target if target.exists() else None, read, found.branch, anew=anew, with_salts=first)
+    named = check_named(context, table, read, existing, memory.seen, fresh=fresh, files=batch.files, progress=found.progress)
+    evolution = analysed_evolution(context, table, read, existing, memory.texts, memory.salts)
+    check_expressions(context, read, table, evolution.shape)
     unknown = unknown_warnings(table, read, known_before(table, progress, existing))
     # Later batches are planned on a table that has columns of files which it does not remember yet.
     foreign = by_hand(table, evolution.shape, source_names(read), memory.seen) if first and existing is not None else []

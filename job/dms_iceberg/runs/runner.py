@@ -10,21 +10,21 @@ from datetime import UTC, datetime
 import structlog
 from pyspark.sql import SparkSession
 
-from dms_iceberg.bronze.corrupt_files import blaming
+from dms_iceberg.bronze.corrupt_files import blame_corrupt_file
 from dms_iceberg.changes.partial_updates import with_positions
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.config.problems import suggestion
 from dms_iceberg.config.salts import refuse_unset_salts
-from dms_iceberg.context import NOTHING_SAID, Job, OperatorsWord, Planned, Standing
+from dms_iceberg.context import NO_REQUEST, BatchPlan, BranchState, RunContext, RunRequest
 from dms_iceberg.errors import ConfigError
-from dms_iceberg.failpoints import reach
+from dms_iceberg.failpoints import failpoint
 from dms_iceberg.gold.run import refresh_models
-from dms_iceberg.iceberg.retry import attempt, patiently, planned_again
-from dms_iceberg.loads.epochs import begin_anew, complete, is_complete, is_replaced, standing, waiting
+from dms_iceberg.iceberg.retry import attempt, on_conflict, planned_again
+from dms_iceberg.loads.epochs import begin_anew, branch_state, complete, is_complete, is_replaced, waiting
 from dms_iceberg.loads.load_marker import read_marker
 from dms_iceberg.loads.no_files import without_batch, without_load
 from dms_iceberg.loads.rebuild import left_rebuilds, plan_rebuild
-from dms_iceberg.loads.truncate import apply_truncate, tell_truncate
+from dms_iceberg.loads.truncate import apply_truncate, record_truncate
 from dms_iceberg.maintenance.run import maintain_table
 from dms_iceberg.progress.pending import applied_truncates, next_batch, next_truncate, pending_files, until
 from dms_iceberg.runs.report import BatchReport, RunReport, TableReport
@@ -49,7 +49,7 @@ def run(
     config: Config,
     only: Iterable[str] = (),
     listener: Listener | None = None,
-    operator: OperatorsWord = NOTHING_SAID,
+    request: RunRequest = NO_REQUEST,
 ) -> RunReport:
     """Merge everything there is into the configured tables, once; then refresh the models whose tables have changed.
 
@@ -59,30 +59,30 @@ def run(
         operator: what the operator says of reloads, truncates and rebuilds.
 
     Raises:
-        ConfigError: ``only`` or ``operator`` names a table that is not configured, or `check_operator` refuses what is said.
+        ConfigError: ``only`` or ``request`` names a table that is not configured, or `check_request` refuses what is said.
     """
     started = time.monotonic()
     tables = chosen_tables(config, only)
-    check_operator(config, only, operator)
-    job = Job(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12], operator)
+    check_request(config, only, request)
+    context = RunContext(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12], request)
     state = open_store(config.state_uri)
     with ThreadPoolExecutor(max(1, min(config.parallelism, len(tables)))) as pool:
-        reports = list(pool.map(lambda table: run_table(job, table, state, listener), tables))
-    models = refresh_models(job)
-    return RunReport(job.run_id, {report.table: report for report in reports}, time.monotonic() - started, models)
+        reports = list(pool.map(lambda table: run_table(context, table, state, listener), tables))
+    models = refresh_models(context)
+    return RunReport(context.run_id, {report.table: report for report in reports}, time.monotonic() - started, models)
 
 
-def check_operator(config: Config, only: Iterable[str], operator: OperatorsWord) -> None:
+def check_request(config: Config, only: Iterable[str], request: RunRequest) -> None:
     """Refuse an operator's word that does not go with the configuration.
 
     Raises:
         ConfigError: it names a table that is not configured or not chosen, or a reload in place is told of all tables.
     """
-    chosen_tables(config, operator.load_complete, "--load-complete")
-    told = {"--truncate": operator.truncate, "--rebuild": operator.rebuild}
+    chosen_tables(config, request.load_complete, "--load-complete")
+    told = {"--truncate": request.truncate, "--rebuild": request.rebuild}
     for option, names in told.items():
         chosen_tables(config, names, option)
-    if operator.reload_started and not only:
+    if request.reload_started and not only:
         raise ConfigError(["--reload-started-at: name the tables that were loaded again with --table"], config.pipeline)
     left_out = [f"{option} {name}" for option, names in told.items() for name in sorted(names - set(only)) if only]
     if left_out:
@@ -106,12 +106,12 @@ def chosen_tables(config: Config, only: Iterable[str], option: str = "--table") 
     return [with_positions(config, table) for table in chosen]
 
 
-def run_table(job: Job, table: Table, state: ObjectStore, listener: Listener | None = None) -> TableReport:
+def run_table(context: RunContext, table: Table, state: ObjectStore, listener: Listener | None = None) -> TableReport:
     """Merge all new files of one table; an error ends in the report and in ``runs/<table>.json``, not in an exception."""
     started = time.monotonic()
     report = TableReport(table=table.source, target=table.target)
-    log = _LOG.bind(table=table.source, run_id=job.run_id)
-    attempt(job, report, lambda: _merge_all(job, table, report, listener))
+    log = _LOG.bind(table=table.source, run_id=context.run_id)
+    attempt(context, report, lambda: _merge_all(context, table, report, listener))
     report.seconds = time.monotonic() - started
     if report.error:
         log.error("table_failed", error=report.error)
@@ -124,52 +124,52 @@ def run_table(job: Job, table: Table, state: ObjectStore, listener: Listener | N
             seconds=round(report.seconds, 3),
         )
     if report.batches and not report.error:
-        keep_in_order(job, table, report)
+        keep_in_order(context, table, report)
     if report.error or report.batches:
-        keep_state(state, table, job.run_id, report)
+        keep_state(state, table, context.run_id, report)
     return report
 
 
-def _merge_all(job: Job, table: Table, report: TableReport, listener: Listener | None) -> None:
-    target = TargetTable(job.spark, job.config.catalog.name, table.target)
-    if table.source in job.operator.truncate:
-        tell_truncate(job, table, target)
-    while step(job, table, target, report, listener):
+def _merge_all(context: RunContext, table: Table, report: TableReport, listener: Listener | None) -> None:
+    target = TargetTable(context.spark, context.config.catalog.name, table.target)
+    if table.source in context.request.truncate:
+        record_truncate(context, table, target)
+    while step(context, table, target, report, listener):
         pass
     describe_end(target, report)
 
 
-def keep_in_order(job: Job, table: Table, report: TableReport) -> None:
+def keep_in_order(context: RunContext, table: Table, report: TableReport) -> None:
     """Do for a table that was merged into what `Maintenance.after_run` allows; an error is a warning.
 
     Who merges has the table to himself most of the time, so this is when its maintenance costs nobody a second try.
     """
-    error = maintain_table(job, table).error
+    error = maintain_table(context, table).error
     if error is not None:
         report.warn(f"maintenance: {error}")
 
 
-def step(job: Job, table: Table, target: TargetTable, report: TableReport, listener: Listener | None) -> bool:
+def step(context: RunContext, table: Table, target: TargetTable, report: TableReport, listener: Listener | None) -> bool:
     """Plan and merge one batch, again when a race for the commit is lost; False when nothing is left.
 
     Raises:
         RetryError: the race was lost too often.
     """
-    return patiently(lambda: _step(job, table, target, report, listener))
+    return on_conflict(lambda: _step(context, table, target, report, listener))
 
 
-def _step(job: Job, table: Table, target: TargetTable, report: TableReport, listener: Listener | None) -> bool:
+def _step(context: RunContext, table: Table, target: TargetTable, report: TableReport, listener: Listener | None) -> bool:
     refuse_unset_salts(table)
     with planned_again():
-        planned = plan_table(job, table, target, report)
+        planned = plan_table(context, table, target, report)
         if planned is None:
             return False
-        with blaming(job.spark, job.store, planned.batch.files):
-            result = run_batch(job, table, target, planned)
+        with blame_corrupt_file(context.spark, context.store, planned.batch.files):
+            result = run_batch(context, table, target, planned)
     if isinstance(result, BatchReport):
         report.batches.append(result)
-        _warn(job, report, *result.warnings)
-        _tell(job, table, planned, result)
+        _warn(context, report, *result.warnings)
+        _tell(context, table, planned, result)
         if listener is not None:
             listener(table.source, result)
         if result.snapshot_id is None:
@@ -177,21 +177,21 @@ def _step(job: Job, table: Table, target: TargetTable, report: TableReport, list
             report.passed_over.update(file.key for file in planned.batch.files)
             return True
         # A branch is looked at once more: with its last file the load may be complete.
-        return planned.batch.remaining > 0 or planned.more or planned.standing.branch is not None
+        return planned.batch.remaining > 0 or planned.more or planned.branch_state.branch is not None
     report.ddl.extend(result)
-    _LOG.info("schema_changed", table=table.source, run_id=job.run_id, statements=list(result))
+    _LOG.info("schema_changed", table=table.source, run_id=context.run_id, statements=list(result))
     return True
 
 
-def _tell(job: Job, table: Table, planned: Planned, result: BatchReport) -> None:
-    if planned.standing.rebuild:
+def _tell(context: RunContext, table: Table, planned: BatchPlan, result: BatchReport) -> None:
+    if planned.branch_state.rebuild:
         # Metrics count the rows of the other line; these are old ones.
-        _LOG.info("batch_rebuilt", table=table.source, run_id=job.run_id, files=result.files, rows_read=result.rows_read)
+        _LOG.info("batch_rebuilt", table=table.source, run_id=context.run_id, files=result.files, rows_read=result.rows_read)
         return
     _LOG.info(
         "batch_merged",
         table=table.source,
-        run_id=job.run_id,
+        run_id=context.run_id,
         files=result.files,
         rows_read=result.rows_read,
         applied=result.applied,
@@ -202,66 +202,66 @@ def _tell(job: Job, table: Table, planned: Planned, result: BatchReport) -> None
     )
 
 
-def plan_table(job: Job, table: Table, target: TargetTable, report: TableReport) -> Planned | None:
+def plan_table(context: RunContext, table: Table, target: TargetTable, report: TableReport) -> BatchPlan | None:
     """Return the next batch of a table as of now, None when there is none; a table without files is made from its configuration."""
     if target.exists():
         target.refresh()
-        refuse_declared(job, table, target)
+        refuse_declared(context, table, target)
         report.ddl.extend(rename_columns(target, table))
-    if table.source in job.operator.rebuild and not report.rebuilt and (planned := plan_rebuild(job, table, target, report)):
+    if table.source in context.request.rebuild and not report.rebuilt and (planned := plan_rebuild(context, table, target, report)):
         return planned
-    found = standing(target, job.config, table, job.operator.reload_started)
-    _warn(job, report, *begin_anew(table, target, found), *left_rebuilds(table, target))
-    if target.exists() and _heed_properties(job, table, target, found, report):
-        found = standing(target, job.config, table, job.operator.reload_started)
+    found = branch_state(target, context.config, table, context.request.reload_started)
+    _warn(context, report, *begin_anew(table, target, found), *left_rebuilds(table, target))
+    if target.exists() and _heed_properties(context, table, target, found, report):
+        found = branch_state(target, context.config, table, context.request.reload_started)
     head = target.head() if target.exists() else None
     progress = found.progress
     # Before the listing: it sees every file that was there when the marker was written.
-    marker = read_marker(job.store, table) if found.branch is not None else None
-    listing = job.listing(table, progress)
+    marker = read_marker(context.store, table) if found.branch is not None else None
+    listing = context.listing(table, progress)
     pending = pending_files(listing, progress, table.source, datetime.now(UTC))
-    _warn(job, report, *pending.warnings(table.source, report.unread))
+    _warn(context, report, *pending.warnings(table.source, report.unread))
     report.unread = max(report.unread, pending.unread_count)
-    reach("after-listing", table.source)
+    failpoint("after-listing", table.source)
     # A table without content has nothing to lose yet, and a branch gets its truncates when it is the content.
     truncate = next_truncate(pending.truncates, progress) if found.head is not None and found.branch is None else None
     files = until((file for file in pending.files if file.key not in report.passed_over), truncate)
     if truncate is not None and not files:
-        report.ddl.extend(apply_truncate(job, table, target, found, truncate))
-        return plan_table(job, table, target, report)
-    batch = next_batch(files, job.config.batch)
+        report.ddl.extend(apply_truncate(context, table, target, found, truncate))
+        return plan_table(context, table, target, report)
+    batch = next_batch(files, context.config.batch)
     if found.branch is not None:
         doubt = marker.doubt(progress, pending.loads) if marker is not None else ""
-        told = table.source in job.operator.load_complete or (marker is not None and not doubt)
+        told = table.source in context.request.load_complete or (marker is not None and not doubt)
         if is_complete(table, found, batch, pending.loads, told=told):
-            complete(job, table, target, found, head.id if head else None)
-            return plan_table(job, table, target, report)
+            complete(context, table, target, found, head.id if head else None)
+            return plan_table(context, table, target, report)
         if batch is None or not batch.is_load:
-            _warn(job, report, waiting(table, found, doubt), *without_load(job, table, target, found, pending))
+            _warn(context, report, waiting(table, found, doubt), *without_load(context, table, target, found, pending))
             return None
     if batch is None:
-        check_changed(job, table, target, progress)
-        _warn(job, report, *without_batch(job, table, target, found, pending))
+        check_changed(context, table, target, progress)
+        _warn(context, report, *without_batch(context, table, target, found, pending))
         return None
     # A table that begins with this batch may have a truncate behind it.
     truncates, more = applied_truncates(pending.truncates, progress), next_truncate(pending.truncates, progress) is not None
-    return Planned(batch, found, head.id if head else None, pending.loads, truncates, more)
+    return BatchPlan(batch, found, head.id if head else None, pending.loads, truncates, more)
 
 
-def _heed_properties(job: Job, table: Table, target: TargetTable, found: Standing, report: TableReport) -> bool:
+def _heed_properties(context: RunContext, table: Table, target: TargetTable, found: BranchState, report: TableReport) -> bool:
     """Compare with the configuration what the table tells of how its rows were made; True when backfills had to be restored."""
     if not is_replaced(table, found):
         refuse_other_key(table, target.properties())
         refuse_other_key_mask(table, target.properties())
-    _warn(job, report, *cleaning_warnings(target, table))
+    _warn(context, report, *cleaning_warnings(target, table))
     restored = restore_backfills(target)
     report.ddl.extend(restored)
     return bool(restored)
 
 
-def _warn(job: Job, report: TableReport, *texts: str) -> None:
+def _warn(context: RunContext, report: TableReport, *texts: str) -> None:
     for text in report.warn(*texts):
-        _LOG.warning("table_warning", table=report.table, run_id=job.run_id, warning=text)
+        _LOG.warning("table_warning", table=report.table, run_id=context.run_id, warning=text)
 
 
 def describe_end(target: TargetTable, report: TableReport) -> None:
@@ -279,7 +279,7 @@ def state_key(table: Table) -> str:
 
 def keep_state(state: ObjectStore, table: Table, run_id: str, report: TableReport) -> None:
     """Keep the outcome of the table's last run that did something or failed: ``status`` and alarms read it. Failing to is a warning."""
-    reach("before-state", table.source)
+    failpoint("before-state", table.source)
     document = {"run_id": run_id, "ended_at": datetime.now(UTC).isoformat(timespec="seconds"), **report.to_document()}
     try:
         state.put(state_key(table), json.dumps(document, indent=1).encode())

@@ -9,9 +9,9 @@ import attrs
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config, Table
-from dms_iceberg.context import Job
+from dms_iceberg.context import RunContext
 from dms_iceberg.errors import BronzeError, DmsIcebergError
-from dms_iceberg.loads.epochs import building, standing
+from dms_iceberg.loads.epochs import branch_state, building
 from dms_iceberg.loads.no_files import find_no_files
 from dms_iceberg.loads.rebuild import is_rebuilding
 from dms_iceberg.maintenance.execute import needed
@@ -112,7 +112,7 @@ def _status(spark: SparkSession, config: Config, table: Table, state: ObjectStor
         rows=_live_rows(spark, target, summary) if head else None,
         snapshots=target.snapshot_count(),
         delete_files=int(summary.get("total-delete-files", 0)),
-        problem=_problem(Job(spark, config, open_store(config.bronze.uri), "status"), table, target),
+        problem=_problem(RunContext(spark, config, open_store(config.bronze.uri), "status"), table, target),
         warnings=[*cleaning_warnings(target, table), *bronze_warnings(spark, config, table, target)],
         quarantined=rows,
         quarantined_keys=keys,
@@ -120,20 +120,20 @@ def _status(spark: SparkSession, config: Config, table: Table, state: ObjectStor
     )
 
 
-def _problem(job: Job, table: Table, target: TargetTable) -> str | None:
+def _problem(context: RunContext, table: Table, target: TargetTable) -> str | None:
     """Return why a run would fail though it had nothing to merge. Salts are not looked at: they are where the job runs."""
-    if target.head() is None or is_checked(job.config, table, target):
+    if target.head() is None or is_checked(context.config, table, target):
         return None
     try:
-        found = standing(target, job.config, table)
+        found = branch_state(target, context.config, table)
         if found.branch is not None:
             return None
-        refuse_declared(job, table, target)
+        refuse_declared(context, table, target)
         done = renames(table, target.column_types())
         properties = target.properties() | renamed_properties(done, target.properties())
         refuse_other_key(table, properties)
         refuse_other_key_mask(table, properties)
-        check(job, table, target, renamed(silver_types(target, table) or {}, done), found.progress, with_salts=False)
+        check(context, table, target, renamed(silver_types(target, table) or {}, done), found.progress, with_salts=False)
     except DmsIcebergError as error:
         return str(error)
     except FAILURES as error:
@@ -144,10 +144,10 @@ def _problem(job: Job, table: Table, target: TargetTable) -> str | None:
 def bronze_warnings(spark: SparkSession, config: Config, table: Table, target: TargetTable) -> list[str]:
     """Return what the next run would warn of files that it does not read, or does not find; costs a listing from the frontier."""
     try:
-        job = Job(spark, config, open_store(config.bronze.uri), "status")
-        found = standing(target, config, table)
-        pending = pending_files(job.listing(table, found.progress), found.progress, table.source, datetime.now(UTC))
-        nothing = find_no_files(job, table, target, found, pending)
+        context = RunContext(spark, config, open_store(config.bronze.uri), "status")
+        found = branch_state(target, config, table)
+        pending = pending_files(context.listing(table, found.progress), found.progress, table.source, datetime.now(UTC))
+        nothing = find_no_files(context, table, target, found, pending)
     except FAILURES as error:
         return [f"{table.source}: bronze could not be looked at: {describe(error)}"]
     except DmsIcebergError as error:

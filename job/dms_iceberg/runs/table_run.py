@@ -13,15 +13,15 @@ from pyspark.sql import DataFrame
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
 from dms_iceberg.changes.open_files import open_files
 from dms_iceberg.config.model import Mode, Table
-from dms_iceberg.context import Job, Planned
+from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.errors import RuleFailedError
-from dms_iceberg.failpoints import reach
+from dms_iceberg.failpoints import failpoint
 from dms_iceberg.merge.ambiguous_keys import closed_by_repair
 from dms_iceberg.merge.append import changelog_batch
 from dms_iceberg.merge.bulk_load import BulkLoad, bulk_load
 from dms_iceberg.merge.duplicate_keys import keys_twice
 from dms_iceberg.merge.history import history_batch
-from dms_iceberg.merge.merge_input import Collapsed
+from dms_iceberg.merge.merge_input import MergeInput
 from dms_iceberg.merge.mirror import collapse_batch
 from dms_iceberg.merge.uploaded_again import rewritten_rows
 from dms_iceberg.merge.write import draft_batch, named_view
@@ -34,9 +34,9 @@ from dms_iceberg.silver.checked import checked_property
 from dms_iceberg.silver.cleaning import made_by
 from dms_iceberg.silver.ddl import ordered
 from dms_iceberg.silver.evolve import evolve
-from dms_iceberg.silver.quarantine import change_quarantine, prepare_quarantine, quarantine_sql, rejected_changes, rejected_rows, settle
+from dms_iceberg.silver.quarantine import change_quarantine, prepare_quarantine, quarantine_sql, rejected_changes, rejected_rows, resolve
 from dms_iceberg.silver.remembered import guarded, source_names
-from dms_iceberg.silver.row_counts import Books, summary_properties
+from dms_iceberg.silver.row_counts import RowCounts, summary_properties
 from dms_iceberg.silver.switch_mode import silver_types, switch_mode
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.unknown_columns import by_hand, check_named
@@ -44,7 +44,7 @@ from dms_iceberg.silver.unknown_columns import by_hand, check_named
 _JUDGES = {Mode.HISTORY: history_batch, Mode.APPEND: changelog_batch}
 
 
-def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> BatchReport | tuple[str, ...]:
+def run_batch(context: RunContext, table: Table, target: TargetTable, planned: BatchPlan) -> BatchReport | tuple[str, ...]:
     """Merge one batch: data and progress in one snapshot.
 
     Returns:
@@ -56,118 +56,122 @@ def run_batch(job: Job, table: Table, target: TargetTable, planned: Planned) -> 
     """
     started = time.monotonic()
     existing = silver_types(target, table)
-    groups = open_files(job, table, planned.batch.files, existing or ())
-    reach("after-inspect", table.source)
-    branch = planned.standing.branch
-    memory = guarded(job, table, target if existing is not None else None, groups, branch, anew=branch is not None)
+    groups = open_files(context, table, planned.batch.files, existing or ())
+    failpoint("after-inspect", table.source)
+    branch = planned.branch_state.branch
+    memory = guarded(context, table, target if existing is not None else None, groups, branch, anew=branch is not None)
     if existing is not None and (switched := switch_mode(target, table, planned.main)):
         return switched
-    if branch and planned.standing.head and (filled := restore_backfills(target, branch)):
+    if branch and planned.branch_state.head and (filled := restore_backfills(target, branch)):
         return tuple(filled)
     if not groups:
-        return _pass_over(job, table, target if existing is not None else None, planned, started)
+        return _pass_over(context, table, target if existing is not None else None, planned, started)
     fresh = existing is None or planned.main is None
-    named = check_named(job, table, groups, existing, memory.seen, fresh=fresh, files=planned.batch.files, progress=planned.progress)
-    evolution = analysed_evolution(job, table, groups, existing, memory.texts, memory.salts)
+    named = check_named(context, table, groups, existing, memory.seen, fresh=fresh, files=planned.batch.files, progress=planned.progress)
+    evolution = analysed_evolution(context, table, groups, existing, memory.texts, memory.salts)
     warnings = (*named.warnings, *evolution.warnings, *by_hand(table, evolution.shape, source_names(groups), memory.seen))
     if existing is None:
-        check_expressions(job, groups, table, evolution.shape)
+        check_expressions(context, groups, table, evolution.shape)
         names = [column.name for column in evolution.shape.columns]
         target.create(ordered(names, evolution.shape.types), table)
-        reach("after-create", table.source)
+        failpoint("after-create", table.source)
     elif evolution.plan.operations:
         return evolve(target, table, evolution.plan, planned.main)
-    shape = seen_shape(job, table, planned, groups, evolution.shape)
-    bulk = _bulk_load(job, table, target, planned, groups, shape)
-    collapsed, shape = (bulk.collapsed, shape) if bulk is not None else judge_batch(job, table, target, planned, groups, shape)
+    shape = seen_shape(context, table, planned, groups, evolution.shape)
+    bulk = _bulk_load(context, table, target, planned, groups, shape)
+    collapsed, shape = (bulk.collapsed, shape) if bulk is not None else judge_batch(context, table, target, planned, groups, shape)
     try:
         refuse_broken_rule(table, planned, collapsed.books)
         if collapsed.books.quarantined:
-            _quarantine(job, table, planned, groups, shape, collapsed)
+            _quarantine(context, table, planned, groups, shape, collapsed)
         after = planned.progress.after(
             planned.batch.files,
             collapsed.books.high,
-            job.look_back(),
+            context.look_back(),
             planned.loads,
             is_cut=collapsed.is_cut,
             behind=collapsed.books.behind,
             arrivals=collapsed.arrivals,
         )
         after = attrs.evolve(after, first_seen=first_seen.remembered(planned.progress, shape.first_seen))
-        reach("before-merge", table.source)
+        failpoint("before-merge", table.source)
         names = source_names(groups)
-        after = _settle(job, table, planned, groups, shape, collapsed, after)
-        properties = _properties(job, table, planned, after, collapsed.books)
+        after = _resolve(context, table, planned, groups, shape, collapsed, after)
+        properties = _properties(context, table, planned, after, collapsed.books)
         properties |= memory.summary_after(table, evolution.shape, names) if branch is not None else {}
         if bulk is not None:
-            draft = bulk.with_properties(properties)
+            transaction = bulk.with_properties(properties)
         else:
-            draft = draft_batch(job, table, target, shape, collapsed, properties, planned)
-        made = memory.properties_after(table, target, shape, names, named.found) | checked_property(job.config, table, target)
-        target.tell_changed(draft, made)
-        reach("before-publish", table.source)
-        target.publish(draft)
-        reach("after-commit", table.source)
-        warnings = (*warnings, *keys_twice(job, table, target, planned, shape, collapsed))
+            transaction = draft_batch(context, table, target, shape, collapsed, properties, planned)
+        made = memory.properties_after(table, target, shape, names, named.found) | checked_property(context.config, table, target)
+        target.record_changed_properties(transaction, made)
+        failpoint("before-publish", table.source)
+        target.publish(transaction)
+        failpoint("after-commit", table.source)
+        warnings = (*warnings, *keys_twice(context, table, target, planned, shape, collapsed))
     finally:
-        collapsed.winners.unpersist()
+        collapsed.latest.unpersist()
         if bulk is not None:
             bulk.discard()
-    told = (*warnings, *backfill_warnings(job, table, planned, groups, shape))
+    told = (*warnings, *backfill_warnings(context, table, planned, groups, shape))
     return attrs.evolve(report_batch(target, planned, collapsed.books, after, started), warnings=told)
 
 
-def _bulk_load(job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> BulkLoad | None:
+def _bulk_load(
+    context: RunContext, table: Table, target: TargetTable, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape
+) -> BulkLoad | None:
     try:
-        return bulk_load(job, table, target, planned, groups, shape)
+        return bulk_load(context, table, target, planned, groups, shape)
     except AnalysisException:
-        check_expressions(job, groups, table, shape)
+        check_expressions(context, groups, table, shape)
         raise
 
 
-def seen_shape(job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> Shape:
+def seen_shape(context: RunContext, table: Table, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape) -> Shape:
     """Return the shape of a batch with what is known of columns with a backfill, from its files as well."""
     known = first_seen.known_before(table, planned.progress)
-    return attrs.evolve(shape, first_seen=first_seen.seen_with(table, groups, job.config.bronze, planned.progress.load, known))
+    return attrs.evolve(shape, first_seen=first_seen.seen_with(table, groups, context.config.bronze, planned.progress.load, known))
 
 
-def backfill_warnings(job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> list[str]:
+def backfill_warnings(context: RunContext, table: Table, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape) -> list[str]:
     """Return what a reader of the table must know of columns with a backfill."""
     known = first_seen.known_before(table, planned.progress)
     return [
         *first_seen.unknown_warnings(table, groups, known),
-        *first_seen.earlier_warnings(table, job.config.bronze, known, shape.first_seen),
+        *first_seen.earlier_warnings(table, context.config.bronze, known, shape.first_seen),
     ]
 
 
 def judge_batch(
-    job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape
-) -> tuple[Collapsed, Shape]:
-    """Return what the table's mode makes of a batch, and its books; the caller unpersists ``winners``. Late files may change the shape.
+    context: RunContext, table: Table, target: TargetTable, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape
+) -> tuple[MergeInput, Shape]:
+    """Return what the table's mode makes of a batch, and its books; the caller unpersists ``latest``. Late files may change the shape.
 
     Raises:
         ConfigError: Spark refuses an expression of the configuration.
     """
-    collapsed = _judged(job, table, target, planned, groups, shape)
+    collapsed = _judged(context, table, target, planned, groups, shape)
     known, load = first_seen.known_before(table, planned.progress), planned.progress.load
-    found = first_seen.seen_in_late(table, groups, job.config.bronze, load, known, shape.first_seen, collapsed.books.low)
+    found = first_seen.seen_in_late(table, groups, context.config.bronze, load, known, shape.first_seen, collapsed.books.low)
     if found == shape.first_seen:
         return collapsed, shape
-    collapsed.winners.unpersist()
+    collapsed.latest.unpersist()
     shape = attrs.evolve(shape, first_seen=found)
-    return _judged(job, table, target, planned, groups, shape), shape
+    return _judged(context, table, target, planned, groups, shape), shape
 
 
-def _judged(job: Job, table: Table, target: TargetTable, planned: Planned, groups: Sequence[ReadGroup], shape: Shape) -> Collapsed:
+def _judged(
+    context: RunContext, table: Table, target: TargetTable, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape
+) -> MergeInput:
     try:
-        return _JUDGES.get(table.mode, collapse_batch)(job, table, target, planned, groups, shape)
+        return _JUDGES.get(table.mode, collapse_batch)(context, table, target, planned, groups, shape)
     except AnalysisException:
         # Say where in the configuration, if that is the cause.
-        check_expressions(job, groups, table, shape)
+        check_expressions(context, groups, table, shape)
         raise
 
 
-def refuse_broken_rule(table: Table, planned: Planned, books: Books) -> None:
+def refuse_broken_rule(table: Table, planned: BatchPlan, books: RowCounts) -> None:
     """Refuse a batch with rows that break a rule with ``on_fail = fail``.
 
     Raises:
@@ -182,62 +186,64 @@ def refuse_broken_rule(table: Table, planned: Planned, books: Books) -> None:
         )
 
 
-def _quarantine(job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], shape: Shape, collapsed: Collapsed) -> None:
-    reach("before-quarantine", table.source)
-    prepare_quarantine(job.spark, job.config, table)
-    cleaned = clean_groups(job.spark, groups, job.config, table, shape, planned.progress.load, with_record=True)
+def _quarantine(
+    context: RunContext, table: Table, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape, collapsed: MergeInput
+) -> None:
+    failpoint("before-quarantine", table.source)
+    prepare_quarantine(context.spark, context.config, table)
+    cleaned = clean_groups(context.spark, groups, context.config, table, shape, planned.progress.load, with_record=True)
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
     load = planned.progress.load
     changes = rejected_changes(collapsed.judge(cleaned), shape).persist()
     try:
-        rejected = rejected_rows(job.spark, changes, planned.batch.files, table, shape, job.run_id, now, load)
-        with named_view(job, rejected) as view:
-            change_quarantine(job.spark, job.config, table, lambda name: quarantine_sql(name, view))
+        rejected = rejected_rows(context.spark, changes, planned.batch.files, table, shape, context.run_id, now, load)
+        with named_view(context, rejected) as view:
+            change_quarantine(context.spark, context.config, table, lambda name: quarantine_sql(name, view))
     finally:
         changes.unpersist()
-    reach("after-quarantine", table.source)
+    failpoint("after-quarantine", table.source)
 
 
-def _settle(
-    job: Job, table: Table, planned: Planned, groups: Sequence[ReadGroup], shape: Shape, collapsed: Collapsed, after: Progress
+def _resolve(
+    context: RunContext, table: Table, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape, collapsed: MergeInput, after: Progress
 ) -> Progress:
     """Write which rows of the quarantine the batch ends, as a replay does; returns the progress that names them."""
     found = [
-        collapsed.settled,
-        closed_by_repair(job, table, planned, shape, collapsed.winners),
-        rewritten_rows(job, table, planned, groups, shape),
+        collapsed.resolved,
+        closed_by_repair(context, table, planned, shape, collapsed.latest),
+        rewritten_rows(context, table, planned, groups, shape),
     ]
-    settled = [rows.select("id") for rows in found if rows is not None]
-    if not settled:
+    resolved = [rows.select("id") for rows in found if rows is not None]
+    if not resolved:
         return after
     replay = uuid.uuid4().hex[:16]
-    settle(job.spark, job.config, table, reduce(DataFrame.union, settled).distinct(), replay, after.replay, job.run_id)
+    resolve(context.spark, context.config, table, reduce(DataFrame.union, resolved).distinct(), replay, after.replay, context.run_id)
     return attrs.evolve(after, replay=replay)
 
 
-def _properties(job: Job, table: Table, planned: Planned, after: Progress, books: Books) -> dict[str, str]:
-    made = made_by(table) if planned.standing.branch is not None else {}
-    return summary_properties(after, books, len(planned.batch.files), job.run_id) | made
+def _properties(context: RunContext, table: Table, planned: BatchPlan, after: Progress, books: RowCounts) -> dict[str, str]:
+    made = made_by(table) if planned.branch_state.branch is not None else {}
+    return summary_properties(after, books, len(planned.batch.files), context.run_id) | made
 
 
-def _pass_over(job: Job, table: Table, target: TargetTable | None, planned: Planned, started: float) -> BatchReport:
+def _pass_over(context: RunContext, table: Table, target: TargetTable | None, planned: BatchPlan, started: float) -> BatchReport:
     """Move the frontier over files that hold nothing, not even columns."""
-    books = Books()
-    after = planned.progress.after(planned.batch.files, "", job.look_back(), planned.loads)
+    books = RowCounts()
+    after = planned.progress.after(planned.batch.files, "", context.look_back(), planned.loads)
     after = attrs.evolve(after, first_seen=first_seen.remembered(planned.progress, first_seen.known_before(table, planned.progress)))
     if target is not None:
-        draft = target.draft(planned.standing.head, planned.standing.branch)
-        draft.touch(_properties(job, table, planned, after, books))
-        target.publish(draft)
+        transaction = target.transaction(planned.branch_state.head, planned.branch_state.branch)
+        transaction.touch(_properties(context, table, planned, after, books))
+        target.publish(transaction)
     return report_batch(target, planned, books, after, started)
 
 
-def report_batch(target: TargetTable | None, planned: Planned, books: Books, after: Progress, started: float) -> BatchReport:
+def report_batch(target: TargetTable | None, planned: BatchPlan, books: RowCounts, after: Progress, started: float) -> BatchReport:
     """Return the report of a committed batch that was planned at ``started`` (of `time.monotonic`)."""
     batch = planned.batch
-    head = target.head(planned.standing.branch) if target is not None else None
+    head = target.head(planned.branch_state.branch) if target is not None else None
     lags: list[float | None] = [None, None, None]
-    if head is not None and books.commit_micros and not (batch.is_load or planned.is_replay or planned.standing.rebuild):
+    if head is not None and books.commit_micros and not (batch.is_load or planned.is_replay or planned.branch_state.rebuild):
         # A snapshot has the time of its draft, which nobody sees before it is published.
         visible_at = time.time()
         lags = [round(visible_at - micros / 1e6, 3) for micros in books.commit_micros]

@@ -13,7 +13,7 @@ from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Mask, Table, Timestamps
 from dms_iceberg.config.named_columns import table_path
 from dms_iceberg.config.problems import below, item
-from dms_iceberg.context import Job
+from dms_iceberg.context import RunContext
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.silver.evolve import Evolution, plan_evolution
 from dms_iceberg.silver.schema_diff import Types
@@ -35,7 +35,7 @@ class _Text:
 
 
 def analysed_evolution(
-    job: Job,
+    context: RunContext,
     table: Table,
     groups: Sequence[ReadGroup],
     existing: Types | None,
@@ -56,24 +56,26 @@ def analysed_evolution(
         ConfigError: Spark refuses an expression.
         SchemaChangeError: see `plan_evolution`.
     """
-    ntz = job.config.timestamps is Timestamps.NTZ
-    types = _expression_types(job, groups, table)
-    found = plan_evolution(table, groups, types, existing, change=job.config.bronze.change, ntz=ntz)
-    shape = attrs.evolve(found.shape, texts=_mask_texts(job, groups, table, found.shape, texts or {}), salts=salts or {})
+    ntz = context.config.timestamps is Timestamps.NTZ
+    types = _expression_types(context, groups, table)
+    found = plan_evolution(table, groups, types, existing, change=context.config.bronze.change, ntz=ntz)
+    shape = attrs.evolve(found.shape, texts=_mask_texts(context, groups, table, found.shape, texts or {}), salts=salts or {})
     return attrs.evolve(found, shape=shape)
 
 
-def _mask_texts(job: Job, groups: Sequence[ReadGroup], table: Table, shape: Shape, remembered: Mapping[str, str]) -> dict[str, str]:
+def _mask_texts(
+    context: RunContext, groups: Sequence[ReadGroup], table: Table, shape: Shape, remembered: Mapping[str, str]
+) -> dict[str, str]:
     """Return, by silver column, the type that masked texts are taken from: the declared one, what is remembered, that of these files."""
     masked = [column for column in shape.columns if column.declared.mask not in (None, Mask.REDACT) and not column.retired]
     texts = {column.name: type_ for column in masked if (type_ := column.declared.type or remembered.get(column.name.lower()))}
     if len(texts) < len(masked):
-        found = {name.lower(): type_ for name, type_ in masked_types(job, groups, table).items()}
+        found = {name.lower(): type_ for name, type_ in masked_types(context, groups, table).items()}
         texts |= {one.name: found[one.name.lower()] for one in masked if one.name not in texts and one.name.lower() in found}
     return texts
 
 
-def masked_types(job: Job, groups: Sequence[ReadGroup], table: Table) -> Types:
+def masked_types(context: RunContext, groups: Sequence[ReadGroup], table: Table) -> Types:
     """Return the types of values that masks without a declared type are made of, by silver column: those of the first group that has any.
 
     Raises:
@@ -85,11 +87,11 @@ def masked_types(job: Job, groups: Sequence[ReadGroup], table: Table) -> Types:
     for group in groups:
         types = {name.lower(): type_ for name, type_ in group.columns.source if type_ != VOID}
         found = {name: types[source] for name, source in copies.items() if source in types} | found
-        found = (_expression_types(job, [group], table, masked=True) if len(copies) < len(undeclared) else {}) | found
+        found = (_expression_types(context, [group], table, masked=True) if len(copies) < len(undeclared) else {}) | found
     return found
 
 
-def _expression_types(job: Job, groups: Sequence[ReadGroup], table: Table, *, masked: bool = False) -> Types:
+def _expression_types(context: RunContext, groups: Sequence[ReadGroup], table: Table, *, masked: bool = False) -> Types:
     """Types of declared expressions without one; expressions that read a column which no file has are left out."""
     columns = _source_types(groups)
     present = {name.lower() for name in columns}
@@ -103,12 +105,12 @@ def _expression_types(job: Job, groups: Sequence[ReadGroup], table: Table, *, ma
     }
     if not groups:
         return {}
-    analysed = _analyse(job, untyped.values())
+    analysed = _analyse(context, untyped.values())
     types = {name: frame.dtypes[0][1] for name, frame in zip(untyped, analysed, strict=True)}
     return {name: type_ for name, type_ in types.items() if type_ != VOID}
 
 
-def check_expressions(job: Job, groups: Sequence[ReadGroup], table: Table, shape: Shape) -> None:
+def check_expressions(context: RunContext, groups: Sequence[ReadGroup], table: Table, shape: Shape) -> None:
     """Analyse what the configuration makes Spark compute: expressions, casts, filter and rules; no job.
 
     Raises:
@@ -132,7 +134,7 @@ def check_expressions(job: Job, groups: Sequence[ReadGroup], table: Table, shape
     conditions = [(below(table_path(table), "filter"), table.filter)] if table.filter else []
     conditions += [(f"{item(below(table_path(table), 'rules'), index)}.expr", rule.expr) for index, rule in enumerate(table.rules)]
     texts += [_Text(path, f"coalesce(({sql}), true)", seen) for path, sql in conditions]
-    _analyse(job, texts)
+    _analyse(context, texts)
 
 
 def _value_sql(column: SilverColumn, source: Mapping[str, str], types: Mapping[str, str]) -> str:
@@ -160,14 +162,14 @@ def _path(table: Table, index: int, key: str) -> str:
     return f"{item(below(table_path(table), 'columns'), index)}.{key}"
 
 
-def _analyse(job: Job, texts: Iterable[_Text]) -> list[DataFrame]:
+def _analyse(context: RunContext, texts: Iterable[_Text]) -> list[DataFrame]:
     frames: dict[int, DataFrame] = {}
     analysed, problems = [], []
     for text in texts:
         columns = {**text.sees, **_OWN}
         if id(text.sees) not in frames:
             schema = ", ".join(f"{quote(name)} {type_}" for name, type_ in columns.items())
-            frames[id(text.sees)] = job.spark.createDataFrame([], schema)
+            frames[id(text.sees)] = context.spark.createDataFrame([], schema)
         try:
             analysed.append(frames[id(text.sees)].selectExpr(f"{text.sql} AS result"))
         except AnalysisException as error:

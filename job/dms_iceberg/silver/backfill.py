@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from dms_iceberg.changes.mapping import backfill_text
-from dms_iceberg.failpoints import reach
-from dms_iceberg.iceberg.transaction import Draft
+from dms_iceberg.failpoints import failpoint
+from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.progress.progress import PROGRESS_KEY
 from dms_iceberg.silver.cleaning import MADE_BY_KEY
 from dms_iceberg.silver.schema_diff import AddColumn
@@ -30,21 +30,21 @@ def unseen(target: TargetTable, branch: str | None, columns: Iterable[AddColumn]
     return {PROGRESS_KEY: attrs.evolve(progress, first_seen=seen).to_json(), **told}
 
 
-def backfill(draft: Draft, column: AddColumn, target: TargetTable, told: Mapping[str, str]) -> list[str]:
+def backfill(transaction: Transaction, column: AddColumn, target: TargetTable, told: Mapping[str, str]) -> list[str]:
     """Give the rows of a draft the value of a new column, and return the SQL; ``told`` is what `unseen` says of all new columns."""
     statement = column.backfill_sql(target.sql_name)
     if column.backfill is None or statement is None:
         return []
-    reach("before-backfill", target.name)
+    failpoint("before-backfill", target.name)
     mark = {BACKFILL_KEY: column.name, **told}
-    if draft.head() is None:
+    if transaction.head() is None:
         # No row to fill, but from now on a NULL is the source's own.
-        draft.touch(mark)
+        transaction.touch(mark)
     else:
-        draft.execute(lambda name: column.backfill_sql(name) or "", mark)
-    reach("after-backfill", target.name)
-    done = {"snapshot": draft.head(), "value": backfill_text(column.backfill)}
-    draft.set_properties({BACKFILL_PROPERTY + column.name: json.dumps(done, separators=(",", ":"))})
+        transaction.execute(lambda name: column.backfill_sql(name) or "", mark)
+    failpoint("after-backfill", target.name)
+    done = {"snapshot": transaction.head(), "value": backfill_text(column.backfill)}
+    transaction.set_properties({BACKFILL_PROPERTY + column.name: json.dumps(done, separators=(",", ":"))})
     return [statement]
 
 
@@ -63,12 +63,12 @@ def restore_backfills(target: TargetTable, branch: str | None = None) -> list[st
         return []
     types = target.column_types()
     head = target.head(branch)
-    draft = target.draft(head.id if head else None, branch)
+    transaction = target.transaction(head.id if head else None, branch)
     columns = [AddColumn(name, types[name], lost[name]) for name in sorted(missing)]
     told = unseen(target, branch, columns)
     for column in columns:
-        backfill(draft, column, target, told)
-    target.publish(draft)
+        backfill(transaction, column, target, told)
+    target.publish(transaction)
     name = target.sql_name if branch is None else f"{target.sql_name}.{quote(f'branch_{branch}')}"
     return [statement for column in columns if (statement := column.backfill_sql(name)) is not None]
 

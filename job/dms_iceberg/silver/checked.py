@@ -13,7 +13,7 @@ from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.changes.frames import ReadGroup, Shape
 from dms_iceberg.changes.open_files import open_files
 from dms_iceberg.config.model import Config, Table
-from dms_iceberg.context import Job
+from dms_iceberg.context import RunContext
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.analysis import analysed_evolution, check_expressions
@@ -70,7 +70,9 @@ def is_checked(config: Config, table: Table, target: TargetTable) -> bool:
     return checked_property(config, table, target).items() <= target.properties().items()
 
 
-def check(job: Job, table: Table, target: TargetTable, existing: Types, progress: Progress, *, with_salts: bool = True) -> Checked:
+def check(
+    context: RunContext, table: Table, target: TargetTable, existing: Types, progress: Progress, *, with_salts: bool = True
+) -> Checked:
     """Check the configuration with the newest file that is merged.
 
     Args:
@@ -84,32 +86,32 @@ def check(job: Job, table: Table, target: TargetTable, existing: Types, progress
     Raises:
         DmsIcebergError: a batch of such files would fail.
     """
-    file, groups = _newest(job, table, progress, existing)
-    memory = guarded(job, table, target, groups, with_salts=with_salts)
+    file, groups = _newest(context, table, progress, existing)
+    memory = guarded(context, table, target, groups, with_salts=with_salts)
     names = source_names(groups)
     if file is None or not groups:
         typed = tuple(column for column in table.columns if column.type is not None)
-        plan_evolution(attrs.evolve(table, columns=typed), (), {}, existing, change=job.config.bronze.change, ntz=False)
+        plan_evolution(attrs.evolve(table, columns=typed), (), {}, existing, change=context.config.bronze.change, ntz=False)
         return Checked(memory)
-    named = check_named(job, table, groups, existing, memory.seen, fresh=False, files=[file], progress=progress)
-    evolution = analysed_evolution(job, table, groups, existing, memory.texts, memory.salts)
-    check_expressions(job, groups, table, evolution.shape)
+    named = check_named(context, table, groups, existing, memory.seen, fresh=False, files=[file], progress=progress)
+    evolution = analysed_evolution(context, table, groups, existing, memory.texts, memory.salts)
+    check_expressions(context, groups, table, evolution.shape)
     told = (*named.warnings, *evolution.warnings, *by_hand(table, evolution.shape, names, memory.seen))
     return Checked(memory, names, evolution.shape, named, told)
 
 
-def _newest(job: Job, table: Table, progress: Progress, existing: Types) -> tuple[BronzeFile | None, list[ReadGroup]]:
-    merged = [one for one in job.listing(table, progress) if isinstance(one, BronzeFile) and progress.holds(one)]
+def _newest(context: RunContext, table: Table, progress: Progress, existing: Types) -> tuple[BronzeFile | None, list[ReadGroup]]:
+    merged = [one for one in context.listing(table, progress) if isinstance(one, BronzeFile) and progress.holds(one)]
     if not merged:
         return None, []
     try:
-        return max(merged), open_files(job, table, [max(merged)], existing)
+        return max(merged), open_files(context, table, [max(merged)], existing)
     except BronzeError:
         # It is merged: what has become of it since stops nothing.
         return None, []
 
 
-def check_changed(job: Job, table: Table, target: TargetTable, progress: Progress) -> None:
+def check_changed(context: RunContext, table: Table, target: TargetTable, progress: Progress) -> None:
     """Check a table that has nothing to merge, unless that was done with this very configuration, and let it remember that it was.
 
     Raises:
@@ -117,12 +119,12 @@ def check_changed(job: Job, table: Table, target: TargetTable, progress: Progres
         PlanIsStaleError: somebody committed meanwhile.
     """
     head = target.head() if target.exists() else None
-    if head is None or is_checked(job.config, table, target):
+    if head is None or is_checked(context.config, table, target):
         return
-    draft = target.draft(head.id)
-    found = check(job, table, target, silver_types(target, table) or {}, progress)
+    transaction = target.transaction(head.id)
+    found = check(context, table, target, silver_types(target, table) or {}, progress)
     was_switched = any(name.startswith(BEFORE_PROPERTY) for name in target.properties())
     if found.memory.is_earlier and found.shape is not None and not was_switched:
-        draft.set_properties(found.memory.properties_after(table, target, found.shape, found.names, found.named.found))
-    draft.set_properties(checked_property(job.config, table, target))
-    target.publish(draft)
+        transaction.set_properties(found.memory.properties_after(table, target, found.shape, found.names, found.named.found))
+    transaction.set_properties(checked_property(context.config, table, target))
+    target.publish(transaction)

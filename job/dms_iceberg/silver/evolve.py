@@ -10,7 +10,7 @@ from dms_iceberg.changes.mapping import SilverColumn, silver_columns
 from dms_iceberg.config.model import Change, Column, Mode, SchemaChanges, Table
 from dms_iceberg.config.place import ICEBERG_COLUMNS, RESERVED_PREFIX, TAKEN_COLUMNS
 from dms_iceberg.errors import SchemaChangeError
-from dms_iceberg.failpoints import reach
+from dms_iceberg.failpoints import failpoint
 from dms_iceberg.silver.backfill import backfill, unseen
 from dms_iceberg.silver.cleaning import Cleaning
 from dms_iceberg.silver.metadata_columns import own_columns
@@ -223,19 +223,19 @@ def evolve(target: TargetTable, table: Table, plan: SchemaPlan, planned_on: int 
     Raises:
         PlanIsStaleError: somebody else committed after the plan was made on snapshot ``planned_on``.
     """
-    draft = target.draft(planned_on)
+    transaction = target.transaction(planned_on)
     statements = [operation.sql(target.sql_name) for operation in plan.operations]
     added = [one for one in plan.operations if isinstance(one, AddColumn)]
     told = unseen(target, None, added)
     for operation in plan.operations:
         if isinstance(operation, AddColumn):
-            draft.add_column(operation.name, operation.type)
-            statements += backfill(draft, operation, target, told)
+            transaction.add_column(operation.name, operation.type)
+            statements += backfill(transaction, operation, target, told)
         else:
-            draft.widen_column(operation.name, operation.new)
+            transaction.widen_column(operation.name, operation.new)
     made = Cleaning.from_properties(target.properties())
     if made is not None and added:
-        target.tell_made(draft, made.plus(Cleaning.of(table), [one.name for one in added]).to_properties())
-    target.publish(draft)
-    reach("after-evolve", target.name)
+        target.record_properties(transaction, made.plus(Cleaning.of(table), [one.name for one in added]).to_properties())
+    target.publish(transaction)
+    failpoint("after-evolve", target.name)
     return tuple(statements)

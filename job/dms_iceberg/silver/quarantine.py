@@ -106,7 +106,7 @@ def change_quarantine(spark: SparkSession, config: Config, table: Table, stateme
         spark.sql(statement(quarantine_table(config, table)))
 
 
-def settle(spark: SparkSession, config: Config, table: Table, ids: DataFrame, replay: str, parent: str, run_id: str) -> None:
+def resolve(spark: SparkSession, config: Config, table: Table, ids: DataFrame, replay: str, parent: str, run_id: str) -> None:
     """Write which rows (column ``id``) a replay settles. They count from the moment at which main's head has the replay, if ever."""
     name = replays_table(config, table)
     body = ", ".join(f"{column} {type_}" for column, type_ in REPLAY_COLUMNS.items())
@@ -219,8 +219,8 @@ def open_rows(spark: SparkSession, config: Config, table: Table, progress: Progr
     if replays is None:
         return rows
     parents = {row.replay: row.parent for row in replays.select("replay", "parent").distinct().collect()}
-    settled = replays.where(col("replay").isin(chain(parents, progress.replay)))
-    return rows.join(settled.select("id"), "id", "left_anti")
+    resolved = replays.where(col("replay").isin(chain(parents, progress.replay)))
+    return rows.join(resolved.select("id"), "id", "left_anti")
 
 
 def _once_in_each_file(rows: DataFrame) -> DataFrame:
@@ -276,7 +276,7 @@ def late_files(rows: DataFrame | None) -> set[str]:
     return {row.file for row in late}
 
 
-def with_waiting(context: DataFrame, waiting: DataFrame) -> DataFrame:
+def with_waiting(older: DataFrame, waiting: DataFrame) -> DataFrame:
     """Mark, among rows of merged files, those that are in quarantine (`WAITING`).
 
     What such a row ended, its old key, is merged, unless it did not tell which row it means. Two date folders may have files of one name,
@@ -295,4 +295,4 @@ def with_waiting(context: DataFrame, waiting: DataFrame) -> DataFrame:
         f"{FILE_NAME} = _cdc_waiting_name AND {POSITION} = _cdc_waiting_position AND {OLD_KEY} = _cdc_waiting_half "
         f"AND endswith({path}, _cdc_waiting_file)"
     )
-    return context.join(known, expr(same), "left").withColumn(WAITING, col("_cdc_waiting_name").isNotNull()).drop(*told)
+    return older.join(known, expr(same), "left").withColumn(WAITING, col("_cdc_waiting_name").isNotNull()).drop(*told)

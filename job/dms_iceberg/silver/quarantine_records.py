@@ -14,9 +14,9 @@ from dms_iceberg.bronze.layout import layout_group
 from dms_iceberg.bronze.misread import unknown_image_sql
 from dms_iceberg.bronze.position import COUNTER_DIGITS
 from dms_iceberg.bronze.schema_groups import SchemaGroup
-from dms_iceberg.changes.frames import ReadGroup, told_apart
+from dms_iceberg.changes.frames import ReadGroup, classify_columns
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
-from dms_iceberg.context import Job
+from dms_iceberg.context import RunContext
 from dms_iceberg.sql.cdc_columns import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ROW, ROW_ID
 from dms_iceberg.sql.json_text import WHOLE, options_sql
 from dms_iceberg.sql.quoting import quote, string_literal
@@ -26,17 +26,17 @@ _PARSED = "_cdc_parsed"
 _UNPARSED = "_cdc_unparsed"
 
 
-def record_groups(job: Job, table: Table, rows: DataFrame, layouts: Iterable[str], existing: Collection[str]) -> list[ReadGroup]:
-    """Return rows of the quarantine, grouped by their ``layouts``; see `told_apart` for ``existing`` and the errors raised."""
+def record_groups(context: RunContext, table: Table, rows: DataFrame, layouts: Iterable[str], existing: Collection[str]) -> list[ReadGroup]:
+    """Return rows of the quarantine, grouped by their ``layouts``; see `classify_columns` for ``existing`` and the errors raised."""
     read = []
     for layout in sorted(layouts):
         group = layout_group(layout)
         found = rows.where(f"layout = {string_literal(layout)}")
         parsed = found.selectExpr("id", "file", "row_number", "position", "reason", f"{parsed_sql(group)} AS {_PARSED}")
-        rows_read = parsed.selectExpr(*record_select(group, job.store.root, job.config.bronze))
-        unknown = unknown_image_sql(group, job.config.bronze, table)
+        rows_read = parsed.selectExpr(*record_select(group, context.store.root, context.config.bronze))
+        unknown = unknown_image_sql(group, context.config.bronze, table)
         read.append((group, rows_read.withColumn(CORRUPT, expr(f"coalesce({CORRUPT}, {unknown})"))))
-    return told_apart(read, job.config, table, existing)
+    return classify_columns(read, context.config, table, existing)
 
 
 def parsed_sql(group: SchemaGroup) -> str:

@@ -11,7 +11,7 @@ from dms_iceberg.changes.open_files import open_files
 from dms_iceberg.config.key_columns import silver_key
 from dms_iceberg.config.model import BronzeFormat, Mask, SchemaChanges, Table
 from dms_iceberg.config.salts import check_of, resolved_salts
-from dms_iceberg.context import Job
+from dms_iceberg.context import RunContext
 from dms_iceberg.errors import BronzeError, SchemaChangeError
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.analysis import masked_types
@@ -101,7 +101,7 @@ def source_names(groups: Iterable[ReadGroup]) -> list[str]:
 
 
 def guarded(
-    job: Job,
+    context: RunContext,
     table: Table,
     target: TargetTable | None,
     groups: Sequence[ReadGroup],
@@ -129,7 +129,7 @@ def guarded(
         ConfigError: a salt cannot be read.
     """
     names = source_names(groups)
-    memory = Memory() if target is None or target.head() is None else _recalled(job, table, target, names)
+    memory = Memory() if target is None or target.head() is None else _recalled(context, table, target, names)
     refuse_published(table, memory.withheld, names)
     if with_salts:
         memory = attrs.evolve(memory, salts=resolved_salts(table))
@@ -142,7 +142,7 @@ def guarded(
     return memory if built is None else attrs.evolve(memory, withheld=built, texts={**memory.texts, **_texts(built)})
 
 
-def refuse_declared(job: Job, table: Table, target: TargetTable) -> None:
+def refuse_declared(context: RunContext, table: Table, target: TargetTable) -> None:
     """Refuse what a configuration would publish by what it declares, before a batch is planned and declared renames are done.
 
     A rename changes the table, so that before one the newest merged file is looked into as well.
@@ -155,7 +155,7 @@ def refuse_declared(job: Job, table: Table, target: TargetTable) -> None:
     properties, names = target.properties(), None
     if any(column.renamed_from for column in table.columns) and (due := renames(table, target.column_types())):
         properties |= renamed_properties(due, properties)
-        names = [name for name, _ in _Merged(job, table, target).newest_columns()]
+        names = [name for name, _ in _Merged(context, table, target).newest_columns()]
     withheld = Withheld.from_properties(properties)
     withheld = withheld if withheld is not None else _of_earlier(table, target, properties)
     refuse_published(table, withheld, None)
@@ -168,11 +168,11 @@ def _of_earlier(table: Table, target: TargetTable, properties: Mapping[str, str]
     return withheld_of_earlier(table, made, target.column_types()) if made is not None else Withheld()
 
 
-def _recalled(job: Job, table: Table, target: TargetTable, names: Sequence[str]) -> Memory:
+def _recalled(context: RunContext, table: Table, target: TargetTable, names: Sequence[str]) -> Memory:
     properties = target.properties()
     withheld, seen = Withheld.from_properties(properties), Seen.from_properties(properties)
     if withheld is None:
-        return _found_out(job, table, target, names, seen)
+        return _found_out(context, table, target, names, seen)
     return Memory(withheld, seen, _texts(withheld))
 
 
@@ -180,15 +180,15 @@ def _texts(withheld: Withheld) -> dict[str, str]:
     return {name: made.text for name, made in withheld.masks.items() if made.text}
 
 
-def _found_out(job: Job, table: Table, target: TargetTable, names: Sequence[str], seen: Seen) -> Memory:
+def _found_out(context: RunContext, table: Table, target: TargetTable, names: Sequence[str], seen: Seen) -> Memory:
     existing = target.column_types()
     withheld = _of_earlier(table, target, target.properties())
-    merged = _Merged(job, table, target)
+    merged = _Merged(context, table, target)
     if new := _kept_anew(table, names, existing):
         # What files had before, and the table has not, was left out.
         left_out = new & {name.lower() for name, type_ in merged.newest_columns() if type_ != VOID}
         withheld = attrs.evolve(withheld, sources={**dict.fromkeys(left_out, LEFT_OUT), **withheld.sources})
-    texts, mixed = _hashed_texts(job, table, merged)
+    texts, mixed = _hashed_texts(context, table, merged)
     return Memory(withheld, seen, texts, mixed, is_earlier=True)
 
 
@@ -204,8 +204,8 @@ def _kept_anew(table: Table, names: Sequence[str], existing: Collection[str]) ->
 class _Merged:
     """The earliest and the newest of the files that a table has merged, as far as bronze still has them; opened when they are asked for."""
 
-    def __init__(self, job: Job, table: Table, target: TargetTable) -> None:
-        self._job, self._table = job, table
+    def __init__(self, context: RunContext, table: Table, target: TargetTable) -> None:
+        self._job, self._table = context, table
         self._progress: Progress = target.progress()
 
     def ends(self) -> list[BronzeFile]:
@@ -228,24 +228,24 @@ class _Merged:
         return [column for file in self.ends()[-1:] for group in self.opened(file) for column in group.columns.source]
 
 
-def _hashed_texts(job: Job, table: Table, merged: _Merged) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
+def _hashed_texts(context: RunContext, table: Table, merged: _Merged) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
     """Return the types whose texts an earlier version has masked, and the columns for which another one came later.
 
     It masked each value as its file's type shows it. Text formats have one type.
     """
     undeclared = [column for column in table.columns if column.mask not in (None, Mask.REDACT) and column.type is None]
-    if not undeclared or job.config.bronze.format is not BronzeFormat.PARQUET:
+    if not undeclared or context.config.bronze.format is not BronzeFormat.PARQUET:
         return {}, {}
-    found = [masked_types(job, merged.opened(file), table) for file in merged.ends()]
+    found = [masked_types(context, merged.opened(file), table) for file in merged.ends()]
     texts = {name.lower(): type_ for types in reversed(found) for name, type_ in types.items()}
     later = {name.lower(): type_ for types in found for name, type_ in types.items()}
     mixed = {name: (type_, later[name]) for name, type_ in texts.items() if not is_plain(later[name], type_)}
     return texts, mixed
 
 
-def mixed_keys(job: Job, table: Table, target: TargetTable) -> list[str]:
+def mixed_keys(context: RunContext, table: Table, target: TargetTable) -> list[str]:
     """Return the key columns of a table of an earlier version that were masked by the texts of several types."""
-    _, mixed = _hashed_texts(job, table, _Merged(job, table, target))
+    _, mixed = _hashed_texts(context, table, _Merged(context, table, target))
     return [name for name in silver_key(table) if name.lower() in mixed]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import attrs
 
 from dms_iceberg.config.model import Table
-from dms_iceberg.failpoints import reach
+from dms_iceberg.failpoints import failpoint
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
 from dms_iceberg.silver.cleaning import Cleaning, other_cleaning
 from dms_iceberg.silver.key import KEY_PROPERTY
@@ -91,13 +91,13 @@ def rename_columns(target: TargetTable, table: Table) -> list[str]:
     if not found:
         return []
     head, properties = target.head(), target.properties()
-    draft = target.draft(head.id if head else None)
+    transaction = target.transaction(head.id if head else None)
     for one in found:
-        draft.rename_column(one.old, one.new)
-    target.tell_made(draft, renamed_properties(found, properties))
-    draft.remove_properties([name for one in found if (name := BACKFILL_PROPERTY + one.old) in properties])
+        transaction.rename_column(one.old, one.new)
+    target.record_properties(transaction, renamed_properties(found, properties))
+    transaction.remove_properties([name for one in found if (name := BACKFILL_PROPERTY + one.old) in properties])
     if head is not None:
-        draft.touch({PROGRESS_KEY: renamed_progress(target.progress(), found).to_json()})
-    target.publish(draft)
-    reach("after-evolve", target.name)
+        transaction.touch({PROGRESS_KEY: renamed_progress(target.progress(), found).to_json()})
+    target.publish(transaction)
+    failpoint("after-evolve", target.name)
     return [one.sql(target.sql_name) for one in found]

@@ -8,11 +8,11 @@ from dms_iceberg.progress.progress import ACCOUNTING_KEY, PROGRESS_KEY, Progress
 
 
 @attrs.frozen
-class Books:
+class RowCounts:
     """What became of a batch's rows; applied, superseded, stale, filtered and quarantined add up to ``rows_read``.
 
     Attributes:
-        winners: rows that the MERGE gets.
+        latest: rows that the MERGE gets, the latest of each key.
         commit_micros: source commit times in microseconds since 1970: fifth percentile, median, newest; None without any.
         low: lowest position among usable rows; "" without any.
         high: highest position among usable rows.
@@ -28,7 +28,7 @@ class Books:
     stale: int = 0
     filtered: int = 0
     quarantined: int = 0
-    winners: int = 0
+    latest: int = 0
     commit_micros: tuple[int, ...] | None = None
     low: str = ""
     high: str = ""
@@ -42,7 +42,7 @@ PARTS = ("applied", "superseded", "stale", "filtered", "quarantined")
 """What becomes of rows; the five add up to the rows read."""
 
 
-def summary_properties(after: Progress, books: Books, files: int, run_id: str, **told: str) -> dict[str, str]:
+def summary_properties(after: Progress, books: RowCounts, files: int, run_id: str, **told: str) -> dict[str, str]:
     """Return what a snapshot's summary says of its batch: how far the table has come, the books, and what else is ``told`` of it."""
     accounting = {name: getattr(books, name) for name in ("rows_read", *PARTS)} | {"files": files, **told, "run_id": run_id}
     return {PROGRESS_KEY: after.to_json(), ACCOUNTING_KEY: json.dumps(accounting, separators=(",", ":"))}

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.errors import TargetError
-from dms_iceberg.failpoints import reach
+from dms_iceberg.failpoints import failpoint
 from dms_iceberg.silver.metadata_columns import METADATA_COLUMNS, metadata_columns, mode_of, own_columns
 from dms_iceberg.silver.schema_diff import AddColumn, Types
 from dms_iceberg.silver.table import TargetTable
@@ -77,14 +77,16 @@ def switch_mode(target: TargetTable, table: Table, planned_on: int | None) -> tu
     statements = switch_statements(target, table)
     if not statements:
         return ()
-    draft = target.draft(planned_on)
+    transaction = target.transaction(planned_on)
     for column in _columns_to_add(target, table):
-        draft.add_column(column.name, column.type)
-    if draft.head() is not None:
-        draft.execute(lambda name: given_sql(name, table.mode), {_MARK: table.mode.value})
-        draft.set_properties({MODE_PROPERTY: json.dumps({"snapshot": draft.head(), "mode": table.mode.value}, separators=(",", ":"))})
-    target.publish(draft)
-    reach("after-evolve", target.name)
+        transaction.add_column(column.name, column.type)
+    if transaction.head() is not None:
+        transaction.execute(lambda name: given_sql(name, table.mode), {_MARK: table.mode.value})
+        transaction.set_properties(
+            {MODE_PROPERTY: json.dumps({"snapshot": transaction.head(), "mode": table.mode.value}, separators=(",", ":"))}
+        )
+    target.publish(transaction)
+    failpoint("after-evolve", target.name)
     return tuple(statements)
 
 

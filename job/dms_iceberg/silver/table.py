@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 from dms_iceberg.config.model import Table
 from dms_iceberg.iceberg.commit_errors import is_unknown
 from dms_iceberg.iceberg.java_maps import names, to_dict
-from dms_iceberg.iceberg.transaction import MAIN, Draft
+from dms_iceberg.iceberg.transaction import MAIN, Transaction
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
 from dms_iceberg.silver.cleaning import CLEANING_PROPERTY
 from dms_iceberg.silver.ddl import create_sql
@@ -53,7 +53,7 @@ class TargetTable:
     """An Iceberg table through the session's catalog.
 
     The catalog caches table instances for ever and this class refreshes them, so that a batch is planned on one state. Changes are made
-    in a `Draft`, which is published only if that state is still the table's.
+    in a `Transaction`, which is published only if that state is still the table's.
     """
 
     def __init__(self, spark: "SparkSession", catalog: str, target: str) -> None:
@@ -105,9 +105,9 @@ class TargetTable:
         schema = json.loads(jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(self._java.schema()).json())
         return {field.name: field.dataType.simpleString() for field in StructType.fromJson(schema).fields}
 
-    def draft(self, planned_on: int | None, branch: str | None = None) -> Draft:
-        """Begin changes that were planned on snapshot ``planned_on``, of main or of a branch; see `Draft` for the errors raised."""
-        return Draft(self.spark, self._java, planned_on, branch)
+    def transaction(self, planned_on: int | None, branch: str | None = None) -> Transaction:
+        """Begin changes that were planned on snapshot ``planned_on``, of main or of a branch; see `Transaction` for the errors raised."""
+        return Transaction(self.spark, self._java, planned_on, branch)
 
     def rows(self, branch: str | None = None) -> "DataFrame":
         """Return the rows of main or of a branch."""
@@ -115,50 +115,52 @@ class TargetTable:
             return self.spark.table(self.sql_name)
         return self.spark.read.option("branch", branch).table(self.sql_name)
 
-    def publish(self, draft: Draft) -> None:
+    def publish(self, transaction: Transaction) -> None:
         """Publish a draft of this table and see the result.
 
         The progress that its snapshot carries is copied to a table property by the same commit, for the day somebody else's expiry
         removes that snapshot.
         """
-        progress = draft.summary().get(PROGRESS_KEY)
-        if progress is not None and draft.branch is None:
-            copy = {"snapshot": str(draft.head()), "progress": progress}
-            draft.set_properties({PROGRESS_PROPERTY: json.dumps(copy, separators=(",", ":"))})
+        progress = transaction.summary().get(PROGRESS_KEY)
+        if progress is not None and transaction.branch is None:
+            copy = {"snapshot": str(transaction.head()), "progress": progress}
+            transaction.set_properties({PROGRESS_PROPERTY: json.dumps(copy, separators=(",", ":"))})
         try:
-            draft.publish()
+            transaction.publish()
         except Py4JJavaError as error:
             if not is_unknown(error):
                 raise
             self.refresh()
-            if not draft.is_done():
+            if not transaction.is_done():
                 raise
         self.refresh()
 
-    def draft_of_branch(self, branch: str, planned_on: int | None, made: Mapping[str, str]) -> Draft:
+    def draft_of_branch(self, branch: str, planned_on: int | None, made: Mapping[str, str]) -> Transaction:
         """Return a draft that makes a branch the content of the table; ``made`` are the `MADE_PROPERTIES` of its rows."""
-        draft = self.draft(planned_on)
-        draft.replace_main(branch)
+        transaction = self.transaction(planned_on)
+        transaction.replace_main(branch)
         properties = self.properties()
         # Rows of a branch had their backfills as they were written. The snapshot that gave them to the old content may not be an ancestor.
         done = {key: json.loads(text) for key, text in properties.items() if key.startswith(BACKFILL_PROPERTY)}
-        draft.set_properties({key: json.dumps({**one, "snapshot": draft.head()}, separators=(",", ":")) for key, one in done.items()})
-        self.tell_made(draft, made)
+        transaction.set_properties(
+            {key: json.dumps({**one, "snapshot": transaction.head()}, separators=(",", ":")) for key, one in done.items()}
+        )
+        self.record_properties(transaction, made)
         before = {key: properties[key] for key in MADE_PROPERTIES if key in properties}
-        draft.set_properties({f"{BEFORE_PROPERTY}{draft.head()}": json.dumps(before, separators=(",", ":"))})
-        return draft
+        transaction.set_properties({f"{BEFORE_PROPERTY}{transaction.head()}": json.dumps(before, separators=(",", ":"))})
+        return transaction
 
-    def tell_made(self, draft: Draft, made: Mapping[str, str]) -> None:
+    def record_properties(self, transaction: Transaction, made: Mapping[str, str]) -> None:
         """Let a draft set `MADE_PROPERTIES`. What was told of contents that main was rolled back from is given up."""
         properties = self.properties()
-        draft.set_properties({name: properties[name] for name in MADE_PROPERTIES if name in properties} | dict(made))
+        transaction.set_properties({name: properties[name] for name in MADE_PROPERTIES if name in properties} | dict(made))
         useless = [name for name, switch in _switches(properties) if self._java.snapshot(switch) is None or self.is_off_the_line(switch)]
-        draft.remove_properties(useless)
+        transaction.remove_properties(useless)
 
-    def tell_changed(self, draft: Draft, made: Mapping[str, str]) -> None:
+    def record_changed_properties(self, transaction: Transaction, made: Mapping[str, str]) -> None:
         """Let a draft set properties, unless all of them are as they should be."""
         if not made.items() <= self.properties().items():
-            self.tell_made(draft, made)
+            self.record_properties(transaction, made)
 
     def remove_branch(self, name: str) -> None:
         """Remove a branch; its snapshots go when they expire."""

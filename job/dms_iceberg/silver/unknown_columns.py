@@ -20,7 +20,7 @@ from dms_iceberg.config.named_columns import Named, absent, named_columns, neare
 from dms_iceberg.config.place import RESERVED_PREFIX
 from dms_iceberg.config.problems import below, item
 from dms_iceberg.config.publish import published_columns
-from dms_iceberg.context import Job
+from dms_iceberg.context import RunContext
 from dms_iceberg.errors import BronzeError, ConfigError
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.evolve import is_kept
@@ -40,7 +40,7 @@ class Lacking:
 
 
 def check_named(
-    job: Job,
+    context: RunContext,
     table: Table,
     groups: Sequence[ReadGroup],
     existing: Types | None,
@@ -71,7 +71,7 @@ def check_named(
     """
     names = list(dict.fromkeys(name for group in groups for name in group.columns.names))
     lacking = absent(table, names, set() if fresh else _filled(table, existing or {}, seen, progress))
-    json = job.config.bronze.format is BronzeFormat.JSON
+    json = context.config.bronze.format is BronzeFormat.JSON
     # What Spark cannot read is in no group's columns, and dropped for that very reason.
     every = dict.fromkeys([*names, *(name for group in groups for name in group.group.names)])
     kept = [] if json and not fresh else misspelt_drops(table, list(every), fresh=fresh)
@@ -86,7 +86,7 @@ def check_named(
     known = set() if fresh else _known(table, names, existing or {}, seen)
     suspects = [named for named in lacking if named.column.lower() not in known]
     # A line of JSON may leave out what is NULL, so that nothing is known from a file.
-    unknown, found = ([], set[str]()) if json or not suspects else _search(job, table, suspects, seen, progress, files, fresh=fresh)
+    unknown, found = ([], set[str]()) if json or not suspects else _search(context, table, suspects, seen, progress, files, fresh=fresh)
     if unknown:
         raise ConfigError([_error(named, names) for named in unknown])
     warnings = [_warning(named, names) for named in lacking if not named.is_word and named.awaited is None]
@@ -204,14 +204,21 @@ def misspelt_drops(table: Table, source: Sequence[str], *, fresh: bool) -> list[
 
 
 def _search(
-    job: Job, table: Table, suspects: Sequence[Named], seen: Seen, progress: Progress, files: Sequence[BronzeFile], *, fresh: bool
+    context: RunContext,
+    table: Table,
+    suspects: Sequence[Named],
+    seen: Seen,
+    progress: Progress,
+    files: Sequence[BronzeFile],
+    *,
+    fresh: bool,
 ) -> tuple[list[Named], set[str]]:
     """Look into other files for columns; returns those that no file ever had, and the names of those that were found."""
     own, whole = {file.key for file in files}, seen.whole and not fresh
     prefix = table_prefix(table.schema_name, table.table_name)
-    listing = list(list_files(job.store, prefix, progress.since if whole else "", job.config.bronze.format))
+    listing = list(list_files(context.store, prefix, progress.since if whole else "", context.config.bronze.format))
     others = [file for file in listing if file.key not in own and not (whole and progress.holds(file))]
-    nowhere = _nowhere(job, table, suspects, sorted(others, reverse=True))
+    nowhere = _nowhere(context, table, suspects, sorted(others, reverse=True))
     found = {named.column.lower() for named in suspects} - {named.column.lower() for named in nowhere}
     if nowhere and not (fresh or whole) and progress.lost(listing) is not None:
         # What expired may have had it. Only the filter is too dangerous: it empties a table.
@@ -220,14 +227,14 @@ def _search(
     return nowhere, found
 
 
-def _nowhere(job: Job, table: Table, lacking: Sequence[Named], files: Sequence[BronzeFile]) -> list[Named]:
+def _nowhere(context: RunContext, table: Table, lacking: Sequence[Named], files: Sequence[BronzeFile]) -> list[Named]:
     """Return those that none of ``files`` has. What is in a damaged file is told when its turn comes, and may be anything until then."""
     left = list(lacking)
     for start in range(0, len(files), _AT_ONCE):
         if not left:
             break
         try:
-            groups = inspect(job.store, files[start : start + _AT_ONCE], job.config.bronze, table)
+            groups = inspect(context.store, files[start : start + _AT_ONCE], context.config.bronze, table)
         except BronzeError:
             return []
         found = {name.lower() for group in groups for name in group.names}

@@ -16,7 +16,7 @@ from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
 from dms_iceberg.changes.mapping import SilverColumn
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import SchemaChanges, Table
-from dms_iceberg.context import Job
+from dms_iceberg.context import RunContext
 from dms_iceberg.errors import TargetError
 from dms_iceberg.silver.analysis import analysed_evolution
 from dms_iceberg.silver.remembered import guarded
@@ -56,7 +56,7 @@ class Cleaning:
         not_compared: names of columns that only one side has, with the reason.
     """
 
-    job: Job
+    context: RunContext
     table: Table
     columns: tuple[SourceColumn, ...]
     all_columns: tuple[SourceColumn, ...]
@@ -92,25 +92,25 @@ class Cleaning:
 
     def source_frame(self, texts: Sequence[str]) -> DataFrame:
         """Return rows as a change file would hold them; ``texts`` are JSON arrays."""
-        bronze = self.job.config.bronze
+        bronze = self.context.config.bronze
         shown = shown_rows(self.columns, bronze)
-        rows = self.job.spark.createDataFrame([(shown(text),) for text in texts], _ROWS, verifySchema=False)
+        rows = self.context.spark.createDataFrame([(shown(text),) for text in texts], _ROWS, verifySchema=False)
         # A row that does not parse would be a row of NULLs.
         parsed = rows.selectExpr("coalesce(from_json(row, 'array<string>'), raise_error('a row of the source does not parse')) AS cells")
         return parsed.selectExpr(*select_list(self.columns, "cells", bronze), *_ORIGIN)
 
     def clean(self, texts: Sequence[str]) -> DataFrame:
         """Return rows as they would be in silver, those that would not be there marked (`REJECTED_SQL`, `FILTERED_SQL`)."""
-        group = _group(self.job, self.columns, self.source_frame(texts))
-        return clean_groups(self.job.spark, [group], self.job.config, self.table, self.shape, 0)
+        group = _group(self.context, self.columns, self.source_frame(texts))
+        return clean_groups(self.context.spark, [group], self.context.config, self.table, self.shape, 0)
 
 
-def _group(job: Job, columns: Sequence[SourceColumn], frame: DataFrame) -> ReadGroup:
-    typed = tuple((column.name, column.spark_type(job.config.bronze)) for column in columns)
+def _group(context: RunContext, columns: Sequence[SourceColumn], frame: DataFrame) -> ReadGroup:
+    typed = tuple((column.name, column.spark_type(context.config.bronze)) for column in columns)
     return ReadGroup(SchemaGroup(False, _SEGMENT, typed, (), None), frame, SourceColumns(typed, None, None, None, {}))
 
 
-def plan_cleaning(job: Job, table: Table, target: TargetTable, columns: tuple[SourceColumn, ...]) -> Cleaning:
+def plan_cleaning(context: RunContext, table: Table, target: TargetTable, columns: tuple[SourceColumn, ...]) -> Cleaning:
     """Find out how rows of the source compare with the silver table as it is now.
 
     Raises:
@@ -131,11 +131,11 @@ def plan_cleaning(job: Job, table: Table, target: TargetTable, columns: tuple[So
             f"{table.source}: the source has no column {lacking[0]!r}, which is part of the key; it has "
             f'{", ".join(column.name for column in columns)}. Correct tables."{table.source}".key.'
         )
-    group = _group(job, columns, job.spark.range(0))
+    group = _group(context, columns, context.spark.range(0))
     # What a policy does about a difference in structure is the job's to say; here it is only told.
     lenient = attrs.evolve(table, schema_changes=SchemaChanges.EVOLVE)
-    memory = guarded(job, lenient, target, [group], anew=True)
-    evolution = analysed_evolution(job, lenient, [group], existing, memory.texts, memory.salts)
+    memory = guarded(context, lenient, target, [group], anew=True)
+    evolution = analysed_evolution(context, lenient, [group], existing, memory.texts, memory.salts)
     added = {operation.name for operation in evolution.plan.operations if isinstance(operation, AddColumn)}
     widened = {operation.name for operation in evolution.plan.operations} - added
     shape = _as_it_is(evolution.shape, existing, added, frozenset(widened))
@@ -148,7 +148,7 @@ def plan_cleaning(job: Job, table: Table, target: TargetTable, columns: tuple[So
     ]
     read = _columns_read(table, shape, columns)
     return Cleaning(
-        job,
+        context,
         table,
         read,
         all_columns,

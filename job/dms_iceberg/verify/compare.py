@@ -147,7 +147,7 @@ class Comparison:
 
     @property
     def _parallelism(self) -> int:
-        return self.cleaning.job.spark.sparkContext.defaultParallelism
+        return self.cleaning.context.spark.sparkContext.defaultParallelism
 
     def _fingerprint(self, rows: DataFrame, rejected: str = "false", filtered: str = "false", *more: str) -> DataFrame:
         """Return key, range, fingerprint and whether a row is rejected; then ``more`` SQL."""
@@ -158,7 +158,7 @@ class Comparison:
         )
 
     def _silver(self, condition: str | None = None, *more: str) -> DataFrame:
-        rows = self.cleaning.job.spark.table(self.target.sql_name)
+        rows = self.cleaning.context.spark.table(self.target.sql_name)
         return self._fingerprint(rows.where(condition) if condition else rows, "false", "false", *more)
 
     def _differing_ranges(self, found: DataFrame) -> list[int]:
@@ -167,7 +167,7 @@ class Comparison:
         # Of one partition no shuffle is needed to group it.
         grouped = (both.coalesce(1) if self._is_small else both).groupBy(_AT_SOURCE, RANGE)
         sums = grouped.agg(*_exprs([*range_aggregates(), f"count_if({REJECTED}) AS rejected"]))
-        with interpreted(self.cleaning.job.spark, enabled=self._is_small):
+        with interpreted(self.cleaning.context.spark, enabled=self._is_small):
             rows = sums.collect()
         source = [row for row in rows if row[_AT_SOURCE]]
         silver = {row[RANGE]: (row.n, row.checksum) for row in rows if not row[_AT_SOURCE]}
@@ -196,9 +196,9 @@ class Comparison:
         """Return those of the keys that differ still, as both sides are now."""
         keys = before.rows.select(*(quote(name) for name in self._key))
         found = self._looked_up(keys, before.count)
-        handed_out = broadcast(keys) if before.count <= _MOST_LOOKED_UP else keys
-        source = self._by_key(found.where(f"{RANGE} IS NOT NULL").join(handed_out, on=self._key, how="left_semi"), SOURCE)
-        silver = self._silver(self._key_list(keys, before.count)).join(handed_out, on=self._key, how="left_semi")
+        shared_keys = broadcast(keys) if before.count <= _MOST_LOOKED_UP else keys
+        source = self._by_key(found.where(f"{RANGE} IS NOT NULL").join(shared_keys, on=self._key, how="left_semi"), SOURCE)
+        silver = self._silver(self._key_list(keys, before.count)).join(shared_keys, on=self._key, how="left_semi")
         earlier = before.rows.selectExpr(*(quote(name) for name in self._key), *(f"{name} AS {name}_before" for name in _STATE))
         joined = earlier.join(source, on=self._key, how="left").join(self._by_key(silver, SILVER), on=self._key, how="left")
         same = f"{SOURCE} <=> {SOURCE}_before AND {SILVER} <=> {SILVER}_before"
@@ -245,18 +245,18 @@ class Comparison:
 
     def rows_again(self, keys: DataFrame, count: int, sql: str) -> tuple[DataFrame, DataFrame]:
         """Return of a few keys what the source and silver have now: key, fingerprint, and the SQL given over silver columns."""
-        handed_out = broadcast(keys)
+        shared_keys = broadcast(keys)
         columns = [*(quote(name) for name in self._key), FINGERPRINT, sql.rpartition(" AS ")[2]]
 
         def made(texts: Iterator[str]) -> DataFrame:
             limits = self.options
             rows = [
-                self._source(chunk, sql).where(f"{RANGE} IS NOT NULL").join(handed_out, on=self._key, how="left_semi").localCheckpoint()
+                self._source(chunk, sql).where(f"{RANGE} IS NOT NULL").join(shared_keys, on=self._key, how="left_semi").localCheckpoint()
                 for chunk in chunks(self._reading.counted(texts), limits.chunk_rows, limits.chunk_characters)
             ]
             return _united(rows) if rows else self._source([], sql)
 
-        silver = self._silver(self._key_list(keys, count), sql).join(handed_out, on=self._key, how="left_semi")
+        silver = self._silver(self._key_list(keys, count), sql).join(shared_keys, on=self._key, how="left_semi")
         return self._read_again(keys, count, made).select(*columns), silver.select(*columns)
 
     def key_texts(self, keys: DataFrame) -> list[tuple[str, ...]]:

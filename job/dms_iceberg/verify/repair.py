@@ -23,7 +23,7 @@ from dms_iceberg.bronze.position import CLOCK_DIGITS, COUNTER_DIGITS
 from dms_iceberg.config.model import BronzeFormat, Config
 from dms_iceberg.config.model import Change as ChangeNames
 from dms_iceberg.errors import ConfigError, TargetError
-from dms_iceberg.loads.epochs import standing
+from dms_iceberg.loads.epochs import branch_state
 from dms_iceberg.merge.ambiguous_keys import ambiguous_keys
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.sql.cdc_columns import ROW_ID
@@ -64,13 +64,13 @@ def write_repair(comparison: Comparison, difference: Difference) -> int:
         TargetError: the keys are too many, do not tell the source's, a column is unknown, or silver is in no state for a repair.
         SourceError: the source cannot be read.
     """
-    cleaning, job, table = comparison.cleaning, comparison.cleaning.job, comparison.cleaning.table
+    cleaning, context, table = comparison.cleaning, comparison.cleaning.context, comparison.cleaning.table
     # No change mends what is several rows at the source.
     mendable = difference.rows.where(f"NOT {COLLIDED}")
     count = difference.count - comparison.verdict.differing["collided"]
     wanted = mendable.select(*(quote(name) for name in cleaning.shape.key))
     # Where silver and source are equal by now, a repair is what closes such rows.
-    unclear = ambiguous_keys(job, table, comparison.target.progress(), cleaning.shape) if comparison.target.exists() else None
+    unclear = ambiguous_keys(context, table, comparison.target.progress(), cleaning.shape) if comparison.target.exists() else None
     if unclear is not None:
         wanted = wanted.union(unclear.drop(ROW_ID)).distinct()
     if count == 0 and unclear is None:
@@ -78,7 +78,7 @@ def write_repair(comparison: Comparison, difference: Difference) -> int:
     _refuse_state(comparison, count)
     keys = comparison.key_texts(wanted)
     _refuse_ends(comparison, keys)
-    bronze = job.config.bronze
+    bronze = context.config.bronze
     shown = shown_rows(cleaning.all_columns, bronze)
     written = 0
     for start in range(0, len(keys), _KEYS_IN_FILE):
@@ -87,7 +87,7 @@ def write_repair(comparison: Comparison, difference: Difference) -> int:
         _refuse_clock(comparison, reader.clock)
         rows = changes(cleaning.all_columns, cleaning.lookup or (), keys[start : start + _KEYS_IN_FILE], found)
         key = repair_key(table_prefix(table.schema_name, table.table_name), reader.clock)
-        job.store.put(key, encode(cleaning.all_columns, bronze.change, rows, comparison.clock))
+        context.store.put(key, encode(cleaning.all_columns, bronze.change, rows, comparison.clock))
         written += len(rows)
         _LOG.info("repair_written", table=table.source, file=key, rows=len(rows))
     return written
@@ -95,7 +95,7 @@ def write_repair(comparison: Comparison, difference: Difference) -> int:
 
 def _refuse_state(comparison: Comparison, count: int) -> None:
     cleaning = comparison.cleaning
-    job, table = cleaning.job, cleaning.table
+    context, table = cleaning.context, cleaning.table
     if cleaning.lookup is None:
         raise TargetError(
             f"{table.source}: cannot be repaired, because its key in silver is masked, trimmed, cast or made by an expression, so that a "
@@ -109,12 +109,12 @@ def _refuse_state(comparison: Comparison, count: int) -> None:
         )
     if count > _MOST_KEYS:
         raise TargetError(f"{table.source}: {count:,} keys differ, and at most {_MOST_KEYS:,} are repaired. Load the table again.")
-    found = standing(comparison.target, job.config, table)
+    found = branch_state(comparison.target, context.config, table)
     if found.branch is not None:
         raise TargetError(f"{table.source}: is being loaded again. Repair it, if it is still needed, once the new load is its content.")
     progress = found.progress
     prefix = table_prefix(table.schema_name, table.table_name)
-    listing = list_files(job.store, prefix, progress.since, job.config.bronze.format, progress.committed)
+    listing = list_files(context.store, prefix, progress.since, context.config.bronze.format, progress.committed)
     waiting = sum(not (progress.has_merged(file) if file.is_cdc else _is_loaded(file, progress)) for file in listing)
     if waiting:
         raise TargetError(f"{table.source}: bronze has {waiting:,} files that are not merged yet. Run the job first, then verify again.")

@@ -8,7 +8,7 @@ import structlog
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config, Mode, Table
-from dms_iceberg.context import Job
+from dms_iceberg.context import RunContext
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.runs.runner import chosen_tables
 from dms_iceberg.silver.table import TargetTable
@@ -46,17 +46,17 @@ def verify(
     tables = chosen_tables(config, only)
     if options.repair:
         refuse_repair(config, options)
-    job = Job(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12])
+    context = RunContext(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12])
     readings = [Reading(table.source, number, len(tables), listener) for number, table in enumerate(tables, start=1)]
-    verdicts = [_verify_table(job, source, table, options, reading) for table, reading in zip(tables, readings, strict=True)]
+    verdicts = [_verify_table(context, source, table, options, reading) for table, reading in zip(tables, readings, strict=True)]
     return Verdict({verdict.table: verdict for verdict in verdicts}, time.monotonic() - started)
 
 
-def _verify_table(job: Job, source: Source, table: Table, options: Options, reading: Reading) -> TableVerdict:
+def _verify_table(context: RunContext, source: Source, table: Table, options: Options, reading: Reading) -> TableVerdict:
     started = time.monotonic()
     verdict = TableVerdict(table=table.source, target=table.target)
     try:
-        _compare(job, source, table, options, verdict, reading)
+        _compare(context, source, table, options, verdict, reading)
     except FAILURES as error:
         verdict.error = f"{table.source}: {describe(error)}"
     except DmsIcebergError as error:
@@ -75,14 +75,14 @@ def _verify_table(job: Job, source: Source, table: Table, options: Options, read
     return verdict
 
 
-def _compare(job: Job, source: Source, table: Table, options: Options, verdict: TableVerdict, reading: Reading) -> None:
+def _compare(context: RunContext, source: Source, table: Table, options: Options, verdict: TableVerdict, reading: Reading) -> None:
     if table.mode is not Mode.MIRROR:
         verdict.skipped = f"mode is {table.mode}: only silver tables in mode mirror hold what the source holds now"
         return
-    target = TargetTable(job.spark, job.config.catalog.name, table.target)
+    target = TargetTable(context.spark, context.config.catalog.name, table.target)
     if target.exists():
         target.refresh()
-    cleaning = plan_cleaning(job, table, target, source.columns(table.schema_name, table.table_name))
+    cleaning = plan_cleaning(context, table, target, source.columns(table.schema_name, table.table_name))
     verdict.not_compared = list(cleaning.not_compared)
     comparison = Comparison(source, cleaning, target, options, verdict, reading)
     difference = comparison.run()

@@ -3,7 +3,7 @@
 import time
 
 from dms_iceberg.config.gold_checks import model_order
-from dms_iceberg.context import Job
+from dms_iceberg.context import RunContext
 from dms_iceberg.gold.run import refresh_models
 
 _LONGEST_BACK_OFF_SECONDS = 600.0
@@ -12,9 +12,9 @@ _LONGEST_BACK_OFF_SECONDS = 600.0
 class WatchedModels:
     """The models of a configuration; one thread at a time refreshes them."""
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
-        self._due = dict.fromkeys(model_order(job.config), 0.0)
+    def __init__(self, context: RunContext) -> None:
+        self._job = context
+        self._due = dict.fromkeys(model_order(context.config), 0.0)
         self._failures = dict.fromkeys(self._due, 0)
         self.errors: dict[str, str] = {}
         """What stopped the last refresh, by model."""

@@ -12,7 +12,7 @@ import structlog
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config
-from dms_iceberg.context import Job
+from dms_iceberg.context import RunContext
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.runs.runner import Listener, chosen_tables
 from dms_iceberg.spark.arrow_allocators import forget_readers
@@ -69,11 +69,11 @@ class Watch:
         self._spark, self._queue = spark, queue
         tables = chosen_tables(config, only)
         self.run_id = uuid.uuid4().hex[:12]
-        job = Job(spark, config, open_store(config.bronze.uri), self.run_id)
+        context = RunContext(spark, config, open_store(config.bronze.uri), self.run_id)
         state = open_store(config.state_uri)
         pause = interval if queue is None else max(interval, IDLE_SECONDS_WITH_QUEUE)
-        self.tables = {table.source: WatchedTable(job, table, state, pause, listener) for table in tables}
-        self._models = WatchedModels(job) if config.gold else None
+        self.tables = {table.source: WatchedTable(context, table, state, pause, listener) for table in tables}
+        self._models = WatchedModels(context) if config.gold else None
         self._workers = max(1, min(config.parallelism, len(tables)))
         self._free_workers = asyncio.Semaphore(self._workers)
         self._stopping = asyncio.Event()

@@ -8,9 +8,9 @@ from threading import Lock
 import structlog
 
 from dms_iceberg.config.model import Table
-from dms_iceberg.context import Job
+from dms_iceberg.context import RunContext
 from dms_iceberg.iceberg.retry import attempt
-from dms_iceberg.loads.epochs import standing
+from dms_iceberg.loads.epochs import branch_state
 from dms_iceberg.progress.pending import next_truncate, pending_files
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.runs.report import TableReport
@@ -34,8 +34,8 @@ class WatchedTable:
     Its report covers the time since the state was last written, so that nothing grows with the age of the watch.
     """
 
-    def __init__(self, job: Job, table: Table, state: ObjectStore, interval: float, listener: Listener | None) -> None:
-        self._job, self._table, self._state, self._listener = job, table, state, listener
+    def __init__(self, context: RunContext, table: Table, state: ObjectStore, interval: float, listener: Listener | None) -> None:
+        self._job, self._table, self._state, self._listener = context, table, state, listener
         self._interval = interval
         self._taking = Lock()
         self._report = TableReport(table=table.source, target=table.target)
@@ -105,7 +105,7 @@ class WatchedTable:
         target = self._target()
         self._more = step(self._job, self._table, target, self._report, self._listener)
         describe_end(target, self._report)
-        found = standing(target, self._job.config, self._table)
+        found = branch_state(target, self._job.config, self._table)
         # A branch is completed by what its listing does not hold, so it is looked at in full.
         self._known = found.progress if found.branch is None else None
         self._full_look_at = time.monotonic() + FULL_LOOK_SECONDS

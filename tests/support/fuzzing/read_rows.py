@@ -10,7 +10,7 @@ from dms_iceberg.bronze.corrupt_files import blame
 from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.changes.frames import ReadGroup, clean_groups
 from dms_iceberg.changes.open_files import open_files
-from dms_iceberg.context import Job
+from dms_iceberg.context import RunContext
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.silver.analysis import analysed_evolution
 from dms_iceberg.spark.failures import FAILURES, describe
@@ -28,7 +28,7 @@ class _Reader:
     """The readers of one table at work."""
 
     lake: Lake
-    job: Job
+    job: RunContext
     table: FuzzedTable
     made: list[MadeRow] = attrs.field(factory=list)
 
@@ -69,7 +69,7 @@ class _Reader:
 def read_all(lake: Lake, form: Form, tables: Sequence[FuzzedTable]) -> None:
     """Read every table's files as a run does, and judge each row."""
     config = lake.config({table.source: form.entry for table in tables}, bronze=form.bronze)
-    job = Job(lake.spark, config, open_store(config.bronze.uri), "fuzz")
+    job = RunContext(lake.spark, config, open_store(config.bronze.uri), "fuzz")
     for table in tables:
         reader = _Reader(lake, job, table)
         looks = [looked_at(lake, config, table, file) for file in table.files]
