@@ -13,7 +13,7 @@ from benchmarks.shapes import ORDERS, Shape
 from benchmarks.shop import COLUMN_TYPES, KEY
 from dms_iceberg.config.model import BronzeFormat, Config
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.run import run
 
 CATALOG: Final = "lake"
 OURS: Final = "silver.orders"

@@ -19,7 +19,7 @@ from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Work, emptied, he
 from benchmarks.small_tables import columns, document, file_name, folder_of, sequence, write, write_load
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.runs.report import BatchReport
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.run import run
 from dms_iceberg.watch.run import Watch
 
 

@@ -15,7 +15,7 @@ from benchmarks.dms_files import write_load
 from benchmarks.shapes import ORDERS, Shape
 from benchmarks.shop import ABSENT, COLUMN_TYPES, KEY, LOADED, Keys
 from dms_iceberg.config.model import BronzeFormat
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.run import run
 
 _FAR_FUTURE: Final = "2999-01-01 00:00:00"
 TABLES: Final = (OURS, HANDWRITTEN)

@@ -24,7 +24,7 @@ from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Output, Work, emp
 from dms_iceberg.config.model import AfterRun, Batch, BronzeFormat, Config, Maintenance
 from dms_iceberg.maintenance.run import maintain
 from dms_iceberg.runs.report import BatchReport
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.run import run
 
 
 def main(

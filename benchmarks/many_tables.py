@@ -28,7 +28,7 @@ from benchmarks.small_tables import document, folder_of, now, write_load, write_
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.runs.report import BatchReport, RunReport
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.run import run
 
 RUNS_GOAL: Final = 5.0
 IDLE_GOAL: Final = 0.020

@@ -28,7 +28,7 @@ from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Output, Work, emp
 from benchmarks.shop import COLUMN_TYPES
 from dms_iceberg.config.model import BronzeFormat
 from dms_iceberg.maintenance.run import maintain
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.run import run
 from dms_iceberg.spark.session import session_settings
 
 CHANGES_GOAL: Final = 40_000

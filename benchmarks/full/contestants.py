@@ -16,7 +16,7 @@ from benchmarks.dms_files import OP, SEQUENCE, BatchFiles
 from benchmarks.full.sessions import DELTA, HUDI, ICEBERG, common_settings, open_plain_session
 from benchmarks.shapes import Shape
 from dms_iceberg.config.model import BronzeFormat
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.run import run
 from dms_iceberg.spark.session import open_session
 
 _TABLE: Final = f"{CATALOG}.silver.orders"

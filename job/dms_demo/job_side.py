@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 
 from dms_demo.report import RowCounts
 from dms_iceberg.config.model import Config
-from dms_iceberg.runs import runner
+from dms_iceberg.runs import run as runner
 from dms_iceberg.runs.report import BatchReport, TableReport
 from dms_iceberg.silver.table import TargetTable
 

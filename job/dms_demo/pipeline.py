@@ -27,7 +27,7 @@ from dms_demo.story import Rejected, rejected_rows, tell_story
 from dms_emulator.stop_request import StopRequest
 from dms_iceberg.config.load import load_config
 from dms_iceberg.config.model import Config, Table
-from dms_iceberg.runs import runner
+from dms_iceberg.runs.request import chosen_tables
 from dms_iceberg.silver.quarantine import quarantine_table
 from dms_iceberg.silver.table import Snapshot, TargetTable
 from dms_iceberg.spark.session import open_session
@@ -151,7 +151,7 @@ class Examiner:
         outcomes, points, story = [], [], []
         files: list[AppliedFile] = []
         rejected: list[Rejected] = []
-        for table in runner.chosen_tables(self._config, ()):
+        for table in chosen_tables(self._config, ()):
             target = TargetTable(self._spark, self._config.catalog.name, table.target)
             lineage = list(target.lineage())
             applied = applied_files(self._bronze, table.source, table.key[0], lineage)

@@ -26,7 +26,8 @@ class RunRequest:
         reload_started: 17 digits, when the chosen tables were loaded again in place; "" for never.
         truncate: source names of tables that were truncated at the source.
         truncated_at: 17 digits, when they were.
-        rebuild: source names of tables to be made anew from bronze.
+        rebuild: source names of tables to be rebuilt from bronze.
+        replay: rows of the quarantine are tried again instead of files: those with one of these reasons, all if there are none.
     """
 
     load_complete: frozenset[str] = frozenset()
@@ -34,6 +35,7 @@ class RunRequest:
     truncate: frozenset[str] = frozenset()
     truncated_at: str = ""
     rebuild: frozenset[str] = frozenset()
+    replay: tuple[str, ...] | None = None
 
 
 NO_REQUEST = RunRequest()
@@ -44,7 +46,7 @@ class RunContext:
     """What every step of every table needs.
 
     Attributes:
-        operator: what the operator says of reloads, truncates and rebuilds.
+        request: what the operator says of reloads, truncates and rebuilds.
     """
 
     spark: "SparkSession"

@@ -16,7 +16,7 @@ import pytest
 
 from dms_emulator.postgres import LocalPostgres
 from dms_iceberg.config.load import load_config
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.run import run
 from support.lake import Lake
 
 SCHEMA = """

@@ -19,7 +19,7 @@ from dms_iceberg.config.model import Bronze, BronzeFormat, Csv
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.context import RunRequest
 from dms_iceberg.errors import ConfigError
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.run import run
 from dms_iceberg.storage.store import LocalStore
 from dms_iceberg.verify.columns import shown_rows
 from dms_iceberg.verify.compare import Options

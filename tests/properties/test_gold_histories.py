@@ -20,7 +20,7 @@ from dms_iceberg.context import RunContext
 from dms_iceberg.gold.run import refresh_models
 from dms_iceberg.maintenance.run import maintain
 from dms_iceberg.runs.report import BatchReport, RunReport
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.run import run
 from dms_iceberg.sql.quoting import quote
 from dms_iceberg.storage.store import open_store
 from properties.merging import Merging

@@ -14,7 +14,7 @@ from dms_iceberg.config.parse import parse_config
 from dms_iceberg.maintenance.report import MaintenanceReport
 from dms_iceberg.maintenance.run import maintain
 from dms_iceberg.runs.report import BatchReport, RunReport
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.run import run
 from properties.merging import Merging
 from support.bronze_writer import FORMATS
 from support.histories import SEED, seeded_world

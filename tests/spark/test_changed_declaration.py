@@ -41,7 +41,11 @@ def test_plan_run_and_status_agree_where_nothing_is_to_be_merged(lake: Lake, ent
     (status,) = table_statuses(lake.spark, config)
     assert status.last_error == error
     watched = WatchedTable(
-        RunContext(lake.spark, config, open_store(config.bronze.uri), "w"), config.tables["public.t"], open_store(config.state_uri), 1.0, None
+        RunContext(lake.spark, config, open_store(config.bronze.uri), "w"),
+        config.tables["public.t"],
+        open_store(config.state_uri),
+        1.0,
+        None,
     )
     assert watched.turn() > 0.0
     assert watched.error == error

@@ -8,9 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config
-from dms_iceberg.runs import table_run
+from dms_iceberg.runs import batch as table_run
+from dms_iceberg.runs import read_state
 from dms_iceberg.runs.report import TableReport
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.run import run
 from dms_iceberg.silver import backfill, evolve
 from support.crash_books import check_books
 from support.crash_process import JobProcess
@@ -119,7 +120,7 @@ def test_stale_pass_over_empty_files_does_not_move_progress_back(lake: Lake, oth
         lake.changes("public.t", cdc(2), ID_V, [("I", T2, 65, 2, "b")])
         run_one(other, config)
 
-    pause(table_run, "after-inspect", overtake)
+    pause(read_state, "after-inspect", overtake)
     assert lake.run_one(config).batches == []
     assert lake.rows("t", "id, v") == [(1, "a"), (2, "b")]
     check_books(lake.spark, silver(lake), 2)
@@ -137,7 +138,7 @@ def _before_schema_change(lake: Lake) -> Config:
 
 @pytest.mark.parametrize(
     ("module", "point"),
-    [(table_run, "after-inspect"), (evolve, "after-evolve"), (backfill, "before-backfill"), (table_run, "before-merge")],
+    [(read_state, "after-inspect"), (evolve, "after-evolve"), (backfill, "before-backfill"), (table_run, "before-merge")],
 )
 def test_schema_change_that_somebody_else_made(lake: Lake, other: SparkSession, pause: Pause, module: ModuleType, point: str) -> None:
     """The backfill must not be done again: by then a NULL may be a change's own."""

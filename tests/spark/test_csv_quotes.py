@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from dms_iceberg.context import RunRequest
 from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.report import TableReport
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.run import run
 from support.lake import COMMIT, Lake
 from support.text_files import HEADER, ONLY_SEQUENCE, cdc_name, change_line, load_line, write_text
 

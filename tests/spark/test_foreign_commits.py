@@ -12,7 +12,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from dms_iceberg.iceberg.commit_errors import is_conflict
-from dms_iceberg.runs import table_run
+from dms_iceberg.runs import batch as table_run
+from dms_iceberg.runs import read_state
 from support.crash_books import check_books
 from support.lake import Lake
 from support.pause import pausing
@@ -147,7 +148,7 @@ def test_full_disk_fails_its_table_and_the_next_run_goes_on(lake: Lake, limited:
 @contextmanager
 def limited_from(point: str, limit: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patch:
-        pausing(patch)(table_run, point, limit.__enter__)
+        pausing(patch)(read_state if point == "after-inspect" else table_run, point, limit.__enter__)
         try:
             yield
         finally:

@@ -12,7 +12,7 @@ from dms_iceberg.context import RunRequest
 from dms_iceberg.loads.epochs import building
 from dms_iceberg.runs.preview import preview
 from dms_iceberg.runs.report import TableReport
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.run import run
 from support.lake import Lake
 
 pytestmark = pytest.mark.long

@@ -12,8 +12,9 @@ from pyspark.sql import SparkSession
 from dms_iceberg.config.model import Config
 from dms_iceberg.context import RunRequest
 from dms_iceberg.maintenance import run as maintenance_run
-from dms_iceberg.runs import table_run
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs import batch as table_run
+from dms_iceberg.runs import read_state
+from dms_iceberg.runs.run import run
 from support.crash_books import check_books
 from support.lake import Lake
 from support.maintained import EAGER, days_ago, files_below, kept_in_order
@@ -98,7 +99,7 @@ def test_maintenance_between_plan_and_commit_of_a_batch(lake: Lake, other: Spark
     write_batches(lake, 0, 5)
     lake.run_one(config)
     expected = write_batches(lake, 6, 6)
-    pause(table_run, point, lambda: assert_done(kept_in_order(other, config)))
+    pause(read_state if point == "after-inspect" else table_run, point, lambda: assert_done(kept_in_order(other, config)))
     report = lake.run_one(config)
     assert [batch.rows_read for batch in report.batches] == [3]
     check(lake, config, expected, 7)

@@ -10,7 +10,7 @@ import pytest
 
 from dms_iceberg.context import RunRequest
 from dms_iceberg.runs.preview import preview
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.run import run
 from dms_iceberg.silver.withheld import WITHHELD_PROPERTY
 from support.earlier_tables import as_made_before
 from support.lake import Lake, sequence

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from dms_iceberg.context import RunRequest
 from dms_iceberg.runs.preview import TablePreview, preview
 from dms_iceberg.runs.report import RunReport
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.run import run
 from support.earlier_tables import as_made_before
 from support.lake import Lake
 from support.text_files import cdc_name

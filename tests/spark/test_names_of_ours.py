@@ -18,7 +18,7 @@ from dms_iceberg.merge import bulk_load as bulk
 from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.preview import preview
 from dms_iceberg.runs.report import RunReport
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.run import run
 from dms_iceberg.verify.columns import SourceColumn
 from dms_iceberg.verify.compare import Options
 from dms_iceberg.verify.run import verify

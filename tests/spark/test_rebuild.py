@@ -14,7 +14,7 @@ from dms_iceberg.context import RunRequest
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.runs.preview import TablePreview, preview
 from dms_iceberg.runs.report import RunReport
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.run import run
 from dms_iceberg.runs.status import TableStatus, table_statuses
 from dms_iceberg.silver.key import KEY_PROPERTY
 from dms_iceberg.silver.table import TargetTable

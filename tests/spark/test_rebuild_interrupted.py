@@ -9,7 +9,8 @@ import pytest
 from dms_iceberg.context import RunRequest
 from dms_iceberg.loads import rebuild
 from dms_iceberg.loads.rebuild import is_rebuilding
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs import plan
+from dms_iceberg.runs.run import run
 from dms_iceberg.silver.table import TargetTable
 from support.crash_process import JobProcess
 from support.lake import Lake
@@ -90,7 +91,7 @@ def test_a_rebuild_beside_runs_that_never_rest_ends_with_an_error(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, before_switch: Callable[[Callable[[], None]], None]
 ) -> None:
     """Each of them merges a file that the rebuild then has to read as well: no two tries fail at the same place."""
-    monkeypatch.setattr(rebuild, "_COMPARISONS", 2)
+    monkeypatch.setattr(plan, "MOST_COMPARISONS", 2)
     lake.load("public.t", PERSON, [(1, "a", 1)])
     lake.run_one(lake.config({"public.t": {}}))
     other, config = lake.spark.newSession(), lake.config({"public.t": {"columns": [{"name": "email", "mask": "redact"}]}})

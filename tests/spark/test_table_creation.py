@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.context import RunRequest
 from dms_iceberg.runs.report import RunReport
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.run import run
 from support.lake import Lake
 from support.text_files import cdc_name
 

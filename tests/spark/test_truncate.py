@@ -14,7 +14,7 @@ from dms_iceberg.context import RunRequest
 from dms_iceberg.progress.progress import ACCOUNTING_KEY
 from dms_iceberg.runs.preview import preview
 from dms_iceberg.runs.report import TableReport
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.run import run
 from dms_iceberg.silver.table import TargetTable
 from support.crash_books import check_books, snapshot_ids
 from support.crash_process import JobProcess

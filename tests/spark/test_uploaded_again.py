@@ -124,7 +124,7 @@ def test_rows_of_the_first_version_end_with_the_one_that_mends_them(lake: Lake) 
 def test_without_a_sequence_a_row_is_known_by_what_it_holds(lake: Lake, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its place is its number in the file, and the new version has one row less. Earlier versions left both open."""
     if version == "the version before":
-        monkeypatch.setattr("dms_iceberg.runs.table_run.rewritten_rows", lambda *_: None)
+        monkeypatch.setattr("dms_iceberg.runs.batch.rewritten_rows", lambda *_: None)
     strict, mended = configs(lake, change={"sequence_column": None})
 
     def upload(rows: list[Any]) -> None:

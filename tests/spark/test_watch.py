@@ -8,7 +8,8 @@ import time
 import pytest
 
 from dms_iceberg import context as job_module
-from dms_iceberg.runs import runner
+from dms_iceberg.runs import read_state
+from dms_iceberg.runs import run as runner
 from dms_iceberg.watch import run as watch_run
 from dms_iceberg.watch import table as watched
 from dms_iceberg.watch.run import SessionLostError, Watch
@@ -45,8 +46,8 @@ def test_an_idle_table_costs_a_listing_and_nothing_of_the_catalog(lake: Lake, mo
     config = lake.config({"public.t": {}})
     lake.load("public.t", ID_V, [(1, "a")])
     plans, listings = [], []
-    plan, listing = runner.plan_table, job_module.list_bronze
-    monkeypatch.setattr(runner, "plan_table", lambda *all_: plans.append(1) or plan(*all_))
+    plan, listing = runner.read_state, job_module.list_bronze
+    monkeypatch.setattr(runner, "read_state", lambda *all_: plans.append(1) or plan(*all_))
     monkeypatch.setattr(job_module, "list_bronze", lambda *all_: listings.append(1) or listing(*all_))
     with watching(lake, config) as job:
         job.until_rows(1)
@@ -133,8 +134,8 @@ def test_what_is_told_while_a_table_waits_for_its_turn_is_looked_at_once(lake: L
     config = lake.config({"public.t": {}, "public.u": {}}, parallelism=1)
     for table in ("public.t", "public.u"):
         lake.load(table, ID_V, [(1, "a")])
-    plan, planned = runner.plan_table, list[str]()
-    monkeypatch.setattr(runner, "plan_table", lambda job, table, *more: planned.append(table.source) or plan(job, table, *more))
+    plan, planned = runner.read_state, list[str]()
+    monkeypatch.setattr(runner, "read_state", lambda job, table, *more: planned.append(table.source) or plan(job, table, *more))
     news, pause = News(), threading.Event()
     pause.set()
     with watching(lake, config, queue=news, pause=pause) as job:
@@ -201,7 +202,7 @@ def test_the_end_waits_for_the_batch_at_hand(lake: Lake, monkeypatch: pytest.Mon
             arrived.set()
             go_on.wait(PATIENCE)
 
-    monkeypatch.setattr(runner, "failpoint", hold)
+    monkeypatch.setattr(read_state, "failpoint", hold)
     config = lake.config({"public.t": {}})
     lake.load("public.t", ID_V, [(1, "a")])
     with watching(lake, config) as job:

@@ -12,7 +12,7 @@ from dms_iceberg.config.model import Config
 from dms_iceberg.context import RunContext, RunRequest
 from dms_iceberg.runs.preview import TablePreview, preview
 from dms_iceberg.runs.report import TableReport
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.run import run
 from dms_iceberg.runs.status import table_statuses
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.storage.store import open_store

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.runs.report import RunReport, TableReport
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.run import run
 from dms_iceberg.silver.quarantine import open_rows
 from dms_iceberg.silver.table import TargetTable
 

@@ -12,7 +12,7 @@ from dms_emulator import Emulator
 from dms_emulator.postgres import LocalPostgres
 from dms_iceberg.config.model import Config
 from dms_iceberg.runs.report import TableReport
-from dms_iceberg.runs.runner import run
+from dms_iceberg.runs.run import run
 from dms_iceberg.verify.compare import Options
 from dms_iceberg.verify.run import verify
 from dms_iceberg.verify.source import Throttle, open_source, parse_source

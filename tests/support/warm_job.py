@@ -97,7 +97,7 @@ def _serve() -> None:
     from dms_iceberg.config.load import load_config
     from dms_iceberg.context import RunRequest
     from dms_iceberg.logs import configure_logs
-    from dms_iceberg.runs.runner import run
+    from dms_iceberg.runs.run import run
     from dms_iceberg.spark.session import open_session
     from dms_iceberg.storage import s3
 

@@ -12,15 +12,15 @@ import pytest
 from dms_iceberg.runs.report import RunReport, TableReport
 
 ROOT = Path(__file__).parents[2]
-SOURCE = (ROOT / "job" / "dms_iceberg" / "runner.py").read_text("utf-8")
+SOURCES = [(ROOT / "job" / "dms_iceberg" / "runs" / name).read_text("utf-8") for name in ("run.py", "apply.py")]
 MODULE = ROOT / "terraform" / "modules" / "observability"
 FIELD = re.compile(r"\$\.([A-Za-z_]+)")
 
 
 def logged() -> dict[str, set[str]]:
-    """The fields of every event that `runs/runner.py` logs. `bind` is followed by hand: it adds table and run_id."""
+    """The fields of every event that a run logs. `bind` is followed by hand: it adds table and run_id."""
     found = {}
-    for node in ast.walk(ast.parse(SOURCE)):
+    for node in (node for source in SOURCES for node in ast.walk(ast.parse(source))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in {"info", "error"} and node.args:
             event = node.args[0]
             assert isinstance(event, ast.Constant)

@@ -82,7 +82,7 @@ def run(
     """Merge everything there is, once."""
     loaded = prepared(config, quiet=json_)
     warn_of_salts(loaded, table)
-    from dms_iceberg.runs import runner
+    from dms_iceberg.runs import run as runner
     from dms_iceberg.spark.session import open_session
 
     request = operators_word(load_complete, reload_started_at, truncate, truncated_at, rebuild)

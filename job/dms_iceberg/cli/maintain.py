@@ -26,7 +26,7 @@ def maintain(
     """
     loaded = prepared(config, quiet=json_)
     from dms_iceberg.maintenance.run import maintain
-    from dms_iceberg.runs.runner import chosen_tables
+    from dms_iceberg.runs.request import chosen_tables
     from dms_iceberg.spark.session import open_session
 
     chosen = chosen_tables(loaded, table)

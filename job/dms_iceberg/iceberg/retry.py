@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import structlog
 from py4j.protocol import Py4JError
@@ -14,6 +14,8 @@ from dms_iceberg.context import PlanIsStaleError, RunContext
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.iceberg.commit_errors import is_conflict, is_unknown
 from dms_iceberg.spark.failures import FAILURES, describe, describe_defect
+
+Result = TypeVar("Result")
 
 _LOG = structlog.get_logger("dms_iceberg")
 _ATTEMPTS = 8
@@ -56,7 +58,7 @@ def attempt(context: RunContext, report: Outcome, work: Callable[[], None]) -> N
         _LOG.debug("table_failed", table=report.table, run_id=context.run_id, exc_info=True)
 
 
-def on_conflict(step: Callable[[], bool]) -> bool:
+def on_conflict(step: Callable[[], Result]) -> Result:
     """Take a step, again after a while when it lost a race (`PlanIsStaleError`), and return what it returns.
 
     Raises:

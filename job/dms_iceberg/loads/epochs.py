@@ -26,7 +26,6 @@ from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
 from dms_iceberg.silver.cleaning import Cleaning, made_by
 from dms_iceberg.silver.key import key_property
 from dms_iceberg.silver.seen_columns import Seen
-from dms_iceberg.silver.switch_mode import silver_types, switch_mode
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.withheld import branch_summary, withheld_by
 from dms_iceberg.storage.store import ObjectStore
@@ -110,15 +109,6 @@ def made_otherwise(table: Table, target: TargetTable, found: BranchState) -> str
     )
 
 
-def begin_anew(table: Table, target: TargetTable, found: BranchState) -> list[str]:
-    """Remove the branch of a load that another configuration has made; returns the warning, if any."""
-    warning = made_otherwise(table, target, found)
-    if warning is None:
-        return []
-    target.remove_branch(str(found.branch))
-    return [warning]
-
-
 def is_complete(table: Table, found: BranchState, batch: FileBatch | None, loads: Sequence[BronzeFile], *, told: bool) -> bool:
     """Say whether a reload is complete: nothing of the load is left to merge, and changes have begun or the operator says so.
 
@@ -152,14 +142,9 @@ def complete(context: RunContext, table: Table, target: TargetTable, found: Bran
     A mirror is the load from then on; other modes keep what they have, and get what the load changes (`reload`).
 
     Raises:
-        TargetError: the table is not one of the declared mode.
         BronzeError: the folder of the epoch is empty, so it is probably not what the operator meant.
         PlanIsStaleError: somebody committed since ``planned_on``, main's head when the reload was found complete.
     """
-    silver_types(target, table)
-    if switch_mode(target, table, planned_on):
-        # Planned anew, the load is still complete.
-        return
     progress = found.progress
     branch = branch_of(progress.epoch, progress.reload)
     if found.head is None:
@@ -215,13 +200,11 @@ def is_replaced(table: Table, found: BranchState) -> bool:
     return found.branch is not None and table.mode is Mode.MIRROR
 
 
-def prospect(table: Table, found: BranchState, doubt: str = "", *, would_be_complete: bool) -> str:
-    """Return what a run would do with a reload; ``doubt`` is why DMS's word is not heeded."""
+def completed(table: Table, found: BranchState) -> str:
+    """Return what a run would do with a load that is complete."""
     progress = found.progress
     name = f"the reload of {progress.reloaded_at[:14]}" if progress.reload else f"load epoch {progress.epoch}"
-    if would_be_complete:
-        return f"{table.source}: {name} would be complete and become the content of {table.target}"
-    return waiting(table, found, doubt)
+    return f"{table.source}: {name} would be complete and become the content of {table.target}"
 
 
 def waiting(table: Table, found: BranchState, doubt: str = "") -> str:

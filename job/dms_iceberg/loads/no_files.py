@@ -12,11 +12,9 @@ from dms_iceberg.bronze.keys import is_foreign, table_prefix
 from dms_iceberg.bronze.nearest_folders import neighbour, whereabouts
 from dms_iceberg.config.model import Table
 from dms_iceberg.context import BranchState, RunContext
-from dms_iceberg.loads.epochs import has_bronze, refuse_empty_bronze
+from dms_iceberg.loads.epochs import has_bronze
 from dms_iceberg.loads.load_marker import read_marker
 from dms_iceberg.progress.pending import Pending
-from dms_iceberg.silver.create import create_from_configuration
-from dms_iceberg.silver.row_counts import RowCounts, summary_properties
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.failures import FAILURES
 from dms_iceberg.storage.store import join
@@ -90,35 +88,3 @@ def _said(context: RunContext, table: Table, found: BranchState) -> str | None:
     if marker is None or marker.epoch != found.progress.epoch:
         return ""
     return None if marker.rows == 0 else f" {marker.uri} says that {marker.rows:,} rows were loaded."
-
-
-def without_batch(context: RunContext, table: Table, target: TargetTable, found: BranchState, pending: Pending) -> list[str]:
-    """Look after a table that has nothing to merge into main, and make its empty table where it is to be made; return warnings.
-
-    Raises:
-        BronzeError: the operator says that the load is complete, but there is nothing at all in bronze.
-        PlanIsStaleError: somebody committed since ``found`` was read.
-    """
-    nothing = find_no_files(context, table, target, found, pending)
-    if nothing is not None and (nothing.text or nothing.has_content):
-        return [nothing.text] if nothing.text else []
-    if nothing is None and not pending.files:
-        # Objects that are not read, and told of; or everything is merged.
-        return []
-    # Files without even columns make no table, but they are the table's.
-    is_told = nothing is not None and table.source in context.request.load_complete and found.head is None
-    if is_told:
-        refuse_empty_bronze(context, table)
-    if not target.exists() and (missing := create_from_configuration(target, table)) is not None:
-        return [missing]
-    if is_told:
-        transaction = target.transaction(None)
-        transaction.touch(summary_properties(found.progress, RowCounts(), 0, context.run_id))
-        target.publish(transaction)
-    return []
-
-
-def without_load(context: RunContext, table: Table, target: TargetTable, found: BranchState, pending: Pending) -> list[str]:
-    """Return what to say beside `epochs.waiting` of a load that has no file yet."""
-    nothing = find_no_files(context, table, target, found, pending) if found.head is None else None
-    return [nothing.text] if nothing is not None else []

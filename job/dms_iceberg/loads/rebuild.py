@@ -8,6 +8,7 @@ import json
 import uuid
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import attrs
 import structlog
@@ -16,14 +17,12 @@ from dms_iceberg.bronze.keys import BronzeFile, Truncate, digits_of, earlier, ta
 from dms_iceberg.bronze.listing import list_bronze
 from dms_iceberg.bronze.position import epoch_prefix
 from dms_iceberg.config.model import Config, Mode, Table
-from dms_iceberg.context import BatchPlan, BranchState, RunContext
+from dms_iceberg.context import BranchState, RunContext
 from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.loads.epochs import REBUILD_BRANCH, building
-from dms_iceberg.loads.truncate import apply_truncate
-from dms_iceberg.progress.pending import Pending, applied_truncates, new_loads, next_batch, next_truncate, pending_files, until
+from dms_iceberg.progress.pending import Pending, applied_truncates, new_loads, pending_files
 from dms_iceberg.progress.progress import ACCOUNTING_KEY, Progress
-from dms_iceberg.runs.report import TableReport
 from dms_iceberg.silver.backfill import BACKFILL_KEY
 from dms_iceberg.silver.checked import configuration_text
 from dms_iceberg.silver.cleaning import Cleaning
@@ -37,9 +36,11 @@ from dms_iceberg.sql.cdc_columns import IS_CURRENT, POSITION, ROW_POSITION
 from dms_iceberg.sql.quoting import quote, string_literal
 from dms_iceberg.storage.store import digest
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
 _LOG = structlog.get_logger("dms_iceberg")
 _DIGEST_BYTES = 6
-_COMPARISONS = 8
 _LEFT_AFTER_HOURS = 24
 
 
@@ -75,12 +76,34 @@ def branch_state(target: TargetTable, config: Config, table: Table, main: Progre
     return BranchState(target.progress(branch), head.id, branch, started) if head else BranchState(main.start, None, branch, started)
 
 
-def files_to_rebuild(context: RunContext, table: Table, target: TargetTable) -> list[BronzeFile]:
-    """Return the files that a rebuild would read, without those that one under way has read; see `plan_rebuild` for the errors raised."""
-    main, now = target.progress(), datetime.now(UTC)
-    return (
-        [] if main.is_empty else _pending(context, table, target, main, branch_state(target, context.config, table, main, now), now).files
-    )
+@attrs.frozen
+class Rebuild:
+    """A rebuild as it stands, or as it would begin.
+
+    Attributes:
+        branch: where its next batch goes.
+        pending: the files that the table has merged and the rebuild has not; of truncates, those that the table has applied.
+        outdated: branches of rebuilds by another configuration, or of a load that is no longer the content.
+    """
+
+    branch: BranchState
+    pending: Pending
+    outdated: tuple[str, ...] = ()
+
+
+def read_rebuild(context: RunContext, table: Table, target: TargetTable, main: Progress) -> Rebuild:
+    """Return how far the rebuild of a table is that has come to ``main``.
+
+    Raises:
+        BronzeError: bronze lacks some files that were merged, or holds another load than the table.
+        TargetError: the table holds rows of earlier loads.
+    """
+    now = datetime.now(UTC)
+    found = branch_state(target, context.config, table, main, now)
+    pending = _pending(context, table, target, main, found, now)
+    truncates = applied_truncates(sorted({*pending.truncates, main.truncated} - {""}), main)
+    outdated = tuple(_branches(target)) if found.head is None else ()
+    return Rebuild(found, attrs.evolve(pending, truncates=truncates), outdated)
 
 
 def _pending(context: RunContext, table: Table, target: TargetTable, main: Progress, found: BranchState, now: datetime) -> Pending:
@@ -131,55 +154,21 @@ def _refuse_earlier_loads(table: Table, target: TargetTable, main: Progress) -> 
         )
 
 
-def plan_rebuild(context: RunContext, table: Table, target: TargetTable, report: TableReport) -> BatchPlan | None:
-    """Return the next batch of a table that the operator wants made anew; None when it is done, or there is nothing to make it of.
+def publish_rebuild(context: RunContext, table: Table, target: TargetTable, found: BranchState, planned_on: int | None) -> None:
+    """Make the rebuilt content the content of the table, once it is compared with its row counts and with the table's keys.
 
     Raises:
-        BronzeError: bronze lacks some files that were merged, or holds another load than the table.
-        TargetError: the table holds rows of earlier loads; or the rebuilt content contradicts its books or the table's keys.
+        TargetError: the rebuilt content contradicts them; its branch is gone, and readers see the old content.
+        PlanIsStaleError: another writer committed since ``planned_on``, main's head, was read.
     """
-    head = target.head() if target.exists() else None
-    main = target.progress() if head else Progress()
-    if head is None or main.is_empty:
-        report.rebuilt = True
-        return None
-    now = datetime.now(UTC)
-    found = branch_state(target, context.config, table, main, now)
-    pending = _pending(context, table, target, main, found, now)
-    failpoint("after-listing", table.source)
-    for name in _branches(target) if found.head is None else ():
-        # Of another configuration, or of a load that is no longer the content.
-        target.remove_branch(name)
-    told = applied_truncates(sorted({*pending.truncates, main.truncated} - {""}), main)
-    truncate = next_truncate(told, found.progress)
-    files = until(pending.files, truncate)
-    batch = next_batch(files if files or found.head is not None else pending.files, context.config.batch)
-    if batch is not None:
-        return BatchPlan(batch, found, head.id, pending.loads, applied_truncates(told, found.progress))
-    if found.head is None:
-        raise BronzeError(f"{table.source}: no file to rebuild {table.target} of below {context.config.bronze.uri}. Nothing was written.")
-    if truncate is not None:
-        apply_truncate(context, table, target, found, truncate)
-        return plan_rebuild(context, table, target, report)
-    if _resolve(context, table, target, found):
-        return plan_rebuild(context, table, target, report)
-    if report.comparisons >= _COMPARISONS:
-        raise TargetError(
-            f"{table.source}: gave up after {_COMPARISONS} tries to publish the rebuilt content, because others kept committing to "
-            f"{table.target} while it was compared with the old one. Readers see the old content; nothing is lost. Pause the runs of this "
-            f"table, and run with --rebuild {table.source} once more: it goes on where it is."
-        )
-    report.comparisons += 1
     _check(context, table, target, found)
     failpoint("before-switch", table.source)
     made = key_property(table, target.column_types()) | Cleaning.of(table).to_properties() | withheld_by(target, str(found.branch))
-    transaction = target.draft_of_branch(str(found.branch), head.id, made)
+    transaction = target.draft_of_branch(str(found.branch), planned_on, made)
     transaction.remove_branches(_branches(target))
     target.publish(transaction)
-    report.rebuilt = True
     failpoint("after-switch", table.source)
     _LOG.info("rebuilt", table=table.source, run_id=context.run_id)
-    return None
 
 
 def _check(context: RunContext, table: Table, target: TargetTable, found: BranchState) -> None:
@@ -252,25 +241,32 @@ def _rejected_deletes(context: RunContext, table: Table, found: BranchState) -> 
     return rows.where(f"op = 'D' AND {rejected_since(found.rebuild)}").count() if rows is not None else 0
 
 
-def _resolve(context: RunContext, table: Table, target: TargetTable, found: BranchState) -> bool:
-    """Settle rows that were rejected before the rebuild and not again by it: they are in the new content, or superseded.
+def has_unresolved(context: RunContext, table: Table, found: BranchState) -> bool:
+    """Whether rows were rejected before the rebuild and not again by it, and the branch does not say so yet."""
+    if found.progress.replay:
+        return False
+    rows = _rejected_before(context, table, found)
+    return rows is not None and not rows.isEmpty()
 
-    As a replay does (decision 10): they count as settled for content that descends from the branch, and are open again after a rollback.
 
-    Returns:
-        Whether the branch has a new snapshot.
+def resolve_rejected(context: RunContext, table: Table, target: TargetTable, found: BranchState) -> None:
+    """Resolve rows that were rejected before the rebuild and not again by it: they are in the new content, or superseded.
+
+    As a replay does (decision 10): they count as resolved for content that descends from the branch, and are open again after a rollback.
     """
-    rows = all_rows(context.spark, context.config, table)
-    if found.progress.replay or rows is None:
-        return False
-    source, since = string_literal(table.source), rejected_since(found.rebuild)
-    of_the_load = f"(position IS NULL OR position >= {string_literal(epoch_prefix(found.progress.load))})"
-    old = rows.where(f"source_table = {source} AND NOT {since} AND {of_the_load}")
-    if old.isEmpty():
-        return False
     replay = uuid.uuid4().hex[:16]
-    resolve(context.spark, context.config, table, old, replay, "", context.run_id)
+    rows = _rejected_before(context, table, found)
+    if rows is not None:
+        resolve(context.spark, context.config, table, rows, replay, "", context.run_id)
     transaction = target.transaction(found.head, found.branch)
     transaction.touch(summary_properties(attrs.evolve(found.progress, replay=replay), RowCounts(), 0, context.run_id))
     target.publish(transaction)
-    return True
+
+
+def _rejected_before(context: RunContext, table: Table, found: BranchState) -> "DataFrame | None":
+    rows = all_rows(context.spark, context.config, table)
+    if rows is None:
+        return None
+    source, since = string_literal(table.source), rejected_since(found.rebuild)
+    of_the_load = f"(position IS NULL OR position >= {string_literal(epoch_prefix(found.progress.load))})"
+    return rows.where(f"source_table = {source} AND NOT {since} AND {of_the_load}")

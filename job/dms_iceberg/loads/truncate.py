@@ -10,33 +10,23 @@ import json
 import attrs
 import structlog
 
-from dms_iceberg.bronze.keys import BronzeFile, table_prefix, truncate_key
+from dms_iceberg.bronze.keys import table_prefix, truncate_key
 from dms_iceberg.bronze.position import truncate_position
 from dms_iceberg.config.model import Table
 from dms_iceberg.context import BranchState, RunContext
 from dms_iceberg.errors import TargetError
 from dms_iceberg.failpoints import failpoint
-from dms_iceberg.loads.epochs import branch_state
 from dms_iceberg.loads.truncate_sql import goes_sql, truncate_row, truncate_sql
+from dms_iceberg.progress.pending import Pending
 from dms_iceberg.silver.metadata_columns import mode_of
 from dms_iceberg.silver.row_counts import RowCounts, summary_properties
-from dms_iceberg.silver.switch_mode import silver_types, switch_mode
 from dms_iceberg.silver.table import TargetTable
 
 _LOG = structlog.get_logger("dms_iceberg")
 
 
-def record_truncate(context: RunContext, table: Table, target: TargetTable) -> None:
-    """Write down the operator's word that the source table was truncated; the next run that gets so far applies it.
-
-    Raises:
-        TargetError: the table holds nothing yet, is being loaded, or its state does not go with that moment.
-    """
-    at = context.request.truncated_at
-    if target.exists():
-        target.refresh()
-    if refuse_truncate(context, table, target, at):
-        return
+def record_truncate(context: RunContext, table: Table, at: str) -> None:
+    """Write down that the source table was truncated; the run that gets so far applies it."""
     document = {"table": table.source, "truncated_at": at, "run_id": context.run_id}
     key = truncate_key(table_prefix(table.schema_name, table.table_name), at)
     context.store.put(key, json.dumps(document).encode())
@@ -44,13 +34,18 @@ def record_truncate(context: RunContext, table: Table, target: TargetTable) -> N
     failpoint("after-truncate-told", table.source)
 
 
-def refuse_truncate(context: RunContext, table: Table, target: TargetTable, at: str) -> bool:
-    """Return whether just this truncate is applied already.
+def refuse_truncate(table: Table, found: BranchState, pending: Pending, at: str) -> bool:
+    """Return whether just this truncate is applied already. Pure.
+
+    Args:
+        table: its configuration.
+        found: the state of main.
+        pending: what is listed for it.
+        at: 17 digits, when the source table was truncated.
 
     Raises:
-        TargetError: see `record_truncate`.
+        TargetError: the table holds nothing yet, is being loaded, or its state does not go with that moment.
     """
-    found = branch_state(target, context.config, table)
     if found.branch is not None:
         raise TargetError(
             f"{table.source}: is being loaded again, and the load has what the source has since. If it is still needed, truncate the table "
@@ -66,13 +61,11 @@ def refuse_truncate(context: RunContext, table: Table, target: TargetTable, at: 
             f"{table.source}: --truncated-at {at} is before the truncate of {progress.truncated}, which {table.target} has already. What "
             "was committed between the two is gone from the source as well."
         )
-    listing = context.listing(table, progress)
-    loaded = max((one.modified for one in listing if isinstance(one, BronzeFile) and not one.is_cdc), default="")
-    if at <= max(loaded, progress.reloaded_at):
+    loaded = max([progress.reloaded_at, *(file.modified for file in pending.loads)])
+    if at <= loaded:
         raise TargetError(
-            f"{table.source}: --truncated-at {at}, but the full load was written until {max(loaded, progress.reloaded_at)} (UTC): its rows "
-            "may be from after the truncate, and nothing tells which. If the table was loaded since, it needs no truncate; else load it "
-            "again."
+            f"{table.source}: --truncated-at {at}, but the full load was written until {loaded} (UTC): its rows may be from after the "
+            "truncate, and nothing tells which. If the table was loaded since, it needs no truncate; else load it again."
         )
     if table.track_columns and progress.high_water >= truncate_position(progress.load, at):
         raise TargetError(
@@ -83,15 +76,11 @@ def refuse_truncate(context: RunContext, table: Table, target: TargetTable, at: 
 
 
 def apply_truncate(context: RunContext, table: Table, target: TargetTable, found: BranchState, at: str) -> tuple[str, ...]:
-    """Truncate the table, in one commit with the progress; returns the statements that were run, after which to plan again.
+    """Truncate the table, which has the declared mode, in one commit with the progress; returns the statements that were run.
 
     Raises:
-        TargetError: the table is not one of the declared mode.
-        PlanIsStaleError: somebody committed since ``found`` was read.
+        PlanIsStaleError: another writer committed since ``found`` was read.
     """
-    silver_types(target, table)
-    if found.branch is None and (switched := switch_mode(target, table, found.head)):
-        return switched
     load, mode = found.progress.load, table.mode
     properties = summary_properties(attrs.evolve(found.progress, truncated=at), RowCounts(), 0, context.run_id, truncated_at=at)
     transaction = target.transaction(found.head, found.branch)

@@ -10,7 +10,7 @@ from pyspark.sql.functions import expr
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.replay.examples import Example, shown_key
-from dms_iceberg.runs.runner import chosen_tables
+from dms_iceberg.runs.request import chosen_tables
 from dms_iceberg.silver.quarantine import open_rows, reason_is
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.failures import FAILURES, describe

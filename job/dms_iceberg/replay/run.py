@@ -9,11 +9,12 @@ import structlog
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config, Table
-from dms_iceberg.context import RunContext
-from dms_iceberg.iceberg.retry import attempt, on_conflict, planned_again
-from dms_iceberg.replay.table import replay_step
+from dms_iceberg.context import RunContext, RunRequest
+from dms_iceberg.iceberg.retry import attempt
 from dms_iceberg.runs.report import RunReport, TableReport
-from dms_iceberg.runs.runner import chosen_tables, describe_end
+from dms_iceberg.runs.request import chosen_tables
+from dms_iceberg.runs.run import describe_end, step
+from dms_iceberg.runs.state import RunMemory
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.storage.store import open_store
 
@@ -32,30 +33,25 @@ def replay(spark: SparkSession, config: Config, only: Iterable[str] = (), reason
     """
     started = time.monotonic()
     tables = chosen_tables(config, only)
-    context = RunContext(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12])
-    wanted = tuple(reasons)
+    context = RunContext(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12], RunRequest(replay=tuple(reasons)))
     with ThreadPoolExecutor(max(1, min(config.parallelism, len(tables)))) as pool:
-        reports = list(pool.map(lambda table: _replay_table(context, table, wanted), tables))
+        reports = list(pool.map(lambda table: _replay_table(context, table), tables))
     return RunReport(context.run_id, {report.table: report for report in reports}, time.monotonic() - started)
 
 
-def _replay_table(context: RunContext, table: Table, reasons: tuple[str, ...]) -> TableReport:
+def _replay_table(context: RunContext, table: Table) -> TableReport:
     started = time.monotonic()
     report = TableReport(table=table.source, target=table.target)
-    attempt(context, report, lambda: _replay_all(context, table, reasons, report))
+    attempt(context, report, lambda: _replay_all(context, table, report))
     report.seconds = time.monotonic() - started
     if report.error:
         _LOG.error("replay_failed", table=table.source, run_id=context.run_id, error=report.error)
     return report
 
 
-def _replay_all(context: RunContext, table: Table, reasons: tuple[str, ...], report: TableReport) -> None:
+def _replay_all(context: RunContext, table: Table, report: TableReport) -> None:
     target = TargetTable(context.spark, context.config.catalog.name, table.target)
-
-    def step() -> bool:
-        with planned_again():
-            return replay_step(context, table, target, reasons, report)
-
-    while on_conflict(step):
+    memory = RunMemory()
+    while step(context, table, target, memory, report):
         pass
     describe_end(target, report)

@@ -1,4 +1,4 @@
-"""One table, one batch: plan -> read -> normalise -> clean -> collapse -> evolve -> merge -> report."""
+"""Merging one batch of files whose columns are known: clean -> judge by mode -> quarantine -> merge -> report."""
 
 import time
 import uuid
@@ -11,7 +11,6 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
-from dms_iceberg.changes.open_files import open_files
 from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.errors import RuleFailedError
@@ -26,57 +25,34 @@ from dms_iceberg.merge.mirror import collapse_batch
 from dms_iceberg.merge.uploaded_again import rewritten_rows
 from dms_iceberg.merge.write import draft_batch, named_view
 from dms_iceberg.progress.progress import Progress
+from dms_iceberg.runs.actions import MergeBatch
 from dms_iceberg.runs.report import BatchReport
+from dms_iceberg.runs.state import OpenedBatch
 from dms_iceberg.silver import first_seen
-from dms_iceberg.silver.analysis import analysed_evolution, check_expressions
-from dms_iceberg.silver.backfill import restore_backfills
+from dms_iceberg.silver.analysis import check_expressions
 from dms_iceberg.silver.checked import checked_property
 from dms_iceberg.silver.cleaning import made_by
-from dms_iceberg.silver.ddl import ordered
-from dms_iceberg.silver.evolve import evolve
 from dms_iceberg.silver.quarantine import change_quarantine, prepare_quarantine, quarantine_sql, rejected_changes, rejected_rows, resolve
-from dms_iceberg.silver.remembered import guarded, source_names
+from dms_iceberg.silver.remembered import source_names
 from dms_iceberg.silver.row_counts import RowCounts, summary_properties
-from dms_iceberg.silver.switch_mode import silver_types, switch_mode
 from dms_iceberg.silver.table import TargetTable
-from dms_iceberg.silver.unknown_columns import by_hand, check_named
 
 _JUDGES = {Mode.HISTORY: history_batch, Mode.APPEND: changelog_batch}
 
 
-def run_batch(context: RunContext, table: Table, target: TargetTable, planned: BatchPlan) -> BatchReport | tuple[str, ...]:
+def merge_batch(context: RunContext, table: Table, target: TargetTable, action: MergeBatch, opened: OpenedBatch) -> BatchReport:
     """Merge one batch: data and progress in one snapshot.
-
-    Returns:
-        The batch's report; or the schema statements that had to run first, after which the batch must be planned again.
 
     Raises:
         DmsIcebergError: the batch cannot be merged; nothing was written to the table.
-        PlanIsStaleError: somebody else committed first.
+        PlanIsStaleError: another writer committed since the batch was planned.
     """
-    started = time.monotonic()
-    existing = silver_types(target, table)
-    groups = open_files(context, table, planned.batch.files, existing or ())
-    failpoint("after-inspect", table.source)
-    branch = planned.branch_state.branch
-    memory = guarded(context, table, target if existing is not None else None, groups, branch, anew=branch is not None)
-    if existing is not None and (switched := switch_mode(target, table, planned.main)):
-        return switched
-    if branch and planned.branch_state.head and (filled := restore_backfills(target, branch)):
-        return tuple(filled)
-    if not groups:
-        return _pass_over(context, table, target if existing is not None else None, planned, started)
-    fresh = existing is None or planned.main is None
-    named = check_named(context, table, groups, existing, memory.seen, fresh=fresh, files=planned.batch.files, progress=planned.progress)
-    evolution = analysed_evolution(context, table, groups, existing, memory.texts, memory.salts)
-    warnings = (*named.warnings, *evolution.warnings, *by_hand(table, evolution.shape, source_names(groups), memory.seen))
-    if existing is None:
+    planned, groups, memory, evolution = action.plan, opened.groups, opened.memory, opened.evolved
+    names = source_names(groups)
+    if action.creates is not None:
         check_expressions(context, groups, table, evolution.shape)
-        names = [column.name for column in evolution.shape.columns]
-        target.create(ordered(names, evolution.shape.types), table)
+        target.create(action.creates, table)
         failpoint("after-create", table.source)
-    elif evolution.plan.operations:
-        return evolve(target, table, evolution.plan, planned.main)
     shape = seen_shape(context, table, planned, groups, evolution.shape)
     bulk = _bulk_load(context, table, target, planned, groups, shape)
     collapsed, shape = (bulk.collapsed, shape) if bulk is not None else judge_batch(context, table, target, planned, groups, shape)
@@ -84,37 +60,40 @@ def run_batch(context: RunContext, table: Table, target: TargetTable, planned: B
         refuse_broken_rule(table, planned, collapsed.books)
         if collapsed.books.quarantined:
             _quarantine(context, table, planned, groups, shape, collapsed)
-        after = planned.progress.after(
-            planned.batch.files,
-            collapsed.books.high,
-            context.look_back(),
-            planned.loads,
-            is_cut=collapsed.is_cut,
-            behind=collapsed.books.behind,
-            arrivals=collapsed.arrivals,
-        )
-        after = attrs.evolve(after, first_seen=first_seen.remembered(planned.progress, shape.first_seen))
+        after = _progress_after(context, planned, shape, collapsed)
         failpoint("before-merge", table.source)
-        names = source_names(groups)
         after = _resolve(context, table, planned, groups, shape, collapsed, after)
         properties = _properties(context, table, planned, after, collapsed.books)
-        properties |= memory.summary_after(table, evolution.shape, names) if branch is not None else {}
+        properties |= memory.summary_after(table, evolution.shape, names) if planned.branch_state.branch is not None else {}
         if bulk is not None:
             transaction = bulk.with_properties(properties)
         else:
             transaction = draft_batch(context, table, target, shape, collapsed, properties, planned)
-        made = memory.properties_after(table, target, shape, names, named.found) | checked_property(context.config, table, target)
+        made = memory.properties_after(table, target, shape, names, opened.named.found) | checked_property(context.config, table, target)
         target.record_changed_properties(transaction, made)
         failpoint("before-publish", table.source)
         target.publish(transaction)
         failpoint("after-commit", table.source)
-        warnings = (*warnings, *keys_twice(context, table, target, planned, shape, collapsed))
+        warnings = (*opened.warnings, *keys_twice(context, table, target, planned, shape, collapsed))
     finally:
         collapsed.latest.unpersist()
         if bulk is not None:
             bulk.discard()
-    told = (*warnings, *backfill_warnings(context, table, planned, groups, shape))
-    return attrs.evolve(report_batch(target, planned, collapsed.books, after, started), warnings=told)
+    warnings = (*warnings, *backfill_warnings(context, table, planned, groups, shape))
+    return attrs.evolve(report_batch(target, planned, collapsed.books, after, opened.began), warnings=warnings)
+
+
+def _progress_after(context: RunContext, planned: BatchPlan, shape: Shape, collapsed: MergeInput) -> Progress:
+    after = planned.progress.after(
+        planned.batch.files,
+        collapsed.books.high,
+        context.look_back(),
+        planned.loads,
+        is_cut=collapsed.is_cut,
+        behind=collapsed.books.behind,
+        arrivals=collapsed.arrivals,
+    )
+    return attrs.evolve(after, first_seen=first_seen.remembered(planned.progress, shape.first_seen))
 
 
 def _bulk_load(
@@ -226,8 +205,12 @@ def _properties(context: RunContext, table: Table, planned: BatchPlan, after: Pr
     return summary_properties(after, books, len(planned.batch.files), context.run_id) | made
 
 
-def _pass_over(context: RunContext, table: Table, target: TargetTable | None, planned: BatchPlan, started: float) -> BatchReport:
-    """Move the frontier over files that hold nothing, not even columns."""
+def skip_files(context: RunContext, table: Table, target: TargetTable | None, planned: BatchPlan, began: float) -> BatchReport:
+    """Move the frontier over files that hold nothing, not even columns; ``target`` is None for a table that is not there.
+
+    Raises:
+        PlanIsStaleError: another writer committed since the batch was planned.
+    """
     books = RowCounts()
     after = planned.progress.after(planned.batch.files, "", context.look_back(), planned.loads)
     after = attrs.evolve(after, first_seen=first_seen.remembered(planned.progress, first_seen.known_before(table, planned.progress)))
@@ -235,7 +218,7 @@ def _pass_over(context: RunContext, table: Table, target: TargetTable | None, pl
         transaction = target.transaction(planned.branch_state.head, planned.branch_state.branch)
         transaction.touch(_properties(context, table, planned, after, books))
         target.publish(transaction)
-    return report_batch(target, planned, books, after, started)
+    return report_batch(target, planned, books, after, began)
 
 
 def report_batch(target: TargetTable | None, planned: BatchPlan, books: RowCounts, after: Progress, started: float) -> BatchReport:

@@ -43,11 +43,7 @@ class TableReport:
     """What happened to one table: the sums of its batches, or the error that stopped it.
 
     Attributes:
-        passed_over: keys of files without columns that were met before the table exists.
-        rebuilt: the operator wanted the table made anew, and that is done.
         told: warnings that the operator has from an earlier report.
-        unread: how many objects the operator was warned of that are not read.
-        comparisons: how often the rebuilt content was compared with the old one, to be published.
     """
 
     table: str
@@ -55,11 +51,7 @@ class TableReport:
     batches: list[BatchReport] = attrs.field(factory=list)
     ddl: list[str] = attrs.field(factory=list)
     warnings: list[str] = attrs.field(factory=list)
-    passed_over: set[str] = attrs.field(factory=set)
-    rebuilt: bool = False
     told: frozenset[str] = frozenset()
-    unread: int = 0
-    comparisons: int = 0
     snapshot_id: int | None = None
     frontier: str = ""
     error: str | None = None

@@ -17,7 +17,8 @@ from dms_iceberg.loads.rebuild import is_rebuilding
 from dms_iceberg.maintenance.execute import needed
 from dms_iceberg.progress.pending import pending_files
 from dms_iceberg.progress.progress import Progress
-from dms_iceberg.runs.runner import chosen_tables, state_key
+from dms_iceberg.runs.request import chosen_tables
+from dms_iceberg.runs.run import state_key
 from dms_iceberg.silver.checked import check, is_checked
 from dms_iceberg.silver.cleaning import refuse_other_key_mask
 from dms_iceberg.silver.key import refuse_other_key

@@ -1,7 +1,7 @@
 """The values that existing rows get when a column is added (``columns[].backfill``)."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
@@ -48,28 +48,38 @@ def backfill(transaction: Transaction, column: AddColumn, target: TargetTable, t
     return [statement]
 
 
-def restore_backfills(target: TargetTable, branch: str | None = None) -> list[str]:
-    """Backfill again where main was rolled back behind a backfill, or a branch was begun before it: the column is there, not its values.
+def lost_backfills(target: TargetTable, branch: str | None = None) -> tuple[AddColumn, ...]:
+    """Return columns to backfill again: main was rolled back behind a backfill, or a branch was begun before it.
 
-    Returns:
-        The SQL.
+    The column is there then, and not its values.
     """
     done = {key: json.loads(text) for key, text in target.properties().items() if key.startswith(BACKFILL_PROPERTY)}
     lost = {
         key.removeprefix(BACKFILL_PROPERTY): one["value"] for key, one in done.items() if target.is_off_the_line(one["snapshot"], branch)
     }
     missing = _without_backfill(target, lost, branch) if lost else set()
-    if not missing:
-        return []
-    types = target.column_types()
+    types = target.column_types() if missing else {}
+    return tuple(AddColumn(name, types[name], lost[name]) for name in sorted(missing))
+
+
+def restore_backfills(target: TargetTable, columns: Sequence[AddColumn], branch: str | None = None) -> list[str]:
+    """Backfill ``columns`` (`lost_backfills`) again in one commit, and return the SQL.
+
+    Raises:
+        PlanIsStaleError: another writer committed meanwhile.
+    """
     head = target.head(branch)
     transaction = target.transaction(head.id if head else None, branch)
-    columns = [AddColumn(name, types[name], lost[name]) for name in sorted(missing)]
     told = unseen(target, branch, columns)
     for column in columns:
         backfill(transaction, column, target, told)
     target.publish(transaction)
-    name = target.sql_name if branch is None else f"{target.sql_name}.{quote(f'branch_{branch}')}"
+    return restore_statements(target.sql_name, columns, branch)
+
+
+def restore_statements(sql_name: str, columns: Iterable[AddColumn], branch: str | None = None) -> list[str]:
+    """Return what `restore_backfills` runs."""
+    name = sql_name if branch is None else f"{sql_name}.{quote(f'branch_{branch}')}"
     return [statement for column in columns if (statement := column.backfill_sql(name)) is not None]
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from dms_iceberg.changes.mapping import silver_columns
 from dms_iceberg.config.model import Table
-from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.sql.types import canonical, stored
 
 
@@ -18,13 +17,9 @@ def declared_types(table: Table) -> Mapping[str, str] | None:
     return types
 
 
-def create_from_configuration(target: TargetTable, table: Table) -> str | None:
-    """Create the table if the configuration types it; else return why it has to wait for its first file."""
-    types = declared_types(table)
-    if types is None:
-        return (
-            f"{table.source}: no file yet, and {table.target} cannot be created from the configuration alone: declare a type for every "
-            "key column (and every column in columns) to have the table before its first row."
-        )
-    target.create(types, table)
-    return None
+def untyped(table: Table) -> str:
+    """Return why a table cannot be created from the configuration alone (`declared_types`)."""
+    return (
+        f"{table.source}: no file yet, and {table.target} cannot be created from the configuration alone: declare a type for every "
+        "key column (and every column in columns) to have the table before its first row."
+    )

@@ -5,8 +5,9 @@ number in a text file costs a reading of the whole file. What the record cannot 
 parse, or was no text, stays so.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
+import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
@@ -17,6 +18,9 @@ from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.changes.frames import ReadGroup, classify_columns
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.context import RunContext
+from dms_iceberg.progress.pending import RecordBatch
+from dms_iceberg.progress.progress import Progress
+from dms_iceberg.silver.quarantine import open_rows, reason_is
 from dms_iceberg.sql.cdc_columns import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ROW, ROW_ID
 from dms_iceberg.sql.json_text import WHOLE, options_sql
 from dms_iceberg.sql.quoting import quote, string_literal
@@ -24,6 +28,49 @@ from dms_iceberg.sql.types import VOID
 
 _PARSED = "_cdc_parsed"
 _UNPARSED = "_cdc_unparsed"
+
+
+@attrs.frozen(eq=False)
+class OpenRecords:
+    """Open rows of the quarantine that a replay tries again.
+
+    Attributes:
+        rows: these rows.
+        layouts: the columns that they were read with.
+        batch: how much that is.
+        waiting: the open rows that the replay leaves alone; None where there are none.
+        lost: how many rows an earlier version has quarantined in a way that cannot be replayed.
+    """
+
+    rows: DataFrame
+    layouts: tuple[str, ...]
+    batch: RecordBatch
+    waiting: DataFrame | None = None
+    lost: int = 0
+
+    def warnings(self, table: Table) -> list[str]:
+        """Return what the operator must know of rows that cannot be replayed."""
+        if not self.lost:
+            return []
+        return [
+            f"{table.source}: {self.lost:,} rows were quarantined by an earlier version, whose records do not tell the types of their "
+            "columns. They cannot be replayed; the next change of their key, or verify --repair, mends silver."
+        ]
+
+
+def open_records(context: RunContext, table: Table, progress: Progress, reasons: Sequence[str]) -> OpenRecords | None:
+    """Return the open rows with one of ``reasons``, or all if there are none; None where nothing is open."""
+    rows = open_rows(context.spark, context.config, table, progress)
+    if rows is None:
+        return None
+    chosen = reason_is(reasons)
+    sums = (expr("count(1) AS n"), expr("sum(octet_length(record)) AS bytes"))
+    counted = rows.where(chosen).groupBy("layout").agg(*sums).collect()
+    lost = sum(row.n for row in counted if row.layout is None)
+    known = [row for row in counted if row.layout is not None]
+    waiting = rows.where(f"layout IS NULL OR NOT coalesce({chosen}, false)") if reasons or lost else None
+    batch = RecordBatch(sum(row.bytes for row in known))
+    return OpenRecords(rows.where(chosen), tuple(row.layout for row in known), batch, waiting, lost)
 
 
 def record_groups(context: RunContext, table: Table, rows: DataFrame, layouts: Iterable[str], existing: Collection[str]) -> list[ReadGroup]:

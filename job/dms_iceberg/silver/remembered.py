@@ -205,21 +205,21 @@ class _Merged:
     """The earliest and the newest of the files that a table has merged, as far as bronze still has them; opened when they are asked for."""
 
     def __init__(self, context: RunContext, table: Table, target: TargetTable) -> None:
-        self._job, self._table = context, table
+        self._context, self._table = context, table
         self._progress: Progress = target.progress()
 
     def ends(self) -> list[BronzeFile]:
         """Return both, the earliest first; one if they are the same, none where there is none."""
-        if self._progress.epoch != self._job.config.bronze.epoch:
+        if self._progress.epoch != self._context.config.bronze.epoch:
             return []
-        listing = self._job.listing(self._table, self._progress)
+        listing = self._context.listing(self._table, self._progress)
         merged = sorted(file for file in listing if isinstance(file, BronzeFile) and self._progress.holds(file))
         return [merged[0], merged[-1]] if len(merged) > 1 else merged
 
     def opened(self, file: BronzeFile) -> list[ReadGroup]:
         """Open one of them; a file that is damaged tells nothing."""
         try:
-            return open_files(self._job, self._table, [file])
+            return open_files(self._context, self._table, [file])
         except BronzeError:
             return []
 

@@ -12,7 +12,6 @@ from dms_iceberg.silver.cleaning import Cleaning, other_cleaning
 from dms_iceberg.silver.key import KEY_PROPERTY
 from dms_iceberg.silver.table import BACKFILL_PROPERTY, BEFORE_PROPERTY, TargetTable
 from dms_iceberg.silver.withheld import WITHHELD_PROPERTY, Withheld
-from dms_iceberg.sql.cdc_columns import POSITION
 from dms_iceberg.sql.quoting import quote
 
 
@@ -78,18 +77,14 @@ def cleaning_warnings(target: TargetTable, table: Table) -> list[str]:
     return list(filter(None, [other_cleaning(table, properties | renamed_properties(found, properties), renamed(types, found))]))
 
 
-def rename_columns(target: TargetTable, table: Table) -> list[str]:
-    """Do the declared renames in one commit, and return their SQL; nothing for a table that this package did not make.
+def rename_columns(target: TargetTable, found: Sequence[RenameColumn]) -> list[str]:
+    """Do declared renames (`renames`) in one commit, and return their SQL.
 
     Who reads the table at its newest snapshot, as gold models do, reads that snapshot's columns, so it is a new one.
 
     Raises:
         PlanIsStaleError: somebody else committed meanwhile.
     """
-    columns = target.all_columns()
-    found = renames(table, columns) if POSITION in columns else []
-    if not found:
-        return []
     head, properties = target.head(), target.properties()
     transaction = target.transaction(head.id if head else None)
     for one in found:

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from dms_iceberg.config.model import Config, Mode, Table
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import DmsIcebergError
-from dms_iceberg.runs.runner import chosen_tables
+from dms_iceberg.runs.request import chosen_tables
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.failures import FAILURES, describe
 from dms_iceberg.storage.store import open_store

@@ -13,7 +13,7 @@ class WatchedModels:
     """The models of a configuration; one thread at a time refreshes them."""
 
     def __init__(self, context: RunContext) -> None:
-        self._job = context
+        self._context = context
         self._due = dict.fromkeys(model_order(context.config), 0.0)
         self._failures = dict.fromkeys(self._due, 0)
         self.errors: dict[str, str] = {}
@@ -23,7 +23,7 @@ class WatchedModels:
         """Refresh the model that has been due for longest; return after how many seconds the next one is."""
         due = min(self._due, key=self._due.__getitem__)
         if self._due[due] <= time.monotonic():
-            (report,) = refresh_models(self._job, [due]).values()
+            (report,) = refresh_models(self._context, [due]).values()
             self.errors.pop(due, None)
             self._failures[due] = self._failures[due] + 1 if report.error else 0
             if report.error:
@@ -32,5 +32,5 @@ class WatchedModels:
         return max(0.0, min(self._due.values()) - time.monotonic())
 
     def _pause(self, name: str) -> float:
-        seconds = self._job.config.gold[name].refresh_seconds
+        seconds = self._context.config.gold[name].refresh_seconds
         return max(seconds, min(_LONGEST_BACK_OFF_SECONDS, seconds * 2.0 ** min(self._failures[name], 16)))

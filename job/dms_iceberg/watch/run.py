@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 from dms_iceberg.config.model import Config
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import DmsIcebergError
-from dms_iceberg.runs.runner import Listener, chosen_tables
+from dms_iceberg.runs.request import chosen_tables
+from dms_iceberg.runs.run import Listener
 from dms_iceberg.spark.arrow_allocators import forget_readers
 from dms_iceberg.spark.failures import describe_defect
 from dms_iceberg.storage.store import open_store

@@ -14,7 +14,8 @@ from dms_iceberg.loads.epochs import branch_state
 from dms_iceberg.progress.pending import next_truncate, pending_files
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.runs.report import TableReport
-from dms_iceberg.runs.runner import Listener, describe_end, keep_in_order, keep_state, step
+from dms_iceberg.runs.run import Listener, describe_end, keep_in_order, keep_state, step
+from dms_iceberg.runs.state import RunMemory
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.storage.store import ObjectStore
 
@@ -35,10 +36,11 @@ class WatchedTable:
     """
 
     def __init__(self, context: RunContext, table: Table, state: ObjectStore, interval: float, listener: Listener | None) -> None:
-        self._job, self._table, self._state, self._listener = context, table, state, listener
+        self._context, self._table, self._state, self._listener = context, table, state, listener
         self._interval = interval
         self._taking = Lock()
         self._report = TableReport(table=table.source, target=table.target)
+        self._memory = RunMemory()
         self._began = time.monotonic()
         self._told_error: str | None = None
         self._failures = 0
@@ -70,12 +72,12 @@ class WatchedTable:
             report.error = None
             # There is more behind a full batch: no listing has to tell of it.
             known, self._more = woken or self._more, False
-            attempt(self._job, report, lambda: self._look(woken=known))
+            attempt(self._context, report, lambda: self._look(woken=known))
             took = time.monotonic() - started
             report.seconds += took
             self._failures = self._failures + 1 if report.error else 0
             if report.batches and not report.error and self._is_due:
-                keep_in_order(self._job, self._table, report)
+                keep_in_order(self._context, self._table, report)
             self._tell()
             if report.error:
                 self._known = None
@@ -93,7 +95,7 @@ class WatchedTable:
                 self._write_state()
 
     def _target(self) -> TargetTable:
-        return TargetTable(self._job.spark, self._job.config.catalog.name, self._table.target)
+        return TargetTable(self._context.spark, self._context.config.catalog.name, self._table.target)
 
     @property
     def _is_due(self) -> bool:
@@ -103,9 +105,9 @@ class WatchedTable:
         if not (woken or time.monotonic() >= self._full_look_at or self._has_news()):
             return
         target = self._target()
-        self._more = step(self._job, self._table, target, self._report, self._listener)
+        self._more = step(self._context, self._table, target, self._memory, self._report, self._listener)
         describe_end(target, self._report)
-        found = branch_state(target, self._job.config, self._table)
+        found = branch_state(target, self._context.config, self._table)
         # A branch is completed by what its listing does not hold, so it is looked at in full.
         self._known = found.progress if found.branch is None else None
         self._full_look_at = time.monotonic() + FULL_LOOK_SECONDS
@@ -114,13 +116,13 @@ class WatchedTable:
         """Say whether bronze has what the table, as last seen, has not."""
         if self._known is None:
             return True
-        pending = pending_files(self._job.listing(self._table, self._known), self._known, self._table.source, datetime.now(UTC))
-        new = any(file.key not in self._report.passed_over for file in pending.files)
+        pending = pending_files(self._context.listing(self._table, self._known), self._known, self._table.source, datetime.now(UTC))
+        new = any(file.key not in self._memory.skipped for file in pending.files)
         return new or next_truncate(pending.truncates, self._known) is not None
 
     def _tell(self) -> None:
         """Log an error when it comes and goes, and write the state: then at once, else once in a while."""
-        error, log = self._report.error, _LOG.bind(table=self.name, run_id=self._job.run_id)
+        error, log = self._report.error, _LOG.bind(table=self.name, run_id=self._context.run_id)
         if error:
             log.error("table_failed", error=error, failures=self._failures)
         elif self._told_error:
@@ -132,11 +134,10 @@ class WatchedTable:
 
     def _write_state(self) -> None:
         report = self._report
-        keep_state(self._state, self._table, self._job.run_id, report)
+        keep_state(self._state, self._table, self._context.run_id, report)
         self._report = TableReport(
             table=report.table,
             target=report.target,
-            passed_over=report.passed_over,
             told=frozenset(report.warnings),
             snapshot_id=report.snapshot_id,
             frontier=report.frontier,

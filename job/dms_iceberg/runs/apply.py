@@ -1,0 +1,175 @@
+"""Carrying an action out: one commit at most, and what is to be said of it."""
+
+import attrs
+import structlog
+
+from dms_iceberg.config.model import Table
+from dms_iceberg.context import BatchPlan, RunContext
+from dms_iceberg.loads.epochs import complete
+from dms_iceberg.loads.rebuild import publish_rebuild, resolve_rejected
+from dms_iceberg.loads.truncate import apply_truncate, record_truncate
+from dms_iceberg.runs.actions import (
+    Action,
+    ApplyTruncate,
+    CompleteLoad,
+    CreateTable,
+    Done,
+    DropBranches,
+    EvolveSchema,
+    MergeBatch,
+    PublishRebuild,
+    RecordTruncate,
+    RenameColumns,
+    ResolveRejected,
+    RestoreBackfills,
+    SkipFiles,
+    SwitchMode,
+    Wait,
+)
+from dms_iceberg.runs.batch import merge_batch, skip_files
+from dms_iceberg.runs.replay_batch import replay_batch
+from dms_iceberg.runs.report import BatchReport
+from dms_iceberg.runs.state import TableState
+from dms_iceberg.silver.backfill import restore_backfills
+from dms_iceberg.silver.checked import check_changed
+from dms_iceberg.silver.evolve import evolve
+from dms_iceberg.silver.rename import rename_columns
+from dms_iceberg.silver.row_counts import RowCounts, summary_properties
+from dms_iceberg.silver.switch_mode import switch_mode
+from dms_iceberg.silver.table import TargetTable
+
+_LOG = structlog.get_logger("dms_iceberg")
+
+
+@attrs.frozen
+class Outcome:
+    """What an action did.
+
+    Attributes:
+        statements: the schema statements that ran.
+        batch: the report of a batch.
+        warnings: what the operator must know.
+        more: the table is to be planned again.
+    """
+
+    statements: tuple[str, ...] = ()
+    batch: BatchReport | None = None
+    warnings: tuple[str, ...] = ()
+    more: bool = True
+
+
+def apply(context: RunContext, target: TargetTable, state: TableState, action: Action) -> Outcome:
+    """Carry out an action that was planned on ``state``.
+
+    Raises:
+        DmsIcebergError: it cannot be done; the table is as it was.
+        PlanIsStaleError: another writer committed since the state was read.
+    """
+    match action:
+        case MergeBatch() | SkipFiles():
+            return _batch(context, target, state, action)
+        case RenameColumns() | RestoreBackfills() | SwitchMode() | EvolveSchema():
+            statements = _schema(target, state, action)
+            _LOG.info("schema_changed", table=state.table.source, run_id=context.run_id, statements=list(statements))
+            return Outcome(statements)
+        case Wait(warnings):
+            return Outcome(warnings=warnings, more=False)
+        case Done(warnings, checks):
+            if checks:
+                check_changed(context, state.table, target, state.branch.progress)
+            return Outcome(warnings=warnings, more=False)
+        case _:
+            return Outcome(_content(context, target, state, action))
+
+
+def _content(context: RunContext, target: TargetTable, state: TableState, action: Action) -> tuple[str, ...]:
+    """Replace or end the table's content, or make room for it; returns the statements that are to be shown."""
+    table = state.table
+    match action:
+        case RecordTruncate(at):
+            record_truncate(context, table, at)
+        case ApplyTruncate(branch, at):
+            statements = apply_truncate(context, table, target, branch, at)
+            # What a rebuild ends are old rows.
+            return () if branch.rebuild else statements
+        case DropBranches(names):
+            for name in names:
+                target.remove_branch(name)
+        case CompleteLoad(branch, main):
+            complete(context, table, target, branch, main)
+        case ResolveRejected(branch):
+            resolve_rejected(context, table, target, branch)
+        case PublishRebuild(branch, main):
+            state.memory.comparisons += 1
+            publish_rebuild(context, table, target, branch, main)
+            state.memory.rebuilt = True
+        case CreateTable():
+            _create(context, target, state, action)
+        case _:
+            raise TypeError(f"no action to apply: {action!r}")
+    return ()
+
+
+def _create(context: RunContext, target: TargetTable, state: TableState, action: CreateTable) -> None:
+    if action.columns is not None:
+        target.create(action.columns, state.table)
+    if action.is_loaded:
+        transaction = target.transaction(None)
+        transaction.touch(summary_properties(state.branch.progress, RowCounts(), 0, context.run_id))
+        target.publish(transaction)
+
+
+def _schema(
+    target: TargetTable, state: TableState, action: RenameColumns | RestoreBackfills | SwitchMode | EvolveSchema
+) -> tuple[str, ...]:
+    """Change the table's columns; returns the statements."""
+    match action:
+        case RenameColumns(columns):
+            return tuple(rename_columns(target, columns))
+        case RestoreBackfills(columns, branch):
+            return tuple(restore_backfills(target, columns, branch))
+        case SwitchMode():
+            return switch_mode(target, state.table, state.main.head)
+        case EvolveSchema(plan):
+            return evolve(target, state.table, plan, state.main.head)
+
+
+def _batch(context: RunContext, target: TargetTable, state: TableState, action: MergeBatch | SkipFiles) -> Outcome:
+    planned, opened = action.plan, state.opened
+    if opened is None:
+        raise TypeError("a batch is merged once its files were read")
+    if isinstance(action, SkipFiles):
+        report = skip_files(context, state.table, target if state.exists else None, planned, opened.began)
+        if report.snapshot_id is None:
+            # Files without even columns make no table, so nothing remembers them but this run.
+            state.memory.skipped.update(file.key for file in planned.batch.files)
+            _log_batch(context, state.table, planned, report)
+            return Outcome(batch=report, warnings=report.warnings)
+    elif planned.is_replay:
+        report = replay_batch(context, state.table, target, planned, opened)
+        return Outcome(batch=report, warnings=report.warnings, more=False)
+    else:
+        report = merge_batch(context, state.table, target, action, opened)
+    _log_batch(context, state.table, planned, report)
+    # A branch is looked at once more: with its last file the load may be complete.
+    more = planned.batch.remaining > 0 or planned.more or planned.branch_state.branch is not None
+    return Outcome(batch=report, warnings=report.warnings, more=more)
+
+
+def _log_batch(context: RunContext, table: Table, planned: BatchPlan, report: BatchReport) -> None:
+    if planned.branch_state.rebuild:
+        # Metrics count the rows of the other line; these are old ones.
+        _LOG.info("batch_rebuilt", table=table.source, run_id=context.run_id, files=report.files, rows_read=report.rows_read)
+        return
+    _LOG.info(
+        "batch_merged",
+        table=table.source,
+        run_id=context.run_id,
+        files=report.files,
+        rows_read=report.rows_read,
+        applied=report.applied,
+        stale=report.stale,
+        quarantined=report.quarantined,
+        seconds=report.seconds,
+        lag_seconds=report.lag_seconds,
+    )

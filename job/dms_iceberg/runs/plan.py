@@ -1,0 +1,168 @@
+"""What comes next for a table: one pure function of its state and of what the operator asks for.
+
+A run does the action, reads the state again and plans again, until nothing is left. `plan` shows the same actions without doing them.
+"""
+
+from dms_iceberg.context import BatchPlan, RunRequest
+from dms_iceberg.errors import BronzeError, TargetError
+from dms_iceberg.loads.epochs import is_complete, waiting
+from dms_iceberg.loads.truncate import refuse_truncate
+from dms_iceberg.progress.pending import FileBatch, RecordBatch, applied_truncates, next_batch
+from dms_iceberg.runs.actions import (
+    Action,
+    ApplyTruncate,
+    CompleteLoad,
+    CreateTable,
+    Done,
+    DropBranches,
+    EvolveSchema,
+    MergeBatch,
+    PublishRebuild,
+    ReadFiles,
+    RecordTruncate,
+    RenameColumns,
+    ResolveRejected,
+    RestoreBackfills,
+    SkipFiles,
+    SwitchMode,
+    Wait,
+)
+from dms_iceberg.runs.state import OpenedBatch, TableState
+from dms_iceberg.silver.create import declared_types, untyped
+from dms_iceberg.silver.ddl import ordered
+
+MOST_COMPARISONS = 8
+"""So often the content of a rebuild is compared with the table before other writers' commits end the try to publish it."""
+
+
+def plan(state: TableState, request: RunRequest) -> Action:
+    """Return the next action.
+
+    Raises:
+        BronzeError: bronze is not what the state or the request needs.
+        TargetError: the request does not go with the table's state.
+    """
+    if request.replay is not None:
+        return _replay(state)
+    first = _preparation(state, request)
+    if first is not None:
+        return first
+    if state.truncate is not None and not state.files:
+        return SwitchMode(state.switch) if state.switch and not state.is_rebuilding else ApplyTruncate(state.branch, state.truncate)
+    batch = next_batch(state.files, state.bounds)
+    if state.branch.branch is not None and not state.is_rebuilding:
+        return _load(state, request, batch)
+    if batch is not None:
+        return _batch(state, batch)
+    return _end_of_rebuild(state) if state.is_rebuilding else _idle(state, request)
+
+
+def _preparation(state: TableState, request: RunRequest) -> Action | None:
+    """What comes before any file: what the operator says, and the table as the configuration wants it."""
+    is_truncated = state.table.source in request.truncate and not state.memory.truncate_seen
+    if is_truncated and not refuse_truncate(state.table, state.branch, state.pending, request.truncated_at):
+        return RecordTruncate(request.truncated_at)
+    if state.renames:
+        return RenameColumns(state.renames)
+    if state.outdated:
+        return DropBranches(state.outdated)
+    return RestoreBackfills(state.lost_backfills) if state.lost_backfills else None
+
+
+def _load(state: TableState, request: RunRequest, batch: FileBatch | None) -> Action:
+    """What a load needs that is built on a branch."""
+    doubt = state.marker.doubt(state.branch.progress, state.pending.loads) if state.marker is not None else ""
+    told = state.table.source in request.load_complete or (state.marker is not None and not doubt)
+    if is_complete(state.table, state.branch, batch, state.pending.loads, told=told):
+        return SwitchMode(state.switch) if state.switch else CompleteLoad(state.branch, state.main.head)
+    if batch is not None and batch.is_load:
+        return _batch(state, batch)
+    nothing = [state.no_files.text] if state.no_files is not None and state.branch.head is None else []
+    return Wait((waiting(state.table, state.branch, doubt), *nothing))
+
+
+def _batch(state: TableState, batch: FileBatch | RecordBatch) -> Action:
+    """What a batch needs, once its columns are known."""
+    opened = state.opened
+    if opened is None:
+        return ReadFiles(batch)
+    if state.switch and state.exists:
+        return SwitchMode(state.switch)
+    if opened.lost_backfills:
+        return RestoreBackfills(opened.lost_backfills, state.branch.branch)
+    planned = _batch_plan(state, opened)
+    if opened.evolution is None:
+        return SkipFiles(planned)
+    if state.columns is None:
+        names = [column.name for column in opened.evolution.shape.columns]
+        return MergeBatch(planned, ordered(names, opened.evolution.shape.types))
+    if opened.evolution.plan.operations:
+        return EvolveSchema(opened.evolution.plan)
+    return MergeBatch(planned)
+
+
+def _batch_plan(state: TableState, opened: OpenedBatch) -> BatchPlan:
+    progress, truncates = state.branch.progress, state.pending.truncates
+    return BatchPlan(
+        opened.batch,
+        state.branch,
+        state.main.head,
+        state.pending.loads,
+        applied_truncates(truncates, progress),
+        # A table that begins with this batch may have a truncate behind it.
+        more=any(at > progress.truncated for at in truncates),
+        waiting=state.records.waiting if state.records is not None else None,
+    )
+
+
+def _end_of_rebuild(state: TableState) -> Action:
+    table = state.table
+    if state.branch.head is None:
+        raise BronzeError(f"{table.source}: no file to rebuild {table.target} of below {state.uri}. Nothing was written.")
+    if state.unresolved:
+        return ResolveRejected(state.branch)
+    if state.memory.comparisons >= MOST_COMPARISONS:
+        raise TargetError(
+            f"{table.source}: gave up after {MOST_COMPARISONS} tries to publish the rebuilt content, because others kept committing to "
+            f"{table.target} while it was compared with the old one. Readers see the old content; nothing is lost. Pause the runs of this "
+            f"table, and run with --rebuild {table.source} once more: it goes on where it is."
+        )
+    return PublishRebuild(state.branch, state.main.head)
+
+
+def _idle(state: TableState, request: RunRequest) -> Action:
+    """Nothing is left to merge into main: a table without any file may have to be created."""
+    table, nothing = state.table, state.no_files
+    checks = not state.is_checked
+    if nothing is not None and (nothing.text or nothing.has_content):
+        return Done((nothing.text,) if nothing.text else (), checks)
+    if nothing is None and not state.pending.files:
+        # Objects that are not read, and warned of; or everything is merged.
+        return Done(checks=checks)
+    # Files without even columns make no table, but they are the table's.
+    is_loaded = nothing is not None and table.source in request.load_complete and state.branch.head is None
+    if is_loaded and nothing is not None and not nothing.has_bronze:
+        raise BronzeError(
+            f"{table.source}: --load-complete, but {state.uri} is empty. {table.target} stays as it is. Correct bronze.uri, or wait "
+            "for the first file of any table."
+        )
+    if not state.exists:
+        types = declared_types(table)
+        return CreateTable(types, is_loaded) if types is not None else Done((untyped(table),), checks)
+    return CreateTable(None, is_loaded) if is_loaded else Done(checks=checks)
+
+
+def _replay(state: TableState) -> Action:
+    table = state.table
+    if state.main.head is None:
+        return Done()
+    if state.lost_backfills:
+        return RestoreBackfills(state.lost_backfills)
+    if state.branch.branch is not None:
+        raise TargetError(
+            f"{table.source}: is being loaded again, and the new load replaces the rows that its quarantine holds. Run the job until the "
+            "load is complete; what the new load rejects can be replayed then."
+        )
+    if state.records is None or not state.records.layouts:
+        return Done()
+    return _batch(state, state.records.batch)

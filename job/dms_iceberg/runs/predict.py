@@ -1,0 +1,103 @@
+"""What a table's state would be after an action, without doing it. Pure: this is how `plan` shows what a run would do."""
+
+import attrs
+
+from dms_iceberg.context import BranchState
+from dms_iceberg.progress.progress import Progress
+from dms_iceberg.runs.actions import (
+    Action,
+    ApplyTruncate,
+    CompleteLoad,
+    CreateTable,
+    DropBranches,
+    EvolveSchema,
+    MergeBatch,
+    ReadFiles,
+    RecordTruncate,
+    RenameColumns,
+    ResolveRejected,
+    RestoreBackfills,
+    SkipFiles,
+    SwitchMode,
+)
+from dms_iceberg.runs.state import OpenedBatch, TableState
+from dms_iceberg.silver.rename import renamed, renamed_progress
+from dms_iceberg.silver.schema_diff import AddColumn
+
+TO_COME = 0
+"""Id of a snapshot that a run would make."""
+
+
+def after(state: TableState, action: Action) -> TableState:
+    """Return the state after ``action``.
+
+    Raises:
+        TypeError: what comes after it must be read: files (`read_state.open_batch`), or main once a rebuild is published.
+    """
+    match action:
+        case RenameColumns() | RestoreBackfills() | SwitchMode() | EvolveSchema():
+            return _changed(state, action)
+        case SkipFiles() | MergeBatch():
+            return _merged(state, action)
+        case RecordTruncate(at):
+            pending = attrs.evolve(state.pending, truncates=sorted({*state.pending.truncates, at}))
+            return attrs.evolve(state, pending=pending)
+        case DropBranches():
+            return attrs.evolve(state, outdated=())
+        case ApplyTruncate(branch, at):
+            return _moved(state, attrs.evolve(branch.progress, truncated=at), branch.head)
+        case CompleteLoad(branch, _):
+            main = BranchState(branch.progress, branch.head or TO_COME)
+            return attrs.evolve(state, main=main, branch=main)
+        case ResolveRejected():
+            return attrs.evolve(state, unresolved=False)
+        case CreateTable(columns, is_loaded):
+            state = attrs.evolve(state, columns=dict(columns) if columns is not None else state.columns)
+            return _moved(state, state.branch.progress, TO_COME if is_loaded else state.branch.head)
+        case _:
+            raise TypeError(f"what comes after {type(action).__name__} is not predicted, but read")
+
+
+def _changed(state: TableState, action: RenameColumns | RestoreBackfills | SwitchMode | EvolveSchema) -> TableState:
+    """Return the state after a change of the table's columns."""
+    match action:
+        case RenameColumns(columns):
+            state = attrs.evolve(state, columns=renamed(state.columns or {}, columns), renames=())
+            return _moved(state, renamed_progress(state.branch.progress, columns), state.branch.head)
+        case RestoreBackfills(_, branch):
+            if branch is None:
+                return attrs.evolve(state, lost_backfills=())
+            return attrs.evolve(state, opened=attrs.evolve(_opened(state), lost_backfills=()))
+        case SwitchMode():
+            return attrs.evolve(state, switch=())
+        case EvolveSchema(schema):
+            types = {one.name: one.type if isinstance(one, AddColumn) else one.new for one in schema.operations}
+            opened = _opened(state)
+            evolution = attrs.evolve(opened.evolved, plan=attrs.evolve(schema, operations=()))
+            return attrs.evolve(state, columns={**(state.columns or {}), **types}, opened=attrs.evolve(opened, evolution=evolution))
+
+
+def _opened(state: TableState) -> OpenedBatch:
+    if state.opened is None:
+        raise TypeError(f"planned before the files were read ({ReadFiles.__name__})")
+    return state.opened
+
+
+def _merged(state: TableState, action: SkipFiles | MergeBatch) -> TableState:
+    files = action.plan.batch.files
+    state = attrs.evolve(state, opened=None)
+    if isinstance(action, MergeBatch) and action.creates is not None:
+        state = attrs.evolve(state, columns=dict(action.creates))
+    if not state.exists:
+        state.memory.skipped.update(file.key for file in files)
+        return state
+    left = [file for file in state.pending.files if file not in files]
+    state = attrs.evolve(state, pending=attrs.evolve(state.pending, files=left), records=None)
+    progress = state.branch.progress.after(files, "", state.look_back, state.pending.loads)
+    return _moved(state, progress, TO_COME)
+
+
+def _moved(state: TableState, progress: Progress, head: int | None) -> TableState:
+    """Return the state with its branch moved, and main where that is the branch."""
+    branch = attrs.evolve(state.branch, progress=progress, head=head)
+    return attrs.evolve(state, branch=branch, main=branch if branch.branch is None else state.main)

@@ -1,0 +1,172 @@
+"""Reading the state of a table: from the catalog, from bronze, and, once a batch is chosen, from its files."""
+
+import time
+from datetime import UTC, datetime
+
+import attrs
+
+from dms_iceberg.bronze.keys import Truncate
+from dms_iceberg.changes.open_files import open_files
+from dms_iceberg.config.model import Table
+from dms_iceberg.config.salts import refuse_unset_salts
+from dms_iceberg.context import BranchState, RunContext
+from dms_iceberg.failpoints import failpoint
+from dms_iceberg.loads.epochs import branch_state, is_replaced, made_otherwise
+from dms_iceberg.loads.load_marker import read_marker
+from dms_iceberg.loads.no_files import find_no_files
+from dms_iceberg.loads.rebuild import has_unresolved, left_rebuilds, read_rebuild
+from dms_iceberg.progress.pending import FileBatch, Pending, RecordBatch, pending_files
+from dms_iceberg.progress.progress import Progress
+from dms_iceberg.runs.state import OpenedBatch, RunMemory, TableState
+from dms_iceberg.silver.analysis import analysed_evolution
+from dms_iceberg.silver.backfill import lost_backfills
+from dms_iceberg.silver.checked import is_checked
+from dms_iceberg.silver.cleaning import refuse_other_key_mask
+from dms_iceberg.silver.key import refuse_other_key
+from dms_iceberg.silver.quarantine_records import open_records, record_groups
+from dms_iceberg.silver.remembered import guarded, refuse_declared, source_names
+from dms_iceberg.silver.rename import cleaning_warnings, renamed_properties, renames
+from dms_iceberg.silver.switch_mode import silver_types, switch_statements
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.unknown_columns import by_hand, check_named
+
+
+def read_state(context: RunContext, table: Table, target: TargetTable, memory: RunMemory) -> TableState:
+    """Read the state of a table.
+
+    Raises:
+        DmsIcebergError: the configuration does not go with the table, or bronze is not what the table was merged from.
+    """
+    refuse_unset_salts(table)
+    exists = target.exists()
+    if exists:
+        target.refresh()
+        refuse_declared(context, table, target)
+    columns = silver_types(target, table)
+    head = target.head() if exists else None
+    main = BranchState(target.progress() if head else Progress(epoch=context.config.bronze.epoch), head.id if head else None)
+    state = TableState(
+        table=table,
+        columns=columns,
+        main=main,
+        branch=main,
+        pending=Pending([], [], [], []),
+        uri=context.config.bronze.uri,
+        bounds=context.config.batch,
+        look_back=context.look_back(),
+        renames=tuple(renames(table, target.all_columns())) if exists else (),
+        switch=tuple(switch_statements(target, table)) if exists else (),
+        memory=memory,
+    )
+    if context.request.replay is not None:
+        return _with_records(context, target, state)
+    if table.source in context.request.rebuild and not memory.rebuilt and (memory.truncate_seen or not _is_truncated(context, table)):
+        if main.head is not None and not main.progress.is_empty:
+            return _with_rebuild(context, target, state)
+        memory.rebuilt = True
+    return _with_bronze(context, target, state)
+
+
+def _is_truncated(context: RunContext, table: Table) -> bool:
+    return table.source in context.request.truncate
+
+
+def _with_rebuild(context: RunContext, target: TargetTable, state: TableState) -> TableState:
+    found = read_rebuild(context, state.table, target, state.main.progress)
+    failpoint("after-listing", state.table.source)
+    state = attrs.evolve(state, branch=found.branch, pending=found.pending, outdated=found.outdated)
+    if state.branch.head is None or state.files or state.truncate is not None:
+        return state
+    return attrs.evolve(state, unresolved=has_unresolved(context, state.table, state.branch))
+
+
+def _with_bronze(context: RunContext, target: TargetTable, state: TableState) -> TableState:
+    table, memory = state.table, state.memory
+    found = branch_state(target, context.config, table, context.request.reload_started)
+    outdated = made_otherwise(table, target, found)
+    warnings = [*filter(None, [outdated]), *left_rebuilds(table, target)]
+    if target.exists():
+        if not is_replaced(table, found):
+            properties = target.properties() | renamed_properties(state.renames, target.properties())
+            refuse_other_key(table, properties)
+            refuse_other_key_mask(table, properties)
+        warnings += cleaning_warnings(target, table)
+    # Before the listing: it sees every file that was there when the marker was written.
+    marker = read_marker(context.store, table) if found.branch is not None else None
+    pending = pending_files(context.listing(table, found.progress), found.progress, table.source, datetime.now(UTC))
+    warnings += pending.warnings(table.source, memory.unread)
+    memory.unread = max(memory.unread, pending.unread_count)
+    failpoint("after-listing", table.source)
+    state = attrs.evolve(
+        state,
+        branch=found,
+        pending=pending,
+        marker=marker,
+        outdated=(str(found.branch),) if outdated is not None else (),
+        lost_backfills=lost_backfills(target) if target.exists() else (),
+        warnings=tuple(warnings),
+    )
+    if state.files or state.truncate is not None:
+        return state
+    is_begun = found.branch is not None and found.head is not None
+    return attrs.evolve(
+        state,
+        no_files=None if is_begun else find_no_files(context, table, target, found, pending),
+        is_checked=state.main.head is None or is_checked(context.config, table, target),
+    )
+
+
+def _with_records(context: RunContext, target: TargetTable, state: TableState) -> TableState:
+    table = state.table
+    if state.main.head is None:
+        return state
+    refuse_other_key(table, target.properties())
+    refuse_other_key_mask(table, target.properties())
+    found = branch_state(target, context.config, table)
+    state = attrs.evolve(state, branch=found, lost_backfills=lost_backfills(target))
+    if found.branch is not None or state.lost_backfills:
+        return state
+    records = open_records(context, table, found.progress, context.request.replay or ())
+    if records is None:
+        return state
+    listing = context.listing(table, found.progress)
+    truncates = sorted(one.at for one in listing if isinstance(one, Truncate) and one.at > found.progress.reloaded_at)
+    pending = attrs.evolve(state.pending, truncates=truncates)
+    return attrs.evolve(state, records=records, pending=pending, warnings=tuple(records.warnings(table)))
+
+
+def open_batch(
+    context: RunContext, target: TargetTable, state: TableState, batch: FileBatch | RecordBatch, *, with_salts: bool = True
+) -> OpenedBatch:
+    """Look into the files of a batch, and compare their columns with the configuration and the table.
+
+    Args:
+        context: the run.
+        target: the table.
+        state: its state, or a predicted one.
+        batch: what to look into.
+        with_salts: salts are read, too; each is a request.
+
+    Raises:
+        DmsIcebergError: the batch cannot be merged; nothing was written.
+    """
+    began = time.monotonic()
+    table, existing, branch = state.table, state.columns, state.branch
+    if isinstance(batch, RecordBatch) and state.records is not None:
+        groups = record_groups(context, table, state.records.rows, state.records.layouts, existing or ())
+    else:
+        groups = open_files(context, table, batch.files, existing or ())
+    failpoint("after-inspect", table.source)
+    known = target if target.exists() else None
+    memory = guarded(context, table, known, groups, branch.branch, anew=branch.branch is not None, with_salts=with_salts)
+    lost = lost_backfills(target, branch.branch) if branch.branch is not None and branch.head is not None else ()
+    if not groups:
+        return OpenedBatch(batch, (), memory, lost_backfills=lost, began=began)
+    fresh = existing is None or state.main.head is None
+    # Records of older files may lack a column: only one that no file ever had is told of.
+    named = check_named(context, table, groups, existing, memory.seen, fresh=fresh, files=batch.files, progress=branch.progress)
+    evolution = analysed_evolution(context, table, groups, existing, memory.texts, memory.salts)
+    warnings = evolution.warnings
+    if not isinstance(batch, RecordBatch):
+        warnings = (*named.warnings, *warnings, *by_hand(table, evolution.shape, source_names(groups), memory.seen))
+    return OpenedBatch(batch, groups, memory, named, evolution, lost, warnings, began)

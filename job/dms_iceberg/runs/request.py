@@ -1,0 +1,43 @@
+"""Which tables a command is for, and whether what the operator asks of them goes with the configuration."""
+
+from collections.abc import Iterable
+
+from dms_iceberg.changes.partial_updates import with_positions
+from dms_iceberg.config.model import Config, Table
+from dms_iceberg.config.problems import suggestion
+from dms_iceberg.context import RunRequest
+from dms_iceberg.errors import ConfigError
+
+
+def check_request(config: Config, only: Iterable[str], request: RunRequest) -> None:
+    """Refuse an operator's word that does not go with the configuration.
+
+    Raises:
+        ConfigError: it names a table that is not configured or not chosen, or a reload in place is told of all tables.
+    """
+    chosen_tables(config, request.load_complete, "--load-complete")
+    told = {"--truncate": request.truncate, "--rebuild": request.rebuild}
+    for option, names in told.items():
+        chosen_tables(config, names, option)
+    if request.reload_started and not only:
+        raise ConfigError(["--reload-started-at: name the tables that were loaded again with --table"], config.pipeline)
+    left_out = [f"{option} {name}" for option, names in told.items() for name in sorted(names - set(only)) if only]
+    if left_out:
+        raise ConfigError([f"{one}: not among the tables chosen with --table; name it there too" for one in left_out], config.pipeline)
+
+
+def chosen_tables(config: Config, only: Iterable[str], option: str = "--table") -> list[Table]:
+    """Return the tables named in ``only`` (by ``option``), or all.
+
+    Raises:
+        ConfigError: a name is not configured.
+    """
+    # Named twice, a table would be merged by two threads at once.
+    names = list(dict.fromkeys(only))
+    unknown = [name for name in names if name not in config.tables]
+    if unknown:
+        raise ConfigError(
+            [f"{option} {name}: not among the configured tables; {suggestion(name, config.tables)}" for name in unknown], config.pipeline
+        )
+    chosen = [config.tables[name] for name in names] if names else list(config.tables.values())
+    return [with_positions(config, table) for table in chosen]
