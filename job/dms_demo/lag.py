@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from dms_iceberg.bronze.keys import BronzeFile, table_prefix
 from dms_iceberg.bronze.listing import list_files
 from dms_iceberg.config.model import BronzeFormat
+from dms_iceberg.iceberg.table import Snapshot
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
-from dms_iceberg.silver.table import Snapshot
 from dms_iceberg.storage.store import LocalStore
 
 COMMIT_COLUMN: Final = "dms_commit_ts"

@@ -27,9 +27,10 @@ from dms_demo.story import Rejected, rejected_rows, tell_story
 from dms_emulator.stop_request import StopRequest
 from dms_iceberg.config.load import load_config
 from dms_iceberg.config.model import Config, Table
+from dms_iceberg.iceberg.table import Snapshot
 from dms_iceberg.runs.request import chosen_tables
 from dms_iceberg.silver.quarantine import quarantine_table
-from dms_iceberg.silver.table import Snapshot, TargetTable
+from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.session import open_session
 
 BRONZE: Final = "bronze"

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from dms_demo.lag import AppliedFile
 from dms_demo.shop import STORY_ORDER
-from dms_iceberg.silver.table import Snapshot
+from dms_iceberg.iceberg.table import Snapshot
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT
 from dms_iceberg.sql.quoting import quote_path
 

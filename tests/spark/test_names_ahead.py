@@ -108,4 +108,4 @@ def remember(lake: Lake, **changed: Any) -> None:
     draft = target.transaction(head.id)
     made: Progress = attrs.evolve(target.progress(), recent=(), **changed)
     draft.touch({PROGRESS_KEY: made.to_json()})
-    target.publish(draft)
+    target.commit(draft)

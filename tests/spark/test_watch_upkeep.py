@@ -38,7 +38,7 @@ def test_a_draft_that_was_published_is_let_go(lake: Lake) -> None:
     assert head is not None
     draft = target.transaction(head.id)
     draft.execute(lambda name: f"UPDATE {name} SET v = 'b'", {})
-    target.publish(draft)
+    target.commit(draft)
     there = weakref.ref(draft)
     del draft
     gc.collect()

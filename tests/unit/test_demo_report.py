@@ -18,8 +18,8 @@ from dms_demo.page import render_page
 from dms_demo.report import DemoReport, LagPoint, RowCounts, TableOutcome
 from dms_demo.story import Chapter, Rejected
 from dms_demo.writers import Event
+from dms_iceberg.iceberg.table import Snapshot
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
-from dms_iceberg.silver.table import Snapshot
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NOON_MS = int(NOON.timestamp() * 1000)

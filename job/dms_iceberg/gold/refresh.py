@@ -139,7 +139,7 @@ def _follow(context: RunContext, target: TargetTable, model: Model, change: Chan
                 fresh = _fresh_sql(model.sql, f"{table} VERSION AS OF {change.until}", keys, groups)
                 columns = list(target.all_columns())
                 transaction.execute(lambda draft_name: _merge_sql(draft_name, fresh, keys, groups, columns), made.to_summary())
-        target.publish(transaction)
+        target.commit(transaction)
     finally:
         touched.unpersist()
     return count

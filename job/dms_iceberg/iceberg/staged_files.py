@@ -12,7 +12,7 @@ class Staged:
 
     Attributes:
         rows: how many rows they hold.
-        files: Iceberg's descriptions of them; none once they belong to a draft.
+        files: Iceberg's descriptions of them; none once they belong to a transaction.
     """
 
     def __init__(self, spark: "SparkSession", table: "JavaObject", name: str) -> None:

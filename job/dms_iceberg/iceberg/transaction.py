@@ -27,16 +27,16 @@ class Transaction:
 
     Iceberg's own checks compare files, so they miss the commits that matter most here: a batch that changes no row in the end, or holds
     nothing but rejected rows, adds no file, and a batch planned before it would be merged over it, bring deleted rows back and move the
-    progress back. A draft is published by compare-and-swap on the table's whole metadata instead. Until then it reads the state it began
+    progress back. A transaction is committed by compare-and-swap on the table's whole metadata instead. Until then it reads the state it began
     with, whatever other sessions or threads see.
     """
 
     def __init__(self, spark: "SparkSession", table: "JavaObject", planned_on: int | None, branch: str | None = None) -> None:
-        """Begin a draft of ``table``.
+        """Begin a transaction of ``table``.
 
         Args:
             planned_on: id of the snapshot that the changes were planned on, None for a table (or branch) without one.
-            branch: the changes go to this branch, which begins without a row. The draft itself shows it as its main.
+            branch: the changes go to this branch, which begins without a row. The transaction itself shows it as its main.
 
         Raises:
             PlanIsStaleError: the table has another head or another schema by now.
@@ -64,16 +64,16 @@ class Transaction:
         return ref.snapshotId() if ref is not None else None
 
     def head(self) -> int | None:
-        """Return the id of the draft's current snapshot, None without one."""
+        """Return the id of the transaction's current snapshot, None without one."""
         current = self._operations.current().currentSnapshot()
         return current.snapshotId() if current is not None else None
 
     def is_new(self, snapshot: int) -> bool:
-        """Whether a snapshot was made since the draft began."""
+        """Whether a snapshot was made since the transaction began."""
         return self._start.snapshot(snapshot) is None
 
     def summary(self) -> dict[str, str]:
-        """Return the summary of the draft's current snapshot, empty without one."""
+        """Return the summary of the transaction's current snapshot, empty without one."""
         current = self._operations.current().currentSnapshot()
         return to_dict(self._spark._jvm, current.summary()) if current is not None else {}
 
@@ -162,13 +162,13 @@ class Transaction:
             metadata = metadata.removeRef(name)
         self._operations.commit(current, metadata.build())
 
-    def publish(self) -> None:
-        """Make the draft the table's state.
+    def commit(self) -> None:
+        """Make the transaction the table's state.
 
-        When the answer of the catalog is lost, the draft's files stay where they are: they may be the table's by now.
+        When the answer of the catalog is lost, the transaction's files stay where they are: they may be the table's by now.
 
         Raises:
-            Py4JJavaError: somebody committed since the draft began (see `is_conflict`); nothing of the draft is to be seen.
+            Py4JJavaError: somebody committed since the transaction began (see `is_conflict`); nothing of the transaction is to be seen.
         """
         metadata = self._operations.current() if self.branch is None else self._with_branch(self.branch)
         try:
@@ -195,7 +195,7 @@ class Transaction:
         return self.is_done()
 
     def is_done(self) -> bool:
-        """Whether the table, as it was last refreshed, has what only this draft can have done: its snapshot, or main where it was put."""
+        """Whether the table, as it was last refreshed, has what only this transaction can have done: its snapshot, or main where it was put."""
         head, main = self.head(), self._head_of(None)
         if head is None or self._published.current().snapshot(head) is None:
             return False
@@ -207,7 +207,7 @@ class Transaction:
         return head != main and now is not None and jvm.org.apache.iceberg.util.SnapshotUtil.isAncestorOf(table, now.snapshotId(), head)
 
     def _with_branch(self, branch: str) -> "JavaObject":
-        """Return the metadata the draft began with, and its new snapshots on the branch: main, and its log, never see them."""
+        """Return the metadata the transaction began with, and its new snapshots on the branch: main, and its log, never see them."""
         jvm: Any = self._spark._jvm
         current = self._operations.current()
         metadata = jvm.org.apache.iceberg.TableMetadata.buildFrom(self._start)
@@ -218,7 +218,7 @@ class Transaction:
         return metadata.setRef(branch, ref).build()
 
     def _discard(self) -> None:
-        """Delete the files of a draft that is known not to be committed; whatever is left is for the removal of orphan files."""
+        """Delete the files of a transaction that is known not to be committed; whatever is left is for the removal of orphan files."""
         files = self._operations.io()
         for snapshot in self._operations.current().snapshots():
             if not self.is_new(snapshot.snapshotId()):
@@ -232,7 +232,7 @@ class Transaction:
 
 
 class _Registered:
-    """A table in the draft catalog for as long as one statement needs it."""
+    """A table in the transaction catalog for as long as one statement needs it."""
 
     def __init__(self, spark: "SparkSession", table: "JavaObject") -> None:
         self._cache = _table_cache(spark)

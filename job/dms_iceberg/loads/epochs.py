@@ -20,7 +20,7 @@ from dms_iceberg.context import BranchState, RunContext
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.loads.load_marker import MARKER_FOLDER
-from dms_iceberg.loads.reload import draft_load
+from dms_iceberg.loads.reload import load_transaction
 from dms_iceberg.progress.pending import FileBatch
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
 from dms_iceberg.silver.cleaning import Cleaning, made_by
@@ -151,19 +151,19 @@ def complete(context: RunContext, table: Table, target: TargetTable, found: Bran
         refuse_empty_bronze(context, table)
         transaction = target.transaction(None, branch)
         transaction.touch({PROGRESS_KEY: progress.to_json()} | made_by(table))
-        target.publish(transaction)
+        target.commit(transaction)
     done = [name for load, name in _loads(target).items() if load <= (progress.epoch, progress.reload)]
     done += [name for name in target.branches() if name.startswith(REBUILD_BRANCH)]
     if table.mode is Mode.MIRROR:
         made = key_property(table, target.column_types()) | Cleaning.of(table).to_properties() | withheld_by(target, branch)
-        transaction = target.draft_of_branch(branch, planned_on, made)
+        transaction = target.transaction_of_branch(branch, planned_on, made)
     else:
-        transaction = draft_load(context, table, target, found, branch, planned_on)
+        transaction = load_transaction(context, table, target, found, branch, planned_on)
         target.record_properties(transaction, withheld_by(target, branch))
     transaction.set_properties(_seen_by(target, branch, found).to_properties())
     transaction.remove_branches(done)
     failpoint("before-switch", table.source)
-    target.publish(transaction)
+    target.commit(transaction)
     failpoint("after-switch", table.source)
     _LOG.info("load_complete", table=table.source, run_id=context.run_id, epoch=progress.epoch, reload=progress.reload)
 

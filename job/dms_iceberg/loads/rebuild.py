@@ -164,9 +164,9 @@ def publish_rebuild(context: RunContext, table: Table, target: TargetTable, foun
     _check(context, table, target, found)
     failpoint("before-switch", table.source)
     made = key_property(table, target.column_types()) | Cleaning.of(table).to_properties() | withheld_by(target, str(found.branch))
-    transaction = target.draft_of_branch(str(found.branch), planned_on, made)
+    transaction = target.transaction_of_branch(str(found.branch), planned_on, made)
     transaction.remove_branches(_branches(target))
-    target.publish(transaction)
+    target.commit(transaction)
     failpoint("after-switch", table.source)
     _LOG.info("rebuilt", table=table.source, run_id=context.run_id)
 
@@ -260,7 +260,7 @@ def resolve_rejected(context: RunContext, table: Table, target: TargetTable, fou
         resolve(context.spark, context.config, table, rows, replay, "", context.run_id)
     transaction = target.transaction(found.head, found.branch)
     transaction.touch(summary_properties(attrs.evolve(found.progress, replay=replay), RowCounts(), 0, context.run_id))
-    target.publish(transaction)
+    target.commit(transaction)
 
 
 def _rejected_before(context: RunContext, table: Table, found: BranchState) -> "DataFrame | None":

@@ -81,7 +81,7 @@ class Difference:
         return string_literal(load_position(self.load, "0" * FILE_DIGITS))
 
 
-def draft_load(
+def load_transaction(
     context: RunContext, table: Table, target: TargetTable, found: BranchState, branch: str, planned_on: int | None
 ) -> Transaction:
     """Return the table with a complete load merged, unpublished.

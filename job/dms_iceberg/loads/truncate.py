@@ -92,7 +92,7 @@ def apply_truncate(context: RunContext, table: Table, target: TargetTable, found
         if transaction.head() == found.head:
             transaction.touch(properties)
     failpoint("before-publish", table.source)
-    target.publish(transaction)
+    target.commit(transaction)
     failpoint("after-commit", table.source)
     _LOG.info("truncated", table=table.source, run_id=context.run_id, truncated_at=at)
     return (sql or f"INSERT INTO {target.sql_name}: a row of its own for the truncate of {at}",)

@@ -97,7 +97,7 @@ def _settings(kept: Kept, facts: Facts, counts: Counts) -> None:
     missing = missing_settings(facts)
     transaction = kept.target.transaction(facts.head.id if facts.head else None)
     transaction.set_properties(missing)
-    kept.target.publish(transaction)
+    kept.target.commit(transaction)
     counts["properties"] = len(missing)
 
 
@@ -135,7 +135,7 @@ def _progress(kept: Kept, facts: Facts, counts: Counts) -> None:
     """Let the newest snapshot carry the progress, so that no expiry, of whomever, can take it away."""
     transaction = kept.target.transaction(facts.head.id if facts.head else None)
     transaction.touch(summary_properties(kept.target.progress(), RowCounts(), 0, kept.context.run_id))
-    kept.target.publish(transaction)
+    kept.target.commit(transaction)
     counts["snapshots"] = 1
 
 

@@ -37,7 +37,7 @@ class BulkLoad:
     """A load whose data files are written and belong to no snapshot yet.
 
     Attributes:
-        draft: of the table as it was planned on.
+        transaction: of the table as it was planned on.
         collapsed: the books; its winners are the rows that were written.
         staged: the data files.
     """
@@ -47,12 +47,12 @@ class BulkLoad:
     staged: Staged
 
     def with_properties(self, properties: Mapping[str, str]) -> Transaction:
-        """Return the draft with the files, in a snapshot that carries ``properties``."""
+        """Return the transaction with the files, in a snapshot that carries ``properties``."""
         self.transaction.append_staged(self.staged, properties)
         return self.transaction
 
     def discard(self) -> None:
-        """Delete the data files, unless the draft has them."""
+        """Delete the data files, unless the transaction has them."""
         self.staged.discard()
 
 

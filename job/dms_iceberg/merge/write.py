@@ -1,4 +1,4 @@
-"""A batch's changes as a draft of its table, mode by mode."""
+"""A batch's changes as a transaction of its table, mode by mode."""
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def draft_batch(
+def batch_transaction(
     context: RunContext,
     table: Table,
     target: TargetTable,

@@ -116,7 +116,7 @@ def _create(context: RunContext, target: TargetTable, state: TableState, action:
     if action.is_loaded:
         transaction = target.transaction(None)
         transaction.touch(summary_properties(state.branch.progress, RowCounts(), 0, context.run_id))
-        target.publish(transaction)
+        target.commit(transaction)
 
 
 def _schema(

@@ -23,7 +23,7 @@ from dms_iceberg.merge.history import history_batch
 from dms_iceberg.merge.merge_input import MergeInput
 from dms_iceberg.merge.mirror import collapse_batch
 from dms_iceberg.merge.uploaded_again import rewritten_rows
-from dms_iceberg.merge.write import draft_batch, named_view
+from dms_iceberg.merge.write import batch_transaction, named_view
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.runs.actions import MergeBatch
 from dms_iceberg.runs.report import BatchReport
@@ -68,11 +68,11 @@ def merge_batch(context: RunContext, table: Table, target: TargetTable, action: 
         if bulk is not None:
             transaction = bulk.with_properties(properties)
         else:
-            transaction = draft_batch(context, table, target, shape, collapsed, properties, planned)
+            transaction = batch_transaction(context, table, target, shape, collapsed, properties, planned)
         made = memory.properties_after(table, target, shape, names, opened.named.found) | checked_property(context.config, table, target)
         target.record_changed_properties(transaction, made)
         failpoint("before-publish", table.source)
-        target.publish(transaction)
+        target.commit(transaction)
         failpoint("after-commit", table.source)
         warnings = (*opened.warnings, *keys_twice(context, table, target, planned, shape, collapsed))
     finally:
@@ -217,7 +217,7 @@ def skip_files(context: RunContext, table: Table, target: TargetTable | None, pl
     if target is not None:
         transaction = target.transaction(planned.branch_state.head, planned.branch_state.branch)
         transaction.touch(_properties(context, table, planned, after, books))
-        target.publish(transaction)
+        target.commit(transaction)
     return report_batch(target, planned, books, after, began)
 
 
@@ -227,7 +227,7 @@ def report_batch(target: TargetTable | None, planned: BatchPlan, books: RowCount
     head = target.head(planned.branch_state.branch) if target is not None else None
     lags: list[float | None] = [None, None, None]
     if head is not None and books.commit_micros and not (batch.is_load or planned.is_replay or planned.branch_state.rebuild):
-        # A snapshot has the time of its draft, which nobody sees before it is published.
+        # A snapshot has the time of its transaction, which nobody sees before it is published.
         visible_at = time.time()
         lags = [round(visible_at - micros / 1e6, 3) for micros in books.commit_micros]
     return BatchReport(

@@ -13,7 +13,7 @@ from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.errors import TargetError
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.merge.merge_input import MergeInput
-from dms_iceberg.merge.write import draft_batch, named_view
+from dms_iceberg.merge.write import batch_transaction, named_view
 from dms_iceberg.runs.batch import backfill_warnings, judge_batch, refuse_broken_rule, report_batch, seen_shape
 from dms_iceberg.runs.report import BatchReport
 from dms_iceberg.runs.state import OpenedBatch
@@ -55,10 +55,10 @@ def replay_batch(context: RunContext, table: Table, target: TargetTable, planned
             seen = first_seen.remembered(progress, shape.first_seen)
             progress = attrs.evolve(progress, replay=replay, high_water=high, behind=behind, first_seen=seen)
             properties = summary_properties(progress, books, 0, context.run_id)
-            transaction = draft_batch(context, table, target, shape, collapsed, properties, planned)
+            transaction = batch_transaction(context, table, target, shape, collapsed, properties, planned)
             target.record_changed_properties(transaction, memory.properties_after(table, target, shape, source_names(groups)))
             failpoint("before-publish", table.source)
-            target.publish(transaction)
+            target.commit(transaction)
             failpoint("after-commit", table.source)
     finally:
         outcome.unpersist()

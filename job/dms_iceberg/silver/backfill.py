@@ -31,7 +31,7 @@ def unseen(target: TargetTable, branch: str | None, columns: Iterable[AddColumn]
 
 
 def backfill(transaction: Transaction, column: AddColumn, target: TargetTable, told: Mapping[str, str]) -> list[str]:
-    """Give the rows of a draft the value of a new column, and return the SQL; ``told`` is what `unseen` says of all new columns."""
+    """Give the rows of a transaction the value of a new column, and return the SQL; ``told`` is what `unseen` says of all new columns."""
     statement = column.backfill_sql(target.sql_name)
     if column.backfill is None or statement is None:
         return []
@@ -73,7 +73,7 @@ def restore_backfills(target: TargetTable, columns: Sequence[AddColumn], branch:
     told = unseen(target, branch, columns)
     for column in columns:
         backfill(transaction, column, target, told)
-    target.publish(transaction)
+    target.commit(transaction)
     return restore_statements(target.sql_name, columns, branch)
 
 

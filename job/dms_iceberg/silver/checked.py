@@ -127,4 +127,4 @@ def check_changed(context: RunContext, table: Table, target: TargetTable, progre
     if found.memory.is_earlier and found.shape is not None and not was_switched:
         transaction.set_properties(found.memory.properties_after(table, target, found.shape, found.names, found.named.found))
     transaction.set_properties(checked_property(context.config, table, target))
-    target.publish(transaction)
+    target.commit(transaction)

@@ -236,6 +236,6 @@ def evolve(target: TargetTable, table: Table, plan: SchemaPlan, planned_on: int 
     made = Cleaning.from_properties(target.properties())
     if made is not None and added:
         target.record_properties(transaction, made.plus(Cleaning.of(table), [one.name for one in added]).to_properties())
-    target.publish(transaction)
+    target.commit(transaction)
     failpoint("after-evolve", target.name)
     return tuple(statements)

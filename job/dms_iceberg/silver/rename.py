@@ -93,6 +93,6 @@ def rename_columns(target: TargetTable, found: Sequence[RenameColumn]) -> list[s
     transaction.remove_properties([name for one in found if (name := BACKFILL_PROPERTY + one.old) in properties])
     if head is not None:
         transaction.touch({PROGRESS_KEY: renamed_progress(target.progress(), found).to_json()})
-    target.publish(transaction)
+    target.commit(transaction)
     failpoint("after-evolve", target.name)
     return [one.sql(target.sql_name) for one in found]

@@ -85,7 +85,7 @@ def switch_mode(target: TargetTable, table: Table, planned_on: int | None) -> tu
         transaction.set_properties(
             {MODE_PROPERTY: json.dumps({"snapshot": transaction.head(), "mode": table.mode.value}, separators=(",", ":"))}
         )
-    target.publish(transaction)
+    target.commit(transaction)
     failpoint("after-evolve", target.name)
     return tuple(statements)
 

@@ -1,18 +1,14 @@
-"""A table as this package creates and reads it: a thin handle on Iceberg's Table."""
+"""A table as this package creates and reads it."""
 
-import contextlib
 import json
 from collections.abc import Iterator, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
-import attrs
 from py4j.protocol import Py4JJavaError
 
 from dms_iceberg.config.model import Table
 from dms_iceberg.iceberg.commit_errors import is_unknown
-from dms_iceberg.iceberg.java_maps import names, to_dict
-from dms_iceberg.iceberg.transaction import MAIN, Transaction
+from dms_iceberg.iceberg.table import IcebergTable
+from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
 from dms_iceberg.silver.cleaning import CLEANING_PROPERTY
 from dms_iceberg.silver.ddl import create_sql
@@ -20,13 +16,7 @@ from dms_iceberg.silver.key import KEY_PROPERTY
 from dms_iceberg.silver.metadata_columns import METADATA_COLUMNS
 from dms_iceberg.silver.recorded_progress import find_progress
 from dms_iceberg.silver.withheld import WITHHELD_PROPERTY
-from dms_iceberg.spark.failures import FAILURES
-from dms_iceberg.spark.java_errors import missing_metadata
 from dms_iceberg.sql.quoting import quote_path
-
-if TYPE_CHECKING:
-    from py4j.java_gateway import JavaObject
-    from pyspark.sql import DataFrame, SparkSession
 
 PROGRESS_PROPERTY = "dms-iceberg.progress-copy"
 MADE_PROPERTIES = (KEY_PROPERTY, CLEANING_PROPERTY, WITHHELD_PROPERTY)
@@ -36,89 +26,22 @@ BACKFILL_PROPERTY = "dms-iceberg.backfill."
 """Prefix of one property per column that was added with a value for existing rows: that value, and the snapshot that gave it to them."""
 
 
-_FILE_COUNTS = frozenset({"added-data-files", "added-delete-files", "deleted-data-files", "removed-delete-files"})
-
-
-@attrs.frozen
-class Snapshot:
-    """The facts about a snapshot that progress and reports need. ``timestamp_ms`` is UTC milliseconds."""
-
-    id: int
-    parent_id: int | None
-    timestamp_ms: int
-    summary: Mapping[str, str]
-
-
-class TargetTable:
-    """An Iceberg table through the session's catalog.
-
-    The catalog caches table instances for ever and this class refreshes them, so that a batch is planned on one state. Changes are made
-    in a `Transaction`, which is published only if that state is still the table's.
-    """
-
-    def __init__(self, spark: "SparkSession", catalog: str, target: str) -> None:
-        self.spark = spark
-        self.parts = (catalog, *target.split("."))
-        self.name = target
-        self.sql_name = quote_path(self.parts)
-        self._is_known = False
-        self._told: tuple[str, dict[str, str]] = ("", {})
-        self._last: Snapshot | None = None
-
-    def exists(self) -> bool:
-        """Whether the table is in the catalog; asked until it is, as the catalog remembers for ever as well."""
-        self._is_known = self._is_known or self.spark.catalog.tableExists(self.sql_name)
-        return self._is_known
+class TargetTable(IcebergTable):
+    """A table as this package creates and reads it: with its progress, and with what it remembers of how it was made."""
 
     def create(self, columns: Mapping[str, str], table: Table) -> None:
         """Create namespace and table unless they exist."""
         self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote_path(self.parts[:-1])}")
         self.spark.sql(create_sql(self.sql_name, columns, table))
 
-    @cached_property
-    def _java(self) -> "JavaObject":
-        jvm: Any = self.spark._jvm
-        return jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(self.spark._jsparkSession, self.sql_name)
-
-    @property
-    def iceberg(self) -> "JavaObject":
-        """Iceberg's own table, as of the last `refresh`."""
-        return self._java
-
-    def metadata_location(self) -> str:
-        """Return the path of the metadata file, which is another for every state of the table."""
-        return str(self._java.operations().current().metadataFileLocation())
-
-    def refresh(self) -> None:
-        """See what others committed."""
-        self._java.refresh()
-
     def column_types(self) -> dict[str, str]:
         """Return Spark types by column of the current schema, without the metadata columns."""
         return {name: type_ for name, type_ in self.all_columns().items() if name not in METADATA_COLUMNS}
 
-    def all_columns(self) -> dict[str, str]:
-        """Return Spark types by column, metadata columns included."""
-        from pyspark.sql.types import StructType
+    def commit(self, transaction: Transaction) -> None:
+        """Commit a transaction of this table and see the result.
 
-        jvm: Any = self.spark._jvm
-        schema = json.loads(jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(self._java.schema()).json())
-        return {field.name: field.dataType.simpleString() for field in StructType.fromJson(schema).fields}
-
-    def transaction(self, planned_on: int | None, branch: str | None = None) -> Transaction:
-        """Begin changes that were planned on snapshot ``planned_on``, of main or of a branch; see `Transaction` for the errors raised."""
-        return Transaction(self.spark, self._java, planned_on, branch)
-
-    def rows(self, branch: str | None = None) -> "DataFrame":
-        """Return the rows of main or of a branch."""
-        if branch is None:
-            return self.spark.table(self.sql_name)
-        return self.spark.read.option("branch", branch).table(self.sql_name)
-
-    def publish(self, transaction: Transaction) -> None:
-        """Publish a draft of this table and see the result.
-
-        The progress that its snapshot carries is copied to a table property by the same commit, for the day somebody else's expiry
+        The progress that its snapshot carries is copied to a table property by the same commit, for the day another writer's expiry
         removes that snapshot.
         """
         progress = transaction.summary().get(PROGRESS_KEY)
@@ -126,7 +49,7 @@ class TargetTable:
             copy = {"snapshot": str(transaction.head()), "progress": progress}
             transaction.set_properties({PROGRESS_PROPERTY: json.dumps(copy, separators=(",", ":"))})
         try:
-            transaction.publish()
+            transaction.commit()
         except Py4JJavaError as error:
             if not is_unknown(error):
                 raise
@@ -135,8 +58,8 @@ class TargetTable:
                 raise
         self.refresh()
 
-    def draft_of_branch(self, branch: str, planned_on: int | None, made: Mapping[str, str]) -> Transaction:
-        """Return a draft that makes a branch the content of the table; ``made`` are the `MADE_PROPERTIES` of its rows."""
+    def transaction_of_branch(self, branch: str, planned_on: int | None, made: Mapping[str, str]) -> Transaction:
+        """Return a transaction that makes a branch the content of the table; ``made`` are the `MADE_PROPERTIES` of its rows."""
         transaction = self.transaction(planned_on)
         transaction.replace_main(branch)
         properties = self.properties()
@@ -151,105 +74,25 @@ class TargetTable:
         return transaction
 
     def record_properties(self, transaction: Transaction, made: Mapping[str, str]) -> None:
-        """Let a draft set `MADE_PROPERTIES`. What was told of contents that main was rolled back from is given up."""
+        """Let a transaction set `MADE_PROPERTIES`. What was told of contents that main was rolled back from is given up."""
         properties = self.properties()
         transaction.set_properties({name: properties[name] for name in MADE_PROPERTIES if name in properties} | dict(made))
         useless = [name for name, switch in _switches(properties) if self._java.snapshot(switch) is None or self.is_off_the_line(switch)]
         transaction.remove_properties(useless)
 
     def record_changed_properties(self, transaction: Transaction, made: Mapping[str, str]) -> None:
-        """Let a draft set properties, unless all of them are as they should be."""
+        """Let a transaction set properties, unless all of them are as they should be."""
         if not made.items() <= self.properties().items():
             self.record_properties(transaction, made)
 
-    def remove_branch(self, name: str) -> None:
-        """Remove a branch; its snapshots go when they expire."""
-        self._java.manageSnapshots().removeBranch(name).commit()
-
-    def is_off_the_line(self, snapshot: int, branch: str | None = None) -> bool:
-        """Whether ``snapshot`` is in the metadata, but not among the head of main (or of a branch) and its ancestors."""
-        if self._java.snapshot(snapshot) is None:
-            return False
-        jvm: Any = self.spark._jvm
-        head = self._java.snapshot(branch or MAIN)
-        return head is None or not jvm.org.apache.iceberg.util.SnapshotUtil.isAncestorOf(self._java, head.snapshotId(), snapshot)
-
     def properties(self) -> dict[str, str]:
         """Return the table properties; of `MADE_PROPERTIES`, what they were before the switches that main was rolled back behind."""
-        found = self._properties()
+        found = self.raw_properties()
         left = [(self._java.snapshot(switch).sequenceNumber(), name) for name, switch in _switches(found) if self.is_off_the_line(switch)]
         if not left:
             return dict(found)
         before: dict[str, str] = json.loads(found[min(left)[1]])
         return {name: text for name, text in found.items() if name not in MADE_PROPERTIES} | before
-
-    def _properties(self) -> dict[str, str]:
-        """Return the table properties as they are, read once for each state of the table."""
-        state = self.metadata_location()
-        if state != self._told[0]:
-            self._told = (state, to_dict(self.spark._jvm, self._java.properties()))
-        return self._told[1]
-
-    def head(self, branch: str | None = None) -> Snapshot | None:
-        """Return the newest snapshot of main or of a branch, None without one."""
-        current = self._java.snapshot(branch or MAIN)
-        return self._snapshot(current) if current is not None else None
-
-    def has_snapshot(self, snapshot: int) -> bool:
-        """Whether a snapshot is still in the metadata."""
-        return self._java.snapshot(snapshot) is not None
-
-    def content(self) -> tuple[int | None, int | None]:
-        """Return the ids of main's head, and of the newest snapshot by then that changed a row: neither compaction nor progress does.
-
-        Both are None for a table without a snapshot.
-        """
-        head = current = self._java.snapshot(MAIN)
-        while current is not None:
-            parent = current.parentId()
-            before = self._java.snapshot(parent) if parent is not None else None
-            changed = current.operation() != "replace" and not _FILE_COUNTS.isdisjoint(to_dict(self.spark._jvm, current.summary()))
-            if changed or before is None:
-                return int(head.snapshotId()), int(current.snapshotId())
-            current = before
-        return None, None
-
-    def has_equality_deletes(self, snapshot: int) -> bool:
-        """Whether a snapshot has deletes that name values instead of places: other writers make them, this package does not."""
-        summary = to_dict(self.spark._jvm, self._java.snapshot(snapshot).summary())
-        return int(summary.get("total-equality-deletes", 0)) > 0
-
-    def fields(self, snapshot: int) -> dict[str, tuple[int, str]]:
-        """Return id and type by name of a snapshot's columns: a column that was dropped and added again has another id."""
-        schema = self._java.schemas().get(self._java.snapshot(snapshot).schemaId())
-        return {field.name(): (int(field.fieldId()), str(field.type().toString())) for field in schema.columns()}
-
-    def forget(self) -> None:
-        """Let the catalog load the table anew when it is next asked for."""
-        self._is_known = False
-        with contextlib.suppress(*FAILURES):
-            self.spark.sql(f"REFRESH TABLE {self.sql_name}")
-
-    def branches(self) -> list[str]:
-        """Return the names of all branches but main."""
-        refs = self._java.refs()
-        return [name for name in names(self.spark._jvm, refs) if name != MAIN and refs.get(name).isBranch()]
-
-    def snapshot_count(self) -> int:
-        """Return how many snapshots the metadata holds."""
-        return len(list(self._java.snapshots()))
-
-    def snapshots(self) -> list[Snapshot]:
-        """Return all snapshots in the metadata, of whatever line."""
-        return [self._snapshot(one) for one in self._java.snapshots()]
-
-    def lineage(self, branch: str | None = None) -> Iterator[Snapshot]:
-        """Yield the head of main or of a branch and its ancestors as far as they are in the metadata, newest first."""
-        current = self._java.snapshot(branch or MAIN)
-        while current is not None:
-            yield self._snapshot(current)
-            parent = current.parentId()
-            current = self._java.snapshot(parent) if parent is not None else None
 
     def progress(self, branch: str | None = None) -> Progress:
         """Return how far the content of main or of a branch has come.
@@ -260,7 +103,7 @@ class TargetTable:
         text = self.properties().get(PROGRESS_PROPERTY) if branch is None else None
         return find_progress(
             self.parts,
-            ({**s.summary, "parent-id": str(s.parent_id or "")} for s in self._ever(branch)),
+            ({**s.summary, "parent-id": str(s.parent_id or "")} for s in self.whole_lineage(branch)),
             json.loads(text) if text else None,
             self._carriers(),
         )
@@ -269,34 +112,6 @@ class TargetTable:
         # A generator: it is asked only when no ancestor carries the progress.
         for one in self.snapshots():
             yield one.id, PROGRESS_KEY in one.summary
-
-    def _ever(self, branch: str | None) -> Iterator[Snapshot]:
-        """Yield the lineage, and on behind what has expired, as earlier metadata files tell that are still there."""
-        last = None
-        for last in self.lineage(branch):
-            yield last
-        wanted = last.parent_id if last is not None else None
-        if wanted is None:
-            return
-        jvm: Any = self.spark._jvm
-        operations = self._java.operations()
-        for entry in reversed(list(operations.current().previousFiles())):
-            try:
-                earlier = jvm.org.apache.iceberg.TableMetadataParser.read(operations.io(), entry.file())
-            except Py4JJavaError as error:
-                if missing_metadata(error) is None:
-                    raise
-                return
-            while wanted is not None and (found := earlier.snapshot(wanted)) is not None:
-                yield self._snapshot(found)
-                wanted = found.parentId()
-
-    def _snapshot(self, java: "JavaObject") -> Snapshot:
-        # A snapshot never changes, and the newest is asked for again and again; its summary may be long.
-        id_ = java.snapshotId()
-        if self._last is None or self._last.id != id_:
-            self._last = Snapshot(id_, java.parentId(), java.timestampMillis(), to_dict(self.spark._jvm, java.summary()))
-        return self._last
 
 
 def _switches(properties: Mapping[str, str]) -> list[tuple[str, int]]:

@@ -84,7 +84,7 @@ def session_settings(config: Config) -> dict[str, str]:
     return {
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         **catalog_settings(config.catalog),
-        # Tables that exist in memory only (Iceberg's own maintenance procedures use the same): see `iceberg.transaction.Draft`.
+        # Tables that exist in memory only (Iceberg's own maintenance procedures use the same): see `iceberg.transaction.Transaction`.
         f"spark.sql.catalog.{DRAFT_CATALOG}": "org.apache.iceberg.spark.SparkCachedTableCatalog",
         # DMS writes UTC; Parquet wall clocks are flagged as UTC too, so any other zone would shift them.
         "spark.sql.session.timeZone": "UTC",
