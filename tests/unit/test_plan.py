@@ -12,7 +12,7 @@ from dms_iceberg.context import BranchState, RunRequest
 from dms_iceberg.errors import BronzeError, DmsIcebergError, TargetError
 from dms_iceberg.loads.load_marker import LoadMarker
 from dms_iceberg.loads.no_files import NoFiles
-from dms_iceberg.progress.pending import Pending, RecordBatch
+from dms_iceberg.progress.pending import FileBatch, Pending, RecordBatch
 from dms_iceberg.progress.progress import LookBack, Progress
 from dms_iceberg.runs.actions import (
     Action,
@@ -38,3 +38,270 @@ from dms_iceberg.runs.predict import after
 from dms_iceberg.runs.state import OpenedBatch, RunMemory, TableState
 from dms_iceberg.silver.rename import RenameColumn
 from dms_iceberg.silver.schema_diff import AddColumn, SchemaPlan
+
+NOW = datetime(2026, 3, 2, tzinfo=UTC)
+TABLE = Table(source="public.t", target="sales.t", key=("id",))
+LOADED = Progress(epoch=1, frontier="20260301100000000", high_water="1")
+SWITCH = ("ALTER TABLE t ADD COLUMN _cdc_deleted boolean",)
+RENAME = RenameColumn("old", "new")
+ADDED = AddColumn("note", "string")
+FILLED = AddColumn("note", "string", "none")
+AT, LATER = "20260301110000000", "20260301120000000"
+REBUILD = "20260302000000000"
+
+
+def file(name: str) -> BronzeFile:
+    found = parse_key("public/t/", f"public/t/{name}", 10, f"etag of {name}", "20260301010000000")
+    assert found is not None
+    return found
+
+
+LOAD, LOAD_2 = file("LOAD00000001.parquet"), file("LOAD00000002.parquet")
+EARLY, LATE = file("2026/03/01/10/20260301-103000000.parquet"), file("2026/03/01/11/20260301-113000000.parquet")
+
+
+def pending(*files: BronzeFile, truncates: tuple[str, ...] = (), loads: tuple[BronzeFile, ...] = ()) -> Pending:
+    return Pending(list(files), [*loads, *(one for one in files if not one.is_cdc)], [], list(truncates))
+
+
+def main(progress: Progress = LOADED, head: int | None = 7) -> BranchState:
+    return BranchState(progress, head)
+
+
+def load(head: int | None = 8, reload: int = 0) -> BranchState:
+    return BranchState(Progress(epoch=2, reload=reload), head, "dms_iceberg_epoch_2")
+
+
+def rebuilt(head: int | None = 9) -> BranchState:
+    return BranchState(LOADED.start, head, "dms_iceberg_rebuild_1", REBUILD)
+
+
+def state(**given: Any) -> TableState:
+    """A table that has all there is, changed by what is given."""
+    found = {"table": TABLE, "columns": {"id": "int"}, "main": main(), "pending": pending(), "bounds": Batch(), "uri": "s3://b/dms"}
+    found |= {"look_back": LookBack(24.0, NOW), "branch": given.get("main", main()), **given}
+    return TableState(**found)
+
+
+def opened(*operations: AddColumn, groups: bool = True, lost: tuple[AddColumn, ...] = (), **given: Any) -> dict[str, Any]:
+    """What is known of the columns of a batch; the frames behind them are nobody's business here."""
+    shape = _Shape((_Named("id"), _Named("note")), {"id": "int", "note": "string"})
+    evolution = _Evolution(SchemaPlan({}, operations), shape) if groups else None
+    batch = OpenedBatch(_FILES, ("a group",) if groups else (), None, evolution=evolution, lost_backfills=lost)  # type: ignore[arg-type]
+    return {"opened": batch, "pending": pending(EARLY), **given}
+
+
+@attrs.frozen
+class _Named:
+    name: str
+
+
+@attrs.frozen
+class _Shape:
+    columns: tuple[_Named, ...]
+    types: dict[str, str]
+
+
+@attrs.frozen
+class _Evolution:
+    plan: SchemaPlan
+    shape: _Shape
+
+
+@attrs.frozen
+class _Records:
+    layouts: tuple[str, ...]
+    batch: RecordBatch = attrs.field(factory=lambda: RecordBatch(10))
+    waiting: None = None
+
+
+_FILES = FileBatch((EARLY,), 0)
+NO_FILES = NoFiles("public.t: no files")
+EMPTY = NoFiles("")
+NOTHING, MARKER = RunRequest(), LoadMarker("s3://m", "20260302000000000", 2, 0, "20260301000000000")
+COMPLETE = RunRequest(load_complete=frozenset({"public.t"}))
+TRUNCATE = RunRequest(truncate=frozenset({"public.t"}), truncated_at=AT)
+REPLAY = RunRequest(replay=())
+TOLD = RunMemory(truncate_seen=True)
+FRESH = {"columns": None, "main": main(Progress(epoch=1), None)}
+
+CASES: list[tuple[str, dict[str, Any], RunRequest, type[Action]]] = [
+    ("nothing is left", {}, NOTHING, Done),
+    ("a file waits", {"pending": pending(EARLY)}, NOTHING, ReadFiles),
+    ("a file of a new table", {**FRESH, "pending": pending(LOAD)}, NOTHING, ReadFiles),
+    ("its columns are those of the table", opened(), NOTHING, MergeBatch),
+    ("a new table is made with its first batch", opened(**FRESH), NOTHING, MergeBatch),
+    ("a new column", opened(ADDED), NOTHING, EvolveSchema),
+    ("files without columns", opened(groups=False), NOTHING, SkipFiles),
+    ("another mode before new columns", opened(ADDED, switch=SWITCH), NOTHING, SwitchMode),
+    ("another mode before files without columns", opened(groups=False, switch=SWITCH), NOTHING, SwitchMode),
+    ("another mode waits for a batch", {"switch": SWITCH}, NOTHING, Done),
+    ("a mode of a table to come", opened(**FRESH, switch=SWITCH), NOTHING, MergeBatch),
+    (
+        "values of a branch before new columns",
+        opened(ADDED, lost=(FILLED,), branch=load(), pending=pending(LOAD_2)),
+        NOTHING,
+        RestoreBackfills,
+    ),
+    ("a rename before a file", {"renames": (RENAME,), "pending": pending(EARLY)}, NOTHING, RenameColumns),
+    ("a rename without a file", {"renames": (RENAME,)}, NOTHING, RenameColumns),
+    ("a rename before lost values", {"renames": (RENAME,), "lost_backfills": (FILLED,)}, NOTHING, RenameColumns),
+    ("a rename before a branch is dropped", {"renames": (RENAME,), "outdated": ("b",), "branch": load()}, NOTHING, RenameColumns),
+    ("lost values before a file", {"lost_backfills": (FILLED,), "pending": pending(EARLY)}, NOTHING, RestoreBackfills),
+    ("a load by another configuration", {"outdated": ("b",), "branch": load(None), "pending": pending(LOAD)}, NOTHING, DropBranches),
+    ("a branch is dropped before lost values", {"outdated": ("b",), "lost_backfills": (FILLED,)}, NOTHING, DropBranches),
+    ("a truncate without a file", {"pending": pending(truncates=(AT,))}, NOTHING, ApplyTruncate),
+    ("a file before a truncate", {"pending": pending(EARLY, truncates=(AT,))}, NOTHING, ReadFiles),
+    ("a truncate before a file", {"pending": pending(LATE, truncates=(AT,))}, NOTHING, ApplyTruncate),
+    ("another mode before a truncate", {"pending": pending(truncates=(AT,)), "switch": SWITCH}, NOTHING, SwitchMode),
+    ("a truncate that is applied", {"main": main(attrs.evolve(LOADED, truncated=AT)), "pending": pending(truncates=(AT,))}, NOTHING, Done),
+    ("a truncate of a table without content", {**FRESH, "pending": pending(LATE, truncates=(AT,))}, NOTHING, ReadFiles),
+    ("a truncate waits until a load is the content", {"branch": load(), "pending": pending(truncates=(AT,))}, NOTHING, Wait),
+    ("the operator tells of a truncate", {"pending": pending(EARLY)}, TRUNCATE, RecordTruncate),
+    ("which is told once", {"pending": pending(EARLY, truncates=(AT,)), "memory": TOLD}, TRUNCATE, ReadFiles),
+    ("and before a rename", {"renames": (RENAME,)}, TRUNCATE, RecordTruncate),
+    ("a truncate that is applied is not told", {"main": main(attrs.evolve(LOADED, truncated=AT))}, TRUNCATE, Done),
+    ("a load has files left", {"branch": load(), "pending": pending(LOAD_2, EARLY)}, COMPLETE, ReadFiles),
+    ("changes complete a load", {"branch": load(), "pending": pending(EARLY, loads=(LOAD,))}, NOTHING, CompleteLoad),
+    ("but none in place", {"branch": load(reload=1), "pending": pending(EARLY, loads=(LOAD,))}, NOTHING, Wait),
+    ("where the operator does", {"branch": load(reload=1), "pending": pending(EARLY, loads=(LOAD,))}, COMPLETE, CompleteLoad),
+    ("a load waits for its first change", {"branch": load(), "pending": pending(loads=(LOAD,))}, NOTHING, Wait),
+    ("or for DMS", {"branch": load(), "pending": pending(loads=(LOAD,)), "marker": MARKER}, NOTHING, CompleteLoad),
+    ("whose word is not taken of an empty folder", {"branch": load(None), "marker": MARKER}, NOTHING, Wait),
+    ("another mode before a load is the content", {"branch": load(), "switch": SWITCH}, COMPLETE, SwitchMode),
+    ("a rebuild reads", {"branch": rebuilt(), "pending": pending(EARLY)}, NOTHING, ReadFiles),
+    (
+        "a rebuild begins behind the branches of others",
+        {"branch": rebuilt(None), "outdated": ("b",), "pending": pending(LOAD)},
+        NOTHING,
+        DropBranches,
+    ),
+    ("a rebuild is truncated", {"branch": rebuilt(), "pending": pending(LATE, truncates=(AT,))}, NOTHING, ApplyTruncate),
+    ("a rebuild resolves before it is published", {"branch": rebuilt(), "unresolved": True}, NOTHING, ResolveRejected),
+    ("a rebuild is published", {"branch": rebuilt()}, NOTHING, PublishRebuild),
+    ("no file at all", {**FRESH, "no_files": NO_FILES}, NOTHING, Done),
+    ("an empty source table, its columns untyped", {**FRESH, "no_files": EMPTY}, COMPLETE, Done),
+    ("an empty source table that is there", {"main": main(Progress(epoch=1), None), "no_files": EMPTY}, COMPLETE, CreateTable),
+    ("a replay of rows", {"records": _Records(("l",))}, REPLAY, ReadFiles),
+    ("a replay of rows that are read", opened(records=_Records(("l",))), REPLAY, MergeBatch),
+    ("a replay in another mode", opened(records=_Records(("l",)), switch=SWITCH), REPLAY, SwitchMode),
+    ("a replay of rows with a new column", opened(ADDED, records=_Records(("l",))), REPLAY, EvolveSchema),
+    ("a replay of nothing", {}, REPLAY, Done),
+    ("a replay of rows of an earlier version", {"records": _Records(())}, REPLAY, Done),
+    ("a replay leaves files alone", {"pending": pending(EARLY)}, REPLAY, Done),
+    ("a replay after a rollback", {"records": _Records(("l",)), "lost_backfills": (FILLED,)}, REPLAY, RestoreBackfills),
+    ("a replay of a table without content", {**FRESH, "records": _Records(("l",))}, REPLAY, Done),
+]
+
+
+@pytest.mark.parametrize(("given", "request_", "action"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_what_comes_next(given: dict[str, Any], request_: RunRequest, action: type[Action]) -> None:
+    found = plan(state(**given), request_)
+    assert type(found) is action, found
+    assert plan(state(**given), request_) == found or isinstance(found, MergeBatch | SkipFiles), "planning changes nothing"
+
+
+def test_every_action_is_in_the_table() -> None:
+    assert {case[3] for case in CASES} == set(Action.__args__)
+
+
+REFUSED: list[tuple[str, dict[str, Any], RunRequest, type[DmsIcebergError], str]] = [
+    ("truncate of a load", {"branch": load()}, TRUNCATE, TargetError, "is being loaded again"),
+    ("truncate of nothing", FRESH, TRUNCATE, TargetError, "holds nothing yet"),
+    ("truncate before another", {"main": main(attrs.evolve(LOADED, truncated=LATER))}, TRUNCATE, TargetError, "is before the truncate of"),
+    ("replay of a load", {"branch": load()}, REPLAY, TargetError, "is being loaded again"),
+    ("changes without a load", {"branch": load(None), "pending": pending(EARLY)}, NOTHING, BronzeError, "no file of a full load"),
+    ("rebuild of nothing", {"branch": rebuilt(None)}, NOTHING, BronzeError, "no file to rebuild sales.t of below s3://b/dms"),
+    ("rebuild beside others", {"branch": rebuilt(), "memory": RunMemory(comparisons=MOST_COMPARISONS)}, NOTHING, TargetError, "gave up"),
+    (
+        "complete load in an empty bronze",
+        {**FRESH, "no_files": NoFiles("", has_bronze=False)},
+        COMPLETE,
+        BronzeError,
+        "s3://b/dms is empty. sales.t stays as it is",
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "request_", "error", "text"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
+def test_what_is_refused(given: dict[str, Any], request_: RunRequest, error: type[DmsIcebergError], text: str) -> None:
+    with pytest.raises(error) as caught:
+        plan(state(**given), request_)
+    assert text in str(caught.value)
+
+
+def test_warnings_of_a_wait_name_the_way_out_and_the_missing_files() -> None:
+    found = plan(state(branch=load(None), no_files=NO_FILES), NOTHING)
+    assert isinstance(found, Wait)
+    assert "--load-complete public.t" in found.warnings[0]
+    assert found.warnings[1] == "public.t: no files"
+
+
+def test_a_configuration_that_was_not_compared_is_compared_at_the_end() -> None:
+    assert plan(state(is_checked=False), NOTHING) == Done(checks=True)
+    assert plan(state(is_checked=False, no_files=NO_FILES), NOTHING) == Done(("public.t: no files",), checks=True)
+
+
+def test_batch_has_what_it_was_planned_on() -> None:
+    found = plan(
+        state(**opened(main=main(attrs.evolve(LOADED, truncated=AT))) | {"pending": pending(EARLY, truncates=(AT, LATER))}), NOTHING
+    )
+    assert isinstance(found, MergeBatch)
+    assert (found.plan.main, found.plan.truncates, found.plan.more, found.creates) == (7, [AT], True, None)
+
+
+def test_table_is_made_with_the_columns_of_its_first_batch() -> None:
+    found = plan(state(**opened(**FRESH)), NOTHING)
+    assert isinstance(found, MergeBatch)
+    assert found.creates is not None
+    assert set(found.creates) >= {"id", "note"}
+
+
+def steps(begin: TableState, request_: RunRequest = NOTHING, most: int = 20) -> list[str]:
+    """The actions that are predicted, with files that hold the columns of the table."""
+    taken = []
+    while len(taken) < most:
+        action = plan(begin, request_)
+        begin.memory.truncate_seen = True
+        if isinstance(action, ReadFiles):
+            assert isinstance(action.batch, FileBatch)
+            known = opened(*([ADDED] if "note" not in (begin.columns or {"note": ""}) else []))["opened"]
+            begin = attrs.evolve(begin, opened=attrs.evolve(known, batch=action.batch))
+            continue
+        taken.append(type(action).__name__)
+        if isinstance(action, Wait | Done | PublishRebuild):
+            return taken
+        begin = after(begin, action)
+    raise AssertionError(taken)
+
+
+PREDICTED: list[tuple[str, dict[str, Any], RunRequest, list[str]]] = [
+    ("all at once", {"renames": (RENAME,), "lost_backfills": (FILLED,), "switch": SWITCH, "pending": pending(EARLY)}, NOTHING,
+     ["RenameColumns", "RestoreBackfills", "SwitchMode", "EvolveSchema", "MergeBatch", "Done"]),
+    ("a first load and its changes", {**FRESH, "pending": pending(LOAD, LOAD_2, EARLY)}, NOTHING, ["MergeBatch", "MergeBatch", "Done"]),
+    ("a truncate between changes", {"columns": {"id": "int", "note": "string"}, "pending": pending(EARLY, LATE, truncates=(AT,))}, NOTHING,
+     ["MergeBatch", "ApplyTruncate", "MergeBatch", "Done"]),
+    ("a truncate that the operator tells of", {"columns": {"note": "string"}, "pending": pending(EARLY, LATE)}, TRUNCATE,
+     ["RecordTruncate", "MergeBatch", "ApplyTruncate", "MergeBatch", "Done"]),
+    ("a new load", {"columns": {"note": "string"}, "branch": load(None), "pending": pending(LOAD, EARLY)}, NOTHING,
+     ["MergeBatch", "CompleteLoad", "MergeBatch", "Done"]),
+    ("a new load without changes", {"columns": {"note": "string"}, "branch": load(None), "pending": pending(LOAD)}, NOTHING,
+     ["MergeBatch", "Wait"]),
+    ("a load by another configuration", {"columns": {"note": "string"}, "branch": load(None), "outdated": ("b",), "pending": pending(LOAD)},
+     COMPLETE, ["DropBranches", "MergeBatch", "CompleteLoad", "Done"]),
+    ("a rebuild", {"columns": {"note": "string"}, "branch": rebuilt(None), "pending": pending(LOAD, EARLY, LATE, truncates=(AT,))}, NOTHING,
+     ["MergeBatch", "MergeBatch", "ApplyTruncate", "MergeBatch", "PublishRebuild"]),
+    ("an empty table", {"main": main(Progress(epoch=1), None), "no_files": EMPTY}, COMPLETE, ["CreateTable", "Done"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "request_", "wanted"), [case[1:] for case in PREDICTED], ids=[case[0] for case in PREDICTED])
+def test_prediction_comes_to_an_end_by_these_actions(given: dict[str, Any], request_: RunRequest, wanted: list[str]) -> None:
+    memory = RunMemory()
+    assert steps(state(**given, memory=memory), request_) == wanted
+
+
+@pytest.mark.parametrize("action", [PublishRebuild(rebuilt(), 7), ReadFiles(_FILES), Done()])
+def test_what_must_be_read_is_not_predicted(action: Action) -> None:
+    with pytest.raises(TypeError):
+        after(state(), action)
