@@ -79,10 +79,12 @@ def cells(row: str) -> int:
 
 
 @every(PAGES)
-def test_anchors_lead_to_headings(page: Path) -> None:
-    for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", page.read_text("utf-8")):
-        other = page.parent / target if target else page
-        assert "://" in target or anchor in headings(other), f"{target}#{anchor}"
+def test_links_inside_the_repository_lead_to_a_file_and_its_heading(page: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)", page.read_text("utf-8")):
+        if "://" not in target:
+            other = page.parent / target if target else page
+            assert other.exists(), target
+            assert not anchor or anchor in headings(other), f"{target}#{anchor}"
 
 
 def test_the_glossary_has_one_line_per_term() -> None:
