@@ -17,49 +17,49 @@ SOAK_SEED ?=
 
 ##@ Use
 .PHONY: demo
-demo: setup ## A real PostgreSQL mirrored into Iceberg on this machine; DEMO_SECONDS=15 shortens it
+demo: setup ## Mirror a real PostgreSQL into Iceberg on this machine; DEMO_SECONDS=15 shortens it
 	@$(BIN)/dms-iceberg demo
 
 ##@ Develop
 .PHONY: setup
-setup: ## Python packages, Java, jars, PostgreSQL into .venv; every target below does it by itself
+setup: ## Install Python packages, Java, jars and PostgreSQL into .venv; every target below does it by itself
 	@PYTHON="$(PYTHON)" tools/setup.sh
 
 .PHONY: test
-test: setup ## What proves every promise but those at length, half an hour; PYTEST_ARGS="-k position" chooses
+test: setup ## Run the main test suite, half an hour; PYTEST_ARGS="-k position" chooses
 	$(PYTEST) -m "$(TEST_MARKS)" $(PYTEST_ARGS)
 
 .PHONY: test-long
-test-long: setup ## The Terraform modules' own tests, stacks at work, mutated files, reloads, faults and kills: half an hour
+test-long: setup ## Run the long tests (Terraform modules, mutated files, reloads, faults, kills), half an hour
 	$(PYTEST) -m "long and not release" $(PYTEST_ARGS)
 
 .PHONY: test-release
-test-release: setup ## What a release is tried with on top: more random histories, kills and races, the demo; PROPERTY_SEED, PROPERTY_WORLDS
+test-release: setup ## Run the further tests of a release, an hour and a half; PROPERTY_SEED, PROPERTY_WORLDS
 	PROPERTY_WORLDS=$${PROPERTY_WORLDS:-2} $(PYTEST) -m release $(PYTEST_ARGS)
 
 .PHONY: coverage
-coverage: setup ## All tests, and which lines they reach: build/coverage
+coverage: setup ## Run all tests and report line coverage into build/coverage
 	@mkdir -p build
 	$(PYTEST) --cov --cov-report=term:skip-covered --cov-report=html $(PYTEST_ARGS)
 
 .PHONY: test-fast
-test-fast: setup ## Only the tests without Spark and without PostgreSQL: seconds
+test-fast: setup ## Run only the tests without Spark and PostgreSQL, about a minute
 	$(BIN)/python -m pytest tests/unit tests/trigger $(PYTEST_ARGS)
 
 .PHONY: test-terraform
-test-terraform: setup ## Only the Terraform tests: modules, two examples applied to a local AWS, the whole chain
+test-terraform: setup ## Run only the Terraform tests: modules, two examples on a local AWS, the whole chain
 	$(BIN)/python -m pytest tests/terraform $(PYTEST_ARGS)
 
 .PHONY: test-full
-test-full: setup ## All tests, with every Terraform example applied
+test-full: setup ## Run all tests, with every Terraform example applied
 	DMS_ICEBERG_ALL_EXAMPLES=1 $(PYTEST) $(PYTEST_ARGS)
 
 .PHONY: soak
-soak: setup ## Half an hour of random faults and kills, with a live database; SOAK_SECONDS, SOAK_SEED repeats one
+soak: setup ## Run half an hour of random faults and kills on a live database; SOAK_SECONDS, SOAK_SEED repeats one
 	SOAK_SECONDS=$(SOAK_SECONDS) SOAK_SEED=$(SOAK_SEED) $(BIN)/python -m pytest tests/e2e/test_soak.py -s $(PYTEST_ARGS)
 
 .PHONY: lint
-lint: setup ## Style, types, spelling, lengths, lock, Terraform; changes nothing, after the first time without a network
+lint: setup ## Check style, types, spelling, lengths, lock, Terraform; changes nothing; offline after the first time
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -70,46 +70,46 @@ lint: setup ## Style, types, spelling, lengths, lock, Terraform; changes nothing
 	$(BIN)/python tools/terraform_lint.py
 
 .PHONY: fmt
-fmt: setup ## Format the code and mend what can be mended by itself
+fmt: setup ## Format the code and apply automatic fixes
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 	if command -v terraform >/dev/null; then terraform fmt -recursive terraform; fi
 	$(BIN)/python tools/terraform_readme.py
 
 .PHONY: bench
-bench: setup ## Against the hand-written script and the floor, into build/bench.json; BENCH_ARGS
+bench: setup ## Measure the job beside a hand-written script and the floor, into build/bench.json; BENCH_ARGS
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
 .PHONY: bench-full
-bench-full: setup ## Against Delta, Hudi and Iceberg's MERGE too, hours, fetches their jars; BENCH_ARGS
+bench-full: setup ## Measure beside Delta, Hudi and Iceberg's MERGE too; hours, downloads their jars; BENCH_ARGS
 	$(BIN)/python -m benchmarks.full $(BENCH_ARGS)
 
 .PHONY: bench-watch
-bench-watch: setup ## How far behind twenty changing tables a watch is; BENCH_ARGS
+bench-watch: setup ## Measure how far a watch is behind twenty changing tables; BENCH_ARGS
 	$(BIN)/python -m benchmarks.following $(BENCH_ARGS)
 
 .PHONY: bench-late
-bench-late: setup ## What batches in order pay for the protection against late changes; BENCH_ARGS
+bench-late: setup ## Measure what batches in order pay for the protection against late changes; BENCH_ARGS
 	$(BIN)/python -m benchmarks.protection $(BENCH_ARGS)
 
 .PHONY: bench-maintain
-bench-maintain: setup ## What reading costs after many small batches, before and after maintenance; BENCH_ARGS
+bench-maintain: setup ## Measure reads after many small batches, before and after maintenance; BENCH_ARGS
 	$(BIN)/python -m benchmarks.maintained $(BENCH_ARGS)
 
 .PHONY: bench-models
-bench-models: setup ## An incremental gold model beside the same one made anew after each batch; BENCH_ARGS
+bench-models: setup ## Measure an incremental gold model beside a full refresh after each batch; BENCH_ARGS
 	$(BIN)/python -m benchmarks.models $(BENCH_ARGS)
 
 .PHONY: bench-verify
-bench-verify: setup ## How long verify takes for 1 and 10 million rows of PostgreSQL, and how much memory; BENCH_ARGS
+bench-verify: setup ## Measure time and memory of verify for 1 and 10 million rows of PostgreSQL; BENCH_ARGS
 	$(BIN)/python -m benchmarks.verified $(BENCH_ARGS)
 
 .PHONY: bench-throughput
-bench-throughput: setup ## Large batches out of order, a full load beside a plain copy, a table ten times larger; BENCH_ARGS
+bench-throughput: setup ## Measure large batches out of order, full loads and a table ten times larger; BENCH_ARGS
 	$(BIN)/python -m benchmarks.throughput $(BENCH_ARGS)
 
 .PHONY: bench-tables
-bench-tables: setup ## Two hundred small tables in one run, idle tables, a huge neighbour, old bronze; BENCH_ARGS
+bench-tables: setup ## Measure two hundred small tables in one run, idle tables, a huge neighbour, old bronze; BENCH_ARGS
 	$(BIN)/python -m benchmarks.many_tables $(BENCH_ARGS)
 
 ##@ Deliver
@@ -118,11 +118,11 @@ dist: setup ## Build the reproducible zips for Glue and Lambda in DIST_DIR; comm
 	@$(BIN)/python tools/build_dist.py $(DIST_DIR)
 
 .PHONY: lock
-lock: setup ## Resolve the Python packages again into requirements.lock; needs a network
+lock: setup ## Resolve the Python packages into requirements.lock; needs a network
 	$(BIN)/python tools/lock.py
 
 .PHONY: clean
-clean: ## Remove what demo, tests and bench made here; never .venv, configuration or another lake
+clean: ## Remove what demo, tests and benchmarks created here; never .venv, configuration or another lake
 	rm -rf build/demo build/coverage build/.coverage build/bench build/bench-full build/bench-full-charts build/bench.json build/bench-*.json
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find job lambda tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,6 +1,7 @@
 """``python -m benchmarks.full.publish build/bench-full.json``: figures, charts and text of ``docs/benchmarks`` from one run."""
 
 import json
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,13 +21,15 @@ _CAPTIONS = {
 
 
 _READ_WITH = (
-    "What to read these with:\n",
-    "- A plain MERGE, merge-on-read, takes somewhat less than the job where changes come in order. The job is not there to be faster:",
-    "  it looks for late changes, and commits its progress with the rows. The hand-written script is copy-on-write, Iceberg's default.",
-    "- In `late-file-100k` the scripts for Iceberg and Delta are wrong because they compare no sequence with the table, not because of",
-    "  the formats: a column for it and a condition in the MERGE would make them right here (a row deleted meanwhile needs more).",
-    "- `hudi-dms` is what Hudi makes of the payload for DMS since 1.1, ordering by commit time: it asks for changes in strict order.",
-    "  `hudi-event-time` orders by the sequence.\n",
+    "How to read these figures:\n",
+    "- A plain MERGE, merge-on-read, takes somewhat less than the job where changes come in order. Speed is not the job's",
+    "  purpose: it looks for late changes, and commits its progress with the rows. The hand-written script is copy-on-write,",
+    "  Iceberg's default.",
+    "- In `late-file-100k` the scripts for Iceberg and Delta are wrong because they compare no sequence with the table, not",
+    "  because of the formats. A column for it and a condition in the MERGE would correct them here (a row that was deleted",
+    "  meanwhile needs more).",
+    "- `hudi-dms` is Hudi's treatment of the payload for DMS since 1.1, ordering by commit time: it needs changes in strict",
+    "  order. `hudi-event-time` orders by the sequence.\n",
 )
 
 
@@ -51,36 +54,36 @@ def page(document: Mapping[str, Any], charts: set[str], note: str) -> Iterator[s
     cases, machine, each = document["cases"], document["machine"], document["contestant"]
     yield "# Benchmarks beside Delta Lake, Apache Hudi and Iceberg's own MERGE\n"
     yield "<!-- Written by `python -m benchmarks.full.publish`; the words are in benchmarks/full/publish.py. -->\n"
-    yield f"The same change files of AWS DMS, merged into a table of {document['rows']:,} rows by {len(_names(cases))} programs;"
-    yield "every result is compared with the source. Cases, every setting of every contestant with its reason, what makes it fair,"
-    yield "and what was found: [benchmarks/README.md](../../benchmarks/README.md).\n"
+    yield f"{len(_names(cases))} programs merge the same change files of AWS DMS into a table of {document['rows']:,} rows."
+    yield "Every result is compared with the source. [benchmarks/README.md](../../benchmarks/README.md) has the cases, every"
+    yield "setting of every contestant with its reason, what makes the comparison fair, and the findings.\n"
     yield f"Measured on {document['measured_at']}: {machine['system']} on {machine['architecture']}, {machine['cores']} cores,"
     yield f"{machine['memory_gib']} GiB, a local disk. Each contestant ran in a process of its own, with {each['cores']} cores"
     yield f"and a heap of {each['heap']}: one table, a warm process, no object storage. Each case"
     yield f"begins with {_batches(document['warm_ups'])} that"
-    yield f"nobody counts; of the next {document['repetitions']} the median does."
+    yield f"do not count; the figure is the median of the next {document['repetitions']}."
     if note:
-        yield f"\n{note}"
+        yield f"\n{textwrap.fill(note, 118, break_long_words=False, break_on_hyphens=False)}"
     missing = [f"`{name}`" for name in CASES if name not in {case["name"] for case in cases}]
     if missing:
         yield f"\nNot measured in this run: {', '.join(missing)}."
     yield "\n| case | changes a batch | |\n|---|---|---|"
     yield from (f"| `{case['name']}` | {case['changes']:,} | {case['says']} |" for case in cases)
     yield from ("", "| | |", "|---|---|", *(f"| `{name}` | {TITLES[name]} |" for name in _names(cases)))
-    yield "\n## Seconds per batch\n\nIn brackets: keys of the table whose row is not the source's after the last batch.\n"
+    yield "\n## Seconds per batch\n\nIn brackets: keys whose row in the table differs from the source after the last batch.\n"
     yield from _section(cases, "median_s", ["batch.svg", "sizes.svg"], charts)
     yield "Fastest and slowest of the batches that count:\n"
     yield markdown(cases, "spread")
     yield from _READ_WITH
-    yield "## Processor seconds per batch\n\nAll cores added up: Python and JVM, its compiler and garbage collector included.\n"
+    yield "## Processor seconds per batch\n\nThe sum over all cores: Python and JVM, its compiler and garbage collector included.\n"
     yield from _section(cases, "cpu_s", ["cpu.svg"], charts)
     yield "## Seconds to read the table afterwards\n"
-    yield "A scan of the source's columns with a 64-bit hash over them and its sum, the faster of two, after the last batch; nobody has"
-    yield "compacted the table between batches. Two readings, in a process that has read little before: a rough figure.\n"
+    yield "A scan of the source's columns with a 64-bit hash over them and its sum, after the last batch. Nothing has compacted the"
+    yield "table between batches. The figure is the faster of two scans, in a process that has read little before: a rough figure.\n"
     yield from _section(cases, "read_s", ["read.svg"], charts)
     if loaded := document.get("loaded"):
         yield "## Tables as loaded\n"
-        yield "Each by its own writer with its own defaults; what is in a file beside the source's columns is the contestant's.\n"
+        yield "Each contestant's own writer, with its own defaults. Columns beside the source's are the contestant's own.\n"
         yield "| | data files | MiB | compression |\n|---|---|---|---|"
         yield from (f"| `{name}` | {one['data_files']} | {one['mib']:.0f} | {one['compression']} |" for name, one in loaded.items())
         yield ""
@@ -90,7 +93,7 @@ def page(document: Mapping[str, Any], charts: set[str], note: str) -> Iterator[s
     arguments = [f"--{name.replace('_', '-')} {document[name]}" for name in ("rows", "warm_ups", "repetitions")]
     yield f"""    make bench-full BENCH_ARGS="{" ".join(arguments)} --cases {",".join(case["name"] for case in cases)}\""""
     yield "    .venv/bin/python -m benchmarks.full.publish build/bench-full.json\n"
-    yield "`make bench-full` alone measures all cases. Every batch's figures: [bench-full.json](bench-full.json)."
+    yield "`make bench-full` alone measures all cases. [bench-full.json](bench-full.json) has every batch's figures."
 
 
 def _batches(count: int) -> str:

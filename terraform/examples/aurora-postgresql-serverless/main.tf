@@ -9,7 +9,7 @@ module "dms_account_roles" {
 }
 
 module "pipeline" {
-  source = "../../modules/pipeline" # git::https://github.com/acme/dms-iceberg.git//terraform/modules/pipeline?ref=v0.1.0
+  source = "../../modules/pipeline" # git::https://github.com/acme/dms-iceberg.git//terraform/modules/pipeline?ref=COMMIT (COMMIT: the full hash of a commit)
 
   name = local.name
 

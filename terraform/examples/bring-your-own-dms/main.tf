@@ -1,6 +1,6 @@
 # Somebody else's DMS task writes CSV files into a bucket that exists; only what comes after is made.
 module "pipeline" {
-  source = "../../modules/pipeline" # git::https://github.com/acme/dms-iceberg.git//terraform/modules/pipeline?ref=v0.1.0
+  source = "../../modules/pipeline" # git::https://github.com/acme/dms-iceberg.git//terraform/modules/pipeline?ref=COMMIT (COMMIT: the full hash of a commit)
 
   name = "legacy"
 

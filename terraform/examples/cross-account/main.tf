@@ -17,7 +17,7 @@ data "aws_region" "current" {}
 
 # The database's account: DMS, trigger, job. lake.tf and key.tf have the other.
 module "pipeline" {
-  source = "../../modules/pipeline" # git::https://github.com/acme/dms-iceberg.git//terraform/modules/pipeline?ref=v0.1.0
+  source = "../../modules/pipeline" # git::https://github.com/acme/dms-iceberg.git//terraform/modules/pipeline?ref=COMMIT (COMMIT: the full hash of a commit)
 
   name            = local.name
   source_database = { engine = "postgres", database = "shop", secret_arn = var.secret_arn }

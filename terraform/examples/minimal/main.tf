@@ -1,6 +1,6 @@
 # A PostgreSQL that exists: two of its tables as Iceberg tables.
 module "pipeline" {
-  source = "../../modules/pipeline" # git::https://github.com/acme/dms-iceberg.git//terraform/modules/pipeline?ref=v0.1.0
+  source = "../../modules/pipeline" # git::https://github.com/acme/dms-iceberg.git//terraform/modules/pipeline?ref=COMMIT (COMMIT: the full hash of a commit)
 
   name = "shop"
 

@@ -104,7 +104,7 @@ EXAMPLES: dict[str, Callable[[World], dict[str, Any]]] = {
 SHORTEST = "minimal"
 """The one that `make test` applies."""
 SECOND = "aurora-postgresql-serverless"
-"""The one that `make test-long` applies; the others take minutes more and are for `make test-full`."""
+"""The one that `make test-release` applies; the others take minutes more and are for `make test-full`."""
 
 _OF_ALL = {
     "tags": {"team": "data"},
