@@ -23,12 +23,12 @@ MAIN = "main"
 
 
 class Transaction:
-    """Changes of a table that only this object sees, until `publish` makes them the table's state in one step, or not at all.
+    """Changes of a table that only this object sees, until `commit` makes them the table's state in one step, or not at all.
 
     Iceberg's own checks compare files, so they miss the commits that matter most here: a batch that changes no row in the end, or holds
     nothing but rejected rows, adds no file, and a batch planned before it would be merged over it, bring deleted rows back and move the
-    progress back. A transaction is committed by compare-and-swap on the table's whole metadata instead. Until then it reads the state it began
-    with, whatever other sessions or threads see.
+    progress back. A transaction is committed by compare-and-swap on the table's whole metadata instead. Until then it reads the state
+    that it began with, whatever other sessions or threads see.
     """
 
     def __init__(self, spark: "SparkSession", table: "JavaObject", planned_on: int | None, branch: str | None = None) -> None:
@@ -195,7 +195,7 @@ class Transaction:
         return self.is_done()
 
     def is_done(self) -> bool:
-        """Whether the table, as it was last refreshed, has what only this transaction can have done: its snapshot, or main where it was put."""
+        """Whether the table, as last refreshed, has what only this transaction can have done: its snapshot, or main where it was put."""
         head, main = self.head(), self._head_of(None)
         if head is None or self._published.current().snapshot(head) is None:
             return False
