@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PLACES = ("*.md", "docs/**/*.md", "benchmarks/*.md", "lambda/*/*.md", "terraform/*/*/*.md")
 PAGES = sorted({page for place in PLACES for page in ROOT.glob(place)})
 WIDTH = 120
-KEPT = {"docs/adr": "a decision keeps the text in which it was taken", "docs/architecture.md": "it follows the code's modules"}
+KEPT = {"docs/adr": "a decision keeps the text in which it was taken"}
 """Documents whose lines may be longer, and why."""
 GENERATED = "<!-- Written by"
 """Begins a page that a program writes: its tables are as wide as the figures."""
