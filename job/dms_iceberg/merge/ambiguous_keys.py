@@ -13,7 +13,8 @@ from dms_iceberg.bronze.keys import REPAIR_FOLDER
 from dms_iceberg.changes.frames import Shape, clean_groups
 from dms_iceberg.changes.normalise import AMBIGUOUS
 from dms_iceberg.config.model import Mode, Table
-from dms_iceberg.context import BatchPlan, RunContext
+from dms_iceberg.context import RunContext
+from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.quarantine import open_rows
 from dms_iceberg.silver.quarantine_records import record_groups
@@ -44,23 +45,27 @@ def _keys(context: RunContext, table: Table, progress: Progress, shape: Shape, r
     return cleaned.select(ROW_ID, *(quote(name) for name in shape.key))
 
 
-def touched_by(context: RunContext, table: Table, planned: BatchPlan, shape: Shape, latest: DataFrame) -> DataFrame | None:
+def touched_by(batch: BatchContext, latest: DataFrame) -> DataFrame | None:
     """Return the keys of open rows of that reason that a late batch has changes of: it may tell what they mean. None without any."""
-    keys = ambiguous_keys(context, table, planned.progress, shape)
+    keys = ambiguous_keys(batch.context, batch.table, batch.planned.progress, batch.shape)
     if keys is None:
         return None
-    names = [quote(name) for name in shape.key]
-    touched = materialised(keys.select(*names).join(latest.select(*names), shape.key, "left_semi").distinct())
+    names = [quote(name) for name in batch.shape.key]
+    touched = materialised(keys.select(*names).join(latest.select(*names), batch.shape.key, "left_semi").distinct())
     return None if touched.isEmpty() else touched
 
 
-def closed_by_repair(context: RunContext, table: Table, planned: BatchPlan, shape: Shape, latest: DataFrame) -> DataFrame | None:
+def closed_by_repair(batch: BatchContext, latest: DataFrame) -> DataFrame | None:
     """Return the ids of rows of the quarantine all of whose keys a batch with a repair has something newer of; None without any."""
-    repairs = any(f"/{REPAIR_FOLDER}" in f"/{file.relative}" for file in planned.batch.files)
-    keys = ambiguous_keys(context, table, planned.progress, shape) if repairs and table.mode is Mode.MIRROR else None
+    repairs = any(f"/{REPAIR_FOLDER}" in f"/{file.relative}" for file in batch.planned.batch.files)
+    keys = (
+        ambiguous_keys(batch.context, batch.table, batch.planned.progress, batch.shape)
+        if repairs and batch.table.mode is Mode.MIRROR
+        else None
+    )
     if keys is None:
         return None
     keys = materialised(keys)
-    written = latest.where(f"{POSITION} IS NOT NULL").select(*(quote(name) for name in shape.key))
-    left = keys.join(written, shape.key, "left_anti").select(ROW_ID)
+    written = latest.where(f"{POSITION} IS NOT NULL").select(*(quote(name) for name in batch.shape.key))
+    left = keys.join(written, batch.shape.key, "left_anti").select(ROW_ID)
     return materialised(keys.select(ROW_ID).distinct().join(broadcast(left), ROW_ID, "left_anti").withColumnRenamed(ROW_ID, "id"))

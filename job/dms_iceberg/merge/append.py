@@ -11,16 +11,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast, expr
 
 from dms_iceberg.bronze.position import is_behind
-from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
+from dms_iceberg.changes.frames import Shape
 from dms_iceberg.changes.identity import between_clocks, identity_sql, repeated_clocks
-from dms_iceberg.config.model import Table
-from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.failpoints import failpoint
+from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse import USABLE
 from dms_iceberg.merge.collapse_frames import SINGLE_TASK_BYTES
 from dms_iceberg.merge.merge_input import MergeInput, as_it_is
 from dms_iceberg.silver.row_counts import RowCounts
-from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.sql.cdc_columns import (
     COMMITTED_AT,
     FAILED_RULE,
@@ -61,24 +59,24 @@ _ROW_BOOKS = (
 )
 
 
-def changelog_batch(
-    context: RunContext, table: Table, target: TargetTable, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape
-) -> MergeInput:
+def changelog_batch(batch: BatchContext) -> MergeInput:
     """Return the batch's changes, materialised, and its books. The caller writes the `NEW` ones of ``latest``, and unpersists it."""
-    progress = planned.progress
-    cleaned = clean_groups(context.spark, groups, context.config, table, shape, progress.load)
-    changes = (cleaned.coalesce(1) if planned.batch.size <= SINGLE_TASK_BYTES else cleaned).persist()
+    progress = batch.planned.progress
+    cleaned = batch.clean()
+    changes = (cleaned.coalesce(1) if batch.planned.batch.size <= SINGLE_TASK_BYTES else cleaned).persist()
     rows = None
     try:
         files = changes.groupBy(FILE).agg(*map(expr, _FILE_BOOKS)).collect()
-        failpoint("after-collapse", table.source)
-        good = changes.where(_GOOD).selectExpr(*_row_select(shape))
+        failpoint("after-collapse", batch.table.source)
+        good = changes.where(_GOOD).selectExpr(*_row_select(batch.shape))
         if any(one.n_moved for one in files):
-            good = _with_old_keys(good, changes, shape)
+            good = _with_old_keys(good, changes, batch.shape)
         clocks = repeated_clocks([(one.file_time, one.low, one.high) for one in files if one.low], progress.high_water, progress.load)
         if clocks is not None:
-            stored = target.rows(planned.branch_state.branch) if planned.branch_state.head is not None else None
-            good = _once(good, stored, identity_sql([*shape.key, *shape.values, KEY_BEFORE], progress.load), between_clocks(clocks))
+            stored = batch.target.rows(batch.planned.branch_state.branch) if batch.planned.branch_state.head is not None else None
+            good = _once(
+                good, stored, identity_sql([*batch.shape.key, *batch.shape.values, KEY_BEFORE], progress.load), between_clocks(clocks)
+            )
         rows = good.persist()
         books = _books(rows.agg(*map(expr, _ROW_BOOKS)).collect()[0], files)
     except BaseException:

@@ -12,17 +12,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
 from dms_iceberg.bronze.position import load_position
-from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
 from dms_iceberg.changes.partial_updates import kept_columns
-from dms_iceberg.config.model import Mode, Table
-from dms_iceberg.context import BatchPlan, RunContext
+from dms_iceberg.config.model import Mode
 from dms_iceberg.iceberg.format_v3 import has_row_lineage
 from dms_iceberg.iceberg.staged_files import Staged
 from dms_iceberg.iceberg.transaction import Transaction
+from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.merge_input import MergeInput, as_it_is
 from dms_iceberg.merge.statement import KeyRange, insert_columns
 from dms_iceberg.silver.row_counts import RowCounts
-from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.sql.cdc_columns import FAILED_RULE, FILTERED, OP, PROBLEM
 from dms_iceberg.sql.quoting import quote
 
@@ -56,21 +54,21 @@ class BulkLoad:
         self.staged.discard()
 
 
-def bulk_load(
-    context: RunContext, table: Table, target: TargetTable, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape
-) -> BulkLoad | None:
+def bulk_load(batch: BatchContext) -> BulkLoad | None:
     """Write the rows of a batch that can be taken as they come; None for any other batch."""
-    if not _may_be_bulk(context, table, planned, shape) or has_row_lineage(context.spark, target.iceberg):
+    if not _may_be_bulk(batch) or has_row_lineage(batch.context.spark, batch.target.iceberg):
         return None
-    cleaned = clean_groups(context.spark, groups, context.config, table, shape, planned.progress.load)
-    keys = [quote(name) for name in shape.key]
+    cleaned = batch.clean()
+    keys = [quote(name) for name in batch.shape.key]
     ranges = [f"CAST({of}({key}) AS string)" for key in keys for of in ("min", "max")]
     once = cleaned.groupBy(*keys).agg(expr("count(1)").alias(_ROWS))
     found = once.selectExpr(f"coalesce(sum({_ROWS}), 0)", f"coalesce(max({_ROWS}), 0)", *ranges).collect()[0]
-    if found[1] > 1 or _are_some_in(target, planned, cleaned.select(*keys), shape, found[2:]):
+    if found[1] > 1 or _are_some_in(batch, cleaned.select(*keys), found[2:]):
         return None
-    rows = cleaned.where(f"{_GOOD} AND {OP} <> 'D' AND {FAILED_RULE} IS NULL").selectExpr(*insert_columns([*shape.key, *shape.values]))
-    transaction = target.transaction(planned.branch_state.head, planned.branch_state.branch)
+    rows = cleaned.where(f"{_GOOD} AND {OP} <> 'D' AND {FAILED_RULE} IS NULL").selectExpr(
+        *insert_columns([*batch.shape.key, *batch.shape.values])
+    )
+    transaction = batch.target.transaction(batch.planned.branch_state.head, batch.planned.branch_state.branch)
     staged = transaction.stage(rows)
     try:
         written = staged.rows
@@ -78,26 +76,26 @@ def bulk_load(
     except BaseException:
         staged.discard()
         raise
-    high = max(load_position(planned.progress.load, file.order) for file in planned.batch.files) if written else ""
+    high = max(load_position(batch.planned.progress.load, file.order) for file in batch.planned.batch.files) if written else ""
     return BulkLoad(transaction, MergeInput(rows, attrs.evolve(books, high=high), (), False, as_it_is), staged)
 
 
-def _may_be_bulk(context: RunContext, table: Table, planned: BatchPlan, shape: Shape) -> bool:
+def _may_be_bulk(batch: BatchContext) -> bool:
     """Whether a batch is of a load that nothing but load files was merged of, and its rows need nothing of other rows."""
-    plain = table.mode is Mode.MIRROR and not kept_columns(context.config.bronze, table, shape.columns)
-    begins = not planned.progress.frontier and not planned.effective_truncates and not planned.is_replay
-    return plain and begins and planned.batch.is_load and planned.batch.size >= BULK_BYTES
+    plain = batch.table.mode is Mode.MIRROR and not kept_columns(batch.context.config.bronze, batch.table, batch.shape.columns)
+    begins = not batch.planned.progress.frontier and not batch.planned.effective_truncates and not batch.planned.is_replay
+    return plain and begins and batch.planned.batch.is_load and batch.planned.batch.size >= BULK_BYTES
 
 
-def _are_some_in(target: TargetTable, planned: BatchPlan, keys: DataFrame, shape: Shape, ends: Sequence[str | None]) -> bool:
+def _are_some_in(batch: BatchContext, keys: DataFrame, ends: Sequence[str | None]) -> bool:
     """Whether the table has a key of the batch."""
-    if planned.branch_state.head is None:
+    if batch.planned.branch_state.head is None:
         return False
-    texts = [KeyRange(name, shape.types[name], ends[2 * n], ends[2 * n + 1]).sql() for n, name in enumerate(shape.key)]
-    there = target.rows(planned.branch_state.branch)
+    texts = [KeyRange(name, batch.shape.types[name], ends[2 * n], ends[2 * n + 1]).sql() for n, name in enumerate(batch.shape.key)]
+    there = batch.target.rows(batch.planned.branch_state.branch)
     for text in filter(None, texts):
         there = there.where(text)
-    return bool(there.select(*(quote(name) for name in shape.key)).join(keys, shape.key, "left_semi").limit(1).collect())
+    return bool(there.select(*(quote(name) for name in batch.shape.key)).join(keys, batch.shape.key, "left_semi").limit(1).collect())
 
 
 def _books(cleaned: DataFrame, written: int) -> RowCounts:

@@ -11,18 +11,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast, col, expr, lit
 
 from dms_iceberg.changes.clean import else_problem
-from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
+from dms_iceberg.changes.frames import Shape
 from dms_iceberg.changes.normalise import AMBIGUOUS
 from dms_iceberg.config.model import Mode, OnFail, Table
-from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.merge import crowding
+from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.crowding import ARRIVES, IS_LAST_WRITING, KIND, LEAVES, N_READ, OUTCOME, PLACE, SIDE, USABLE, WRITING_GROUPS
 from dms_iceberg.merge.crowding import ID as EVENT
 from dms_iceberg.merge.fill_forward import REFILL
 from dms_iceberg.merge.statement import KeyRange
 from dms_iceberg.merge.versions import VOID
 from dms_iceberg.silver.row_counts import RowCounts
-from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.broadcast import broadcast_if_small, materialised
 from dms_iceberg.sql.cdc_columns import (
     CONTEXT,
@@ -140,33 +139,31 @@ class Verdict:
         return told.withColumns({name: expr(sql) for name, sql in columns.items()}).drop(_TOUCHED)
 
 
-def play(
-    context: RunContext, table: Table, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape, keys: DataFrame, past: "Past"
-) -> Verdict:
+def play(batch: BatchContext, keys: DataFrame, past: "Past") -> Verdict:
     """Play the changes of ``keys`` one after the other.
 
     Args:
         groups: the batch, opened.
         past: what they were before.
     """
-    rows = _changes(context, table, planned, groups, shape, keys, with_context=False)
+    rows = _changes(batch, keys, with_context=False)
     rows = rows.unionByName(past.rows) if past.rows is not None else rows
     if not past.is_whole:
         # Each key may have had a row that nothing tells of any more, and that may equal any image.
-        rows = rows.unionByName(keys.selectExpr(*crowding.unknown_select(shape.key))).withColumn(IMAGED, lit(None).cast("string"))
-    key = [quote(name) for name in shape.key]
+        rows = rows.unionByName(keys.selectExpr(*crowding.unknown_select(batch.shape.key))).withColumn(IMAGED, lit(None).cast("string"))
+    key = [quote(name) for name in batch.shape.key]
     events = rows.groupBy(*key, *WRITING_GROUPS).agg(*(expr(sql).alias(name) for name, sql in crowding.writing_aggregates().items()))
-    for step in crowding.identity_steps(shape.key):
+    for step in crowding.identity_steps(batch.shape.key):
         events = events.withColumns({name: expr(sql) for name, sql in step.items()})
     events = materialised(events)
-    played = _played(events, shape)
+    played = _played(events, batch.shape)
     unclear = events.join(played.where(_UNCLEAR).select(EVENT), EVENT, "left_semi").select(POSITION, FILE_NAME).distinct()
     unclear = materialised(unclear.withColumn(_UNCLEAR, lit(True)))
-    voids = materialised(_voids(events, played, unclear, shape))
+    voids = materialised(_voids(events, played, unclear, batch.shape))
     counted = int(voids.selectExpr(f"coalesce(sum({N_READ}), 0)").collect()[0][0])
     voids = voids.select(*key, POSITION, FILE_NAME, SIDE).withColumn(VOID, lit(True))
     judged = events.where(f"{KIND} <> '{ARRIVES}'").select(POSITION, FILE_NAME).distinct()
-    return Verdict(shape.key, unclear, judged, broadcast_if_small(voids, voids.count()), keys, counted)
+    return Verdict(batch.shape.key, unclear, judged, broadcast_if_small(voids, voids.count()), keys, counted)
 
 
 def _played(events: DataFrame, shape: Shape) -> DataFrame:
@@ -215,15 +212,13 @@ def texts(shape: Shape) -> list[str]:
     return [value_text(name, shape.types[name]) for name in shape.values]
 
 
-def _changes(
-    context: RunContext, table: Table, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape, keys: DataFrame, *, with_context: bool
-) -> DataFrame:
-    load = planned.progress.load
-    cleaned = clean_groups(context.spark, groups, context.config, table, attrs.evolve(shape, refused={}), load, with_images=True)
+def _changes(batch: BatchContext, keys: DataFrame, *, with_context: bool) -> DataFrame:
+    load = batch.planned.progress.load
+    cleaned = attrs.evolve(batch, shape=attrs.evolve(batch.shape, refused={})).clean(with_images=True)
     rows = cleaned.where(f"{POSITION} IS NOT NULL").withColumn(CONTEXT, lit(with_context))
     # Copies of a bucket are younger than what they hold: then every change may be from before the load.
-    loaded_until = max((file.modified for file in planned.loads), default="")
-    selected = rows.selectExpr(*crowding.change_select(shape.key, texts(shape), load, loaded_until))
+    loaded_until = max((file.modified for file in batch.planned.loads), default="")
+    selected = rows.selectExpr(*crowding.change_select(batch.shape.key, texts(batch.shape), load, loaded_until))
     return selected.join(keys, keys.columns, "left_semi")
 
 
@@ -239,20 +234,14 @@ class Past:
     is_whole: bool = True
 
 
-def bronze_past(
-    context: RunContext, table: Table, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape, keys: DataFrame, *, is_whole: bool
-) -> Past:
+def bronze_past(batch: BatchContext, keys: DataFrame, *, is_whole: bool) -> Past:
     """Return the changes of ``keys`` in ``groups``, the merged files opened; see `Past` for ``is_whole``."""
-    rows = _changes(context, table, planned, groups, shape, keys, with_context=True) if groups else None
+    rows = _changes(batch, keys, with_context=True) if batch.groups else None
     return Past(rows, is_whole)
 
 
 def stored_past(
-    context: RunContext,
-    table: Table,
-    target: TargetTable,
-    planned: BatchPlan,
-    shape: Shape,
+    batch: BatchContext,
     keys: DataFrame,
     ranges: Sequence[KeyRange],
     waiting: DataFrame | None,
@@ -265,17 +254,17 @@ def stored_past(
         ranges: of the keys, to prune the table's files.
         waiting: open rows of the quarantine.
     """
-    if planned.branch_state.head is None:
+    if batch.planned.branch_state.head is None:
         return Past(None)
     if waiting is not None:
-        listed = keys.selectExpr(f"{json_sql(shape.key)} AS _cdc_text").join(
+        listed = keys.selectExpr(f"{json_sql(batch.shape.key)} AS _cdc_text").join(
             waiting.selectExpr("key AS _cdc_text"), "_cdc_text", "left_semi"
         )
         if not listed.isEmpty():
             return None
-    stored = present(table, target, planned, ranges).join(keys, keys.columns, "left_semi")
-    found = materialised(stored.selectExpr(*crowding.stored_select(shape.key, texts(shape), planned.progress.load)))
-    return None if hides_rows(table) and found.count() < keys.count() else Past(found)
+    stored = present(batch, ranges).join(keys, keys.columns, "left_semi")
+    found = materialised(stored.selectExpr(*crowding.stored_select(batch.shape.key, texts(batch.shape), batch.planned.progress.load)))
+    return None if hides_rows(batch.table) and found.count() < keys.count() else Past(found)
 
 
 def hides_rows(table: Table) -> bool:
@@ -283,9 +272,9 @@ def hides_rows(table: Table) -> bool:
     return table.filter is not None or any(rule.on_fail is OnFail.DROP for rule in table.rules)
 
 
-def present(table: Table, target: TargetTable, planned: BatchPlan, ranges: Sequence[KeyRange]) -> DataFrame:
+def present(batch: BatchContext, ranges: Sequence[KeyRange]) -> DataFrame:
     """Return the rows of the table that are at the source as well, of keys in ``ranges``."""
-    rows = target.rows(planned.branch_state.branch).where(PRESENT.get(table.mode, "true"))
+    rows = batch.target.rows(batch.planned.branch_state.branch).where(PRESENT.get(batch.table.mode, "true"))
     for text in filter(None, (one.sql() for one in ranges)):
         rows = rows.where(text)
     return rows

@@ -8,13 +8,13 @@ key free.
 from collections.abc import Mapping
 
 from dms_iceberg.changes.frames import Shape
-from dms_iceberg.config.model import Mode, Table
-from dms_iceberg.context import BatchPlan, RunContext
+from dms_iceberg.config.model import Mode
+from dms_iceberg.context import BatchPlan
+from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse import key_ends
 from dms_iceberg.merge.crowded import PRESENT, hides_rows
 from dms_iceberg.merge.merge_input import MergeInput, key_ranges
 from dms_iceberg.merge.suspicion import ARRIVED_AT, ARRIVES, LEFT_AT, N_ARRIVED, commit_sql
-from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, N_FILTERED, N_GOOD, POSITION
 from dms_iceberg.sql.json_text import json_sql
 from dms_iceberg.sql.quoting import quote, timestamp_literal
@@ -61,40 +61,38 @@ def _arrives(planned: BatchPlan) -> str:
     return f"{N_ARRIVED} > 0 AND {LEFT_AT} IS NULL AND {POSITION} IS NOT NULL AND {since}"
 
 
-def keys_twice(
-    context: RunContext, table: Table, target: TargetTable, planned: BatchPlan, shape: Shape, collapsed: MergeInput
-) -> tuple[str, ...]:
+def keys_twice(batch: BatchContext, collapsed: MergeInput) -> tuple[str, ...]:
     """Return the warning of a published batch in order by which rows were lost to others of their key.
 
     Costs nothing unless the merge has replaced more rows than updates and deletes can: then the keys are looked up in the table as it was.
     Where the table leaves rows out, an update or delete may have replaced none, so a batch that has replaced any is looked up.
     """
-    if planned.is_replay or not {_SURPLUS, _FRESH} & collapsed.figures.keys():
+    if batch.planned.is_replay or not {_SURPLUS, _FRESH} & collapsed.figures.keys():
         return ()
-    is_plain = table.mode is Mode.MIRROR or planned.branch_state.branch is None
+    is_plain = batch.table.mode is Mode.MIRROR or batch.planned.branch_state.branch is None
     count, example = int(collapsed.figures[_SURPLUS]), collapsed.figures[_EXAMPLE]
-    head, before = target.head(planned.branch_state.branch), planned.branch_state.head
+    head, before = batch.target.head(batch.planned.branch_state.branch), batch.planned.branch_state.head
     replaced = _replaced(head.summary, collapsed.books.latest) if head is not None and before is not None else 0
     if _FRESH in collapsed.figures:
         fresh = int(collapsed.figures[_FRESH])
         # Every other key may have had a row, but for those whose row came and went with the batch.
-        others = 0 if hides_rows(table) else collapsed.books.latest - fresh - int(collapsed.figures[_BRIEF])
+        others = 0 if hides_rows(batch.table) else collapsed.books.latest - fresh - int(collapsed.figures[_BRIEF])
         if is_plain and fresh > 0 and replaced > others:
-            arrives = f"{_arrives(planned)} AND NOT ({_AGAIN})"
-            more, other = _in_table(context, table, target, planned, shape, collapsed, arrives)
+            arrives = f"{_arrives(batch.planned)} AND NOT ({_AGAIN})"
+            more, other = _in_table(batch, collapsed, arrives)
             count, example = count + more, example or other
         what = "an insert (or a change of key) came to a key that another row has"
     else:
-        if replaced and not planned.progress.frontier:
-            more, other = _in_table(context, table, target, planned, shape, collapsed, f"{POSITION} IS NOT NULL")
+        if replaced and not batch.planned.progress.frontier:
+            more, other = _in_table(batch, collapsed, f"{POSITION} IS NOT NULL")
             count, example = count + more, example or other
         what = "the full load has a key more than once"
     if not count:
         return ()
     return (
-        f"{table.source}: {what}, {count} times; the newest row is in {table.target}. Example of the key as it is there: {example}. "
-        "Either key names too few columns, or values that differ at the source are equal in the files (a numeric without precision has six "
-        "decimals; let a DMS mapping rule make it text), or files were uploaded again. verify tells which rows are missing.",
+        f"{batch.table.source}: {what}, {count} times; the newest row is in {batch.table.target}. Example of the key as it is there: "
+        f"{example}. Either key names too few columns, or values that differ at the source are equal in the files (a numeric without "
+        "precision has six decimals; let a DMS mapping rule make it text), or files were uploaded again. verify tells which rows are missing.",
     )
 
 
@@ -106,18 +104,20 @@ def _replaced(summary: Mapping[str, str], latest: int) -> int:
     return latest - int(summary.get("added-records", 0)) + removed if removed else 0
 
 
-def _in_table(
-    context: RunContext, table: Table, target: TargetTable, planned: BatchPlan, shape: Shape, collapsed: MergeInput, condition: str
-) -> tuple[int, str | None]:
+def _in_table(batch: BatchContext, collapsed: MergeInput, condition: str) -> tuple[int, str | None]:
     """Return how many winners of a condition had their key in the table before the batch, and the key of one."""
-    before = planned.branch_state.head
-    keys = [quote(name) for name in shape.key]
+    before = batch.planned.branch_state.head
+    keys = [quote(name) for name in batch.shape.key]
     asked = collapsed.latest.where(condition)
     # New keys are often behind all others: then no file of the table is read.
-    ends = asked.selectExpr(*key_ends(shape.key)).collect()[0]
-    rows = context.spark.read.option("snapshot-id", str(before)).table(target.sql_name).where(PRESENT.get(table.mode, "true"))
-    for text in filter(None, (one.sql() for one in key_ranges(shape, ends))):
+    ends = asked.selectExpr(*key_ends(batch.shape.key)).collect()[0]
+    rows = (
+        batch.context.spark.read.option("snapshot-id", str(before))
+        .table(batch.target.sql_name)
+        .where(PRESENT.get(batch.table.mode, "true"))
+    )
+    for text in filter(None, (one.sql() for one in key_ranges(batch.shape, ends))):
         rows = rows.where(text)
-    found = asked.join(rows.select(*keys), shape.key, "left_semi")
-    row = found.selectExpr("count(1) AS found", f"max({json_sql(shape.key)}) AS example").collect()[0]
+    found = asked.join(rows.select(*keys), batch.shape.key, "left_semi")
+    row = found.selectExpr("count(1) AS found", f"max({json_sql(batch.shape.key)}) AS example").collect()[0]
     return row.found, row.example

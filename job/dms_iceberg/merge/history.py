@@ -11,14 +11,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr, lit
 
 from dms_iceberg.bronze.position import is_load_position
-from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
+from dms_iceberg.changes.frames import Shape
 from dms_iceberg.changes.identity import clock_prefix
 from dms_iceberg.config.model import Table
-from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.merge import late, suspicion, versions
 from dms_iceberg.merge.ambiguous_keys import keys_of_rows, touched_by
+from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse import USABLE
 from dms_iceberg.merge.collapse_frames import collapse
 from dms_iceberg.merge.crowded import Verdict, bronze_past, play, stored_past
@@ -26,7 +26,6 @@ from dms_iceberg.merge.late_context import older_files, second_look, waiting_row
 from dms_iceberg.merge.merge_input import Judge, MergeInput, as_it_is, measure, of_the_batch
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.row_counts import RowCounts
-from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.broadcast import broadcast_if_small, materialised
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, CONTEXT, DELETE_POSITION, IS_CURRENT, POSITION
 from dms_iceberg.sql.quoting import quote
@@ -35,21 +34,19 @@ _FIRST_CLOCK = "_cdc_first_clock"
 _CLOCK = f"date_format({COMMITTED_AT}, 'yyyyMMddHHmmssSS')"
 
 
-def history_batch(
-    context: RunContext, table: Table, target: TargetTable, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape
-) -> MergeInput:
+def history_batch(batch: BatchContext) -> MergeInput:
     """Return the batch's versions, materialised, and its books; the caller unpersists ``latest``.
 
     Raises:
         SchemaChangeError: ``track_columns`` names a column that the table does not have.
     """
-    tracked = _tracked(table, shape)
-    load = planned.progress.load
-    cleaned = clean_groups(context.spark, groups, context.config, table, shape, load).persist()
+    tracked = _tracked(batch.table, batch.shape)
+    load = batch.planned.progress.load
+    cleaned = batch.clean().persist()
     # Which keys there are, and how far back their changes go.
-    only_keys = attrs.evolve(shape, columns=tuple(column for column in shape.columns if column.is_key))
+    only_keys = attrs.evolve(batch.shape, columns=tuple(column for column in batch.shape.columns if column.is_key))
     counts = {_FIRST_CLOCK: f"min(CASE WHEN {USABLE} THEN {_CLOCK} END)", **suspicion.aggregates(load)}
-    latest = collapse(cleaned, only_keys, with_context=False, counts=counts, size=planned.batch.size).persist()
+    latest = collapse(cleaned, only_keys, with_context=False, counts=counts, size=batch.planned.batch.size).persist()
     try:
         figures = {_FIRST_CLOCK: f"min({_FIRST_CLOCK})", **suspicion.figures()}
         first = measure(latest, only_keys, as_it_is, figures=figures)
@@ -58,13 +55,13 @@ def history_batch(
         raise
     rows = None
     try:
-        failpoint("after-collapse", table.source)
-        found = _Events(context, table, target, planned, groups, shape, only_keys, cleaned, first).judged()
-        whole = found.is_late or _goes_back(first.figures[_FIRST_CLOCK], planned.progress)
-        events = found.events.where(USABLE).selectExpr(*versions.change_events(shape.key, shape.values))
-        if planned.branch_state.head is not None:
-            events = _with_stored(events, target.rows(planned.branch_state.branch), first, shape, found, whole=whole)
-        rows = made_versions(events, shape.key, shape.values, tracked, load, whole=whole).persist()
+        failpoint("after-collapse", batch.table.source)
+        found = _Events(batch, only_keys, cleaned, first).judged()
+        whole = found.is_late or _goes_back(first.figures[_FIRST_CLOCK], batch.planned.progress)
+        events = found.events.where(USABLE).selectExpr(*versions.change_events(batch.shape.key, batch.shape.values))
+        if batch.planned.branch_state.head is not None:
+            events = _with_stored(events, batch.target.rows(batch.planned.branch_state.branch), first, batch.shape, found, whole=whole)
+        rows = made_versions(events, batch.shape.key, batch.shape.values, tracked, load, whole=whole).persist()
         # What is settled may be of keys that are not in the batch.
         ranges = first.ranges if found.resolved is None else ()
         books = _with_versions(found.books, rows)
@@ -104,37 +101,32 @@ class _Judged:
 class _Events:
     """The changes of a batch; ``first`` is what collapsing them to ``only_keys`` has shown."""
 
-    context: RunContext
-    table: Table
-    target: TargetTable
-    planned: BatchPlan
-    groups: Sequence[ReadGroup]
-    shape: Shape
+    batch: BatchContext
     only_keys: Shape
     cleaned: DataFrame
     first: MergeInput
 
     def judged(self) -> _Judged:
-        books, planned = self.first.books, self.planned
+        books, planned = self.first.books, self.batch.planned
         bound = repeated_up_to(planned.progress)
         if books.low and (books.low <= bound or books.disordered_keys):
-            return self._judged_late(bound, waiting_rows(self.context, self.table, planned))
+            return self._judged_late(bound, waiting_rows(self.batch))
         if not self.first.suspects:
             return _Judged(self.cleaned.withColumn(CONTEXT, lit(False)), books, as_it_is)
-        waiting = waiting_rows(self.context, self.table, planned)
+        waiting = waiting_rows(self.batch)
         keys = self._suspects(self.first)
-        past = stored_past(self.context, self.table, self.target, planned, self.shape, keys, self.first.ranges, waiting)
+        past = stored_past(self.batch, keys, self.first.ranges, waiting)
         if past is None:
-            older = older_files(self.context, self.table, planned, self.shape, books.low, waiting, whole=True)
-            past = bronze_past(self.context, self.table, planned, older.groups, self.shape, keys, is_whole=older.is_whole)
-        verdict = play(self.context, self.table, planned, self.groups, self.shape, keys, past)
+            older = older_files(self.batch, books.low, waiting, whole=True)
+            past = bronze_past(attrs.evolve(self.batch, groups=older.groups), keys, is_whole=older.is_whole)
+        verdict = play(self.batch, keys, past)
         return self._with_verdict(_Judged(self.cleaned.withColumn(CONTEXT, lit(False)), books, as_it_is), verdict)
 
     def _judged_late(self, bound: str, waiting: DataFrame | None) -> _Judged:
-        context, table, planned, shape, first = self.context, self.table, self.planned, self.shape, self.first
-        older = older_files(context, table, planned, shape, first.books.low, waiting)
+        planned, shape, first = self.batch.planned, self.batch.shape, self.first
+        older = older_files(self.batch, first.books.low, waiting)
         suspects = late.suspects(first.latest, shape, bound, first.books.latest)
-        look = second_look(context, table, planned, older, suspects, shape, waiting)
+        look = second_look(self.batch, older, suspects, waiting)
         events = look.judge(self.cleaned)
         counts = suspicion.aggregates(planned.progress.load)
         found = self._measured(events, counts)
@@ -142,30 +134,30 @@ class _Events:
             truncated = late.truncate_events(first.latest, self.only_keys, planned.effective_truncates, planned.progress.load)
             every = events.unionByName(truncated, allowMissingColumns=True) if truncated is not None else events
             judged = _Judged(every, found.books, of_the_batch(look.judge), is_late=True, is_cut=look.is_cut)
-            touched = None if waiting is None else touched_by(context, table, planned, shape, first.latest)
+            touched = None if waiting is None else touched_by(self.batch, first.latest)
             if not found.suspects and touched is None:
                 return judged
             keys = self._suspects(found)
             keys = keys if touched is None else materialised(keys.union(touched).distinct())
         finally:
             found.latest.unpersist()
-        older = older_files(context, table, planned, shape, first.books.low, waiting, whole=True)
-        past = bronze_past(context, table, planned, older.groups, shape, keys, is_whole=older.is_whole)
-        verdict = play(context, table, planned, self.groups, shape, keys, past)
+        older = older_files(self.batch, first.books.low, waiting, whole=True)
+        past = bronze_past(attrs.evolve(self.batch, groups=older.groups), keys, is_whole=older.is_whole)
+        verdict = play(self.batch, keys, past)
         cleared = verdict.cleared(waiting)
         if cleared is not None and waiting is not None:
             # With all that their keys have been, as they come into the table only now.
-            of_cleared = keys_of_rows(context, table, planned.progress, shape, cleared)
+            of_cleared = keys_of_rows(self.batch.context, self.batch.table, planned.progress, shape, cleared)
             suspects = materialised(suspects.union(of_cleared).distinct())
             left = waiting.join(cleared.select("id"), "id", "left_anti")
-            look = second_look(context, table, planned, older, suspects, shape, left)
+            look = second_look(self.batch, older, suspects, left)
             events = look.judge(self.cleaned)
             every = events.unionByName(truncated, allowMissingColumns=True) if truncated is not None else events
             judged = attrs.evolve(judged, events=every, judge=of_the_batch(look.judge), resolved=cleared, settled_keys=of_cleared)
         return self._with_verdict(judged, verdict)
 
     def _suspects(self, found: MergeInput) -> DataFrame:
-        keys = found.latest.where(suspicion.suspect_sql()).select(*map(quote, self.shape.key))
+        keys = found.latest.where(suspicion.suspect_sql()).select(*map(quote, self.batch.shape.key))
         return broadcast_if_small(materialised(keys), found.suspects)
 
     def _measured(self, events: DataFrame, counts: Mapping[str, str] | None = None) -> MergeInput:

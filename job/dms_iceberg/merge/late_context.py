@@ -10,11 +10,12 @@ from pyspark.sql.functions import lit
 from dms_iceberg.bronze.keys import BronzeFile, digits_of, earlier, table_prefix
 from dms_iceberg.bronze.listing import list_files, oldest_change
 from dms_iceberg.bronze.position import clock_of
-from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
+from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.open_files import open_files
-from dms_iceberg.config.model import Mode, Table
-from dms_iceberg.context import BatchPlan, RunContext
+from dms_iceberg.config.model import Mode
+from dms_iceberg.context import BatchPlan
 from dms_iceberg.merge import late
+from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.silver.quarantine import late_files, open_rows, rejected_since, with_waiting
 from dms_iceberg.sql.cdc_columns import CONTEXT
 
@@ -68,20 +69,21 @@ class SecondLook:
         return self.judge(self.of_suspects(rows)).unionByName(others, allowMissingColumns=True)
 
 
-def waiting_rows(context: RunContext, table: Table, planned: BatchPlan) -> DataFrame | None:
+def waiting_rows(batch: BatchContext) -> DataFrame | None:
     """Return the open rows of the quarantine that the batch leaves alone: their files are merged, and they are not."""
-    waiting = planned.waiting if planned.is_replay else open_rows(context.spark, context.config, table, planned.progress)
-    if waiting is not None and planned.branch_state.rebuild:
+    waiting = (
+        batch.planned.waiting
+        if batch.planned.is_replay
+        else open_rows(batch.context.spark, batch.context.config, batch.table, batch.planned.progress)
+    )
+    if waiting is not None and batch.planned.branch_state.rebuild:
         # What the old configuration rejected may be in the table now.
-        return waiting.where(rejected_since(planned.branch_state.rebuild))
+        return waiting.where(rejected_since(batch.planned.branch_state.rebuild))
     return waiting
 
 
 def older_files(
-    context: RunContext,
-    table: Table,
-    planned: BatchPlan,
-    shape: Shape,
+    batch: BatchContext,
     low: str,
     waiting: DataFrame | None,
     *,
@@ -95,40 +97,40 @@ def older_files(
         completes: a late change may complete an older one.
         whole: all files of the load, not only those that can hold something newer than the oldest late change.
     """
-    progress = planned.progress
+    progress = batch.planned.progress
     if not whole and not late.needs_bronze(progress):
         return OlderFiles()
-    prefix, format_ = table_prefix(table.schema_name, table.table_name), context.config.bronze.format
+    prefix, format_ = table_prefix(batch.table.schema_name, batch.table.table_name), batch.context.config.bronze.format
     start = "" if whole else late.context_since(low, progress)
-    listing = list(list_files(context.store, prefix, start, format_))
-    files = late.context_files(listing, start, progress, planned.batch.files)
+    listing = list(list_files(batch.context.store, prefix, start, format_))
+    files = late.context_files(listing, start, progress, batch.planned.batch.files)
     is_whole = False
     if whole:
         loads = [file for file in listing if not file.is_cdc and file.modified >= progress.reloaded_at]
         changes = [file for file in listing if file.is_cdc]
         # As `late.context_files`.
         again = [file for file in progress.rewritten(changes) if not progress.has_merged(file)]
-        own_keys = {file.key for file in planned.batch.files}
+        own_keys = {file.key for file in batch.planned.batch.files}
         files = [*files, *(file for file in loads if progress.loads.has(file)), *(file for file in again if file.key not in own_keys)]
         files.sort()
         is_whole = progress.lost([*loads, *changes], again=again) is None
-    own = {file.key for file in planned.batch.files}
-    own |= late_files(open_rows(context.spark, context.config, table, progress) if planned.is_replay else waiting)
+    own = {file.key for file in batch.planned.batch.files}
+    own |= late_files(open_rows(batch.context.spark, batch.context.config, batch.table, progress) if batch.planned.is_replay else waiting)
 
     def is_told(file: BronzeFile) -> bool:
         # One from before the first came when bronze did not reach back so far.
         return file.order >= progress.first and file.key not in own and progress.has_merged_version(file)
 
-    oldest = oldest_change(context.store, prefix, format_, progress.first, is_told)
-    is_gone = not oldest and (planned.is_replay or progress.first not in {file.order for file in planned.batch.files})
-    if (oldest > progress.first or is_gone) and _begins_with_first_again(planned):
-        changes = list(list_files(context.store, prefix, earlier(progress.first, seconds=1), format_))
+    oldest = oldest_change(batch.context.store, prefix, format_, progress.first, is_told)
+    is_gone = not oldest and (batch.planned.is_replay or progress.first not in {file.order for file in batch.planned.batch.files})
+    if (oldest > progress.first or is_gone) and _begins_with_first_again(batch.planned):
+        changes = list(list_files(batch.context.store, prefix, earlier(progress.first, seconds=1), format_))
         if progress.lost_changes(changes, again=progress.rewritten(changes)) is None:
             oldest, is_gone = progress.first, False
     # In a mirror what is older than the oldest late change loses. Elsewhere it counts: as a version, as the values of a deleted row (which
     # a table that was a mirror lacks), or to complete a change.
-    since = clock_of(low) if table.mode is Mode.MIRROR and not completes and not whole else ""
-    groups = open_files(context, table, files, [column.name for column in shape.columns])
+    since = clock_of(low) if batch.table.mode is Mode.MIRROR and not completes and not whole else ""
+    groups = open_files(batch.context, batch.table, files, [column.name for column in batch.shape.columns])
     return OlderFiles(groups, since, oldest, bool(progress.first) and (oldest > progress.first or is_gone), is_whole)
 
 
@@ -143,12 +145,9 @@ def _begins_with_first_again(planned: BatchPlan) -> bool:
 
 
 def second_look(
-    context: RunContext,
-    table: Table,
-    planned: BatchPlan,
+    batch: BatchContext,
     files: OlderFiles,
     keys: DataFrame,
-    shape: Shape,
     waiting: DataFrame | None,
     *,
     completes: bool = False,
@@ -159,18 +158,18 @@ def second_look(
         waiting: see `waiting_rows`.
         completes: a late change may complete one in quarantine, which is then merged after all (`fill.settle`).
     """
-    progress = planned.progress
+    progress = batch.planned.progress
     # Files that were let in once are not refused now, whatever the schema policy says of the batch's own.
-    plain, older = attrs.evolve(shape, refused={}), None
+    plain, older = attrs.evolve(batch.shape, refused={}), None
     if files.groups:
-        older = clean_groups(context.spark, files.groups, context.config, table, plain, progress.load, since=files.since)
-        if waiting is not None and (planned.is_replay or not completes):
+        older = attrs.evolve(batch, groups=files.groups, shape=plain).clean(since=files.since)
+        if waiting is not None and (batch.planned.is_replay or not completes):
             older = with_waiting(older, waiting)
 
     # Beside a file named ahead of now others only look late: a clock that went back must still be noticed.
     seen = attrs.evolve(progress, frontier=progress.frontier_until(digits_of(datetime.now(UTC))))
 
-    def look(batch: DataFrame) -> DataFrame:
-        return late.judge_late(batch, older, keys, shape, seen, files.oldest, replay=planned.is_replay, is_cut=files.is_cut)
+    def look(rows: DataFrame) -> DataFrame:
+        return late.judge_late(rows, older, keys, batch.shape, seen, files.oldest, replay=batch.planned.is_replay, is_cut=files.is_cut)
 
     return SecondLook(look, keys, files.is_cut)

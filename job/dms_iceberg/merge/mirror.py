@@ -1,54 +1,47 @@
 """One winner per key of a batch (modes ``mirror`` and ``soft_delete``): in one pass if it is in order, else with what older files hold."""
 
-from collections.abc import Sequence
-
 import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
-from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
 from dms_iceberg.changes.partial_updates import count_aggregates, kept_columns
-from dms_iceberg.config.model import Table
-from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.merge import crowding, late, suspicion
 from dms_iceberg.merge import fill_forward as fill
 from dms_iceberg.merge.ambiguous_keys import keys_of_rows, touched_by
+from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse_frames import collapse
 from dms_iceberg.merge.crowded import Verdict, bronze_past, play, present, stored_past
 from dms_iceberg.merge.duplicate_keys import twice_counts, twice_figures
 from dms_iceberg.merge.late_context import OlderFiles, SecondLook, older_files, second_look, waiting_rows
 from dms_iceberg.merge.merge_input import Judge, MergeInput, as_it_is, measure, of_the_batch
-from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.broadcast import broadcast_if_small, materialised
 from dms_iceberg.sql.cdc_columns import N_LACKING, N_MOVED, OP, POSITION, STALE
 from dms_iceberg.sql.quoting import quote
 
 
-def collapse_batch(
-    context: RunContext, table: Table, target: TargetTable, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape
-) -> MergeInput:
+def collapse_batch(batch: BatchContext) -> MergeInput:
     """Return one winner per key, materialised together with the books; the caller unpersists ``latest``."""
-    progress = planned.progress
-    cleaned = clean_groups(context.spark, groups, context.config, table, shape, progress.load)
-    kept = tuple(column.name for column in kept_columns(context.config.bronze, table, shape.columns))
+    progress = batch.planned.progress
+    cleaned = batch.clean()
+    kept = tuple(column.name for column in kept_columns(batch.context.config.bronze, batch.table, batch.shape.columns))
     # A load moves no row, and takes none away.
-    watched = not planned.batch.is_load
+    watched = not batch.planned.batch.is_load
     counts = count_aggregates(kept) if kept else {}
     if watched:
         counts |= suspicion.aggregates(progress.load, progress.arrivals) | twice_counts(progress.load)
-    latest = collapse(cleaned, shape, with_context=False, counts=counts, size=planned.batch.size).persist()
+    latest = collapse(cleaned, batch.shape, with_context=False, counts=counts, size=batch.planned.batch.size).persist()
     result = None
     try:
         figures = {one: f"coalesce(sum({one}), 0)" for one in (N_LACKING, N_MOVED) if kept}
-        figures |= (suspicion.figures() if watched else {}) | twice_figures(planned, shape)
-        first = measure(latest, shape, as_it_is, figures=figures)
-        failpoint("after-collapse", table.source)
+        figures |= (suspicion.figures() if watched else {}) | twice_figures(batch.planned, batch.shape)
+        first = measure(latest, batch.shape, as_it_is, figures=figures)
+        failpoint("after-collapse", batch.table.source)
         is_late = late.is_late(first.books.low, progress) or bool(first.books.disordered_keys)
         lacks = bool(kept) and first.figures[N_LACKING] > 0
         if is_late or lacks or first.suspects or (watched and first.figures[suspicion.LEAVES]):
-            waiting = waiting_rows(context, table, planned)
-            second = _SecondPass(context, table, target, planned, groups, shape, cleaned, first, kept, waiting, is_late, lacks)
+            waiting = waiting_rows(batch)
+            second = _SecondPass(batch, cleaned, first, kept, waiting, is_late, lacks)
             result = attrs.evolve(second.collapsed(), arrivals=first.arrivals)
         else:
             result = first
@@ -70,12 +63,7 @@ class _SecondPass:
         lacks: updates leave columns out.
     """
 
-    context: RunContext
-    table: Table
-    target: TargetTable
-    planned: BatchPlan
-    groups: Sequence[ReadGroup]
-    shape: Shape
+    batch: BatchContext
     cleaned: DataFrame
     first: MergeInput
     kept: tuple[str, ...]
@@ -97,7 +85,7 @@ class _SecondPass:
     def _others(self) -> DataFrame | None:
         """Return keys that must be played though nothing in the batch makes them suspects; None without any."""
         if self.is_late:
-            return None if self.waiting is None else touched_by(self.context, self.table, self.planned, self.shape, self.first.latest)
+            return None if self.waiting is None else touched_by(self.batch, self.first.latest)
         return self._left_by_others() if self.first.figures.get(suspicion.LEAVES) else None
 
     def _left_by_others(self) -> DataFrame | None:
@@ -105,43 +93,43 @@ class _SecondPass:
 
         Another row may have been there before, and either of them may be the one that leaves.
         """
-        progress, shape = self.planned.progress, self.shape
-        if self.planned.branch_state.head is None or progress.arrivals.inserted is None:
+        progress, shape = self.batch.planned.progress, self.batch.shape
+        if self.batch.planned.branch_state.head is None or progress.arrivals.inserted is None:
             return None
         times = crowding.time_select(shape.key, progress.load)
         leaving = self.cleaned.where(f"{OP} = 'D'").selectExpr(*times).where(f"{crowding.AT} <= {progress.arrivals.inserted}L")
-        stored = present(self.table, self.target, self.planned, self.first.ranges).selectExpr(*times)
+        stored = present(self.batch, self.first.ranges).selectExpr(*times)
         found = stored.join(broadcast_if_small(leaving, self.first.books.rows_read), [*shape.key, crowding.AT], "left_semi")
         keys = materialised(found.select(*map(quote, shape.key)).distinct())
         return None if keys.isEmpty() else keys
 
     def _collapsed_crowded(self, found: MergeInput, others: DataFrame | None) -> MergeInput:
-        context, table, planned, shape = self.context, self.table, self.planned, self.shape
+        batch, planned, shape = self.batch, self.batch.planned, self.batch.shape
         keys = [quote(name) for name in shape.key]
         suspects = found.latest.where(suspicion.suspect_sql()).select(*keys)
         suspects = materialised(suspects if others is None else suspects.union(others).distinct())
         suspects = broadcast_if_small(suspects, suspects.count())
         past = None
         if not self.is_late and others is None and not found.figures[suspicion.SPANS]:
-            past = stored_past(context, table, self.target, planned, shape, suspects, found.ranges, self.waiting)
+            past = stored_past(batch, suspects, found.ranges, self.waiting)
         if past is not None:
-            return self._collapsed_in_order(play(context, table, planned, self.groups, shape, suspects, past))
+            return self._collapsed_in_order(play(batch, suspects, past))
         low = self.first.books.low
-        older = older_files(context, table, planned, shape, low, self.waiting, completes=bool(self.kept), whole=True)
-        past = bronze_past(context, table, planned, older.groups, shape, suspects, is_whole=older.is_whole)
-        verdict = play(context, table, planned, self.groups, shape, suspects, past)
+        older = older_files(batch, low, self.waiting, completes=bool(self.kept), whole=True)
+        past = bronze_past(attrs.evolve(batch, groups=older.groups), suspects, is_whole=older.is_whole)
+        verdict = play(batch, suspects, past)
         # An update that is quarantined as a whole takes nothing to its new key either.
         cleared = verdict.cleared(self.waiting)
         unclear = verdict.of_unclear(self.cleaned).select(*keys)
         every = suspects.union(unclear).union(self.first.latest.where(late.suspect_sql(planned.progress.reached)).select(*keys))
-        of_cleared = None if cleared is None else keys_of_rows(context, table, planned.progress, shape, cleared)
+        of_cleared = None if cleared is None else keys_of_rows(batch.context, batch.table, planned.progress, shape, cleared)
         every = every if of_cleared is None else every.union(of_cleared)
         second = self if cleared is None else attrs.evolve(self, waiting=_without(self.waiting, cleared))
         return attrs.evolve(second._collapsed_late(verdict, older, materialised(every.distinct()), of_cleared), resolved=cleared)
 
     def _collapsed_in_order(self, verdict: Verdict | None) -> MergeInput:
         judge, effective = self._judges(as_it_is, verdict, self._filler(is_late=False) if self.lacks else None)
-        result = measure(collapse(effective(self.cleaned), self.shape, with_context=False).persist(), self.shape, judge)
+        result = measure(collapse(effective(self.cleaned), self.batch.shape, with_context=False).persist(), self.batch.shape, judge)
         return _with_superseded(result, verdict)
 
     def _collapsed_late(
@@ -152,12 +140,12 @@ class _SecondPass:
         cleared: DataFrame | None = None,
     ) -> MergeInput:
         """Collapse the changes of suspects once more (all, with a filler), with what bronze and the table know of their keys."""
-        context, table, planned, shape, first = self.context, self.table, self.planned, self.shape, self.first
+        batch, planned, shape, first = self.batch, self.batch.planned, self.batch.shape, self.first
         reached, completes = planned.progress.reached, bool(self.kept)
-        older = older or older_files(context, table, planned, shape, first.books.low, self.waiting, completes=completes)
+        older = older or older_files(batch, first.books.low, self.waiting, completes=completes)
         suspects = keys if keys is not None else late.suspects(first.latest, shape, reached, first.books.latest)
-        look = second_look(context, table, planned, older, suspects, shape, self.waiting, completes=completes)
-        stored = self.target.rows(planned.branch_state.branch)
+        look = second_look(batch, older, suspects, self.waiting, completes=completes)
+        stored = batch.target.rows(planned.branch_state.branch)
         # What the verdict is about shall not be suspected again.
         counts = None if verdict else suspicion.aggregates(planned.progress.load)
         filler = self._filler(is_late=True) if self.kept else None
@@ -180,7 +168,7 @@ class _SecondPass:
 
     def _plain(self, look: SecondLook, keys: DataFrame | None) -> DataFrame:
         if keys is None:
-            return late.plain_winners(self.first.latest, self.planned.progress.reached)
+            return late.plain_winners(self.first.latest, self.batch.planned.progress.reached)
         return look.of_others(self.first.latest).withColumn(STALE, expr("false"))
 
     def _judges(self, base: Judge, verdict: Verdict | None, filler: Judge | None) -> tuple[Judge, Judge]:
@@ -202,10 +190,10 @@ class _SecondPass:
 
     def _filler(self, *, is_late: bool) -> fill.Filler:
         """Return what completes the changes of a batch that is late, or leaves columns out."""
-        first, shape = self.first, self.shape
+        first, shape = self.first, self.batch.shape
         keys = first.latest.where(f"{POSITION} IS NOT NULL").select(*(quote(name) for name in shape.key))
         ranges = [text for one in first.ranges if (text := one.sql())]
-        stored = fill.stored_rows(self.target.rows(self.planned.branch_state.branch), keys, shape, self.kept, ranges)
+        stored = fill.stored_rows(self.batch.target.rows(self.batch.planned.branch_state.branch), keys, shape, self.kept, ranges)
         rejected = fill.rejected_rows(self.waiting, keys, shape) if self.waiting is not None else None
         return fill.Filler(self.kept, shape, stored, rejected, late=is_late, moves=first.figures[N_MOVED] > 0)
 

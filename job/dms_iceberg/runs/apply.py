@@ -8,6 +8,7 @@ from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.loads.epochs import complete
 from dms_iceberg.loads.rebuild import publish_rebuild, resolve_rejected
 from dms_iceberg.loads.truncate import apply_truncate, record_truncate
+from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.runs.actions import (
     Action,
     ApplyTruncate,
@@ -145,11 +146,12 @@ def _batch(context: RunContext, target: TargetTable, state: TableState, action: 
             state.memory.skipped.update(file.key for file in planned.batch.files)
             _log_batch(context, state.table, planned, report)
             return Outcome(batch=report, warnings=report.warnings)
-    elif planned.is_replay:
-        report = replay_batch(context, state.table, target, planned, opened)
-        return Outcome(batch=report, warnings=report.warnings, more=False)
     else:
-        report = merge_batch(context, state.table, target, action, opened)
+        batch = BatchContext(context, state.table, target, planned, opened.groups, opened.evolved.shape)
+        if planned.is_replay:
+            report = replay_batch(batch, opened)
+            return Outcome(batch=report, warnings=report.warnings, more=False)
+        report = merge_batch(batch, action, opened)
     _log_batch(context, state.table, planned, report)
     # A branch is looked at once more: with its last file the load may be complete.
     more = planned.batch.remaining > 0 or planned.more or planned.branch_state.branch is not None

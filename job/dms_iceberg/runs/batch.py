@@ -2,7 +2,6 @@
 
 import time
 import uuid
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import reduce
 
@@ -10,13 +9,13 @@ import attrs
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
-from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
 from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.errors import RuleFailedError
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.merge.ambiguous_keys import closed_by_repair
 from dms_iceberg.merge.append import changelog_batch
+from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.bulk_load import BulkLoad, bulk_load
 from dms_iceberg.merge.duplicate_keys import keys_twice
 from dms_iceberg.merge.history import history_batch
@@ -40,113 +39,115 @@ from dms_iceberg.silver.table import TargetTable
 _JUDGES = {Mode.HISTORY: history_batch, Mode.APPEND: changelog_batch}
 
 
-def merge_batch(context: RunContext, table: Table, target: TargetTable, action: MergeBatch, opened: OpenedBatch) -> BatchReport:
+def merge_batch(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) -> BatchReport:
     """Merge one batch: data and progress in one snapshot.
+
+    Args:
+        batch: the batch, its shape as its columns tell it.
+        action: what was planned.
+        opened: its columns beside those of the table.
 
     Raises:
         DmsIcebergError: the batch cannot be merged; nothing was written to the table.
         PlanIsStaleError: another writer committed since the batch was planned.
     """
-    planned, groups, memory, evolution = action.plan, opened.groups, opened.memory, opened.evolved
-    names = source_names(groups)
+    table, target, planned, memory = batch.table, batch.target, batch.planned, opened.memory
+    names = source_names(batch.groups)
     if action.creates is not None:
-        check_expressions(context, groups, table, evolution.shape)
+        check_expressions(batch.context, batch.groups, table, batch.shape)
         target.create(action.creates, table)
         failpoint("after-create", table.source)
-    shape = seen_shape(context, table, planned, groups, evolution.shape)
-    bulk = _bulk_load(context, table, target, planned, groups, shape)
-    collapsed, shape = (bulk.collapsed, shape) if bulk is not None else judge_batch(context, table, target, planned, groups, shape)
+    batch = seen_backfills(batch)
+    bulk = _bulk_load(batch)
+    collapsed, batch = (bulk.collapsed, batch) if bulk is not None else judge_batch(batch)
     try:
         refuse_broken_rule(table, planned, collapsed.books)
         if collapsed.books.quarantined:
-            _quarantine(context, table, planned, groups, shape, collapsed)
-        after = _progress_after(context, planned, shape, collapsed)
+            _quarantine(batch, collapsed)
+        after = _progress_after(batch, collapsed)
         failpoint("before-merge", table.source)
-        after = _resolve(context, table, planned, groups, shape, collapsed, after)
-        properties = _properties(context, table, planned, after, collapsed.books)
-        properties |= memory.summary_after(table, evolution.shape, names) if planned.branch_state.branch is not None else {}
-        if bulk is not None:
-            transaction = bulk.with_properties(properties)
-        else:
-            transaction = batch_transaction(context, table, target, shape, collapsed, properties, planned)
-        made = memory.properties_after(table, target, shape, names, opened.named.found) | checked_property(context.config, table, target)
-        target.record_changed_properties(transaction, made)
+        after = _resolve(batch, collapsed, after)
+        properties = _properties(batch.context, table, planned, after, collapsed.books)
+        properties |= memory.summary_after(table, opened.evolved.shape, names) if planned.branch_state.branch is not None else {}
+        transaction = bulk.with_properties(properties) if bulk is not None else batch_transaction(batch, collapsed, properties)
+        made = memory.properties_after(table, target, batch.shape, names, opened.named.found)
+        target.record_changed_properties(transaction, made | checked_property(batch.context.config, table, target))
         failpoint("before-publish", table.source)
         target.commit(transaction)
         failpoint("after-commit", table.source)
-        warnings = (*opened.warnings, *keys_twice(context, table, target, planned, shape, collapsed))
+        warnings = (*opened.warnings, *keys_twice(batch, collapsed))
     finally:
         collapsed.latest.unpersist()
         if bulk is not None:
             bulk.discard()
-    warnings = (*warnings, *backfill_warnings(context, table, planned, groups, shape))
+    warnings = (*warnings, *backfill_warnings(batch))
     return attrs.evolve(report_batch(target, planned, collapsed.books, after, opened.began), warnings=warnings)
 
 
-def _progress_after(context: RunContext, planned: BatchPlan, shape: Shape, collapsed: MergeInput) -> Progress:
+def _progress_after(batch: BatchContext, collapsed: MergeInput) -> Progress:
+    planned = batch.planned
     after = planned.progress.after(
         planned.batch.files,
         collapsed.books.high,
-        context.look_back(),
+        batch.context.look_back(),
         planned.loads,
         is_cut=collapsed.is_cut,
         behind=collapsed.books.behind,
         arrivals=collapsed.arrivals,
     )
-    return attrs.evolve(after, first_seen=first_seen.remembered(planned.progress, shape.first_seen))
+    return attrs.evolve(after, first_seen=first_seen.remembered(planned.progress, batch.shape.first_seen))
 
 
-def _bulk_load(
-    context: RunContext, table: Table, target: TargetTable, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape
-) -> BulkLoad | None:
+def _bulk_load(batch: BatchContext) -> BulkLoad | None:
     try:
-        return bulk_load(context, table, target, planned, groups, shape)
+        return bulk_load(batch)
     except AnalysisException:
-        check_expressions(context, groups, table, shape)
+        check_expressions(batch.context, batch.groups, batch.table, batch.shape)
         raise
 
 
-def seen_shape(context: RunContext, table: Table, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape) -> Shape:
-    """Return the shape of a batch with what is known of columns with a backfill, from its files as well."""
-    known = first_seen.known_before(table, planned.progress)
-    return attrs.evolve(shape, first_seen=first_seen.seen_with(table, groups, context.config.bronze, planned.progress.load, known))
+def seen_backfills(batch: BatchContext) -> BatchContext:
+    """Return the batch with what is known of columns with a backfill, from its files as well."""
+    progress = batch.planned.progress
+    known = first_seen.known_before(batch.table, progress)
+    seen = first_seen.seen_with(batch.table, batch.groups, batch.context.config.bronze, progress.load, known)
+    return attrs.evolve(batch, shape=attrs.evolve(batch.shape, first_seen=seen))
 
 
-def backfill_warnings(context: RunContext, table: Table, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape) -> list[str]:
+def backfill_warnings(batch: BatchContext) -> list[str]:
     """Return what a reader of the table must know of columns with a backfill."""
-    known = first_seen.known_before(table, planned.progress)
+    known = first_seen.known_before(batch.table, batch.planned.progress)
     return [
-        *first_seen.unknown_warnings(table, groups, known),
-        *first_seen.earlier_warnings(table, context.config.bronze, known, shape.first_seen),
+        *first_seen.unknown_warnings(batch.table, batch.groups, known),
+        *first_seen.earlier_warnings(batch.table, batch.context.config.bronze, known, batch.shape.first_seen),
     ]
 
 
-def judge_batch(
-    context: RunContext, table: Table, target: TargetTable, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape
-) -> tuple[MergeInput, Shape]:
-    """Return what the table's mode makes of a batch, and its books; the caller unpersists ``latest``. Late files may change the shape.
+def judge_batch(batch: BatchContext) -> tuple[MergeInput, BatchContext]:
+    """Return what the table's mode makes of a batch, and its row counts; the caller unpersists ``latest``.
+
+    Late files may change the batch's shape.
 
     Raises:
         ConfigError: Spark refuses an expression of the configuration.
     """
-    collapsed = _judged(context, table, target, planned, groups, shape)
-    known, load = first_seen.known_before(table, planned.progress), planned.progress.load
-    found = first_seen.seen_in_late(table, groups, context.config.bronze, load, known, shape.first_seen, collapsed.books.low)
+    collapsed = _judged(batch)
+    table, progress, shape = batch.table, batch.planned.progress, batch.shape
+    known, bronze = first_seen.known_before(table, progress), batch.context.config.bronze
+    found = first_seen.seen_in_late(table, batch.groups, bronze, progress.load, known, shape.first_seen, collapsed.books.low)
     if found == shape.first_seen:
-        return collapsed, shape
+        return collapsed, batch
     collapsed.latest.unpersist()
-    shape = attrs.evolve(shape, first_seen=found)
-    return _judged(context, table, target, planned, groups, shape), shape
+    batch = attrs.evolve(batch, shape=attrs.evolve(shape, first_seen=found))
+    return _judged(batch), batch
 
 
-def _judged(
-    context: RunContext, table: Table, target: TargetTable, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape
-) -> MergeInput:
+def _judged(batch: BatchContext) -> MergeInput:
     try:
-        return _JUDGES.get(table.mode, collapse_batch)(context, table, target, planned, groups, shape)
+        return _JUDGES.get(batch.table.mode, collapse_batch)(batch)
     except AnalysisException:
         # Say where in the configuration, if that is the cause.
-        check_expressions(context, groups, table, shape)
+        check_expressions(batch.context, batch.groups, batch.table, batch.shape)
         raise
 
 
@@ -165,38 +166,44 @@ def refuse_broken_rule(table: Table, planned: BatchPlan, books: RowCounts) -> No
         )
 
 
-def _quarantine(
-    context: RunContext, table: Table, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape, collapsed: MergeInput
-) -> None:
-    failpoint("before-quarantine", table.source)
-    prepare_quarantine(context.spark, context.config, table)
-    cleaned = clean_groups(context.spark, groups, context.config, table, shape, planned.progress.load, with_record=True)
+def _quarantine(batch: BatchContext, collapsed: MergeInput) -> None:
+    failpoint("before-quarantine", batch.table.source)
+    prepare_quarantine(batch.context.spark, batch.context.config, batch.table)
+    cleaned = batch.clean(with_record=True)
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
-    load = planned.progress.load
-    changes = rejected_changes(collapsed.judge(cleaned), shape).persist()
+    load = batch.planned.progress.load
+    changes = rejected_changes(collapsed.judge(cleaned), batch.shape).persist()
     try:
-        rejected = rejected_rows(context.spark, changes, planned.batch.files, table, shape, context.run_id, now, load)
-        with named_view(context, rejected) as view:
-            change_quarantine(context.spark, context.config, table, lambda name: quarantine_sql(name, view))
+        rejected = rejected_rows(
+            batch.context.spark, changes, batch.planned.batch.files, batch.table, batch.shape, batch.context.run_id, now, load
+        )
+        with named_view(batch.context, rejected) as view:
+            change_quarantine(batch.context.spark, batch.context.config, batch.table, lambda name: quarantine_sql(name, view))
     finally:
         changes.unpersist()
-    failpoint("after-quarantine", table.source)
+    failpoint("after-quarantine", batch.table.source)
 
 
-def _resolve(
-    context: RunContext, table: Table, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape, collapsed: MergeInput, after: Progress
-) -> Progress:
+def _resolve(batch: BatchContext, collapsed: MergeInput, after: Progress) -> Progress:
     """Write which rows of the quarantine the batch ends, as a replay does; returns the progress that names them."""
     found = [
         collapsed.resolved,
-        closed_by_repair(context, table, planned, shape, collapsed.latest),
-        rewritten_rows(context, table, planned, groups, shape),
+        closed_by_repair(batch, collapsed.latest),
+        rewritten_rows(batch),
     ]
     resolved = [rows.select("id") for rows in found if rows is not None]
     if not resolved:
         return after
     replay = uuid.uuid4().hex[:16]
-    resolve(context.spark, context.config, table, reduce(DataFrame.union, resolved).distinct(), replay, after.replay, context.run_id)
+    resolve(
+        batch.context.spark,
+        batch.context.config,
+        batch.table,
+        reduce(DataFrame.union, resolved).distinct(),
+        replay,
+        after.replay,
+        batch.context.run_id,
+    )
     return attrs.evolve(after, replay=replay)
 
 

@@ -1,45 +1,47 @@
 """Merging rows of the quarantine: cleaned, compared and merged like a late batch, and resolved in the same commit."""
 
 import uuid
-from collections.abc import Sequence
 
 import attrs
 import structlog
 from pyspark.sql import DataFrame
 
-from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
 from dms_iceberg.config.model import Table
-from dms_iceberg.context import BatchPlan, RunContext
+from dms_iceberg.context import RunContext
 from dms_iceberg.errors import TargetError
 from dms_iceberg.failpoints import failpoint
+from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.merge_input import MergeInput
 from dms_iceberg.merge.write import batch_transaction, named_view
-from dms_iceberg.runs.batch import backfill_warnings, judge_batch, refuse_broken_rule, report_batch, seen_shape
+from dms_iceberg.runs.batch import backfill_warnings, judge_batch, refuse_broken_rule, report_batch, seen_backfills
 from dms_iceberg.runs.report import BatchReport
 from dms_iceberg.runs.state import OpenedBatch
 from dms_iceberg.silver import first_seen
 from dms_iceberg.silver.quarantine import JUDGEMENT, change_quarantine, judge_again_sql, resolve
 from dms_iceberg.silver.remembered import source_names
 from dms_iceberg.silver.row_counts import RowCounts, summary_properties
-from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.sql.cdc_columns import OLD_KEY, PROBLEM, ROW_ID
 from dms_iceberg.sql.json_text import json_sql
 
 _LOG = structlog.get_logger("dms_iceberg")
 
 
-def replay_batch(context: RunContext, table: Table, target: TargetTable, planned: BatchPlan, opened: OpenedBatch) -> BatchReport:
+def replay_batch(batch: BatchContext, opened: OpenedBatch) -> BatchReport:
     """Merge open rows of the quarantine, and resolve them in the same commit; those that fail again stay open.
+
+    Args:
+        batch: the rows, their shape as their columns tell it.
+        opened: these columns beside those of the table.
 
     Raises:
         DmsIcebergError: the rows cannot be replayed; nothing was written to the table.
         PlanIsStaleError: another writer committed since the replay was planned.
     """
-    groups, memory, evolution = opened.groups, opened.memory, opened.evolved
+    context, table, target, planned = batch.context, batch.table, batch.target, batch.planned
     progress = planned.progress
-    collapsed, shape = judge_batch(context, table, target, planned, groups, seen_shape(context, table, planned, groups, evolution.shape))
+    collapsed, batch = judge_batch(seen_backfills(batch))
     books = collapsed.books
-    outcome = _outcome(context, table, planned, groups, shape, collapsed).persist()
+    outcome = _outcome(batch, collapsed).persist()
     try:
         refuse_broken_rule(table, planned, books)
         if books.quarantined:
@@ -52,18 +54,19 @@ def replay_batch(context: RunContext, table: Table, target: TargetTable, planned
             failpoint("after-settled", table.source)
             # The content may have come further by a row that was the newest of all.
             high, behind = max(progress.high_water, books.high), progress.behind or books.behind
-            seen = first_seen.remembered(progress, shape.first_seen)
+            seen = first_seen.remembered(progress, batch.shape.first_seen)
             progress = attrs.evolve(progress, replay=replay, high_water=high, behind=behind, first_seen=seen)
             properties = summary_properties(progress, books, 0, context.run_id)
-            transaction = batch_transaction(context, table, target, shape, collapsed, properties, planned)
-            target.record_changed_properties(transaction, memory.properties_after(table, target, shape, source_names(groups)))
+            transaction = batch_transaction(batch, collapsed, properties)
+            made = opened.memory.properties_after(table, target, batch.shape, source_names(batch.groups))
+            target.record_changed_properties(transaction, made)
             failpoint("before-publish", table.source)
             target.commit(transaction)
             failpoint("after-commit", table.source)
     finally:
         outcome.unpersist()
         collapsed.latest.unpersist()
-    told = (*evolution.warnings, *backfill_warnings(context, table, planned, groups, shape))
+    told = (*opened.warnings, *backfill_warnings(batch))
     result = attrs.evolve(report_batch(target, planned, books, progress, opened.began), warnings=told)
     _LOG.info(
         "rows_replayed",
@@ -78,13 +81,11 @@ def replay_batch(context: RunContext, table: Table, target: TargetTable, planned
     return result
 
 
-def _outcome(
-    context: RunContext, table: Table, planned: BatchPlan, groups: Sequence[ReadGroup], shape: Shape, collapsed: MergeInput
-) -> DataFrame:
+def _outcome(batch: BatchContext, collapsed: MergeInput) -> DataFrame:
     """Return what became of each row: its id, and why it stays (`JUDGEMENT`, a NULL reason for rows that are settled)."""
-    cleaned = collapsed.judge(clean_groups(context.spark, groups, context.config, table, shape, planned.progress.load))
+    cleaned = collapsed.judge(batch.clean())
     return cleaned.where(f"{OLD_KEY} = 0").selectExpr(
-        f"{ROW_ID} AS id", *(f"{sql} AS {column}" for column, sql in JUDGEMENT.items()), f"{json_sql(shape.key)} AS key", PROBLEM
+        f"{ROW_ID} AS id", *(f"{sql} AS {column}" for column, sql in JUDGEMENT.items()), f"{json_sql(batch.shape.key)} AS key", PROBLEM
     )
 
 

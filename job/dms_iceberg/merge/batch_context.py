@@ -1,0 +1,39 @@
+"""What every step of merging a batch is given."""
+
+from collections.abc import Sequence
+
+import attrs
+from pyspark.sql import DataFrame
+
+from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
+from dms_iceberg.config.model import Table
+from dms_iceberg.context import BatchPlan, RunContext
+from dms_iceberg.silver.table import TargetTable
+
+
+@attrs.frozen(eq=False)
+class BatchContext:
+    """A batch on its way into its table.
+
+    Attributes:
+        context: the run.
+        table: the table's configuration.
+        target: the table.
+        planned: the batch, and the state of the table that it was planned on.
+        groups: its files, or records of the quarantine, opened.
+        shape: the silver columns of its rows.
+    """
+
+    context: RunContext
+    table: Table
+    target: TargetTable
+    planned: BatchPlan
+    groups: Sequence[ReadGroup]
+    shape: Shape
+
+    def clean(self, *, with_record: bool = False, with_images: bool = False, since: str = "") -> DataFrame:
+        """Return the cleaned changes of the batch; see `clean_groups` for the options."""
+        spark, config, load = self.context.spark, self.context.config, self.planned.progress.load
+        return clean_groups(
+            spark, self.groups, config, self.table, self.shape, load, with_record=with_record, with_images=with_images, since=since
+        )
