@@ -92,7 +92,8 @@ def keys_twice(batch: BatchContext, collapsed: MergeInput) -> tuple[str, ...]:
     return (
         f"{batch.table.source}: {what}, {count} times; the newest row is in {batch.table.target}. Example of the key as it is there: "
         f"{example}. Either key names too few columns, or values that differ at the source are equal in the files (a numeric without "
-        "precision has six decimals; let a DMS mapping rule make it text), or files were uploaded again. verify tells which rows are missing.",
+        "precision has six decimals; let a DMS mapping rule make it text), or files were uploaded again. verify tells which rows "
+        "are missing.",
     )
 
 
