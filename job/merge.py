@@ -2,17 +2,29 @@
 
 Glue gives every argument as ``--name value`` and adds some of its own, which are ignored. A switch such as ``--json`` takes true or false.
 A command of two words is one value: ``--command "quarantine replay"``.
+
+The code comes from two zips, ``job.zip`` and ``requirements.zip``, or from one that holds both, as those of earlier versions do.
 """
 
 import argparse
+import importlib
 import sys
 from contextlib import redirect_stderr
 from typing import Any
 
-import typer
-import typer.core
+try:
+    import typer
+    import typer.core
 
-from dms_iceberg.cli.app import app, main
+    from dms_iceberg.cli.app import app, main
+except ModuleNotFoundError as missing:
+    if missing.name in ("typer", "dms_iceberg"):
+        missing.add_note("The job's code is in two zips. Give both, its own first: --py-files job.zip,requirements.zip")
+    if missing.name != "dms_iceberg.cli.app":
+        raise
+    # A zip of one's own may be older than this script: its command line was one module.
+    former = importlib.import_module("dms_iceberg.cli")
+    app, main = former.app, former.main
 
 
 def command_line(arguments: list[str]) -> list[str]:

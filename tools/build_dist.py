@@ -1,15 +1,16 @@
-"""Build what the Terraform modules hand to AWS: job.zip for Glue, trigger.zip for Lambda.
+"""Build what the Terraform modules hand to AWS: job.zip and requirements.zip for Glue, trigger.zip for Lambda.
 
 The same sources give the same bytes on any machine: members are stored, not deflated (compressors differ between zlib builds),
-in one order, with one time and one mode. job.zip holds the package and the pure-Python packages it needs, so that the job starts
-without a network: the closure of the run-time requirements in pyproject.toml, less what Glue 5.x has of its own, as installed from
-requirements.lock. trigger.zip holds the function's modules only.
+in one order, with one time and one mode. job.zip holds the package dms_iceberg and nothing else. requirements.zip holds the pure-Python
+packages it needs, so that the job starts without a network: the closure of the run-time requirements in pyproject.toml, less what Glue
+5.x has of its own, as installed from requirements.lock; it changes with these alone. trigger.zip holds the function's modules only.
 """
 
 import argparse
 import sys
 import tomllib
 import zipfile
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path, PurePosixPath
 
@@ -88,12 +89,17 @@ def collect(requirements: list[str]) -> dict[str, Path]:
     return collected
 
 
-def members(root: Path = ROOT) -> dict[str, Path]:
-    """Return the members of job.zip: name in the zip to file on disk. Raises what `collect` raises."""
+def job_members(root: Path = ROOT) -> dict[str, Path]:
+    """Return the members of job.zip: name in the zip to file on disk. The packages beside dms_iceberg have no use on Glue."""
     package = root / "job" / "dms_iceberg"
     sources = [path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    return {path.relative_to(package.parent).as_posix(): path for path in sources}
+
+
+def requirements_members(root: Path = ROOT) -> dict[str, Path]:
+    """Return the members of requirements.zip: name in the zip to file on disk. Raises what `collect` raises."""
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
-    return {path.relative_to(package.parent).as_posix(): path for path in sources} | collect(project["dependencies"])
+    return collect(project["dependencies"])
 
 
 def trigger_members(root: Path = ROOT) -> dict[str, Path]:
@@ -101,14 +107,18 @@ def trigger_members(root: Path = ROOT) -> dict[str, Path]:
     return {path.name: path for path in (root / "lambda" / "trigger").glob("*.py")}
 
 
-def build(target: Path, root: Path = ROOT) -> None:
-    """Write job.zip. Raises what `collect` raises."""
-    write_zip(target, members(root))
+ZIPS: dict[str, Callable[[Path], dict[str, Path]]] = {
+    "job.zip": job_members,
+    "requirements.zip": requirements_members,
+    "trigger.zip": trigger_members,
+}
+"""What is built: the name of each zip, and what finds its members below a root."""
 
 
-def build_trigger(target: Path, root: Path = ROOT) -> None:
-    """Write trigger.zip."""
-    write_zip(target, trigger_members(root))
+def build(name: str, folder: Path, root: Path = ROOT) -> Path:
+    """Write one of `ZIPS` into a folder and return where it is. Raises what `collect` raises."""
+    write_zip(folder / name, ZIPS[name](root))
+    return folder / name
 
 
 def write_zip(target: Path, files: dict[str, Path]) -> None:
@@ -125,13 +135,13 @@ def write_zip(target: Path, files: dict[str, Path]) -> None:
 
 
 def main() -> None:
-    """Build both zips in the folder given."""
+    """Build all zips in the folder given."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else None)
     parser.add_argument("folder", type=Path)
     folder: Path = parser.parse_args().folder
-    for name, builder in {"job.zip": build, "trigger.zip": build_trigger}.items():
-        builder(folder / name)
-        sys.stdout.write(f"{folder / name}: {(folder / name).stat().st_size / 1e3:,.0f} kB\n")
+    for name in ZIPS:
+        target = build(name, folder)
+        sys.stdout.write(f"{target}: {target.stat().st_size / 1e3:,.0f} kB\n")
 
 
 if __name__ == "__main__":

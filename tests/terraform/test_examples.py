@@ -107,9 +107,9 @@ class TestApplied:
         assert document == applied.pipeline["config_json"]
         config = parse_config(json.loads(document))
         assert {name: str(table.target) for name, table in config.tables.items()} == applied.pipeline["targets"]
-        for argument in ("--extra-py-files",):
-            bucket, key = job["DefaultArguments"][argument].removeprefix("s3://").split("/", 1)
-            assert applied.client("s3").head_object(Bucket=bucket, Key=key)["ContentLength"] > 1_000_000
+        for name, uri in zip(("job", "requirements"), job["DefaultArguments"]["--extra-py-files"].split(","), strict=True):
+            bucket, key = uri.removeprefix("s3://").split("/", 1)
+            assert f"/code/{name}-" in key and applied.client("s3").head_object(Bucket=bucket, Key=key)["ContentLength"] > 1_000_000
 
     def test_dms_reads_by_secret_and_writes_what_the_job_expects(self, replicating: "Life") -> None:
         endpoints = {one["EndpointType"].lower(): one for one in replicating.client("dms").describe_endpoints()["Endpoints"]}
@@ -213,7 +213,7 @@ def test_load_that_dms_calls_complete_is_noted_and_asks_for_a_run(applied: "Life
 def test_changes_of_the_source_arrive_in_the_tables(applied: "Life", tmp_path: Path) -> None:
     """PostgreSQL, the local DMS, bronze, notification, queue, function, job, tables: nobody starts anything by hand.
 
-    The function decides when a run begins, and Glue's part runs the job that Terraform described, with its own arguments, script and zip.
+    The function decides when a run begins, and Glue's part runs the job that Terraform described, with its own arguments, script and zips.
     DMS, function and job have the rights of their roles and no others.
     """
     from support.glue_runtime import glue_runtime

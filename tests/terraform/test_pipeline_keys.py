@@ -81,6 +81,7 @@ def test_inputs_of_a_module_are_the_keys_of_an_object(key: str, module: str, dec
         ("retention", "lake", "bronze_retention", []),
         ("bronze_table", "lake", "bronze_tables", []),
         ("thresholds", "observability", "thresholds", []),
+        ("package", "merge-job", "package", []),
     ],
 )
 def test_attributes_of_an_object_are_the_keys_of_an_object(key: str, module: str, variable: str, path: list[str]) -> None:

@@ -23,7 +23,7 @@ def test_same_bytes_under_another_umask_and_with_other_file_times(tmp_path: Path
         os.utime(checkout / path.name, (1_000_000_000, 1_000_000_000))
     before = os.umask(0o077)
     try:
-        build_dist.build_trigger(tmp_path / "trigger.zip", tmp_path)
+        build_dist.build("trigger.zip", tmp_path, tmp_path)
     finally:
         os.umask(before)
     assert (tmp_path / "trigger.zip").read_bytes() == (ROOT / "dist" / "trigger.zip").read_bytes()

@@ -7,7 +7,7 @@ locals {
   # Below each database's location: the one that the module lake gives it, or Iceberg's own for a database without one.
   silver_objects     = flatten([for name in var.databases.silver : ["${var.buckets.silver.arn}/${name}/*", "${var.buckets.silver.arn}/${name}.db/*"]])
   quarantine_objects = ["${var.buckets.quarantine.arn}/${var.databases.quarantine}/*"]
-  given_objects      = [for uri in [var.package.script_s3_uri, var.package.zip_s3_uri] : "arn:${local.partition}:s3:::${trimprefix(uri, "s3://")}" if uri != null]
+  given_objects      = [for uri in distinct([var.package.script_s3_uri, var.package.zip_s3_uri, var.package.requirements_s3_uri]) : "arn:${local.partition}:s3:::${trimprefix(uri, "s3://")}" if uri != null]
 
   # By bucket, so that the owner of a bucket in another account can be given the same statements.
   bucket_statements = {

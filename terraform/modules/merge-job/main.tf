@@ -59,7 +59,7 @@ resource "aws_glue_job" "merge" {
       "--json"                   = "true"
       "--datalake-formats"       = "iceberg"
       "--conf"                   = local.spark_conf
-      "--extra-py-files"         = local.zip_uri
+      "--extra-py-files"         = join(",", local.zip_uris)
       "--enable-auto-scaling"    = tostring(var.auto_scaling)
       "--custom-logGroup-prefix" = local.log_prefix
     },

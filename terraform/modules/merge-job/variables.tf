@@ -106,15 +106,19 @@ variable "additional_policy_json" {
 
 variable "package" {
   description = <<-EOT
-    The job's code; by default what travels with this module.
-    - `zip_path`, `script_path`: other files on the machine that runs Terraform
-    - `zip_s3_uri`, `script_s3_uri`: objects that exist, taken as they are; a new version should have a new key
+    The job's code; by default, piece by piece, what travels with this module.
+    - `zip_path`, `requirements_path`, `script_path`: other files on the machine that runs Terraform
+    - `zip_s3_uri`, `requirements_s3_uri`, `script_s3_uri`: objects that exist, taken as they are; a new version should have a new key
+
+    The zip is the job's own code. One that holds its requirements as well, as those before `requirements.zip` do, is enough by itself: what it holds is found before the requirements' zip.
   EOT
   type = object({
-    zip_path      = optional(string)
-    script_path   = optional(string)
-    zip_s3_uri    = optional(string)
-    script_s3_uri = optional(string)
+    zip_path            = optional(string)
+    requirements_path   = optional(string)
+    script_path         = optional(string)
+    zip_s3_uri          = optional(string)
+    requirements_s3_uri = optional(string)
+    script_s3_uri       = optional(string)
   })
   default  = {}
   nullable = false
@@ -124,11 +128,25 @@ variable "package" {
     error_message = "package: there is no file ${coalesce(var.package.zip_path, "dist/job.zip in this version of the repository")}. Give zip_path or zip_s3_uri; `make dist` builds the zip."
   }
   validation {
+    condition     = var.package.requirements_s3_uri != null || fileexists(coalesce(var.package.requirements_path, "${path.module}/../../../dist/requirements.zip"))
+    error_message = "package: there is no file ${coalesce(var.package.requirements_path, "dist/requirements.zip in this version of the repository")}. Give requirements_path or requirements_s3_uri; `make dist` builds the zip."
+  }
+  validation {
     condition     = var.package.script_s3_uri != null || fileexists(coalesce(var.package.script_path, "${path.module}/../../../job/merge.py"))
     error_message = "package: there is no file ${coalesce(var.package.script_path, "job/merge.py in this version of the repository")}. Give script_path or script_s3_uri."
   }
   validation {
-    condition     = alltrue([for uri in [var.package.zip_s3_uri, var.package.script_s3_uri] : uri == null ? true : can(regex("^s3://[^/]+/.+$", uri))])
-    error_message = "package: found ${jsonencode([for uri in [var.package.zip_s3_uri, var.package.script_s3_uri] : uri if uri != null])}; write s3://bucket/key."
+    condition     = var.package.script_s3_uri == null ? true : can(regex("^s3://[^/]+/.+$", var.package.script_s3_uri))
+    error_message = "package.script_s3_uri is ${jsonencode(var.package.script_s3_uri)}. Write s3://bucket/key."
+  }
+  # Glue gets both in one text, parted by commas, and Python looks into files named .zip only.
+  validation {
+    condition     = alltrue([for uri in [var.package.zip_s3_uri, var.package.requirements_s3_uri] : uri == null ? true : can(regex("^s3://[^/,]+/[^,]+\\.zip$", uri))])
+    error_message = "package: found ${jsonencode([for uri in [var.package.zip_s3_uri, var.package.requirements_s3_uri] : uri if uri != null])}; write s3://bucket/key.zip, without a comma."
+  }
+  # A run fetches both into one folder.
+  validation {
+    condition     = try(var.package.zip_s3_uri == var.package.requirements_s3_uri || basename(var.package.zip_s3_uri) != basename(var.package.requirements_s3_uri), true)
+    error_message = "package: zip_s3_uri and requirements_s3_uri both end with ${try(basename(var.package.zip_s3_uri), "")}, so that one would take the other's place. Give the objects different names, or both the same URI if one zip holds all."
   }
 }

@@ -28,6 +28,7 @@ locals {
       "glue_version", "worker_type", "number_of_workers", "auto_scaling", "execution_class", "timeout_minutes", "max_retries", "arguments", "spark_conf", "maintenance_schedule", "network",
       "package", "security_configuration", "additional_policy_json", "reach_source", "batch", "maintenance", "parallelism", "timestamps",
     ]
+    package    = ["zip_path", "requirements_path", "script_path", "zip_s3_uri", "requirements_s3_uri", "script_s3_uri"]
     trigger    = ["type", "schedule", "notification", "watch", "batching_window_seconds", "package"]
     alarms     = ["enabled", "emails", "create_topic", "topic_arn", "dashboard", "disabled", "thresholds"]
     thresholds = ["hours_without_run", "quarantined_rows", "lag_seconds", "source_latency_seconds", "target_latency_seconds", "slot_lag_bytes"]

@@ -10,7 +10,7 @@ variable "merge_job" {
     - `network`: subnet and groups to run in, where the job must reach the database
     - `reach_source`: true lets a job with a `network` into the database's security groups, and read its secret: for the command `verify`, which compares tables with their source
     - `security_configuration`: of Glue; none by default, since the buckets and log groups are encrypted without one
-    - `package`: other code; `additional_policy_json`: a further policy of its role; `maintenance_schedule`: when the tables are put in order (compaction, orphan files); `cron(0 3 * * ? *)`, each night in UTC, by default, null for never
+    - `package`: [other code](../merge-job/README.md#code), or other requirements of it; `additional_policy_json`: a further policy of its role; `maintenance_schedule`: when the tables are put in order (compaction, orphan files); `cron(0 3 * * ? *)`, each night in UTC, by default, null for never
   EOT
   type        = any
   default     = {}
@@ -23,6 +23,10 @@ variable "merge_job" {
   validation {
     condition     = try(var.merge_job.security_configuration, null) == null ? true : can(keys(var.merge_job.security_configuration)) && length(setsubtract(try(keys(var.merge_job.security_configuration), []), ["create", "name"])) == 0
     error_message = "merge_job.security_configuration is ${try(jsonencode(var.merge_job.security_configuration), "something")}. Expected an object with create or name."
+  }
+  validation {
+    condition     = try(var.merge_job.package, null) == null ? true : can(keys(var.merge_job.package)) && length(setsubtract(try(keys(var.merge_job.package), []), local.allowed.package)) == 0
+    error_message = "merge_job.package has ${try(join(", ", setsubtract(keys(var.merge_job.package), local.allowed.package)), "no keys")}. Allowed: ${join(", ", local.allowed.package)}."
   }
   validation {
     condition     = try(var.merge_job.reach_source, null) == null || try(var.merge_job.reach_source == false, false) || var.source_database != null && try(var.merge_job.network != null, false)

@@ -27,7 +27,7 @@ variables {
   }
   bronze_prefix = "dms/shop/"
   databases     = { silver = ["shop"], quarantine = "shop_quarantine" }
-  package       = { zip_path = "main.tf" } # any file: what is in it does not matter here
+  package       = { zip_path = "main.tf", requirements_path = "code.tf" } # any files: what is in them does not matter here
 }
 
 run "job" {
@@ -50,7 +50,7 @@ run "job" {
       "--json"                         = "true"
       "--datalake-formats"             = "iceberg"
       "--conf"                         = output.arguments["--conf"]
-      "--extra-py-files"               = "s3://shop-artifacts/shop/code/job-${substr(filesha256("main.tf"), 0, 16)}.zip"
+      "--extra-py-files"               = "s3://shop-artifacts/shop/code/job-${substr(filesha256("main.tf"), 0, 16)}.zip,s3://shop-artifacts/shop/code/requirements-${substr(filesha256("code.tf"), 0, 16)}.zip"
       "--enable-auto-scaling"          = "true"
       "--custom-logGroup-prefix"       = "/aws-glue/jobs/shop-merge"
     })
@@ -163,7 +163,7 @@ run "opt_ins" {
     network                = { subnet_id = "subnet-1", availability_zone = "eu-central-1a", security_group_ids = ["sg-1"] }
     additional_policy_json = "{\"Version\":\"2012-10-17\",\"Statement\":[]}"
     permissions_boundary   = "arn:aws:iam::123456789012:policy/boundary"
-    package                = { zip_s3_uri = "s3://acme-code/job.zip", script_s3_uri = "s3://acme-code/merge.py" }
+    package                = { zip_s3_uri = "s3://acme-code/job.zip", requirements_s3_uri = "s3://acme-code/requirements.zip", script_s3_uri = "s3://acme-code/merge.py" }
     arguments              = { "--enable-metrics" = "false", "--enable-spark-ui" = "true" }
     spark_conf             = { "spark.executor.memoryOverhead" = "2g" }
     execution_class        = "FLEX"
@@ -178,11 +178,11 @@ run "opt_ins" {
     error_message = "in the VPC"
   }
   assert {
-    condition     = length(aws_s3_object.code) == 0 && output.script_uri == "s3://acme-code/merge.py" && output.arguments["--extra-py-files"] == "s3://acme-code/job.zip"
+    condition     = length(aws_s3_object.code) == 0 && output.script_uri == "s3://acme-code/merge.py" && output.arguments["--extra-py-files"] == "s3://acme-code/job.zip,s3://acme-code/requirements.zip"
     error_message = "code that is there is taken as it is"
   }
   assert {
-    condition     = length([for s in jsondecode(aws_iam_role_policy.job.policy).Statement : s if startswith(s.Sid, "ReadGivenCode")]) == 2
+    condition     = length([for s in jsondecode(aws_iam_role_policy.job.policy).Statement : s if startswith(s.Sid, "ReadGivenCode")]) == 3
     error_message = "the role may read given code"
   }
   assert {
@@ -196,6 +196,32 @@ run "opt_ins" {
   assert {
     condition     = anytrue([for s in jsondecode(aws_iam_role_policy.job.policy).Statement : contains(s.Resource, "arn:aws:glue:eu-central-1:210987654321:table/shop/*") if s.Sid == "WriteCatalog"])
     error_message = "the catalog is the other account's"
+  }
+}
+
+run "a_former_zip_with_all_in_one_comes_before_the_requirements" {
+  command = apply
+  variables {
+    package = { zip_s3_uri = "s3://acme-code/former.zip" }
+  }
+  assert {
+    condition     = output.arguments["--extra-py-files"] == "s3://acme-code/former.zip,s3://shop-artifacts/shop/code/requirements-${substr(filesha256("../../../dist/requirements.zip"), 0, 16)}.zip"
+    error_message = "found ${output.arguments["--extra-py-files"]}"
+  }
+  assert {
+    condition     = sort(keys(aws_s3_object.code)) == tolist(["requirements", "script"])
+    error_message = "what is not given is this module's"
+  }
+}
+
+run "one_zip_for_code_and_requirements" {
+  command = apply
+  variables {
+    package = { zip_s3_uri = "s3://acme-code/all.zip", requirements_s3_uri = "s3://acme-code/all.zip" }
+  }
+  assert {
+    condition     = output.arguments["--extra-py-files"] == "s3://acme-code/all.zip" && length([for s in jsondecode(aws_iam_role_policy.job.policy).Statement : s if startswith(s.Sid, "ReadGivenCode")]) == 1
+    error_message = "it is handed over, and may be read, once"
   }
 }
 

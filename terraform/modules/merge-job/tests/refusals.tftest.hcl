@@ -43,7 +43,7 @@ run "first_rules" {
 run "second_rules" {
   command = plan
   variables {
-    package         = { zip_path = "main.tf", script_path = "no/such.py" }
+    package         = { zip_path = "main.tf", requirements_path = "no/such.zip" }
     execution_class = "FLEX" # has no such workers
     worker_type     = "R.8X"
     spark_conf      = { "spark.sql.catalog.lake" = "x" }
@@ -55,8 +55,40 @@ run "second_rules" {
 run "third_rules" {
   command = plan
   variables {
-    package     = { zip_s3_uri = "acme-code/job.zip" }
+    package     = { zip_path = "main.tf", script_path = "no/such.py" }
     worker_type = "G.025X"
   }
   expect_failures = [var.package, var.worker_type]
+}
+
+run "zip_without_its_bucket" {
+  command = plan
+  variables {
+    package = { zip_s3_uri = "acme-code/job.zip" }
+  }
+  expect_failures = [var.package]
+}
+
+run "script_without_its_bucket" {
+  command = plan
+  variables {
+    package = { zip_path = "main.tf", script_s3_uri = "acme-code/merge.py" }
+  }
+  expect_failures = [var.package]
+}
+
+run "requirements_that_python_would_not_read" {
+  command = plan
+  variables {
+    package = { zip_path = "main.tf", requirements_s3_uri = "s3://acme-code/requirements" }
+  }
+  expect_failures = [var.package]
+}
+
+run "two_objects_of_one_name" {
+  command = plan
+  variables {
+    package = { zip_s3_uri = "s3://acme-code/own/code.zip", requirements_s3_uri = "s3://acme-code/third/code.zip" }
+  }
+  expect_failures = [var.package]
 }

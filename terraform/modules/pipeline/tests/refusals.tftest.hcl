@@ -83,6 +83,14 @@ run "folder_with_a_slash_before_it_and_a_job_without_network" {
   expect_failures = [var.bronze, var.merge_job]
 }
 
+run "misspelled_key_in_the_package" {
+  command = plan
+  variables {
+    merge_job = { package = { zip_path = "main.tf", requirements_zip_path = "main.tf" } }
+  }
+  expect_failures = [var.merge_job]
+}
+
 run "source_without_secret" {
   command = plan
   variables {
