@@ -28,7 +28,7 @@ from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.row_counts import Books
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.broadcast import handed_out, materialised
-from dms_iceberg.sql.cdc_columns import COMMITTED_AT, CONTEXT, DELETE_POSITION, IS_CURRENT, POSITION
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT, CONTEXT, DELETE_POSITION, IS_CURRENT, POSITION, WAITING
 from dms_iceberg.sql.quoting import quote
 
 _FIRST_CLOCK = "_cdc_first_clock"
@@ -59,7 +59,8 @@ def history_batch(job: Job, table: Table, target: TargetTable, planned: Planned,
         reach("after-collapse", table.source)
         found = _Events(job, table, target, planned, groups, shape, only_keys, cleaned, first).judged()
         whole = found.is_late or _goes_back(first.figures[_FIRST_CLOCK], planned.progress)
-        events = found.events.where(USABLE).selectExpr(*versions.change_events(shape.key, shape.values))
+        events = found.events.withColumn(WAITING, expr(f"coalesce({WAITING}, false)" if WAITING in found.events.columns else "false"))
+        events = events.where(USABLE).selectExpr(*versions.change_events(shape.key, shape.values))
         if planned.standing.head is not None:
             events = _with_stored(events, target.rows(planned.standing.branch), first, shape, found, whole=whole)
         rows = made_versions(events, shape.key, shape.values, tracked, load, whole=whole).persist()
@@ -81,7 +82,7 @@ class _Judged:
     """What counts of a batch, and of older files beside it.
 
     Attributes:
-        events: cleaned changes with `CONTEXT`.
+        events: cleaned changes with `CONTEXT`, and with `WAITING` where some may be in quarantine.
         judge: see `Collapsed`.
         verdict: of keys that may be crowded, if any.
         settled: see `Collapsed`.
@@ -132,7 +133,7 @@ class _Events:
         job, table, planned, shape, first = self.job, self.table, self.planned, self.shape, self.first
         older = older_files(job, table, planned, shape, first.books.low, waiting)
         suspects = late.suspects(first.winners, shape, bound, first.books.winners)
-        look = second_look(job, table, planned, older, suspects, shape, waiting)
+        look = second_look(job, table, planned, older, suspects, shape, waiting, with_waiting=True)
         events = look.judge(self.cleaned)
         counts = suspicion.aggregates(planned.progress.load)
         found = self._measured(events, counts)
@@ -156,7 +157,7 @@ class _Events:
             of_cleared = keys_of_rows(job, table, planned.progress, shape, cleared)
             suspects = materialised(suspects.union(of_cleared).distinct())
             left = waiting.join(cleared.select("id"), "id", "left_anti")
-            look = second_look(job, table, planned, older, suspects, shape, left)
+            look = second_look(job, table, planned, older, suspects, shape, left, with_waiting=True)
             events = look.judge(self.cleaned)
             every = events.unionByName(truncated, allowMissingColumns=True) if truncated is not None else events
             judged = attrs.evolve(judged, events=every, judge=of_the_batch(look.judge), settled=cleared, settled_keys=of_cleared)
@@ -167,6 +168,7 @@ class _Events:
         return handed_out(materialised(keys), found.suspects)
 
     def _measured(self, events: DataFrame, counts: Mapping[str, str] | None = None) -> Collapsed:
+        events = events.where(f"NOT coalesce({WAITING}, false)") if WAITING in events.columns else events
         winners = collapse(events, self.only_keys, context=True, counts=counts).persist()
         return measure(winners, self.only_keys, as_it_is, figures=suspicion.figures() if counts else None)
 

@@ -155,12 +155,14 @@ def second_look(
     waiting: DataFrame | None,
     *,
     completes: bool = False,
+    with_waiting: bool = False,
 ) -> SecondLook:
     """Return the second look at the changes of ``keys``, the suspects.
 
     Args:
         waiting: see `waiting_rows`.
         completes: a late change may complete one in quarantine, which is then merged after all (`fill.settle`).
+        with_waiting: see `late.judge_late`.
     """
     progress = planned.progress
     # Files that were let in once are not refused now, whatever the schema policy says of the batch's own.
@@ -174,7 +176,8 @@ def second_look(
     seen = attrs.evolve(progress, frontier=progress.frontier_until(digits_of(datetime.now(UTC))))
 
     def look(batch: DataFrame) -> DataFrame:
-        return late.judge_late(batch, context, keys, shape, seen, files.oldest, replay=planned.is_replay, is_cut=files.is_cut)
+        asked = {"replay": planned.is_replay, "is_cut": files.is_cut, "with_waiting": with_waiting}
+        return late.judge_late(batch, context, keys, shape, seen, files.oldest, **asked)
 
     return SecondLook(look, keys, files.is_cut)
 
