@@ -150,3 +150,22 @@ def test_what_is_refused(lake: Lake) -> None:
     assert "the source has a column '_Valid_to', a name that mode history has" in (lake.run_one(config, fails=True).error or "")
     config = lake.config({"public.t": {**HISTORY, "drop": ["_Valid_to"], "track_columns": ["nope"]}})
     assert "track_columns: " in (lake.run_one(config, fails=True).error or "")
+
+
+def test_a_copy_that_came_before_its_original_has_the_place_of_a_change_whole(lake: Lake) -> None:
+    """Of the copy the old keys counted, and the rows, which wait in quarantine, did not: a version ended with what came before it."""
+    config = lake.config({"public.t": HISTORY})
+    there_and_back = [("U", T2, 73, 2, "a", 1), ("U", T2, 77, 1, "b", 2)]
+    lake.load("public.t", ID_V, [(1, "a")])
+    lake.changes("public.t", cdc(3), ID_V, [("U", T3, 89, 1, "c", None)])
+    lake.changes("public.t", cdc(4), ID_V, there_and_back)
+    lake.run_one(config)
+    assert lake.open_quarantine(config, "t", "reason") == [("older_clock",)]
+    lake.changes("public.t", cdc(2), ID_V, there_and_back)
+    lake.run_one(config)
+    assert lake.rows("t", SHOWN, "id, _cdc_position") == [
+        (1, "a", "0000", "0120", False),
+        (1, "b", "0120", "0130", False),
+        (1, "c", "0130", None, True),
+        (2, "a", "0120", "0120", False),
+    ]

@@ -40,6 +40,7 @@ from dms_iceberg.sql.cdc_columns import (
     ROW,
     ROW_POSITION,
     STREAM,
+    WAITING,
 )
 from dms_iceberg.sql.json_text import json_sql
 from dms_iceberg.sql.quoting import quote, string_literal
@@ -179,7 +180,7 @@ def _registers(difference: Difference) -> DataFrame:
 def _versions(difference: Difference, stored: DataFrame) -> DataFrame:
     """Return what `history_sql` merges: the versions of the keys that differ, made anew of all that is known of them."""
     key, values = difference.key, difference.values
-    told = {OLD_KEY: "0", ROW: "0L", FILTERED: "false", CONTEXT: "false"}
+    told = {OLD_KEY: "0", ROW: "0L", FILTERED: "false", CONTEXT: "false", WAITING: "false"}
     same = [f"{text} AS {name}" for name, text in told.items()]
     changes = difference.written.selectExpr(*map(quote, (*key, *values)), OP, POSITION, COMMITTED_AT, STREAM, *same)
     ended = difference.vanished.selectExpr(

@@ -27,7 +27,7 @@ from dms_iceberg.merge.merge_input import Judge, MergeInput, as_it_is, measure, 
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.row_counts import RowCounts
 from dms_iceberg.spark.broadcast import broadcast_if_small, materialised
-from dms_iceberg.sql.cdc_columns import COMMITTED_AT, CONTEXT, DELETE_POSITION, IS_CURRENT, POSITION
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT, CONTEXT, DELETE_POSITION, IS_CURRENT, POSITION, WAITING
 from dms_iceberg.sql.quoting import quote
 
 _FIRST_CLOCK = "_cdc_first_clock"
@@ -58,7 +58,8 @@ def history_batch(batch: BatchContext) -> MergeInput:
         failpoint("after-collapse", batch.table.source)
         found = _Events(batch, only_keys, cleaned, first).judged()
         whole = found.is_late or _goes_back(first.figures[_FIRST_CLOCK], batch.planned.progress)
-        events = found.events.where(USABLE).selectExpr(*versions.change_events(batch.shape.key, batch.shape.values))
+        events = found.events.withColumn(WAITING, expr(f"coalesce({WAITING}, false)" if WAITING in found.events.columns else "false"))
+        events = events.where(USABLE).selectExpr(*versions.change_events(batch.shape.key, batch.shape.values))
         if batch.planned.branch_state.head is not None:
             events = _with_stored(events, batch.target.rows(batch.planned.branch_state.branch), first, batch.shape, found, whole=whole)
         rows = made_versions(events, batch.shape.key, batch.shape.values, tracked, load, whole=whole).persist()
@@ -80,7 +81,7 @@ class _Judged:
     """What counts of a batch, and of older files beside it.
 
     Attributes:
-        events: cleaned changes with `CONTEXT`.
+        events: cleaned changes with `CONTEXT`, and with `WAITING` where some may be in quarantine.
         judge: see `MergeInput`.
         verdict: of keys that may be crowded, if any.
         settled: see `MergeInput`.
@@ -126,7 +127,7 @@ class _Events:
         planned, shape, first = self.batch.planned, self.batch.shape, self.first
         older = older_files(self.batch, first.books.low, waiting)
         suspects = late.suspects(first.latest, shape, bound, first.books.latest)
-        look = second_look(self.batch, older, suspects, waiting)
+        look = second_look(self.batch, older, suspects, waiting, with_waiting=True)
         events = look.judge(self.cleaned)
         counts = suspicion.aggregates(planned.progress.load)
         found = self._measured(events, counts)
@@ -150,7 +151,7 @@ class _Events:
             of_cleared = keys_of_rows(self.batch.context, self.batch.table, planned.progress, shape, cleared)
             suspects = materialised(suspects.union(of_cleared).distinct())
             left = waiting.join(cleared.select("id"), "id", "left_anti")
-            look = second_look(self.batch, older, suspects, left)
+            look = second_look(self.batch, older, suspects, left, with_waiting=True)
             events = look.judge(self.cleaned)
             every = events.unionByName(truncated, allowMissingColumns=True) if truncated is not None else events
             judged = attrs.evolve(judged, events=every, judge=of_the_batch(look.judge), resolved=cleared, settled_keys=of_cleared)
@@ -161,6 +162,7 @@ class _Events:
         return broadcast_if_small(materialised(keys), found.suspects)
 
     def _measured(self, events: DataFrame, counts: Mapping[str, str] | None = None) -> MergeInput:
+        events = events.where(f"NOT coalesce({WAITING}, false)") if WAITING in events.columns else events
         latest = collapse(events, self.only_keys, with_context=True, counts=counts).persist()
         return measure(latest, self.only_keys, as_it_is, figures=suspicion.figures() if counts else None)
 

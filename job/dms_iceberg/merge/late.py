@@ -119,10 +119,11 @@ def judge_late(
     *,
     replay: bool = False,
     is_cut: bool = False,
+    with_waiting: bool = False,
 ) -> DataFrame:
     """Return the batch's rows and, under `CONTEXT`, those of older files that share a late key; `PROBLEM` tells two more kinds of rows.
 
-    Rows that wait in quarantine were seen, but are not merged: nothing is older than they are. They are not among the result.
+    Rows that wait in quarantine were seen, but are not merged: nothing is older than they are.
 
     * ``older_than_bronze``: the change is late, and files that might hold a newer delete of its key are no longer in bronze.
     * ``older_clock``: a row of a *new* file loses against an earlier file, and no earlier file holds its twin (key, operation, commit
@@ -135,6 +136,7 @@ def judge_late(
         oldest: close time of the oldest merged file bronze still has.
         replay: the batch comes from the quarantine, so that its rows are in older files themselves, and each of them counts as new.
         is_cut: bronze has lost change files that were merged.
+        with_waiting: rows that wait in quarantine are among the result, under `WAITING`: what they tell may be merged by another writing.
     """
     rows = batch.withColumn(CONTEXT, lit(False))
     if older is not None:
@@ -151,7 +153,8 @@ def judge_late(
         return _mark_unseen(rows, shape, "" if replay else progress.frontier)
     rows = rows.withColumn(WAITING, expr(f"coalesce({WAITING}, false)"))
     merged = f"NOT {WAITING}"
-    return _mark_unseen(rows, shape, "" if replay else progress.frontier, merged).where(merged).drop(WAITING)
+    marked = _mark_unseen(rows, shape, "" if replay else progress.frontier, merged)
+    return marked if with_waiting else marked.where(merged).drop(WAITING)
 
 
 def _identity_sql(shape: Shape) -> str:

@@ -5,19 +5,22 @@ from datetime import UTC, datetime
 
 import attrs
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import lit
+from pyspark.sql.functions import col, expr, lit
 
 from dms_iceberg.bronze.keys import BronzeFile, digits_of, earlier, table_prefix
 from dms_iceberg.bronze.listing import list_files, oldest_change
-from dms_iceberg.bronze.position import clock_of
+from dms_iceberg.bronze.position import clock_of, is_load_sql
 from dms_iceberg.changes.frames import ReadGroup
+from dms_iceberg.changes.normalise import AMBIGUOUS
 from dms_iceberg.changes.open_files import open_files
 from dms_iceberg.config.model import Mode
 from dms_iceberg.context import BatchPlan
 from dms_iceberg.merge import late
 from dms_iceberg.merge.batch_context import BatchContext
-from dms_iceberg.silver.quarantine import late_files, open_rows, rejected_since, with_waiting
-from dms_iceberg.sql.cdc_columns import CONTEXT
+from dms_iceberg.silver.quarantine import late_files, open_rows, rejected_since
+from dms_iceberg.sql.cdc_columns import CONTEXT, FILE, FILE_NAME, OLD_KEY, POSITION, WAITING
+from dms_iceberg.sql.json_text import json_sql
+from dms_iceberg.sql.quoting import string_literal
 
 Judge = Callable[[DataFrame], DataFrame]
 
@@ -151,12 +154,14 @@ def second_look(
     waiting: DataFrame | None,
     *,
     completes: bool = False,
+    with_waiting: bool = False,
 ) -> SecondLook:
     """Return the second look at the changes of ``keys``, the suspects.
 
     Args:
         waiting: see `waiting_rows`.
         completes: a late change may complete one in quarantine, which is then merged after all (`fill.settle`).
+        with_waiting: see `late.judge_late`.
     """
     progress = batch.planned.progress
     # Files that were let in once are not refused now, whatever the schema policy says of the batch's own.
@@ -164,12 +169,42 @@ def second_look(
     if files.groups:
         older = attrs.evolve(batch, groups=files.groups, shape=plain).clean(since=files.since)
         if waiting is not None and (batch.planned.is_replay or not completes):
-            older = with_waiting(older, waiting)
+            older = _with_waiting(older, waiting, batch.shape.key, progress.load)
 
     # Beside a file named ahead of now others only look late: a clock that went back must still be noticed.
     seen = attrs.evolve(progress, frontier=progress.frontier_until(digits_of(datetime.now(UTC))))
 
     def look(rows: DataFrame) -> DataFrame:
-        return late.judge_late(rows, older, keys, batch.shape, seen, files.oldest, replay=batch.planned.is_replay, is_cut=files.is_cut)
+        asked = {"replay": batch.planned.is_replay, "is_cut": files.is_cut, "with_waiting": with_waiting}
+        return late.judge_late(rows, older, keys, batch.shape, seen, files.oldest, **asked)
 
     return SecondLook(look, keys, files.is_cut)
+
+
+def _with_waiting(older: DataFrame, waiting: DataFrame, key: Sequence[str], load: int) -> DataFrame:
+    """Mark, among rows of merged files, those that are in quarantine (`WAITING`).
+
+    What such a row ended, its old key, is merged, unless it did not tell which row it means. Two date folders may have files of one name,
+    with the same changes in them: a row that waits in one may be merged from the other. Of a LOAD file all rows have one position, so
+    their key tells.
+
+    Args:
+        key: silver key columns.
+        load: number of the load that the files belong to.
+    """
+    told = {
+        "_cdc_waiting_name": "substring_index(file, '/', -1)",
+        "_cdc_waiting_file": "concat('/', file)",
+        "_cdc_waiting_position": "position",
+        "_cdc_waiting_half": f"explode(CASE WHEN reason = {string_literal(AMBIGUOUS)} THEN array(0, 1) ELSE array(0) END)",
+        "_cdc_waiting_key": f"CASE WHEN {is_load_sql('position', load)} THEN key ELSE '' END",
+    }
+    known = waiting.where("position IS NOT NULL").selectExpr(*(f"{sql} AS {name}" for name, sql in told.items())).distinct()
+    # Spark gives paths percent-encoded; of these, a plus is no space.
+    path = f"url_decode(replace({FILE}, '+', '%2B'))"
+    same = (
+        f"{FILE_NAME} = _cdc_waiting_name AND {POSITION} = _cdc_waiting_position AND {OLD_KEY} = _cdc_waiting_half "
+        f"AND CASE WHEN {is_load_sql(POSITION, load)} THEN {json_sql(key)} ELSE '' END = _cdc_waiting_key "
+        f"AND endswith({path}, _cdc_waiting_file)"
+    )
+    return older.join(known, expr(same), "left").withColumn(WAITING, col("_cdc_waiting_name").isNotNull()).drop(*told)

@@ -28,6 +28,7 @@ from dms_iceberg.sql.cdc_columns import (
     STREAM,
     VALID_FROM,
     VALID_TO,
+    WAITING,
 )
 from dms_iceberg.sql.json_text import TIMES, options_sql
 from dms_iceberg.sql.quoting import quote
@@ -42,7 +43,7 @@ _SPAN_TYPE = f"struct<{VALID_FROM}: timestamp, {VALID_TO}: timestamp, {IS_CURREN
 
 
 def change_events(key: Sequence[str], values: Sequence[str]) -> list[str]:
-    """Select list over cleaned changes with `CONTEXT`, of which only usable ones count."""
+    """Select list over cleaned changes with `CONTEXT` and `WAITING`, of which only usable ones count."""
     gone = deletes_sql()
     return [
         *map(quote, key),
@@ -55,7 +56,8 @@ def change_events(key: Sequence[str], values: Sequence[str]) -> list[str]:
         OLD_KEY,
         ROW,
         f"CASE WHEN NOT {CONTEXT} AND {OLD_KEY} = 0 AND NOT {FILTERED} THEN 1 ELSE 0 END AS {_COUNT}",
-        f"{CONTEXT} AS {_KNOWN}",
+        f"{CONTEXT} AND NOT {WAITING} AS {_KNOWN}",
+        WAITING,
         f"false AS {_STORED}",
         f"CAST(NULL AS {_SPAN_TYPE}) AS {_SPAN}",
         f"false AS {VOID}",
@@ -94,7 +96,7 @@ def end_events(key: Sequence[str], values: Sequence[str]) -> list[str]:
 
 
 def _stored() -> list[str]:
-    return [f"0 AS {OLD_KEY}", f"0L AS {ROW}", f"0 AS {_COUNT}", f"true AS {_KNOWN}", f"true AS {_STORED}"]
+    return [f"0 AS {OLD_KEY}", f"0L AS {ROW}", f"0 AS {_COUNT}", f"true AS {_KNOWN}", f"false AS {WAITING}", f"true AS {_STORED}"]
 
 
 @attrs.frozen
@@ -131,21 +133,28 @@ def steps(key: Sequence[str], values: Sequence[str], tracked: Sequence[str], loa
 def _one_for_each_position(keys: str) -> Step:
     """What readers were shown stays as it is; of a delete, the file tells more than the table."""
     same = f"PARTITION BY {keys}, {POSITION}"
-    preferred = f"CASE WHEN NOT {_STORED} THEN 1 WHEN {_GONE} THEN 0 ELSE 2 END DESC, {OLD_KEY}, {ROW} DESC"
+    told = f"CASE WHEN {WAITING} THEN 1 WHEN NOT {_STORED} THEN 2 WHEN {_GONE} THEN 0 ELSE 3 END"
+    preferred = f"{told} DESC, {OLD_KEY}, {ROW} DESC"
     columns = {
         _CHOICE: f"row_number() OVER ({same} ORDER BY {preferred})",
         STREAM: f"coalesce({STREAM}, max({STREAM}) OVER ({same}))",
         _COUNT: f"sum({_COUNT}) OVER ({same})",
         _KNOWN: f"max({_KNOWN}) OVER ({same})",
+        WAITING: f"min({WAITING}) OVER ({same})",
     }
     return Step(columns, f"{_CHOICE} = 1")
 
 
 def _last_writing(keys: str) -> Step:
-    """Of several writings of a change the last one counts, as in a mirror: it stands in the source's order behind all before it."""
+    """Of several writings of a change the last one counts, as in a mirror: it stands in the source's order behind all before it.
+
+    One that waits in quarantine tells the place as well, but only of a change that is merged: others of its file may be so by their last
+    writings, and whoever left it out would put it before them.
+    """
     same = f"PARTITION BY {keys}, {IDENTITY}, {RANK}"
+    waits = f"min({WAITING} OR {VOID}) OVER ({same})"
     columns = {
-        _KEPT: f"NOT {VOID} AND {POSITION} = max(CASE WHEN NOT {VOID} THEN {POSITION} END) OVER ({same})",
+        _KEPT: f"NOT {VOID} AND NOT {waits} AND {POSITION} = max(CASE WHEN NOT {VOID} THEN {POSITION} END) OVER ({same})",
         _COUNT: f"sum({_COUNT}) OVER ({same})",
         _KNOWN: f"max({_KNOWN}) OVER ({same})",
     }

@@ -16,14 +16,13 @@ from pyspark.sql.functions import max as max_
 
 from dms_iceberg.bronze.keys import BronzeFile, parse_key, table_prefix, time_of
 from dms_iceberg.changes.frames import Shape
-from dms_iceberg.changes.normalise import AMBIGUOUS
 from dms_iceberg.config.identifier import quarantine_names
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.iceberg.format_v3 import session_for
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.table import TargetTable
-from dms_iceberg.sql.cdc_columns import COMMITTED_AT, FILE, FILE_NAME, LAYOUT, OLD_KEY, OP, POSITION, PROBLEM, RECORD, ROW_NUMBER, WAITING
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT, FILE, LAYOUT, OLD_KEY, OP, POSITION, PROBLEM, RECORD, ROW_NUMBER
 from dms_iceberg.sql.json_text import json_sql
 from dms_iceberg.sql.quoting import quote, quote_path, string_literal
 
@@ -274,25 +273,3 @@ def late_files(rows: DataFrame | None) -> set[str]:
     """Return the files of open rows that came too late to be judged: that they are in bronze does not say that it reaches so far back."""
     late = rows.where("reason = 'older_than_bronze'").select("file").distinct().collect() if rows is not None else []
     return {row.file for row in late}
-
-
-def with_waiting(older: DataFrame, waiting: DataFrame) -> DataFrame:
-    """Mark, among rows of merged files, those that are in quarantine (`WAITING`).
-
-    What such a row ended, its old key, is merged, unless it did not tell which row it means. Two date folders may have files of one name,
-    with the same changes in them: a row that waits in one may be merged from the other.
-    """
-    told = {
-        "_cdc_waiting_name": "substring_index(file, '/', -1)",
-        "_cdc_waiting_file": "concat('/', file)",
-        "_cdc_waiting_position": "position",
-        "_cdc_waiting_half": f"explode(CASE WHEN reason = {string_literal(AMBIGUOUS)} THEN array(0, 1) ELSE array(0) END)",
-    }
-    known = waiting.where("position IS NOT NULL").selectExpr(*(f"{sql} AS {name}" for name, sql in told.items())).distinct()
-    # Spark gives paths percent-encoded; of these, a plus is no space.
-    path = f"url_decode(replace({FILE}, '+', '%2B'))"
-    same = (
-        f"{FILE_NAME} = _cdc_waiting_name AND {POSITION} = _cdc_waiting_position AND {OLD_KEY} = _cdc_waiting_half "
-        f"AND endswith({path}, _cdc_waiting_file)"
-    )
-    return older.join(known, expr(same), "left").withColumn(WAITING, col("_cdc_waiting_name").isNotNull()).drop(*told)

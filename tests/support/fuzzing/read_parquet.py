@@ -180,6 +180,9 @@ def _day(cell: Cell) -> Any:
 def _boolean(cell: Cell) -> Any:
     if isinstance(cell.value, bool):
         return cell.value
+    if pa.types.is_temporal(cell.type):
+        # No day and no moment means true or false.
+        return UNFIT
     return Maybe(lambda found: cell.value in (0, 1) and int(found) == cell.value)
 
 
