@@ -24,7 +24,7 @@ from dms_iceberg.config.model_sql import pinned
 from dms_iceberg.context import RunContext
 from dms_iceberg.gold.run import refresh_models
 from dms_iceberg.runs.run import run
-from dms_iceberg.storage.store import open_store
+from dms_iceberg.storage.open_store import open_store
 
 QUERY: Final = "SELECT {0}, count(*) AS orders, sum(amount) AS total, max(ordered_at) AS newest FROM " + OURS + " GROUP BY {0}"
 GROUPS: Final = {"customer": "customer_id", "status": "status"}

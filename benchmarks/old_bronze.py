@@ -14,7 +14,8 @@ from benchmarks.small_tables import file_name, now
 from dms_iceberg.bronze.keys import digits_of
 from dms_iceberg.bronze.listing import list_files
 from dms_iceberg.config.model import BronzeFormat
-from dms_iceberg.storage.store import LocalStore, ObjectStore, open_store
+from dms_iceberg.storage.open_store import open_store
+from dms_iceberg.storage.store import LocalStore, ObjectStore
 
 _PREFIX: Final = "shop/old/"
 _BUCKET: Final = "bronze"

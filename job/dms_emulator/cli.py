@@ -18,7 +18,7 @@ from dms_emulator.stop_request import StopRequest
 from dms_iceberg.cli.options import AsJson, ConfigPath, seconds
 from dms_iceberg.config.load import load_config
 from dms_iceberg.logs import configure_logs
-from dms_iceberg.storage.store import open_store
+from dms_iceberg.storage.open_store import open_store
 
 _log = structlog.get_logger(__name__)
 

@@ -23,7 +23,7 @@ import pytest
 from dms_emulator import Emulator, EmulatorSettings
 from dms_emulator.postgres import LocalPostgres
 from dms_emulator.settings import Ugly
-from dms_iceberg.storage.store import open_store
+from dms_iceberg.storage.open_store import open_store
 from support.cloud import BRONZE, Cloud, open_cloud
 from support.log_settings import logs_for
 from support.warm_job import WarmJob

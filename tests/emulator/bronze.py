@@ -13,7 +13,7 @@ import psycopg
 import pyarrow.parquet as pq
 
 from dms_emulator import Emulator, EmulatorSettings
-from dms_iceberg.storage.store import open_store
+from dms_iceberg.storage.open_store import open_store
 
 Row = dict[str, Any]
 SERVICE = ("Op", "dms_commit_ts", "dms_change_seq", "dms_stream_position")

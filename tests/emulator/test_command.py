@@ -24,7 +24,7 @@ from dms_emulator.from_config import default_slot, file_shape
 from dms_emulator.postgres import LocalPostgres
 from dms_iceberg.cli.options import seconds
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.storage.store import open_store
+from dms_iceberg.storage.open_store import open_store
 from emulator.bronze import current_lsn, make_task, run
 
 app = typer.Typer()

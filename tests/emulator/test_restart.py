@@ -18,7 +18,8 @@ from moto import mock_aws
 
 from dms_emulator import Emulator, EmulatorError
 from dms_emulator.postgres import LocalPostgres
-from dms_iceberg.storage.store import ObjectStore, StoredObject, open_store
+from dms_iceberg.storage.open_store import open_store
+from dms_iceberg.storage.store import ObjectStore, StoredObject
 from emulator.bronze import Task, current_lsn, make_task, read, replay, run, source_rows
 
 TABLES = ("public.a", "public.b")

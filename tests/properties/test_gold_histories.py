@@ -22,7 +22,7 @@ from dms_iceberg.maintenance.run import maintain
 from dms_iceberg.runs.report import BatchReport, RunReport
 from dms_iceberg.runs.run import run
 from dms_iceberg.sql.quoting import quote
-from dms_iceberg.storage.store import open_store
+from dms_iceberg.storage.open_store import open_store
 from properties.merging import Merging
 from support.bronze_writer import FORMATS
 from support.histories import SEED, WORLDS, seeded_world

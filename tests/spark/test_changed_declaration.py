@@ -9,7 +9,7 @@ from dms_iceberg.context import RunContext
 from dms_iceberg.runs.preview import preview
 from dms_iceberg.runs.status import table_statuses
 from dms_iceberg.silver import checked
-from dms_iceberg.storage.store import open_store
+from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.watch.table import WatchedTable
 from support.lake import Lake
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.context import RunContext
 from dms_iceberg.spark.arrow_allocators import forget_readers
-from dms_iceberg.storage.store import open_store
+from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.watch import run as watch_run
 from dms_iceberg.watch import table as watched
 from support.lake import Lake

@@ -15,7 +15,7 @@ from dms_iceberg.runs.report import TableReport
 from dms_iceberg.runs.run import run
 from dms_iceberg.runs.status import table_statuses
 from dms_iceberg.silver.table import TargetTable
-from dms_iceberg.storage.store import open_store
+from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.watch.table import WatchedTable
 from support.lake import Lake
 

@@ -9,7 +9,7 @@ from dms_iceberg.bronze.keys import parse_key
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.loads.load_marker import marker_key, read_marker
 from dms_iceberg.progress.progress import Progress
-from dms_iceberg.storage.store import open_store
+from dms_iceberg.storage.open_store import open_store
 from events import Bronze
 from loads import LoadedTable, Replication, loaded_tables
 from support.dms_words import TASK, statistics

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,19 @@ def test_what_is_pure_imports_no_spark(module: str) -> None:
     for path in found:
         names = [name for name, _ in _imports(path)]
         assert not [name for name in names if re.match(r"(pyspark|py4j)\b", name)], path
+
+
+def test_no_two_modules_import_each_other() -> None:
+    """Not by a third one either, and not in the body of a function, which would hide it."""
+    files = {".".join(path.relative_to(JOB).with_suffix("").parts).removesuffix(".__init__"): path for path in PACKAGE.rglob("*.py")}
+    wanted = {module: {name for name, _ in _imports(path)} & set(files) for module, path in files.items()}
+    for module, path in files.items():
+        packages = (node for _, node in _imports(path) if isinstance(node, ast.ImportFrom))
+        wanted[module] |= {f"{node.module}.{alias.name}" for node in packages for alias in node.names} & set(files)
+    try:
+        TopologicalSorter(wanted).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
 
 
 def test_few_modules_talk_to_aws() -> None:

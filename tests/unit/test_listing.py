@@ -18,8 +18,9 @@ from dms_iceberg.bronze.keys import digits_of
 from dms_iceberg.bronze.listing import list_files, oldest_change
 from dms_iceberg.config.model import BronzeFormat
 from dms_iceberg.errors import BronzeError
+from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.storage.s3 import S3Store
-from dms_iceberg.storage.store import LocalStore, ObjectStore, StoredObject, open_store
+from dms_iceberg.storage.store import LocalStore, ObjectStore, StoredObject
 
 BUCKET = "bronze"
 PREFIX = "public/t/"

@@ -12,7 +12,7 @@ from dms_iceberg.bronze.keys import parse_key
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.loads.load_marker import LoadMarker, marker_key, read_marker
 from dms_iceberg.progress.progress import Progress
-from dms_iceberg.storage.store import open_store
+from dms_iceberg.storage.open_store import open_store
 
 TOLD: dict[str, Any] = {"schema": "public", "table": "orders", "epoch": 2, "rows": 3, "began": "2026-03-01T10:30:00+01:00"}
 CONFIG = parse_config(

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from dms_iceberg.config.problems import nearest
-from dms_iceberg.storage.store import ObjectStore, join, open_store
+from dms_iceberg.storage.open_store import open_store
+from dms_iceberg.storage.store import ObjectStore, join
 
 _SHOWN = 10
 

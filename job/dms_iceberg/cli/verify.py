@@ -35,7 +35,8 @@ def verify(
     from dms_iceberg.spark.session import open_session
     from dms_iceberg.verify import run
     from dms_iceberg.verify.compare import Options
-    from dms_iceberg.verify.source import Throttle, open_source, with_credentials
+    from dms_iceberg.verify.open_source import open_source
+    from dms_iceberg.verify.source import Throttle, with_credentials
 
     secret = None
     if source_secret is not None:

@@ -17,7 +17,7 @@ from dms_iceberg.maintenance.plan import Facts, Scope, Step
 from dms_iceberg.maintenance.report import MaintenanceReport, MaintenanceRun, Outcome, StepReport
 from dms_iceberg.silver.quarantine import quarantine_name, replays_name
 from dms_iceberg.silver.table import TargetTable
-from dms_iceberg.storage.store import open_store
+from dms_iceberg.storage.open_store import open_store
 
 _LOG = structlog.get_logger("dms_iceberg")
 

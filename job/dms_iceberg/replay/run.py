@@ -16,7 +16,7 @@ from dms_iceberg.runs.request import chosen_tables
 from dms_iceberg.runs.run import describe_end, step
 from dms_iceberg.runs.state import RunMemory
 from dms_iceberg.silver.table import TargetTable
-from dms_iceberg.storage.store import open_store
+from dms_iceberg.storage.open_store import open_store
 
 _LOG = structlog.get_logger("dms_iceberg")
 

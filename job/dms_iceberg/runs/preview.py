@@ -43,7 +43,7 @@ from dms_iceberg.silver.first_seen import known_before, unknown_warnings
 from dms_iceberg.silver.schema_diff import AddColumn, Incompatible
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.failures import FAILURES, describe
-from dms_iceberg.storage.store import open_store
+from dms_iceberg.storage.open_store import open_store
 
 
 @attrs.define(kw_only=True)

@@ -27,7 +27,8 @@ from dms_iceberg.runs.request import check_request, chosen_tables
 from dms_iceberg.runs.state import RunMemory
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.failures import FAILURES, describe
-from dms_iceberg.storage.store import ObjectStore, open_store
+from dms_iceberg.storage.open_store import open_store
+from dms_iceberg.storage.store import ObjectStore
 
 _LOG = structlog.get_logger("dms_iceberg")
 Listener = Callable[[str, BatchReport], None]

@@ -28,7 +28,8 @@ from dms_iceberg.silver.rename import cleaning_warnings, renamed, renamed_proper
 from dms_iceberg.silver.switch_mode import silver_types
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.failures import FAILURES, describe
-from dms_iceberg.storage.store import ObjectStore, join, open_store
+from dms_iceberg.storage.open_store import open_store
+from dms_iceberg.storage.store import ObjectStore, join
 
 _STATE = {"ended_at": str | None, "error": str | None, "lag_seconds": int | float | None}
 """Members of a state file that are shown, and their types."""

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import unquote, urlparse
 
 import attrs
 
@@ -143,17 +142,6 @@ def vanished(root: str, key: str) -> BronzeError:
         "nothing may delete it while it is being merged. Restore the object, or check lifecycle rules and the DMS setting "
         "TargetTablePrepMode."
     )
-
-
-def open_store(uri: str) -> ObjectStore:
-    """Open the store at ``s3://bucket/prefix``, ``file:///path`` or a plain path."""
-    parsed = urlparse(uri)
-    if parsed.scheme in ("s3", "s3a", "s3n"):
-        from dms_iceberg.storage.s3 import S3Store
-
-        return S3Store(parsed.netloc, parsed.path.strip("/"))
-    path = unquote(parsed.path) if parsed.scheme == "file" else uri
-    return LocalStore(Path(path).absolute())
 
 
 def digest(text: str, size: int) -> bytes:

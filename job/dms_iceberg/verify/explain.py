@@ -2,23 +2,34 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from dms_iceberg.sql.json_text import json_sql
 from dms_iceberg.sql.quoting import quote
 from dms_iceberg.verify.fingerprint import FINGERPRINT, KIND, SILVER, SOURCE, column_hashes
-from dms_iceberg.verify.verdict import Example
+from dms_iceberg.verify.verdict import Example, TableVerdict
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from dms_iceberg.verify.compare import Comparison
+    from dms_iceberg.verify.cleaning import Cleaning
 
 _HASHES = "_cdc_hashes"
 _EXAMPLES = 20
 
 
-def show(comparison: "Comparison", stays: "DataFrame") -> None:
+class Compared(Protocol):
+    """What is needed of a comparison (`compare.Comparison`)."""
+
+    cleaning: "Cleaning"
+    verdict: TableVerdict
+
+    def rows_again(self, keys: "DataFrame", count: int, sql: str) -> tuple["DataFrame", "DataFrame"]:
+        """Return the rows of a few keys as both sides have them now, with ``sql`` selected as well."""
+        ...
+
+
+def show(comparison: "Compared", stays: "DataFrame") -> None:
     """Put into the verdict what there is to say of the keys that stay different: examples, their columns, and keys that collide."""
     verdict, key = comparison.verdict, comparison.cleaning.shape.key
     shown = stays.orderBy(*(quote(name) for name in key)).limit(_EXAMPLES).localCheckpoint()
@@ -36,7 +47,7 @@ def show(comparison: "Comparison", stays: "DataFrame") -> None:
         )
 
 
-def differing_columns(comparison: "Comparison", different: "DataFrame", count: int) -> Mapping[str, tuple[str, ...]]:
+def differing_columns(comparison: "Compared", different: "DataFrame", count: int) -> Mapping[str, tuple[str, ...]]:
     """Return the columns in which keys differ, by the key's JSON. Keys whose rows have changed since are left out.
 
     Args:

@@ -13,7 +13,7 @@ from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.runs.request import chosen_tables
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.failures import FAILURES, describe
-from dms_iceberg.storage.store import open_store
+from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.verify.cleaning import plan_cleaning
 from dms_iceberg.verify.compare import Comparison, Options
 from dms_iceberg.verify.reading import Listener, Reading

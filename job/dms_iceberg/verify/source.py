@@ -197,21 +197,6 @@ class Source(Protocol):
         ...
 
 
-def open_source(address: Address, throttle: "Throttle") -> Source:
-    """Connect to the source; the driver is imported here.
-
-    Raises:
-        SourceError: it cannot be reached.
-    """
-    if address.engine is Engine.POSTGRESQL:
-        from dms_iceberg.verify.postgres import PostgresSource
-
-        return PostgresSource(address, throttle)
-    from dms_iceberg.verify.mysql import MySqlSource
-
-    return MySqlSource(address, throttle)
-
-
 class Throttle:
     """Keeps a stream at or below so many rows a second, by waiting."""
 

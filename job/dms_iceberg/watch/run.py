@@ -18,7 +18,7 @@ from dms_iceberg.runs.request import chosen_tables
 from dms_iceberg.runs.run import Listener
 from dms_iceberg.spark.arrow_allocators import forget_readers
 from dms_iceberg.spark.failures import describe_defect
-from dms_iceberg.storage.store import open_store
+from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.watch.models import WatchedModels
 from dms_iceberg.watch.table import LONGEST_BACK_OFF_SECONDS, WatchedTable
 

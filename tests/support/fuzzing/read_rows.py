@@ -15,7 +15,7 @@ from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.silver.analysis import analysed_evolution
 from dms_iceberg.spark.failures import FAILURES, describe
 from dms_iceberg.sql.cdc_columns import FILE, OLD_KEY, OP, POSITION, PROBLEM, ROW_NUMBER
-from dms_iceberg.storage.store import open_store
+from dms_iceberg.storage.open_store import open_store
 from support.fuzzing.forms import Form
 from support.fuzzing.judging import MadeRow, ReadFile, judge_rows
 from support.fuzzing.reading import read_file
