@@ -36,7 +36,6 @@ LAYERS = (
 RANK = {name: number for number, names in enumerate(LAYERS) for name in names}
 PURE_ROOMS = ("sql", "config", "storage", "dms", "progress")
 PURE_MODULES = (
-    "context.py",
     "runs/actions.py",
     "runs/state.py",
     "runs/plan.py",

@@ -23,11 +23,11 @@ from dms_iceberg.loads.load_marker import MARKER_FOLDER
 from dms_iceberg.loads.reload import load_transaction
 from dms_iceberg.progress.pending import FileBatch
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
+from dms_iceberg.silver.branch_summary import branch_summary, withheld_by
 from dms_iceberg.silver.cleaning import Cleaning, made_by
 from dms_iceberg.silver.key import key_property
 from dms_iceberg.silver.seen_columns import Seen
 from dms_iceberg.silver.table import TargetTable
-from dms_iceberg.silver.withheld import branch_summary, withheld_by
 from dms_iceberg.storage.store import ObjectStore
 
 _LOG = structlog.get_logger("dms_iceberg")

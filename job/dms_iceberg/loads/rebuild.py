@@ -24,6 +24,7 @@ from dms_iceberg.loads.epochs import REBUILD_BRANCH, building
 from dms_iceberg.progress.pending import Pending, applied_truncates, new_loads, pending_files
 from dms_iceberg.progress.progress import ACCOUNTING_KEY, Progress
 from dms_iceberg.silver.backfill import BACKFILL_KEY
+from dms_iceberg.silver.branch_summary import withheld_by
 from dms_iceberg.silver.checked import configuration_text
 from dms_iceberg.silver.cleaning import Cleaning
 from dms_iceberg.silver.key import KEY_PROPERTY, key_property
@@ -31,7 +32,7 @@ from dms_iceberg.silver.quarantine import all_rows, rejected_since, resolve
 from dms_iceberg.silver.remembered import mixed_keys
 from dms_iceberg.silver.row_counts import PARTS, RowCounts, summary_properties
 from dms_iceberg.silver.table import TargetTable
-from dms_iceberg.silver.withheld import Withheld, withheld_by
+from dms_iceberg.silver.withheld import Withheld
 from dms_iceberg.sql.cdc_columns import IS_CURRENT, POSITION, ROW_POSITION
 from dms_iceberg.sql.quoting import quote, string_literal
 from dms_iceberg.storage.store import digest

@@ -15,6 +15,7 @@ from dms_iceberg.context import RunContext
 from dms_iceberg.errors import BronzeError, SchemaChangeError
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.analysis import masked_types
+from dms_iceberg.silver.branch_summary import branch_summary
 from dms_iceberg.silver.cleaning import Cleaning
 from dms_iceberg.silver.earlier_masks import withheld_of_earlier
 from dms_iceberg.silver.key import KEY_PROPERTY, key_property
@@ -22,7 +23,7 @@ from dms_iceberg.silver.published import refuse_published
 from dms_iceberg.silver.rename import renamed_properties, renames
 from dms_iceberg.silver.seen_columns import Seen
 from dms_iceberg.silver.table import TargetTable
-from dms_iceberg.silver.withheld import LEFT_OUT, WITHHELD_PROPERTY, MadeMask, Withheld, branch_summary, other_salts, written_columns
+from dms_iceberg.silver.withheld import LEFT_OUT, WITHHELD_PROPERTY, MadeMask, Withheld, other_salts, written_columns
 from dms_iceberg.sql.mask_text import is_plain
 from dms_iceberg.sql.types import VOID
 

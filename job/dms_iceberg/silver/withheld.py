@@ -6,16 +6,11 @@ filled with clear text from the next batch on, or by a rebuild at once.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import attrs
 
 from dms_iceberg.changes.mapping import SilverColumn, silver_columns
 from dms_iceberg.config.model import Column, Mask, Table
-from dms_iceberg.progress.progress import PROGRESS_KEY
-
-if TYPE_CHECKING:
-    from dms_iceberg.silver.table import TargetTable
 
 WITHHELD_PROPERTY = "dms-iceberg.withheld"
 """Table property with a `Withheld` as JSON. Snapshots of a content that is being built carry it in their summary."""
@@ -173,14 +168,3 @@ def other_salts(withheld: Withheld, columns: Iterable[SilverColumn], checks: Map
         if is_other:
             found.append(column)
     return found
-
-
-def branch_summary(target: "TargetTable", branch: str) -> Mapping[str, str]:
-    """Return the summary of a branch's newest batch, which says what its content has to remember; nothing before the first."""
-    return next((one.summary for one in target.lineage(branch) if PROGRESS_KEY in one.summary), {})
-
-
-def withheld_by(target: "TargetTable", branch: str) -> dict[str, str]:
-    """Return the table property for the content of a branch; none where its batches are of an earlier version, or it has none."""
-    built = Withheld.from_properties(branch_summary(target, branch))
-    return {WITHHELD_PROPERTY: built.to_text()} if built is not None else {}
