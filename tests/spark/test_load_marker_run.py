@@ -57,7 +57,7 @@ def test_idle_table_is_completed_by_its_marker_alone(lake: Lake) -> None:
     mark(lake, "t")
     plans = preview(lake.spark, lake.config({"public.t": {}, "public.other": {}}))
     assert "load epoch 2 would be complete" in plans[0].warnings[0]
-    assert "load epoch 2 has no file yet" in plans[1].warnings[0]
+    assert "load epoch 2 is built and becomes the content" in plans[1].warnings[0]
     reports = merge(lake, "t", "other")
     assert (reports["t"].error, reports["t"].rows_read, reports["t"].warnings) == (None, 2, [])
     assert (lake.rows("t", "id, v"), building(lake.target("t"))) == (NEW, [])

@@ -36,6 +36,7 @@ from dms_iceberg.runs.predict import TO_COME, after
 from dms_iceberg.runs.read_state import open_batch, read_state
 from dms_iceberg.runs.request import check_request, chosen_tables
 from dms_iceberg.runs.state import OpenedBatch, RunMemory, TableState
+from dms_iceberg.silver.analysis import check_expressions
 from dms_iceberg.silver.backfill import restore_statements
 from dms_iceberg.silver.checked import check
 from dms_iceberg.silver.ddl import create_sql
@@ -110,15 +111,16 @@ def _preview_table(context: RunContext, table: Table, one: TablePreview) -> None
         merges = merges or isinstance(action, MergeBatch | SkipFiles | ApplyTruncate | CompleteLoad | CreateTable)
         if isinstance(action, ReadFiles):
             with blame_corrupt_file(context.spark, context.store, action.batch.files):
-                # Salts are the same for all batches, and each look at a secret is a request.
-                opened = open_batch(context, target, state, action.batch, with_salts=not one.batches)
+                opened = open_batch(context, target, state, action.batch, predicted=bool(one.batches))
+                if opened.evolution is not None:
+                    check_expressions(context, opened.groups, table, opened.evolution.shape)
             state = attrs.evolve(state, opened=opened)
             _show_opened(table, state, opened, one)
             continue
         _show(table, target, state, action, one)
         if isinstance(action, PublishRebuild):
             memory.rebuilt = True
-            state = read_state(context, table, target, memory)
+            state = read_state(context, table, target, memory, predicted_rebuild=True)
             one.warnings += [text for text in state.warnings if text not in one.warnings]
         else:
             state = after(state, action)

@@ -31,8 +31,15 @@ from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.unknown_columns import by_hand, check_named
 
 
-def read_state(context: RunContext, table: Table, target: TargetTable, memory: RunMemory) -> TableState:
+def read_state(context: RunContext, table: Table, target: TargetTable, memory: RunMemory, *, predicted_rebuild: bool = False) -> TableState:
     """Read the state of a table.
+
+    Args:
+        context: the run.
+        table: the table's configuration.
+        target: the table.
+        memory: what the run remembers.
+        predicted_rebuild: a rebuild is taken to be published, so that it does not count how the present content was built.
 
     Raises:
         DmsIcebergError: the configuration does not go with the table, or bronze is not what the table was merged from.
@@ -64,7 +71,7 @@ def read_state(context: RunContext, table: Table, target: TargetTable, memory: R
         if main.head is not None and not main.progress.is_empty:
             return _with_rebuild(context, target, state)
         memory.rebuilt = True
-    return _with_bronze(context, target, state)
+    return _with_bronze(context, target, state, predicted_rebuild=predicted_rebuild)
 
 
 def _is_truncated(context: RunContext, table: Table) -> bool:
@@ -80,12 +87,12 @@ def _with_rebuild(context: RunContext, target: TargetTable, state: TableState) -
     return attrs.evolve(state, unresolved=has_unresolved(context, state.table, state.branch))
 
 
-def _with_bronze(context: RunContext, target: TargetTable, state: TableState) -> TableState:
+def _with_bronze(context: RunContext, target: TargetTable, state: TableState, *, predicted_rebuild: bool) -> TableState:
     table, memory = state.table, state.memory
     found = branch_state(target, context.config, table, context.request.reload_started)
     outdated = made_otherwise(table, target, found)
     warnings = [*filter(None, [outdated]), *left_rebuilds(table, target)]
-    if target.exists():
+    if target.exists() and not predicted_rebuild:
         if not is_replaced(table, found):
             properties = target.properties() | renamed_properties(state.renames, target.properties())
             refuse_other_key(table, properties)
@@ -136,7 +143,7 @@ def _with_records(context: RunContext, target: TargetTable, state: TableState) -
 
 
 def open_batch(
-    context: RunContext, target: TargetTable, state: TableState, batch: FileBatch | RecordBatch, *, with_salts: bool = True
+    context: RunContext, target: TargetTable, state: TableState, batch: FileBatch | RecordBatch, *, predicted: bool = False
 ) -> OpenedBatch:
     """Look into the files of a batch, and compare their columns with the configuration and the table.
 
@@ -145,7 +152,7 @@ def open_batch(
         target: the table.
         state: its state, or a predicted one.
         batch: what to look into.
-        with_salts: salts are read, too; each is a request.
+        predicted: earlier batches were predicted, so the table does not remember their columns. Salts are not read again.
 
     Raises:
         DmsIcebergError: the batch cannot be merged; nothing was written.
@@ -158,15 +165,16 @@ def open_batch(
         groups = open_files(context, table, batch.files, existing or ())
     failpoint("after-inspect", table.source)
     known = target if target.exists() else None
-    memory = guarded(context, table, known, groups, branch.branch, anew=branch.branch is not None, with_salts=with_salts)
+    memory = guarded(context, table, known, groups, branch.branch, anew=branch.branch is not None, with_salts=not predicted)
     lost = lost_backfills(target, branch.branch) if branch.branch is not None and branch.head is not None else ()
     if not groups:
         return OpenedBatch(batch, (), memory, lost_backfills=lost, began=began)
-    fresh = existing is None or state.main.head is None
+    fresh = known is None or known.head() is None
     # Records of older files may lack a column: only one that no file ever had is told of.
     named = check_named(context, table, groups, existing, memory.seen, fresh=fresh, files=batch.files, progress=branch.progress)
     evolution = analysed_evolution(context, table, groups, existing, memory.texts, memory.salts)
     warnings = evolution.warnings
     if not isinstance(batch, RecordBatch):
-        warnings = (*named.warnings, *warnings, *by_hand(table, evolution.shape, source_names(groups), memory.seen))
+        foreign = by_hand(table, evolution.shape, source_names(groups), memory.seen) if not predicted else ()
+        warnings = (*named.warnings, *warnings, *foreign)
     return OpenedBatch(batch, groups, memory, named, evolution, lost, warnings, began)

@@ -18,9 +18,10 @@ from dms_iceberg.failpoints import failpoint
 from dms_iceberg.gold.run import refresh_models
 from dms_iceberg.iceberg.retry import attempt, on_conflict, planned_again
 from dms_iceberg.maintenance.run import maintain_table
-from dms_iceberg.runs.actions import ReadFiles
+from dms_iceberg.runs.actions import DropBranches, ReadFiles
 from dms_iceberg.runs.apply import Outcome, apply
 from dms_iceberg.runs.plan import plan
+from dms_iceberg.runs.predict import after
 from dms_iceberg.runs.read_state import open_batch, read_state
 from dms_iceberg.runs.report import BatchReport, RunReport, TableReport
 from dms_iceberg.runs.request import check_request, chosen_tables
@@ -130,6 +131,11 @@ def _step(context: RunContext, table: Table, target: TargetTable, memory: RunMem
         _warn(context, report, *state.warnings)
         action = plan(state, context.request)
         memory.truncate_seen = True
+        if isinstance(action, DropBranches):
+            # Only the branch tells when a reload in place began, so the state is not read again without it.
+            apply(context, target, state, action)
+            state = after(state, action)
+            action = plan(state, context.request)
         if not isinstance(action, ReadFiles):
             return apply(context, target, state, action)
         with blame_corrupt_file(context.spark, context.store, action.batch.files):
