@@ -41,7 +41,7 @@ from dms_iceberg.silver.backfill import restore_statements
 from dms_iceberg.silver.checked import check
 from dms_iceberg.silver.ddl import create_sql
 from dms_iceberg.silver.first_seen import known_before, unknown_warnings
-from dms_iceberg.silver.schema_diff import AddColumn, Incompatible
+from dms_iceberg.silver.schema_diff import AddColumn, Incompatible, Types
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.failures import FAILURES, describe
 from dms_iceberg.storage.open_store import open_store
@@ -101,7 +101,7 @@ def _preview_table(context: RunContext, table: Table, one: TablePreview) -> None
     target = TargetTable(context.spark, context.config.catalog.name, table.target)
     memory = RunMemory()
     state = read_state(context, table, target, memory)
-    existed, merges = state.exists, False
+    begin, merges = state, False
     one.warnings += state.warnings
     while True:
         action = plan(state, context.request)
@@ -115,18 +115,19 @@ def _preview_table(context: RunContext, table: Table, one: TablePreview) -> None
                 if opened.evolution is not None:
                     check_expressions(context, opened.groups, table, opened.evolution.shape)
             state = attrs.evolve(state, opened=opened)
-            _show_opened(table, state, opened, one)
+            _show_opened(begin, state.columns, opened, one)
             continue
         _show(table, target, state, action, one)
         if isinstance(action, PublishRebuild):
             memory.rebuilt = True
-            state = read_state(context, table, target, memory, predicted_rebuild=True)
+            rebuilt, state = state, read_state(context, table, target, memory, predicted_rebuild=True)
+            state = attrs.evolve(state, columns=rebuilt.columns, switch=rebuilt.switch, renames=())
             one.warnings += [text for text in state.warnings if text not in one.warnings]
         else:
             state = after(state, action)
     _show_end(context, table, target, state, action, one)
     reaches_main = state.branch.branch is None
-    one.changes_rows = reaches_main and merges and (existed or state.exists)
+    one.changes_rows = reaches_main and merges and (begin.exists or state.exists)
 
 
 def _show(table: Table, target: TargetTable, state: TableState, action: Action, one: TablePreview) -> None:
@@ -174,14 +175,22 @@ def _count(planned: BatchPlan, state: TableState, one: TablePreview) -> None:
     one.bytes += planned.batch.size
 
 
-def _show_opened(table: Table, state: TableState, opened: OpenedBatch, one: TablePreview) -> None:
-    """Add what the columns of a batch tell."""
+def _show_opened(begin: TableState, columns: Types | None, opened: OpenedBatch, one: TablePreview) -> None:
+    """Add what the columns of a batch tell.
+
+    Args:
+        begin: the state before any batch: since when the source has a column is not predicted.
+        columns: those of the table, as earlier batches leave them.
+        opened: the batch.
+        one: what it is added to.
+    """
+    table = begin.table
     rows = [group.group.rows for group in opened.groups]
     one.rows = None if one.rows is None or None in rows else one.rows + sum(row or 0 for row in rows)
     if opened.evolution is None:
         return
     evolution = opened.evolution
-    unknown = unknown_warnings(table, opened.groups, known_before(table, state.branch.progress, state.columns))
+    unknown = unknown_warnings(table, opened.groups, known_before(table, begin.branch.progress, columns))
     incompatible = [_explain(table, change) for change in evolution.plan.incompatible]
     refused = [f"{table.source}: rows of some files would be quarantined: {why}" for why in evolution.shape.refused.values()]
     told = (*opened.warnings, *unknown, *incompatible, *refused)
