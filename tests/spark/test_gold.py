@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from dms_iceberg.config.model import Config
-from dms_iceberg.gold.preview import foretell_models
+from dms_iceberg.gold.preview import preview_models
 from dms_iceberg.gold.report import ModelReport
 from dms_iceberg.gold.status import ModelStatus, model_statuses
 from dms_iceberg.runs.preview import preview
@@ -140,7 +140,7 @@ def test_plan_foretells_what_a_run_does_to_models(lake: Lake) -> None:
     def preview_truncate(now: Config) -> list[tuple[str, str | None, list[str]]]:
         """What is foretold, after a look that the run then does so."""
         changing = [now.tables[one.table].target for one in preview(lake.spark, now) if one.changes_rows]
-        found = foretell_models(now, model_statuses(lake.spark, now, with_maintenance=False), changing)
+        found = preview_models(now, model_statuses(lake.spark, now, with_maintenance=False), changing)
         done = lake.run(now)
         assert done.errors == {}
         assert {one.model: (one.refresh, one.waits_for) for one in found} == {

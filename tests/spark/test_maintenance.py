@@ -290,7 +290,7 @@ def test_trouble_at_the_end_of_a_run_is_a_warning(lake: Lake, monkeypatch: pytes
     def fails(*_: object) -> None:
         raise TargetError("public.t: out of order")
 
-    monkeypatch.setattr(maintenance_run, "take", fails)
+    monkeypatch.setattr(maintenance_run, "execute", fails)
     config = lake.config({"public.t": {}}, batch={"max_files": 1}, maintenance={**EAGER, "after_run": "all"})
     lake.load("public.t", ID_V, [(1, "a")])
     lake.changes("public.t", cdc(1), ID_V, [("U", clock(1), 61, 1, "b")])

@@ -116,7 +116,7 @@ def test_a_step_that_loses_its_race_gives_way(lake: Lake, other: SparkSession, m
     write_batches(lake, 0, 5)
     lake.run_one(config)
     expected = write_batches(lake, 6, 6)
-    take = maintenance_run.take
+    execute = maintenance_run.execute
     merged = []
 
     def overtaken(name: object, kept: object, facts: object, counts: object) -> None:
@@ -125,9 +125,9 @@ def test_a_step_that_loses_its_race_gives_way(lake: Lake, other: SparkSession, m
             merged.append(True)
             (report,) = run(other, config).tables.values()
             assert report.error is None and len(report.batches) == 1
-        take(name, kept, facts, counts)  # type: ignore[arg-type]
+        execute(name, kept, facts, counts)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(maintenance_run, "take", overtaken)
+    monkeypatch.setattr(maintenance_run, "execute", overtaken)
     (report,) = kept_in_order(lake.spark, config)
     outcomes = {one.step: one.outcome.value for one in report.steps}
     assert merged

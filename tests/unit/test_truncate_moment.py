@@ -6,7 +6,7 @@ import pytest
 
 from dms_iceberg.bronze.keys import BronzeFile, Truncate, parse_key, parse_truncate, truncate_key
 from dms_iceberg.bronze.position import load_position, sequence_position, timestamp_position_sql, truncate_position
-from dms_iceberg.cli.options import operators_word
+from dms_iceberg.cli.options import run_request
 from dms_iceberg.config.model import Mode
 from dms_iceberg.context import BatchPlan, BranchState
 from dms_iceberg.errors import ConfigError
@@ -79,12 +79,12 @@ def test_statements() -> None:
     assert truncate_sql("t", Mode.APPEND, 0, AT) is None
 
 
-def test_the_operators_word() -> None:
-    word = operators_word([], None, ["public.t"], "2026-03-01T11:02:30.45+01:00")
+def test_the_request_of_a_run() -> None:
+    word = run_request([], None, ["public.t"], "2026-03-01T11:02:30.45+01:00")
     assert (word.truncate, word.truncated_at) == (frozenset({"public.t"}), AT)
-    now = operators_word([], None, ["public.t"], None).truncated_at
+    now = run_request([], None, ["public.t"], None).truncated_at
     assert now.endswith("000"), "whole seconds"
-    assert operators_word([], None, [], None).truncated_at == ""
+    assert run_request([], None, [], None).truncated_at == ""
     for tables, time, says in (
         ([], "2026-03-01T10:00:00Z", "name the tables"),
         (["public.t"], "9999-03-01T10:00:00Z", "is not over yet"),
@@ -92,4 +92,4 @@ def test_the_operators_word() -> None:
         (["public.t"], "now", "not a time with its zone"),
     ):
         with pytest.raises(ConfigError, match=says):
-            operators_word([], None, tables, time)
+            run_request([], None, tables, time)

@@ -18,8 +18,8 @@ from dms_iceberg.cli.options import (
     Tables,
     Truncate,
     TruncatedAt,
-    operators_word,
     prepared,
+    run_request,
     warn_of_salts,
 )
 from dms_iceberg.cli.plugins import register
@@ -85,7 +85,7 @@ def run(
     from dms_iceberg.runs import run as runner
     from dms_iceberg.spark.session import open_session
 
-    request = operators_word(load_complete, reload_started_at, truncate, truncated_at, rebuild)
+    request = run_request(load_complete, reload_started_at, truncate, truncated_at, rebuild)
     with TableProgress(enabled=not json_) as progress:
         report = runner.run(open_session(loaded), loaded, table, progress.merged, request)
     if json_:
@@ -108,16 +108,16 @@ def plan(
 ) -> None:
     """Show what a run would do: files, rows, schema changes as SQL, and which gold models it would refresh. Changes nothing."""
     loaded = prepared(config, quiet=json_)
-    from dms_iceberg.gold.preview import foretell_models
+    from dms_iceberg.gold.preview import preview_models
     from dms_iceberg.gold.status import model_statuses
     from dms_iceberg.runs.preview import preview
     from dms_iceberg.spark.session import open_session
 
-    request = operators_word(load_complete, reload_started_at, truncate, truncated_at, rebuild)
+    request = run_request(load_complete, reload_started_at, truncate, truncated_at, rebuild)
     spark = open_session(loaded)
     previews = preview(spark, loaded, table, request)
     changing = [loaded.tables[one.table].target for one in previews if one.changes_rows]
-    models = foretell_models(loaded, model_statuses(spark, loaded, with_maintenance=False), changing)
+    models = preview_models(loaded, model_statuses(spark, loaded, with_maintenance=False), changing)
     if json_:
         documents = {one.table: one.to_document() for one in previews}
         typer.echo(json.dumps({"tables": documents, "models": {one.model: one.to_document() for one in models}}))

@@ -91,7 +91,7 @@ def warn_of_salts(config: Config, only: Sequence[str]) -> None:
             _LOG.warning("salt_not_set", table=name, problem=problem)
 
 
-def operators_word(
+def run_request(
     load_complete: Sequence[str],
     reload_started_at: str | None,
     truncate: Sequence[str],

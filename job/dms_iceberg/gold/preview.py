@@ -33,7 +33,7 @@ class ModelPreview:
         return attrs.asdict(self)
 
 
-def foretell_models(config: Config, statuses: Iterable[ModelStatus], changing: Collection[str]) -> list[ModelPreview]:
+def preview_models(config: Config, statuses: Iterable[ModelStatus], changing: Collection[str]) -> list[ModelPreview]:
     """Return what becomes of every model, in the order in which a run looks at them.
 
     Args:

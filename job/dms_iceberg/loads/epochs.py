@@ -99,7 +99,7 @@ def _is_made_so(target: TargetTable, table: Table, branch: str) -> bool:
     return made_by(table).items() <= newest.items()
 
 
-def made_otherwise(table: Table, target: TargetTable, found: BranchState) -> str | None:
+def built_by_other_configuration(table: Table, target: TargetTable, found: BranchState) -> str | None:
     """Return the warning that a load is built anew, because the configuration was changed since it was begun; None when it was not."""
     if found.branch is None or found.head is not None or target.head(found.branch) is None:
         return None

@@ -1,1 +1,1 @@
-"""Keeping tables fast and small: what is needed (pure), the facts it is judged by, and Iceberg's own procedures that do it."""
+"""Keep tables fast and small: decide what is needed (pure), read the facts for that, and call Iceberg's own procedures."""

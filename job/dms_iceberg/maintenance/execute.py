@@ -1,4 +1,4 @@
-"""Doing the steps: Iceberg's own procedures, and what of them belongs to this package. Each is one commit, or several that stand alone."""
+"""Execute the steps: Iceberg's own procedures, and some of this package. Each step is one commit, or several independent ones."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -26,13 +26,13 @@ Counts = dict[str, int]
 
 @attrs.frozen(eq=False)
 class Kept:
-    """One table of the catalog that is kept in order.
+    """One table of the catalog under maintenance.
 
     Attributes:
-        target: the silver table of an entry in the configuration, its quarantine table, that one's replays, or a gold model.
+        target: the silver table of an entry in the configuration, its quarantine table, its table of replays, or a gold model.
         rules: the thresholds.
-        settles: of a quarantine table, the entry, and the silver table whose progress says which rows are settled; None for the others.
-        deadline: of `time.monotonic`, after which no further step begins.
+        settles: for a quarantine table, the entry, and the silver table whose progress shows which rows are resolved; None for others.
+        deadline: no further step begins after it (`time.monotonic`).
     """
 
     context: RunContext
@@ -50,10 +50,10 @@ class Kept:
         return time.monotonic() < self.deadline
 
     def facts(self, step: Step) -> Facts:
-        """Return what a step's need is judged by, as of now."""
-        # The catalog's instance may be as old as this process: its files of since then would look like orphans.
+        """Return the facts that decide whether a step is needed, as of now."""
+        # The catalog's cached table may be as old as this process: files that were committed since then would look like orphans.
         self.target.refresh()
-        # Most steps find the state that the step before them found.
+        # Most steps find the state that the previous step found.
         state = self.target.metadata_location()
         if state not in self._read:
             self._read[state] = read_facts(self.context.spark, self.target.iceberg, is_silver=self.is_silver)
@@ -81,14 +81,14 @@ def needed(spark: "SparkSession", rules: Maintenance, target: TargetTable, *, is
     return {step.value: text for step, text in found.items() if step is not Step.ORPHANS}
 
 
-def take(step: Step, kept: Kept, facts: Facts, counts: Counts) -> None:
-    """Do a step that is needed.
+def execute(step: Step, kept: Kept, facts: Facts, counts: Counts) -> None:
+    """Execute a step that is needed.
 
     Args:
-        counts: grows by what was done, also where it ends in an error.
+        counts: what was done is added to it, even if the step fails.
 
     Raises:
-        PlanIsStaleError, or an error for which `commit_errors.is_conflict` is true: somebody else committed first.
+        PlanIsStaleError, or an error for which `commit_errors.is_conflict` is true: another writer committed first.
     """
     _DO[step](kept, facts, counts)
 
@@ -117,7 +117,7 @@ def _compact(kept: Kept, facts: Facts, counts: Counts) -> None:
         facts = kept.facts(Step.COMPACT)
     left = kept.facts(Step.DELETE_FILES)
     if left.delete_files > left.data_files and left.format_version < 3 and counts["data_files_before"]:
-        # More than one for each file: most of them speak of files that are no longer there.
+        # There is more than one delete file for each data file: most of their deletes are for data files that no longer exist.
         _delete_files(kept, left, counts)
 
 
@@ -132,7 +132,7 @@ def _manifests(kept: Kept, facts: Facts, counts: Counts) -> None:
 
 
 def _progress(kept: Kept, facts: Facts, counts: Counts) -> None:
-    """Let the newest snapshot carry the progress, so that no expiry, of whomever, can take it away."""
+    """Write the progress into the newest snapshot, so that no expiry, whoever runs it, can remove it."""
     transaction = kept.target.transaction(facts.head.id if facts.head else None)
     transaction.touch(summary_properties(kept.target.progress(), RowCounts(), 0, kept.context.run_id))
     kept.target.commit(transaction)

@@ -1,13 +1,14 @@
-"""Which snapshots of a table may go. Pure.
+"""Which snapshots of a table may expire. Pure.
 
-What must stay is more than what readers want:
+More snapshots must stay than readers need:
 
-* Progress is found in the first snapshot that carries it among the ancestors of main's head, also after a rollback. So with a snapshot stay
-  its ancestors up to its carrier.
-* Whether a snapshot is among the ancestors of another is asked of the metadata (`TargetTable.is_off_the_line`). So of main's line only its
-  old end goes, and never a part in the middle.
-* A snapshot that was rolled back, and that a table property names, tells that what it did must be done again.
-* A rebuild adds up the books of all snapshots on its branch. So lines of branches and tags stay whole, as far as they are not main's.
+* The progress is in the first ancestor of main's head that carries it, also after a rollback. So a snapshot that stays keeps its
+  ancestors up to the one that carries its progress.
+* The job asks the metadata whether one snapshot is an ancestor of another (`TargetTable.is_off_the_line`). So only the oldest part of
+  main's line expires, never a part in the middle.
+* If a table property names a snapshot that was rolled back, the job learns from it that it must do something again.
+* A rebuild sums up the row counts of all snapshots on its branch. So the lines of branches and tags stay whole, except for what they
+  share with main.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -19,14 +20,14 @@ from dms_iceberg.iceberg.transaction import MAIN
 
 _HOUR = 3_600_000
 _YOUNG = _HOUR
-"""Milliseconds for which a snapshot stays however many there are: somebody may be reading it."""
+"""A snapshot that is younger, in milliseconds, stays even beyond the maximum number: a query may be reading it."""
 _WORTH_IT = 20
-"""An expiry between two batches has so many snapshots to remove at least: it costs a Spark job."""
+"""An expiry between two batches must remove at least this many snapshots, because it costs a Spark job."""
 
 
 @attrs.frozen
 class SnapshotFact:
-    """A snapshot; ``carries`` says whether its summary has the progress."""
+    """A snapshot; ``carries`` is whether its summary has the progress."""
 
     id: int
     parent_id: int | None
@@ -37,13 +38,13 @@ class SnapshotFact:
 def expirable(
     snapshots: Sequence[SnapshotFact], refs: Mapping[str, int], named: Collection[int], rules: Maintenance, now_ms: int
 ) -> list[int]:
-    """Return the ids of the snapshots that may go, oldest first.
+    """Return the ids of the snapshots that may expire, oldest first.
 
     Args:
         snapshots: all in the table's metadata.
         refs: head by branch and tag.
         named: snapshots that properties of the table name.
-        rules: what is kept.
+        rules: how many snapshots to keep, and for how long.
         now_ms: UTC milliseconds.
     """
     known = {one.id: one for one in snapshots}
@@ -51,33 +52,33 @@ def expirable(
     main = _line(known, refs.get(MAIN))
     kept = {one.id for one in main[: _length_of(main, rules, cutoff, now_ms)]}
     on_main = {one.id for one in main}
-    # A branch is never rolled back, so it needs no progress but its head's; it may begin long before main's oldest snapshot.
+    # A branch is never rolled back, so only its head needs progress. A branch may begin long before main's oldest snapshot.
     heads = [head for name, head in refs.items() if name != MAIN]
     beside = {one.id for head in heads for one in _line(known, head)} - on_main
     kept |= on_main & set(heads)
     referenced = on_main | beside
     loose = sorted((one for one in snapshots if one.id not in referenced), key=lambda one: -one.timestamp_ms)
     for place, one in enumerate(loose):
-        # A table that is replaced again and again, as models are, has all its past there.
+        # A table that is replaced again and again, as a model is, has all its former content here.
         lasting = place < rules.snapshots_max or one.timestamp_ms >= now_ms - _YOUNG
         if one.id in named or (one.timestamp_ms >= cutoff and lasting):
             kept.add(one.id)
     kept |= _carriers(known, kept)
-    # What has come to be kept of main's line has come with all that is newer there.
+    # A snapshot of main's line that stays keeps all newer ones on the line.
     deepest = max((place for place, one in enumerate(main) if one.id in kept), default=-1)
     kept |= beside | {one.id for one in main[: deepest + 1]}
     return [one.id for one in sorted(snapshots, key=lambda one: one.timestamp_ms) if one.id not in kept]
 
 
 def is_worth_it(count: int, rules: Maintenance) -> bool:
-    """Whether so many snapshots that may go are worth an expiry between two batches."""
+    """Whether this many expirable snapshots justify an expiry between two batches."""
     return count >= max(_WORTH_IT, rules.snapshots_max // 10)
 
 
 def _length_of(line: Sequence[SnapshotFact], rules: Maintenance, cutoff: int, now_ms: int) -> int:
     """Return how many of a line's newest snapshots stay."""
     for place in range(len(line)):
-        # A snapshot was the table's content until the next one was made.
+        # A snapshot was the table's content until the next one was committed.
         until = line[place - 1].timestamp_ms if place else now_ms
         if place < rules.snapshots_kept or until >= now_ms - _YOUNG:
             continue
@@ -95,7 +96,7 @@ def _line(known: Mapping[int, SnapshotFact], head: int | None) -> list[SnapshotF
 
 
 def _carriers(known: Mapping[int, SnapshotFact], kept: Collection[int]) -> set[int]:
-    """Return, for each kept snapshot, its ancestors up to the first that carries the progress; none where there is no such."""
+    """Return the ancestors of each kept snapshot up to the first that carries the progress; none if no ancestor carries it."""
     found, looked_at = set[int](), set[int]()
     for one in kept:
         way = list[int]()

@@ -1,4 +1,4 @@
-"""Files that no snapshot of a table knows: listed by Iceberg, and deleted only where they can belong to nobody else."""
+"""Files that no snapshot of a table references: listed by Iceberg, and deleted only if they cannot belong to another table."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _NO_METADATA = re.compile(r"\.jackson\.\S*Exception|NotFoundException")
 
 
 def remove_orphans(spark: "SparkSession", target: "TargetTable", older_than: str) -> int:
-    """Delete the orphan files of a (refreshed) table that are older than UTC timestamp text; return how many.
+    """Delete the orphan files of a (refreshed) table that are older than a UTC timestamp (text); return how many.
 
     Raises:
         TargetError: another table lives in the same folder; nothing is deleted.
@@ -39,10 +39,10 @@ def remove_orphans(spark: "SparkSession", target: "TargetTable", older_than: str
 
 
 def _check_alone(spark: "SparkSession", table: "JavaObject") -> None:
-    """Make sure that all metadata files beside this table's are its own, whatever their age.
+    """Check that all metadata files beside this table's are its own, whatever their age.
 
-    A table that was renamed, or dropped without its files and registered anew, keeps its folder, and the next one of its old name gets
-    the same: GlueCatalog's location of a table is made of its name.
+    A table that was renamed, or dropped without its files and registered again, keeps its folder. The next table with its old name gets
+    the same folder, because GlueCatalog derives a table's location from its name.
     """
     jvm: Any = spark._jvm
     current = table.operations().current()
@@ -51,7 +51,7 @@ def _check_alone(spark: "SparkSession", table: "JavaObject") -> None:
         try:
             other = jvm.org.apache.iceberg.TableMetadataParser.read(table.io(), uri).uuid()
         except Py4JJavaError as error:
-            # Half a file, or one that was deleted meanwhile, is no table's present; one that S3 does not give may be.
+            # A truncated or meanwhile deleted file is not the present state of a table. One that S3 fails to return may be.
             if not _NO_METADATA.search(str(error)):
                 raise
             continue
@@ -65,7 +65,7 @@ def _check_alone(spark: "SparkSession", table: "JavaObject") -> None:
 
 
 def _unknown_metadata(spark: "SparkSession", table: "JavaObject") -> Iterator[str]:
-    """Yield the metadata files in the table's folder that are none of its present or former ones."""
+    """Yield the metadata files in the table's folder that are neither its present nor its former ones."""
     jvm: Any = spark._jvm
     current = table.operations().current()
     known = {PurePosixPath(str(one.file())).name for one in current.previousFiles()} | {PurePosixPath(current.metadataFileLocation()).name}

@@ -1,4 +1,4 @@
-"""What a table needs, judged by facts about it and thresholds. Pure."""
+"""What maintenance a table needs, judged by facts about it and thresholds. Pure."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -12,9 +12,9 @@ from dms_iceberg.silver.ddl import MERGE_DISTRIBUTION, METADATA_SETTINGS
 
 
 class Step(StrEnum):
-    """What may be done for a table, in the order in which it is done.
+    """A step of maintenance; steps are executed in this order.
 
-    Deletes of rows come before the compaction that takes them out of the files, and what makes snapshots before their expiry.
+    Row deletes come before the compaction that removes these rows from the files, and steps that add snapshots before their expiry.
     """
 
     SETTINGS = "settings"
@@ -28,7 +28,7 @@ class Step(StrEnum):
 
 
 class Scope(StrEnum):
-    """How much of it is done: by the command `maintain` (``full``), or where a table has just been merged into."""
+    """Which steps are considered: all for the command `maintain` (``full``), fewer right after a merge into the table."""
 
     FULL = "full"
     ALL = "all"
@@ -37,19 +37,19 @@ class Scope(StrEnum):
 
     @classmethod
     def after(cls, word: AfterRun) -> "Scope":
-        """Return the scope that the configuration has for the time between two batches."""
+        """Return the scope that the configuration sets for the end of a run, and for the time between two batches of a watch."""
         return cls(word.value)
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The steps that it has, in order."""
+        """Its steps, in order."""
         return _STEPS[self]
 
 
 _CHEAP = (Step.SETTINGS, Step.MANIFESTS, Step.PROGRESS, Step.EXPIRE)
 _STEPS: Mapping[Scope, tuple[Step, ...]] = {
     Scope.FULL: tuple(Step),
-    # Orphan files need the whole folder listed, and settled rows three tables read: nothing for every batch.
+    # Looking for orphan files lists the whole folder, and counting resolved rows reads three tables: too much after every batch.
     Scope.ALL: tuple(step for step in Step if step not in (Step.ORPHANS, Step.SETTLED)),
     Scope.METADATA: _CHEAP,
     Scope.NOTHING: (),
@@ -62,7 +62,7 @@ class Compactable:
 
     Attributes:
         files: data files, of any kind.
-        heavy_bytes: size of those among them that have too many deletes, whatever their size.
+        heavy_bytes: total size of those among them that have too many deletes, whatever their size.
     """
 
     files: int = 0
@@ -71,19 +71,19 @@ class Compactable:
 
 @attrs.frozen(kw_only=True)
 class Facts:
-    """A table as its metadata tell it.
+    """A table as its metadata describes it.
 
     Attributes:
         refs: head by branch and tag.
-        named: snapshots that the job's own properties of the table name.
+        named: snapshots that the job's own table properties name.
         properties: table properties.
         data_files: live data files of main.
         delete_files: live delete files of main.
-        format_version: of Iceberg; in 3, a data file has one delete file at most, which goes with it.
-        small_manifests: manifests of main that are smaller than half of what Iceberg aims at, and not the only such one of their kind.
+        format_version: of Iceberg; in version 3 a data file has at most one delete file, which is removed with it.
+        small_manifests: manifests of main below half of Iceberg's target size that are not the only such one of their kind.
         compactable: see `Compactable`.
-        target_bytes: size of data files that is aimed at.
-        settled: rows of a quarantine table that nothing can open again.
+        target_bytes: target size of data files.
+        settled: resolved rows of a quarantine table that nothing can open again.
         is_silver: whether the table has progress.
     """
 
@@ -118,7 +118,7 @@ def reason(step: Step, facts: Facts, rules: Maintenance, scope: Scope, now_ms: i
         missing = missing_settings(facts)
         return f"{', '.join(missing)} to be set" if missing else ""
     if step in (Step.EXPIRE, Step.ORPHANS) and facts.properties.get("gc.enabled", "true").lower() == "false":
-        # Somebody keeps the files of this table for another one; Iceberg would refuse.
+        # ``gc.enabled = false``: another table may use this table's files. Iceberg would refuse.
         return ""
     if step is Step.ORPHANS:
         hours = rules.orphan_files_older_than_hours
@@ -150,10 +150,10 @@ def _of_files(step: Step, facts: Facts, rules: Maintenance) -> str:
 
 
 def missing_settings(facts: Facts) -> dict[str, str]:
-    """Return the properties that a table should have and does not.
+    """Return the properties that a table should have and lacks.
 
-    Those that bound its metadata files, unless somebody set them; and how rows are shared out for a MERGE, which is the job's to say and
-    was another one in tables of earlier versions.
+    Some bound its metadata files; a value that another writer set stays. One is the distribution of rows in a MERGE: it is the job's
+    choice, and tables of earlier versions have another value.
     """
     missing = {name: value for name, value in METADATA_SETTINGS.items() if name not in facts.properties}
     other = {name: value for name, value in MERGE_DISTRIBUTION.items() if facts.properties.get(name, value) != value}
@@ -161,5 +161,5 @@ def missing_settings(facts: Facts) -> dict[str, str]:
 
 
 def to_expire(facts: Facts, rules: Maintenance, now_ms: int) -> list[int]:
-    """Return the snapshots that may go; see `expirable`."""
+    """Return the snapshots that may expire; see `expirable`."""
     return expirable(facts.snapshots, facts.refs, facts.named, rules, now_ms)

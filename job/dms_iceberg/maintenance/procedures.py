@@ -1,4 +1,4 @@
-"""Calls of Iceberg's own procedures, as SQL text, and what of their answers may be acted on. Pure."""
+"""Calls of Iceberg's own procedures as SQL text, and which files of their result may be deleted. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,14 +8,14 @@ from dms_iceberg.errors import TargetError
 from dms_iceberg.sql.quoting import quote, string_literal
 
 FILES_AT_ONCE = 500
-"""Files that one commit of a compaction rewrites at most: the budget is looked at between two commits, and a lost race costs one."""
+"""The maximum number of files in one commit of a compaction: the budget is checked between commits, and a lost race costs one commit."""
 _INPUT_FILES = 5
-"""Iceberg's own default: fewer small files of one partition are left as they are."""
+"""Iceberg's own default: fewer small files in a partition are left alone."""
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def weights(rules: Maintenance) -> dict[str, str]:
-    """Return the options that tell a compaction which data files are worth it: in a partition, so many small ones, or with many deletes."""
+    """Return the options that select data files for a compaction: many small ones in a partition, or ones with many deletes."""
     return {
         "min-input-files": str(min(_INPUT_FILES, rules.small_files)),
         "delete-file-threshold": str(rules.delete_files_per_data_file),
@@ -24,7 +24,7 @@ def weights(rules: Maintenance) -> dict[str, str]:
 
 
 def heavy_only(rules: Maintenance) -> dict[str, str]:
-    """Return the options of a plan that takes files with too many deletes and no others."""
+    """Return the options that select only data files with too many deletes."""
     return {**weights(rules), "min-file-size-bytes": "0", "max-file-size-bytes": str((1 << 63) - 1)}
 
 
@@ -34,7 +34,7 @@ def compact_sql(parts: Sequence[str], rules: Maintenance) -> str:
 
 
 def compact_deletes_sql(parts: Sequence[str]) -> str:
-    """Return the call that rewrites delete files; what they say of files that are no longer there is left out."""
+    """Return the call that rewrites delete files and leaves out deletes for data files that no longer exist."""
     return _call(parts, "rewrite_position_delete_files", options=_map({"rewrite-all": "true"}))
 
 
@@ -44,15 +44,15 @@ def manifests_sql(parts: Sequence[str]) -> str:
 
 
 def expire_sql(parts: Sequence[str], ids: Iterable[int]) -> str:
-    """Return the call that removes these very snapshots, and the files that only they need; none for its age alone."""
+    """Return the call that expires exactly these snapshots, with the files that only they reference; none only because of its age."""
     listed = ", ".join(f"{one}L" for one in ids)
     return _call(parts, "expire_snapshots", older_than="TIMESTAMP '1970-01-02 00:00:00'", snapshot_ids=f"array({listed})")
 
 
 def orphans_sql(parts: Sequence[str], older_than: str) -> str:
-    """Return the call that lists files below a table's location that no snapshot knows; ``older_than`` is UTC timestamp text.
+    """Return the call that lists files below a table's location that no snapshot references; ``older_than`` is UTC timestamp text.
 
-    Where files are known by another scheme or host than they are found with, it fails: it could not tell which of them are live.
+    It fails if the metadata has files with another scheme or host than the listing: it could not tell which of them are live.
     """
     return _call(
         parts,
@@ -76,10 +76,10 @@ def _map(values: Mapping[str, str]) -> str:
 
 
 def removable(location: str, orphans: Iterable[str]) -> list[str]:
-    """Return which of the files that a table's snapshots do not know may be deleted: those in its own two folders.
+    """Return which of the unreferenced files may be deleted: those in the table's own two folders, for data and metadata.
 
     Raises:
-        TargetError: another table lives in one of them, so its files are not known either.
+        TargetError: another table is in one of these folders, so its files are not referenced either.
     """
     found = list[str]()
     for uri in orphans:
@@ -98,9 +98,9 @@ def removable(location: str, orphans: Iterable[str]) -> list[str]:
 
 
 def _below(location: str, uri: str) -> str:
-    """Return a file's path below a location, "" if it lies elsewhere.
+    """Return a file's path below a location, "" if it is elsewhere.
 
-    Schemes do not count: s3 and s3a are one store, and so are file:/ and file:///.
+    Schemes do not matter: s3 and s3a are the same store, and so are file:/ and file:///.
     """
     root, path = (re.sub("^/*", "/", _SCHEME.sub("", text)) for text in (location.rstrip("/"), uri))
     return path.removeprefix(f"{root}/") if path.startswith(f"{root}/") else ""

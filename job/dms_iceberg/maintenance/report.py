@@ -1,4 +1,4 @@
-"""What maintenance tells its caller: step by step, per table, for all tables. Plain data that turns into JSON."""
+"""What maintenance reports: step by step, per table, for all tables. Plain data that turns into JSON."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -8,11 +8,11 @@ import attrs
 
 
 class Outcome(StrEnum):
-    """What became of a step.
+    """The outcome of a step.
 
     * ``done``: it is done.
-    * ``gave_way``: somebody else, mostly a batch, committed first. Nothing was changed, and a later run tries again.
-    * ``no_time``: the budget was used up before it began.
+    * ``gave_way``: skipped because of a concurrent commit, mostly of a batch. Nothing was changed, and a later run tries again.
+    * ``no_time``: the budget was used up before the step began.
     """
 
     DONE = "done"
@@ -25,9 +25,9 @@ class StepReport:
     """A step that a table needed.
 
     Attributes:
-        name: of the table it was for in the catalog: the target, its quarantine table or that one's replays.
-        step: see `need.Step`.
-        counts: what was done, by what it is done to.
+        name: the table in the catalog: the target, its quarantine table or its table of replays.
+        step: see `plan.Step`.
+        counts: how many of what the step changed, by kind.
     """
 
     name: str
@@ -44,7 +44,7 @@ class StepReport:
 
 @attrs.define(kw_only=True)
 class MaintenanceReport:
-    """What was done for one table or model, and the error that ended it."""
+    """What was done for one table or model, and the error that stopped it."""
 
     table: str
     target: str
@@ -68,7 +68,7 @@ class MaintenanceRun:
 
     @property
     def exit_code(self) -> int:
-        """0, or 1 when one failed; to have given way is no failure."""
+        """0, or 1 if one failed; a step that was skipped because of a concurrent commit is not a failure."""
         return 1 if any(one.error for one in self.all) else 0
 
     @property

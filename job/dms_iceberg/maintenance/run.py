@@ -1,4 +1,4 @@
-"""Keeping tables in order between their batches: one table at a time in each thread, within a budget, and never in the way of a batch."""
+"""Maintain tables between their batches: one table at a time in each thread, within a budget; a concurrent batch has priority."""
 
 import time
 import uuid
@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from dms_iceberg.config.model import Config, Maintenance, Table
 from dms_iceberg.context import PlanIsStaleError, RunContext
 from dms_iceberg.iceberg.retry import attempt, planned_again
-from dms_iceberg.maintenance.execute import Kept, take
+from dms_iceberg.maintenance.execute import Kept, execute
 from dms_iceberg.maintenance.plan import Facts, Scope, Step
 from dms_iceberg.maintenance.report import MaintenanceReport, MaintenanceRun, Outcome, StepReport
 from dms_iceberg.silver.quarantine import quarantine_name, replays_name
@@ -25,12 +25,12 @@ _LOG = structlog.get_logger("dms_iceberg")
 def maintain(
     spark: SparkSession, config: Config, tables: Iterable[Table], models: Iterable[str] = (), budget: float | None = None
 ) -> MaintenanceRun:
-    """Do what tables and models need (`Scope.FULL`), those of the quarantine included.
+    """Execute the steps that tables and models need (`Scope.FULL`), quarantine tables included.
 
     Args:
-        tables: of ``config``.
+        tables: tables of ``config``.
         models: names of ``config.gold``.
-        budget: seconds for each table; as configured when None.
+        budget: seconds for each table; None for the configured value.
     """
     started = time.monotonic()
     chosen, named = list(tables), list(models)
@@ -44,13 +44,13 @@ def maintain(
 
 
 def maintain_table(context: RunContext, table: Table, budget: float | None = None, scope: Scope | None = None) -> MaintenanceReport:
-    """Do what a table needs; an error ends in the report, not in an exception.
+    """Execute the steps that a table needs. An error ends in the report, not in an exception.
 
-    Between two batches of the table this costs one reading of its metadata when nothing is needed.
+    If nothing is needed, this costs one read of the table's metadata.
 
     Args:
-        budget: seconds after which no further step begins; as configured when None.
-        scope: what may be done; what the configuration has for the end of a run when None. Only `Scope.FULL` looks after the quarantine.
+        budget: no further step begins after this many seconds; None for the configured value.
+        scope: which steps to consider; None for what the configuration sets for the end of a run. Only `Scope.FULL` has the quarantine.
     """
     report = MaintenanceReport(table=table.source, target=table.target)
 
@@ -69,7 +69,7 @@ def maintain_table(context: RunContext, table: Table, budget: float | None = Non
 
 
 def maintain_model(context: RunContext, name: str, budget: float | None = None, scope: Scope | None = None) -> MaintenanceReport:
-    """Do what a model needs by the document's own rules; the rest as `maintain_table`."""
+    """Execute the steps that a model needs by the document's own rules; otherwise as `maintain_table`."""
     report, rules = MaintenanceReport(table=name, target=name), context.config.maintenance
 
     def kept(chosen: Scope, deadline: float) -> Iterator[Kept]:
@@ -109,19 +109,19 @@ def _maintain_all(tables: Iterable[Kept], report: MaintenanceReport) -> None:
             facts = kept.facts(step)
             reason = kept.reason(step, facts)
             if reason:
-                done = _taken(step, kept, facts, reason)
+                done = _execute_step(step, kept, facts, reason)
                 report.steps.append(done)
                 _LOG.info("table_maintained", table=report.table, run_id=kept.context.run_id, **done.to_document())
 
 
-def _taken(step: Step, kept: Kept, facts: Facts, reason: str) -> StepReport:
+def _execute_step(step: Step, kept: Kept, facts: Facts, reason: str) -> StepReport:
     started = time.monotonic()
     outcome, counts = Outcome.NO_TIME, dict[str, int]()
     if kept.has_time:
         try:
-            # A listing races with nobody: what Iceberg says against it is an error.
+            # A listing cannot conflict with another commit: an exception from Iceberg is an error.
             with nullcontext() if step is Step.ORPHANS else planned_again():
-                take(step, kept, facts, counts)
+                execute(step, kept, facts, counts)
             outcome = Outcome.DONE
         except PlanIsStaleError:
             outcome = Outcome.GAVE_WAY

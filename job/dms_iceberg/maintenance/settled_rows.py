@@ -1,6 +1,6 @@
-"""Rows of the quarantine that nothing can open again: a replay has settled them, and every snapshot that silver has left descends from it.
+"""Rows of the quarantine that nothing can open again: a replay resolved them, and every remaining snapshot of silver descends from it.
 
-Which rows a replay settled stays in the table of replays: a rebuild writes a row that it rejects again under the same id.
+The table of replays keeps which rows a replay resolved, because a rebuild writes a row that it rejects again under the same id.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -13,17 +13,17 @@ from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.sql.quoting import string_literal
 
 _MARGIN = timedelta(hours=1)
-"""Clocks of two machines differ by less."""
+"""Clocks of two machines are assumed to differ by less."""
 
 
 def count_settled(context: RunContext, table: Table, silver: TargetTable) -> int:
-    """Return how many rows of a table's quarantine may be removed for good."""
+    """Return how many rows of a table's quarantine can be deleted for good."""
     found = _condition(context, table, silver)
     return context.spark.table(quarantine_table(context.config, table)).where(found).count() if found else 0
 
 
 def remove_settled(context: RunContext, table: Table, silver: TargetTable) -> int:
-    """Remove them; returns how many they were."""
+    """Delete these rows; return how many."""
     found = _condition(context, table, silver)
     if not found:
         return 0
@@ -33,7 +33,7 @@ def remove_settled(context: RunContext, table: Table, silver: TargetTable) -> in
 
 
 def _condition(context: RunContext, table: Table, silver: TargetTable) -> str:
-    """Return which rows they are as SQL, "" if there are none."""
+    """Return a SQL condition for these rows, "" if there are none."""
     replays = TargetTable(context.spark, context.config.catalog.name, replays_name(context.config, table))
     if not silver.exists() or not replays.exists():
         return ""
@@ -46,11 +46,11 @@ def _condition(context: RunContext, table: Table, silver: TargetTable) -> str:
     rows = context.spark.read.option("snapshot-id", head.id).table(replays.sql_name)
     parents = {row.replay: row.parent for row in rows.select("replay", "parent").distinct().collect()}
     chains = [set(chain(parents, Progress.from_json(one.summary[PROGRESS_KEY]).replay)) for one in carriers]
-    # Main can be rolled back to any of them, and a branch may become main.
+    # Main can be rolled back to any of these snapshots, and a branch may become main.
     common = set.intersection(*chains)
     if not common:
         return ""
     settled = f"SELECT id FROM {replays_table(context.config, table)} WHERE replay IN ({', '.join(map(string_literal, sorted(common)))})"
-    # One that was rejected again since then, by a rebuild, is another row under the same id.
+    # A row that a rebuild rejected again since then is another row under the same id.
     before = datetime.fromtimestamp(min(one.timestamp_ms for one in carriers) / 1000, UTC) - _MARGIN
     return f"quarantined_at < TIMESTAMP '{before:%Y-%m-%d %H:%M:%S}' AND id IN ({settled})"

@@ -1,4 +1,4 @@
-"""Reading the facts that maintenance is judged by: from one metadata file and one manifest list, without a Spark job and without data."""
+"""Read the facts for maintenance from one metadata file and one manifest list, without a Spark job and without reading data."""
 
 import json
 from collections import Counter
@@ -24,12 +24,12 @@ _TARGET_SIZE = "write.target-file-size-bytes"
 _MANIFEST_SIZE = "commit.manifest.target-size-bytes"
 _OWN = "dms-iceberg."
 _CARRIED = {PROGRESS_KEY, GOLD_KEY}
-"""What a silver table, or a model, was made of: in summaries of snapshots, and needed after them."""
+"""Keys of snapshot summaries that say what a silver table or model was built from, and that later snapshots must keep."""
 _DEFAULT_TARGET, _DEFAULT_MANIFEST = 512 << 20, 8 << 20
 
 
 def facts_of_metadata(document: Mapping[str, Any], *, is_silver: bool = True) -> Facts:
-    """Return what a table's metadata document (its metadata.json, parsed) tells by itself."""
+    """Return the facts that a table's metadata document (its parsed metadata.json) contains."""
     properties = document["properties"]
     snapshots = [
         SnapshotFact(one["snapshot-id"], one.get("parent-snapshot-id"), one["timestamp-ms"], not _CARRIED.isdisjoint(one["summary"]))
@@ -51,7 +51,7 @@ def facts_of_metadata(document: Mapping[str, Any], *, is_silver: bool = True) ->
 
 
 def _named(properties: Mapping[str, str]) -> Iterable[int]:
-    """Yield the snapshots that properties of the job name: what they did is done again once they are no ancestors any more."""
+    """Yield the snapshots that the job's table properties name: if one is no longer an ancestor, the job does its work again."""
     for name, text in properties.items():
         if name.startswith(BEFORE_PROPERTY):
             yield int(name.removeprefix(BEFORE_PROPERTY))
@@ -66,7 +66,7 @@ def _named(properties: Mapping[str, str]) -> Iterable[int]:
 
 
 def read_facts(spark: "SparkSession", table: "JavaObject", *, is_silver: bool = True) -> Facts:
-    """Return the facts about a (refreshed) table that cost next to nothing."""
+    """Return the facts about a (refreshed) table that are cheap to read."""
     jvm: Any = spark._jvm
     document = json.loads(jvm.org.apache.iceberg.TableMetadataParser.toJson(table.operations().current()))
     facts = facts_of_metadata(document, is_silver=is_silver)
@@ -75,17 +75,17 @@ def read_facts(spark: "SparkSession", table: "JavaObject", *, is_silver: bool = 
         return facts
     small = int(facts.properties.get(_MANIFEST_SIZE, _DEFAULT_MANIFEST)) // 2
     manifests = current.allManifests(table.io())
-    # By number: the end of a Py4J iteration is an exception, which PySpark looks through for ten milliseconds.
+    # By index: a Py4J iteration ends with an exception, and PySpark spends ten milliseconds on it.
     every = [manifests.get(number) for number in range(manifests.size())]
-    # Only those of one kind and one partition spec can become one.
+    # Only manifests of the same kind and partition spec can be merged.
     kinds = Counter((str(one.content()), one.partitionSpecId()) for one in every if one.length() < small)
     return attrs.evolve(facts, small_manifests=sum(count for count in kinds.values() if count > 1))
 
 
 def with_compactable(facts: Facts, spark: "SparkSession", table: "JavaObject", rules: Maintenance) -> Facts:
-    """Add what Iceberg's own planner of compactions would rewrite: manifests are read, in this process.
+    """Add what Iceberg's own planner would compact; it reads manifests in this process.
 
-    So what is needed and what is done are one judgement, and a table that was just compacted needs no other compaction.
+    The same planner decides what is needed and what is done, so a table that was just compacted needs no other compaction.
     """
     if not facts.delete_files and facts.data_files < rules.small_files:
         return facts
@@ -96,7 +96,7 @@ def with_compactable(facts: Facts, spark: "SparkSession", table: "JavaObject", r
 
 
 def _planned(spark: "SparkSession", table: "JavaObject", options: Mapping[str, str]) -> tuple[int, int]:
-    """Return number and bytes of the files that a compaction with ``options`` would rewrite."""
+    """Return the number and total bytes of the files that a compaction with ``options`` would rewrite."""
     jvm: Any = spark._jvm
     planner = jvm.org.apache.iceberg.actions.BinPackRewriteFilePlanner(table)
     given = jvm.java.util.HashMap()

@@ -1,1 +1,1 @@
-"""From files to commits: what a table needs next, doing it, and telling of it; many tables in one session."""
+"""From files to commits: plan what a table needs next, do it, and report it; many tables in one session."""

@@ -1,4 +1,4 @@
-"""What can be done to a table next: frozen values that `runs.plan` chooses, `runs.apply` carries out and `runs.predict` thinks through."""
+"""What a run can do next to a table: frozen values that `runs.plan` chooses, `runs.apply` executes and `runs.predict` simulates."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from dms_iceberg.silver.schema_diff import AddColumn, SchemaPlan
 
 @attrs.frozen
 class RecordTruncate:
-    """Write down in bronze that the source table was truncated at ``at`` (17 digits), as the operator says."""
+    """Record in bronze that the source table was truncated at ``at`` (17 digits), as the operator requested."""
 
     at: str
 
@@ -26,14 +26,14 @@ class RenameColumns:
 
 @attrs.frozen
 class DropBranches:
-    """Remove branches that another configuration has begun."""
+    """Remove branches that were built with another configuration."""
 
     names: tuple[str, ...]
 
 
 @attrs.frozen
 class RestoreBackfills:
-    """Give rows of main (or of ``branch``) the values again that a rollback took from them."""
+    """Write the backfill values again that a rollback removed, into rows of main or of ``branch``."""
 
     columns: tuple[AddColumn, ...]
     branch: str | None = None
@@ -41,14 +41,14 @@ class RestoreBackfills:
 
 @attrs.frozen
 class SwitchMode:
-    """Give a mirror the columns of the declared mode; ``statements`` is what that runs."""
+    """Give a mirror the columns of the declared mode; ``statements`` are the SQL statements that do it."""
 
     statements: tuple[str, ...]
 
 
 @attrs.frozen
 class ReadFiles:
-    """Look into the files (or the records of the quarantine) of the next batch; then plan again, knowing their columns."""
+    """Read the columns of the next batch, from its files or its quarantine records; then plan again with these columns known."""
 
     batch: FileBatch | RecordBatch
 
@@ -62,14 +62,14 @@ class EvolveSchema:
 
 @attrs.frozen(eq=False)
 class SkipFiles:
-    """Move the frontier over files that hold nothing, not even columns."""
+    """Move the frontier past files that have no rows and no columns."""
 
     plan: BatchPlan
 
 
 @attrs.frozen(eq=False)
 class MergeBatch:
-    """Merge a batch in one commit with the progress; ``creates`` are the columns of a table that it makes first."""
+    """Merge a batch and its progress in one commit; ``creates`` are the columns of the table if it must be created first."""
 
     plan: BatchPlan
     creates: Mapping[str, str] | None = None
@@ -85,7 +85,7 @@ class ApplyTruncate:
 
 @attrs.frozen
 class CompleteLoad:
-    """Make the branch of a complete load the content of the table."""
+    """Publish the branch of a complete load as the table's content."""
 
     branch: BranchState
     main: int | None
@@ -93,14 +93,14 @@ class CompleteLoad:
 
 @attrs.frozen
 class ResolveRejected:
-    """Resolve rows of the quarantine that a rebuild has not rejected again."""
+    """Resolve rows of the quarantine that a rebuild did not reject again."""
 
     branch: BranchState
 
 
 @attrs.frozen
 class PublishRebuild:
-    """Check the rebuilt content and make it the content of the table."""
+    """Check the rebuilt content and publish it as the table's content."""
 
     branch: BranchState
     main: int | None
@@ -108,11 +108,11 @@ class PublishRebuild:
 
 @attrs.frozen
 class CreateTable:
-    """Create the table without a row.
+    """Create the table without rows.
 
     Attributes:
-        columns: Spark types by column; None for a table that is there.
-        is_loaded: a snapshot says that its load, of an empty source table, is complete.
+        columns: Spark types by column; None for a table that exists.
+        is_loaded: add a snapshot which records that the load of the empty source table is complete.
     """
 
     columns: Mapping[str, str] | None
@@ -121,14 +121,14 @@ class CreateTable:
 
 @attrs.frozen
 class Wait:
-    """Nothing can be merged into a load that is not complete."""
+    """Do nothing: a load is not complete, and there is nothing to merge into it."""
 
     warnings: tuple[str, ...] = ()
 
 
 @attrs.frozen
 class Done:
-    """Nothing is left to merge; ``checks`` asks for the configuration to be compared with the newest merged file."""
+    """Nothing is left to merge; ``checks`` asks to compare the configuration with the newest merged file."""
 
     warnings: tuple[str, ...] = ()
     checks: bool = False

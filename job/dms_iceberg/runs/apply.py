@@ -1,4 +1,4 @@
-"""Carrying an action out: one commit at most, and what is to be said of it."""
+"""Execute an action, with one commit at most, and return what to report of it."""
 
 import attrs
 import structlog
@@ -47,10 +47,10 @@ class Outcome:
     """What an action did.
 
     Attributes:
-        statements: the schema statements that ran.
+        statements: the schema statements that were executed.
         batch: the report of a batch.
-        warnings: what the operator must know.
-        more: the table is to be planned again.
+        warnings: for the operator.
+        more: whether the table must be planned again.
     """
 
     statements: tuple[str, ...] = ()
@@ -60,11 +60,11 @@ class Outcome:
 
 
 def apply(context: RunContext, target: TargetTable, state: TableState, action: Action) -> Outcome:
-    """Carry out an action that was planned on ``state``.
+    """Execute an action that was planned on ``state``.
 
     Raises:
-        DmsIcebergError: it cannot be done; the table is as it was.
-        PlanIsStaleError: another writer committed since the state was read.
+        DmsIcebergError: the action failed; the table is unchanged.
+        PlanIsStaleError: another writer committed after the state was read.
     """
     match action:
         case MergeBatch() | SkipFiles():
@@ -84,14 +84,14 @@ def apply(context: RunContext, target: TargetTable, state: TableState, action: A
 
 
 def _content(context: RunContext, target: TargetTable, state: TableState, action: Action) -> tuple[str, ...]:
-    """Replace or end the table's content, or make room for it; returns the statements that are to be shown."""
+    """Replace or end the table's content, or prepare for it; return the statements to report."""
     table = state.table
     match action:
         case RecordTruncate(at):
             record_truncate(context, table, at)
         case ApplyTruncate(branch, at):
             statements = apply_truncate(context, table, target, branch, at)
-            # What a rebuild ends are old rows.
+            # A rebuild applies the truncate to old rows only: there is nothing to report.
             return () if branch.rebuild else statements
         case DropBranches(names):
             for name in names:
@@ -123,7 +123,7 @@ def _create(context: RunContext, target: TargetTable, state: TableState, action:
 def _schema(
     target: TargetTable, state: TableState, action: RenameColumns | RestoreBackfills | SwitchMode | EvolveSchema
 ) -> tuple[str, ...]:
-    """Change the table's columns; returns the statements."""
+    """Change the table's columns; return the statements."""
     match action:
         case RenameColumns(columns):
             return tuple(rename_columns(target, columns))
@@ -142,7 +142,7 @@ def _batch(context: RunContext, target: TargetTable, state: TableState, action: 
     if isinstance(action, SkipFiles):
         report = skip_files(context, state.table, target if state.exists else None, planned, opened.began)
         if report.snapshot_id is None:
-            # Files without even columns make no table, so nothing remembers them but this run.
+            # Files without columns do not create a table, so only this run can remember them.
             state.memory.skipped.update(file.key for file in planned.batch.files)
             _log_batch(context, state.table, planned, report)
             return Outcome(batch=report, warnings=report.warnings)
@@ -153,14 +153,14 @@ def _batch(context: RunContext, target: TargetTable, state: TableState, action: 
             return Outcome(batch=report, warnings=report.warnings, more=False)
         report = merge_batch(batch, action, opened)
     _log_batch(context, state.table, planned, report)
-    # A branch is looked at once more: with its last file the load may be complete.
+    # Plan a branch once more: its last file may have completed the load.
     more = planned.batch.remaining > 0 or planned.more or planned.branch_state.branch is not None
     return Outcome(batch=report, warnings=report.warnings, more=more)
 
 
 def _log_batch(context: RunContext, table: Table, planned: BatchPlan, report: BatchReport) -> None:
     if planned.branch_state.rebuild:
-        # Metrics count the rows of the other line; these are old ones.
+        # Metrics count the rows of the other log line. These rows were counted when they were first merged.
         _LOG.info("batch_rebuilt", table=table.source, run_id=context.run_id, files=report.files, rows_read=report.rows_read)
         return
     _LOG.info(

@@ -1,4 +1,4 @@
-"""Merging one batch of files whose columns are known: clean -> judge by mode -> quarantine -> merge -> report."""
+"""Merge one batch of files whose columns are known: clean -> judge by mode -> quarantine -> merge -> report."""
 
 import time
 import uuid
@@ -43,9 +43,9 @@ def merge_batch(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) ->
     """Merge one batch: data and progress in one snapshot.
 
     Args:
-        batch: the batch, its shape as its columns tell it.
-        action: what was planned.
-        opened: its columns beside those of the table.
+        batch: the batch, with the shape that its columns give it.
+        action: the planned action.
+        opened: the batch's columns beside those of the table.
 
     Raises:
         DmsIcebergError: the batch cannot be merged; nothing was written to the table.
@@ -59,41 +59,41 @@ def merge_batch(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) ->
         failpoint("after-create", table.source)
     batch = seen_backfills(batch)
     bulk = _bulk_load(batch)
-    collapsed, batch = (bulk.collapsed, batch) if bulk is not None else judge_batch(batch)
+    merge_input, batch = (bulk.collapsed, batch) if bulk is not None else judge_batch(batch)
     try:
-        refuse_broken_rule(table, planned, collapsed.books)
-        if collapsed.books.quarantined:
-            _quarantine(batch, collapsed)
-        after = _progress_after(batch, collapsed)
+        refuse_broken_rule(table, planned, merge_input.books)
+        if merge_input.books.quarantined:
+            _quarantine(batch, merge_input)
+        after = _progress_after(batch, merge_input)
         failpoint("before-merge", table.source)
-        after = _resolve(batch, collapsed, after)
-        properties = _properties(batch.context, table, planned, after, collapsed.books)
+        after = _resolve(batch, merge_input, after)
+        properties = _properties(batch.context, table, planned, after, merge_input.books)
         properties |= memory.summary_after(table, opened.evolved.shape, names) if planned.branch_state.branch is not None else {}
-        transaction = bulk.with_properties(properties) if bulk is not None else batch_transaction(batch, collapsed, properties)
+        transaction = bulk.with_properties(properties) if bulk is not None else batch_transaction(batch, merge_input, properties)
         made = memory.properties_after(table, target, batch.shape, names, opened.named.found)
         target.record_changed_properties(transaction, made | checked_property(batch.context.config, table, target))
         failpoint("before-publish", table.source)
         target.commit(transaction)
         failpoint("after-commit", table.source)
-        warnings = (*opened.warnings, *keys_twice(batch, collapsed))
+        warnings = (*opened.warnings, *keys_twice(batch, merge_input))
     finally:
-        collapsed.latest.unpersist()
+        merge_input.latest.unpersist()
         if bulk is not None:
             bulk.discard()
     warnings = (*warnings, *backfill_warnings(batch))
-    return attrs.evolve(report_batch(target, planned, collapsed.books, after, opened.began), warnings=warnings)
+    return attrs.evolve(report_batch(target, planned, merge_input.books, after, opened.began), warnings=warnings)
 
 
-def _progress_after(batch: BatchContext, collapsed: MergeInput) -> Progress:
+def _progress_after(batch: BatchContext, merge_input: MergeInput) -> Progress:
     planned = batch.planned
     after = planned.progress.after(
         planned.batch.files,
-        collapsed.books.high,
+        merge_input.books.high,
         batch.context.look_back(),
         planned.loads,
-        is_cut=collapsed.is_cut,
-        behind=collapsed.books.behind,
-        arrivals=collapsed.arrivals,
+        is_cut=merge_input.is_cut,
+        behind=merge_input.books.behind,
+        arrivals=merge_input.arrivals,
     )
     return attrs.evolve(after, first_seen=first_seen.remembered(planned.progress, batch.shape.first_seen))
 
@@ -107,7 +107,7 @@ def _bulk_load(batch: BatchContext) -> BulkLoad | None:
 
 
 def seen_backfills(batch: BatchContext) -> BatchContext:
-    """Return the batch with what is known of columns with a backfill, from its files as well."""
+    """Return the batch with what its files and the progress say about columns with a backfill."""
     progress = batch.planned.progress
     known = first_seen.known_before(batch.table, progress)
     seen = first_seen.seen_with(batch.table, batch.groups, batch.context.config.bronze, progress.load, known)
@@ -115,7 +115,7 @@ def seen_backfills(batch: BatchContext) -> BatchContext:
 
 
 def backfill_warnings(batch: BatchContext) -> list[str]:
-    """Return what a reader of the table must know of columns with a backfill."""
+    """Return the warnings about columns with a backfill."""
     known = first_seen.known_before(batch.table, batch.planned.progress)
     return [
         *first_seen.unknown_warnings(batch.table, batch.groups, known),
@@ -124,20 +124,20 @@ def backfill_warnings(batch: BatchContext) -> list[str]:
 
 
 def judge_batch(batch: BatchContext) -> tuple[MergeInput, BatchContext]:
-    """Return what the table's mode makes of a batch, and its row counts; the caller unpersists ``latest``.
+    """Return the `MergeInput` that the table's mode computes from a batch, with its row counts; the caller unpersists ``latest``.
 
-    Late files may change the batch's shape.
+    Late files may change the batch's shape, so the batch is returned as well.
 
     Raises:
         ConfigError: Spark refuses an expression of the configuration.
     """
-    collapsed = _judged(batch)
+    merge_input = _judged(batch)
     table, progress, shape = batch.table, batch.planned.progress, batch.shape
     known, bronze = first_seen.known_before(table, progress), batch.context.config.bronze
-    found = first_seen.seen_in_late(table, batch.groups, bronze, progress.load, known, shape.first_seen, collapsed.books.low)
+    found = first_seen.seen_in_late(table, batch.groups, bronze, progress.load, known, shape.first_seen, merge_input.books.low)
     if found == shape.first_seen:
-        return collapsed, batch
-    collapsed.latest.unpersist()
+        return merge_input, batch
+    merge_input.latest.unpersist()
     batch = attrs.evolve(batch, shape=attrs.evolve(shape, first_seen=found))
     return _judged(batch), batch
 
@@ -146,33 +146,33 @@ def _judged(batch: BatchContext) -> MergeInput:
     try:
         return _JUDGES.get(batch.table.mode, collapse_batch)(batch)
     except AnalysisException:
-        # Say where in the configuration, if that is the cause.
+        # If an expression of the configuration is the cause, report its key path.
         check_expressions(batch.context, batch.groups, batch.table, batch.shape)
         raise
 
 
-def refuse_broken_rule(table: Table, planned: BatchPlan, books: RowCounts) -> None:
+def refuse_broken_rule(table: Table, planned: BatchPlan, counts: RowCounts) -> None:
     """Refuse a batch with rows that break a rule with ``on_fail = fail``.
 
     Raises:
         RuleFailedError: there are such rows.
     """
-    if books.failed_rule is not None:
+    if counts.failed_rule is not None:
         files = planned.batch.files
         rows = f"rows of {files[0].key} to {files[-1].key}" if files else "rows from the quarantine"
         raise RuleFailedError(
-            f"{table.source}: rule {books.failed_rule!r} (on_fail = fail) is broken by {rows}. "
+            f"{table.source}: rule {counts.failed_rule!r} (on_fail = fail) is broken by {rows}. "
             "Nothing of the batch was written. Correct the source, or set on_fail to 'quarantine' to let the other rows pass."
         )
 
 
-def _quarantine(batch: BatchContext, collapsed: MergeInput) -> None:
+def _quarantine(batch: BatchContext, merge_input: MergeInput) -> None:
     failpoint("before-quarantine", batch.table.source)
     prepare_quarantine(batch.context.spark, batch.context.config, batch.table)
     cleaned = batch.clean(with_record=True)
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
     load = batch.planned.progress.load
-    changes = rejected_changes(collapsed.judge(cleaned), batch.shape).persist()
+    changes = rejected_changes(merge_input.judge(cleaned), batch.shape).persist()
     try:
         rejected = rejected_rows(
             batch.context.spark, changes, batch.planned.batch.files, batch.table, batch.shape, batch.context.run_id, now, load
@@ -184,11 +184,11 @@ def _quarantine(batch: BatchContext, collapsed: MergeInput) -> None:
     failpoint("after-quarantine", batch.table.source)
 
 
-def _resolve(batch: BatchContext, collapsed: MergeInput, after: Progress) -> Progress:
-    """Write which rows of the quarantine the batch ends, as a replay does; returns the progress that names them."""
+def _resolve(batch: BatchContext, merge_input: MergeInput, after: Progress) -> Progress:
+    """Record which rows of the quarantine the batch resolves, as a replay does; return the progress that names that record."""
     found = [
-        collapsed.resolved,
-        closed_by_repair(batch, collapsed.latest),
+        merge_input.resolved,
+        closed_by_repair(batch, merge_input.latest),
         rewritten_rows(batch),
     ]
     resolved = [rows.select("id") for rows in found if rows is not None]
@@ -207,45 +207,45 @@ def _resolve(batch: BatchContext, collapsed: MergeInput, after: Progress) -> Pro
     return attrs.evolve(after, replay=replay)
 
 
-def _properties(context: RunContext, table: Table, planned: BatchPlan, after: Progress, books: RowCounts) -> dict[str, str]:
+def _properties(context: RunContext, table: Table, planned: BatchPlan, after: Progress, counts: RowCounts) -> dict[str, str]:
     made = made_by(table) if planned.branch_state.branch is not None else {}
-    return summary_properties(after, books, len(planned.batch.files), context.run_id) | made
+    return summary_properties(after, counts, len(planned.batch.files), context.run_id) | made
 
 
 def skip_files(context: RunContext, table: Table, target: TargetTable | None, planned: BatchPlan, began: float) -> BatchReport:
-    """Move the frontier over files that hold nothing, not even columns; ``target`` is None for a table that is not there.
+    """Move the frontier past files that have no rows and no columns; ``target`` is None if the table does not exist.
 
     Raises:
         PlanIsStaleError: another writer committed since the batch was planned.
     """
-    books = RowCounts()
+    counts = RowCounts()
     after = planned.progress.after(planned.batch.files, "", context.look_back(), planned.loads)
     after = attrs.evolve(after, first_seen=first_seen.remembered(planned.progress, first_seen.known_before(table, planned.progress)))
     if target is not None:
         transaction = target.transaction(planned.branch_state.head, planned.branch_state.branch)
-        transaction.touch(_properties(context, table, planned, after, books))
+        transaction.touch(_properties(context, table, planned, after, counts))
         target.commit(transaction)
-    return report_batch(target, planned, books, after, began)
+    return report_batch(target, planned, counts, after, began)
 
 
-def report_batch(target: TargetTable | None, planned: BatchPlan, books: RowCounts, after: Progress, started: float) -> BatchReport:
-    """Return the report of a committed batch that was planned at ``started`` (of `time.monotonic`)."""
+def report_batch(target: TargetTable | None, planned: BatchPlan, counts: RowCounts, after: Progress, started: float) -> BatchReport:
+    """Return the report of a committed batch; ``started`` is when it was planned (`time.monotonic`)."""
     batch = planned.batch
     head = target.head(planned.branch_state.branch) if target is not None else None
     lags: list[float | None] = [None, None, None]
-    if head is not None and books.commit_micros and not (batch.is_load or planned.is_replay or planned.branch_state.rebuild):
-        # A snapshot has the time of its transaction, which nobody sees before it is published.
+    if head is not None and counts.commit_micros and not (batch.is_load or planned.is_replay or planned.branch_state.rebuild):
+        # A snapshot's timestamp is that of its transaction, and readers see it only once it is published.
         visible_at = time.time()
-        lags = [round(visible_at - micros / 1e6, 3) for micros in books.commit_micros]
+        lags = [round(visible_at - micros / 1e6, 3) for micros in counts.commit_micros]
     return BatchReport(
         files=len(batch.files),
         bytes=batch.size,
-        rows_read=books.rows_read,
-        applied=books.applied,
-        superseded=books.superseded,
-        stale=books.stale,
-        filtered=books.filtered,
-        quarantined=books.quarantined,
+        rows_read=counts.rows_read,
+        applied=counts.applied,
+        superseded=counts.superseded,
+        stale=counts.stale,
+        filtered=counts.filtered,
+        quarantined=counts.quarantined,
         snapshot_id=head.id if head is not None else None,
         frontier=after.frontier,
         seconds=round(time.monotonic() - started, 3),

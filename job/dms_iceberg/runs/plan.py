@@ -1,6 +1,6 @@
-"""What comes next for a table: one pure function of its state and of what the operator asks for.
+"""What comes next for a table: a pure function of its state and of the operator's request.
 
-A run does the action, reads the state again and plans again, until nothing is left. `plan` shows the same actions without doing them.
+A run executes the action, reads the state again and plans again, until nothing is left. `plan` shows the same actions and executes none.
 """
 
 from dms_iceberg.context import BatchPlan, RunRequest
@@ -32,15 +32,15 @@ from dms_iceberg.silver.create import declared_types, untyped
 from dms_iceberg.silver.ddl import ordered
 
 MOST_COMPARISONS = 8
-"""So often the content of a rebuild is compared with the table before other writers' commits end the try to publish it."""
+"""How often a rebuild's content is compared with the table before the run gives up, when commits of other writers prevent publishing it."""
 
 
 def plan(state: TableState, request: RunRequest) -> Action:
     """Return the next action.
 
     Raises:
-        BronzeError: bronze is not what the state or the request needs.
-        TargetError: the request does not go with the table's state.
+        BronzeError: bronze lacks what the state or the request needs.
+        TargetError: the request contradicts the table's state.
     """
     if request.replay is not None:
         return _replay(state)
@@ -58,7 +58,7 @@ def plan(state: TableState, request: RunRequest) -> Action:
 
 
 def _preparation(state: TableState, request: RunRequest) -> Action | None:
-    """What comes before any file: what the operator says, and the table as the configuration wants it."""
+    """Return what must precede any file: the operator's requests, and changes of the table that the configuration requires."""
     is_truncated = state.table.source in request.truncate and not state.memory.truncate_seen
     if is_truncated and not refuse_truncate(state.table, state.branch, state.pending, request.truncated_at):
         return RecordTruncate(request.truncated_at)
@@ -70,10 +70,10 @@ def _preparation(state: TableState, request: RunRequest) -> Action | None:
 
 
 def _load(state: TableState, request: RunRequest, batch: FileBatch | None) -> Action:
-    """What a load needs that is built on a branch."""
+    """Return what a load on a branch needs."""
     doubt = state.marker.doubt(state.branch.progress, state.pending.loads) if state.marker is not None else ""
-    told = state.table.source in request.load_complete or (state.marker is not None and not doubt)
-    if is_complete(state.table, state.branch, batch, state.pending.loads, told=told):
+    is_confirmed = state.table.source in request.load_complete or (state.marker is not None and not doubt)
+    if is_complete(state.table, state.branch, batch, state.pending.loads, told=is_confirmed):
         return SwitchMode(state.switch) if state.switch else CompleteLoad(state.branch, state.main.head)
     if batch is not None and batch.is_load:
         return _batch(state, batch)
@@ -82,7 +82,7 @@ def _load(state: TableState, request: RunRequest, batch: FileBatch | None) -> Ac
 
 
 def _batch(state: TableState, batch: FileBatch | RecordBatch) -> Action:
-    """What a batch needs, once its columns are known."""
+    """Return what a batch needs: to read its columns first, then to merge."""
     opened = state.opened
     if opened is None:
         return ReadFiles(batch)
@@ -109,7 +109,7 @@ def _batch_plan(state: TableState, opened: OpenedBatch) -> BatchPlan:
         state.main.head,
         state.pending.loads,
         applied_truncates(truncates, progress),
-        # A table that begins with this batch may have a truncate behind it.
+        # A table that this batch creates may have a truncate after it.
         more=any(at > progress.truncated for at in truncates),
         waiting=state.records.waiting if state.records is not None else None,
     )
@@ -131,15 +131,15 @@ def _end_of_rebuild(state: TableState) -> Action:
 
 
 def _idle(state: TableState, request: RunRequest) -> Action:
-    """Nothing is left to merge into main: a table without any file may have to be created."""
+    """Nothing is left to merge into main. A table without any file may still have to be created."""
     table, nothing = state.table, state.no_files
     checks = not state.is_checked
     if nothing is not None and (nothing.text or nothing.has_content):
         return Done((nothing.text,) if nothing.text else (), checks)
     if nothing is None and not state.pending.files:
-        # Objects that are not read, and warned of; or everything is merged.
+        # There are objects that the job does not read, and it warned about them; or everything is merged.
         return Done(checks=checks)
-    # Files without even columns make no table, but they are the table's.
+    # Files without columns do not create a table, but they belong to it.
     is_loaded = nothing is not None and table.source in request.load_complete and state.branch.head is None
     if is_loaded and nothing is not None and not nothing.has_bronze:
         raise BronzeError(

@@ -1,4 +1,4 @@
-"""What a table's state would be after an action, without doing it. Pure: this is how `plan` shows what a run would do."""
+"""The state of a table after an action, without executing it. Pure: `plan` uses it to show what a run would do."""
 
 import attrs
 
@@ -25,14 +25,14 @@ from dms_iceberg.silver.rename import renamed, renamed_progress
 from dms_iceberg.silver.schema_diff import AddColumn
 
 TO_COME = 0
-"""Id of a snapshot that a run would make."""
+"""Stands for the id of a snapshot that a run would create."""
 
 
 def after(state: TableState, action: Action) -> TableState:
     """Return the state after ``action``.
 
     Raises:
-        TypeError: what comes after it must be read: files (`read_state.open_batch`), or main once a rebuild is published.
+        TypeError: the next state must be read instead: from files (`read_state.open_batch`), or from main after a rebuild is published.
     """
     match action:
         case RenameColumns() | RestoreBackfills() | SwitchMode() | EvolveSchema():
@@ -98,6 +98,6 @@ def _merged(state: TableState, action: SkipFiles | MergeBatch) -> TableState:
 
 
 def _moved(state: TableState, progress: Progress, head: int | None) -> TableState:
-    """Return the state with its branch moved, and main where that is the branch."""
+    """Return the state with the branch's progress and head replaced, and main's if the branch is main."""
     branch = attrs.evolve(state.branch, progress=progress, head=head)
     return attrs.evolve(state, branch=branch, main=branch if branch.branch is None else state.main)

@@ -1,6 +1,6 @@
-"""What a run would do, found without changing anything: files, rows where footers tell, and schema changes as SQL.
+"""What a run would do, without changing anything: files, rows if footers have their number, and schema changes as SQL.
 
-The actions are those that a run would do (`runs.plan`); instead of doing one, its outcome is predicted (`runs.predict`).
+The actions are those of a run (`runs.plan`). Instead of executing one, the preview predicts its outcome (`runs.predict`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -52,10 +52,10 @@ class TablePreview:
     """What a run would do to one table.
 
     Attributes:
-        rebuilt_files: those of ``files`` that are merged already, and that a rebuild reads again.
-        rows: None where only reading the files would tell (CSV, JSON).
-        no_files: what to say of a table without any file in bronze, whose run would do nothing; None for others.
-        changes_rows: the run would change rows of the table or create it, as far as can be told without reading the files.
+        rebuilt_files: those of ``files`` that are already merged, and that a rebuild reads again.
+        rows: None if only reading the files would give their number (CSV, JSON).
+        no_files: the message for a table without any file in bronze, for which a run would do nothing; None for others.
+        changes_rows: whether the run would change rows of the table or create it, as far as this is known without reading the files.
     """
 
     table: str
@@ -72,7 +72,7 @@ class TablePreview:
 
     @property
     def is_bad(self) -> bool:
-        """Whether the run would fail, or do nothing for lack of files."""
+        """Whether the run would fail, or do nothing because there are no files."""
         return self.error is not None or self.no_files is not None
 
     def to_document(self) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class TablePreview:
 
 
 def preview(spark: SparkSession, config: Config, only: Iterable[str] = (), request: RunRequest = NO_REQUEST) -> list[TablePreview]:
-    """Return what `runner.run` would do with the same arguments, table by table; see there for the errors raised."""
+    """Return what `runs.run.run` would do with the same arguments, table by table; it raises the same errors."""
     check_request(config, only, request)
     context = RunContext(spark, config, open_store(config.bronze.uri), "plan", request)
     previews = []
@@ -193,18 +193,18 @@ def _show_opened(begin: TableState, columns: Types | None, opened: OpenedBatch, 
     unknown = unknown_warnings(table, opened.groups, known_before(table, begin.branch.progress, columns))
     incompatible = [_explain(table, change) for change in evolution.plan.incompatible]
     refused = [f"{table.source}: rows of some files would be quarantined: {why}" for why in evolution.shape.refused.values()]
-    told = (*opened.warnings, *unknown, *incompatible, *refused)
-    one.warnings += [text for text in told if text not in one.warnings]
+    texts = (*opened.warnings, *unknown, *incompatible, *refused)
+    one.warnings += [text for text in texts if text not in one.warnings]
 
 
 def _show_end(context: RunContext, table: Table, target: TargetTable, state: TableState, action: Wait | Done, one: TablePreview) -> None:
-    """Add what is said of a table once nothing is left to merge."""
+    """Add what to report of a table once nothing is left to merge."""
     nothing = state.no_files
     if nothing is not None and nothing.is_wrong and not one.files:
         one.no_files = nothing.text
     one.warnings += [text for text in action.warnings if text != one.no_files and text not in one.warnings]
     if not one.batches and state.branch.branch is None and state.main.head not in (None, TO_COME) and state.columns is not None:
-        # Nothing is to be done, but a new text may be wrong.
+        # There is nothing to do, but an expression that was changed may be wrong.
         one.warnings += check(context, table, target, state.columns, state.branch.progress).warnings
 
 

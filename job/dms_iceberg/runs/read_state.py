@@ -1,4 +1,4 @@
-"""Reading the state of a table: from the catalog, from bronze, and, once a batch is chosen, from its files."""
+"""Read the state of a table: from the catalog, from bronze, and, once a batch is chosen, from its files."""
 
 import time
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from dms_iceberg.config.model import Table
 from dms_iceberg.config.salts import refuse_unset_salts
 from dms_iceberg.context import BranchState, RunContext
 from dms_iceberg.failpoints import failpoint
-from dms_iceberg.loads.epochs import branch_state, is_replaced, made_otherwise
+from dms_iceberg.loads.epochs import branch_state, built_by_other_configuration, is_replaced
 from dms_iceberg.loads.load_marker import read_marker
 from dms_iceberg.loads.no_files import find_no_files
 from dms_iceberg.loads.rebuild import has_unresolved, left_rebuilds, read_rebuild
@@ -42,7 +42,7 @@ def read_state(context: RunContext, table: Table, target: TargetTable, memory: R
         predicted_rebuild: a rebuild is taken to be published, so that it does not count how the present content was built.
 
     Raises:
-        DmsIcebergError: the configuration does not go with the table, or bronze is not what the table was merged from.
+        DmsIcebergError: the configuration contradicts the table, or bronze lacks what the table was merged from.
     """
     refuse_unset_salts(table)
     exists = target.exists()
@@ -90,7 +90,7 @@ def _with_rebuild(context: RunContext, target: TargetTable, state: TableState) -
 def _with_bronze(context: RunContext, target: TargetTable, state: TableState, *, predicted_rebuild: bool) -> TableState:
     table, memory = state.table, state.memory
     found = branch_state(target, context.config, table, context.request.reload_started)
-    outdated = made_otherwise(table, target, found)
+    outdated = built_by_other_configuration(table, target, found)
     warnings = [*filter(None, [outdated]), *left_rebuilds(table, target)]
     if target.exists() and not predicted_rebuild:
         if not is_replaced(table, found):
@@ -98,7 +98,7 @@ def _with_bronze(context: RunContext, target: TargetTable, state: TableState, *,
             refuse_other_key(table, properties)
             refuse_other_key_mask(table, properties)
         warnings += cleaning_warnings(target, table)
-    # Before the listing: it sees every file that was there when the marker was written.
+    # Read the marker before the listing, so that the listing has every file that existed when the marker was written.
     marker = read_marker(context.store, table) if found.branch is not None else None
     pending = pending_files(context.listing(table, found.progress), found.progress, table.source, datetime.now(UTC))
     warnings += pending.warnings(table.source, memory.unread)
@@ -145,7 +145,7 @@ def _with_records(context: RunContext, target: TargetTable, state: TableState) -
 def open_batch(
     context: RunContext, target: TargetTable, state: TableState, batch: FileBatch | RecordBatch, *, predicted: bool = False
 ) -> OpenedBatch:
-    """Look into the files of a batch, and compare their columns with the configuration and the table.
+    """Read the columns of a batch, and compare them with the configuration and the table.
 
     Args:
         context: the run.

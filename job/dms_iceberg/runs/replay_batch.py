@@ -1,4 +1,4 @@
-"""Merging rows of the quarantine: cleaned, compared and merged like a late batch, and resolved in the same commit."""
+"""Merge rows of the quarantine: cleaned, compared and merged like a late batch, and resolved in the same commit."""
 
 import uuid
 
@@ -30,7 +30,7 @@ def replay_batch(batch: BatchContext, opened: OpenedBatch) -> BatchReport:
     """Merge open rows of the quarantine, and resolve them in the same commit; those that fail again stay open.
 
     Args:
-        batch: the rows, their shape as their columns tell it.
+        batch: the rows, with the shape that their columns give them.
         opened: these columns beside those of the table.
 
     Raises:
@@ -39,25 +39,25 @@ def replay_batch(batch: BatchContext, opened: OpenedBatch) -> BatchReport:
     """
     context, table, target, planned = batch.context, batch.table, batch.target, batch.planned
     progress = planned.progress
-    collapsed, batch = judge_batch(seen_backfills(batch))
-    books = collapsed.books
-    outcome = _outcome(batch, collapsed).persist()
+    merge_input, batch = judge_batch(seen_backfills(batch))
+    counts = merge_input.books
+    outcome = _outcome(batch, merge_input).persist()
     try:
-        refuse_broken_rule(table, planned, books)
-        if books.quarantined:
-            _judge_again(context, table, outcome)
-        if books.quarantined < books.rows_read:
+        refuse_broken_rule(table, planned, counts)
+        if counts.quarantined:
+            _update_reasons(context, table, outcome)
+        if counts.quarantined < counts.rows_read:
             replay = uuid.uuid4().hex[:16]
-            _write_settled(context, table, outcome, replay, progress.replay, books)
-            if collapsed.resolved is not None:
-                resolve(context.spark, context.config, table, collapsed.resolved, replay, progress.replay, context.run_id)
+            _write_resolved(context, table, outcome, replay, progress.replay, counts)
+            if merge_input.resolved is not None:
+                resolve(context.spark, context.config, table, merge_input.resolved, replay, progress.replay, context.run_id)
             failpoint("after-settled", table.source)
-            # The content may have come further by a row that was the newest of all.
-            high, behind = max(progress.high_water, books.high), progress.behind or books.behind
+            # The high water rises if a replayed row is the newest of all.
+            high, behind = max(progress.high_water, counts.high), progress.behind or counts.behind
             seen = first_seen.remembered(progress, batch.shape.first_seen)
             progress = attrs.evolve(progress, replay=replay, high_water=high, behind=behind, first_seen=seen)
-            properties = summary_properties(progress, books, 0, context.run_id)
-            transaction = batch_transaction(batch, collapsed, properties)
+            properties = summary_properties(progress, counts, 0, context.run_id)
+            transaction = batch_transaction(batch, merge_input, properties)
             made = opened.memory.properties_after(table, target, batch.shape, source_names(batch.groups))
             target.record_changed_properties(transaction, made)
             failpoint("before-publish", table.source)
@@ -65,41 +65,41 @@ def replay_batch(batch: BatchContext, opened: OpenedBatch) -> BatchReport:
             failpoint("after-commit", table.source)
     finally:
         outcome.unpersist()
-        collapsed.latest.unpersist()
-    told = (*opened.warnings, *backfill_warnings(batch))
-    result = attrs.evolve(report_batch(target, planned, books, progress, opened.began), warnings=told)
+        merge_input.latest.unpersist()
+    warnings = (*opened.warnings, *backfill_warnings(batch))
+    result = attrs.evolve(report_batch(target, planned, counts, progress, opened.began), warnings=warnings)
     _LOG.info(
         "rows_replayed",
         table=table.source,
         run_id=context.run_id,
-        rows_read=books.rows_read,
-        applied=books.applied,
-        stale=books.stale,
-        still_quarantined=books.quarantined,
+        rows_read=counts.rows_read,
+        applied=counts.applied,
+        stale=counts.stale,
+        still_quarantined=counts.quarantined,
         seconds=result.seconds,
     )
     return result
 
 
-def _outcome(batch: BatchContext, collapsed: MergeInput) -> DataFrame:
-    """Return what became of each row: its id, and why it stays (`JUDGEMENT`, a NULL reason for rows that are settled)."""
-    cleaned = collapsed.judge(batch.clean())
+def _outcome(batch: BatchContext, merge_input: MergeInput) -> DataFrame:
+    """Return the outcome of each row: its id, and why it stays in the quarantine (`JUDGEMENT`; a NULL reason for resolved rows)."""
+    cleaned = merge_input.judge(batch.clean())
     return cleaned.where(f"{OLD_KEY} = 0").selectExpr(
         f"{ROW_ID} AS id", *(f"{sql} AS {column}" for column, sql in JUDGEMENT.items()), f"{json_sql(batch.shape.key)} AS key", PROBLEM
     )
 
 
-def _judge_again(context: RunContext, table: Table, outcome: DataFrame) -> None:
+def _update_reasons(context: RunContext, table: Table, outcome: DataFrame) -> None:
     with named_view(context, outcome.where(f"{PROBLEM} IS NOT NULL")) as view:
         change_quarantine(context.spark, context.config, table, lambda name: judge_again_sql(name, view))
 
 
-def _write_settled(context: RunContext, table: Table, outcome: DataFrame, replay: str, parent: str, books: RowCounts) -> None:
+def _write_resolved(context: RunContext, table: Table, outcome: DataFrame, replay: str, parent: str, counts: RowCounts) -> None:
     resolved = outcome.where(f"{PROBLEM} IS NULL")
     count = resolved.count()
-    if count != books.rows_read - books.quarantined:
+    if count != counts.rows_read - counts.quarantined:
         raise TargetError(
-            f"{table.source}: {books.rows_read - books.quarantined:,} rows of the quarantine can be merged, but {count:,} would be "
+            f"{table.source}: {counts.rows_read - counts.quarantined:,} rows of the quarantine can be merged, but {count:,} would be "
             "settled. Nothing was written. Report this defect."
         )
     failpoint("before-settled", table.source)

@@ -1,4 +1,4 @@
-"""What a run tells its caller: per batch, per table, for the whole run. Plain data that turns into JSON."""
+"""What a run reports: per batch, per table, for the whole run. Plain data that turns into JSON."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ class BatchReport:
 
     Attributes:
         seconds: wall time from planning to commit.
-        remaining: new files that were listed behind this batch.
-        warnings: what the batch cannot do as its operator may expect.
-        lag_seconds: from the newest source commit in the batch until readers saw it, None without a commit time.
-        lag_p50_seconds: the same for the median change; ``lag_p95_seconds`` for the slowest twentieth.
+        remaining: new files that were listed after those of this batch.
+        warnings: about the batch, for the operator.
+        lag_seconds: from the newest source commit in the batch until readers saw it; None without a commit time.
+        lag_p50_seconds: the same for the median change; ``lag_p95_seconds`` is the 95th percentile.
     """
 
     files: int
@@ -43,7 +43,7 @@ class TableReport:
     """What happened to one table: the sums of its batches, or the error that stopped it.
 
     Attributes:
-        told: warnings that the operator has from an earlier report.
+        told: warnings that an earlier report had.
     """
 
     table: str
@@ -58,7 +58,7 @@ class TableReport:
     seconds: float = 0.0
 
     def warn(self, *texts: str) -> list[str]:
-        """Add warnings, each once, and return those that nobody was told of before."""
+        """Add warnings, each once; return those that no earlier report had."""
         new = [text for text in dict.fromkeys(texts) if text not in self.warnings]
         self.warnings += new
         return [text for text in new if text not in self.told]
@@ -83,12 +83,12 @@ class TableReport:
 
     @property
     def superseded(self) -> int:
-        """Rows with a newer change of their key in the same batch."""
+        """Rows for which the same batch has a newer change of their key."""
         return self._sum("superseded")
 
     @property
     def stale(self) -> int:
-        """Rows older than what the table had."""
+        """Rows older than what the table has."""
         return self._sum("stale")
 
     @property

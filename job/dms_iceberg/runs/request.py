@@ -1,4 +1,4 @@
-"""Which tables a command is for, and whether what the operator asks of them goes with the configuration."""
+"""Which tables a command is for, and whether the operator's request fits the configuration."""
 
 from collections.abc import Iterable
 
@@ -10,18 +10,18 @@ from dms_iceberg.errors import ConfigError
 
 
 def check_request(config: Config, only: Iterable[str], request: RunRequest) -> None:
-    """Refuse an operator's word that does not go with the configuration.
+    """Refuse an operator's request that contradicts the configuration.
 
     Raises:
-        ConfigError: it names a table that is not configured or not chosen, or a reload in place is told of all tables.
+        ConfigError: it names a table that is not configured or not chosen, or it says of all tables that they were reloaded in place.
     """
     chosen_tables(config, request.load_complete, "--load-complete")
-    told = {"--truncate": request.truncate, "--rebuild": request.rebuild}
-    for option, names in told.items():
+    requested = {"--truncate": request.truncate, "--rebuild": request.rebuild}
+    for option, names in requested.items():
         chosen_tables(config, names, option)
     if request.reload_started and not only:
         raise ConfigError(["--reload-started-at: name the tables that were loaded again with --table"], config.pipeline)
-    left_out = [f"{option} {name}" for option, names in told.items() for name in sorted(names - set(only)) if only]
+    left_out = [f"{option} {name}" for option, names in requested.items() for name in sorted(names - set(only)) if only]
     if left_out:
         raise ConfigError([f"{one}: not among the tables chosen with --table; name it there too" for one in left_out], config.pipeline)
 
@@ -32,7 +32,7 @@ def chosen_tables(config: Config, only: Iterable[str], option: str = "--table") 
     Raises:
         ConfigError: a name is not configured.
     """
-    # Named twice, a table would be merged by two threads at once.
+    # A table that is named twice would be merged by two threads at once.
     names = list(dict.fromkeys(only))
     unknown = [name for name in names if name not in config.tables]
     if unknown:

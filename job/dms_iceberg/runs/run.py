@@ -1,4 +1,4 @@
-"""Many tables in one Spark session: bounded parallelism, and a failure of one leaves the others alone."""
+"""Many tables in one Spark session: bounded parallelism, and a failure of one does not affect the others."""
 
 import json
 import time
@@ -43,15 +43,15 @@ def run(
     listener: Listener | None = None,
     request: RunRequest = NO_REQUEST,
 ) -> RunReport:
-    """Merge everything there is into the configured tables, once; then refresh the models whose tables have changed.
+    """Merge everything there is into the configured tables, once; then refresh the models whose tables changed.
 
     Args:
         only: source names of the tables to run; all when empty.
-        listener: told of every committed batch.
-        request: what the operator says of reloads, truncates and rebuilds.
+        listener: called after every committed batch.
+        request: what the operator says about reloads, truncates and rebuilds.
 
     Raises:
-        ConfigError: ``only`` or ``request`` names a table that is not configured, or `check_request` refuses what is said.
+        ConfigError: ``only`` or ``request`` names a table that is not configured, or `check_request` refuses the request.
     """
     started = time.monotonic()
     tables = chosen_tables(config, only)
@@ -65,7 +65,7 @@ def run(
 
 
 def run_table(context: RunContext, table: Table, state: ObjectStore, listener: Listener | None = None) -> TableReport:
-    """Merge all new files of one table; an error ends in the report and in ``runs/<table>.json``, not in an exception."""
+    """Merge all new files of one table. Report an error in the result and in ``runs/<table>.json`` instead of raising it."""
     started = time.monotonic()
     report = TableReport(table=table.source, target=table.target)
     log = _LOG.bind(table=table.source, run_id=context.run_id)
@@ -82,7 +82,7 @@ def run_table(context: RunContext, table: Table, state: ObjectStore, listener: L
             seconds=round(report.seconds, 3),
         )
     if report.batches and not report.error:
-        keep_in_order(context, table, report)
+        maintain_after_run(context, table, report)
     if report.error or report.batches:
         keep_state(state, table, context.run_id, report)
     return report
@@ -96,10 +96,10 @@ def _merge_all(context: RunContext, table: Table, report: TableReport, listener:
     describe_end(target, report)
 
 
-def keep_in_order(context: RunContext, table: Table, report: TableReport) -> None:
-    """Do for a table that was merged into what `Maintenance.after_run` allows; an error is a warning.
+def maintain_after_run(context: RunContext, table: Table, report: TableReport) -> None:
+    """Maintain a table that was merged into, as far as `Maintenance.after_run` allows; an error becomes a warning.
 
-    Who merges has the table to himself most of the time, so this is when its maintenance costs nobody a second try.
+    A run is mostly the only writer of the table, so at its end maintenance rarely conflicts with another commit.
     """
     error = maintain_table(context, table).error
     if error is not None:
@@ -109,10 +109,10 @@ def keep_in_order(context: RunContext, table: Table, report: TableReport) -> Non
 def step(
     context: RunContext, table: Table, target: TargetTable, memory: RunMemory, report: TableReport, listener: Listener | None = None
 ) -> bool:
-    """Read the table's state, plan one action and carry it out, again when a race for the commit is lost; False when nothing is left.
+    """Read the table's state, plan one action and execute it, again after a lost race for the commit; return False if nothing is left.
 
     Raises:
-        DmsIcebergError: the action cannot be planned or done; the table is as it was.
+        DmsIcebergError: the action cannot be planned or executed; the table is unchanged.
         RetryError: the race was lost too often.
     """
     outcome = on_conflict(lambda: _step(context, table, target, memory, report))
@@ -149,7 +149,7 @@ def _warn(context: RunContext, report: TableReport, *texts: str) -> None:
 
 
 def describe_end(target: TargetTable, report: TableReport) -> None:
-    """Say in the report where the table stands."""
+    """Record the table's newest snapshot and frontier in the report."""
     if target.exists():
         head = target.head()
         report.snapshot_id = head.id if head else None
@@ -157,17 +157,17 @@ def describe_end(target: TargetTable, report: TableReport) -> None:
 
 
 def state_key(table: Table) -> str:
-    """Return where a table's last outcome is kept, below the state folder."""
+    """Return the key, in the state folder, of the file with a table's last outcome."""
     return f"runs/{table.source}.json"
 
 
 def keep_state(state: ObjectStore, table: Table, run_id: str, report: TableReport) -> None:
-    """Keep the outcome of the table's last run that did something or failed: ``status`` and alarms read it. Failing to is a warning."""
+    """Write the outcome of the last run that did something or failed. ``status`` and alarms read it. A failure to write is a warning."""
     failpoint("before-state", table.source)
     document = {"run_id": run_id, "ended_at": datetime.now(UTC).isoformat(timespec="seconds"), **report.to_document()}
     try:
         state.put(state_key(table), json.dumps(document, indent=1).encode())
     except FAILURES as error:
-        # The batches are committed all the same.
+        # The batches are committed nevertheless.
         report.warn(f"{table.source}: {state.root}/{state_key(table)} could not be written: {describe(error)}")
         _LOG.error("state_not_written", table=table.source, run_id=run_id, error=describe(error))

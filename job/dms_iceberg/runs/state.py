@@ -1,4 +1,4 @@
-"""Everything about a table that decides what comes next. `runs.read_state` reads it, once for each action."""
+"""The facts about a table that decide what comes next. `runs.read_state` reads them, once for each action."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 @attrs.define
 class RunMemory:
-    """What a run remembers of a table from one action to the next, because the table itself does not.
+    """What a run remembers of a table between two actions, because the table itself does not.
 
     Attributes:
-        skipped: keys of files without columns that were met before the table exists.
-        unread: how many objects the operator was warned of that are not read.
-        truncate_seen: the operator's word of a truncate was looked at.
-        rebuilt: the operator wanted the table rebuilt, and that is done.
-        comparisons: how often the rebuilt content was compared with the old one, to be published.
+        skipped: keys of files without columns that were found before the table existed.
+        unread: the number of objects which are not read and about which the run warned.
+        truncate_seen: whether the run has looked at the operator's request for a truncate.
+        rebuilt: whether a requested rebuild is done.
+        comparisons: how often the rebuilt content was compared with the old one before publishing it.
     """
 
     skipped: set[str] = attrs.field(factory=set)
@@ -48,13 +48,13 @@ class OpenedBatch:
 
     Attributes:
         batch: what was opened.
-        groups: its files or records by their columns; none for files without even columns.
-        memory: what the table remembers of how it was made.
-        named: what is said of columns that the configuration names and the files lack.
-        evolution: what the batch does to the table's schema; None without groups.
-        lost_backfills: columns to backfill again on the branch that the batch goes to.
-        warnings: what the operator must know of all that.
-        began: by `time.monotonic`, when the batch was begun with.
+        groups: its files or records by their columns; empty for files without columns.
+        memory: what the table remembers of the configuration it was built with.
+        named: columns that the configuration names and the files lack.
+        evolution: what the batch changes in the table's schema; None without groups.
+        lost_backfills: columns to backfill again on the branch of the batch.
+        warnings: about all of this, for the operator.
+        began: when work on the batch began (`time.monotonic`).
     """
 
     batch: FileBatch | RecordBatch
@@ -68,7 +68,7 @@ class OpenedBatch:
 
     @property
     def evolved(self) -> "Evolution":
-        """What the batch does to the schema, of a batch that has columns."""
+        """What the batch changes in the schema; the batch must have columns."""
         if self.evolution is None:
             raise TypeError("files without columns have no evolution")
         return self.evolution
@@ -76,29 +76,29 @@ class OpenedBatch:
 
 @attrs.frozen(eq=False, kw_only=True)
 class TableState:
-    """A table as it is, and what waits for it in bronze. `runs.plan` goes by nothing else.
+    """A table as it is, and what is pending for it in bronze. `runs.plan` uses nothing else.
 
     Attributes:
         table: its configuration.
-        columns: Spark types of its silver columns; None for a table that is not there.
+        columns: Spark types of its silver columns; None if the table does not exist.
         main: the state of main.
         branch: the state of the branch that the next batch goes to: main, or that of a load or a rebuild.
-        pending: what is listed for that branch and not merged.
+        pending: files and truncates that are listed for that branch and not merged.
         uri: of bronze, for messages.
-        bounds: of a batch.
-        look_back: how far back late files are told from merged ones.
-        marker: DMS's word that the load is complete.
+        bounds: limits of a batch.
+        look_back: the interval in which late files are looked for.
+        marker: DMS's statement that the load is complete.
         renames: declared renames that are still to be done.
-        outdated: branches that another configuration has begun.
+        outdated: branches that were built with another configuration.
         lost_backfills: columns of main to backfill again.
-        switch: the statements that give the table its declared mode.
-        no_files: what is to be said of a table without any file; looked for only where there is nothing to merge.
-        is_checked: the configuration was compared with the table as it is.
-        records: rows of the quarantine that are tried again; None where none are.
-        unresolved: rows of the quarantine are to be resolved before the rebuild is published.
+        switch: the statements that change the table to its declared mode.
+        no_files: what to report of a table without any file; determined only if there is nothing to merge.
+        is_checked: whether the configuration was compared with the present table.
+        records: rows of the quarantine to replay; None without a replay.
+        unresolved: whether rows of the quarantine must be resolved before the rebuild is published.
         memory: what the run remembers.
-        opened: the next batch with its columns, once it was read.
-        warnings: what the operator must know of all that.
+        opened: the next batch with its columns, once they are read.
+        warnings: about all of this, for the operator.
     """
 
     table: Table
@@ -134,9 +134,9 @@ class TableState:
 
     @property
     def truncate(self) -> str | None:
-        """The next truncate to apply, 17 digits.
+        """The next truncate to apply, 17 digits; None without one.
 
-        A table without content has nothing to lose yet, and the branch of a load gets its truncates when it is the content.
+        A table without content has no rows to truncate. The branch of a load gets its truncates once it is the content.
         """
         waits = self.branch.head is None or (self.branch.branch is not None and not self.is_rebuilding)
         return None if waits else next_truncate(self.pending.truncates, self.branch.progress)

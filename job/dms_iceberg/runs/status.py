@@ -1,4 +1,4 @@
-"""Where every table stands: from Iceberg's metadata, state files and a listing; only position deletes and the quarantine are counted."""
+"""The status of every table: from Iceberg's metadata, state files and a listing; it counts only position deletes and the quarantine."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -37,18 +37,18 @@ _STATE = {"ended_at": str | None, "error": str | None, "lag_seconds": int | floa
 
 @attrs.frozen(kw_only=True)
 class TableStatus:
-    """One table's standing.
+    """The status of one table.
 
     Attributes:
         rows: live rows, None for a table without a snapshot.
-        building: what is being made beside the content: loads (epoch, or epoch.reload), and ``rebuild``.
+        building: what is being built beside the content: loads (epoch, or epoch.reload), and ``rebuild``.
         lag_seconds: lag of the last batch, from source commit to snapshot.
-        quarantined: open rows of the quarantine: no replay has settled them.
-        quarantined_keys: how many keys they belong to, rows whose key is not known as one; silver may lack the newest change of these.
-        maintenance: what `maintain` would do for the table beside looking for orphan files: the reason by step.
-        last_error: error of the last run, or what is wrong with its state file; None when it succeeded.
-        problem: why the next run fails, as far as the configuration tells: it was changed, and does not go with the table.
-        warnings: what of the configuration the table's older rows do not follow, and what of bronze is not read.
+        quarantined: open rows of the quarantine, which no replay has resolved.
+            quarantined_keys: number of their keys; rows with an unknown key count as one. Silver may lack the newest change of these keys.
+        maintenance: what `maintain` would do for the table, except for orphan files: the reason by step.
+        last_error: the error of the last run, or what is wrong with its state file; None if it succeeded.
+        problem: why the next run will fail, as far as the configuration shows: it was changed and contradicts the table.
+        warnings: settings that older rows of the table do not follow, and objects in bronze that are not read.
     """
 
     table: str
@@ -123,7 +123,7 @@ def _status(spark: SparkSession, config: Config, table: Table, state: ObjectStor
 
 
 def _problem(context: RunContext, table: Table, target: TargetTable) -> str | None:
-    """Return why a run would fail though it had nothing to merge. Salts are not looked at: they are where the job runs."""
+    """Return why a run would fail even with nothing to merge. Salts are not checked: they are available where the job runs."""
     if target.head() is None or is_checked(context.config, table, target):
         return None
     try:
@@ -144,7 +144,7 @@ def _problem(context: RunContext, table: Table, target: TargetTable) -> str | No
 
 
 def bronze_warnings(spark: SparkSession, config: Config, table: Table, target: TargetTable) -> list[str]:
-    """Return what the next run would warn of files that it does not read, or does not find; costs a listing from the frontier."""
+    """Return the warnings of the next run about files that it does not read, or does not find; costs a listing from the frontier."""
     try:
         context = RunContext(spark, config, open_store(config.bronze.uri), "status")
         found = branch_state(target, config, table)
@@ -158,10 +158,10 @@ def bronze_warnings(spark: SparkSession, config: Config, table: Table, target: T
 
 
 def _live_rows(spark: SparkSession, target: TargetTable, summary: Mapping[str, str]) -> int:
-    """Count rows without reading them.
+    """Count rows from metadata and position deletes, without reading data.
 
-    ``total-position-deletes`` is no help: two tasks that both add deletes to a data file both write its earlier deletes again, into files
-    of their own, and the summary counts these twice.
+    The summary's ``total-position-deletes`` cannot be used. If two tasks both add deletes to a data file, both write its earlier deletes
+    again, into files of their own, and the summary counts these twice.
     """
     records, deletes = int(summary.get("total-records", 0)), int(summary.get("total-position-deletes", 0))
     if not deletes:
@@ -173,7 +173,7 @@ def _live_rows(spark: SparkSession, target: TargetTable, summary: Mapping[str, s
 
 
 def _last_run(state: ObjectStore, table: Table) -> tuple[dict[str, Any], str | None]:
-    """Return the state file's document, and what is wrong with the file: then the document is empty."""
+    """Return the state file's document, and what is wrong with the file, if anything: the document is then empty."""
     key = state_key(table)
     try:
         data = state.read(key)
@@ -194,7 +194,7 @@ def _last_run(state: ObjectStore, table: Table) -> tuple[dict[str, Any], str | N
 
 
 def _quarantined(spark: SparkSession, config: Config, table: Table, progress: Progress) -> tuple[int, int]:
-    """Count open rows, and the keys they belong to."""
+    """Return the number of open rows, and of their keys."""
     found = open_rows(spark, config, table, progress)
     if found is None:
         return 0, 0

@@ -14,7 +14,7 @@ from dms_iceberg.loads.epochs import branch_state
 from dms_iceberg.progress.pending import next_truncate, pending_files
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.runs.report import TableReport
-from dms_iceberg.runs.run import Listener, describe_end, keep_in_order, keep_state, step
+from dms_iceberg.runs.run import Listener, describe_end, keep_state, maintain_after_run, step
 from dms_iceberg.runs.state import RunMemory
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.storage.store import ObjectStore
@@ -77,7 +77,7 @@ class WatchedTable:
             report.seconds += took
             self._failures = self._failures + 1 if report.error else 0
             if report.batches and not report.error and self._is_due:
-                keep_in_order(self._context, self._table, report)
+                maintain_after_run(self._context, self._table, report)
             self._tell()
             if report.error:
                 self._known = None
