@@ -1,9 +1,9 @@
-"""What Glue and spark-submit start: job arguments in, the dms-iceberg command line out.
+"""The script that Glue and spark-submit start: turns job arguments into the dms-iceberg command line.
 
-Glue gives every argument as ``--name value`` and adds some of its own, which are ignored. A switch such as ``--json`` takes true or false.
-A command of two words is one value: ``--command "quarantine replay"``.
+Glue passes every argument as ``--name value`` and adds some of its own, which the script ignores. A switch such as ``--json`` takes true
+or false. Quote a command of two words: ``--command "quarantine replay"``.
 
-The code comes from two zips, ``job.zip`` and ``requirements.zip``, or from one that holds both, as those of earlier versions do.
+The code is in two zips, ``job.zip`` and ``requirements.zip``. Earlier versions have one zip that holds both.
 """
 
 import argparse
@@ -22,13 +22,13 @@ except ModuleNotFoundError as missing:
         missing.add_note("The job's code is in two zips. Give both, its own first: --py-files job.zip,requirements.zip")
     if missing.name != "dms_iceberg.cli.app":
         raise
-    # A zip of one's own may be older than this script: its command line was one module.
+    # A user's own zip may be older than this script: its command line was a single module.
     former = importlib.import_module("dms_iceberg.cli")
     app, main = former.app, former.main
 
 
 def command_line(arguments: list[str]) -> list[str]:
-    """Return the command line for job arguments; ``--command`` is run without one."""
+    """Return the command line for job arguments; without ``--command`` it is `run`."""
     commands = _commands()
     chooser = argparse.ArgumentParser(allow_abbrev=False)
     chooser.add_argument("--command", default="run", choices=sorted(commands))
@@ -51,7 +51,7 @@ def command_line(arguments: list[str]) -> list[str]:
 
 
 def _commands() -> dict[str, Any]:
-    """Return the commands by name, those of a group with the group's name in front."""
+    """Return the commands by name; the name of a command in a group begins with the group's name."""
     found = {}
     for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
         group = getattr(command, "commands", None)
@@ -61,9 +61,9 @@ def _commands() -> dict[str, Any]:
 
 if __name__ == "__main__":
     try:
-        # Glue keeps a log group for each stream, and Spark fills the other one: what is counted and alarmed on is in this one.
+        # Glue keeps a log group for each stream, and Spark's logs fill that of stderr. Metric filters and alarms read the one of stdout.
         with redirect_stderr(sys.stdout):
             main(command_line(sys.argv[1:]))
-    except SystemExit as end:  # Glue takes any SystemExit for a failure, also that of a good end.
+    except SystemExit as end:  # Glue treats any SystemExit as a failure, even with exit code 0.
         if end.code:
             raise

@@ -137,7 +137,7 @@ def test_plan_foretells_what_a_run_does_to_models(lake: Lake) -> None:
     configured = config(lake, models, tables)
     groups, top, none = configured.gold
 
-    def preview_truncate(now: Config) -> list[tuple[str, str | None, list[str]]]:
+    def previewed(now: Config) -> list[tuple[str, str | None, list[str]]]:
         """What is foretold, after a look that the run then does so."""
         changing = [now.tables[one.table].target for one in preview(lake.spark, now) if one.changes_rows]
         found = preview_models(now, model_statuses(lake.spark, now, with_maintenance=False), changing)
@@ -150,12 +150,12 @@ def test_plan_foretells_what_a_run_does_to_models(lake: Lake) -> None:
 
     silver = configured.tables["public.t"].target
     lake.load("public.t", COLUMNS, [(1, "a", 1, 1), (2, "b", 1, 2)])
-    assert preview_truncate(configured) == [(groups, "full", ["new", silver]), (top, "full", ["new", groups]), (none, None, [])]
-    assert preview_truncate(configured) == [(groups, None, []), (top, None, []), (none, None, [])]
+    assert previewed(configured) == [(groups, "full", ["new", silver]), (top, "full", ["new", groups]), (none, None, [])]
+    assert previewed(configured) == [(groups, None, []), (top, None, []), (none, None, [])]
     cdc(lake, 1, [("U", 1, "b", 1, 1)])
-    assert preview_truncate(configured) == [(groups, "incremental", [silver]), (top, "full", [groups]), (none, None, [])]
+    assert previewed(configured) == [(groups, "incremental", [silver]), (top, "full", [groups]), (none, None, [])]
     changed = config(lake, {**models, "groups": models["groups"] | {"sql": models["groups"]["sql"].replace("9", "10")}}, tables)
-    assert preview_truncate(changed) == [(groups, "full", ["definition"]), (top, "full", [groups]), (none, None, [])]
+    assert previewed(changed) == [(groups, "full", ["definition"]), (top, "full", [groups]), (none, None, [])]
 
 
 def test_a_group_without_rows_goes_and_comes_back(lake: Lake) -> None:

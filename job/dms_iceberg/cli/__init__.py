@@ -1,1 +1,1 @@
-"""The command line: commands, options, and what is shown."""
+"""The command line: commands, options and output."""

@@ -51,7 +51,7 @@ def options(
 
 @app.command()
 def validate(config: ConfigPath, json_: AsJson = False) -> None:
-    """Check the configuration document; print every problem at once, and what is probably not meant."""
+    """Check the configuration document; print all problems at once, and warnings about what is probably a mistake."""
     try:
         loaded = load_config(config)
     except ConfigError as error:
@@ -79,7 +79,7 @@ def run(
     truncated_at: TruncatedAt = None,
     json_: AsJson = False,
 ) -> None:
-    """Merge everything there is, once."""
+    """Merge all new files, once."""
     loaded = prepared(config, quiet=json_)
     warn_of_salts(loaded, table)
     from dms_iceberg.runs import run as runner
@@ -106,7 +106,7 @@ def plan(
     rebuild: Rebuild = [],  # noqa: B006 - the same
     json_: AsJson = False,
 ) -> None:
-    """Show what a run would do: files, rows, schema changes as SQL, and which gold models it would refresh. Changes nothing."""
+    """Show what a run would do: files, rows, schema changes as SQL, and the gold models that it would refresh. Changes nothing."""
     loaded = prepared(config, quiet=json_)
     from dms_iceberg.gold.preview import preview_models
     from dms_iceberg.gold.status import model_statuses
@@ -129,7 +129,7 @@ def plan(
 
 @app.command()
 def status(config: ConfigPath, table: Tables = [], json_: AsJson = False) -> None:  # noqa: B006 - typer needs a list
-    """Show per table: frontier, rows, lag, snapshots, delete files, quarantine, last error; and which gold models are behind."""
+    """Show per table: frontier, rows, lag, snapshots, delete files, quarantine, last error; and which gold models are out of date."""
     loaded = prepared(config, quiet=json_)
     from dms_iceberg.gold.status import model_statuses
     from dms_iceberg.runs.status import table_statuses

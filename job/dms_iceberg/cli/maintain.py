@@ -1,4 +1,4 @@
-"""``dms-iceberg maintain``: the command around `maintain`."""
+"""``dms-iceberg maintain``: the command that calls `maintain`."""
 
 import json
 from typing import Annotated
@@ -15,14 +15,14 @@ def maintain(
     budget: Annotated[
         str | None,
         typer.Option(
-            metavar="DURATION", help="Begin no further step for a table after so long.", show_default="maintenance.budget_seconds"
+            metavar="DURATION", help="Begin no further step for a table after this time.", show_default="maintenance.budget_seconds"
         ),
     ] = None,
     json_: AsJson = False,
 ) -> None:
-    """Put tables in order, by need: compaction, manifests, old snapshots, orphan files. Batches may be merged meanwhile.
+    """Maintain tables as needed: compact files, rewrite manifests, expire snapshots, delete orphan files. Batches may be merged meanwhile.
 
-    Gold models are put in order with all tables, not with chosen ones.
+    Gold models are maintained only without --table.
     """
     loaded = prepared(config, quiet=json_)
     from dms_iceberg.maintenance.run import maintain

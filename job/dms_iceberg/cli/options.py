@@ -1,4 +1,4 @@
-"""What several commands take on the command line and do first, once for all of them."""
+"""Options and first steps that several commands share."""
 
 import re
 import sys
@@ -32,8 +32,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the report as one JS
 LoadComplete = Annotated[
     list[str],
     typer.Option(
-        help="The full load of this table (schema.table) is complete, though no change has followed; or no file at all, because the source "
-        "table has no row; may be repeated."
+        help="The full load of this table (schema.table) is complete, although no change has followed, or no file because the source "
+        "table has no rows; may be repeated."
     ),
 ]
 ReloadStarted = Annotated[
@@ -43,16 +43,16 @@ ReloadStarted = Annotated[
 Rebuild = Annotated[
     list[str],
     typer.Option(
-        help="Make this table (schema.table) anew from bronze by the configuration of now; readers see the old content until then."
+        help="Build this table (schema.table) again from bronze with the present configuration; readers see the old content until then."
     ),
 ]
 Truncate = Annotated[
-    list[str], typer.Option(help="The source table (schema.table) was truncated, which DMS does not tell; may be repeated.")
+    list[str], typer.Option(help="The source table (schema.table) was truncated, which DMS does not write; may be repeated.")
 ]
 TruncatedAt = Annotated[
     str | None,
     typer.Option(
-        help="When they were, by the source's clock, such as 2026-03-01T10:00:00Z: rows from before go, later ones stay.",
+        help="When they were truncated, by the source's clock, such as 2026-03-01T10:00:00Z: older rows are deleted, later ones stay.",
         show_default="now",
     ),
 ]
@@ -63,10 +63,10 @@ _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
 
 
 def seconds(text: str) -> float:
-    """Read ``500ms``, ``30s``, ``2m`` or plain seconds.
+    """Return the seconds of ``500ms``, ``30s``, ``2m``, ``1h`` or plain seconds.
 
     Raises:
-        typer.BadParameter: it is none of these.
+        typer.BadParameter: the text is none of these.
     """
     match = _DURATION.fullmatch(text.strip())
     if match is None:
@@ -75,7 +75,7 @@ def seconds(text: str) -> float:
 
 
 def prepared(config: str, *, quiet: bool) -> Config:
-    """Load a command's configuration, with its logs set up.
+    """Load a command's configuration, and set up logs.
 
     Raises:
         ConfigError: see `load_config`.
@@ -85,7 +85,7 @@ def prepared(config: str, *, quiet: bool) -> Config:
 
 
 def warn_of_salts(config: Config, only: Sequence[str]) -> None:
-    """Log which tables will fail for want of a salt, before Spark has started."""
+    """Log which tables will fail for lack of a salt, before Spark starts."""
     for name, table in config.tables.items():
         for problem in unset_salts(table) if not only or name in only else ():
             _LOG.warning("salt_not_set", table=name, problem=problem)
@@ -98,15 +98,15 @@ def run_request(
     truncated_at: str | None,
     rebuild: Sequence[str] = (),
 ) -> RunRequest:
-    """Return what the options of a run say beside DMS's files.
+    """Return the operator's request, from the options of a run.
 
     Raises:
-        ConfigError: a time is none, is not over yet, or belongs to no table.
+        ConfigError: a text is not a time with its zone, a time is in the future, or it belongs to no table.
     """
     if truncated_at is not None and not truncate:
         raise ConfigError([f"--truncated-at {truncated_at!r}: name the tables that were truncated with --truncate"], _WHERE)
     now = digits_of(datetime.now(UTC))
-    # Whole seconds: there are sources whose commits have no finer time, and what was committed since must stay.
+    # Whole seconds: some sources have no finer commit times, and what was committed after the truncate must stay.
     at = _utc_digits("--truncated-at", truncated_at) or f"{now[:14]}000"
     if at > now:
         raise ConfigError([f"--truncated-at {truncated_at!r}: is not over yet, and changes until then would be lost"], _WHERE)
@@ -115,7 +115,7 @@ def run_request(
 
 
 def _utc_digits(option: str, text: str | None) -> str:
-    """Return a time with its zone as 17 digits in UTC, "" for None."""
+    """Return a time with its zone as 17 digits in UTC, "" for None; raise `ConfigError` for a text that is not one."""
     if text is None:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""``dms-iceberg quarantine list`` and ``quarantine replay``: the commands around `listing` and `replay`."""
+"""``dms-iceberg quarantine list`` and ``quarantine replay``: the commands that call `list_quarantine` and `replay`."""
 
 import json
 from typing import Annotated
@@ -8,7 +8,7 @@ import typer
 from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared
 from dms_iceberg.cli.terminal import print_quarantine, print_report
 
-quarantine = typer.Typer(no_args_is_help=True, help="Look at rejected rows; try them again.")
+quarantine = typer.Typer(no_args_is_help=True, help="List rejected rows, or replay them.")
 
 Reasons = Annotated[
     list[str],
@@ -21,7 +21,7 @@ def list_(
     config: ConfigPath,
     table: Tables = [],  # noqa: B006 - typer needs a list
     reason: Reasons = [],  # noqa: B006 - the same
-    examples: Annotated[int, typer.Option(min=0, max=1_000, help="Show so many rows for each reason.")] = 3,
+    examples: Annotated[int, typer.Option(min=0, max=1_000, help="Number of rows to show for each reason.")] = 3,
     json_: AsJson = False,
 ) -> None:
     """Show the open rows of the quarantine by table and reason; of their values only the key, as silver has it."""
@@ -44,14 +44,14 @@ def replay_(
     reason: Reasons = [],  # noqa: B006 - the same
     json_: AsJson = False,
 ) -> None:
-    """Try the open rows of the quarantine again, in their right order; those that fail again stay open."""
+    """Merge the open rows of the quarantine again, in their place in the order of changes; rows that fail again stay open."""
     loaded = prepared(config, quiet=json_)
     from dms_iceberg.replay.run import replay
     from dms_iceberg.spark.session import open_session
 
     report = replay(open_session(loaded), loaded, table, reason)
     if json_:
-        # Without the run's id: the line that has it tells the alarms of a run that came to its end.
+        # Without the run's id: alarms take the line that has it for the end of a run.
         typer.echo(json.dumps({name: value for name, value in report.to_document().items() if name != "run_id"}))
     else:
         print_report(report)

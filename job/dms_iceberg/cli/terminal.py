@@ -1,4 +1,4 @@
-"""What a person sees: tables and a progress bar, drawn by rich."""
+"""Output on a terminal: tables and progress bars, drawn by rich."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ class TableProgress:
         self._progress.stop()
 
     def merged(self, table: str, batch: BatchReport) -> None:
-        """Show a committed batch (a `runner.Listener`)."""
+        """Show a committed batch (a `runs.run.Listener`)."""
         self._rows[table] = self._rows.get(table, 0) + batch.rows_read
         if table not in self._tasks:
             self._tasks[table] = self._progress.add_task(table, total=batch.files + batch.remaining, rows=0)
@@ -74,7 +74,7 @@ class SourceProgress:
         self._progress.stop()
 
     def read(self, read: Read) -> None:
-        """Show how far the source was read (a `verify.reading.Listener`)."""
+        """Show how much of the source was read (a `verify.reading.Listener`)."""
         if read.table not in self._tasks:
             for earlier in self._tasks.values():
                 self._progress.update(earlier, visible=False)
@@ -84,7 +84,7 @@ class SourceProgress:
 
 
 def _console() -> Console:
-    # Without a terminal rich assumes 80 columns, too few for the books. What is shown comes from others: `[red]` in a name is no markup.
+    # Without a terminal rich assumes 80 columns, too few for the row counts. Texts come from outside: `[red]` in a name is not markup.
     return Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 160)
 
 
@@ -96,7 +96,7 @@ def _table(*columns: str, left: int = 1) -> Table:
 
 
 def print_verdict(verdict: Verdict) -> None:
-    """Print a line a table, then what there is to say about each."""
+    """Print a line per table, then the findings for each."""
     console = _console()
     table = _table("table", "rows source", "filtered", "rejected", "rows silver", *KINDS, "unsettled", "equal", "seconds")
     for one in verdict.tables.values():
@@ -129,7 +129,7 @@ def _print_verdict_of(console: Console, one: TableVerdict) -> None:
 
 
 def print_report(report: RunReport) -> None:
-    """Print a run's books, warnings and errors."""
+    """Print a run's row counts, warnings and errors."""
     names = ("rows_read", "applied", "superseded", "stale", "filtered", "quarantined", "files")
     table = _table("table", *(name.replace("_", " ") for name in names), "lag s", "seconds")
     for name, one in report.tables.items():
@@ -153,7 +153,7 @@ def print_report(report: RunReport) -> None:
 
 
 def print_maintenance(report: MaintenanceRun) -> None:
-    """Print each step that a table needed, and what became of it."""
+    """Print each step that a table needed, and its outcome."""
     console = _console()
     table = _table("table", "step", "outcome", "why", "done", "seconds", left=5)
     for one in report.all:
@@ -204,7 +204,7 @@ def _print_model_plan(console: Console, one: ModelPreview) -> None:
 
 
 def print_quarantine(tables: Sequence[OpenRows]) -> None:
-    """Print what is open in the quarantine, and examples."""
+    """Print the open rows of the quarantine, with examples."""
     console = _console()
     table = _table("table", "reason", "rows", "keys", "first commit", "last commit", left=2)
     for one in tables:
@@ -225,7 +225,7 @@ def print_quarantine(tables: Sequence[OpenRows]) -> None:
 
 
 def print_status(statuses: Sequence[TableStatus], models: Sequence[ModelStatus] = ()) -> None:
-    """Print where every table and every gold model stands."""
+    """Print the status of every table and gold model."""
     console = _console()
     table = _table("table", "target", "epoch", "frontier", "rows", "lag s", "snapshots", "delete files", "quarantined", "of keys", left=2)
     for one in statuses:

@@ -1,4 +1,4 @@
-"""``dms-iceberg verify``: the command around `verify`."""
+"""``dms-iceberg verify``: the command that calls `verify`."""
 
 import json
 from typing import Annotated
@@ -20,16 +20,16 @@ def verify(
         str | None, typer.Option(metavar="ARN", help="Secret with the source's user and password.", show_default=False)
     ] = None,
     table: Tables = [],  # noqa: B006 - typer needs a list
-    settle: Annotated[str, typer.Option(metavar="DURATION", help="Wait so long before differing keys are checked again.")] = "30s",
-    tries: Annotated[int, typer.Option(min=0, help="Check differing keys again so often; 0: the source is at rest.")] = 5,
+    settle: Annotated[str, typer.Option(metavar="DURATION", help="Wait this long before checking differing keys again.")] = "30s",
+    tries: Annotated[int, typer.Option(min=0, help="How often to check differing keys again; 0: the source does not change.")] = 5,
     max_rows_per_second: Annotated[
         float | None, typer.Option(min=1, help="Read the source no faster than this.", show_default="no limit")
     ] = None,
     chunk_rows: Annotated[int, typer.Option(min=1, help="Rows of the source in memory at once.")] = 100_000,
-    repair: Annotated[bool, typer.Option("--repair", help="Write what differs as change files, which the next run merges.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Write change files for the differences; the next run merges them.")] = False,
     json_: AsJson = False,
 ) -> None:
-    """Compare the source database with the silver tables; exit code 1 when differences stay."""
+    """Compare the source database with the silver tables; exit code 1 if differences remain."""
     loaded = prepared(config, quiet=json_)
     address = parse_source(source)
     from dms_iceberg.spark.session import open_session

@@ -1,4 +1,4 @@
-"""``dms-iceberg watch``: the command around `Watch`."""
+"""``dms-iceberg watch``: the command that runs a `Watch`."""
 
 import asyncio
 import json
@@ -21,18 +21,18 @@ def watch(
     config: ConfigPath,
     table: Tables = [],  # noqa: B006 - typer needs a list
     interval: Annotated[str, typer.Option(metavar="DURATION", help="Look for new files this often.")] = "1s",
-    for_: Annotated[
-        str | None, typer.Option("--for", metavar="DURATION", help="End by itself after so long.", show_default="never")
-    ] = None,
+    for_: Annotated[str | None, typer.Option("--for", metavar="DURATION", help="End after this time.", show_default="never")] = None,
     queue: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="SQS queue that S3 notifies of new files; then idle tables are not listed.", show_default=False),
+        typer.Option(
+            metavar="URL", help="SQS queue that S3 notifies of new files, so that idle tables need no listing.", show_default=False
+        ),
     ] = None,
     json_: AsJson = False,
 ) -> None:
-    """Merge what there is, for ever, in one warm session; SIGTERM, Ctrl-C or the time of ``--for`` ends it after the batches at hand.
+    """Merge new files continuously, in one warm session. SIGTERM, Ctrl-C or the time of ``--for`` ends it after the running batches.
 
-    Exit code 1 when the last turn of a table failed, or Spark is gone.
+    Exit code 1 if the last turn of a table failed, or Spark's process has ended.
     """
     pause, limit = seconds(interval), None if for_ is None else seconds(for_)
     if pause < _SHORTEST_INTERVAL:
@@ -46,18 +46,18 @@ def watch(
     news = None if queue is None else NotificationQueue(queue, loaded)
     started = time.monotonic()
     one = Watch(open_session(loaded), loaded, table, interval=pause, queue=news)
-    failed = asyncio.run(_until_told(one, limit))
+    failed = asyncio.run(_run_until_stopped(one, limit))
     if json_:
         typer.echo(json.dumps({"run_id": one.run_id, "seconds": round(time.monotonic() - started, 3), "failed": failed}))
     raise typer.Exit(1 if failed else 0)
 
 
-async def _until_told(watch: "Watch", limit: float | None) -> list[str]:
+async def _run_until_stopped(watch: "Watch", limit: float | None) -> list[str]:
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
         watch.stop()
-        # Whoever asks a second time does not want to wait.
+        # A second signal ends the process at once.
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
             signal.signal(number, signal.SIG_DFL)

@@ -1,8 +1,8 @@
-"""Which groups of a table changed between two of its snapshots: found from the files that came and went, so only these are read in full.
+"""Which groups of a table changed between two of its snapshots: found from added and removed files, so only these are read in full.
 
-Iceberg's changelog scans do not take delete files (1.10), and positions do not tell of rows that are gone. The files do: a row that is in
-one snapshot only is in a data file that only this one has, or is hit by a delete file that only the other has. Compaction moves rows, so
-it touches more groups than have changed, never fewer; and as both directions are looked at, a rollback is a change like any other.
+Iceberg's changelog scans do not support delete files (1.10), and positions do not show rows that are gone. The files do: a row that only
+one snapshot has is in a data file that only this snapshot has, or a delete file that only the other snapshot has deletes it. Compaction
+moves rows, so it adds groups that have not changed, and never omits one. Both directions are compared, so a rollback counts as a change.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,13 +19,13 @@ _DATA, _POSITION_DELETES = 0, 1
 
 
 def touched_groups(spark: SparkSession, table: str, columns: Sequence[str], before: int, after: int) -> DataFrame:
-    """Return the distinct values of ``columns``, as ``_key_0``, ``_key_1`` ..., of rows that are in one of the snapshots only.
+    """Return the distinct values of ``columns``, as ``_key_0``, ``_key_1`` ..., of rows that only one of the snapshots has.
 
     Args:
         table: quoted name with its catalog.
-        columns: what rows are grouped by; both snapshots must have them.
-        before: a snapshot's id.
-        after: another's. Neither may have equality deletes.
+        columns: the columns that rows are grouped by; both snapshots must have them.
+        before: id of a snapshot.
+        after: id of another snapshot. Neither may have equality deletes.
     """
     only = _only_in_one(spark, table, before, after)
     found: list[DataFrame] = []
@@ -43,7 +43,7 @@ def touched_groups(spark: SparkSession, table: str, columns: Sequence[str], befo
 
 
 def _only_in_one(spark: SparkSession, table: str, before: int, after: int) -> dict[tuple[int, int], dict[str, int]]:
-    """Return the files, with their records, that only one of two snapshots has, by it and their content: there often are none of a kind."""
+    """Return the files that only one of two snapshots has, with their row counts, by snapshot and content type; most types are absent."""
     columns = ("content", "file_path", "record_count")
     both = [_metadata(spark, table, "files", id_).selectExpr(*columns, f"{id_}L AS id") for id_ in (before, after)]
     counted = both[0].unionByName(both[1]).groupBy("content", "file_path")

@@ -1,4 +1,4 @@
-"""What a model's content was made of: kept in the summary of its snapshot, so that both commit or neither does."""
+"""What a model's content was built from: kept in the summary of its snapshot, so that both are committed together or not at all."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ class Input:
 
     Attributes:
         snapshot: id of the snapshot that was read, None for a table without one.
-        content: id of the newest snapshot by then that had changed a row.
+        content: id of the newest snapshot at that time that had changed a row.
     """
 
     snapshot: int | None
@@ -26,47 +26,47 @@ class Input:
 
     @classmethod
     def of(cls, table: TargetTable) -> Self:
-        """Return the state of a table now, read at once: another thread may be merging into it."""
+        """Return the present state of a table, from a single read: another thread may be merging into it."""
         table.refresh()
         return cls(*table.content())
 
     def has_content_of(self, other: "Input") -> bool:
-        """Whether both hold the same rows. Of a snapshot that is the same, also when the one that changed its rows has expired."""
+        """Whether both have the same rows. An equal ``snapshot`` proves it, even if the one that last changed a row has expired."""
         return self.content == other.content or (self.snapshot is not None and self.snapshot == other.snapshot)
 
 
 @attrs.frozen
 class Made:
-    """What a model was made of.
+    """What a model was built from.
 
     Attributes:
         definition: digest of its SQL, partitions and properties.
-        inputs: what was read of each table, by name in folded case.
+        inputs: the state of each table that was read, by name in folded case.
     """
 
     definition: str
     inputs: Mapping[str, Input]
 
     def is_of(self, other: "Made") -> bool:
-        """Whether the same content would be made of both."""
+        """Whether both would give the same content."""
         if self.definition != other.definition or self.inputs.keys() != other.inputs.keys():
             return False
         return all(one.has_content_of(other.inputs[name]) for name, one in self.inputs.items())
 
     def to_summary(self) -> dict[str, str]:
-        """Return the snapshot property that says it."""
+        """Return the snapshot property that records it."""
         inputs = {name: [one.snapshot, one.content] for name, one in self.inputs.items()}
         return {GOLD_KEY: json.dumps({"definition": self.definition, "inputs": inputs}, separators=(",", ":"))}
 
 
 def definition_of(model: Model) -> str:
-    """Return the digest of all of a model that its content depends on."""
+    """Return the digest of everything in a model's definition that its content depends on."""
     text = json.dumps([model.sql, list(model.partition_by), sorted(model.table_properties.items())])
     return digest(text, 16).hex()
 
 
 def last_made(table: TargetTable) -> Made | None:
-    """Return what a model's present content was made of; None when nobody knows, as when somebody else has written to it."""
+    """Return what a model's present content was built from; None if unknown, for example because another writer has written to it."""
     _, content = table.content()
     for snapshot in table.lineage():
         if text := snapshot.summary.get(GOLD_KEY):

@@ -1,4 +1,4 @@
-"""Which gold models a run would refresh: found from where they stand and from what it would merge."""
+"""Which gold models a run would refresh: derived from their status and from what the run would merge."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -16,10 +16,11 @@ class ModelPreview:
     """What a run would do to one model.
 
     Attributes:
-        refresh: ``full`` or ``incremental``, None where nothing it reads changes. Some incremental refreshes turn out to be full, such as
-            the one after a column of its table was renamed.
-        because: names of tables it reads that have changed or would, ``definition`` and ``content`` as in `ModelStatus.behind`, or ``new``.
-        waits_for: tables it reads that do not exist and would not come into being.
+        refresh: ``full`` or ``incremental``; None if nothing that the model reads changes. Some incremental refreshes turn out to be full,
+            such as the one after a column of its table was renamed.
+        because: names of the tables that it reads and that changed or would change; ``definition`` and ``content`` as in
+            `ModelStatus.behind`; or ``new``.
+        waits_for: tables that it reads, that do not exist, and that the run would not create.
     """
 
     model: str
@@ -34,23 +35,23 @@ class ModelPreview:
 
 
 def preview_models(config: Config, statuses: Iterable[ModelStatus], changing: Collection[str]) -> list[ModelPreview]:
-    """Return what becomes of every model, in the order in which a run looks at them.
+    """Return the preview of every model, in the order in which a run refreshes them.
 
     Args:
-        changing: silver tables of which a run would change rows, or that it would create.
+        changing: silver tables whose rows a run would change, or that it would create.
     """
-    branch_state = {one.model: one for one in statuses}
+    by_model = {one.model: one for one in statuses}
     changed = {name.casefold() for name in changing}
-    preview_truncate = []
+    previews = []
     for name in model_order(config):
-        one = _foretell(config, branch_state[name], changed)
-        preview_truncate.append(one)
+        one = _preview_model(config, by_model[name], changed)
+        previews.append(one)
         if one.refresh is not None:
             changed.add(name.casefold())
-    return preview_truncate
+    return previews
 
 
-def _foretell(config: Config, status: ModelStatus, changed: set[str]) -> ModelPreview:
+def _preview_model(config: Config, status: ModelStatus, changed: set[str]) -> ModelPreview:
     model = config.gold[status.model]
     missing = [name for name in status.waits_for if name.casefold() not in changed]
     if status.error is not None or missing:

@@ -1,4 +1,4 @@
-"""One model: whether its tables have changed, and how it follows them."""
+"""Refresh one model: check whether its tables have changed, then rebuild it or only its changed groups."""
 
 from collections.abc import Mapping, Sequence
 
@@ -25,7 +25,7 @@ from dms_iceberg.sql.types import stored
 
 _LOG = structlog.get_logger("dms_iceberg")
 _PROPERTIES = {
-    # Read more often than written: no reader should have to apply deletes.
+    # A model is read more often than written: no reader should have to apply deletes.
     "write.merge.mode": "copy-on-write",
     **METADATA_SETTINGS,
 }
@@ -37,12 +37,12 @@ def tables_of(spark: SparkSession, catalog: str, model: Model) -> dict[str, Targ
 
 
 def refresh_model(context: RunContext, name: str, model: Model, report: ModelReport) -> None:
-    """Bring a model up to its tables, and say in ``report`` what that took.
+    """Refresh a model if its tables have changed, and record in ``report`` what was done.
 
-    Of two full refreshes at once the later commit wins, and the next look finds out if it was made of older tables.
+    If two full refreshes run at once, the later commit wins, and the next refresh finds out if it was built from older tables.
 
     Raises:
-        PlanIsStaleError: somebody else committed to the model before its groups were replaced.
+        PlanIsStaleError: another writer committed to the model before its groups were replaced.
     """
     tables = tables_of(context.spark, context.config.catalog.name, model)
     missing = [table.name for table in tables.values() if not table.exists()]
@@ -70,16 +70,16 @@ def refresh_model(context: RunContext, name: str, model: Model, report: ModelRep
     if not isinstance(change, Change):
         if change is not None:
             _LOG.info("model_made_anew", model=name, run_id=context.run_id, reason=change)
-        _make(context, target, model, sql, made)
+        _replace_all(context, target, model, sql, made)
         report.refresh = Refresh.FULL
     head = target.head()
     if head is not None:
         report.snapshot_id, report.rows = head.id, int(head.summary.get("total-records", 0))
 
 
-def _make(context: RunContext, target: TargetTable, model: Model, sql: str, made: Made) -> None:
-    """Replace all of the model in one commit; readers see the old content until then."""
-    # A table that exists keeps its format: none goes back to an older one.
+def _replace_all(context: RunContext, target: TargetTable, model: Model, sql: str, made: Made) -> None:
+    """Replace the whole model in one commit; readers see the old content until then."""
+    # An existing table keeps its format version, because Iceberg cannot lower it.
     settings = {**({} if target.exists() else {"format-version": "2"}), **_PROPERTIES, **model.table_properties}
     properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in settings.items())
     context.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote_path(target.parts[:-1])}")
@@ -92,7 +92,7 @@ def _make(context: RunContext, target: TargetTable, model: Model, sql: str, made
 
 @attrs.frozen
 class Change:
-    """What happened to the only table of an incremental model since the model was made: it went from one snapshot to another."""
+    """A change of the only table of an incremental model since the model's last refresh: from one snapshot to another."""
 
     table: TargetTable
     since: int
@@ -102,7 +102,7 @@ class Change:
 def _change(
     context: RunContext, model: Model, target: TargetTable, tables: Mapping[str, TargetTable], last: Made | None, made: Made, sql: str
 ) -> Change | str:
-    """Return what the model has to follow, or why it must be made anew this time."""
+    """Return the change that the model must follow, or why this refresh must be full."""
     ((name, table),) = tables.items()
     if last is None or name not in last.inputs:
         return "nothing is known of its present content"
@@ -124,7 +124,7 @@ def _change(
 
 
 def _follow(context: RunContext, target: TargetTable, model: Model, change: Change, made: Made) -> int:
-    """Recompute the groups that changed, in one commit; return how many."""
+    """Recompute the changed groups in one commit; return their number."""
     table = change.table.sql_name
     groups = group_columns(model.sql)
     head = target.head()
@@ -138,7 +138,7 @@ def _follow(context: RunContext, target: TargetTable, model: Model, change: Chan
             with named_view(context, broadcast_if_small(touched, count)) as keys:
                 fresh = _fresh_sql(model.sql, f"{table} VERSION AS OF {change.until}", keys, groups)
                 columns = list(target.all_columns())
-                transaction.execute(lambda draft_name: _merge_sql(draft_name, fresh, keys, groups, columns), made.to_summary())
+                transaction.execute(lambda name: _merge_sql(name, fresh, keys, groups, columns), made.to_summary())
         target.commit(transaction)
     finally:
         touched.unpersist()
@@ -146,7 +146,7 @@ def _follow(context: RunContext, target: TargetTable, model: Model, change: Chan
 
 
 def _fresh_sql(sql: str, table: str, keys: str, groups: Sequence[GroupColumn]) -> str:
-    """Return the model's query over the rows of the touched groups."""
+    """Return the model's query over the rows of the changed groups."""
     on = " AND ".join(f"t.{quote(one.source)} <=> k.{KEY}{n}" for n, one in enumerate(groups))
 
     def text_of(one: Reference) -> str:
@@ -156,14 +156,14 @@ def _fresh_sql(sql: str, table: str, keys: str, groups: Sequence[GroupColumn]) -
 
 
 def _merge_sql(name: str, fresh: str, keys: str, groups: Sequence[GroupColumn], columns: Sequence[str]) -> str:
-    """Return the MERGE that replaces the touched groups; those without rows by now are deleted."""
+    """Return the MERGE that replaces the changed groups; groups that have no rows any more are deleted."""
     joined = " AND ".join(f"k.{KEY}{n} <=> n.{quote(one.output)}" for n, one in enumerate(groups))
     matched = " AND ".join(f"g.{quote(one.output)} <=> s.{KEY}{n}" for n, one in enumerate(groups))
-    taken = [quote(column) for column in columns]
+    names = [quote(column) for column in columns]
     source = f"SELECT k.*, n.* FROM {keys} k LEFT JOIN (SELECT *, true AS {PRESENT} FROM ({fresh}\n)) n ON {joined}"
     return (
         f"MERGE INTO {name} g USING ({source}) s ON {matched} "
         f"WHEN MATCHED AND s.{PRESENT} IS NULL THEN DELETE "
-        f"WHEN MATCHED THEN UPDATE SET {', '.join(f'g.{column} = s.{column}' for column in taken)} "
-        f"WHEN NOT MATCHED AND s.{PRESENT} THEN INSERT ({', '.join(taken)}) VALUES ({', '.join(f's.{column}' for column in taken)})"
+        f"WHEN MATCHED THEN UPDATE SET {', '.join(f'g.{column} = s.{column}' for column in names)} "
+        f"WHEN NOT MATCHED AND s.{PRESENT} THEN INSERT ({', '.join(names)}) VALUES ({', '.join(f's.{column}' for column in names)})"
     )

@@ -1,4 +1,4 @@
-"""What a refresh tells its caller."""
+"""What a refresh reports."""
 
 from typing import Any
 
@@ -11,10 +11,10 @@ class ModelReport:
 
     Attributes:
         table: the model's name; ``target`` is the same.
-        refresh: ``full`` or ``incremental``, None when its tables have not changed.
-        groups: how many were recomputed by an incremental refresh.
+        refresh: ``full`` or ``incremental``, None if its tables have not changed.
+        groups: how many groups an incremental refresh recomputed.
         rows: rows of the model.
-        waits_for: tables it reads that do not exist yet.
+        waits_for: tables that it reads and that do not exist yet.
     """
 
     table: str

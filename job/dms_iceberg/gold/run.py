@@ -1,4 +1,4 @@
-"""All models of a configuration, each after those it reads."""
+"""Refresh all models of a configuration, each after those that it reads."""
 
 import time
 from collections.abc import Collection
@@ -17,10 +17,10 @@ _LOG = structlog.get_logger("dms_iceberg")
 
 
 def refresh_models(context: RunContext, only: Collection[str] | None = None) -> dict[str, ModelReport]:
-    """Refresh the models whose tables have changed; an error ends in the report of its model.
+    """Refresh the models whose tables have changed. An error ends in the report of its model.
 
     Args:
-        only: the models to look at; all when None.
+        only: names of the models to refresh; all when None.
     """
     return {name: _refresh(context, name) for name in model_order(context.config) if only is None or name in only}
 
@@ -42,12 +42,12 @@ def _refresh(context: RunContext, name: str) -> ModelReport:
     log = _LOG.bind(model=name, run_id=context.run_id)
     if report.error:
         log.error("model_failed", error=report.error)
-        # Somebody may have made the model, or what it reads, anew; the catalog remembers the tables it knows for ever.
+        # Another writer may have created the model, or a table that it reads, again; the catalog's cache would keep the old table for ever.
         catalog = context.config.catalog.name
         for table in (TargetTable(context.spark, catalog, name), *tables_of(context.spark, catalog, context.config.gold[name]).values()):
             table.forget()
     elif report.refresh:
         log.info("model_refreshed", refresh=report.refresh, groups=report.groups, rows=report.rows, seconds=round(report.seconds, 3))
-        # Its errors are logged; the model is up to date all the same.
+        # Errors of maintenance are logged; the model is up to date nevertheless.
         maintain_model(context, name)
     return report

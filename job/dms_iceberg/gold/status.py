@@ -1,4 +1,4 @@
-"""Where every gold model stands: from Iceberg's metadata alone."""
+"""The status of every gold model: from Iceberg's metadata alone."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -18,15 +18,15 @@ from dms_iceberg.spark.failures import FAILURES, describe
 
 @attrs.frozen(kw_only=True)
 class ModelStatus:
-    """One model's standing.
+    """The status of one model.
 
     Attributes:
-        rows: of the model, None for one that was not made yet.
-        refreshed_at: when its present content was committed, in UTC; None when somebody else wrote to it since.
-        behind: what has changed since: names of tables it reads, ``definition`` for its own entry in the configuration, ``content`` where
-            nobody knows what the present one was made of. Empty for a model that is up to date.
-        waits_for: tables it reads that do not exist yet.
-        maintenance: what `maintain` would do for it beside looking for orphan files: the reason by step.
+        rows: rows of the model, None if it was not built yet.
+        refreshed_at: when its present content was committed, in UTC; None if another writer has written to it since.
+        behind: what changed after that: names of tables that it reads, ``definition`` for its own entry in the configuration, ``content``
+            if it is unknown what its content was built from. Empty for a model that is up to date.
+        waits_for: tables that it reads and that do not exist yet.
+        maintenance: what `maintain` would do for it, except for orphan files: the reason by step.
     """
 
     model: str
@@ -45,7 +45,7 @@ class ModelStatus:
 
 
 def model_statuses(spark: SparkSession, config: Config, *, with_maintenance: bool = True) -> list[ModelStatus]:
-    """Return the status of every model; what it needs of maintenance takes more than a look at its snapshots, and may be left out."""
+    """Return the status of every model. ``with_maintenance`` reads more than its snapshots, to find the maintenance that it needs."""
     return [_isolated(spark, config, name, model, with_maintenance=with_maintenance) for name, model in config.gold.items()]
 
 

@@ -1,12 +1,12 @@
-"""Which line of a table's snapshots the next batch goes to, and when a reload becomes the table's content.
+"""Which branch the next batch goes to, and when a reload becomes the table's content.
 
 A load epoch is one full load: DMS writes each to a folder of its own (``.../epoch-2/``), and `bronze.uri` points to the current one. A new
-epoch is built on a branch that begins without a row, so readers see the old content until the load is complete, and rows that vanished
-from the source while nobody watched are gone in the same commit. Positions begin with the number of the load, so no change from before
-can ever win over the new content.
+epoch is built on a branch that begins without rows. Readers see the old content until the load is complete, and rows that were deleted
+at the source while no task captured changes disappear in the same commit. Positions begin with the number of the load, so no change from
+an earlier load can win over the new content.
 
-A reload in place, into the folder of the load before, is built the same way. Its files do not tell which of them belong to it, nor
-when it is complete: the operator says both.
+A reload in place, into the folder of the previous load, is built the same way. Its files do not show which of them belong to it, nor
+when it is complete: the operator states both.
 """
 
 from collections.abc import Sequence
@@ -33,11 +33,11 @@ from dms_iceberg.storage.store import ObjectStore
 _LOG = structlog.get_logger("dms_iceberg")
 _BRANCH = "dms_iceberg_epoch_"
 REBUILD_BRANCH = "dms_iceberg_rebuild_"
-"""What the branches of rebuilds begin with (`rebuild`): a new load leaves nothing to be rebuilt."""
+"""Prefix of the branches of rebuilds (`rebuild`). A complete load removes them, because nothing is left to rebuild."""
 
 
 def branch_of(epoch: int, reload: int = 0) -> str:
-    """Return the branch on which a load is built: of an epoch, or of the n-th reload in place in it."""
+    """Return the name of the branch on which a load is built: that of an epoch, or of its n-th reload in place."""
     return f"{_BRANCH}{epoch}_{reload}" if reload else f"{_BRANCH}{epoch}"
 
 
@@ -52,10 +52,10 @@ def _loads(target: TargetTable) -> dict[tuple[int, ...], str]:
 
 
 def branch_state(target: TargetTable, config: Config, table: Table, reload_started: str = "") -> BranchState:
-    """Return where the next batch goes: to main, or to the branch of a newer load than main's.
+    """Return the state of the branch that the next batch goes to: main, or the branch of a newer load than main's.
 
     Args:
-        reload_started: 17 digits, when the table was loaded again in place by the operator's word; "" for never.
+        reload_started: 17 digits, when DMS began to load the table again in place, as the operator stated; "" for no reload.
 
     Raises:
         BronzeError: the files belong to an older epoch than the table's content.
@@ -71,7 +71,7 @@ def branch_state(target: TargetTable, config: Config, table: Table, reload_start
             f"already. Its changes are older than the table. Set bronze.uri to the folder of epoch {progress.epoch} or of a later one."
         )
     if progress.epoch < epoch:
-        # Without a row of an older epoch there is no content to protect.
+        # No row of an older epoch was merged, so there is no content to protect.
         start = attrs.evolve(progress, epoch=epoch, reload=0, reloaded_at="").start
         return BranchState(start, head.id) if progress.is_empty else _built(target, table, start)
     start = attrs.evolve(progress, reload=progress.reload + 1, reloaded_at=reload_started).start
@@ -81,26 +81,26 @@ def branch_state(target: TargetTable, config: Config, table: Table, reload_start
 
 
 def _built(target: TargetTable, table: Table, start: Progress) -> BranchState:
-    """Return where a load is built; what another configuration, or an earlier version, has made of it does not count."""
+    """Return the state of a load's branch; it starts empty if another configuration, or an earlier version, built the branch."""
     branch = branch_of(start.epoch, start.reload)
     built = target.head(branch)
     if built is None:
         return BranchState(start, None, branch)
     progress = target.progress(branch)
-    if not _is_made_so(target, table, branch):
-        # When a reload in place began is not said again.
+    if not _is_built_by_configuration(target, table, branch):
+        # The start of a reload in place is in the branch's progress: the operator does not state it again.
         return BranchState(progress.start, None, branch)
     return BranchState(progress, built.id, branch)
 
 
-def _is_made_so(target: TargetTable, table: Table, branch: str) -> bool:
-    # Behind the load's first batch come the snapshots of other content.
+def _is_built_by_configuration(target: TargetTable, table: Table, branch: str) -> bool:
+    # Older snapshots on the branch, from before the load's first batch, have other content.
     newest = next((one.summary for one in target.lineage(branch) if PROGRESS_KEY in one.summary), {})
     return made_by(table).items() <= newest.items()
 
 
 def built_by_other_configuration(table: Table, target: TargetTable, found: BranchState) -> str | None:
-    """Return the warning that a load is built anew, because the configuration was changed since it was begun; None when it was not."""
+    """Return the warning that a load is built again, because the configuration changed after it began; None if it did not change."""
     if found.branch is None or found.head is not None or target.head(found.branch) is None:
         return None
     return (
@@ -110,13 +110,13 @@ def built_by_other_configuration(table: Table, target: TargetTable, found: Branc
 
 
 def is_complete(table: Table, found: BranchState, batch: FileBatch | None, loads: Sequence[BronzeFile], *, told: bool) -> bool:
-    """Say whether a reload is complete: nothing of the load is left to merge, and changes have begun or the operator says so.
+    """Whether a reload is complete: nothing of the load is left to merge, and changes have begun, or the operator or DMS says so.
 
     Args:
-        found: the branch's standing.
-        batch: what is to be merged next.
+        found: the state of the branch.
+        batch: the next batch to merge; None if nothing is left.
         loads: all files of the load.
-        told: the operator's word (``--load-complete``), or that of DMS (`load_marker`).
+        told: whether the operator (``--load-complete``) or DMS (`load_marker`) says that the load is complete.
 
     Raises:
         BronzeError: there are changes, but no full load that they could belong to.
@@ -132,18 +132,18 @@ def is_complete(table: Table, found: BranchState, batch: FileBatch | None, loads
             "folder of the epoch before; if the source table was empty when the load began, run with "
             f"--load-complete {table.source} once."
         )
-    # In place, a change file may have been open when the load began.
+    # During a reload in place, a change file may have been open when the load began.
     return not found.progress.reload
 
 
 def complete(context: RunContext, table: Table, target: TargetTable, found: BranchState, planned_on: int | None) -> None:
-    """Make a complete load the content of the table.
+    """Publish a complete load as the table's content.
 
-    A mirror is the load from then on; other modes keep what they have, and get what the load changes (`reload`).
+    In a mirror the load replaces the content. In other modes the content stays, and what the load changes is merged into it (`reload`).
 
     Raises:
-        BronzeError: the folder of the epoch is empty, so it is probably not what the operator meant.
-        PlanIsStaleError: somebody committed since ``planned_on``, main's head when the reload was found complete.
+        BronzeError: bronze has no file at all, so the operator's statement is probably a mistake.
+        PlanIsStaleError: another writer committed since ``planned_on``, main's head when the reload was found complete.
     """
     progress = found.progress
     branch = branch_of(progress.epoch, progress.reload)
@@ -173,20 +173,20 @@ def _seen_by(target: TargetTable, branch: str, found: BranchState) -> Seen:
     before = Seen.from_properties(target.properties())
     if found.head is None:
         return before
-    # An earlier version's batches do not tell those of the load.
+    # Batches of an earlier version did not record the columns of the load.
     return Seen.from_properties(branch_summary(target, branch), otherwise=attrs.evolve(before, whole=False))
 
 
 def has_bronze(store: ObjectStore) -> bool:
-    """Whether there is anything in bronze but markers."""
+    """Whether bronze has any object except markers."""
     return any(not one.key.startswith(MARKER_FOLDER) for one in store.list(""))
 
 
 def refuse_empty_bronze(context: RunContext, table: Table) -> None:
-    """Refuse the word that a load without a file is complete, where bronze is empty: it is probably not what the operator meant.
+    """Refuse the statement that a load without a file is complete if bronze is empty: it is probably a mistake.
 
     Raises:
-        BronzeError: it is empty.
+        BronzeError: bronze is empty.
     """
     if not has_bronze(context.store):
         raise BronzeError(
@@ -196,19 +196,19 @@ def refuse_empty_bronze(context: RunContext, table: Table) -> None:
 
 
 def is_replaced(table: Table, found: BranchState) -> bool:
-    """Whether a load is under way that replaces the table's content, so that neither its rows nor its key will count any more."""
+    """Whether a load is being built that will replace the table's content, with its rows and its key."""
     return found.branch is not None and table.mode is Mode.MIRROR
 
 
 def completed(table: Table, found: BranchState) -> str:
-    """Return what a run would do with a load that is complete."""
+    """Return the message that a run would publish a complete load."""
     progress = found.progress
     name = f"the reload of {progress.reloaded_at[:14]}" if progress.reload else f"load epoch {progress.epoch}"
     return f"{table.source}: {name} would be complete and become the content of {table.target}"
 
 
 def waiting(table: Table, found: BranchState, doubt: str = "") -> str:
-    """Return the warning of a reload that is not complete and has nothing left to merge; ``doubt`` is why DMS's word is not heeded."""
+    """Return the warning for an incomplete reload with nothing left to merge; ``doubt``: why DMS's marker does not complete it."""
     progress = found.progress
     known = "is built" if found.head is not None else "has no file yet"
     if progress.reload:

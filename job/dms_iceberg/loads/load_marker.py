@@ -1,9 +1,9 @@
-"""DMS's word that the full load of a table is complete: an object that the trigger writes beside the table folders of a load epoch.
+"""DMS's statement that the full load of a table is complete: an object that the trigger writes beside the table folders of a load epoch.
 
 The trigger asks DMS and writes ``_load_complete/<schema>/<table>.json`` once per table and epoch folder. DMS uploads a table's LOAD files
-before it calls the table loaded, and the object is read before they are listed, so all that it speaks of are seen. It stands for the
-operator's ``--load-complete``, but not over every folder: it never completes a load that has no file, that goes on after it, or that
-lies among files of another one.
+before it reports the table as loaded, and the job reads the marker before it lists them, so the listing has all files of that load. The
+marker has the effect of the operator's ``--load-complete``, with exceptions: it never completes a load that has no file, that has files
+written after the marker, or whose files lie among those of another load.
 """
 
 import json
@@ -20,20 +20,20 @@ from dms_iceberg.progress.progress import Progress
 from dms_iceberg.storage.store import ObjectStore, join
 
 MARKER_FOLDER = "_load_complete/"
-"""Beside the folders of the schemas, and none of them."""
+"""The folder of the markers, beside the folders of the schemas."""
 _CLOCKS_DIFFER_SECONDS = 60
-"""DMS tells when a load began, S3 when a file was written."""
+"""Allowed difference of two clocks: DMS's, for when a load began, and S3's, for when a file was written."""
 
 
 @attrs.frozen
 class LoadMarker:
-    """A marker as it was found.
+    """A marker as it was read.
 
     Attributes:
-        uri: where it lies.
+        uri: URI of the object.
         written: 17 digits by the store's clock, like those of the LOAD files.
-        epoch: the load epoch that it speaks of; None when the object is damaged, or another table's.
-        rows: how many rows DMS says it has loaded.
+        epoch: the load epoch that it is about; None if the object is damaged, or another table's.
+        rows: how many rows DMS reports as loaded.
         began: 17 digits by DMS's clock, when the load of the table began.
     """
 
@@ -44,10 +44,10 @@ class LoadMarker:
     began: str = ""
 
     def doubt(self, progress: Progress, loads: Sequence[BronzeFile]) -> str:
-        """Return why it does not complete a load, "" when it does once all of ``loads`` are merged.
+        """Return why the marker does not complete the load, "" if it does once all of ``loads`` are merged.
 
         Args:
-            progress: of the line of snapshots on which the load is built.
+            progress: progress of the branch on which the load is built.
             loads: every LOAD file of the table, listed after the marker was read.
         """
         if self.epoch is None:
@@ -79,12 +79,12 @@ class LoadMarker:
 
 
 def marker_key(table: Table) -> str:
-    """Return the key of a table's marker in the folder of a load epoch."""
+    """Return the key of a table's marker, relative to the folder of a load epoch."""
     return f"{MARKER_FOLDER}{table.schema_name}/{table.table_name}.json"
 
 
 def read_marker(store: ObjectStore, table: Table) -> LoadMarker | None:
-    """Return a table's marker, None without one. What it says holds only for files that are listed after this."""
+    """Return a table's marker, None without one. It covers only files that are listed after this call."""
     key = marker_key(table)
     found = next((one for one in store.list(key) if one.key == key), None)
     if found is None:
@@ -97,7 +97,7 @@ def read_marker(store: ObjectStore, table: Table) -> LoadMarker | None:
 
 
 def _parse(data: bytes) -> dict[str, Any] | None:
-    """Return the members of a marker, ``began`` as a time in UTC; None when it is not what the trigger writes."""
+    """Return the members of a marker, ``began`` as a time in UTC; None if the trigger did not write it so."""
     kinds = {"schema": str, "table": str, "epoch": int, "rows": int, "began": str}
     try:
         told = json.loads(data)

@@ -1,7 +1,7 @@
-"""Tables without any file in bronze: mostly a wrong `bronze.uri` or a wrong name, now and then a source table without a row.
+"""Tables without any file in bronze: mostly a wrong `bronze.uri` or a wrong name, sometimes a source table without rows.
 
-DMS writes nothing for an empty source table, yet readers expect its target. Nothing in bronze tells one from a table that is looked for in
-the wrong place, so its empty table is made only when somebody says that its load is complete: DMS (`load_marker`), or the operator.
+DMS writes nothing for an empty source table, yet readers expect its target. Bronze does not show whether the source table is empty or the
+job looks in the wrong place. So the job creates the empty table only if DMS (`load_marker`) or the operator says that its load is complete.
 """
 
 import contextlib
@@ -22,12 +22,12 @@ from dms_iceberg.storage.store import join
 
 @attrs.frozen
 class NoFiles:
-    """A table's folder without a single object that is the table's.
+    """A table's folder without any object of the table.
 
     Attributes:
-        text: what to say of it, "" when it is as it should be: the source table is known to be empty.
-        has_content: files were merged into the table.
-        has_bronze: there is something below `bronze.uri`.
+        text: the message for the operator, "" if all is well: the source table is known to be empty.
+        has_content: whether files were merged into the table.
+        has_bronze: whether there is any object below `bronze.uri`.
     """
 
     text: str
@@ -36,25 +36,25 @@ class NoFiles:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the configuration cannot be right, or the table is not there yet: no run would do anything for it."""
+        """Whether the configuration must be wrong, or the table does not exist yet: no run would do anything for it."""
         return bool(self.text) and not (self.has_content and self.has_bronze)
 
 
 def find_no_files(context: RunContext, table: Table, target: TargetTable, found: BranchState, pending: Pending) -> NoFiles | None:
-    """Look at a table with nothing to merge; None when there is anything in its folder, merged or not.
+    """Return what is known of a table with nothing to merge; None if its folder has any file, merged or not.
 
-    Costs one request where the listing from the frontier held nothing, and some more where the folder is empty.
+    Costs one request if the listing from the frontier was empty, and some more if the folder is empty.
 
     Args:
-        found: where the next batch would go.
-        pending: what the listing held for it.
+        found: the state of the branch that the next batch would go to.
+        pending: what the listing has for it.
     """
     prefix = table_prefix(table.schema_name, table.table_name)
     if not pending.is_nothing or any(not is_foreign(one.key.removeprefix(prefix)) for one in context.store.list(prefix)):
         return None
     is_there = has_bronze(context.store)
     nothing = f"{table.source}: no files under {join(context.store.root, prefix)}"
-    # Who may list the folders of the tables may not be allowed to list others, and these are only hints.
+    # Permission to list the folders of the tables may not extend to other folders, and these texts are only hints.
     with contextlib.suppress(*FAILURES):
         nothing += f"; {whereabouts(context.store, table.schema_name, table.table_name)}"
     with contextlib.suppress(*FAILURES):
@@ -69,19 +69,19 @@ def find_no_files(context: RunContext, table: Table, target: TargetTable, found:
         return NoFiles(text, True, is_there)
     if found.branch is not None:
         return NoFiles(nothing, True, is_there)
-    said = _said(context, table, found)
-    if said is None:
+    reported = _dms_report(context, table, found)
+    if reported is None:
         return NoFiles("", has_bronze=is_there)
     return NoFiles(
         f"{nothing} Wait if DMS has yet to begin; else correct bronze.uri, or the table's name. If the source table has no row and DMS has "
-        f"loaded it, say so once: run with --load-complete {table.source} makes the empty table.{said}",
+        f"loaded it, say so once: run with --load-complete {table.source} makes the empty table.{reported}",
         has_bronze=is_there,
     )
 
 
-def _said(context: RunContext, table: Table, found: BranchState) -> str | None:
-    """Return what DMS says of a table that was never merged into, with a blank before it; None when it is known to be empty."""
-    # A snapshot without a file in its progress is the operator's word, given before.
+def _dms_report(context: RunContext, table: Table, found: BranchState) -> str | None:
+    """Return what DMS reports of a table that was never merged into, with a leading blank; None if it is known to be empty."""
+    # A snapshot without a file in its progress records an earlier statement of the operator.
     if table.source in context.request.load_complete or found.head is not None:
         return None
     marker = read_marker(context.store, table)

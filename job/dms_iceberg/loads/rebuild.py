@@ -1,7 +1,8 @@
-"""Making a table anew from bronze by the configuration of now, while readers see the old content (``run --rebuild``).
+"""Build a table again from bronze with the present configuration, while readers see the old content (``run --rebuild``).
 
-What the table has merged is read again from the start onto a branch that begins without a row, as a reload is, but with the positions
-it had. When the branch has come as far as the table, it is checked against it and becomes its content in one commit.
+A run reads the files that the table has merged again, from the start, onto a branch that begins without rows. This is like a reload, but
+the positions stay the same. When the branch has reached the table's progress, it is checked against the table and becomes its content in
+one commit.
 """
 
 import json
@@ -46,7 +47,7 @@ _LEFT_AFTER_HOURS = 24
 
 
 def is_rebuilding(target: TargetTable) -> bool:
-    """Whether a rebuild of the table was begun and is not done."""
+    """Whether a rebuild of the table has begun and is not done."""
     return bool(_branches(target))
 
 
@@ -55,7 +56,7 @@ def _branches(target: TargetTable) -> list[str]:
 
 
 def left_rebuilds(table: Table, target: TargetTable) -> list[str]:
-    """Return a warning for each rebuild that was begun long ago and is not done: what it has written stays until somebody decides."""
+    """Return a warning for each unfinished rebuild that began long ago: its files stay until the operator continues it or gives it up."""
     if not target.exists():
         return []
     floor = earlier(digits_of(datetime.now(UTC)), hours=_LEFT_AFTER_HOURS)
@@ -68,8 +69,8 @@ def left_rebuilds(table: Table, target: TargetTable) -> list[str]:
 
 
 def branch_state(target: TargetTable, config: Config, table: Table, main: Progress, now: datetime) -> BranchState:
-    """Return where the next batch of a rebuild goes: to the branch of one that was begun with the same configuration, else to a new one."""
-    # Nothing of a rebuild by another configuration may be used, nor of one from before a reload.
+    """Return the state of the branch for the next batch of a rebuild: one begun with the same configuration, else a new branch."""
+    # A rebuild by another configuration, or from before a reload, cannot be continued.
     mark = f"_{main.load}_{digest(configuration_text(config, table), _DIGEST_BYTES).hex()}"
     branch = next((name for name in _branches(target) if name.endswith(mark)), f"{REBUILD_BRANCH}{digits_of(now)}{mark}")
     started = branch.removeprefix(REBUILD_BRANCH).removesuffix(mark)
@@ -79,12 +80,12 @@ def branch_state(target: TargetTable, config: Config, table: Table, main: Progre
 
 @attrs.frozen
 class Rebuild:
-    """A rebuild as it stands, or as it would begin.
+    """A rebuild that is under way, or that would begin.
 
     Attributes:
-        branch: where its next batch goes.
-        pending: the files that the table has merged and the rebuild has not; of truncates, those that the table has applied.
-        outdated: branches of rebuilds by another configuration, or of a load that is no longer the content.
+        branch: the state of the branch that its next batch goes to.
+        pending: the files that the table has merged and the rebuild has not; its truncates are those that the table has applied.
+        outdated: branches of rebuilds by another configuration, or of a load that is no longer the table's content.
     """
 
     branch: BranchState
@@ -93,7 +94,7 @@ class Rebuild:
 
 
 def read_rebuild(context: RunContext, table: Table, target: TargetTable, main: Progress) -> Rebuild:
-    """Return how far the rebuild of a table is that has come to ``main``.
+    """Return the state of a table's rebuild; ``main`` is the progress that it must reach.
 
     Raises:
         BronzeError: bronze lacks some files that were merged, or holds another load than the table.
@@ -112,7 +113,7 @@ def _pending(context: RunContext, table: Table, target: TargetTable, main: Progr
 
     Raises:
         BronzeError: bronze lacks some that were merged, or holds another load than the table.
-        TargetError: the table holds rows of earlier loads, which bronze does not tell of.
+        TargetError: the table holds rows of earlier loads, which are not in bronze.
     """
     if context.config.bronze.epoch != main.epoch or building(target):
         raise BronzeError(
@@ -156,11 +157,11 @@ def _refuse_earlier_loads(table: Table, target: TargetTable, main: Progress) -> 
 
 
 def publish_rebuild(context: RunContext, table: Table, target: TargetTable, found: BranchState, planned_on: int | None) -> None:
-    """Make the rebuilt content the content of the table, once it is compared with its row counts and with the table's keys.
+    """Publish the rebuilt content, after a check against the row counts of its batches and the table's keys.
 
     Raises:
-        TargetError: the rebuilt content contradicts them; its branch is gone, and readers see the old content.
-        PlanIsStaleError: another writer committed since ``planned_on``, main's head, was read.
+        TargetError: the check failed; the branch is removed, and readers see the old content.
+        PlanIsStaleError: another writer committed after ``planned_on``, main's head, was read.
     """
     _check(context, table, target, found)
     failpoint("before-switch", table.source)
@@ -173,27 +174,27 @@ def publish_rebuild(context: RunContext, table: Table, target: TargetTable, foun
 
 
 def _check(context: RunContext, table: Table, target: TargetTable, found: BranchState) -> None:
-    """Compare the rebuilt content with the books of its batches and with the table's keys.
+    """Compare the rebuilt content with the row counts of its batches and with the table's keys.
 
     Raises:
-        TargetError: they contradict.
+        TargetError: they differ.
     """
-    books = dict.fromkeys((*PARTS, "rows_read"), 0)
+    counts = dict.fromkeys((*PARTS, "rows_read"), 0)
     for snapshot in target.lineage(found.branch):
         if ACCOUNTING_KEY not in snapshot.summary and BACKFILL_KEY not in snapshot.summary:
-            # Here the branch was emptied.
+            # At this snapshot the branch was emptied.
             break
         accounting = json.loads(snapshot.summary.get(ACCOUNTING_KEY, "{}"))
-        for name in books:
-            books[name] += accounting.get(name, 0)
-    booked = sum(books.values()) - books["rows_read"]
+        for name in counts:
+            counts[name] += accounting.get(name, 0)
+    total = sum(counts.values()) - counts["rows_read"]
     key = json.loads(key_property(table, target.column_types())[KEY_PROPERTY])
     doubled, lost = _compare(table, target, str(found.branch), key)
-    refused, same = books["filtered"] + books["quarantined"], _same_keys(context, table, target, key)
+    refused, same = counts["filtered"] + counts["quarantined"], _same_keys(context, table, target, key)
     deletes = 0 if same else _rejected_deletes(context, table, found)
     problem = None
-    if books["rows_read"] != booked:
-        problem = f"{books['rows_read']} rows were read and {booked} are in the books. Report this defect"
+    if counts["rows_read"] != total:
+        problem = f"{counts['rows_read']} rows were read and {total} are in the books. Report this defect"
     elif doubled:
         problem = f"{doubled} keys have more than one row. Report this defect"
     elif same and lost > refused:
@@ -208,7 +209,7 @@ def _check(context: RunContext, table: Table, target: TargetTable, found: Branch
             "the new key has other columns, let DMS load the table again into a new load epoch"
         )
     if problem is not None:
-        # Begun anew, it sees files that were restored wherever their times lie.
+        # A new rebuild sees restored files, whatever their modification times are.
         target.remove_branch(str(found.branch))
         raise TargetError(
             f"{table.source}: the rebuilt content of {table.target} is not published: {problem}. Readers see the old content."
@@ -218,7 +219,7 @@ def _check(context: RunContext, table: Table, target: TargetTable, found: Branch
 def _compare(table: Table, target: TargetTable, branch: str, key: Sequence[str]) -> tuple[int, int]:
     """Count keys that the branch has more than once, and keys of the table that it lacks, in one pass."""
     counted = {Mode.HISTORY: f"CAST({IS_CURRENT} AS int)", Mode.APPEND: "0"}.get(table.mode, "1")
-    # In one column, no name of the key meets one that Spark gives an aggregate.
+    # In one column: so no key column's name can collide with one that Spark gives an aggregate.
     one = f"struct({', '.join(map(quote, key))}) AS _cdc_key"
     old = target.rows().selectExpr(one, "1 AS _cdc_old", "0 AS _cdc_new", "0 AS _cdc_rows")
     new = target.rows(branch).selectExpr(one, "0 AS _cdc_old", "1 AS _cdc_new", f"{counted} AS _cdc_rows")
@@ -228,7 +229,7 @@ def _compare(table: Table, target: TargetTable, branch: str, key: Sequence[str])
 
 
 def _same_keys(context: RunContext, table: Table, target: TargetTable, key: Collection[str]) -> bool:
-    """Whether the table's keys are made as the configuration says; else the two have different ones."""
+    """Whether the configuration builds keys as the table's were built; otherwise the keys cannot be compared."""
     properties = target.properties()
     made, withheld = Cleaning.from_properties(properties), Withheld.from_properties(properties)
     names = {name.lower() for name in key}
@@ -243,7 +244,7 @@ def _rejected_deletes(context: RunContext, table: Table, found: BranchState) -> 
 
 
 def has_unresolved(context: RunContext, table: Table, found: BranchState) -> bool:
-    """Whether rows were rejected before the rebuild and not again by it, and the branch does not say so yet."""
+    """Whether rows were rejected before the rebuild and not again by it, and the branch does not record it yet."""
     if found.progress.replay:
         return False
     rows = _rejected_before(context, table, found)
@@ -253,7 +254,7 @@ def has_unresolved(context: RunContext, table: Table, found: BranchState) -> boo
 def resolve_rejected(context: RunContext, table: Table, target: TargetTable, found: BranchState) -> None:
     """Resolve rows that were rejected before the rebuild and not again by it: they are in the new content, or superseded.
 
-    As a replay does (decision 10): they count as resolved for content that descends from the branch, and are open again after a rollback.
+    As with a replay (decision 10), they count as resolved for content that descends from the branch, and are open again after a rollback.
     """
     replay = uuid.uuid4().hex[:16]
     rows = _rejected_before(context, table, found)

@@ -1,8 +1,8 @@
-"""How a complete load becomes the content of a table that keeps what a load does not have.
+"""How a complete load is merged into a table whose mode keeps rows that the load does not have.
 
-The load is built on a branch, like that of a mirror (`epochs`). Its rows are then compared with the table's present ones, key by key, and
-what differs is merged into the table as ordinary changes, in one commit with the load's progress: rows that are the same stay as they are,
-rows that vanished are deleted at the time of the load. A log (``append``) gets the rows of the load as they are.
+The load is built on a branch, like that of a mirror (`epochs`). Its rows are then compared with the table's present ones, key by key. The
+differences are merged into the table as ordinary changes, in one commit with the load's progress: equal rows stay unchanged, and vanished
+rows are deleted at the time of the load. A log (``append``) gets all rows of the load.
 """
 
 import json
@@ -57,8 +57,8 @@ class Difference:
     Attributes:
         key: silver key columns.
         values: the other silver columns.
-        written: rows of the load that the table does not have so; `OP` is I, or U where the key has a row.
-        vanished: keys that the table has and the load has not.
+        written: rows of the load that the table lacks or has with other values; `OP` is I, or U if the table has a row of the key.
+        vanished: keys that the table has and the load does not have.
         load: number of the load.
         loaded_at: SQL of the time of the load.
     """
@@ -71,29 +71,29 @@ class Difference:
     loaded_at: str
 
     def merge_sql(self, name: str, source: str, mode: Mode) -> str:
-        """Return the MERGE of a view of what is changed into a table."""
+        """Return the MERGE of a view of these differences into a table."""
         if mode is Mode.SOFT_DELETE:
             return soft_delete_sql(name, source, self.key, self.values, [], compare=False)
         return versions.history_sql(name, source, self.key, self.values, [])
 
     @property
     def position(self) -> str:
-        """SQL of the place of the deletes: below every row of the load."""
+        """SQL of the position of the deletes: below every row of the load."""
         return string_literal(load_position(self.load, "0" * FILE_DIGITS))
 
 
 def load_transaction(
     context: RunContext, table: Table, target: TargetTable, found: BranchState, branch: str, planned_on: int | None
 ) -> Transaction:
-    """Return the table with a complete load merged, unpublished.
+    """Return a transaction, not yet committed, that merges a complete load into the table.
 
     Args:
-        found: the standing of the load.
-        branch: where it is built.
+        found: the state of the load's branch.
+        branch: the branch on which it is built.
         planned_on: main's head.
 
     Raises:
-        PlanIsStaleError: somebody committed since ``planned_on``.
+        PlanIsStaleError: another writer committed since ``planned_on``.
     """
     properties = {PROGRESS_KEY: found.progress.to_json(), ACCOUNTING_KEY: _accounting(context, target, found.progress, branch)}
     transaction = target.transaction(planned_on)
@@ -115,16 +115,16 @@ def load_transaction(
 
 
 def _accounting(context: RunContext, target: TargetTable, progress: Progress, branch: str) -> str:
-    """Sum up the books of the load's batches, whose snapshots are not among the table's own."""
-    books = Counter[str]()
+    """Sum up the row counts of the load's batches, because their snapshots are not on the table's own line."""
+    counts = Counter[str]()
     for snapshot in target.lineage(branch):
         if PROGRESS_KEY not in snapshot.summary:
             continue
         if Progress.from_json(snapshot.summary[PROGRESS_KEY]).load != progress.load:
             break
         batch = json.loads(snapshot.summary.get(ACCOUNTING_KEY, "{}"))
-        books.update({name: count for name, count in batch.items() if name not in _NOT_COUNTED})
-    return json.dumps({**books, "load": progress.load, "run_id": context.run_id}, separators=(",", ":"))
+        counts.update({name: count for name, count in batch.items() if name not in _NOT_COUNTED})
+    return json.dumps({**counts, "load": progress.load, "run_id": context.run_id}, separators=(",", ":"))
 
 
 def _difference(
@@ -143,13 +143,13 @@ def _difference(
     vanished = present.select(*keys, COMMITTED_AT).join(loaded.select(*keys), key, "left_anti")
     rejected = _rejected(context, table, found.progress.load)
     if rejected is not None:
-        # The source has such a row: what is known of it stays, as with any change that is quarantined.
+        # The source has such a row: what the table has of it stays, as with any quarantined change.
         vanished = vanished.withColumn(_TEXT, expr(json_sql(key))).join(rejected, _TEXT, "left_anti").drop(_TEXT)
     return Difference(key, values, written, vanished, found.progress.load, _time_sql(loaded))
 
 
 def _time_sql(loaded: DataFrame) -> str:
-    """SQL of the time of the load, as its rows tell; now, if they do not."""
+    """SQL of the time of the load, as its rows have it; now, if they have none."""
     micros = loaded.selectExpr(f"unix_micros(max({COMMITTED_AT})) AS at").collect()[0].at
     return f"timestamp_micros({micros})" if micros is not None else "current_timestamp()"
 
@@ -163,7 +163,7 @@ def _rejected(context: RunContext, table: Table, load: int) -> DataFrame | None:
 
 
 def _registers(difference: Difference) -> DataFrame:
-    """Return what `soft_delete_sql` merges: rows of the load, and deletes of keys that have no row in it."""
+    """Return the input of `soft_delete_sql`: rows of the load, and deletes of keys that have no row in it."""
     columns = [quote(name) for name in (*difference.key, *difference.values)]
     written = difference.written.selectExpr(
         *columns, ROW_POSITION, OP, COMMITTED_AT, POSITION, f"false AS {DELETED}", f"CAST(NULL AS timestamp) AS {DELETED_AT}"
@@ -178,10 +178,10 @@ def _registers(difference: Difference) -> DataFrame:
 
 
 def _versions(difference: Difference, stored: DataFrame) -> DataFrame:
-    """Return what `history_sql` merges: the versions of the keys that differ, made anew of all that is known of them."""
+    """Return the input of `history_sql`: the versions of the keys that differ, computed again from all that is known of them."""
     key, values = difference.key, difference.values
-    told = {OLD_KEY: "0", ROW: "0L", FILTERED: "false", CONTEXT: "false", WAITING: "false"}
-    same = [f"{text} AS {name}" for name, text in told.items()]
+    constants = {OLD_KEY: "0", ROW: "0L", FILTERED: "false", CONTEXT: "false", WAITING: "false"}
+    same = [f"{text} AS {name}" for name, text in constants.items()]
     changes = difference.written.selectExpr(*map(quote, (*key, *values)), OP, POSITION, COMMITTED_AT, STREAM, *same)
     ended = difference.vanished.selectExpr(
         *map(quote, key), f"'D' AS {OP}", f"{difference.position} AS {POSITION}", f"{difference.loaded_at} AS {COMMITTED_AT}", *same

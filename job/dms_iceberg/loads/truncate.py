@@ -1,8 +1,8 @@
-"""A TRUNCATE of a source table, which DMS does not write: the operator says it, and it becomes an object in bronze like a change.
+"""A TRUNCATE of a source table. DMS does not write it: the operator states it, and the job records it as an object in bronze.
 
-Bronze is the log, so a table that is made again from it is truncated again, at the same place in the order. A truncate is the delete of
-every key at its moment, and no file names these keys: the progress remembers the moment instead, and whatever is older loses against it,
-whenever it arrives (`merge.late`).
+Bronze is the log, so a table that is rebuilt from it is truncated again, at the same place in the order. A truncate deletes every key at
+its moment, and no file names these keys. So the progress remembers the moment instead, and whatever is older loses against it, whenever
+it arrives (`merge.late`).
 """
 
 import json
@@ -26,7 +26,7 @@ _LOG = structlog.get_logger("dms_iceberg")
 
 
 def record_truncate(context: RunContext, table: Table, at: str) -> None:
-    """Write down that the source table was truncated; the run that gets so far applies it."""
+    """Record in bronze that the source table was truncated; the run that reaches this moment in the order applies it."""
     document = {"table": table.source, "truncated_at": at, "run_id": context.run_id}
     key = truncate_key(table_prefix(table.schema_name, table.table_name), at)
     context.store.put(key, json.dumps(document).encode())
@@ -35,7 +35,7 @@ def record_truncate(context: RunContext, table: Table, at: str) -> None:
 
 
 def refuse_truncate(table: Table, found: BranchState, pending: Pending, at: str) -> bool:
-    """Return whether just this truncate is applied already. Pure.
+    """Return whether exactly this truncate is already applied. Pure.
 
     Args:
         table: its configuration.
@@ -44,7 +44,7 @@ def refuse_truncate(table: Table, found: BranchState, pending: Pending, at: str)
         at: 17 digits, when the source table was truncated.
 
     Raises:
-        TargetError: the table holds nothing yet, is being loaded, or its state does not go with that moment.
+        TargetError: the table holds nothing yet, is being loaded, or its state contradicts that moment.
     """
     if found.branch is not None:
         raise TargetError(
@@ -76,10 +76,10 @@ def refuse_truncate(table: Table, found: BranchState, pending: Pending, at: str)
 
 
 def apply_truncate(context: RunContext, table: Table, target: TargetTable, found: BranchState, at: str) -> tuple[str, ...]:
-    """Truncate the table, which has the declared mode, in one commit with the progress; returns the statements that were run.
+    """Truncate the table, which has the declared mode, in one commit with the progress; return the statements that were executed.
 
     Raises:
-        PlanIsStaleError: another writer committed since ``found`` was read.
+        PlanIsStaleError: another writer committed after ``found`` was read.
     """
     load, mode = found.progress.load, table.mode
     properties = summary_properties(attrs.evolve(found.progress, truncated=at), RowCounts(), 0, context.run_id, truncated_at=at)
@@ -99,7 +99,7 @@ def apply_truncate(context: RunContext, table: Table, target: TargetTable, found
 
 
 def preview_truncate(table: Table, target: TargetTable, found: BranchState, at: str) -> tuple[str | None, str]:
-    """Return what applying a truncate would run, and what it would do to the rows as they are now; changes nothing."""
+    """Return the statement of a truncate, and what it would do to the present rows; change nothing."""
     load, mode = found.progress.load, mode_of(target.all_columns())
     goes = goes_sql(mode, load, at)
     if goes is None:

@@ -1,4 +1,4 @@
-"""What a truncate does to a table's rows, mode by mode. SQL text; pure."""
+"""What a truncate does to a table's rows, for each mode. SQL text; pure."""
 
 from collections.abc import Mapping
 
@@ -8,17 +8,17 @@ from dms_iceberg.sql.cdc_columns import COMMITTED_AT, DELETE_POSITION, DELETED, 
 from dms_iceberg.sql.quoting import quote, string_literal, timestamp_literal
 
 OP_TRUNCATE = "T"
-"""Operation of a truncate's own row in mode ``append``."""
+"""Operation of the row that a truncate adds in mode ``append``."""
 
 
 def goes_sql(mode: Mode, load: int, at: str) -> str | None:
-    """SQL that is true for rows of the table that a truncate at ``at`` (17 digits) ends; None in mode ``append``, where rows stay."""
+    """SQL that is true for rows which a truncate at ``at`` (17 digits) ends; None in mode ``append``, where rows stay."""
     position, time = string_literal(truncate_position(load, at)), timestamp_literal(at)
     before = f"{POSITION} < {position}"
     if mode is Mode.SOFT_DELETE:
         return f"{before} AND NOT {DELETED}"
     if mode is Mode.HISTORY:
-        # What ended a version behind the truncate, be it the next version or a delete, came to a table without the row.
+        # A next version or a delete after the truncate applied to a table that no longer had the row.
         return f"{before} AND coalesce({DELETE_POSITION} > {position}, {IS_CURRENT} OR {VALID_TO} >= {time})"
     return before if mode is Mode.MIRROR else None
 
@@ -30,7 +30,7 @@ def truncate_sql(name: str, mode: Mode, load: int, at: str) -> str | None:
         name: quoted name of the table.
         mode: its mode.
         load: number of the load whose changes are merged.
-        at: 17 digits; what was committed at or after that moment stays.
+        at: 17 digits; what was committed at or after this moment stays.
 
     Returns:
         None in mode ``append``, whose log gets a row instead (`truncate_row`).
@@ -47,7 +47,7 @@ def truncate_sql(name: str, mode: Mode, load: int, at: str) -> str | None:
 
 
 def truncate_row(columns: Mapping[str, str], load: int, at: str) -> list[str]:
-    """Select list of the row that tells of a truncate in mode ``append``; ``columns`` are all of the table, with their types."""
+    """Select list of the row that records a truncate in mode ``append``; ``columns`` are all of the table, with their types."""
     told = {
         POSITION: string_literal(truncate_position(load, at)),
         OP: string_literal(OP_TRUNCATE),

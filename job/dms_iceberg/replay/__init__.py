@@ -1,1 +1,1 @@
-"""Looking at quarantined rows, and trying them again in their right order."""
+"""List quarantined rows, and replay them in their place in the order of changes."""

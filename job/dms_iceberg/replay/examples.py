@@ -1,4 +1,4 @@
-"""What of a rejected row may be shown to whoever may read silver, but not the quarantine. Pure."""
+"""What may be shown of a rejected row to people who may read silver but not the quarantine. Pure."""
 
 import json
 import re
@@ -9,16 +9,16 @@ from dms_iceberg.changes.mapping import silver_columns
 from dms_iceberg.config.model import Table
 
 HIDDEN = "(hidden)"
-# The one mask that a key may have.
+# The only mask that a key column may have.
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @attrs.frozen
 class Example:
-    """One rejected row: its key as silver has it, its operation, and where it came from. None of its other values.
+    """One rejected row: its key as silver has it, its operation, and its origin. None of its other values.
 
     Attributes:
-        key: JSON; values of members that the configuration masks are hidden unless they are masked already.
+        key: JSON; the value of a masked column is hidden unless it is masked already.
         row: number of the row in its file, from 0.
     """
 
@@ -29,7 +29,7 @@ class Example:
 
 
 def shown_key(text: str | None, table: Table) -> str:
-    """Return a stored key as it may be shown: only silver's key columns, and no value that is now to be masked but was not then."""
+    """Return a stored key as it may be shown: only silver's key columns, without values that must be masked now and were not then."""
     keys = {column.name.lower(): column.declared.mask for column in silver_columns(table, table.key) if column.is_key}
     shown = {}
     for name, value in (json.loads(text) if text else {}).items():

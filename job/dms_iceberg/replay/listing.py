@@ -1,4 +1,4 @@
-"""What is open in the quarantine, by table and reason."""
+"""List the open rows of the quarantine, by table and reason."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -23,8 +23,8 @@ class OpenReason:
     """Open rows of a table with the same reason and detail.
 
     Attributes:
-        keys: how many keys they belong to; rows whose key is not known count as one.
-        first: earliest commit time at the source among them, in UTC; None without any. ``last`` is the latest.
+        keys: the number of their keys; rows with an unknown key count as one.
+        first: earliest commit time at the source among them, in UTC; None if no row has one. ``last`` is the latest.
     """
 
     reason: str
@@ -38,7 +38,7 @@ class OpenReason:
 
 @attrs.frozen(kw_only=True)
 class OpenRows:
-    """What is open of one table, the commonest reason first."""
+    """The open rows of one table, the most frequent reason first."""
 
     table: str
     target: str
@@ -47,7 +47,7 @@ class OpenRows:
 
     @property
     def rows(self) -> int:
-        """All open rows."""
+        """The number of all open rows."""
         return sum(one.rows for one in self.reasons)
 
     def to_document(self) -> dict[str, Any]:
@@ -58,12 +58,12 @@ class OpenRows:
 def list_quarantine(
     spark: SparkSession, config: Config, only: Iterable[str] = (), reasons: Sequence[str] = (), examples: int = 3
 ) -> list[OpenRows]:
-    """Return what is open, table by table.
+    """Return the open rows, table by table.
 
     Args:
         only: source names of the tables; all when empty.
         reasons: see `quarantine.reason_is`.
-        examples: how many rows of each reason are shown.
+        examples: how many rows to show for each reason.
 
     Raises:
         ConfigError: ``only`` names a table that is not configured.
@@ -83,7 +83,7 @@ def _isolated(spark: SparkSession, config: Config, table: Table, reasons: Sequen
 
 
 def open_now(spark: SparkSession, config: Config, table: Table) -> DataFrame | None:
-    """Return the open rows of a table's quarantine, None where there are none."""
+    """Return the open rows of a table's quarantine, None without a silver table or without a quarantine table."""
     target = TargetTable(spark, config.catalog.name, table.target)
     if not target.exists():
         return None

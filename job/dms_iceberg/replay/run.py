@@ -1,4 +1,4 @@
-"""Replaying the quarantine of many tables: a failure of one leaves the others alone."""
+"""Replay the quarantine of many tables: a failure of one does not affect the others."""
 
 import time
 import uuid
@@ -22,11 +22,11 @@ _LOG = structlog.get_logger("dms_iceberg")
 
 
 def replay(spark: SparkSession, config: Config, only: Iterable[str] = (), reasons: Iterable[str] = ()) -> RunReport:
-    """Put the open rows of the quarantine into silver, in their right order; those that fail again stay open.
+    """Merge the open rows of the quarantine into silver, in their place in the order of changes; rows that fail again stay open.
 
     Args:
         only: source names of the tables; all when empty.
-        reasons: only rows with one of these reasons, alone (``cast``) or with the detail (``rule: amount_not_negative``); all when empty.
+        reasons: replay only rows with one of these, alone (``cast``) or with the detail (``rule: amount_not_negative``); all when empty.
 
     Raises:
         ConfigError: ``only`` names a table that is not configured.

@@ -1,1 +1,1 @@
-"""One warm session that merges what there is, for ever."""
+"""One warm session that merges new files continuously."""

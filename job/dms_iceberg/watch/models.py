@@ -1,4 +1,4 @@
-"""Gold models under watch: each is looked at every ``refresh_seconds``."""
+"""Gold models of a watch: each is refreshed every ``refresh_seconds`` if its tables have changed."""
 
 import time
 
@@ -17,10 +17,10 @@ class WatchedModels:
         self._due = dict.fromkeys(model_order(context.config), 0.0)
         self._failures = dict.fromkeys(self._due, 0)
         self.errors: dict[str, str] = {}
-        """What stopped the last refresh, by model."""
+        """The error of the last refresh, by model."""
 
     def turn(self) -> float:
-        """Refresh the model that has been due for longest; return after how many seconds the next one is."""
+        """Refresh the model that has been due for longest; return the seconds until the next one is due."""
         due = min(self._due, key=self._due.__getitem__)
         if self._due[due] <= time.monotonic():
             (report,) = refresh_models(self._context, [due]).values()

@@ -1,7 +1,7 @@
-"""News of files from an SQS queue that S3 notifies, so that idle tables need no listing.
+"""Notifications of new files from an SQS queue that S3 notifies, so that idle tables need no listing.
 
-A message only says that it is worth looking: what is new is found by listing from the frontier, as always. So messages may be lost,
-doubled or out of order, and are deleted as soon as they are read: whoever watches next begins by looking at every table.
+A message only says that a table is worth a look: new files are found by listing from the frontier, as always. So messages may be lost,
+duplicated or out of order. They are deleted as soon as they are read, because the next watch begins with a look at every table.
 """
 
 import json
@@ -31,13 +31,13 @@ class NotificationQueue:
     """A queue of ``ObjectCreated`` notifications: of S3 itself, through SNS, or from EventBridge.
 
     Args:
-        url: of the queue. It belongs to one watch: a message that another consumer takes is not seen here.
-        config: whose bronze the files are in.
+        url: URL of the queue. Only one watch may use it: a message that another consumer receives is not seen here.
+        config: the configuration with the bronze that the files are in.
     """
 
     def __init__(self, url: str, config: Config) -> None:
         self._url = url
-        # The queue's region, whatever the machine's is: not every machine knows one.
+        # Use the region in the queue's URL: not every machine has a default region.
         place = _URL.match(url)
         self._client = boto3.client("sqs", region_name=place["region"] if place else None, config=_CLIENT_SETTINGS)
         bronze = urlparse(config.bronze.uri)
@@ -47,15 +47,15 @@ class NotificationQueue:
         self._markers = {marker_key(table): name for name, table in config.tables.items()}
 
     def receive(self) -> set[str] | None:
-        """Wait up to five seconds; return the tables whose files are told of, None when it may be any.
+        """Wait up to five seconds; return the tables that have new files according to the messages, None if it may be any table.
 
-        That is when a message says something else, and while the queue does not answer, which is logged: tables are then looked at by
-        the clock, as without a queue.
+        It is None for an unreadable message, and while the queue does not answer, which is logged. The watch then looks at the tables by
+        time, as without a queue.
         """
         try:
             answer = self._client.receive_message(QueueUrl=self._url, MaxNumberOfMessages=_MOST_MESSAGES, WaitTimeSeconds=_WAIT_SECONDS)
         except Exception as error:
-            # Whatever it is, files come all the same.
+            # Whatever the error is, the watch must still look for files.
             self._failed("receive", error)
             time.sleep(_WAIT_SECONDS)
             return None
@@ -70,14 +70,14 @@ class NotificationQueue:
         try:
             self._client.delete_message_batch(QueueUrl=self._url, Entries=entries)
         except Exception as error:
-            # They come again, and say once more what is known.
+            # The messages come again, which does no harm.
             self._failed("delete", error)
 
     def _failed(self, what: str, error: Exception) -> None:
         _LOG.error("queue_failed", queue=self._url, operation=what, error=describe(error))
 
     def tables_of(self, body: str) -> set[str] | None:
-        """Return the configured tables that a message tells files of, None when it cannot be read."""
+        """Return the configured tables with files in a message, None if the message cannot be read."""
         try:
             document = json.loads(body)
             if document.get("Type") == "Notification":
@@ -97,10 +97,10 @@ class NotificationQueue:
 
 
 def _objects(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield bucket and key of the objects that a notification names; S3's test event names none."""
+    """Yield bucket and key of the objects in a notification; S3's test event has none."""
     if document.get("Event") == "s3:TestEvent":
         return
-    if "Records" not in document:  # EventBridge, which does not encode the key.
+    if "Records" not in document:  # EventBridge, which does not URL-encode the key.
         yield document["detail"]["bucket"]["name"], document["detail"]["object"]["key"]
         return
     for record in document["Records"]:

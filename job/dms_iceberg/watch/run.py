@@ -1,4 +1,4 @@
-"""Tables take turns in one session: whoever has waited longest is next, and a backlog of one holds up nobody for longer than a batch."""
+"""Tables take turns in one session: the one that has waited longest is next, and no backlog delays the others for more than a batch."""
 
 import asyncio
 import contextlib
@@ -24,21 +24,21 @@ from dms_iceberg.watch.table import LONGEST_BACK_OFF_SECONDS, WatchedTable
 
 _LOG = structlog.get_logger("dms_iceberg")
 IDLE_SECONDS_WITH_QUEUE = 300.0
-"""With a queue a table is looked at when a message says so, and this often besides."""
+"""With a queue, a table is also looked at this often without a message."""
 
 TIDY_SECONDS = 60.0
-"""So often is let go of what readers leave behind."""
+"""How often memory of ended readers is released (`forget_readers`)."""
 
 
 class SessionLostError(DmsIcebergError):
-    """Spark's own process is gone: only a new one can go on."""
+    """Spark's own process has ended: only a new process can continue."""
 
 
 class Wakers(Protocol):
-    """Where news of files come from."""
+    """A source of notifications of new files."""
 
     def receive(self) -> set[str] | None:
-        """Wait some seconds and return the tables that have new files, None when it may be any."""
+        """Wait some seconds and return the tables that have new files, None if it may be any table."""
         ...
 
 
@@ -47,11 +47,11 @@ class Watch:
 
     Args:
         interval: seconds between two looks at a table that has nothing new.
-        queue: where news come from, so that idle tables need no listing; None to list.
-        listener: told of every committed batch, from the table's thread.
+        queue: source of notifications, so that idle tables need no listing; None to list them.
+        listener: called after every committed batch, from the table's thread.
 
     Attributes:
-        run_id: what its log lines and snapshots are known by.
+        run_id: id of this watch in its log lines and snapshots.
 
     Raises:
         ConfigError: ``only`` names a table that is not configured.
@@ -82,18 +82,18 @@ class Watch:
         self._lost: str | None = None
 
     async def run(self) -> list[str]:
-        """Merge until `stop`; return the tables and models whose last turn failed. Batches at hand are finished first.
+        """Merge until `stop`; return the tables and models whose last turn failed. Running batches are finished first.
 
         Raises:
-            SessionLostError: Spark is gone.
+            SessionLostError: Spark's process has ended.
         """
         self._loop = asyncio.get_running_loop()
         wakes = {name: asyncio.Event() for name in self.tables}
         with _collecting_soon(), ThreadPoolExecutor(self._workers, "table") as pool, ThreadPoolExecutor(3, "beside") as beside:
             async with asyncio.TaskGroup() as group:
                 for name, table in self.tables.items():
-                    group.create_task(self._tend(table, wakes[name], pool))
-                group.create_task(self._rouse(wakes))
+                    group.create_task(self._run_table(table, wakes[name], pool))
+                group.create_task(self._wake_all_at_stop(wakes))
                 group.create_task(self._tidy(beside))
                 if self._queue is not None:
                     group.create_task(self._listen(self._queue, wakes, beside))
@@ -107,19 +107,19 @@ class Watch:
         return [*(name for name, table in self.tables.items() if table.error), *models]
 
     def stop(self) -> None:
-        """Let `run` end after the batches at hand; from any thread, and from a signal handler of the event loop."""
+        """Make `run` end after the running batches. May be called from any thread, and from a signal handler of the event loop."""
         if self._loop is None:
             self._stopping.set()
             return
-        # A loop that is closed has ended the watch already.
+        # If the loop is closed, the watch has already ended.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._stopping.set)
 
-    async def _tend(self, table: WatchedTable, wake: asyncio.Event, pool: ThreadPoolExecutor) -> None:
+    async def _run_table(self, table: WatchedTable, wake: asyncio.Event, pool: ThreadPoolExecutor) -> None:
         woken = True
         while not self._stopping.is_set():
             async with self._free_workers:
-                # What came while this table waited for a worker is in this turn.
+                # A notification that came while this table waited for a worker is served by this turn.
                 woken = woken or wake.is_set()
                 wake.clear()
                 rest = await asyncio.get_running_loop().run_in_executor(pool, self._turn, table, woken)
@@ -128,17 +128,17 @@ class Watch:
                 self._lost = f"Spark's process is gone: {table.error} Everything committed is consistent; start again."
                 self._stopping.set()
                 return
-            # News do not shorten the pause of a table that fails.
+            # A notification does not shorten the pause of a table that failed.
             await _wait(self._stopping if table.error else wake, rest)
 
     def _turn(self, table: WatchedTable, woken: bool) -> float:
-        # Turns queue up for a worker; those still waiting when the watch ends are not begun.
+        # Turns queue up for a worker. When the watch ends, those that still wait do not begin.
         if self._stopping.is_set():
             return 0.0
         try:
             return table.turn(woken=woken and self._queue is not None)
         except Exception as error:
-            # Whatever it is, it must not end the watch of the other tables.
+            # Whatever the error is, it must not end the watch of the other tables.
             _LOG.error("turn_failed", table=table.name, error=describe_defect(error))
             return LONGEST_BACK_OFF_SECONDS
 
@@ -147,7 +147,7 @@ class Watch:
             rest = await asyncio.get_running_loop().run_in_executor(pool, models.turn)
             await _wait(self._stopping, rest)
 
-    async def _rouse(self, wakes: dict[str, asyncio.Event]) -> None:
+    async def _wake_all_at_stop(self, wakes: dict[str, asyncio.Event]) -> None:
         await self._stopping.wait()
         for wake in wakes.values():
             wake.set()
@@ -172,10 +172,10 @@ class Watch:
 
 @contextlib.contextmanager
 def _collecting_soon() -> Iterator[None]:
-    """Let Python's collector look at what is made from here on, often, instead of at all there is, once in a hundred batches.
+    """Make Python's collector look often at objects created from now on, instead of at all objects once in a hundred batches.
 
-    Each of Py4J's Java objects is a cycle that only a full collection finds, and some of them hold all snapshots of a table. A full
-    collection is due when as many objects are new as a quarter of those that it would look at.
+    Each of Py4J's Java objects is part of a reference cycle that only a full collection finds, and some of them hold all snapshots of a
+    table. A full collection is due only when the new objects are a quarter of those that it would look at.
     """
     gc.collect()
     gc.freeze()

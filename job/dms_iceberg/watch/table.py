@@ -1,4 +1,4 @@
-"""One table under watch: a look for new files costs a listing from the frontier, a turn is one batch."""
+"""One table of a watch: a look for new files costs a listing from the frontier; a turn is one batch."""
 
 import random
 import time
@@ -21,16 +21,16 @@ from dms_iceberg.storage.store import ObjectStore
 
 _LOG = structlog.get_logger("dms_iceberg")
 FULL_LOOK_SECONDS = 60.0
-"""So often a table is looked at even when its listing tells of nothing: others may roll it back, or change its properties."""
+"""A table is read this often even without new files: another writer may have rolled it back, or changed its properties."""
 STATE_SECONDS = 60.0
-"""So often a table that was merged into is put in order, and ``runs/<table>.json`` written; errors and recoveries are told at once."""
+"""How often a merged table is maintained and ``runs/<table>.json`` is written; errors and recoveries are reported at once."""
 LONGEST_BACK_OFF_SECONDS = 60.0
 _SHORTEST_BACK_OFF_SECONDS = 1.0
 _RANDOM = random.SystemRandom()
 
 
 class WatchedTable:
-    """Turns of one table; one thread at a time takes them.
+    """Turns of one table; one thread at a time executes them.
 
     Its report covers the time since the state was last written, so that nothing grows with the age of the watch.
     """
@@ -42,7 +42,7 @@ class WatchedTable:
         self._report = TableReport(table=table.source, target=table.target)
         self._memory = RunMemory()
         self._began = time.monotonic()
-        self._told_error: str | None = None
+        self._reported_error: str | None = None
         self._failures = 0
         self._known: Progress | None = None
         self._full_look_at = 0.0
@@ -56,21 +56,21 @@ class WatchedTable:
     @property
     def error(self) -> str | None:
         """The error of the last turn."""
-        return self._told_error
+        return self._reported_error
 
     def turn(self, *, woken: bool = False) -> float:
-        """Look for files and merge a batch of them; return after how many seconds to come again.
+        """Look for files and merge a batch of them; return the seconds until the next turn.
 
-        An error is told in log and state, not raised: the next turn tries again.
+        An error is reported in log and state, not raised: the next turn tries again.
 
         Args:
-            woken: somebody says that there is a file.
+            woken: whether a notification says that there is a new file.
         """
         with self._taking:
             started = time.monotonic()
             report = self._report
             report.error = None
-            # There is more behind a full batch: no listing has to tell of it.
+            # After a full batch more files are pending: no listing is needed to know that.
             known, self._more = woken or self._more, False
             attempt(self._context, report, lambda: self._look(woken=known))
             took = time.monotonic() - started
@@ -78,18 +78,18 @@ class WatchedTable:
             self._failures = self._failures + 1 if report.error else 0
             if report.batches and not report.error and self._is_due:
                 maintain_after_run(self._context, self._table, report)
-            self._tell()
+            self._report_turn()
             if report.error:
                 self._known = None
-                # Somebody may have made the table anew; the catalog remembers the one it knows for ever.
+                # Another writer may have created the table again; the catalog's cache would keep the old one for ever.
                 self._target().forget()
                 return self._back_off()
-            # What was merged is to be told, and the table put in order, also where nothing else comes.
+            # Come back in time to report what was merged and to maintain the table, even if no file comes.
             pause = min(self._interval, STATE_SECONDS) if self._report.batches else self._interval
             return 0.0 if self._more else max(0.0, pause - took)
 
     def end(self) -> None:
-        """Write the state of what was done since it was last written."""
+        """Write the state of what was done since the last write."""
         with self._taking:
             if self._report.batches:
                 self._write_state()
@@ -108,27 +108,27 @@ class WatchedTable:
         self._more = step(self._context, self._table, target, self._memory, self._report, self._listener)
         describe_end(target, self._report)
         found = branch_state(target, self._context.config, self._table)
-        # A branch is completed by what its listing does not hold, so it is looked at in full.
+        # The absence of files in the listing can complete a load on a branch, so a branch always gets a full look.
         self._known = found.progress if found.branch is None else None
         self._full_look_at = time.monotonic() + FULL_LOOK_SECONDS
 
     def _has_news(self) -> bool:
-        """Say whether bronze has what the table, as last seen, has not."""
+        """Whether bronze has anything that the table, as last seen, does not have."""
         if self._known is None:
             return True
         pending = pending_files(self._context.listing(self._table, self._known), self._known, self._table.source, datetime.now(UTC))
         new = any(file.key not in self._memory.skipped for file in pending.files)
         return new or next_truncate(pending.truncates, self._known) is not None
 
-    def _tell(self) -> None:
-        """Log an error when it comes and goes, and write the state: then at once, else once in a while."""
+    def _report_turn(self) -> None:
+        """Log when an error appears or ends, and write the state: at once for an error's change, otherwise periodically."""
         error, log = self._report.error, _LOG.bind(table=self.name, run_id=self._context.run_id)
         if error:
             log.error("table_failed", error=error, failures=self._failures)
-        elif self._told_error:
+        elif self._reported_error:
             log.info("table_recovered")
-        changed = error != self._told_error
-        self._told_error = error
+        changed = error != self._reported_error
+        self._reported_error = error
         if changed or (self._is_due and (self._report.batches or error)):
             self._write_state()
 
