@@ -1,4 +1,4 @@
-"""What is allowed in a document and probably not meant, or not ready: ``validate`` tells it, and ends with 0 all the same."""
+"""Warnings about a valid document: settings that are probably mistakes, or not ready. ``validate`` prints them and still exits with 0."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ def advice(config: Config) -> list[str]:
 
 
 def _text_as_types(config: Config, table: Table) -> Iterator[str]:
-    """Yield a warning for each column that the filter or a rule takes for another type than text and nothing declares as one."""
+    """Yield a warning for each column that the filter or a rule uses as another type than text, and that no declaration gives a type."""
     path = table_path(table)
     conditions = [(below(path, "filter"), table.filter, "leaves out the row")] if table.filter else []
     rules = below(path, "rules")

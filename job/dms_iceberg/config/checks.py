@@ -1,4 +1,4 @@
-"""What the sections of a document must be by themselves and together. Tables are checked in ``table_checks``."""
+"""Checks of the sections of a document, alone and together. Tables are checked in ``table_checks``."""
 
 import re
 from collections.abc import Mapping
@@ -20,16 +20,16 @@ OWNED_CATALOG_PROPERTIES = {
     "cache-enabled": "is set by the job, which must see commits of other writers at once; remove it",
     "cache.expiration-interval-ms": "is set by the job, which must see commits of other writers at once; remove it",
 }
-"""Catalog properties the job sets itself, and what to do instead."""
+"""Catalog properties that the job sets itself, and what to do instead."""
 
 
 def check_config(config: Config, inherited: Mapping[str, frozenset[str]], problems: Problems) -> None:
-    """Note every contradiction in a document.
+    """Record every contradiction in a document.
 
     Args:
-        config: the structured document; empty values stand for what is already noted as missing or wrong.
-        inherited: for each table, the document keys it has from ``defaults``.
-        problems: grows.
+        config: the structured document; empty values stand for values that are already recorded as missing or wrong.
+        inherited: by table, the document keys that it has from ``defaults``.
+        problems: receives the problems.
     """
     if config.pipeline and not _PIPELINE.fullmatch(config.pipeline):
         problems.add("pipeline", "use letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 128")
@@ -114,7 +114,7 @@ def _check_catalog(catalog: Catalog, problems: Problems) -> None:
 
 
 def _check_targets(config: Config, problems: Problems) -> None:
-    """Two tables with one target would overwrite each other. Catalogs and Spark fold case, so that is folded here."""
+    """Refuse two tables with one target: they would overwrite each other. Catalogs and Spark fold case, so this check does too."""
     first, owners = dict[str, str](), dict[str, str]()
     for name, table in config.tables.items():
         path = below(below("tables", name), "target")

@@ -1,4 +1,4 @@
-"""The configuration's closed sets of words. ``config.model`` hands them on; import them from there."""
+"""The configuration's enumerations. ``config.model`` exports them; import them from there."""
 
 from enum import StrEnum
 

@@ -1,4 +1,4 @@
-"""What the entries of ``columns`` must be."""
+"""Checks of the entries of ``columns``."""
 
 import re
 
@@ -10,14 +10,14 @@ from dms_iceberg.config.problems import item
 from dms_iceberg.config.types import TypeTextError, canonical_type, value_problem
 
 DEFAULT_MASK_SALT = "env:DMS_ICEBERG_MASK_SALT"
-"""Where the salt of ``sha256`` is when ``mask_salt`` does not say."""
+"""The default of ``mask_salt``: where the salt of ``sha256`` is."""
 
 _SALT = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|secret:arn:[a-z0-9-]+:secretsmanager:[a-z0-9-]+:\d{12}:secret:[^\s:]+")
 _TIME_TYPES = ("date", "timestamp", "timestamp_ntz")
 
 
 def check_columns(place: Place) -> None:
-    """Note what is wrong with a table's declared columns."""
+    """Record what is wrong with a table's declared columns."""
     first: dict[str, int] = {}
     for index, column in enumerate(place.table.columns):
         path = item(place.at("columns"), index)
@@ -83,7 +83,7 @@ def _check_rename(place: Place, path: str, column: Column) -> None:
 
 
 def _check_type(place: Place, path: str, column: Column) -> str | None:
-    """Return the canonical type, None when there is none or it is wrong."""
+    """Return the canonical type, None if there is none or it is wrong."""
     if column.type is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Datetime patterns of Spark SQL, as far as they can be used for reading text.
+"""Datetime patterns of Spark SQL, as far as they can be used for parsing text.
 
 Letters and their limits are those of Spark's "Datetime Patterns for Formatting and Parsing".
 """
@@ -17,7 +17,7 @@ _INSTEAD = {
 
 
 def pattern_problem(pattern: str) -> str | None:
-    """Return why Spark can't read text by this pattern, or None when it can."""
+    """Return why Spark cannot parse text with this pattern, None if it can."""
     if not pattern.strip():
         return "must not be empty; write a pattern such as yyyy-MM-dd"
     if pattern.count("'") % 2:

@@ -1,6 +1,6 @@
-"""Checking the document's SQL expressions, and finding the columns they use, without Spark.
+"""Check the document's SQL expressions, and find the columns that they use, without Spark.
 
-sqlglot parses; it accepts a little more than Spark does, so Spark may still refuse what passes here.
+sqlglot parses them. It accepts a little more than Spark, so Spark may still refuse an expression that passes here.
 """
 
 from functools import lru_cache
@@ -23,7 +23,7 @@ class ExpressionError(ValueError):
 
 
 def referenced_columns(expr: str) -> frozenset[str]:
-    """Return the columns an expression reads, spelled as in the expression.
+    """Return the columns that an expression reads, spelled as in the expression.
 
     For a field of a struct (``address.city``) the column is the first part. Lambda variables are not columns.
 
@@ -35,7 +35,7 @@ def referenced_columns(expr: str) -> frozenset[str]:
 
 
 def parsed_expression(expr: str) -> "exp.Expr":
-    """Return an expression as sqlglot's tree, which is not to be changed.
+    """Return an expression as sqlglot's tree, which the caller must not change.
 
     Raises:
         ExpressionError: the text is not one expression.
@@ -44,7 +44,7 @@ def parsed_expression(expr: str) -> "exp.Expr":
 
 
 def expression_problems(expr: str) -> list[str]:
-    """Return what is wrong with an expression: at most one syntax problem, or every refused construct."""
+    """Return what is wrong with an expression: at most one syntax error, or every refused construct."""
     try:
         tree = _parsed(expr)
     except ExpressionError as error:
@@ -54,7 +54,7 @@ def expression_problems(expr: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _parsed(expr: str) -> "exp.Expr":
-    """Parse ``SELECT <expr>``: a bare text such as ``set`` would be taken for a statement."""
+    """Parse ``SELECT <expr>``: sqlglot would take a bare text such as ``set`` for a statement."""
     statements = parse_statements(_PREFIX + expr, ExpressionError, _syntax_message)
     if len(statements) != 1:
         raise ExpressionError("several statements; write one expression, without ';'")
@@ -80,7 +80,7 @@ def _single_expression(statement: "exp.Expr | None") -> "exp.Expr":
 def _syntax_message(error: ParseError) -> str:
     detail = error.errors[0]
     near, line = detail["highlight"] or "", detail["line"] or 1
-    # sqlglot counts to the end of the token, and our prefix stands on the first line.
+    # sqlglot counts to the end of the token, and our prefix is on the first line.
     column = max(1, (detail["col"] or 1) - max(len(near), 1) + 1 - (len(_PREFIX) if line == 1 else 0))
     what = detail["description"] or "unexpected text"
     if what.startswith("Required keyword"):
@@ -137,7 +137,7 @@ def _refusal(before: Token | None, token: Token, after: Token | None) -> str | N
         return None
     name = token.text.lower()
     if after is not None and after.token_type is TokenType.L_PAREN:
-        # LIKE ANY ('a%', 'b%') is a comparison, not the aggregate.
+        # LIKE ANY ('a%', 'b%') is a comparison, not an aggregate.
         return None if before is not None and before.token_type in _LIKES else REFUSED_CALLS.get(name)
     bare = token.token_type is not TokenType.IDENTIFIER
     qualified = before is not None and before.token_type is TokenType.DOT

@@ -1,4 +1,4 @@
-"""What the gold section must be: names, SQL, tables that exist, no cycle, and incremental only where that is possible."""
+"""Checks of the gold section: names, SQL, tables that exist, no cycle, and incremental refresh only where it is possible."""
 
 from graphlib import CycleError, TopologicalSorter
 
@@ -11,7 +11,7 @@ from dms_iceberg.config.problems import Problems, below, item, suggestion
 
 
 def check_models(config: Config, problems: Problems) -> None:
-    """Note every contradiction in the gold section."""
+    """Record every contradiction in the gold section."""
     inputs: dict[str, set[str]] = {}
     for name, model in config.gold.items():
         path = below("gold", name)
@@ -23,7 +23,7 @@ def check_models(config: Config, problems: Problems) -> None:
 
 
 def model_order(config: Config) -> list[str]:
-    """Return the models so that each comes after those it reads."""
+    """Return the names of the models, each after those that it reads."""
     names = {name.casefold(): name for name in config.gold}
     graph = {name: {names[one.name] for one in references(model.sql) if one.name in names} for name, model in config.gold.items()}
     return list(TopologicalSorter(graph).static_order())

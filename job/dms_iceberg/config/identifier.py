@@ -1,4 +1,4 @@
-"""Names that a catalog takes."""
+"""Names that a catalog accepts."""
 
 import re
 
@@ -10,7 +10,7 @@ _GLUE_IDENTIFIER = re.compile(r"[a-z0-9_]{1,255}")
 
 
 def check_identifier(name: str, path: str, catalog: CatalogType, problems: Problems) -> None:
-    """Note a name that catalog or Spark would not take."""
+    """Record a name that the catalog or Spark would not accept."""
     if catalog is CatalogType.GLUE and not _GLUE_IDENTIFIER.fullmatch(name):
         problems.add(path, f"'{name}' is no Glue name; use lower-case letters, digits and '_', at most 255")
     elif not _IDENTIFIER.fullmatch(name):
@@ -18,6 +18,6 @@ def check_identifier(name: str, path: str, catalog: CatalogType, problems: Probl
 
 
 def quarantine_names(target: str) -> tuple[str, str]:
-    """Return the names, in the quarantine's namespace, of the tables of a target: its rejected rows, and which of them are settled."""
+    """Return the names, in the quarantine's namespace, of a target's two tables: its rejected rows, and which of them replays resolved."""
     name = target.replace(".", "__")
     return name, f"{name}__replays"

@@ -1,4 +1,4 @@
-"""Names of before-images: what a row held before its change (DMS mapping rule ``add-before-image-columns``)."""
+"""Names of before-image columns: the values of a row before its change (DMS mapping rule ``add-before-image-columns``)."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,14 +7,14 @@ from dms_iceberg.config.model import Change, Column, Table
 
 
 def image_of(change: Change, column: str) -> str | None:
-    """Return the name of a column's before-image, None when the files have none."""
+    """Return the name of a column's before-image, None if the files have none."""
     if not (change.before_image_prefix or change.before_image_suffix):
         return None
     return f"{change.before_image_prefix or ''}{column}{change.before_image_suffix or ''}"
 
 
 def imaged(change: Change, name: str) -> str | None:
-    """Return, in lower case, the column whose before-image would have this name; None when no column's would."""
+    """Return, in lower case, the column whose before-image would have this name; None if there is no such column."""
     prefix, suffix, folded = (change.before_image_prefix or "").lower(), (change.before_image_suffix or "").lower(), name.lower()
     if not (prefix or suffix) or not (folded.startswith(prefix) and folded.endswith(suffix)):
         return None
@@ -22,13 +22,13 @@ def imaged(change: Change, name: str) -> str | None:
 
 
 def image_settings(change: Change) -> dict[str, str]:
-    """Return the settings of ``bronze.change`` by which before-images are known, with their values."""
+    """Return the settings of ``bronze.change`` that identify before-images, with their values."""
     settings = {"before_image_prefix": change.before_image_prefix, "before_image_suffix": change.before_image_suffix}
     return {key: value for key, value in settings.items() if value}
 
 
 def affixes(change: Change) -> str:
-    """Return what tells before-images, for messages."""
+    """Return a text that says how before-images are recognised, for messages."""
     named = [f"bronze.change.{key} is {value!r}" for key, value in image_settings(change).items()]
     return " and ".join(named) or "bronze.change.before_image_prefix is null"
 
@@ -40,17 +40,17 @@ def declared_sources(table: Table) -> set[str]:
 
 
 def mentioned_sources(table: Table) -> set[str]:
-    """Return, in lower case, every name that may be one of a source column, wherever the configuration has it."""
+    """Return, in lower case, every name anywhere in the configuration that may be that of a source column."""
     old = (column.renamed_from for column in table.columns)
     read = {name.lower() for column in table.columns for name in sources_of(column)}
-    # A condition sees the silver column of a name before the source's.
+    # In a condition, a name that both sides have is the silver column.
     silver = {column.name.lower() for column in table.columns}
     conditions = set(_referenced([table.filter, *(rule.expr for rule in table.rules)])) - silver
     return declared_sources(table) | {name.lower() for name in (*table.drop, *old) if name is not None} | read | conditions
 
 
 def sources_of(column: Column) -> list[str]:
-    """Return the source columns that a declared column is made of."""
+    """Return the source columns from which a declared column is computed."""
     return [column.source_name] if column.source_name is not None else sorted(_referenced([column.expr]))
 
 
@@ -59,5 +59,5 @@ def _referenced(texts: Iterable[str | None]) -> Iterator[str]:
         try:
             yield from (name.lower() for name in (referenced_columns(text) if text else ()))
         except ExpressionError:
-            # Told elsewhere.
+            # Another check reports it.
             continue

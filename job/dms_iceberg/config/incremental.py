@@ -1,4 +1,4 @@
-"""Which gold models can be refreshed group by group: one SELECT over one table, whose groups depend on nothing but their own rows."""
+"""Which gold models can be refreshed group by group: one SELECT over one table, whose groups depend only on their own rows."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -11,7 +11,7 @@ from dms_iceberg.config.model_sql import Reference, parse_query, references
 from dms_iceberg.config.sql_functions import CHANGEABLE_CALLS, GENERATORS, REFUSED_WORDS, is_clock_literal
 
 KEY, PRESENT = "_key_", "_present"
-"""Columns that a refresh adds to those of the model: of a touched group, and whether it has rows."""
+"""Names of columns that a refresh adds to those of the model: the values of a changed group, and whether it has rows."""
 _METADATA_COLUMNS = frozenset({"_file", "_pos", "_spec_id", "_partition", "_deleted"})
 _CLOCK_CALL = "unix_timestamp"
 _REFUSED_NODES: dict[type | tuple[type, ...], str] = {
@@ -35,14 +35,14 @@ class GroupColumn:
 
 
 def group_columns(sql: str) -> tuple[GroupColumn, ...]:
-    """Return the columns that an incremental model groups by; see `incremental_problems`."""
+    """Return the columns that an incremental model groups by; for SQL that passes `incremental_problems`."""
     tree = parse_query(sql)
     outputs = {select.unalias().name.casefold(): select.alias_or_name for select in tree.expressions if _is_column(select.unalias())}
     return tuple(GroupColumn(column.name, outputs[column.name.casefold()]) for column in tree.args["group"].expressions)
 
 
 def incremental_problems(sql: str) -> list[str]:
-    """Return why a model cannot be refreshed group by group: empty when it can.
+    """Return why a model cannot be refreshed group by group; empty if it can.
 
     Raises:
         ModelSqlError: see `references`.
@@ -113,7 +113,7 @@ def _call_problems(sql: str) -> Iterator[str]:
 
 
 def _words(sql: str) -> Iterator[tuple[str, bool]]:
-    """Yield the words of the query in lower case, and whether a parenthesis follows: sqlglot renames functions as it parses them."""
+    """Yield the words of the query in lower case, and whether a parenthesis follows: sqlglot renames functions when it parses them."""
     tokens = sqlglot.tokenize(sql, read="spark")
     for token, after in zip(tokens, [*tokens[1:], None], strict=True):
         if token.token_type not in (sqlglot.TokenType.STRING, sqlglot.TokenType.NUMBER):

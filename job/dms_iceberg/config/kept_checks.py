@@ -1,4 +1,4 @@
-"""Columns that an update may leave out: what can't be right with them is refused before a run."""
+"""Checks of columns that an update may leave out; they refuse before a run what cannot be right."""
 
 from dms_iceberg.config.model import BronzeFormat, Column, Mode, NullInUpdate, Table
 from dms_iceberg.config.place import Place
@@ -6,9 +6,9 @@ from dms_iceberg.config.problems import item
 
 
 def check_kept(place: Place) -> None:
-    """Note what is wrong with a table's ``null_in_update: keep``.
+    """Record what is wrong with a table's ``null_in_update: keep``.
 
-    A filter, rule or expression would see NULL instead of the value that the row keeps, and judge it by that.
+    A filter, rule or expression would see NULL instead of the value that the row keeps, and evaluate to a wrong result.
     """
     for index, column in enumerate(place.table.columns):
         if column.null_in_update is NullInUpdate.KEEP:

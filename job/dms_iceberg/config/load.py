@@ -1,4 +1,4 @@
-"""Reading the configuration document from a path, ``file://`` or ``s3://``."""
+"""Read the configuration document from a path, ``file://`` or ``s3://``."""
 
 import json
 from pathlib import Path
@@ -17,11 +17,11 @@ def load_config(uri: str) -> Config:
     """Read, parse and check a configuration document.
 
     Args:
-        uri: ``s3://bucket/key``, ``file:///path`` or a path. Names ending in ``.yaml`` or ``.yml`` are YAML,
-            others JSON.
+        uri: ``s3://bucket/key``, ``file:///path`` or a path. A document is YAML if its name ends in ``.yaml`` or
+            ``.yml``, otherwise JSON.
 
     Raises:
-        ConfigError: the document can't be read, is no JSON or YAML, or has problems; all of them are listed.
+        ConfigError: the document cannot be read, is not JSON or YAML, or has problems, all of which are listed.
     """
     text = _decode(_read(uri), uri)
     document = _load_yaml(text, uri) if uri.lower().endswith(_YAML_NAMES) else _load_json(text, uri)

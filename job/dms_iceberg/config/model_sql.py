@@ -1,7 +1,7 @@
-"""The SQL of gold models: what it reads, and where that is written. No Spark.
+"""The SQL of gold models: which tables it reads, and where their names are in the text. No Spark.
 
-sqlglot parses, and says where in the text a table is named: a table reference is replaced there, and all the rest of the text reaches
-Spark as it was written.
+sqlglot parses the SQL and gives the place of each table name in the text. Only these names are replaced; the rest of the text reaches
+Spark unchanged.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,11 +24,11 @@ class Reference:
     """A table in a model's SQL.
 
     Attributes:
-        parts: its name, without quotes.
-        start: where the name begins in the text.
-        end: behind it.
-        alias: what the query calls it.
-        has_alias: whether the query says so itself.
+        parts: its name in parts, without quotes.
+        start: offset of the first character of the name.
+        end: offset after its last character.
+        alias: the name that the query uses for it.
+        has_alias: whether the query declares that name.
     """
 
     parts: tuple[str, ...]
@@ -47,7 +47,7 @@ def references(sql: str) -> tuple[Reference, ...]:
     """Return the tables that a query reads, in the order of the text.
 
     Raises:
-        ModelSqlError: it is no query, or a table has no namespace.
+        ModelSqlError: it is not a query, or a table has no namespace.
     """
     tree = parse_query(sql)
     with_names = {cte.alias.casefold() for cte in tree.find_all(exp.CTE)}
@@ -56,7 +56,7 @@ def references(sql: str) -> tuple[Reference, ...]:
 
 
 def replaced(sql: str, text_of: Callable[[Reference], str]) -> str:
-    """Return a query with each table's name replaced by another text; what the query calls it stays.
+    """Return a query with each table's name replaced by another text; the names that the query uses for them stay.
 
     Raises:
         ModelSqlError: see `references`.
@@ -98,7 +98,7 @@ def parse_query(sql: str) -> "exp.Expr":
     """Return the tree of one query.
 
     Raises:
-        ModelSqlError: it is none.
+        ModelSqlError: it is not one query.
     """
     statements = parse_statements(sql, ModelSqlError, _syntax_message)
     if len(statements) != 1:

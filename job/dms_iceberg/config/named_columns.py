@@ -1,4 +1,4 @@
-"""The columns that a table's entry names, and where: for files that turn out not to have them."""
+"""The columns that a table's entry names, and where: for checks against the columns that files have."""
 
 import difflib
 from collections.abc import Collection, Iterable, Iterator
@@ -19,10 +19,10 @@ class Named:
     """A column, and the key path of the text that names it.
 
     Attributes:
-        condition: the text is the filter or a rule, which see silver columns as well.
-        is_filter: it is the filter, for which NULL means that the row is not in silver.
-        is_word: it is in ``publish``, which takes names of either side and makes no value.
-        awaited: the silver column that has a ``backfill``: it may be declared before the source has it.
+        condition: whether the text is the filter or a rule, where silver columns are visible too.
+        is_filter: whether it is the filter, where NULL means that the row is not in silver.
+        is_word: whether it is in ``publish``, which accepts names of either side and computes no value.
+        awaited: the silver column with a ``backfill``: it may be declared before the source has it.
     """
 
     path: str
@@ -39,7 +39,7 @@ def table_path(table: Table) -> str:
 
 
 def named_columns(table: Table) -> Iterator[Named]:
-    """Yield what columns, filter, rules and ``publish`` name, without the job's own columns. Keys are checked where files are opened."""
+    """Yield the columns that columns, filter, rules and ``publish`` name, except the job's own. Keys are checked when files are opened."""
     for named in _named(table):
         if not named.column.lower().startswith(RESERVED_PREFIX):
             yield named
@@ -63,22 +63,22 @@ def _named(table: Table) -> Iterator[Named]:
 
 
 def absent(table: Table, source: Iterable[str], filled: Collection[str] = ()) -> list[Named]:
-    """Return what is named and is neither a source column nor, where conditions see it, a declared one.
+    """Return named columns that are neither a source column nor, in conditions, a declared one.
 
     Args:
         table: its configuration.
         source: columns of files.
-        filled: silver columns with a backfill, in lower case, that have had a source's values: the source is not still to add them.
+        filled: silver columns with a backfill, in lower case, that the source has already added.
     """
     sources = {name.lower() for name in source}
     visible = sources | {column.name.lower() for column in table.columns}
-    # A source that has a column of that name already is not still to add it under another one.
+    # If the source already has the awaited column, or has had it, this name is an error: it is not a column that the source will add.
     due = (named for named in named_columns(table) if named.awaited is None or named.awaited in filled or named.awaited in sources)
     return [named for named in due if named.column.lower() not in (visible if named.condition else sources)]
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Return ``Did you mean 'x'?`` for a near miss, otherwise the first names there are."""
+    """Return ``Did you mean 'x'?`` for a similar name, otherwise the first of the names."""
     folded = {one.casefold(): one for one in names}
     near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     if near:

@@ -1,4 +1,4 @@
-"""The one spelling of values that may be spelled in several ways, so that the job needs to know only that."""
+"""Give values that can be spelled in several ways one spelling, so that the rest of the job sees only that one."""
 
 import attrs
 
@@ -8,7 +8,7 @@ from dms_iceberg.config.types import canonical_type
 
 
 def normalised(config: Config) -> Config:
-    """Return a checked configuration with canonical types, and with the salt's place in every ``sha256`` column."""
+    """Return a checked configuration with canonical types, and with the location of the salt in every ``sha256`` column."""
     return attrs.evolve(config, tables={name: _table(table) for name, table in config.tables.items()})
 
 

@@ -1,4 +1,4 @@
-"""Columns that a condition takes for numbers. Where they are text, what is no number becomes NULL there without a word."""
+"""Columns that a condition uses as numbers. If such a column is text, a value that is not a number silently becomes NULL there."""
 
 from collections.abc import Iterator
 
@@ -7,14 +7,14 @@ from sqlglot import exp
 from dms_iceberg.config.expressions import parsed_expression
 
 COMPARISONS = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ)
-"""Of them each operand is cast to the type of the other."""
+"""In these, Spark casts each operand to the type of the other."""
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod)
 _OF_NUMBERS = (exp.Neg, exp.Abs, exp.Round, exp.Ceil, exp.Floor, exp.Sqrt, exp.Sign)
 _FUNCTIONS_OF_NUMBERS = ("pmod", "mod", "positive", "negative", "bround", "cbrt")
 
 
 def columns_as_numbers(condition: str) -> frozenset[str]:
-    """Return the columns that a condition compares with a number, or reckons with, and does not cast.
+    """Return the columns that a condition compares with a number, or computes with, and does not cast.
 
     Raises:
         ExpressionError: the text is not one expression.
@@ -27,7 +27,7 @@ def columns_as_numbers(condition: str) -> frozenset[str]:
 
 
 def _number_operands(node: "exp.Expr") -> list["exp.Expr"]:
-    """Return the operands that Spark casts to numbers, if they are text."""
+    """Return the operands that Spark casts to numbers if they are text."""
     if isinstance(node, _ARITHMETIC):
         return [node.this, node.expression] if _is_number(node) else []
     if isinstance(node, _OF_NUMBERS):
@@ -49,13 +49,13 @@ def _is_number(node: "exp.Expr") -> bool:
     if isinstance(node, exp.Paren | exp.Neg):
         return _is_number(node.this)
     if isinstance(node, _ARITHMETIC):
-        # A time and an interval make a time.
+        # A time and an interval give a time.
         return not isinstance(node.this, exp.Interval) and not isinstance(node.expression, exp.Interval)
     return isinstance(node, exp.Literal) and not node.is_string
 
 
 def bare_columns(node: "exp.Expr") -> Iterator[str]:
-    """Yield the columns whose value a part of an expression may be as it is; a field of a struct has a type."""
+    """Yield the columns whose plain value may be the value of a part of an expression; fields of structs have a type already."""
     if isinstance(node, exp.Column):
         if len(node.parts) == 1:
             yield node.name

@@ -1,4 +1,4 @@
-"""From a plain document (nested dicts, lists and scalars) to a `Config`, or one error with every problem."""
+"""Turn a plain document (nested dicts, lists and scalars) into a `Config`, or into one error with every problem."""
 
 from typing import Any
 
@@ -16,11 +16,11 @@ VERSION = 1
 """The document version this package reads."""
 
 TABLE_ONLY = ("target", "key", "columns", "source_columns", "publish", "maintenance")
-"""Keys of a table that make no sense in ``defaults``."""
+"""Keys of a table that are refused in ``defaults``."""
 
 
 def parse_config(document: object, *, source: str = "configuration", base: str = ".") -> Config:
-    """Return the configuration a document describes.
+    """Return the configuration that a document describes.
 
     Args:
         document: what a JSON or YAML parser returned.
@@ -44,7 +44,7 @@ def _parse(document: object, base: str, problems: Problems) -> Config | None:
     if not isinstance(document, dict):
         problems.add("", f"the document must be an object, found {shown(document)}")
         return None
-    _note_keys(document, "", problems)
+    _check_keys(document, "", problems)
     if problems.lines or not _version_fits(document, problems):
         return None
     structurer = Structurer(problems)
@@ -56,21 +56,21 @@ def _parse(document: object, base: str, problems: Problems) -> Config | None:
     return normalised(config) if not problems.lines else None
 
 
-def _note_keys(value: object, path: str, problems: Problems) -> None:
-    """YAML and Python allow keys that are not text; JSON does not, and key paths need text."""
+def _check_keys(value: object, path: str, problems: Problems) -> None:
+    """Record keys that are not text: YAML and Python allow them, JSON does not, and key paths need text."""
     if isinstance(value, dict):
         for key, entry in value.items():
             if isinstance(key, str):
-                _note_keys(entry, below(path, key), problems)
+                _check_keys(entry, below(path, key), problems)
             else:
                 problems.add(path, f"keys must be text, found {shown(key)}; put it in quotes")
     elif isinstance(value, list | tuple):
         for entry in value:
-            _note_keys(entry, path, problems)
+            _check_keys(entry, path, problems)
 
 
 def _version_fits(document: dict[str, Any], problems: Problems) -> bool:
-    """A document of another version is not looked at further: its keys may mean something else."""
+    """Whether the document has this version; the keys of another version may mean something else, so they are not checked."""
     version = document.get("version", VERSION)
     if "version" not in document:
         near = suggestion("version", [key for key in document if key not in ("tables", "bronze")])

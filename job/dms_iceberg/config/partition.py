@@ -1,4 +1,4 @@
-"""Partition transforms as the document writes them: ``column``, ``bucket(16, column)``, ``days(column)``."""
+"""Partition transforms as the document spells them: ``column``, ``bucket(16, column)``, ``days(column)``."""
 
 import re
 
@@ -20,7 +20,7 @@ class PartitionError(ValueError):
 
 @attrs.frozen
 class PartitionField:
-    """One partition field: ``transform`` is ``identity`` or the document's word; ``argument`` is its number."""
+    """One partition field. ``transform`` is ``identity`` or the document's name of the transform; ``argument`` is its number."""
 
     transform: str
     column: str
@@ -28,10 +28,10 @@ class PartitionField:
 
 
 def parse_partition(text: str) -> PartitionField:
-    """Return the partition field a text describes.
+    """Return the partition field that a text describes.
 
     Raises:
-        PartitionError: it is none; the message names those there are.
+        PartitionError: it describes none; the message names the transforms.
     """
     if identity := _IDENTITY.fullmatch(text):
         return PartitionField("identity", _column(identity))
@@ -54,7 +54,7 @@ def _column(match: re.Match[str]) -> str:
 
 
 def unfit_type(field: PartitionField, canonical: str) -> str | None:
-    """Return why a transform can't take a canonical type, or None.
+    """Return why a transform does not accept a canonical type, or None.
 
     The table of types is the Iceberg specification's.
     """

@@ -1,6 +1,6 @@
 """Paths and URIs of the document, made absolute.
 
-Local ones become plain paths, as Hadoop does not decode ``%20`` in a ``file:`` URI.
+Local ones become plain paths, because Hadoop does not decode ``%20`` in a ``file:`` URI.
 """
 
 import posixpath
@@ -23,14 +23,14 @@ def local_path(uri: str) -> str:
 
 
 def absolute(uri: str, base: str) -> str:
-    """Return ``uri`` without a trailing slash, relative ones below ``base``.
+    """Return ``uri`` without a trailing slash; a relative one is resolved against ``base``.
 
     Args:
         uri: an S3 URI, a ``file:`` URI, a plain path, or a URI of any other scheme, which stays as it is.
         base: folder of the document: an S3 URI, a ``file:`` URI or a plain path.
 
     Raises:
-        ValueError: a relative path climbs above the bucket, or S3 URIs lack a bucket.
+        ValueError: a relative path leads above the bucket, or an S3 URI lacks a bucket.
     """
     if scheme(uri) in S3_SCHEMES:
         if not urlparse(uri).netloc:

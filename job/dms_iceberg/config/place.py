@@ -1,4 +1,4 @@
-"""Where a table's checks are: the table, its key path, and what is known of its source columns."""
+"""The context of a table's checks: the table, its key path, and what is known of its source columns."""
 
 import attrs
 
@@ -9,20 +9,20 @@ from dms_iceberg.config.problems import Problems, below, suggestion
 
 RESERVED_PREFIX = "_cdc_"
 SALT_PREFIX = "_cdc_salt_"
-"""Of the columns that hold the salts of masks while a batch is cleaned."""
+"""Prefix of columns that have the salts of masks while a batch is cleaned."""
 SPARK_COLUMN = "_metadata"
-"""Where Spark tells of which file a row is: a column of that name hides it."""
+"""The column in which Spark shows the file of a row: a column of the table with that name hides it."""
 ICEBERG_COLUMNS = frozenset({"_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"})
-"""Names of Iceberg's own columns: a table that has one cannot be read, merged or both."""
+"""Names of Iceberg's own columns: a table with such a column cannot be read, merged or both."""
 MERGE_COLUMNS = frozenset({"__row_from_source", "__row_from_target"})
-"""Names that Spark 3.5 gives columns of its own while it plans a MERGE: a table that has one cannot be merged into."""
+"""Names that Spark 3.5 gives to its own columns while it plans a MERGE: a table with such a column cannot be merged into."""
 TAKEN_COLUMNS = ICEBERG_COLUMNS | MERGE_COLUMNS
 _SERVICE_FIELDS = ("op_column", "timestamp_column", "sequence_column", "stream_position_column")
 
 
 @attrs.frozen
 class Place:
-    """One table under check. ``inherited`` are the keys it has from ``defaults``, whose problems are noted there."""
+    """One table under check. ``inherited`` are the keys that it has from ``defaults``; problems of these are recorded there."""
 
     config: Config
     table: Table
@@ -35,23 +35,23 @@ class Place:
         return below("defaults" if key in self.inherited else self.path, key)
 
     def add(self, key: str, message: str) -> None:
-        """Note a problem of one of the table's keys."""
+        """Record a problem of one of the table's keys."""
         self.problems.add(self.at(key), message)
 
     def known_sources(self) -> frozenset[str] | None:
-        """The source columns in folded case, None when only the files know them."""
+        """The source columns in folded case, None if only the files have them."""
         bronze = self.config.bronze
         exact = bronze.format is BronzeFormat.CSV and not bronze.csv.header and self.table.source_columns
         return frozenset(name.casefold() for name in self.table.source_columns) if exact else None
 
     def check_source_exists(self, path: str, name: str) -> None:
-        """Note a column that ``source_columns`` does not have."""
+        """Record a column that ``source_columns`` does not have."""
         known = self.known_sources()
         if known is not None and name and name.casefold() not in known:
             self.problems.add(path, f"'{name}' is not in source_columns; {suggestion(name, self.table.source_columns)}")
 
     def check_reserved(self, path: str, name: str) -> None:
-        """Note a column name that belongs to the job or to DMS."""
+        """Record a column name that is reserved for the job or DMS."""
         change = self.config.bronze.change
         if name.casefold().startswith(RESERVED_PREFIX):
             self.problems.add(path, f"'{name}': names that begin with {RESERVED_PREFIX} are the job's own; choose another name")
@@ -63,26 +63,26 @@ class Place:
             service = getattr(change, field)
             if service is not None and name.casefold() == service.casefold():
                 self.problems.add(path, f"'{name}' is a service column (bronze.change.{field}); rename one of them")
-        # A before-image in another case is still one; names of columns that only look like one are declared here.
+        # Before-images match in any case. A column that only looks like one passes if the document does not mention its base column.
         base = imaged(change, name)
         if base is not None and base in mentioned_sources(self.table):
             self.problems.add(path, f"'{name}' looks like the before-image of '{base}' ({affixes(change)}); change one of them")
 
     def references(self, expr: str | None) -> frozenset[str] | None:
-        """Return the columns of an expression, None when it can't be parsed (which is noted elsewhere)."""
+        """Return the columns of an expression, None if it cannot be parsed, which another check records."""
         try:
             return referenced_columns(expr) if expr else None
         except ExpressionError:
             return None
 
     def check_expression(self, kind: str, path: str, expr: str, *, silver: bool) -> None:
-        """Note what is wrong with an SQL expression.
+        """Record what is wrong with an SQL expression.
 
         Args:
-            kind: what it is, for messages.
-            path: where it is.
-            expr: its text; an empty one is noted here.
-            silver: whether it may use silver columns beside source columns.
+            kind: what the expression is, for messages.
+            path: its key path.
+            expr: its text; an empty one is recorded as a problem.
+            silver: whether it may use silver columns besides source columns.
         """
         if not expr.strip():
             self.problems.add(path, f"must not be empty; a {kind} is a Spark SQL expression")

@@ -1,4 +1,4 @@
-"""Collecting problems under key paths such as ``tables."public.orders".columns[2].type``."""
+"""Collect problems under key paths such as ``tables."public.orders".columns[2].type``."""
 
 import difflib
 import re
@@ -8,24 +8,24 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Problems:
-    """An ordered list of ``path: message`` lines; the same line twice is kept once."""
+    """An ordered list of ``path: message`` lines, without duplicates."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
     def add(self, path: str, message: str) -> None:
-        """Note one problem. An empty path means the document as a whole."""
+        """Record one problem. An empty path means the document as a whole."""
         line = f"{path}: {message}" if path else message
         if line not in self.lines:
             self.lines.append(line)
 
     def at(self, path: str) -> bool:
-        """Whether there is a problem at exactly this path: its value is then a stand-in."""
+        """Whether there is a problem at exactly this path, so that its value is only a substitute."""
         return any(line.startswith(f"{path}: ") for line in self.lines)
 
 
 def below(path: str, key: str) -> str:
-    """Return the path of ``key`` inside the mapping at ``path``; keys that are not plain words are quoted."""
+    """Return the path of ``key`` in the mapping at ``path``; keys that are not plain words are quoted."""
     shown = key if _PLAIN_KEY.fullmatch(key) else '"' + key.replace('"', '\\"') + '"'
     return f"{path}.{shown}" if path else shown
 
@@ -41,21 +41,21 @@ def listed(words: Iterable[str]) -> str:
 
 
 def suggestion(found: str, allowed: Iterable[str]) -> str:
-    """Return ``did you mean 'x'?`` for a near miss, otherwise the allowed words."""
+    """Return ``did you mean 'x'?`` for a similar word, otherwise the allowed words."""
     words = list(allowed)
     near = nearest(found, words)
     return f"did you mean '{near}'?" if near is not None else f"allowed: {listed(words)}"
 
 
 def nearest(found: str, words: Iterable[str]) -> str | None:
-    """Return the word that ``found`` is a near miss of, None without one."""
+    """Return the word that ``found`` is most similar to, None if no word is similar."""
     by_folded = {word.casefold(): word for word in words}
     near = difflib.get_close_matches(found.casefold(), by_folded, n=1, cutoff=0.6)
     return by_folded[near[0]] if near else None
 
 
 def shown(value: object) -> str:
-    """Name a document value by its kind, with the value itself when it is a short scalar."""
+    """Describe a document value by its kind, with the value itself if it is a short scalar."""
     if value is None:
         return "null"
     if isinstance(value, bool):

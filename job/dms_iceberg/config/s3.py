@@ -1,4 +1,4 @@
-"""The S3 side of ``config.load``."""
+"""The part of ``config.load`` that reads from S3."""
 
 from urllib.parse import urlparse
 
@@ -12,7 +12,7 @@ def read_object(uri: str) -> bytes:
     """Return the bytes of ``s3://bucket/key``.
 
     Raises:
-        ConfigError: it does not exist or can't be read, with the service's error code.
+        ConfigError: it does not exist or cannot be read; the message has the service's error code.
     """
     parsed = urlparse(uri)
     folder, _, name = parsed.path.strip("/").rpartition("/")

@@ -1,4 +1,4 @@
-"""Salts of masks: where they are, whether they are there, and what tells one from another."""
+"""Salts of masks: where they are, whether they are set, and how to recognise a changed one."""
 
 import hashlib
 import os
@@ -34,10 +34,10 @@ def resolve_salt(reference: str) -> str:
 
 @lru_cache(maxsize=256)
 def check_of(salt: str) -> str:
-    """Return what tells a salt from another, to be kept beside the values that it masks: 16 bits of a slow hash (PBKDF2).
+    """Return a check value of a salt, to store beside the values that it masks: 16 bits of a slow hash (PBKDF2).
 
-    Who guesses the salt can test a guess by any hash in silver whose value he knows. This is of no more use to him: it costs as much as a
-    hundred thousand hashes, lets one of 65,536 wrong guesses pass, and can never say that a guess is right.
+    Someone who guesses the salt can test the guess by any hash in silver whose value he knows. The check value is of no more use to
+    him: a test costs as much as a hundred thousand hashes, one of 65,536 wrong guesses passes, and no test proves that a guess is right.
     """
     return hashlib.pbkdf2_hmac("sha256", salt.encode(), _LABEL, _ROUNDS, _CHECK_BYTES).hex()
 
@@ -48,7 +48,7 @@ def salts_of(table: Table) -> Iterable[str]:
 
 
 def unset_salts(table: Table) -> list[str]:
-    """Return what is wrong with a table's salts that can be told on this machine without a request: variables that are not set."""
+    """Return the problems of a table's salts that can be found on this machine without a request: variables that are not set."""
     path = below(table_path(table), "columns")
     return [
         f"{item(path, index)}.mask_salt: the environment variable {column.mask_salt.removeprefix('env:')} is not set. Set it to the salt's "
@@ -62,7 +62,7 @@ def unset_salts(table: Table) -> list[str]:
 
 
 def refuse_unset_salts(table: Table) -> None:
-    """Refuse a table whose masks have no salt on this machine, before anything is done for it.
+    """Refuse a table if a salt of its masks is not set on this machine, before anything is done for it.
 
     Raises:
         ConfigError: an environment variable is not set.
@@ -73,5 +73,5 @@ def refuse_unset_salts(table: Table) -> None:
 
 
 def resolved_salts(table: Table) -> Mapping[str, str]:
-    """Return the salts of a table by where they are; see `resolve_salt` for the errors raised."""
+    """Return the salts of a table by where they are; raises the errors of `resolve_salt`."""
     return {reference: resolve_salt(reference) for reference in salts_of(table)}

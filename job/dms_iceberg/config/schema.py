@@ -1,6 +1,6 @@
-"""A JSON Schema (draft 2020-12) of the document, made from the model; ``python -m dms_iceberg.config.schema`` prints it.
+"""A JSON Schema (draft 2020-12) of the document, built from the model; ``python -m dms_iceberg.config.schema`` prints it.
 
-It serves editors and Terraform. What only ``config.parse`` can tell (SQL, contradictions) is not in it.
+Editors and Terraform use it. It lacks what only ``config.parse`` can check (SQL, contradictions).
 """
 
 import inspect

@@ -1,7 +1,7 @@
 """Spark SQL functions that a per-row, repeatable expression must not call, and why.
 
-Taken from Spark 3.5's function reference by its groups: aggregate, window, generator, misc. Functions this list
-does not know are left to Spark, which names an unknown function when the table starts.
+Taken from Spark 3.5's function reference, from the groups aggregate, window, generator and misc. A function that is not
+in this list is left to Spark, which reports unknown functions when the table starts.
 """
 
 import re
@@ -41,10 +41,10 @@ REFUSED_CALLS: dict[str, str] = {name: reason for names, reason in _REASONS.item
 """Function name in lower case, and why it is refused."""
 
 GENERATORS = frozenset(_GENERATOR.split())
-"""Functions that make several rows of one."""
+"""Functions that give several rows for one."""
 
 REFUSED_WORDS = frozenset({"current_date", "current_timestamp", "current_user", "localtimestamp", "session_user"})
-"""Functions that Spark also calls without parentheses, when no column has that name."""
+"""Functions that Spark also calls without parentheses if no column has that name."""
 
 _CLOCK_LITERAL = re.compile(r"(now|today|tomorrow|yesterday)([ \t]*\S*)?", re.IGNORECASE)
 
@@ -57,10 +57,10 @@ CHANGEABLE_CALLS: dict[str, str] = {
     **dict.fromkeys(_BY_ORDER.split(), "may give another value when the same rows are read in another order"),
     **dict.fromkeys(_OUTSIDE.split(), "calls code outside SQL"),
 }
-"""Function name in lower case, and why it is no function of a group's rows alone."""
+"""Function name in lower case, and why its result does not depend on a group's rows alone."""
 
 
 def is_clock_literal(node: "exp.Expr") -> bool:
-    """Say whether Spark may take a literal for a time of the clock: as a date or a timestamp, also with a zone behind (``today UTC``)."""
+    """Whether Spark may read a literal as the present time, when it casts it to date or timestamp; also with a zone (``today UTC``)."""
     found = _CLOCK_LITERAL.fullmatch(node.name.strip()) if isinstance(node, exp.Literal) and node.is_string else None
     return found is not None and not (found[2] or "")[:1].isalpha()

@@ -1,4 +1,4 @@
-"""Parsing the document's SQL with sqlglot, and saying what is wrong with it."""
+"""Parse the document's SQL with sqlglot, and describe what is wrong with it."""
 
 from collections.abc import Callable
 
@@ -12,10 +12,10 @@ def parse_statements(sql: str, refusal: type[ValueError], syntax_message: Callab
 
     Args:
         refusal: the error to raise.
-        syntax_message: what it says of a syntax error.
+        syntax_message: builds the text for a syntax error.
 
     Raises:
-        ValueError: as ``refusal``: sqlglot cannot parse the text.
+        ValueError: as ``refusal``; sqlglot cannot parse the text.
     """
     try:
         return sqlglot.parse(sql, read="spark")

@@ -1,8 +1,8 @@
-"""From a plain document to the model's classes, going on after each problem.
+"""Turn a plain document into the model's classes, and continue after each problem.
 
-cattrs finds the hook for each type. The hooks are our own: they convert nothing silently (``"4"`` is no
-number), and what is wrong is noted and replaced by the default or an empty value, so that one pass finds
-everything. Empty values never leave ``config.parse``: it raises when there is any problem.
+cattrs finds the hook for each type. The hooks are our own. They convert nothing silently (``"4"`` is not a number). They record
+what is wrong and replace it by the default or an empty value, so that one pass finds every problem. Empty values never leave
+``config.parse``, because it raises an error if there is any problem.
 """
 
 import math
@@ -30,7 +30,7 @@ _SECRET_FIELDS = frozenset({"mask_salt"})
 
 
 class _BadValueError(ValueError):
-    """A value that is not of its type; the message says what was expected and found."""
+    """A value of the wrong type; the message says what was expected and found."""
 
 
 def document_key(field: "attrs.Attribute[Any]") -> str | None:
@@ -40,13 +40,13 @@ def document_key(field: "attrs.Attribute[Any]") -> str | None:
 
 
 def document_fields(cls: type) -> "dict[str, attrs.Attribute[Any]]":
-    """Return a model class's fields by document key, in the order of the class."""
+    """Return the fields of a model class by document key, in the order of the class."""
     keyed = ((document_key(field), field) for field in attrs.fields(cls))
     return {key: field for key, field in keyed if key is not None}
 
 
 class Structurer:
-    """Structures one document. ``problems`` grows as it goes."""
+    """Structures one document. ``problems`` receives the problems."""
 
     def __init__(self, problems: Problems) -> None:
         self.problems = problems
@@ -55,7 +55,7 @@ class Structurer:
 
     @contextmanager
     def at(self, path: str) -> Iterator[None]:
-        """Go down to ``path`` for a while."""
+        """Use ``path`` as the current path inside this context."""
         before, self._path = self._path, path
         try:
             yield
@@ -63,7 +63,7 @@ class Structurer:
             self._path = before
 
     def read(self, value: object, cls: type[T], path: str) -> T:
-        """Return ``value`` as ``cls``; problems are noted below ``path``."""
+        """Return ``value`` as ``cls``; problems are recorded below ``path``."""
         with self.at(path):
             result: T = self._structure(value, cls)
             return result
@@ -78,14 +78,14 @@ class Structurer:
         refused: Mapping[str, str] = MappingProxyType({}),
         optional: bool = False,
     ) -> dict[str, Any]:
-        """Return the good entries of an object as values by *field name*.
+        """Return the valid entries of an object as values by *field name*.
 
         Args:
             value: the document's object.
             cls: the model class whose fields it may have.
-            path: where it is.
+            path: key path of the object.
             extra: keys that are allowed and left to the caller.
-            refused: keys that are not allowed here although one could think so, and why.
+            refused: keys that are refused here although they seem plausible, and why.
             optional: whether required keys may be missing.
         """
         allowed = {key: field for key, field in document_fields(cls).items() if key not in {*refused, *extra}}
@@ -124,7 +124,7 @@ class Structurer:
         return self.complete(cls, self.fields(value, cls, self._path))
 
     def complete(self, cls: type[T], values: dict[str, Any]) -> T:
-        """Build ``cls`` from values by field name; required ones that are missing become empty."""
+        """Build ``cls`` from values by field name; missing required fields become empty."""
         for field in attrs.fields(cast(Any, cls)):
             if field.default is attrs.NOTHING and field.name not in values:
                 values[field.name] = self._empty(field.type)

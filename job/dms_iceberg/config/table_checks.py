@@ -1,4 +1,4 @@
-"""What one table's entry must be: key, columns, drop, partitions, expressions, properties."""
+"""Checks of one table's entry: key, columns, drop, partitions, expressions, properties."""
 
 from collections.abc import Iterable
 
@@ -20,20 +20,20 @@ OWNED_PROPERTIES = {
     "write.merge.isolation-level": "it must stay serializable, or two runs at once double rows",
     "write.merge.distribution-mode": "the job needs 'hash'; with another one, tables of format 3 can become unreadable",
     "write.target-file-size-bytes": "write target_file_size_mb",
-    # Spark refuses these as properties of CREATE TABLE.
+    # Spark refuses these properties in CREATE TABLE.
     "provider": "every table is an Iceberg table",
     "location": "tables lie below the warehouse of the catalog",
     "owner": "the catalog names the owner",
     "external": "Iceberg tables have no such choice",
     "comment": "a table comment is not supported",
 }
-"""Table properties that cannot be chosen, and why or what to do instead."""
+"""Table properties that cannot be set, and why, or what to do instead."""
 
 _OWNED_PREFIX = "dms-iceberg."
 
 
 def check_table(place: Place) -> None:
-    """Note what is wrong with one table."""
+    """Record what is wrong with one table."""
     table = place.table
     check_columns(place)
     check_kept(place)
@@ -53,7 +53,7 @@ def check_table(place: Place) -> None:
 
 
 def _check_names(place: Place, key: str, names: Iterable[str]) -> None:
-    """Names in a list: not empty, none twice."""
+    """Check names in a list: none is empty, none occurs twice."""
     first: dict[str, int] = {}
     for index, name in enumerate(names):
         path = item(place.at(key), index)
@@ -116,7 +116,7 @@ def _check_key_carrier(place: Place, column: Column, keys: set[str]) -> None:
 
 
 def _check_drop(place: Place) -> None:
-    """Dropping what only an expression or a rename reads is how one gets rid of the raw column: that is fine."""
+    """Check ``drop``. To drop a column that only an expression or a rename reads is allowed: it removes the raw column from silver."""
     table = place.table
     _check_names(place, "drop", table.drop)
     copies = {c.name.casefold(): i for i, c in enumerate(table.columns) if (c.source_name or "").casefold() == c.name.casefold()}
@@ -223,7 +223,7 @@ def _type_of(column: Column) -> str | None:
 
 
 def _undeclared_silver_columns(place: Place) -> set[str] | None:
-    """Silver columns beside the declared ones, in folded case; None when only the files know."""
+    """Return the silver columns beside the declared ones, in folded case; None if only the files have them."""
     table = place.table
     keys = {name.casefold() for name in table.key if key_column(table, name) is None}
     if table.other_columns is OtherColumns.DROP:
@@ -235,7 +235,7 @@ def _undeclared_silver_columns(place: Place) -> set[str] | None:
 
 
 def _why_gone(table: Table, name: str) -> str | None:
-    """Why a source column is not in silver under its own name, as far as the document tells."""
+    """Return why a source column is not in silver under its own name, as far as the document shows."""
     renamed = next((c for c in table.columns if c.source is not None and c.source.casefold() == name), None)
     if renamed is not None:
         return f"it is called '{renamed.name}' there"

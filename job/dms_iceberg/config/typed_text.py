@@ -1,4 +1,4 @@
-"""Columns that a condition takes for another type than text, by a cast, a comparison or a function. What does not fit is NULL there."""
+"""Columns that a condition uses as another type than text: in a cast, comparison or function. A value that does not fit is NULL there."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from dms_iceberg.config.expressions import parsed_expression
 from dms_iceberg.config.numeric_text import COMPARISONS, bare_columns, columns_as_numbers
 
 NUMBER = "decimal(12,2)"
-"""Stands for whatever type a number has at the source."""
+"""Stands for the type of a number, whatever it is at the source."""
 _DATE, _TIME, _TRUTH = "date", "timestamp", "boolean"
 _OF_DATES = (exp.TsOrDsToDate, exp.TsOrDsAdd)
 _OF_TIMES = (exp.Hour, exp.Minute, exp.Second, exp.TimestampTrunc)
@@ -16,26 +16,26 @@ _TEXTS = ("CHAR", "VARCHAR", "NCHAR", "NVARCHAR", "TEXT")
 
 
 def columns_as_types(condition: str) -> dict[str, str]:
-    """Return the columns that a condition takes for a number, date, time or truth value, or casts, with the type to declare.
+    """Return the columns that a condition uses as a number, date, time or boolean, or casts, with the type to declare.
 
-    A `try_cast` is meant so, and so is a cast that is asked whether it is NULL.
+    A `try_cast` shows intent, and so does a cast that is compared with NULL: they are not reported.
 
     Raises:
         ExpressionError: the text is not one expression.
     """
     root = parsed_expression(condition)
     found = dict.fromkeys(columns_as_numbers(condition), NUMBER)
-    taken = [(operand, _TRUTH) for operand in [root, *_truths(root)]]
+    operands = [(operand, _TRUTH) for operand in [root, *_truths(root)]]
     for node in root.walk():
-        taken += _taken(node)
-    for operand, type_ in taken:
+        operands += _cast_operands(node)
+    for operand, type_ in operands:
         for name in bare_columns(operand):
             found.setdefault(name, type_)
     return found
 
 
-def _taken(node: "exp.Expr") -> Iterator[tuple["exp.Expr", str]]:
-    """Yield the operands of a node that Spark casts, if they are text, and to what."""
+def _cast_operands(node: "exp.Expr") -> Iterator[tuple["exp.Expr", str]]:
+    """Yield the operands of a node that Spark casts if they are text, with the type."""
     if isinstance(node.parent, exp.Is):
         return
     if isinstance(node, exp.Cast | exp.TryCast):
@@ -53,7 +53,7 @@ def _taken(node: "exp.Expr") -> Iterator[tuple["exp.Expr", str]]:
 
 
 def _type_of(node: "exp.Expr") -> str | None:
-    """Return what a part of a condition is by its looks, None for text, numbers and what cannot be told."""
+    """Return the type that a part of a condition obviously has; None for text, numbers and unknown types."""
     if isinstance(node, exp.Boolean):
         return _TRUTH
     if isinstance(node, exp.CurrentDate | exp.TsOrDsAdd | exp.TsOrDsToDate):

@@ -50,7 +50,7 @@ def canonical_type(text: str) -> str:
     """Return a type in Spark's own short form, such as ``decimal(10,2)`` or ``array<int>``.
 
     Raises:
-        TypeTextError: the type is not allowed; the message names what is.
+        TypeTextError: the type is not allowed; the message names the allowed ones.
     """
     reader = _Reader(text)
     result = reader.type()
@@ -93,7 +93,7 @@ class _Reader:
             raise TypeTextError(f"'{self._text}' is not a type: expected '{wanted}', found {what}")
 
     def end(self) -> None:
-        """Nothing may follow."""
+        """Refuse any further text."""
         if self._at < len(self._tokens):
             rest = " ".join(self._tokens[self._at :])
             raise TypeTextError(f"'{self._text}' is not a type: '{rest}' is too much")
@@ -154,7 +154,7 @@ class _Reader:
 
 
 def value_problem(value: str | int | float | bool, canonical: str) -> str | None:
-    """Return why a document's value is not one of the type, or None when it is."""
+    """Return why a value of the document is not a value of the type, None if it is."""
     kind = canonical.split("(")[0].split("<")[0]
     if kind in _INTEGER_BITS:
         return _integer_problem(value, canonical)

@@ -1,4 +1,4 @@
-"""From a `Config` back to a document: what the emulator and the demo write, and what the round-trip test reads again."""
+"""Turn a `Config` back into a document: the emulator and the demo write it, and the round-trip test reads it again."""
 
 from enum import Enum
 from typing import Any
@@ -11,10 +11,10 @@ from dms_iceberg.config.structure import document_fields
 
 
 def to_document(config: Config) -> dict[str, Any]:
-    """Return the plain document of a configuration; values that are the model's defaults are left out."""
+    """Return the plain document of a configuration; values equal to the model's defaults are left out."""
     document = {"version": VERSION, **_plain(config)}
     for name, table in config.tables.items():
-        # A table's keys stand in for the document's, one by one.
+        # The document has the keys that differ for a table, one by one.
         document["tables"][name].pop("maintenance", None)
         if other := _differences(table.maintenance, config.maintenance):
             document["tables"][name]["maintenance"] = other

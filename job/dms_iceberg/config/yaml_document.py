@@ -1,4 +1,4 @@
-"""YAML documents, read so that they mean what the same JSON would."""
+"""Read YAML documents so that they mean the same as the equivalent JSON."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 
 
 class _Loader(yaml.SafeLoader):
-    """A safe loader without dates (``2024-01-01`` stays text) that refuses a key given twice."""
+    """A safe loader without dates (``2024-01-01`` stays text) that refuses duplicate keys."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - declared so by PyYAML
         first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
@@ -18,7 +18,7 @@ class _Loader(yaml.SafeLoader):
     }
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Construct a mapping; the key ``null`` (of the ``csv`` section) is the word, as in JSON."""
+        """Construct a mapping; the key ``null`` (in the ``csv`` section) stays a text, as in JSON."""
         self.flatten_mapping(node)
         out: dict[Any, Any] = {}
         for key_node, value_node in node.value:
@@ -35,7 +35,7 @@ def load_yaml(text: str, uri: str) -> object:
     """Return the document in ``text``.
 
     Raises:
-        ConfigError: it is no single YAML document, with line and column.
+        ConfigError: it is not a single YAML document; the message has line and column.
     """
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of SafeLoader

@@ -1,1 +1,1 @@
-"""Comparing the source database with the silver tables: `dms-iceberg verify`."""
+"""Compare the source database with the silver tables: `dms-iceberg verify`."""

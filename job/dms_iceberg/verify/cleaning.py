@@ -1,6 +1,6 @@
-"""The source's rows as the job would have them: shaped like rows of a full-load file, and put through the job's own cleaning.
+"""The source's rows as the job would write them: shaped like rows of a full-load file, then cleaned by the job's own code.
 
-So there is no second implementation of casts, expressions, masks, filters and rules that could agree with a mistake, or differ without one.
+So there is no second implementation of casts, expressions, masks, filters and rules that could repeat a mistake or differ without one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ from dms_iceberg.verify.source import SourceError
 REJECTED_SQL = f"({PROBLEM} IS NOT NULL OR {FAILED_RULE} IS NOT NULL)"
 FILTERED_SQL = f"({FILTERED} AND {PROBLEM} IS NULL)"
 _OWN_PREFIX = "_cdc_"
-# What a file would say of its rows; neither is looked at here.
+# Metadata that a file's rows would have; the comparison uses neither.
 _ORIGIN = (
     f"'' AS {FILE}",
     f"'LOAD00000001.parquet' AS {FILE_NAME}",
@@ -49,10 +49,10 @@ class Cleaning:
     """How rows of one source table become rows of its silver table.
 
     Attributes:
-        columns: the columns read from the source, ``all_columns`` those it has.
+        columns: the columns that are read from the source; ``all_columns`` are those that it has.
         shape: the silver table's columns and types.
-        compared: names of the silver columns that are compared, without the key's.
-        lookup: the source columns that the silver key columns copy, None when a key in silver does not tell the source's.
+        compared: names of the compared silver columns, without those of the key.
+        lookup: the source columns that the silver key columns copy; None if a key in silver does not determine the source's key.
         not_compared: names of columns that only one side has, with the reason.
     """
 
@@ -67,12 +67,12 @@ class Cleaning:
 
     @property
     def expressions(self) -> list[str]:
-        """What the source is asked for, in the order of ``columns``."""
+        """The SQL expressions that the source evaluates, in the order of ``columns``."""
         return [column.sql for column in self.columns]
 
     @property
     def why_keys_collide(self) -> str:
-        """What makes one key of several, as far as it is known."""
+        """Why several keys of the source may give one key of silver, as far as it is known."""
         sources = {column.name.lower(): column for column in self.columns}
         lossy = []
         for column in self.shape.columns:
@@ -91,16 +91,16 @@ class Cleaning:
         return self.shape.types
 
     def source_frame(self, texts: Sequence[str]) -> DataFrame:
-        """Return rows as a change file would hold them; ``texts`` are JSON arrays."""
+        """Return rows as a change file would have them; ``texts`` are JSON arrays."""
         bronze = self.context.config.bronze
         shown = shown_rows(self.columns, bronze)
         rows = self.context.spark.createDataFrame([(shown(text),) for text in texts], _ROWS, verifySchema=False)
-        # A row that does not parse would be a row of NULLs.
+        # A row that does not parse would become a row of NULLs.
         parsed = rows.selectExpr("coalesce(from_json(row, 'array<string>'), raise_error('a row of the source does not parse')) AS cells")
         return parsed.selectExpr(*select_list(self.columns, "cells", bronze), *_ORIGIN)
 
     def clean(self, texts: Sequence[str]) -> DataFrame:
-        """Return rows as they would be in silver, those that would not be there marked (`REJECTED_SQL`, `FILTERED_SQL`)."""
+        """Return rows as they would be in silver; rows that would not be there are marked (`REJECTED_SQL`, `FILTERED_SQL`)."""
         group = _group(self.context, self.columns, self.source_frame(texts))
         return clean_groups(self.context.spark, [group], self.context.config, self.table, self.shape, 0)
 
@@ -111,10 +111,10 @@ def _group(context: RunContext, columns: Sequence[SourceColumn], frame: DataFram
 
 
 def plan_cleaning(context: RunContext, table: Table, target: TargetTable, columns: tuple[SourceColumn, ...]) -> Cleaning:
-    """Find out how rows of the source compare with the silver table as it is now.
+    """Determine how rows of the source compare with the silver table as it is now.
 
     Raises:
-        TargetError: the silver table does not exist, or is none of this package's.
+        TargetError: the silver table does not exist, or this package did not create it.
         SourceError: the source lacks a key column, or a condition reads a column that cannot be compared.
         SchemaChangeError: the configuration contradicts the silver table.
     """
@@ -132,7 +132,7 @@ def plan_cleaning(context: RunContext, table: Table, target: TargetTable, column
             f'{", ".join(column.name for column in columns)}. Correct tables."{table.source}".key.'
         )
     group = _group(context, columns, context.spark.range(0))
-    # What a policy does about a difference in structure is the job's to say; here it is only told.
+    # The job applies the policy for differences in structure; here they are only reported.
     lenient = attrs.evolve(table, schema_changes=SchemaChanges.EVOLVE)
     memory = guarded(context, lenient, target, [group], anew=True)
     evolution = analysed_evolution(context, lenient, [group], existing, memory.texts, memory.salts)
@@ -175,7 +175,7 @@ def _refuse_unknown(table: Table, unknown: Mapping[str, str | None]) -> None:
 
 
 def _as_it_is(shape: Shape, existing: Mapping[str, str], added: set[str], widened: frozenset[str]) -> Shape:
-    """The shape without the changes that the next batch may make to the table."""
+    """Return the shape without the changes that the next batch may make to the table."""
     by_name = {name.lower(): type_ for name, type_ in existing.items()}
     columns = tuple(column for column in shape.columns if column.name not in added)
     types = {column.name: by_name[column.name.lower()] for column in columns}
@@ -189,7 +189,7 @@ def _at_source(column: SilverColumn, names: set[str]) -> bool:
 
 
 def _columns_read(table: Table, shape: Shape, columns: Sequence[SourceColumn]) -> tuple[SourceColumn, ...]:
-    """Leave out what nothing in silver is made of: it need not travel."""
+    """Leave out columns from which nothing in silver is computed: they need not be transferred."""
     used = {column.source.lower() for column in shape.columns if column.source is not None}
     used |= {name.lower() for column in shape.columns if column.declared.expr for name in referenced_columns(column.declared.expr)}
     used |= {name.lower() for name in (*condition_columns(table), *table.key)}
@@ -223,5 +223,5 @@ def _keeps(source: str, silver: str) -> bool:
 
 
 def lookup_text(name: str, type_: str) -> str:
-    """SQL of a silver key value as the text to look it up with at the source."""
+    """Return the SQL that turns a silver key value into the text with which it is looked up at the source."""
     return f"lower(hex({quote(name)}))" if type_ == "binary" else f"CAST({quote(name)} AS string)"

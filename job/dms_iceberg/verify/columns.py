@@ -1,8 +1,8 @@
 """A column of the source, and how its value gets the form that DMS gives it in a change file. Pure.
 
-The source writes each row as a JSON array of texts: that way no driver and no Python type stands between its values and Spark, and
-NULL, empty text, line breaks and infinity come through as they are. `dms_iceberg.dms` says what a change file shows of such a text. Of
-these Spark makes the types of DMS's Parquet files, or leaves them as they are for pipelines whose bronze is CSV or JSON.
+The source writes each row as a JSON array of texts. So no driver and no Python type stands between its values and Spark, and NULL, empty
+text, line breaks and infinity arrive unchanged. `dms_iceberg.dms` defines what a change file shows of such a text. Spark casts it to the
+types of DMS's Parquet files, or leaves it as text for pipelines whose bronze is CSV or JSON.
 """
 
 import json
@@ -20,7 +20,7 @@ _SPARK = {
     Kind.INT2: "smallint",
     Kind.INT4: "int",
     Kind.INT8: "bigint",
-    # As Spark reads unsigned types of Parquet.
+    # As Spark reads Parquet's unsigned types.
     Kind.UINT1: "smallint",
     Kind.UINT2: "int",
     Kind.UINT4: "bigint",
@@ -36,7 +36,7 @@ _SPARK = {
 
 
 def spark_type(type_: DmsType) -> str:
-    """Return the Spark type that DMS's Parquet file of a column is read as; a TIME is none that Spark reads."""
+    """Return the Spark type that a column of DMS's Parquet files is read as; Spark cannot read a TIME."""
     if type_.kind is Kind.NUMERIC:
         return f"decimal({type_.precision},{type_.scale})"
     return _SPARK.get(type_.kind, "string")
@@ -48,11 +48,11 @@ class SourceColumn:
 
     Attributes:
         sql: the source's SQL of the value as text, NULL for NULL.
-        type: the Spark type that DMS's Parquet file of the column is read as.
-        lookup_type: the source's own name of the type, to compare keys in.
-        shown: what makes the text of a change file of the source's, None where it is the same. ``shown_in_text`` is that of CSV and JSON.
-        exact: a value of a change file tells which one it was at the source, but for ``ends``, texts as Spark shows them.
-        unknown: why nobody can say what DMS writes of the column, so that it is not compared.
+        type: the Spark type that the column in DMS's Parquet file is read as.
+        lookup_type: the source's own name of the type, used to compare keys.
+        shown: turns the source's text into that of a change file, None if they are equal; ``shown_in_text`` is the same for CSV and JSON.
+        exact: whether a value of a change file determines the source's value, except for ``ends`` (texts as Spark shows them).
+        unknown: why it is unknown what DMS writes for the column, which is then not compared; None for other columns.
     """
 
     name: str
@@ -67,7 +67,7 @@ class SourceColumn:
 
     @classmethod
     def of(cls, name: str, sql: str, mapped: Mapped, lookup_type: str = "", in_text: Mapped | None = None) -> "SourceColumn":
-        """Return a column of a mapped type; ``in_text`` is how it is mapped where bronze is CSV or JSON, if that is another way."""
+        """Return a column of a mapped type; ``in_text`` is the mapping for CSV or JSON bronze, if it differs."""
         texts = in_text or mapped
         return cls(
             name,
@@ -81,17 +81,17 @@ class SourceColumn:
         )
 
     def shown_in(self, bronze: Bronze) -> Shown | None:
-        """What makes the text of a change file of a pipeline with that bronze, None where it is the source's text."""
+        """The function that turns the source's text into that of a change file in this bronze; None if they are equal."""
         return self.shown if bronze.format is BronzeFormat.PARQUET else self.shown_in_text
 
     def spark_type(self, bronze: Bronze) -> str:
-        """The type the column has in a change file: text formats have text only."""
+        """The type that the column has in a change file: always text in the text formats."""
         return self.type if bronze.format is BronzeFormat.PARQUET else "string"
 
     def spark_sql(self, text: str, bronze: Bronze) -> str:
-        """Spark SQL of the value in a change file; ``text`` is the SQL of the text that the file shows."""
+        """Return Spark SQL of the value in a change file; ``text`` is SQL of the text in the file."""
         if bronze.format is BronzeFormat.CSV:
-            # DMS writes the same for NULL and for a text that looks like it.
+            # DMS writes the same for NULL and for a text that equals the NULL text.
             return f"nullif({text}, {string_literal(bronze.csv.null)})"
         if bronze.format is BronzeFormat.JSON or self.type == "string":
             return text
@@ -101,7 +101,7 @@ class SourceColumn:
 
 
 def shown_rows(columns: Sequence[SourceColumn], bronze: Bronze) -> Callable[[str], str]:
-    """Return what makes a row of a change file of a row of the source, both JSON arrays of texts."""
+    """Return a function that turns a row of the source into one of a change file, both JSON arrays of texts."""
     places = [(number, shown) for number, column in enumerate(columns) if (shown := column.shown_in(bronze)) is not None]
     if not places:
         return str
@@ -118,5 +118,5 @@ def shown_rows(columns: Sequence[SourceColumn], bronze: Bronze) -> Callable[[str
 
 
 def select_list(columns: tuple[SourceColumn, ...], cells: str, bronze: Bronze) -> list[str]:
-    """Return the select list that turns the array of texts ``cells`` into the columns of a change file."""
+    """Return the select list that turns ``cells``, SQL of an array of texts, into the columns of a change file."""
     return [f"{column.spark_sql(f'{cells}[{number}]', bronze)} AS {quote(column.name)}" for number, column in enumerate(columns)]

@@ -1,4 +1,4 @@
-"""Comparing one table: every row once, in bounded memory; then the keys that differ, again and again, until they agree or stay."""
+"""Compare one table: read every row once, in bounded memory; then check differing keys again until they agree or no tries are left."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,28 +36,28 @@ from dms_iceberg.verify.verdict import TableVerdict
 
 _LOG = structlog.get_logger("dms_iceberg")
 _KEYS_IN_QUERY = 1_000
-# Beyond so many keys one reading of the whole table is cheaper than looking each up.
+# With more keys, reading the whole table once is cheaper than looking up each key.
 _MOST_LOOKED_UP = 100_000
-# So many ranges are worth a filter of their own.
+# Up to this many ranges, a filter on the ranges is worthwhile.
 _MOST_RANGES_LISTED = 1_000
 _LISTED_KEYS = 200
 _STABLE = "_cdc_stable"
 _STATE = (SOURCE, SILVER, _STABLE)
-# A plan over more parts than this gets slow: they are made one.
+# A plan over more parts than this gets slow, so they are combined into one.
 _MOST_PARTS = 32
 _AT_SOURCE = "_cdc_at_source"
 
 
 @attrs.frozen(kw_only=True)
 class Options:
-    """How a comparison is done.
+    """Options of a comparison.
 
     Attributes:
         tries: how often differing keys are checked again.
-        settle: seconds before each of those.
-        chunk_rows: rows of the source that are in memory at once, ``chunk_characters`` their size at most.
-        small_rows: tables of at most so many rows are compared by one task, ``small_characters`` their size at most.
-        repair: write change files for what stays different.
+        settle: seconds to wait before each of these checks.
+        chunk_rows: maximum number of source rows in memory at once; ``chunk_characters`` is their maximum size.
+        small_rows: a table of at most this many rows is compared by one task; ``small_characters`` is its maximum size.
+        repair: whether to write change files for the differences that remain.
     """
 
     tries: int = 5
@@ -72,17 +72,17 @@ class Options:
 
 @attrs.frozen(eq=False)
 class Difference:
-    """Keys that differ: silver key columns, the state of both sides, and whether neither has changed since they were found."""
+    """Keys that differ: silver key columns, the state of both sides, and whether neither side has changed since they were found."""
 
     rows: DataFrame
     count: int
 
 
 class Comparison:
-    """One table of the source and its silver table.
+    """The comparison of one source table with its silver table.
 
     Attributes:
-        clock: source time just before the first snapshot, 20 digits: what differs has differed in the same way since then.
+        clock: source time just before the first snapshot, 20 digits: a difference that remains has not changed since then.
     """
 
     def __init__(
@@ -94,12 +94,12 @@ class Comparison:
         reading.expected = _live_rows(target)
         self._bits = range_bits(reading.expected)
         self._head = self._seen()
-        # Whether one task is enough, found out while the source is read.
+        # Whether one task is enough; determined while the source is read.
         self._is_small = reading.expected <= options.small_rows
         self.clock = ""
 
     def run(self) -> Difference:
-        """Fill the verdict; returns the keys that stay different."""
+        """Fill the verdict; return the keys that remain different."""
         with self.snapshot() as reader:
             self.clock = reader.clock
             found = self._fingerprints(reader.rows())
@@ -124,19 +124,19 @@ class Comparison:
         return self.verdict.snapshot_id
 
     def snapshot(self, expressions: Sequence[str] | None = None) -> Reader:
-        """Return what reads the table at the source as it is now."""
+        """Return a reader of the source table as it is now."""
         table = self.cleaning.table
         return self.source.snapshot(table.schema_name, table.table_name, expressions or self.cleaning.expressions)
 
     def _fingerprints(self, texts: Iterator[str]) -> DataFrame:
-        """Return the rows of the source as fingerprints. They are kept on the disks of the executors when memory is short."""
+        """Return fingerprints of the source's rows. If memory is short, they are kept on the disks of the executors."""
         parts: list[DataFrame] = []
         limits = self.options
         for chunk in chunks(self._reading.counted(texts), limits.chunk_rows, limits.chunk_characters):
             small = len(chunk) <= limits.small_rows and sum(map(len, chunk)) <= limits.small_characters
             self._is_small = self._is_small and small and not parts
             made = self._source(chunk)
-            # A small table is all there is in memory: made again it costs less than kept.
+            # A small table is in memory as a whole: computing it again costs less than keeping the result.
             parts.append(made if self._is_small else made.localCheckpoint())
             if len(parts) == _MOST_PARTS:
                 parts = [_united(parts).coalesce(self._parallelism).localCheckpoint()]
@@ -150,7 +150,7 @@ class Comparison:
         return self.cleaning.context.spark.sparkContext.defaultParallelism
 
     def _fingerprint(self, rows: DataFrame, rejected: str = "false", filtered: str = "false", *more: str) -> DataFrame:
-        """Return key, range, fingerprint and whether a row is rejected; then ``more`` SQL."""
+        """Return key, range, fingerprint and whether a row is rejected; then the columns of the SQL ``more``."""
         return rows.selectExpr(
             *fingerprint_select(self._key, self.cleaning.compared, self.cleaning.types(), self._bits, rejected, filtered),
             f"{'false' if filtered == 'false' else 'true'} AS {_AT_SOURCE}",
@@ -164,7 +164,7 @@ class Comparison:
     def _differing_ranges(self, found: DataFrame) -> list[int]:
         verdict = self.verdict
         both = found.union(self._silver())
-        # Of one partition no shuffle is needed to group it.
+        # With one partition, grouping needs no shuffle.
         grouped = (both.coalesce(1) if self._is_small else both).groupBy(_AT_SOURCE, RANGE)
         sums = grouped.agg(*_exprs([*range_aggregates(), f"count_if({REJECTED}) AS rejected"]))
         with interpreted(self.cleaning.context.spark, enabled=self._is_small):
@@ -182,7 +182,7 @@ class Comparison:
         return differing
 
     def _pairs(self, found: DataFrame, ranges: Sequence[int]) -> Difference:
-        """Return the keys of some ranges that differ."""
+        """Return the keys that differ in these ranges."""
         if not ranges:
             return Difference(found.limit(0), 0)
         chosen = f"{RANGE} IS NOT NULL"
@@ -193,7 +193,7 @@ class Comparison:
         return self._kept(joined, f"true AS {_STABLE}")
 
     def _again(self, before: Difference) -> Difference:
-        """Return those of the keys that differ still, as both sides are now."""
+        """Return those of the keys that still differ, with the present state of both sides."""
         keys = before.rows.select(*(quote(name) for name in self._key))
         found = self._looked_up(keys, before.count)
         shared_keys = broadcast(keys) if before.count <= _MOST_LOOKED_UP else keys
@@ -215,7 +215,7 @@ class Comparison:
         return fingerprints.groupBy(*(quote(name) for name in self._key)).agg(*_exprs(key_aggregates(side)))
 
     def _key_list(self, keys: DataFrame, count: int) -> str | None:
-        """A condition that lets Iceberg pass over files, for few keys of one column."""
+        """Return a condition that lets Iceberg skip files, for few keys of one column; None for others."""
         if count > _LISTED_KEYS or len(self._key) > 1:
             return None
         (name,) = self._key
@@ -224,7 +224,7 @@ class Comparison:
         return listed.removeprefix("t.") if listed else None
 
     def _looked_up(self, keys: DataFrame, count: int) -> DataFrame:
-        """Return the source's fingerprints of some keys: of the whole table where they are too many, or unknown to the source."""
+        """Return the source's fingerprints of these keys; of the whole table if they are too many, or cannot be looked up there."""
         return self._read_again(keys, count, self._fingerprints)
 
     def _read_again(self, keys: DataFrame, count: int, made: Callable[[Iterator[str]], DataFrame]) -> DataFrame:
@@ -233,7 +233,7 @@ class Comparison:
             texts = self.key_texts(keys)
             ends = any(text in column.ends for key in texts for text, column in zip(key, lookup, strict=True))
             try:
-                # Where what DMS cannot show is at one end of what it can, that end does not find it.
+                # If DMS cannot show the source's value, a lookup by the end of DMS's range does not find it.
                 if not ends:
                     with self.snapshot() as reader:
                         return made(self.rows_of(reader, texts))
@@ -244,7 +244,7 @@ class Comparison:
             return made(reader.rows())
 
     def rows_again(self, keys: DataFrame, count: int, sql: str) -> tuple[DataFrame, DataFrame]:
-        """Return of a few keys what the source and silver have now: key, fingerprint, and the SQL given over silver columns."""
+        """Return the present rows of a few keys in the source and in silver: key, fingerprint, and ``sql`` over silver columns."""
         shared_keys = broadcast(keys)
         columns = [*(quote(name) for name in self._key), FINGERPRINT, sql.rpartition(" AS ")[2]]
 
@@ -260,12 +260,12 @@ class Comparison:
         return self._read_again(keys, count, made).select(*columns), silver.select(*columns)
 
     def key_texts(self, keys: DataFrame) -> list[tuple[str, ...]]:
-        """Return the keys as texts to look them up with at the source."""
+        """Return the keys as texts for looking them up at the source."""
         types = self.cleaning.types()
         return [tuple(row) for row in keys.selectExpr(*(lookup_text(name, types[name]) for name in self._key)).collect()]
 
     def rows_of(self, reader: Reader, keys: Sequence[Sequence[str]]) -> Iterator[str]:
-        """Yield the source's rows of some keys, a bounded number of keys a query."""
+        """Yield the source's rows of these keys, with a bounded number of keys per query."""
         for start in range(0, len(keys), _KEYS_IN_QUERY):
             yield from reader.rows_of(self.cleaning.lookup or (), keys[start : start + _KEYS_IN_QUERY])
 

@@ -1,4 +1,4 @@
-"""Which columns of a differing key differ: names only, never a value."""
+"""Which columns of a differing key differ: only names, never a value."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -19,18 +19,18 @@ _EXAMPLES = 20
 
 
 class Compared(Protocol):
-    """What is needed of a comparison (`compare.Comparison`)."""
+    """The part of a comparison that this module needs (`compare.Comparison`)."""
 
     cleaning: "Cleaning"
     verdict: TableVerdict
 
     def rows_again(self, keys: "DataFrame", count: int, sql: str) -> tuple["DataFrame", "DataFrame"]:
-        """Return the rows of a few keys as both sides have them now, with ``sql`` selected as well."""
+        """Return the present rows of a few keys on both sides, with ``sql`` as further columns."""
         ...
 
 
 def show(comparison: "Compared", stays: "DataFrame") -> None:
-    """Put into the verdict what there is to say of the keys that stay different: examples, their columns, and keys that collide."""
+    """Add the findings on the keys that remain different to the verdict: examples, their columns, and keys that collide."""
     verdict, key = comparison.verdict, comparison.cleaning.shape.key
     shown = stays.orderBy(*(quote(name) for name in key)).limit(_EXAMPLES).localCheckpoint()
     rows = shown.selectExpr(f"{json_sql(key)} AS key", f"{KIND} AS kind").collect()
@@ -48,11 +48,11 @@ def show(comparison: "Compared", stays: "DataFrame") -> None:
 
 
 def differing_columns(comparison: "Compared", different: "DataFrame", count: int) -> Mapping[str, tuple[str, ...]]:
-    """Return the columns in which keys differ, by the key's JSON. Keys whose rows have changed since are left out.
+    """Return the names of the columns in which keys differ, by the key's JSON. Keys whose rows have changed since then are left out.
 
     Args:
         different: a few keys with the states of both sides.
-        count: how many.
+        count: their number.
     """
     cleaning = comparison.cleaning
     names, key = cleaning.compared, cleaning.shape.key

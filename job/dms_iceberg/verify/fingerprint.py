@@ -1,8 +1,8 @@
-"""Rows as fingerprints, the same way on both sides: SQL over silver columns. Pure.
+"""Fingerprints of rows, computed in the same way on both sides: SQL over silver columns. Pure.
 
-Both sides have the types of the silver table by now, so one text stands for one value. The key's hash cuts a table into ranges of about
-equal size, whatever type the key has and however it is masked; a range has a count and a sum of its rows' fingerprints, which is the
-same in any order of rows.
+Both sides have the types of the silver table at this point, so equal values have equal texts. The key's hash divides a table into ranges
+of about equal size, whatever type the key has and however it is masked. A range has a count and a sum of its rows' fingerprints, which
+does not depend on the order of rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,19 +12,19 @@ from dms_iceberg.sql.value_text import value_text
 
 RANGE, FINGERPRINT, REJECTED = "_cdc_range", "_cdc_fingerprint", "_cdc_rejected"
 SOURCE, SILVER = "_cdc_source", "_cdc_silver"
-"""What a key has on one side: see `state`."""
+"""The state of a key on one side: see `state`."""
 _HASH_BITS = 64
 _ROWS_IN_RANGE = 20_000
 _FEWEST_BITS, _MOST_BITS = 4, 14
 
 
 def range_bits(rows: int) -> int:
-    """Return how many bits of the key's hash make a range, for a table of about so many rows."""
+    """Return how many bits of the key's hash number the ranges of a table with about ``rows`` rows."""
     return min(_MOST_BITS, max(_FEWEST_BITS, (rows // _ROWS_IN_RANGE).bit_length()))
 
 
 def _hash(names: Sequence[str], types: Mapping[str, str]) -> str:
-    # A hash passes over NULLs, so (NULL, 'a') and ('a', NULL) would have the same.
+    # A hash skips NULLs, so (NULL, 'a') and ('a', NULL) would have the same one.
     parts = [part for name in names for part in (f"{quote(name)} IS NULL", f"coalesce({value_text(name, types[name])}, '')")]
     return f"xxhash64({', '.join(parts)})"
 
@@ -32,12 +32,12 @@ def _hash(names: Sequence[str], types: Mapping[str, str]) -> str:
 def fingerprint_select(
     key: Sequence[str], columns: Sequence[str], types: Mapping[str, str], bits: int, rejected: str, outside: str = "false"
 ) -> list[str]:
-    """Select list over silver columns: the key, its range, the row's fingerprint, and whether its place in silver is unknown.
+    """Return a select list over silver columns: key, range, the row's fingerprint, and whether its state in silver is unknown.
 
     Args:
-        columns: the other columns that are compared. Without the key, rows of one range could change places unseen.
-        rejected: SQL of the last one.
-        outside: SQL of whether a row does not belong into silver: such a row has no range.
+        columns: the other compared columns. The fingerprint includes the key; without it rows of one range could swap values unnoticed.
+        rejected: SQL of the last column.
+        outside: SQL that is true for a row that does not belong in silver: it gets no range.
     """
     range_ = f"CAST(shiftrightunsigned({_hash(key, types)}, {_HASH_BITS - bits}) AS int)"
     return [
@@ -49,7 +49,7 @@ def fingerprint_select(
 
 
 def column_hashes(columns: Sequence[str], types: Mapping[str, str]) -> str:
-    """SQL of an array with a hash of each column's value."""
+    """Return SQL of an array with a hash of each column's value."""
     return f"array({', '.join(_hash([name], types) for name in columns)})"
 
 

@@ -1,4 +1,4 @@
-"""MySQL and MariaDB as a source, through PyMySQL: pure Python, so that it travels in the job's zip."""
+"""MySQL and MariaDB as a source, through PyMySQL, which is pure Python and so fits into the job's zip."""
 
 import contextlib
 import re
@@ -15,7 +15,7 @@ from dms_iceberg.verify.source import Address, SourceError, SslMode, Throttle
 
 _SESSION = (
     "SET SESSION time_zone = '+00:00'",
-    # Between two fetches Spark works; the server's default of a minute would end the connection.
+    # Spark works between two fetches; with the server's default of a minute the connection would end.
     "SET SESSION net_write_timeout = 86400",
     "SET SESSION sql_mode = ''",
     "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
@@ -47,12 +47,12 @@ def map_column(name: str, type_: str, shown: str, precision: int | None, scale: 
         return SourceColumn(name, "NULL", "binary", unknown=_GEOMETRY)
     sql = f"CAST({column} AS CHAR)"
     if mapped.type.kind in (Kind.REAL4, Kind.REAL8):
-        # As text a FLOAT has six digits only; as the double it is, all of them.
+        # The text of a FLOAT has six digits only; that of a DOUBLE has all of them.
         sql = f"CAST({column} + 0E0 AS CHAR)"
     elif mapped.type.kind is Kind.BOOLEAN:
         sql = f"IF({column} IS NULL, NULL, IF({column} = b'1', 'true', 'false'))"
     elif type_ == "bit":
-        # HEX takes bits for a number and leaves out the zeros in front of it.
+        # HEX treats bits as a number and omits leading zeros.
         sql = f"LPAD(HEX({column}), {2 * -(-bits(shown) // _BITS_OF_BYTE)}, '0')"
     elif mapped.type.kind in (Kind.BYTES, Kind.BLOB):
         sql = f"HEX({column})"
@@ -65,16 +65,16 @@ def row_sql(expressions: Sequence[str]) -> str:
 
 
 def lookup_sql(row: str, table: str, keys: Sequence[SourceColumn], count: int) -> str:
-    """Return the SELECT of the rows that have one of ``count`` keys, with a mark for every key value in turn."""
+    """Return the SELECT of the rows that have one of ``count`` keys, with a placeholder for every key value in turn."""
     names = ", ".join(f"t.{quote(key.name)}" for key in keys)
     marks = ", ".join("UNHEX(%s)" if key.type == "binary" else "%s" for key in keys)
-    # Where values are put in, the driver takes any other percent sign for a mark of its own.
+    # With values, the driver would take any other percent sign for a placeholder.
     doubled = f"SELECT {row} FROM {table} t WHERE ({names}) IN ".replace("%", "%%")
     return f"{doubled}({', '.join([f'({marks})'] * count)})"
 
 
 class MySqlSource:
-    """One connection.
+    """One connection to the server.
 
     Raises:
         SourceError: the server cannot be reached, or refuses the user.
@@ -115,11 +115,11 @@ class MySqlSource:
         return tuple(map_column(*row) for row in found)
 
     def snapshot(self, schema: str, table: str, expressions: Sequence[str]) -> "MySqlReader":
-        """Return what reads the table in a snapshot of its own."""
+        """Return a reader of the table, in a snapshot of its own."""
         return MySqlReader(self, schema, table, expressions)
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         with contextlib.suppress(pymysql.MySQLError, OSError):
             self.connection.close()
 
@@ -179,13 +179,13 @@ def translated(what: str) -> Iterator[None]:
 def _encryption(address: Address) -> dict[str, Any]:
     if address.ssl_mode is SslMode.DISABLE:
         return {"ssl_disabled": True}
-    # Without a context the driver tries encryption and does without.
+    # Without a context the driver tries encryption, and connects without it if the server has none.
     context = address.ssl_context()
     return {"ssl": context} if context is not None else {}
 
 
 def _reason(error: BaseException) -> str:
-    # Messages quote values, but not those about access and the connection.
+    # Messages quote values, except those about access and the connection.
     number = error.args[0] if error.args else None
     text = str(error.args[1]) if len(error.args) > 1 else type(error).__name__
     hidden = isinstance(error, pymysql.DataError | pymysql.IntegrityError)

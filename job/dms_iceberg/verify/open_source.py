@@ -1,13 +1,13 @@
-"""Which reader the source's address asks for."""
+"""Choose the driver for the source's address."""
 
 from dms_iceberg.verify.source import Address, Engine, Source, Throttle
 
 
 def open_source(address: Address, throttle: Throttle) -> Source:
-    """Connect to the source; the driver is imported here.
+    """Connect to the source; only its own driver is imported, here.
 
     Raises:
-        SourceError: it cannot be reached.
+        SourceError: the source cannot be reached.
     """
     if address.engine is Engine.POSTGRESQL:
         from dms_iceberg.verify.postgres import PostgresSource

@@ -1,4 +1,4 @@
-"""PostgreSQL (12 and later) as a source, through pg8000: pure Python, so that it travels in the job's zip."""
+"""PostgreSQL (12 and later) as a source, through pg8000, which is pure Python and so fits into the job's zip."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from dms_iceberg.dms.types import DmsType, Kind
 from dms_iceberg.verify.columns import SourceColumn
 from dms_iceberg.verify.source import Address, KeyDoesNotFitError, SourceError, SslMode, Throttle
 
-# Texts of values as the columns' SQL expects them, whatever the server's and the role's settings are.
+# Make texts of values what the columns' SQL expects, whatever the settings of the server and the role are.
 _SESSION = (
     "SET timezone = 'UTC'",
     "SET datestyle = 'ISO'",
@@ -27,7 +27,7 @@ _TABLE = """
     SELECT c.oid::int8, c.relkind::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = :schema AND c.relname = :name AND c.relkind IN ('r', 'p')
 """
-# Generated columns do not travel through logical replication. A domain is followed to its base, whose modifier it brings.
+# Logical replication omits generated columns. A domain is resolved to its base type, with the modifier that it sets.
 _COLUMNS = """
     WITH RECURSIVE typed AS (
         SELECT attnum, attname, atttypid AS typid, atttypmod AS typmod
@@ -39,19 +39,19 @@ _COLUMNS = """
            pg_catalog.format_type(typid, typmod)
     FROM typed JOIN pg_catalog.pg_type t ON t.oid = typid WHERE typtype <> 'd' ORDER BY attnum
 """
-# Types whose cast to text prints what the type itself prints. That of char(n) drops the padding, as DMS does.
+# Types whose cast to text gives the same as their output function. That of char(n) drops the padding, as DMS does.
 _CAST = frozenset(
     (
         *("text", "varchar", "bpchar", "name", "json", "jsonb", "uuid", "int2", "int4", "int8", "oid", "numeric", "float4", "float8"),
         *("bool", "bytea", "date", "timestamp", "timestamptz", "time", "timetz"),
     )
 )
-# Spark reads no TIME of Parquet, so a mapping rule makes it a string there.
+# Spark cannot read Parquet's TIME, so a mapping rule makes it a string there.
 _PARQUET, _TEXT = Choices(time_as_string=True), Choices()
 _ANY = Mapped(DmsType(Kind.STRING))
 _DATA_EXCEPTIONS = ("22", "23")
 _CURSOR = "dms_iceberg_verify"
-# Rows of one round trip: few at first, as a row may have megabytes, then as many as make about so many characters.
+# Rows per round trip: few at first, because a row may have megabytes; then as many as have about this many characters.
 _FIRST_FETCH, _MOST_FETCHED, _FETCHED_CHARACTERS = 100, 10_000, 4 << 20
 
 
@@ -70,26 +70,26 @@ def map_column(name: str, type_: str, modifier: int, shown: str) -> SourceColumn
     """
     column = quote(name)
     if type_ == "money":
-        # As a number, whatever the server's locale.
+        # As a number, which does not depend on the server's locale.
         sql = f"{column}::numeric::text"
     elif type_ in _CAST:
         sql = f"{column}::text"
     else:
-        # Arrays, enums, ranges, addresses, composites: the text that the type itself prints, which a cast need not give (inet). A
-        # composite with a field that is NULL IS NOT NULL just as little as it IS NULL.
+        # Arrays, enums, ranges, addresses, composites: the text of the type's output function, which a cast need not give (inet). For a
+        # composite with a NULL field, both IS NULL and IS NOT NULL are false.
         sql = f"CASE WHEN num_nulls({column}) = 0 THEN format('%s', {column}) END"
     return SourceColumn.of(name, sql, built_in(type_, modifier, _PARQUET) or _ANY, shown, built_in(type_, modifier, _TEXT) or _ANY)
 
 
 def row_sql(expressions: Sequence[str]) -> str:
-    """Return the SQL of a row as a JSON array of texts. An array may have any number of elements, a function 100 arguments at most."""
+    """Return the SQL of a row as a JSON array of texts. An ARRAY may have any number of elements; a function has at most 100 arguments."""
     return f"array_to_json(ARRAY[{', '.join(expressions)}]::text[])::text"
 
 
 def lookup_sql(row: str, table: str, keys: Sequence[SourceColumn]) -> str:
     """Return the SELECT of the rows whose key is in the parameters ``key0``, ``key1``, ...: an array of texts for each key column.
 
-    The texts are cast, not the columns, so that the primary key's index serves.
+    The texts are cast, not the columns, so that the query can use the primary key's index.
     """
     names = ", ".join(f"t.{quote(key.name)}" for key in keys)
     values = ", ".join(f"decode(k.k{n}, 'hex')" if key.type == "binary" else f"k.k{n}::{key.lookup_type}" for n, key in enumerate(keys))
@@ -99,7 +99,7 @@ def lookup_sql(row: str, table: str, keys: Sequence[SourceColumn]) -> str:
 
 
 class PostgresSource:
-    """One connection.
+    """One connection to the server.
 
     Raises:
         SourceError: the server cannot be reached, or refuses the user.
@@ -107,7 +107,7 @@ class PostgresSource:
 
     def __init__(self, address: Address, throttle: Throttle) -> None:
         self.throttle = throttle
-        # None lets the driver try encryption and do without.
+        # None: the driver tries encryption, and connects without it if the server has none.
         encryption: Any = False if address.ssl_mode is SslMode.DISABLE else address.ssl_context()
         try:
             self.connection = pg8000.native.Connection(
@@ -139,11 +139,11 @@ class PostgresSource:
             return tuple(map_column(*row) for row in self.connection.run(_COLUMNS, oid=found[0][0]))
 
     def snapshot(self, schema: str, table: str, expressions: Sequence[str]) -> "PostgresReader":
-        """Return what reads the table in a snapshot of its own."""
+        """Return a reader of the table, in a snapshot of its own."""
         return PostgresReader(self, schema, table, expressions)
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         with contextlib.suppress(pg8000.exceptions.Error, OSError):
             self.connection.close()
 
@@ -169,12 +169,12 @@ class PostgresReader:
 
     def _run(self, statement: str, **parameters: object) -> list[Any]:
         connection = self._source.connection
-        # Without parameters nothing must take a colon in a name for one.
+        # Without parameters, a colon in a name must not be taken for a placeholder.
         found = connection.run(statement, **parameters) if parameters else connection.execute_simple(statement).rows
         return list(found or [])
 
     def rows(self) -> Iterator[str]:
-        """Yield every row, in the order the server finds cheapest."""
+        """Yield every row, in the order that is cheapest for the server."""
         with translated(self._name):
             self._run(f"DECLARE {_CURSOR} NO SCROLL CURSOR FOR SELECT {self._row} FROM {self._table} t")
             size = _FIRST_FETCH

@@ -1,4 +1,4 @@
-"""How far the reading of the source has come: for a person at a terminal, and for the log. Counts only."""
+"""Progress of reading the source, for a terminal and for the log. Counts only."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -13,12 +13,12 @@ _SECONDS_BETWEEN_LOGS = 10.0
 
 @attrs.frozen(kw_only=True)
 class Read:
-    """What was read so far.
+    """How much was read so far.
 
     Attributes:
-        number: the table is this one of ``tables``.
-        rows: rows of the source read since the comparison of the table began; a table may be read again.
-        expected: rows that silver has.
+        number: the table's number, from 1 to ``tables``.
+        rows: source rows read since the comparison of the table began; a table may be read several times.
+        expected: number of rows in silver.
     """
 
     table: str
@@ -32,7 +32,7 @@ Listener = Callable[[Read], None]
 
 
 class Reading:
-    """Tells what was read of one table: a listener every thousand rows and at the end of each reading, the log every ten seconds."""
+    """Reports how much of one table was read: to a listener every thousand rows and after each reading, to the log every ten seconds."""
 
     def __init__(
         self, table: str, number: int, tables: int, listener: Listener | None = None, clock: Callable[[], float] = time.monotonic
@@ -42,7 +42,7 @@ class Reading:
         self.expected = 0
 
     def counted(self, texts: Iterator[str]) -> Iterator[str]:
-        """Pass rows on, and count them."""
+        """Pass rows on and count them."""
         for text in texts:
             self._rows += 1
             if self._rows % _ROWS == 0:

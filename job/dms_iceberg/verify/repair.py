@@ -1,8 +1,8 @@
-"""Repair: what the source has of differing keys, as change files of our own below ``_repair/`` in the table's bronze folder.
+"""Repair: the source's rows of differing keys, as change files of the job's own below ``_repair/`` in the table's bronze folder.
 
-Bronze is the log, so what mends silver is in it as well, and the next run merges it like any other change. Its place in the order is the
-source's time before the first look. Both sides have stayed as they were since then, so a change that touches the key and is not in the
-row yet was committed later, and wins over the repair whenever it arrives.
+Bronze is the log, so what repairs silver is in bronze as well, and the next run merges it like any other change. Its position has the
+source's time just before the first snapshot. Both sides have not changed since then, so a change of the key that the row lacks was
+committed later, and wins over the repair whenever it arrives.
 """
 
 import datetime as dt
@@ -41,10 +41,10 @@ Change = tuple[str, dict[str, Any]]
 
 
 def refuse_repair(config: Config, options: Options) -> None:
-    """Refuse what cannot be repaired whatever is found.
+    """Refuse what cannot be repaired, whatever the comparison finds.
 
     Raises:
-        ConfigError: files of our own would have no place in this bronze, or in its order; or differences would not be told from lateness.
+        ConfigError: change files of the job's own have no place in this bronze or its order; or a difference could be mere lateness.
     """
     change, problems = config.bronze.change, []
     if config.bronze.format is not BronzeFormat.PARQUET:
@@ -58,18 +58,18 @@ def refuse_repair(config: Config, options: Options) -> None:
 
 
 def write_repair(comparison: Comparison, difference: Difference) -> int:
-    """Write change files for keys that stay different; returns how many changes they hold.
+    """Write change files for keys that remain different; return the number of changes in them.
 
     Raises:
-        TargetError: the keys are too many, do not tell the source's, a column is unknown, or silver is in no state for a repair.
+        TargetError: there are too many keys, they do not determine the source's keys, a column is unknown, or silver's state forbids it.
         SourceError: the source cannot be read.
     """
     cleaning, context, table = comparison.cleaning, comparison.cleaning.context, comparison.cleaning.table
-    # No change mends what is several rows at the source.
+    # No change can repair a key that stands for several rows of the source.
     mendable = difference.rows.where(f"NOT {COLLIDED}")
     count = difference.count - comparison.verdict.differing["collided"]
     wanted = mendable.select(*(quote(name) for name in cleaning.shape.key))
-    # Where silver and source are equal by now, a repair is what closes such rows.
+    # If silver and source are equal by now, a repair resolves such rows of the quarantine.
     unclear = ambiguous_keys(context, table, comparison.target.progress(), cleaning.shape) if comparison.target.exists() else None
     if unclear is not None:
         wanted = wanted.union(unclear.drop(ROW_ID)).distinct()
@@ -131,7 +131,7 @@ def _refuse_ends(comparison: Comparison, keys: Sequence[Sequence[str]]) -> None:
 
 
 def _is_loaded(file: BronzeFile, progress: Progress) -> bool:
-    # After a reload in place, what is older is left over from the load before.
+    # After a reload in place, an older file is left over from the previous load.
     return file.modified < progress.reloaded_at or progress.loads.has(file)
 
 
@@ -148,11 +148,11 @@ def _refuse_clock(comparison: Comparison, now: str) -> None:
 def changes(
     columns: Sequence[SourceColumn], key: Sequence[SourceColumn], wanted: Sequence[Sequence[str]], found: Sequence[str]
 ) -> list[Change]:
-    """Return a change for each of the ``wanted`` keys: the row that the source has, or the delete of a key that it has not.
+    """Return a change for each of the ``wanted`` keys: the row that the source has, or a delete if it has none.
 
     Args:
-        key: the source columns that a wanted key's texts belong to.
-        found: rows of the source as JSON arrays of texts; a loose collation may have found more than was asked for.
+        key: the source columns whose texts a wanted key has.
+        found: rows of the source as JSON arrays of texts; a loose collation may have found more keys than were wanted.
     """
     missing = {tuple(_value(column.type, text) for column, text in zip(key, texts, strict=True)) for texts in wanted}
     inserts: list[Change] = []
@@ -166,7 +166,7 @@ def changes(
 
 
 def encode(columns: Sequence[SourceColumn], names: ChangeNames, rows: Sequence[Change], clock: str) -> bytes:
-    """Return a change file as DMS would write it, all of its changes committed at ``clock`` (20 digits)."""
+    """Return a change file as DMS would write it; all its changes have the commit time ``clock`` (20 digits)."""
     words = {op: word for word, op in reversed(names.op_words.items())}
     committed = dt.datetime.strptime(clock, "%Y%m%d%H%M%S%f").isoformat(" ", "microseconds")
     arrays = {names.op_column: pa.array([words[op] for op, _ in rows], pa.string())}
@@ -181,7 +181,7 @@ def encode(columns: Sequence[SourceColumn], names: ChangeNames, rows: Sequence[C
 
 
 def _float(text: str) -> float:
-    """The number; NaN is always the same object, as two of them are no equal keys of a set."""
+    """Return the number; NaN is always the same object, because two NaN objects would be different keys in a set."""
     value = float(text)
     return math.nan if math.isnan(value) else value
 
@@ -207,7 +207,7 @@ def _arrow_type(type_: str) -> pa.DataType:
 
 
 def _value(type_: str, text: str | None) -> Any:
-    """Return what a text stands for, None for a value that the type does not have, as Spark's try_cast does."""
+    """Return the value of a text, None if the type does not have it, as with Spark's try_cast."""
     if text is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Comparing many tables, one after the other over one connection: a failure of one leaves the others alone."""
+"""Compare many tables, one after the other over one connection: a failure of one does not affect the others."""
 
 import time
 import uuid
@@ -32,11 +32,11 @@ def verify(
     options: Options | None = None,
     listener: Listener | None = None,
 ) -> Verdict:
-    """Compare the configured tables with their source.
+    """Compare the configured tables with their source tables.
 
     Args:
         only: source names of the tables to compare; all when empty.
-        listener: is told how far the reading of the source has come.
+        listener: called with the progress of reading the source.
 
     Raises:
         ConfigError: ``only`` names a table that is not configured, or the pipeline's files cannot be repaired.

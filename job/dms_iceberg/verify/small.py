@@ -1,11 +1,11 @@
-"""Small tables: what Spark does for large ones costs more than it saves."""
+"""Small tables: some of Spark's optimisations for large tables cost more than they save."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-# To compile a plan takes longer than to run it once over a few rows.
+# Compiling a plan takes longer than running it once over a few rows.
 _INTERPRETED = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
@@ -15,7 +15,7 @@ _INTERPRETED = {
 
 @contextmanager
 def interpreted(spark: SparkSession, *, enabled: bool) -> Iterator[None]:
-    """Let plans be run as they are while inside."""
+    """Run plans without code generation and adaptive execution inside this context, if ``enabled``."""
     if not enabled:
         yield
         return

@@ -1,4 +1,4 @@
-"""What a comparison needs of a source database, and how it is addressed: a URL without a password, the password from elsewhere."""
+"""The interface of a source database, and its address: a URL without a password; the password comes from elsewhere."""
 
 import json
 import os
@@ -19,7 +19,7 @@ _PARAMETERS = ("sslmode", "sslrootcert")
 
 
 class SourceError(DmsIcebergError):
-    """The source database cannot be reached or read. The message holds no row data."""
+    """The source database cannot be reached or read. The message contains no row data."""
 
 
 class KeyDoesNotFitError(SourceError):
@@ -34,7 +34,7 @@ class Engine(StrEnum):
 
 
 class SslMode(StrEnum):
-    """How a connection is encrypted, in libpq's words."""
+    """How a connection is encrypted, with the names of libpq."""
 
     DISABLE = "disable"
     PREFER = "prefer"
@@ -49,7 +49,7 @@ _ENGINE_VARIABLES = {Engine.POSTGRESQL: "PGPASSWORD", Engine.MYSQL: "MYSQL_PWD"}
 
 @attrs.frozen(kw_only=True)
 class Address:
-    """Where the source is and who asks. The password is in no representation of it."""
+    """The source's address and user. Its representation never shows the password."""
 
     engine: Engine
     host: str
@@ -61,7 +61,7 @@ class Address:
     ssl_root_certificate: str | None = None
 
     def ssl_context(self) -> ssl.SSLContext | None:
-        """The context of a connection that must be encrypted, None where it need not be."""
+        """The TLS context of a connection that must be encrypted, None if it need not be."""
         if self.ssl_mode in (SslMode.DISABLE, SslMode.PREFER):
             return None
         context = ssl.create_default_context(cafile=self.ssl_root_certificate)
@@ -75,7 +75,7 @@ def parse_source(url: str) -> Address:
     """Read ``postgresql://user@host:5432/database?sslmode=verify-full`` or ``mysql://user@host/database``.
 
     Raises:
-        ConfigError: it is no such URL, or holds a password. The message never repeats what was given.
+        ConfigError: it is not such a URL, or contains a password. The message never repeats the URL.
     """
     try:
         parts = urlsplit(url)
@@ -127,7 +127,7 @@ def with_credentials(address: Address, secret: str | None, environment: Mapping[
 
     Args:
         secret: text of a secret, None without one: JSON with ``username`` and ``password`` as DMS and RDS write it, or the password alone.
-        environment: where the password is looked for without a secret.
+        environment: where the password is looked for without a secret (`PASSWORD_VARIABLE`).
 
     Raises:
         ConfigError: there is no user, or the secret is JSON without a password.
@@ -156,20 +156,20 @@ def _read_secret(text: str) -> tuple[str, str]:
 
 
 class Reader(Protocol):
-    """A table of the source at one moment: everything one `Reader` yields is of the same snapshot.
+    """A table of the source at one moment: everything that one `Reader` yields is from the same snapshot.
 
     Attributes:
-        clock: the source's own UTC time just before the snapshot, 20 digits ``yyyyMMddHHmmss`` and microseconds.
+        clock: the source's own UTC time just before the snapshot, 20 digits: ``yyyyMMddHHmmss`` and microseconds.
     """
 
     clock: str
 
     def rows(self) -> Iterator[str]:
-        """Yield every row: a JSON array of texts, one a column, in no particular order."""
+        """Yield every row as a JSON array of texts, one per column, in no particular order."""
         ...
 
     def rows_of(self, columns: Sequence[SourceColumn], keys: Sequence[Sequence[str]]) -> Iterator[str]:
-        """Yield the rows whose ``columns`` hold one of ``keys`` (texts as `SourceColumn.sql` writes them)."""
+        """Yield the rows whose ``columns`` have one of ``keys`` (texts as `SourceColumn.sql` writes them)."""
         ...
 
     def __enter__(self) -> "Reader":
@@ -182,23 +182,23 @@ class Reader(Protocol):
 
 
 class Source(Protocol):
-    """A connection to the source: one, used by one table at a time."""
+    """A connection to the source; only one table uses it at a time."""
 
     def columns(self, schema: str, table: str) -> tuple[SourceColumn, ...]:
-        """Return the columns of a table, in its order; `SourceError` when there is no such table."""
+        """Return the columns of a table, in its order; raise `SourceError` if there is no such table."""
         ...
 
     def snapshot(self, schema: str, table: str, expressions: Sequence[str]) -> Reader:
-        """Return what reads these expressions (texts, see `SourceColumn.source_sql`) of a table in a snapshot of its own."""
+        """Return a reader of these expressions (texts, see `SourceColumn.sql`) of a table, in a snapshot of its own."""
         ...
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         ...
 
 
 class Throttle:
-    """Keeps a stream at or below so many rows a second, by waiting."""
+    """Limits a stream to a number of rows a second, by waiting."""
 
     def __init__(
         self, rows_per_second: float | None, clock: Callable[[], float] = time.monotonic, wait: Callable[[float], None] = time.sleep
@@ -207,7 +207,7 @@ class Throttle:
         self._free_at: float | None = None
 
     def passed(self, rows: int) -> None:
-        """Take note of rows that were read, and wait until the next may be."""
+        """Count rows that were read, and wait until the next may be read."""
         if self._rate is None:
             return
         now = self._clock()
@@ -216,7 +216,7 @@ class Throttle:
 
 
 def chunks(texts: Iterable[str], rows: int, characters: int) -> Iterator[list[str]]:
-    """Cut a stream of texts into lists bounded in number and size."""
+    """Split a stream of texts into lists that are bounded in number and size of their texts."""
     chunk: list[str] = []
     size = 0
     for text in texts:

@@ -1,4 +1,4 @@
-"""What a comparison tells its caller. Plain data that turns into JSON."""
+"""What a comparison reports. Plain data that turns into JSON."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ KINDS = ("missing", "surplus", "collided", "different")
 
 @attrs.frozen(kw_only=True)
 class Example:
-    """One differing key.
+    """One key that differs.
 
     Attributes:
         key: the silver key columns as JSON.
         kind: one of `KINDS`.
-        columns: names of the silver columns that differ, of a key that is `different`; empty where they are not known.
+        columns: names of the silver columns that differ, for a key of kind `different`; empty if they are unknown.
     """
 
     key: str
@@ -24,19 +24,19 @@ class Example:
 
 @attrs.define(kw_only=True)
 class TableVerdict:
-    """One table.
+    """The verdict on one table.
 
     Attributes:
         rows_source: rows of the source, filtered and rejected ones included.
-        filtered: rows of the source that the filter or a rule with ``on_fail: drop`` keeps out of silver.
-        rejected: rows of the source that the job would quarantine: silver has their last good version or none, which cannot be told here.
-        ranges: ranges of the key's hash that were compared; ``ranges_differing`` of them were not equal at once.
-        rechecked: keys that differed at first.
-        differing: keys by kind; *collided* are keys of silver that several rows of the source have.
-        differing_columns: how many of the examples differ in a silver column.
-        unsettled: keys that differ and were changed on either side meanwhile, so that nothing can be said about them.
+        filtered: rows of the source that the filter or a rule with ``on_fail: drop`` excludes from silver.
+        rejected: rows of the source that the job would quarantine: silver has their last good version or none, which is not checked here.
+        ranges: number of compared ranges of the key's hash; ``ranges_differing`` of them differed at first.
+        rechecked: number of keys that differed at first.
+        differing: number of keys by kind; *collided* are keys of silver that several rows of the source have.
+        differing_columns: by silver column, how many of the examples differ in it.
+        unsettled: number of keys that differ and changed on either side meanwhile, so that the comparison has no result for them.
         not_compared: columns that only one side has.
-        repaired: change rows written by ``--repair``.
+        repaired: number of change rows that ``--repair`` wrote.
         skipped: why the table was not compared.
     """
 
@@ -63,12 +63,12 @@ class TableVerdict:
 
     @property
     def differences(self) -> int:
-        """How many keys stay different."""
+        """Number of keys that remain different."""
         return sum(self.differing.values())
 
     @property
     def equal(self) -> bool | None:
-        """Whether both sides hold the same; None when the table was not compared, or nothing but unsettled keys is left."""
+        """Whether both sides hold the same; None if the table was not compared, or only unsettled keys differ."""
         if self.error is not None or self.skipped is not None or (self.unsettled and not self.differences):
             return None
         return self.differences == 0
@@ -81,14 +81,14 @@ class TableVerdict:
 
 @attrs.frozen
 class Verdict:
-    """A comparison of all (chosen) tables."""
+    """The verdict on all (chosen) tables."""
 
     tables: dict[str, TableVerdict]
     seconds: float
 
     @property
     def exit_code(self) -> int:
-        """1 when a table differs or could not be compared, else 0."""
+        """1 if a table differs or could not be compared, else 0."""
         return 1 if any(table.error is not None or table.equal is False for table in self.tables.values()) else 0
 
     def to_document(self) -> dict[str, Any]:
