@@ -1,9 +1,9 @@
-"""Build what the Terraform modules hand to AWS: job.zip and requirements.zip for Glue, trigger.zip for Lambda.
+"""Build the zips that the Terraform modules upload to AWS: job.zip and requirements.zip for Glue, trigger.zip for Lambda.
 
-The same sources give the same bytes on any machine: members are stored, not deflated (compressors differ between zlib builds),
-in one order, with one time and one mode. job.zip holds the package dms_iceberg and nothing else. requirements.zip holds the pure-Python
-packages it needs, so that the job starts without a network: the closure of the run-time requirements in pyproject.toml, less what Glue
-5.x has of its own, as installed from requirements.lock; it changes with these alone. trigger.zip holds the function's modules only.
+The same sources give the same bytes on any machine: members are stored, not deflated (compressors differ between zlib builds), in one
+order, with one time and one mode. job.zip contains only the package dms_iceberg. requirements.zip contains the pure-Python packages that
+it needs, so that the job starts without a network: the closure of the run-time requirements in pyproject.toml, without what Glue 5.x
+has, as installed from requirements.lock; it changes only with these. trigger.zip contains only the function's modules.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 PROVIDED = frozenset({"boto3", "pyarrow", "python-dateutil"})
-"""Requirements that Glue 5.x brings; compiled, or too large to carry twice."""
+"""Requirements that Glue 5.x has; they are compiled, or too large to upload again."""
 
 GLUE = {
     "implementation_name": "cpython",
@@ -31,22 +31,22 @@ GLUE = {
     "python_version": "3.11",
     "sys_platform": "linux",
 }
-"""What environment markers are judged by: the machine the zip runs on, not the one it is built on."""
+"""The values of environment markers: those of the machine that runs the zip, not of the one that builds it."""
 
 SPEEDUPS = frozenset({"pyyaml"})
-"""Packages whose compiled part only makes them faster; without it they fall back to Python."""
+"""Packages whose compiled part only makes them faster; without it they use Python."""
 
 _LICENCES = ("LICENSE", "LICENCE", "COPYING", "NOTICE", "AUTHORS")
 _LEXERS = PurePosixPath("pygments/lexers")
 _LEXERS_KEPT = {"__init__.py", "_mapping.py", "python.py", "special.py"}
-"""Of 4 MB of Pygments' lexers, those that Rich asks for by itself."""
+"""Of Pygments' lexers (4 MB), those that Rich itself uses."""
 
 
 def bundled_distributions(requirements: list[str]) -> list[metadata.Distribution]:
-    """Return the installed distributions that the requirements lead to, without those Glue brings, by name.
+    """Return the installed distributions that the requirements need, without those of Glue, by name.
 
     Raises:
-        PackageNotFoundError: one is not installed: `make setup` first.
+        PackageNotFoundError: one is not installed; run `make setup` first.
     """
     found: dict[str, metadata.Distribution] = {}
     waiting = [Requirement(text) for text in requirements]
@@ -61,7 +61,7 @@ def bundled_distributions(requirements: list[str]) -> list[metadata.Distribution
 
 
 def is_bundled(member: PurePosixPath) -> bool:
-    """Say whether an installed file goes into the zip: Python sources, licences and the metadata that names the version."""
+    """Whether an installed file goes into the zip: Python sources, licences and the metadata that has the version."""
     if member.is_absolute() or ".." in member.parts or "__pycache__" in member.parts:
         return False
     if member.parts[0].endswith(".dist-info"):
@@ -72,10 +72,10 @@ def is_bundled(member: PurePosixPath) -> bool:
 
 
 def collect(requirements: list[str]) -> dict[str, Path]:
-    """Return the files that the requirements bring into the zip: name in the zip to file on disk.
+    """Return the files of the requirements: name in the zip to file on disk.
 
     Raises:
-        ValueError: a bundled package has compiled parts, which cannot be imported from a zip.
+        ValueError: a package has compiled parts, which cannot be imported from a zip.
     """
     collected: dict[str, Path] = {}
     for distribution in bundled_distributions(requirements):
@@ -90,14 +90,14 @@ def collect(requirements: list[str]) -> dict[str, Path]:
 
 
 def job_members(root: Path = ROOT) -> dict[str, Path]:
-    """Return the members of job.zip: name in the zip to file on disk. The packages beside dms_iceberg have no use on Glue."""
+    """Return the members of job.zip: name in the zip to file on disk. The packages beside dms_iceberg are useless on Glue."""
     package = root / "job" / "dms_iceberg"
     sources = [path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     return {path.relative_to(package.parent).as_posix(): path for path in sources}
 
 
 def requirements_members(root: Path = ROOT) -> dict[str, Path]:
-    """Return the members of requirements.zip: name in the zip to file on disk. Raises what `collect` raises."""
+    """Return the members of requirements.zip: name in the zip to file on disk. Raises the errors of `collect`."""
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
     return collect(project["dependencies"])
 
@@ -112,30 +112,30 @@ ZIPS: dict[str, Callable[[Path], dict[str, Path]]] = {
     "requirements.zip": requirements_members,
     "trigger.zip": trigger_members,
 }
-"""What is built: the name of each zip, and what finds its members below a root."""
+"""The name of each zip, and the function that finds its members below a root."""
 
 
 def build(name: str, folder: Path, root: Path = ROOT) -> Path:
-    """Write one of `ZIPS` into a folder and return where it is. Raises what `collect` raises."""
+    """Write one of `ZIPS` into a folder and return its path. Raises the errors of `collect`."""
     write_zip(folder / name, ZIPS[name](root))
     return folder / name
 
 
 def write_zip(target: Path, files: dict[str, Path]) -> None:
-    """Write a zip, making its folder; an older one is replaced only once the new one is whole."""
+    """Write a zip and, if necessary, its folder; an older zip is replaced only once the new one is complete."""
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_suffix(".part")
     with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as archive:
         for name, path in sorted(files.items()):
             entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-            entry.create_system = 3  # Unix, on whatever system it is built
+            entry.create_system = 3  # Unix, whatever system builds it
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, path.read_bytes())
     unfinished.replace(target)
 
 
 def main() -> None:
-    """Build all zips in the folder given."""
+    """Build all zips in the given folder."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else None)
     parser.add_argument("folder", type=Path)
     folder: Path = parser.parse_args().folder

@@ -1,4 +1,4 @@
-"""Refuse Python files of the product that are too long to be read in one sitting. Tests that belong together stay together."""
+"""Refuse Python files of the product that are too long to read in one sitting. Tests that belong together stay together."""
 
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ def too_long(folder: Path, limit: int = LIMIT) -> list[tuple[Path, int]]:
 
 
 def main() -> int:
-    """Name every file that is too long."""
+    """Print every file that is too long."""
     found = [one for folder in FOLDERS for one in too_long(ROOT / folder)]
     for path, lines in found:
         sys.stderr.write(f"{path.relative_to(ROOT)}: {lines} lines, {LIMIT} are allowed: split it by concern\n")

@@ -1,7 +1,7 @@
-"""Write requirements.lock, or check without a network that it belongs to pyproject.toml.
+"""Write requirements.lock, or check without a network that it matches pyproject.toml.
 
-The first line of the lock holds a digest of every declared requirement. Resolving again would be the fuller check, but it needs
-a network and turns red when somebody publishes a package; the digest turns red when a requirement was changed and nobody locked.
+The first line of the lock has a digest of every declared requirement. Resolving again would be a more complete check, but it needs a
+network and fails when someone publishes a package; the digest fails only when a requirement was changed without a new lock.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ _NOTE = "# Written by `make lock` from pyproject.toml, all extras, for every pla
 
 
 def digest(pyproject: str) -> str:
-    """Return the digest of the requirements that a ``pyproject.toml`` declares; order and comments do not count."""
+    """Return the digest of the requirements that a ``pyproject.toml`` declares; it ignores order and comments."""
     document = tomllib.loads(pyproject)
     project = document["project"]
     declared = {
@@ -31,7 +31,7 @@ def digest(pyproject: str) -> str:
 
 
 def problem(pyproject: str, lock: str) -> str | None:
-    """Return why a lock does not belong to a ``pyproject.toml``, or None."""
+    """Return why a lock does not match a ``pyproject.toml``, or None."""
     first = lock.split("\n", 1)[0]
     if first == _PREFIX + digest(pyproject):
         return None
@@ -39,14 +39,14 @@ def problem(pyproject: str, lock: str) -> str | None:
 
 
 def write() -> None:
-    """Resolve again, keeping every locked version that still fits. Needs a network.
+    """Resolve again, and keep every locked version that still fits. Needs a network.
 
     Raises:
-        CalledProcessError: the requirements contradict each other, or there is no network; uv has said so.
+        CalledProcessError: the requirements contradict each other, or there is no network; uv has printed which.
     """
     command = ["-m", "uv", "pip", "compile", "--quiet", "--universal", "--python-version", "3.11", "--all-extras", "--generate-hashes"]
     command += ["--no-emit-index-url", "--no-header", "--output-file", str(LOCK), "pyproject.toml"]
-    subprocess.run([sys.executable, *command], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)  # noqa: S603 - our own words
+    subprocess.run([sys.executable, *command], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)  # noqa: S603 - our own arguments
     pyproject = (ROOT / "pyproject.toml").read_text("utf-8")
     LOCK.write_text(_PREFIX + digest(pyproject) + "\n" + _NOTE + LOCK.read_text("utf-8"), "utf-8")
 

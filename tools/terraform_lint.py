@@ -1,8 +1,8 @@
 """Check the Terraform code with terraform fmt, tflint and checkov.
 
-tflint and checkov are no packages of ours: the one is a Go program, the other pins its own boto3. What is not on PATH is put into .tools
-once: tflint is built by Go, checkov gets a virtual environment. A tool that cannot be had is named and left out; with CI or
-DMS_ICEBERG_REQUIRE_TERRAFORM in the environment it is an error.
+tflint and checkov are not packages of this project: tflint is a Go program, and checkov pins its own boto3. A tool that is not on PATH is
+installed into .tools once: Go builds tflint, and checkov gets a virtual environment. A tool that cannot be installed is reported and
+skipped; with CI or DMS_ICEBERG_REQUIRE_TERRAFORM in the environment it is an error.
 """
 
 import os
@@ -26,24 +26,24 @@ for path in sys.argv[1:]:
     except Exception as error:
         print(f"{path}: {error}".splitlines()[0])
 """
-"""For checkov's own Python: its parser knows less of the language than Terraform."""
+"""Code for checkov's own Python: its parser understands less of the language than Terraform."""
 
 
 class MissingError(Exception):
-    """A tool is not here and cannot be had; the message says what would help."""
+    """A tool is missing and cannot be installed; the message says what would help."""
 
 
 def is_required(environment: Mapping[str, str]) -> bool:
-    """Say whether a missing tool is an error, as it is in CI."""
+    """Whether a missing tool is an error, as it is in CI."""
     return bool(environment.get("CI") or environment.get("DMS_ICEBERG_REQUIRE_TERRAFORM"))
 
 
 def _call(command: Sequence[str | Path], **more: str) -> int:
-    return subprocess.run(command, cwd=ROOT, env=os.environ | more, check=False).returncode  # noqa: S603 - our own words
+    return subprocess.run(command, cwd=ROOT, env=os.environ | more, check=False).returncode  # noqa: S603 - our own arguments
 
 
 def terraform() -> Path:
-    """Return Terraform.
+    """Return the path of Terraform.
 
     Raises:
         MissingError: it is not on PATH.
@@ -55,7 +55,7 @@ def terraform() -> Path:
 
 
 def tflint() -> Path:
-    """Return tflint in our version, building it the first time (some minutes).
+    """Return the path of tflint in our version; the first time, build it (some minutes).
 
     Raises:
         MissingError: there is neither tflint nor Go, or Go could not build it.
@@ -75,7 +75,7 @@ def tflint() -> Path:
 
 
 def checkov() -> Path:
-    """Return checkov in our version, installing it the first time (300 MB).
+    """Return the path of checkov in our version; the first time, install it (300 MB).
 
     Raises:
         MissingError: it could not be installed.
@@ -94,7 +94,7 @@ def checkov() -> Path:
 
 def check_format() -> int:
     """Run terraform fmt."""
-    # A configuration file that is named but not there makes Terraform warn; this command needs none.
+    # Terraform warns about a configuration file that is set and missing; this command needs none.
     return _call([terraform(), "fmt", "-check", "-recursive", "-diff", "terraform"], TF_CLI_CONFIG_FILE=os.devnull)
 
 
@@ -104,10 +104,10 @@ def check_tflint() -> int:
 
 
 def check_checkov() -> int:
-    """Run checkov over modules and examples. Which checks are left out, and why, is in .checkov.yaml and beside the resources."""
+    """Run checkov over modules and examples. .checkov.yaml and comments at the resources say which checks are skipped, and why."""
     program = checkov()
-    # It passes over a file that it cannot parse: nothing in it would be checked.
-    unread = subprocess.run(  # noqa: S603 - our own words
+    # Checkov skips a file that it cannot parse: nothing in it would be checked.
+    unread = subprocess.run(  # noqa: S603 - our own arguments
         [program.with_name("python"), "-c", _PARSE, *sorted((ROOT / "terraform").rglob("*.tf"))], capture_output=True, text=True, check=True
     ).stdout
     if unread:
@@ -119,7 +119,7 @@ CHECKS = {"terraform fmt": check_format, "tflint": check_tflint, "checkov": chec
 
 
 def main() -> int:
-    """Run all three; the exit code is 1 when one found something or, where it is required, could not run."""
+    """Run all three; the exit code is 1 if one found something or, if it is required, could not run."""
     failed = []
     for name, check in CHECKS.items():
         try:

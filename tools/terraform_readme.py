@@ -25,7 +25,7 @@ _Blocks = dict[str, dict[str, Any]]
 
 
 class ReadmeError(Exception):
-    """A module lacks what its README needs; the message says which and what to do."""
+    """A module lacks something that its README needs; the message says which module, and what to do."""
 
 
 def blocks(module: Path, kind: str) -> _Blocks:
@@ -46,14 +46,14 @@ def blocks(module: Path, kind: str) -> _Blocks:
 
 
 def expression(value: object) -> str:
-    """Return a value as one writes it in Terraform."""
+    """Return a value as Terraform code."""
     if isinstance(value, str):
         return value[2:-1] if value.startswith("${") else json.dumps(value)
     return json.dumps(value)
 
 
 def short_type(value: str) -> str:
-    """Return a type without the attributes of its objects, which the description lists: ``map(object)``."""
+    """Return a type as ``map(object)``, without the attributes of its objects, which the description lists."""
     text = value[2:-1] if value.startswith("${") else value
     outer = re.match(r"((?:\w+\()*)(object|tuple)\(", text)
     return f"{outer[1]}{outer[2]}{')' * outer[1].count('(')}" if outer else text
@@ -66,7 +66,7 @@ def cell(text: str) -> str:
 
 
 def default(variable: dict[str, Any]) -> str:
-    """Return the cell that says what is taken when an input is left out."""
+    """Return the cell with the default of an input."""
     if "default" not in variable:
         return "required"
     text = expression(variable["default"]).replace("|", "\\|")
@@ -74,7 +74,7 @@ def default(variable: dict[str, Any]) -> str:
 
 
 def rows(variables: _Blocks, outputs: _Blocks) -> Iterator[str]:
-    """Return the lines of both tables."""
+    """Yield the lines of both tables."""
     yield from ("## Inputs", "", "| name | type | default | meaning |", "|---|---|---|---|")
     for name, content in sorted(variables.items(), key=lambda item: "default" in item[1]):
         kind = short_type(str(content.get("type", "any")))
@@ -89,7 +89,7 @@ def filled(readme: str, tables: str) -> str:
     """Return a README with the tables between the markers.
 
     Raises:
-        ReadmeError: it has not exactly one pair of markers.
+        ReadmeError: it does not have exactly one pair of markers.
     """
     if (readme.count(BEGIN), readme.count(END)) != (1, 1) or readme.index(BEGIN) > readme.index(END):
         raise ReadmeError(f"the lines\n  {BEGIN}\n  {END}\nare not there, once each and in this order")
@@ -98,7 +98,7 @@ def filled(readme: str, tables: str) -> str:
 
 
 def problem(module: Path, write: bool) -> str | None:
-    """Bring a module's README up to date, or with ``write`` false only look; returns what is wrong with it, or None."""
+    """Update a module's README, or only check it if ``write`` is false; return what is wrong with it, or None."""
     name = f"{module.parent.parent.name}/{module.parent.name}/{module.name}"
     try:
         tables = "\n".join(rows(blocks(module, "variable"), blocks(module, "output")))

@@ -1,1 +1,1 @@
-"""The whole pipeline on one machine: a PostgreSQL shop, the emulated DMS and the job, side by side, and a report."""
+"""The whole pipeline on one machine, all at once: a PostgreSQL shop, the emulated DMS, the job, and a report."""

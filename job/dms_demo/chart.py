@@ -1,4 +1,4 @@
-"""The lag chart as inline SVG: a dot for each change file, at the commit time and lag of its median change."""
+"""The lag chart as inline SVG: a dot for each change file, at commit time and lag of its median change."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ class _Axes:
 
 
 def nice_step(span: float, steps: int = _TICKS) -> float:
-    """A distance of 1, 2 or 5 times a power of ten that divides ``span`` into about so many steps."""
+    """Return a distance of 1, 2 or 5 times a power of ten that divides ``span`` into about ``steps`` steps."""
     raw = max(span, 1e-9) / steps
     power = 10.0 ** math.floor(math.log10(raw))
     return next((factor * power for factor in (1.0, 2.0, 5.0) if factor * power >= raw), 10 * power)
@@ -48,7 +48,7 @@ def lag_chart(points: Sequence[LagPoint], events: Sequence[tuple[float, str]], l
 
     Args:
         points: the dots; their tables get the CSS classes ``t0``, ``t1``, ... in order of appearance.
-        events: second and text of what happened, drawn as marks.
+        events: second and text of each event, drawn as marks.
         lines: label and lag of horizontal lines; None draws nothing.
     """
     if not points:

@@ -1,7 +1,7 @@
-"""Whether silver equals the source: both are brought to the same text on paths that share no code, and compared row by row.
+"""Whether silver equals the source: code paths that share nothing turn both into texts, which are compared row by row.
 
-The source's side is cleaned by PostgreSQL, with SQL written by hand below from the meaning of the configuration; the silver side
-is read from Iceberg by Spark. Each row becomes a list of texts, the sorted rows make one MD5 a side.
+PostgreSQL cleans the source's side, with the hand-written SQL below, which follows the meaning of the configuration. Spark reads the
+silver side from Iceberg. Each row becomes a list of texts, and the sorted rows give one MD5 per side.
 """
 
 import hashlib
@@ -41,13 +41,13 @@ _SHOWN_DIFFERENCES: Final = 5
 
 @attrs.frozen(kw_only=True)
 class Comparison:
-    """One table on both sides.
+    """The comparison of one table.
 
     Attributes:
-        columns: the columns compared.
-        differing: how many rows stand on one side only; a row with another value counts on both.
-        examples: keys of a few of them.
-        substituted: keys whose row of the source was replaced by its last good version.
+        columns: the compared columns.
+        differing: number of rows that only one side has; a row with another value counts on both sides.
+        examples: keys of some of these rows.
+        substituted: keys for which the source's row was replaced by its last good version.
     """
 
     source_rows: int
@@ -66,7 +66,7 @@ class Comparison:
 
 
 def last_good_order(dsn: str, salt: str) -> Row:
-    """The order that will go bad, as it is before that: what silver must still show in the end."""
+    """Return the order that will go bad, as it is before that: silver must still show this in the end."""
     _, rows = _source_rows(dsn, "public.orders", salt)
     return next(row for row in rows if row[0] == str(BAD_ORDER))
 
@@ -76,12 +76,12 @@ def compare(spark: SparkSession, dsn: str, salt: str, source: str, target: tuple
 
     Args:
         spark: the session with the catalog.
-        dsn: the shop; it must be at rest.
-        salt: what the e-mail addresses were masked with.
+        dsn: the shop; nothing may write to it meanwhile.
+        salt: the salt of the masked e-mail addresses.
         source: ``schema.table``.
         target: the parts of the silver table's name, catalog first.
-        last_good: what `last_good_order` returned. A quarantined change leaves the row in silver as it was, so
-            it takes the place of the source's row.
+        last_good: the result of `last_good_order`. A quarantined change leaves the row in silver unchanged, so this row
+            replaces the source's row in the comparison.
     """
     columns, rows = _source_rows(dsn, source, salt)
     substituted: tuple[str, ...] = ()
@@ -125,7 +125,7 @@ def _text(value: object) -> str | None:
 
 
 def _silver_rows(spark: SparkSession, target: tuple[str, ...], expected: tuple[str, ...]) -> tuple[tuple[str, ...], list[Row]]:
-    """Rows of the table, in the order of the expected columns; columns nobody expects come last and make it unequal."""
+    """Return rows of the table, in the order of the expected columns; unexpected columns come last and make the tables unequal."""
     frame = spark.table(quote_path(target))
     types = {name: type_ for name, type_ in frame.dtypes if not name.startswith("_cdc_")}
     columns = tuple(sorted(types, key=lambda name: (expected.index(name) if name in expected else len(expected), name)))

@@ -14,14 +14,14 @@ _INTERRUPTED: Final = 130
 
 
 def demo(
-    seconds: Annotated[float, typer.Option(envvar="DEMO_SECONDS", min=1, help="How long the shop is written to.")] = 60.0,
-    directory: Annotated[Path, typer.Option(help="Where everything is left; replaces an earlier demo.")] = Path("build/demo"),
+    seconds: Annotated[float, typer.Option(envvar="DEMO_SECONDS", min=1, help="Seconds for which the writers write to the shop.")] = 60.0,
+    directory: Annotated[Path, typer.Option(help="Folder for all results; replaces an earlier demo.")] = Path("build/demo"),
 ) -> None:
-    """Mirror a PostgreSQL shop into Iceberg on this machine, and report: all of it, live.
+    """Mirror a PostgreSQL shop into Iceberg on this machine, live, and report.
 
-    Exit code 1 when a table is not equal to its source in the end.
+    Exit code 1 if a table does not equal its source in the end.
     """
-    # Spark and the database are imported only by those who run the demo: the other commands start without them.
+    # Spark and the database are imported only when the demo runs: the other commands start without them.
     from dms_demo.page import write_page
     from dms_demo.pipeline import run_demo
     from dms_demo.screen import Screen
@@ -34,7 +34,7 @@ def demo(
             try:
                 report = run_demo(directory, seconds, screen, stop)
             except Exception:
-                # Ctrl-C on a terminal may have ended a child, too.
+                # Ctrl-C on a terminal may have ended a child process, too.
                 stop.check()
                 raise
             stop.check()

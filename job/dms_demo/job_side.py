@@ -1,4 +1,4 @@
-"""The job, run again and again in one warm Spark session, and the sums of what it reported."""
+"""The job, run repeatedly in one warm Spark session, and the sums of its reports."""
 
 from typing import Final
 
@@ -14,12 +14,12 @@ _BOOKS: Final = ("applied", "superseded", "stale", "filtered", "quarantined")
 
 
 class JobSide:
-    """Runs the job and adds up.
+    """Runs the job and sums up its reports.
 
     Attributes:
-        runs: how often it ran.
-        schema_changes: the statements it evolved tables with, as SQL.
-        errors: by table, the error of its last run; empty while all is well.
+        runs: number of runs.
+        schema_changes: the SQL statements with which it evolved tables.
+        errors: by table, the error of its last run; empty without errors.
     """
 
     def __init__(self, spark: SparkSession, config: Config) -> None:
@@ -31,7 +31,7 @@ class JobSide:
         self.errors: dict[str, str] = {}
 
     def run(self) -> bool:
-        """Merge what there is; whether there was anything. A table's error is kept and the next run tries again."""
+        """Merge all new files; return whether there were any. A table's error is kept, and the next run tries again."""
         report = runner.run(self._spark, self._config)
         self.runs += 1
         for name, table in report.tables.items():
@@ -47,13 +47,13 @@ class JobSide:
             self.errors.pop(name, None)
 
     def books(self, table: str) -> RowCounts:
-        """The sums of a table's batches after its full load."""
+        """Return the sums of a table's batches after its full load."""
         batches = [batch for batch in self._batches[table] if not batch.is_load]
         sums = {name: sum(getattr(batch, name) for batch in batches) for name in _BOOKS}
         return RowCounts(read=sum(batch.rows_read for batch in batches), **sums)
 
     def loads(self, table: str) -> int:
-        """Rows of a table's full load."""
+        """Return the number of rows in a table's full load."""
         return sum(batch.applied for batch in self._batches[table] if batch.is_load)
 
     @property

@@ -1,8 +1,8 @@
-"""How long changes took, measured from what the run left and not from what the job said.
+"""How long changes took, measured from the run's files and snapshots, not from the job's reports.
 
-Every row of every change file has its source commit time. The first snapshot of the table whose progress covers the file is the one
-that brought the row into Iceberg: its time minus the commit time is the row's lag. So each change counts once, also one that was
-superseded by a newer change of its key or quarantined, and the times between the job's runs are in it.
+Every row of every change file has its source commit time. The first snapshot of the table whose progress covers the file brought the
+row into Iceberg: its time minus the commit time is the row's lag. So each change counts once, even if a newer change of its key superseded
+it or it was quarantined, and the times between the job's runs are included.
 """
 
 from bisect import bisect_left
@@ -27,7 +27,7 @@ COMMIT_COLUMN: Final = "dms_commit_ts"
 
 @attrs.frozen(eq=False)
 class AppliedFile:
-    """A change file and the snapshot it came into Iceberg with.
+    """A change file, and the snapshot with which it came into Iceberg.
 
     Attributes:
         commits: source commit time of each row, microseconds since 1970 UTC.
@@ -47,7 +47,7 @@ class AppliedFile:
 
 @attrs.frozen
 class Lags:
-    """The distribution over changes, in seconds; all None when there were none."""
+    """The distribution over changes, in seconds; all None without changes."""
 
     p50: float | None
     p95: float | None
@@ -55,7 +55,7 @@ class Lags:
 
     @classmethod
     def of(cls, files: Sequence[AppliedFile]) -> "Lags":
-        """Percentiles over all rows of ``files``, with linear interpolation between neighbours."""
+        """Return percentiles over all rows of ``files``, with linear interpolation between neighbours."""
         lags = pa.array([lag for file in files for lag in file.lags], pa.float64())
         if not len(lags):
             return cls(None, None, None)
@@ -63,7 +63,7 @@ class Lags:
 
 
 def applied_files(bronze: Path, source: str, key: str, lineage: Sequence[Snapshot]) -> list[AppliedFile]:
-    """All merged change files of a table, oldest first.
+    """Return all merged change files of a table, oldest first.
 
     Args:
         bronze: the folder above the schema folders.
@@ -79,7 +79,7 @@ def applied_files(bronze: Path, source: str, key: str, lineage: Sequence[Snapsho
     for file in sorted(list_files(LocalStore(bronze), table_prefix(schema, name), "", BronzeFormat.PARQUET)):
         place = bisect_left(frontiers, file.order)
         if file.is_cdc and place < len(carriers):
-            # One file, not a data set: date folders of bronze are no columns.
+            # As one file, not as a data set: bronze's date folders are not columns.
             rows = pq.ParquetFile(bronze / file.key).read(columns=[COMMIT_COLUMN, key])
             commits = pc.cast(pc.cast(rows[COMMIT_COLUMN], pa.timestamp("us")), pa.int64())
             applied.append(AppliedFile(file, carriers[place][1], tuple(commits.to_pylist()), tuple(rows[key].to_pylist())))

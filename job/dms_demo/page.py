@@ -1,4 +1,4 @@
-"""``report.html``: one file that needs nothing else, neither network nor script."""
+"""``report.html``: one self-contained file, without network and script."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -67,7 +67,7 @@ def _quarantine(report: DemoReport) -> str:
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int, escaped: bool = False) -> str:
-    """A table whose first ``left`` columns are text and the others numbers."""
+    """Return a table whose first ``left`` columns are text and whose others are numbers."""
 
     def css(place: int) -> str:
         return "" if place < left else f' class="{_NUMBERS}"'

@@ -1,4 +1,4 @@
-"""The demo itself: source side and job side by side, then the checks."""
+"""The demo itself: source side and job at the same time, then the checks."""
 
 import json
 import os
@@ -39,13 +39,13 @@ _SALT_BYTES: Final = 16
 _IDLE_SECONDS: Final = 0.1
 _SESSION: Final = {
     "spark.driver.memory": os.environ.get("DMS_ICEBERG_DRIVER_MEMORY", "2g"),
-    # For a minute of small batches the optimising compiler costs more than it brings.
+    # With a minute of small batches, the optimising compiler costs more than it saves.
     "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC",
 }
 
 
 def prepare(directory: Path) -> Config:
-    """Remove what an earlier demo left in ``directory``, nothing else, and write the configuration document."""
+    """Remove the results of an earlier demo from ``directory``, and nothing else; write the configuration document."""
     directory.mkdir(parents=True, exist_ok=True)
     for name in _OURS:
         path = directory / name
@@ -56,16 +56,16 @@ def prepare(directory: Path) -> Config:
 
 
 def run_demo(directory: Path, seconds: float, screen: Screen, stop: StopRequest) -> DemoReport:
-    """Run everything and return what was found; all that was started has ended then.
+    """Run the whole demo and return its report; everything that it started has ended by then.
 
     Args:
-        directory: where configuration, bronze, warehouse and run state are left.
+        directory: folder for configuration, bronze, warehouse and run state.
         seconds: how long the writers write.
-        screen: told of every step.
-        stop: looked at between the steps and between runs of the job.
+        screen: shows every step.
+        stop: checked between the steps and between runs of the job.
 
     Raises:
-        Stopped: somebody asked for the end.
+        Stopped: the user asked for the end.
     """
     config = prepare(directory)
     salt = os.environ[SALT_VARIABLE] = secrets.token_hex(_SALT_BYTES)
@@ -86,7 +86,7 @@ def run_demo(directory: Path, seconds: float, screen: Screen, stop: StopRequest)
 
 
 def _start(config: Config, source: SourceSide, stack: ExitStack, screen: Screen) -> SparkSession:
-    """Start both sides at once: Spark takes some seconds, the shop and its full load too."""
+    """Start both sides at once: Spark takes some seconds, and so do the shop and its full load."""
     screen.now("starting PostgreSQL and Spark ...")
 
     def open_spark() -> SparkSession:
@@ -94,7 +94,7 @@ def _start(config: Config, source: SourceSide, stack: ExitStack, screen: Screen)
         stack.callback(spark.stop)
         return spark
 
-    # Spark not in the main thread: there PySpark would take Ctrl-C, and raise wherever it comes.
+    # Not in the main thread: there PySpark would handle Ctrl-C, and raise wherever it comes.
     with ThreadPoolExecutor(1, "spark") as pool:
         opened = pool.submit(open_spark)
         rows = source.start()
@@ -104,7 +104,7 @@ def _start(config: Config, source: SourceSide, stack: ExitStack, screen: Screen)
 
 
 def _live(source: SourceSide, job: JobSide, seconds: float, screen: Screen, stop: StopRequest) -> None:
-    """Let writers, capture and job work together until the writers' time is over."""
+    """Run writers, capture and job until the writers' time is over."""
     source.capture()
     source.write()
     screen.step(f"writers, capture and job run together for {seconds:g} s")
@@ -126,7 +126,7 @@ def _live(source: SourceSide, job: JobSide, seconds: float, screen: Screen, stop
 
 
 def _finish(source: SourceSide, job: JobSide, screen: Screen, stop: StopRequest) -> int:
-    """Bring the rest over; returns how many snapshots a run with nothing to do makes."""
+    """Merge the rest; return how many snapshots a run with nothing to do creates."""
     source.drain()
     while job.run():
         stop.check()
@@ -137,7 +137,7 @@ def _finish(source: SourceSide, job: JobSide, screen: Screen, stop: StopRequest)
 
 
 class Examiner:
-    """Looks at both sides once they are at rest."""
+    """Examines both sides once nothing writes any more."""
 
     def __init__(self, config: Config, spark: SparkSession, source: SourceSide, salt: str, last_good: Row, bronze: Path) -> None:
         self._config = config
@@ -148,7 +148,7 @@ class Examiner:
         self._bronze = bronze
 
     def examine(self, job: JobSide, started_at: datetime, seconds: float, idle: int, screen: Screen) -> DemoReport:
-        """Compare, measure and collect."""
+        """Compare the tables, measure the lag, and collect the report."""
         outcomes, points, story = [], [], []
         files: list[AppliedFile] = []
         rejected: list[Rejected] = []
@@ -229,7 +229,7 @@ def _expected_rejects(table: Table) -> set[str]:
 
 
 def lag_points(table: str, files: Sequence[AppliedFile], start: datetime) -> list[LagPoint]:
-    """One dot a file: its median change."""
+    """Return one dot per file: its median change."""
     return [
         LagPoint(
             table,

@@ -1,4 +1,4 @@
-"""What the demo found, as plain data that turns into ``report.json``; how it is shown is elsewhere."""
+"""The demo's findings as plain data that turns into ``report.json``; other modules display it."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ from dms_demo.writers import Event
 
 @attrs.frozen(kw_only=True)
 class RowCounts:
-    """What became of the changes of one table, summed over all batches after the full load.
+    """Row counts of the changes of one table, summed over all batches after the full load.
 
     ``applied + superseded + stale + filtered + quarantined = read``.
     """
@@ -28,18 +28,18 @@ class RowCounts:
 
     @property
     def balanced(self) -> bool:
-        """Whether every change read ended in exactly one place."""
+        """Whether every change that was read is in exactly one category."""
         return self.read == self.applied + self.superseded + self.stale + self.filtered + self.quarantined
 
 
 @attrs.frozen(kw_only=True)
 class TableOutcome:
-    """One table at the end.
+    """The findings for one table.
 
     Attributes:
         loaded: rows of the full load.
         captured: rows in the table's change files, counted from the files.
-        problem: why the table is not right although the rows are equal; None when there is nothing.
+        problem: what else is wrong with the table if its rows are equal; None for nothing.
     """
 
     source: str
@@ -55,11 +55,11 @@ class TableOutcome:
 
     @property
     def equal(self) -> bool:
-        """Whether silver is what it has to be and the books are right."""
+        """Whether silver has the right rows and the row counts add up."""
         return self.comparison.equal and self.problem is None
 
     def to_document(self) -> dict[str, Any]:
-        """The table's part of ``report.json``."""
+        """Return the table's part of ``report.json``."""
         return {
             "equal": self.equal,
             "rows": self.comparison.silver_rows,
@@ -95,16 +95,16 @@ class LagPoint:
 
 @attrs.frozen(kw_only=True)
 class DemoReport:
-    """Everything the demo has to say.
+    """All findings of the demo.
 
     Attributes:
         seconds: how long the writers wrote.
         total_seconds: the whole demo, from its first step to the end of the checks.
         lags: over the changes of all tables.
-        schema_changes: what the job did to tables while it ran, as SQL.
-        transactions: what the writers did, by name.
-        idle_snapshots: snapshots made by one more run with nothing to do; has to be 0.
-        environment: versions worth naming.
+        schema_changes: SQL statements with which the job changed tables meanwhile.
+        transactions: counts of what the writers did, by name.
+        idle_snapshots: snapshots of one more run with nothing to do; must be 0.
+        environment: versions.
     """
 
     started_at: datetime
@@ -133,7 +133,7 @@ class DemoReport:
         return sum(table.books.applied for table in self.tables)
 
     def to_document(self) -> dict[str, Any]:
-        """The whole ``report.json``."""
+        """Return the whole ``report.json``."""
         return {
             "equal": self.equal,
             "started_at": self.started_at.isoformat(timespec="seconds"),

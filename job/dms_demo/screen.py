@@ -1,4 +1,4 @@
-"""What a person sees while the demo runs: a moving line on a terminal, a line a step elsewhere."""
+"""Output while the demo runs: a live line on a terminal, a line per step elsewhere."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from rich.status import Status
 
 @attrs.frozen
 class _Fresh:
-    """Text that is made anew each time it is drawn."""
+    """Text that is computed again each time it is drawn."""
 
     make: Callable[[], str]
 
@@ -24,7 +24,7 @@ class Screen:
     """Prints the steps.
 
     Args:
-        console: where to; its own ``is_terminal`` decides about the moving line.
+        console: the output; its own ``is_terminal`` decides whether there is a live line.
     """
 
     def __init__(self, console: Console) -> None:
@@ -47,10 +47,10 @@ class Screen:
             self._status.stop()
 
     def step(self, text: str) -> None:
-        """A line that stays, with the time since the beginning."""
+        """Print a permanent line, with the time since the beginning."""
         self.console.print(f"{self.elapsed:6.1f} s  {text}", markup=False, highlight=False, soft_wrap=True)
 
     def now(self, text: str | Callable[[], str]) -> None:
-        """What is going on at this moment, on a terminal only; a function is asked again several times a second."""
+        """Show what is going on now, on a terminal only; a function is called again several times a second."""
         if self._status is not None:
             self._status.update(text if isinstance(text, str) else _Fresh(text))

@@ -9,21 +9,21 @@ from typing import Any, Final
 import psycopg
 
 SALT_VARIABLE: Final = "DMS_ICEBERG_DEMO_SALT"
-"""Environment variable the configuration names as the salt of masked e-mail addresses."""
+"""Environment variable that the configuration names as the salt of masked e-mail addresses."""
 
 TABLES: Final = ("public.customers", "public.orders", "public.order_lines")
 CUSTOMERS: Final = 2_000
 ORDERS: Final = 5_000
 
 STORY_ORDER: Final = 1
-"""The order whose life the report tells; only the story's own writer touches it."""
+"""The order whose history the report shows; only the story's own writer changes it."""
 BAD_ORDER: Final = 2
-"""The order that gets a negative amount; nobody else touches it."""
+"""The order that gets a negative amount; no other writer changes it."""
 
 BAD_AMOUNT: Final = Decimal("-19.90")
 
 ADD_COLUMN: Final = "ALTER TABLE customers ADD COLUMN loyalty_points integer"
-"""The structural change in the middle of the demo. No part of the configuration knows of it."""
+"""The schema change in the middle of the demo. The configuration does not mention the column."""
 
 _SCHEMA: Final = """
     CREATE TABLE customers (
@@ -80,7 +80,7 @@ _COPIED = {
 
 
 def customer_values(dice: random.Random) -> tuple[Any, ...]:
-    """A customer as the shop's sign-up form stores it: dates and place are text. No key."""
+    """Return a customer as the shop's sign-up form stores it, without a key: dates and place are text."""
     first, last = dice.choice(_FIRST_NAMES), dice.choice(_LAST_NAMES)
     moment = datetime(2019, 1, 1, tzinfo=UTC) + timedelta(minutes=dice.randrange(3_000_000))
     born = datetime(1950, 1, 1, tzinfo=UTC) + timedelta(days=dice.randrange(20_000))
@@ -95,14 +95,14 @@ def customer_values(dice: random.Random) -> tuple[Any, ...]:
 
 
 def order_values(dice: random.Random, customer: int, moment: datetime) -> tuple[Any, ...]:
-    """An order of ``customer``. No key."""
+    """Return an order of ``customer``, without a key."""
     promised = (moment + timedelta(days=dice.randrange(2, 9))).replace(tzinfo=None, minute=0, second=0, microsecond=0)
     amount = Decimal(dice.randrange(100, 50_000)).scaleb(-2)
     return customer, dice.choice(_STATUSES), amount, moment, promised if dice.random() < 0.9 else None
 
 
 def line_values(dice: random.Random) -> tuple[Any, ...]:
-    """Product, quantity and price of an order line. No key."""
+    """Return product, quantity and price of an order line, without a key."""
     return dice.choice(_PRODUCTS), dice.randrange(1, 9), Decimal(dice.randrange(50, 9_000)).scaleb(-2)
 
 
@@ -133,7 +133,7 @@ def _copy(connection: "psycopg.Connection[Any]", table: str, rows: Any) -> None:
 
 
 def configuration() -> dict[str, Any]:
-    """The configuration document. Its paths are relative to the folder it is in; the salt is named, not held."""
+    """Return the configuration document. Its paths are relative to its folder; it names the salt and does not contain it."""
     return {
         "version": 1,
         "pipeline": "shop-demo",
@@ -156,7 +156,7 @@ def configuration() -> dict[str, Any]:
             "public.orders": {
                 "target": "silver.orders",
                 "key": ["order_id"],
-                # PostgreSQL's timestamp without time zone: Parquet files of DMS show both kinds alike.
+                # PostgreSQL's timestamp without time zone: DMS's Parquet files show both kinds alike.
                 "columns": [{"name": "promised_for", "type": "timestamp_ntz"}],
                 "rules": [{"name": "amount_not_negative", "expr": "amount >= 0", "on_fail": "quarantine"}],
             },

@@ -1,4 +1,4 @@
-"""What AWS would run: the database, its users, and the replication task that writes change files."""
+"""The part that AWS would run: the database, its users, and the replication task that writes change files."""
 
 import contextlib
 import tempfile
@@ -21,10 +21,10 @@ FLUSH_SECONDS: Final = 1.0
 
 
 class SourceSide:
-    """PostgreSQL, emulator and writers; everything ends with the context.
+    """PostgreSQL, emulator and writers; all end with the context.
 
     Args:
-        bronze: where the change files go.
+        bronze: folder for the change files.
         seconds: how long the writers write.
     """
 
@@ -42,7 +42,7 @@ class SourceSide:
         self._stack.close()
 
     def start(self) -> dict[str, int]:
-        """Start the server, fill the shop, write the full load; returns rows by table."""
+        """Start the server, fill the shop, write the full load; return the number of rows by table."""
         with contextlib.ExitStack() as stack:
             self._postgres = stack.enter_context(LocalPostgres())
             self.dsn = self._postgres.dsn()
@@ -64,12 +64,12 @@ class SourceSide:
         self._capture = pool.submit(self._emulator.capture, self._stop)
 
     def write(self) -> None:
-        """Let the writers begin; whatever happens, they end before the server does."""
+        """Start the writers; whatever happens, they end before the server does."""
         self._stack.callback(self.writers.end)
         self.writers.start()
 
     def check(self) -> None:
-        """Raise what ended the capture or a writer too soon."""
+        """Raise the error that ended the capture or a writer too early, if any."""
         if self.writers.failure is not None:
             raise self.writers.failure
         if self._capture is not None and self._capture.done():
@@ -77,7 +77,7 @@ class SourceSide:
             raise RuntimeError("the capture ended although nobody asked it to")
 
     def drain(self) -> None:
-        """Write everything committed so far to files: the capture is stopped, and resumed up to the log's end."""
+        """Write everything committed so far to files: stop the capture, and resume it up to the log's end."""
         self._stop.set()
         if self._capture is not None:
             self._capture.result()
@@ -86,7 +86,7 @@ class SourceSide:
         self._emulator.capture(until_lsn=row[0] if row else None)
 
     def server_version(self) -> str:
-        """Such as ``18.6``."""
+        """The server's version, such as ``18.6``."""
         with psycopg.connect(self.dsn) as connection:
             row = connection.execute("SHOW server_version").fetchone()
         return str(row[0]) if row else ""

@@ -1,4 +1,4 @@
-"""What time travel and the quarantine table have to tell about two rows."""
+"""The history of two rows, as time travel and the quarantine table show it."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -45,13 +45,13 @@ class Rejected:
 
 
 def tell_story(spark: SparkSession, target: tuple[str, ...], lineage: Sequence[Snapshot], files: Sequence[AppliedFile]) -> list[Chapter]:
-    """Read the story's order as of the first snapshot and as of each one that brought a change of it.
+    """Read the story's order as of the first snapshot, and as of each snapshot with a change of it.
 
     Args:
         spark: the session with the catalog.
         target: the parts of the silver table's name, catalog first.
         lineage: the table's snapshots, newest first.
-        files: its change files, which say in which snapshots to look.
+        files: the table's change files, which determine the snapshots to read.
     """
     changed = {file.snapshot.id: file.snapshot for file in files if STORY_ORDER in file.keys}
     loaded = {lineage[-1].id: lineage[-1]} if lineage else {}
@@ -76,7 +76,7 @@ def _chapter(spark: SparkSession, target: tuple[str, ...], snapshot: Snapshot) -
 
 
 def rejected_rows(spark: SparkSession, source: str, quarantine: str) -> list[Rejected]:
-    """The rows of a table's quarantine; none when it has no quarantine table.
+    """Return the rows of a table's quarantine; none if it has no quarantine table.
 
     Args:
         spark: the session with the catalog.

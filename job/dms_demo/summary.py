@@ -12,7 +12,7 @@ from dms_demo.report import DemoReport
 
 
 def print_summary(report: DemoReport, directory: Path, console: Console) -> None:
-    """Print what was found and where it is."""
+    """Print the findings and the paths of the reports."""
     _print_tables(report, console)
     for line in wording.problems(report):
         console.print(line, style="red", markup=False, soft_wrap=True)
@@ -32,7 +32,7 @@ def print_summary(report: DemoReport, directory: Path, console: Console) -> None
 
 
 def _command() -> str:
-    """How this program is called: by its name, or by its place beside Python where that is on no search path."""
+    """Return how to call this program: by its name, or by its path beside Python if that is on no search path."""
     return "dms-iceberg" if shutil.which("dms-iceberg") else str(Path(sys.executable).with_name("dms-iceberg"))
 
 

@@ -1,4 +1,4 @@
-"""The report's words and figures as text, for the page and the terminal alike."""
+"""The report's texts and figures, for both the page and the terminal."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -33,24 +33,24 @@ SCHEMA_NOTE: Final = "A column was added at the source while everything ran. The
 
 
 def story_note() -> str:
-    """What the story's table shows."""
+    """Return the caption of the story's table."""
     return f"Order {STORY_ORDER} as SELECT ... VERSION AS OF each snapshot shows it."
 
 
 def verdict(report: DemoReport) -> str:
-    """The result in a word or two."""
+    """Return the result in a word or two."""
     if report.equal:
         return "equal"
     return "NOT equal: " + ", ".join(table.source for table in report.tables if not table.equal)
 
 
 def conclusion(report: DemoReport) -> str:
-    """The result in one line, with how much there was and how long it took."""
+    """Return the result in one line, with the number of changes and the time."""
     return f"{verdict(report)}: {report.changes:,} changes, lag p50 {_seconds(report.lags.p50)}, p95 {_seconds(report.lags.p95)}"
 
 
 def subtitle(report: DemoReport) -> str:
-    """What was done."""
+    """Return a description of what was done."""
     done = report.transactions
     return (
         f"{done['commits']:,} transactions ({done['rollbacks']:,} more rolled back, {done['key_changes']:,} key changes) in"
@@ -60,7 +60,7 @@ def subtitle(report: DemoReport) -> str:
 
 
 def figures(report: DemoReport) -> list[tuple[str, str]]:
-    """The few numbers that matter, as name and value."""
+    """Return the few numbers that matter, as name and value."""
     equal = sum(table.equal for table in report.tables)
     return [
         ("tables equal to their source", f"{equal} of {len(report.tables)}"),
@@ -73,7 +73,7 @@ def figures(report: DemoReport) -> list[tuple[str, str]]:
 
 
 def table_rows(report: DemoReport) -> list[dict[str, str]]:
-    """The cells of each table by the name of their column."""
+    """Return the cells of each table by the name of their column."""
     return [dict(zip(_TABLE_COLUMNS, cells, strict=True)) for cells in _table_cells(report)]
 
 
@@ -101,7 +101,7 @@ def _checksums(table: TableOutcome) -> str:
 
 
 def problems(report: DemoReport) -> Iterator[str]:
-    """A line for everything that is not as it has to be."""
+    """Yield a line for everything that is wrong."""
     for table in report.tables:
         if not table.comparison.equal:
             yield f"{table.source}: {_difference(table)}"
@@ -118,7 +118,7 @@ def _difference(table: TableOutcome) -> str:
 
 
 def story_rows(report: DemoReport) -> list[list[str]]:
-    """Cells in the order of `STORY_COLUMNS`."""
+    """Return cells in the order of `STORY_COLUMNS`."""
     return [
         [
             f"{chapter.committed_at:%H:%M:%S.%f}"[:-3] if chapter.committed_at else "full load",
@@ -132,12 +132,12 @@ def story_rows(report: DemoReport) -> list[list[str]]:
 
 
 def rejected(row: Rejected) -> str:
-    """Which change is in quarantine, and why."""
+    """Return which change is in quarantine, and why."""
     return f"{row.table} {row.key}: {row.reason} {row.detail} (operation {row.op}, row {row.row_number} of {row.file})"
 
 
 def footer(report: DemoReport) -> str:
-    """Versions, and how long all of it took."""
+    """Return versions, and how long the whole demo took."""
     versions = ", ".join(f"{name} {value}" for name, value in report.environment.items() if name != "processors")
     return f"{versions} on {report.environment['processors']} processors; {report.total_seconds:.0f} s from start to report."
 

@@ -15,12 +15,12 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 from dms_demo.shop import ADD_COLUMN, BAD_AMOUNT, BAD_ORDER, CUSTOMERS, ORDERS, STORY_ORDER, customer_values, line_values, order_values
 
 WRITERS: Final = 4
-# About 30 transactions a second and writer: a busy small shop, and processor time is left for the rest.
+# About 30 transactions a second per writer: a busy small shop that leaves processor time for the rest.
 _PAUSE_SECONDS: Final = 0.03
 _ROLLBACK_SHARE: Final = 0.05
 _STORY: Final = ("paid", "packed", "shipped", "delivered")
 _ALTER_ATTEMPTS: Final = 20
-# Orders of the first load below this number belong to the story and to the bad row.
+# Orders of the first load below this number are reserved for the story and the bad row.
 _FIRST_FREE_ORDER: Final = 10
 
 Connection = psycopg.Connection[Any]
@@ -28,7 +28,7 @@ Connection = psycopg.Connection[Any]
 
 @attrs.define
 class Tally:
-    """What the writers did, over all threads; guarded by the lock.
+    """Counts of what the writers did, over all threads; guarded by the lock.
 
     Attributes:
         conflicts: transactions that PostgreSQL ended because of another one.
@@ -48,21 +48,21 @@ class Tally:
                 setattr(self, name, getattr(self, name) + count)
 
     def to_document(self) -> dict[str, int]:
-        """The counts by name."""
+        """Return the counts by name."""
         names = ("commits", "rollbacks", "conflicts", "statements", "key_changes")
         return {name: getattr(self, name) for name in names}
 
 
 @attrs.frozen
 class Event:
-    """Something worth a mark in the report: ``at`` is UTC."""
+    """An event to mark in the report: ``at`` is UTC."""
 
     at: datetime
     text: str
 
 
 class Writers:
-    """All writing threads: ordinary ones, and one that writes the order's story, the bad row and the new column.
+    """All writing threads: ordinary ones, and one for the order's story, the bad row and the new column.
 
     Args:
         dsn: the shop.
@@ -71,7 +71,7 @@ class Writers:
     Attributes:
         tally: what was done so far.
         events: column added, bad row written.
-        failure: the error that ended a thread too soon, None while all is well.
+        failure: the error that ended a thread too early, None without one.
     """
 
     def __init__(self, dsn: str, seconds: float) -> None:
@@ -96,7 +96,7 @@ class Writers:
             thread.start()
 
     def end(self) -> None:
-        """End all threads after the transaction at hand, also before their time."""
+        """End all threads after their current transaction, even before their time."""
         self._clock.cancel()
         self._stop.set()
         for thread in self._threads:
@@ -117,7 +117,7 @@ class Writers:
         try:
             work()
         except BaseException as error:
-            # Kept for whoever asks: a thread has nobody to raise to.
+            # Kept for `SourceSide.check`: a thread has no caller to raise to.
             self.failure = error
             self._stop.set()
 
@@ -128,13 +128,13 @@ class Writers:
                 trader.transaction(connection)
 
     def _tell(self) -> None:
-        """Write the story, and at a third and at half of the time the bad row and the new column."""
+        """Write the story; at a third and at half of the time write the bad row and add the new column."""
         acts: list[Callable[[Connection], None]] = [self._write_bad_row, self._add_column]
         steps: list[Callable[[Connection], None]] = [lambda c, s=s: self._set_status(c, s) for s in _STORY]  # type: ignore[misc]
         script = [steps[0], acts[0], steps[1], acts[1], steps[2], steps[3]]
         with psycopg.connect(self._dsn) as connection:
             for step in script:
-                # A stop that comes early leaves nothing out: these are what the report is about.
+                # An early stop omits nothing: the report is about these steps.
                 self._stop.wait(self._seconds / (len(script) + 1))
                 step(connection)
                 connection.commit()
@@ -149,7 +149,7 @@ class Writers:
         self.events.append(Event(datetime.now(UTC), "negative amount written"))
 
     def _add_column(self, connection: Connection) -> None:
-        # ALTER TABLE wants the table for itself and may be the one that PostgreSQL picks to break a deadlock.
+        # ALTER TABLE needs an exclusive lock, and PostgreSQL may choose it as the victim of a deadlock.
         for attempt in Retrying(
             retry=retry_if_exception_type(errors.DeadlockDetected),
             stop=stop_after_attempt(_ALTER_ATTEMPTS),
@@ -165,7 +165,7 @@ class Writers:
 
 
 class Trader:
-    """One writer's habits. It changes only orders of its own, so that writers seldom wait for each other."""
+    """The behaviour of one writer. It changes only orders of its own, so that writers seldom wait for each other."""
 
     def __init__(self, dice: random.Random, number: int, column_added: threading.Event, tally: Tally) -> None:
         self._dice = dice
@@ -185,7 +185,7 @@ class Trader:
         )
 
     def transaction(self, connection: Connection) -> None:
-        """One to three actions in one transaction, which is rolled back now and then."""
+        """Execute one to three actions in one transaction, which is rolled back now and then."""
         dice = self._dice
         weights = [weight for weight, _ in self._actions]
         actions = dice.choices([action for _, action in self._actions], weights, k=dice.randrange(1, 4))
@@ -239,13 +239,13 @@ class Trader:
             )
 
     def _cancel_order(self, connection: Connection) -> None:
-        # ON DELETE CASCADE takes the lines along: each is a delete of its own in the log.
+        # ON DELETE CASCADE deletes the lines too: each is a delete of its own in the log.
         order = self._any_order()
         connection.execute("DELETE FROM orders WHERE order_id = %s", (order,))
         self._orders.remove(order)
 
     def _renumber_order(self, connection: Connection) -> None:
-        """A key change; ON UPDATE CASCADE changes a part of the lines' composite key."""
+        """Change a key; ON UPDATE CASCADE changes a part of the lines' composite key."""
         order = self._any_order()
         row = connection.execute(
             "UPDATE orders SET order_id = nextval('orders_order_id_seq') WHERE order_id = %s RETURNING order_id",

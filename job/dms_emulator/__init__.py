@@ -1,6 +1,6 @@
-"""A local DMS: a real PostgreSQL in, the files DMS would write out, with its habits and its ugly sides.
+"""A local DMS: it reads a real PostgreSQL and writes the files that DMS would write, with DMS's habits and awkward behaviour.
 
-``files`` is the pure part: it makes keys and bytes without a database.
+``files`` is the pure part: it builds keys and bytes without a database.
 """
 
 from dms_emulator.emulator import CaptureReport, Emulator

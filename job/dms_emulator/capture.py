@@ -1,4 +1,4 @@
-"""The capture loop: messages of the stream in, changes to the writer, the slot moved on once files are there."""
+"""The capture loop: reads messages of the stream, hands changes to the writer, and moves the slot once the files exist."""
 
 import threading
 import time
@@ -27,7 +27,7 @@ _SECOND_US: Final = 1_000_000
 
 
 class Trail:
-    """Remembers a point with at least so many changes behind it: what a restart writes once more."""
+    """Remembers a point after which at least ``changes`` changes follow: a restart writes these again."""
 
     def __init__(self, changes: int, start: Point) -> None:
         self._changes = changes
@@ -35,7 +35,7 @@ class Trail:
         self._total = 0
 
     def committed(self, changes: int, point: Point) -> None:
-        """A transaction of so many changes ended at ``point``."""
+        """Add a transaction with so many changes that ended at ``point``."""
         self._total += changes
         points = self._points
         points.append((self._total, point))
@@ -44,13 +44,13 @@ class Trail:
 
     @property
     def point(self) -> Point:
-        """The latest point far enough back."""
+        """The latest point that is far enough back."""
         return self._points[0][1]
 
 
 @attrs.define
 class _Transaction:
-    """The transaction being read: where it can be read again from, its change count, and texts made once."""
+    """The transaction being read: the point from which it can be read again, its change count, and texts that its changes share."""
 
     lsn: int
     commit_us: int
@@ -60,7 +60,7 @@ class _Transaction:
 
 
 class Capture:
-    """One run of change capture, from the state's point on."""
+    """One run of change capture, beginning at the state's point."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Capture:
     def run(self, stop: threading.Event, until: int | None) -> None:
         """Read until ``stop`` is set, or until everything committed before the LSN ``until`` is in files.
 
-        Files still open are then closed and the slot is moved on.
+        Then close the files that are still open, and move the slot.
         """
         self._replication.start(self._settings.slot, self._state.point.lsn)
         while not stop.is_set() and not self._reached(until):
@@ -124,12 +124,12 @@ class Capture:
     def _take(self, batch: Batch) -> None:
         for data in batch.messages:
             self._handle(decode(data))
-        # Idle, the server's position is a place between transactions as well: WAL of other tables can go.
+        # While idle, the server's position is between transactions too: WAL of other tables can be removed.
         if self._transaction is None and batch.wal_end > self._point.lsn:
             self._point = attrs.evolve(self._point, lsn=batch.wal_end)
 
     def _confirm(self, reply_wanted: bool = False, *, force: bool = False) -> None:
-        """Move the slot to the oldest point that is still needed. The state on disk goes first."""
+        """Move the slot to the oldest point that is still needed. Write the state to disk first."""
         points = [self._writer.oldest_point() or self._point]
         if self._settings.ugly.reemit_changes > 0:
             points.append(self._trail.point)
@@ -145,7 +145,7 @@ class Capture:
             self._replication.confirm(self._state.point.lsn)
 
     def _ask(self, until: int | None) -> None:
-        """Ask the server where it is: with ``wal_sender_timeout = 0`` it says nothing of its own accord."""
+        """Ask the server for its position: with ``wal_sender_timeout = 0`` it sends nothing by itself."""
         now = time.monotonic()
         if now - self._asked_at >= (_ASK_SECONDS if until is None else _ASK_SECONDS_TO_END):
             self._asked_at = now
@@ -178,7 +178,7 @@ class Capture:
         self._transaction = None
 
     def _relation(self, message: Relation) -> None:
-        # The stream repeats itself, after ANALYZE for one: only another structure makes another file.
+        # The stream repeats a relation, for example after ANALYZE: only another structure begins a new file.
         known = self._relations.get(message.oid)
         if known is None or known[0] != message:
             self._relations[message.oid] = (message, self._source.related(message))
@@ -188,7 +188,7 @@ class Capture:
         if transaction is None:
             raise RuntimeError("pgoutput: a row change outside a transaction")
         transaction.ordinal += 1
-        # Changes passed over count as well: the same change gets the same sequence when it comes again.
+        # Skipped changes count too, so that a change gets the same sequence when it is read again.
         sequence = self._sequence.advance()
         table = self._relations[message.oid][1]
         position = Position(transaction.lsn, transaction.ordinal)
@@ -208,7 +208,7 @@ class Capture:
         self.changes += 1
 
     def _row(self, table: SourceTable, message: RowChange) -> tuple[tuple[Value, ...], tuple[Value, ...] | None, tuple[Value, ...] | None]:
-        """Return a change's values, the key it changed, and the row before it, where the log has it and files shall."""
+        """Return a change's values, the key before a key change, and the row before it, if the log has it and files need it."""
         new, old, images = message.new, message.old, self._settings.files.before_images is BeforeImages.ALL
         if new is None:
             row: Texts = old or []
@@ -219,12 +219,12 @@ class Capture:
             return table.values(new), None, None
         if NOT_SUPPLIED in new:
             new = _filled(new, old)
-        # A key's part that did not change is given as well, once another one did (real files).
+        # If one part of the key changed, the unchanged parts are written too (real files).
         moved = any(old[index] != new[index] for index in table.key_indexes)
         row_before = table.values(old) if images and message.old_is_row else None
         return table.values(new), table.key_values(old) if moved else None, row_before
 
 
 def _filled(new: Texts, old: Texts) -> Texts:
-    """A row whose unchanged TOAST values are taken from the old one, where that has them."""
+    """Return a row whose unchanged TOAST values are taken from the old row, if that has them."""
     return [was if now is NOT_SUPPLIED and was is not None else now for now, was in zip(new, old, strict=True)]

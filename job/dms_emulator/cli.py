@@ -1,4 +1,4 @@
-"""``dms-iceberg emulate``: the command around `Emulator`."""
+"""``dms-iceberg emulate``: the command that runs an `Emulator`."""
 
 import json
 from pathlib import Path
@@ -24,19 +24,19 @@ _log = structlog.get_logger(__name__)
 
 _TASK: Final = "Task"
 _FILES: Final = "Files"
-_UGLY: Final = "Ugly sides of DMS"
+_UGLY: Final = "Awkward behaviour of DMS"
 
 
 def checked_source(text: str) -> str:
-    """The connection string, without a password.
+    """Return the connection string if it has no password.
 
     Raises:
-        typer.BadParameter: it holds a password, or libpq does not understand it.
+        typer.BadParameter: it has a password, or libpq does not accept it.
     """
     try:
         parts = conninfo_to_dict(text)
     except psycopg.ProgrammingError:
-        # Not libpq's own message: it can quote a part of what was given.
+        # Not libpq's own message: it can quote a part of the text.
         raise typer.BadParameter("not a connection string; write postgresql://user@host:5432/database, or host=... dbname=...") from None
     if parts.get("password"):
         raise typer.BadParameter(
@@ -51,17 +51,17 @@ def emulate(
     source: Annotated[str, typer.Option(callback=checked_source, help="PostgreSQL URL, without password.", show_default=False)],
     full_load_only: Annotated[bool, typer.Option("--full-load-only", help="End after the full load.", rich_help_panel=_TASK)] = False,
     cdc_only: Annotated[bool, typer.Option("--cdc-only", help="Begin without a full load.", rich_help_panel=_TASK)] = False,
-    reload: Annotated[bool, typer.Option("--reload", help="Begin anew: new slot, new full load.", rich_help_panel=_TASK)] = False,
+    reload: Annotated[bool, typer.Option("--reload", help="Begin again: new slot, new full load.", rich_help_panel=_TASK)] = False,
     until_lsn: Annotated[str | None, typer.Option(help="End once this log position is in files.", rich_help_panel=_TASK)] = None,
     state_dir: Annotated[
         Path | None,
-        typer.Option(help="The task's memory.", rich_help_panel=_TASK, show_default="emulator/PIPELINE beside the document"),
+        typer.Option(help="Folder of the task's state.", rich_help_panel=_TASK, show_default="emulator/PIPELINE beside the document"),
     ] = None,
     slot: Annotated[
         str | None,
         typer.Option(help="Name of slot and publication.", rich_help_panel=_TASK, show_default="dms_PIPELINE"),
     ] = None,
-    profile: Annotated[Profile, typer.Option(help="Whose habits the files have.", rich_help_panel=_TASK)] = Profile.POSTGRES,
+    profile: Annotated[Profile, typer.Option(help="Source engine that the files imitate.", rich_help_panel=_TASK)] = Profile.POSTGRES,
     interval: Annotated[str, typer.Option(metavar="DURATION", help="CdcMaxBatchInterval.", rich_help_panel=_FILES)] = "60s",
     max_kb: Annotated[int, typer.Option(min=1, help="CdcMinFileSize.", rich_help_panel=_FILES)] = 32_000,
     rows_per_load_file: Annotated[int, typer.Option(min=1, help="Rows of a LOAD file.", rich_help_panel=_FILES)] = 500_000,
@@ -80,17 +80,17 @@ def emulate(
     lob_max_kb: Annotated[int, typer.Option(min=1, help="LobMaxSize: longer values are cut.", rich_help_panel=_FILES)] = 1024,
     no_op_on_load: Annotated[bool, typer.Option("--no-op-on-load", help="LOAD files without Op.", rich_help_panel=_UGLY)] = False,
     reset_counter: Annotated[bool, typer.Option("--reset-counter", help="A resumed run counts from 61.", rich_help_panel=_UGLY)] = False,
-    reemit_changes: Annotated[int, typer.Option(min=0, help="A resumed run repeats so many changes.", rich_help_panel=_UGLY)] = 0,
+    reemit_changes: Annotated[int, typer.Option(min=0, help="A resumed run repeats this many changes or more.", rich_help_panel=_UGLY)] = 0,
     late_every: Annotated[int, typer.Option(min=0, help="Every n-th file comes late (2 or more).", rich_help_panel=_UGLY)] = 0,
-    late_by: Annotated[int, typer.Option(min=1, help="A late file comes after so many newer ones.", rich_help_panel=_UGLY)] = 1,
+    late_by: Annotated[int, typer.Option(min=1, help="A late file comes after this many newer ones.", rich_help_panel=_UGLY)] = 1,
     overlap: Annotated[bool, typer.Option("--overlap", help="Changes during the load come twice.", rich_help_panel=_UGLY)] = False,
     empty_files: Annotated[bool, typer.Option("--empty-files", help="Files without rows.", rich_help_panel=_UGLY)] = False,
     control_tables: Annotated[bool, typer.Option("--control-tables", help="awsdms_* folders.", rich_help_panel=_UGLY)] = False,
     json_: AsJson = False,
 ) -> None:
-    """Capture a real PostgreSQL into the files AWS DMS would write, for trying things out without AWS.
+    """Capture a real PostgreSQL into the files that AWS DMS would write, to try things out without AWS.
 
-    Begun again, it goes on where it was. SIGTERM or Ctrl-C ends it with everything written.
+    A new start continues where the last one ended. SIGTERM or Ctrl-C ends it once everything is written.
     """
     configure_logs(terminal=False)
     if full_load_only and cdc_only:

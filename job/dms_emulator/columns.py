@@ -14,7 +14,7 @@ TEXT: Final = DmsType(Kind.STRING)
 
 @attrs.frozen
 class FileColumn:
-    """One column of one file. ``required`` columns are the service columns that DMS never leaves NULL."""
+    """One column of one file. ``required`` columns are the service columns that DMS never sets to NULL."""
 
     name: str
     type: DmsType
@@ -23,12 +23,12 @@ class FileColumn:
 
 
 def file_columns(layout: TableLayout, changes: Sequence[Change], shape: FileShape, *, load: bool = False) -> list[FileColumn]:
-    """Op, timestamp, source columns, added columns, before images: the order real files have.
+    """Return Op, timestamp, source columns, added columns and before-images, in the order of real files.
 
     Args:
         layout: the table.
-        changes: the file's rows; may be none.
-        shape: which service columns there are.
+        changes: the file's rows; may be empty.
+        shape: has the names of the service columns.
         load: whether it is a full load file, which may lack ``Op``.
     """
     columns = list(_leading(changes, shape, load=load))
@@ -59,7 +59,7 @@ def _images(layout: TableLayout, changes: Sequence[Change], shape: FileShape, pr
 
 
 def column_names(layout: TableLayout, shape: FileShape, *, load: bool = False) -> list[str]:
-    """Names of a file's columns in order."""
+    """Return the names of a file's columns in order."""
     return [column.name for column in file_columns(layout, (), shape, load=load)]
 
 
@@ -68,7 +68,7 @@ def _leading(changes: Sequence[Change], shape: FileShape, *, load: bool) -> Iter
         words = [shape.op_words[change.op] for change in changes]
         yield FileColumn(shape.op_column, TEXT, words, required=True)
     if shape.timestamp_column is not None:
-        # A transaction's rows share their time: the text is made once.
+        # Rows of a transaction share their time, so its text is built once.
         texts = {micros: timestamp_text(micros) for micros in {change.commit_us for change in changes}}
         stamps = [texts[change.commit_us] for change in changes]
         yield FileColumn(shape.timestamp_column, TEXT, stamps, required=True)

@@ -1,4 +1,4 @@
-"""Control tables: the ``awsdms_*`` folders DMS puts beside the schemas, which are no source tables."""
+"""Control tables: the ``awsdms_*`` folders that DMS writes beside the schemas; they are not source tables."""
 
 import time
 from typing import Final
@@ -44,11 +44,11 @@ _HISTORY: Final = TableLayout(
 
 
 def put_control_files(store: ObjectStore, shape: FileShape, task: str, status: str, records: int) -> None:
-    """Put one row into each control table.
+    """Write one row into each control table.
 
     Args:
         store: where the schemas' folders are.
-        shape: as of every other file of the task.
+        shape: that of the task's other files.
         task: the task's name.
         status: ``CHANGE PROCESSING``, ``NOT RUNNING``, ...
         records: changes of this run.

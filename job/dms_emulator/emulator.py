@@ -1,4 +1,4 @@
-"""The task: full load, then capture, each of which can be cut off at any moment and begun again."""
+"""The task: full load, then capture; each can be interrupted at any moment and started again."""
 
 import contextlib
 import threading
@@ -23,18 +23,18 @@ from dms_iceberg.storage.store import ObjectStore
 
 @contextlib.contextmanager
 def _source_errors() -> Iterator[None]:
-    """A failing server is the user's to mend: say so without a stack of calls."""
+    """Turn errors of the server, which the user must correct, into an `EmulatorError` without a stack trace."""
     try:
         yield
     except psycopg.Error as error:
-        # Not the details, which can quote a row.
+        # Without the details, which can quote a row.
         reason = error.diag.message_primary or str(error).strip() or type(error).__name__
         raise EmulatorError(f"source: {reason}. The task can be begun again and goes on where it was") from error
 
 
 @attrs.frozen
 class CaptureReport:
-    """What one capture did. ``lsn`` is where the next one begins to read."""
+    """What one capture did. ``lsn`` is where the next capture begins to read."""
 
     changes: int
     files: int
@@ -70,19 +70,19 @@ class Emulator:
 
     @property
     def needs_full_load(self) -> bool:
-        """Whether the task never began, or its full load was cut off."""
+        """Whether the task never began, or its full load was interrupted."""
         state = self._folder.load()
         return state is None or state.phase is Phase.LOADING
 
     @_source_errors()
     def prepare(self, *, reload: bool = False) -> None:
-        """Check the tables, then make publication and slot: from here on changes are kept. `full_load` does it too.
+        """Check the tables, then create publication and slot: from then on changes are kept. `full_load` calls it too.
 
         Args:
-            reload: begin anew although the task is capturing. Old files stay, as with ``DO_NOTHING``.
+            reload: begin again although the task is capturing. Old files stay, as with ``DO_NOTHING``.
 
         Raises:
-            EmulatorError: a table cannot be captured, or slot and state do not belong together.
+            EmulatorError: a table cannot be captured, or slot and state do not match.
         """
         self._end_loading()
         old = self._folder.load()
@@ -100,10 +100,10 @@ class Emulator:
         state.load_keys = old.load_keys if old is not None else []
         for name, table in state.tables.items():
             if old is not None and name in old.tables:
-                # Files of the old run stay: the names of the new one have to be above theirs.
+                # Files of the old run stay, so names of the new run must sort after theirs.
                 table.last_ms = old.tables[name].last_ms
         state.started_us = time.time_ns() // 1000
-        # The state goes first: whoever finds it after a crash knows that the slot is ours.
+        # The state is written first: after a crash it shows that the slot is ours.
         self._folder.save(state)
         self._source.drop_slot()
         self._source.publish(self._tables)
@@ -114,7 +114,7 @@ class Emulator:
 
     @_source_errors()
     def full_load(self, *, reload: bool = False) -> dict[str, int]:
-        """Write the LOAD files of all tables; returns rows by table. A load that was cut off is done again.
+        """Write the LOAD files of all tables; return the number of rows by table. An interrupted load starts again.
 
         Raises:
             EmulatorError: as `prepare`.
@@ -143,16 +143,16 @@ class Emulator:
     def capture(self, stop: threading.Event | None = None, until_lsn: str | None = None) -> CaptureReport:
         """Write change files until ``stop`` is set, or until everything committed before ``until_lsn`` is written.
 
-        Ended so, nothing is left open and the slot is moved on. Ended in any other way, by SIGKILL for one, the next
-        call continues without a gap and without repeating a change.
+        After such an end no file is open and the slot has moved. After any other end, for example by SIGKILL, the next call
+        continues without a gap and without repeating a change.
 
         Args:
-            stop: looked at ten times a second.
-            until_lsn: such as ``pg_current_wal_lsn()`` shows.
+            stop: checked ten times a second.
+            until_lsn: a log position, as ``pg_current_wal_lsn()`` returns it.
 
         Raises:
-            EmulatorError: there was no full load, the slot is gone or was moved by somebody else, or the source
-                ended the connection.
+            EmulatorError: there was no full load, the slot does not exist or was moved by someone else, or the source
+                closed the connection.
         """
         self._end_loading()
         until = lsn_number(until_lsn) if until_lsn is not None else None
@@ -171,13 +171,13 @@ class Emulator:
         return CaptureReport(run.changes, writer.files, lsn_text(state.point.lsn))
 
     def close(self) -> None:
-        """End the connections. Slot and publication stay, so that the task can be resumed."""
+        """Close the connections. Slot and publication stay, so that the task can be resumed."""
         self._end_loading()
         self._source.close()
 
     @_source_errors()
     def drop(self) -> None:
-        """Remove slot and publication from the source: else an abandoned slot fills its disk."""
+        """Remove slot and publication from the source: an abandoned slot would fill its disk."""
         self._end_loading()
         self._source.drop_slot()
         self._source.unpublish()
@@ -220,7 +220,7 @@ class Emulator:
         return state
 
     def _mark(self, writer: FileWriter, status: str, changes: int) -> None:
-        """The traces some engine versions leave when a task starts and stops."""
+        """Write the traces that some engine versions leave when a task starts and stops."""
         ugly = self._settings.ugly
         if ugly.control_tables:
             put_control_files(self._sink, self._settings.files, self._settings.slot, status, changes)

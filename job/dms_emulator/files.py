@@ -1,4 +1,4 @@
-"""The shape of DMS files, without a database: layouts and changes in, keys and bytes out.
+"""The shape of DMS files, without a database: turns layouts and changes into keys and bytes.
 
 layout = TableLayout("shop", "orders", (Column("id", "int8", key=True), Column("total", "numeric(12,2)")))
 sequence = ChangeSequence()
@@ -44,21 +44,21 @@ __all__ = [
 
 
 def encode(layout: TableLayout, changes: Sequence[Change], shape: FileShape, *, load: bool = False) -> bytes:
-    """The bytes of one file.
+    """Return the bytes of one file.
 
     Args:
         layout: the table; each change has one value for each of its columns.
-        changes: the rows, in the order they get in the file. None at all gives a file without rows: for CSV
-            the header alone, or zero bytes.
+        changes: the rows, in their order in the file. Without any, the file has no rows: for CSV the header alone, or
+            zero bytes.
         shape: format and service columns.
-        load: whether it is a full load file, which has no ``Op`` when ``shape.op_on_full_load`` is off.
+        load: whether it is a full-load file, which has no ``Op`` if ``shape.op_on_full_load`` is False.
 
     Raises:
-        ValueError: a value does not fit its column's type (Parquet only; text formats take any).
+        ValueError: a value does not fit its column's type (Parquet only; text formats accept any value).
     """
     if shape.format is FileFormat.PARQUET:
         return encode_parquet(layout, changes, shape, load=load)
     encoder = encode_csv if shape.format is FileFormat.CSV else encode_json
     data = encoder(layout, changes, shape, load=load)
-    # mtime=0: the same rows are the same bytes.
+    # mtime=0: equal rows give equal bytes.
     return gzip.compress(data, 6, mtime=0) if shape.gzip else data

@@ -1,4 +1,4 @@
-"""A task's settings from the document that the job reads, so that the two always agree about the files."""
+"""A task's settings, taken from the job's document, so that both always agree about the files."""
 
 import re
 from pathlib import Path
@@ -11,19 +11,19 @@ from dms_iceberg.config.paths import local_path, scheme
 def file_shape(
     bronze: Bronze, *, gzip: bool = False, op_on_full_load: bool = True, before_images: BeforeImages = BeforeImages.PK_ONLY
 ) -> FileShape:
-    """The shape of files that ``bronze`` describes.
+    """Return the shape of files that ``bronze`` describes.
 
     Args:
         bronze: format, CSV options and names of the service columns.
         gzip: compress the files.
-        op_on_full_load: give LOAD files their ``Op`` column.
-        before_images: which columns have a before-image, where the document names a prefix.
+        op_on_full_load: write ``Op`` into LOAD files.
+        before_images: which columns have a before-image, if the document names a prefix.
     """
     change, csv = bronze.change, bronze.csv
     return FileShape(
         format=bronze.format.value,
         op_column=change.op_column,
-        # The document maps what stands in the files to I, U and D. Of several words for one, the first is written.
+        # The document maps the words in the files to I, U and D. If several words mean the same, the first is written.
         op_words={letter: word for word, letter in reversed(change.op_words.items())},
         op_on_full_load=op_on_full_load,
         timestamp_column=change.timestamp_column,
@@ -37,12 +37,12 @@ def file_shape(
 
 
 def default_state_dir(config: Config) -> Path | None:
-    """``emulator/<pipeline>`` beside the job's own state; None where that is not a local folder."""
+    """Return ``emulator/<pipeline>`` beside the job's own state; None if that is not a local folder."""
     if scheme(config.state_uri) not in ("", "file"):
         return None
     return Path(local_path(config.state_uri)) / "emulator" / config.pipeline
 
 
 def default_slot(config: Config) -> str:
-    """A slot name made of the pipeline's."""
+    """Return a slot name that is derived from the pipeline's."""
     return "dms_" + re.sub("[^a-z0-9_]", "_", config.pipeline.lower())[:59]

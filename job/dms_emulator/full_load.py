@@ -25,7 +25,7 @@ class FullLoad:
         store: where files go.
         folder: the task's state on disk.
         state: the task's state.
-        settings: file shape and rows a file.
+        settings: file shape and rows per file.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class FullLoad:
         self._written: set[str] = set()
 
     def run(self, snapshot: str | None) -> dict[str, int]:
-        """Load all tables; returns rows by ``schema.table``.
+        """Load all tables; return the number of rows by ``schema.table``.
 
         Args:
             snapshot: the slot's exported snapshot, or None to see the tables as they are now.
@@ -54,7 +54,7 @@ class FullLoad:
         with self._source.snapshot_connection(snapshot) as connection:
             for name in list(self._state.tables):
                 rows[name] = self._load(connection, self._source.table(name))
-        # Files of a load that was cut off, beyond those just written again: nobody would ever replace them.
+        # Files of an interrupted load that were not just written again: nothing else would ever replace them.
         for key in left_over - self._written:
             self._store.delete(key)
         self._state.load_keys = []
@@ -67,7 +67,7 @@ class FullLoad:
             key = load_key(layout.schema, layout.name, number, self._settings.files.extension)
             data = encode(layout, rows, self._settings.files, load=True)
             self._written.add(key)
-            # Known before it exists, beside those of a load that was cut off.
+            # Recorded before the file exists, beside those of an interrupted load.
             self._state.load_keys = sorted({*self._state.load_keys, key})
             self._folder.save(self._state)
             self._store.put(key, data)
@@ -86,6 +86,6 @@ class FullLoad:
                 if len(changes) == size:
                     yield changes
                     changes = []
-        # An empty table has no file and no folder, unless asked for.
+        # An empty table has no file and no folder, unless the settings ask for one.
         if changes or self._settings.ugly.empty_files:
             yield changes

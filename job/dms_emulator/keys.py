@@ -1,4 +1,4 @@
-"""Names of the objects DMS writes, relative to its bucket folder."""
+"""Names of the objects that DMS writes, relative to its bucket folder."""
 
 import datetime as dt
 from enum import StrEnum
@@ -56,38 +56,38 @@ def _known_zone(_: object, attribute: "attrs.Attribute[str | None]", value: str 
 
 @attrs.frozen
 class DatePartition:
-    """``DatePartitionEnabled`` with its settings. A time zone moves folder *and* file name."""
+    """``DatePartitionEnabled`` with its settings. A time zone changes folder *and* file name."""
 
     sequence: DateSequence = attrs.field(default=DateSequence.YYYYMMDDHH, converter=DateSequence)
     delimiter: DateDelimiter = attrs.field(default=DateDelimiter.SLASH, converter=DateDelimiter)
     timezone: str | None = attrs.field(default=None, validator=_known_zone)
 
     def folder(self, close_ms: int) -> str:
-        """The folder below the table's of a file closed at ``close_ms`` milliseconds since 1970 UTC."""
+        """Return the folder, below the table's, of a file that was closed at ``close_ms`` milliseconds since 1970 UTC."""
         local = local_time(close_ms, self.timezone)
         return _DELIMITERS[self.delimiter].join(local.strftime(part) for part in _PARTS[self.sequence])
 
 
 def local_time(close_ms: int, timezone: str | None = None) -> dt.datetime:
-    """The time of so many milliseconds since 1970, in a zone; UTC without one."""
+    """Return the time of ``close_ms`` milliseconds since 1970, in a zone; in UTC without one."""
     utc = _EPOCH + dt.timedelta(milliseconds=close_ms)
     return utc if timezone is None else utc.astimezone(ZoneInfo(timezone))
 
 
 def load_key(schema: str, table: str, number: int, extension: str) -> str:
-    """Key of a full load file: the counter starts at 1 and is eight upper-case hexadecimal digits."""
+    """Return the key of a full-load file: the counter starts at 1 and has eight upper-case hexadecimal digits."""
     return f"{_folder(schema, table)}/LOAD{number:08X}.{extension}"
 
 
 def cdc_key(schema: str, table: str, close_ms: int, extension: str, partition: DatePartition | None = None) -> str:
-    """Key of a change file, named ``yyyyMMdd-HHmmssSSS`` after the moment it was closed.
+    """Return the key of a change file, named ``yyyyMMdd-HHmmssSSS`` after the moment when it was closed.
 
     Args:
         schema: the source's schema.
         table: the source's table.
         close_ms: milliseconds since 1970 UTC.
         extension: ``parquet``, ``csv``, ``csv.gz``, ...
-        partition: date folders, or None for files in the table's own folder.
+        partition: date folders; None for files in the table's own folder.
     """
     local = local_time(close_ms, partition.timezone if partition else None)
     stamp = f"{local:%Y%m%d-%H%M%S}{close_ms % 1000:03d}"

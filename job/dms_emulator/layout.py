@@ -1,8 +1,8 @@
-"""What a change file is made of: DMS's column types, a table's layout, one change, a file's shape.
+"""The parts of a change file: DMS's column types, a table's layout, one change, a file's shape.
 
 Everything here is a frozen value without I/O, so that tests can build millions of changes without a database.
-Facts about DMS are marked *real files* where objects of a real task showed them and *guide* where only AWS's
-user guide says so; where the two disagree, the files win.
+Facts about DMS are marked *real files* if objects of a real task showed them, and *guide* if only AWS's user guide
+states them; where the two disagree, the code follows the files.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,14 +16,14 @@ from dms_iceberg.dms.types import LOB_KINDS, DmsType, DmsValue
 
 
 class NotSupplied(Enum):
-    """The value of a column that the source's log did not carry (an unchanged TOAST value, for one)."""
+    """The value of a column that the source's log did not contain (for example an unchanged TOAST value)."""
 
     NOT_SUPPLIED = "not supplied"
 
 
 NOT_SUPPLIED: Final = NotSupplied.NOT_SUPPLIED
 
-# Text with bytes that are no UTF-8 has them as lone surrogates (``errors="surrogateescape"``), and files have the bytes.
+# Bytes of a text that are not UTF-8 are lone surrogates in it (``errors="surrogateescape"``), and bytes again in files.
 Value: TypeAlias = DmsValue | NotSupplied
 
 
@@ -33,7 +33,7 @@ def _as_type(value: "DmsType | str") -> DmsType:
 
 @attrs.frozen
 class Column:
-    """A source column as it stands in the files. The type may be text: ``Column("id", "int4", key=True)``."""
+    """A source column as it is in the files. The type may be text: ``Column("id", "int4", key=True)``."""
 
     name: str
     type: DmsType = attrs.field(converter=_as_type)
@@ -46,7 +46,7 @@ def _as_columns(columns: Iterable[Column]) -> tuple[Column, ...]:
 
 @attrs.frozen
 class TableLayout:
-    """A source table at one moment: a DDL statement makes another layout."""
+    """A source table at one moment; a DDL statement gives it another layout."""
 
     schema: str
     name: str
@@ -54,7 +54,7 @@ class TableLayout:
 
     @property
     def key_indexes(self) -> tuple[int, ...]:
-        """Places of the primary key's columns in ``columns``, in source order."""
+        """Indexes in ``columns`` of the primary key's columns, in source order."""
         return tuple(index for index, column in enumerate(self.columns) if column.key)
 
     @property
@@ -63,7 +63,7 @@ class TableLayout:
         return tuple(column for column in self.columns if column.key)
 
     def imaged_indexes(self, images: "BeforeImages") -> tuple[int, ...]:
-        """Places in ``columns`` of those that get a before-image; LOBs never do (guide)."""
+        """Indexes in ``columns`` of those that get a before-image; LOBs never get one (guide)."""
         if images is BeforeImages.PK_ONLY:
             return self.key_indexes
         return tuple(index for index, column in enumerate(self.columns) if column.key or column.type.kind not in LOB_KINDS)
@@ -75,14 +75,14 @@ class Change:
 
     Attributes:
         op: ``I``, ``U`` or ``D``.
-        commit_us: the timestamp column, microseconds since 1970 UTC: commit time of the transaction; of a
-            LOAD row the start of the task.
+        commit_us: the timestamp column, microseconds since 1970 UTC: the commit time of the transaction; for a LOAD
+            row the start of the task.
         values: one for each column of the layout. A key-only delete has None for the others.
         sequence: 35 digits of ``ChangeSequence``; empty on LOAD rows.
-        stream_position: the source's own name of the change; empty on LOAD rows.
+        stream_position: the source's own identifier of the change; empty on LOAD rows.
         before: old values of *all* key columns, in the order of ``TableLayout.key_columns``; None unless this
             is a ``U`` that changed the key.
-        row_before: old values of all columns, of a ``U`` where the source's log has them; only written as `BeforeImages.ALL`.
+        row_before: old values of all columns, for a ``U`` if the source's log has them; only written with `BeforeImages.ALL`.
     """
 
     op: str
@@ -95,14 +95,14 @@ class Change:
 
 
 class BeforeImages(StrEnum):
-    """``column-filter`` of the rule ``add-before-image-columns``: which columns have an image."""
+    """``column-filter`` of the rule ``add-before-image-columns``: which columns have a before-image."""
 
     PK_ONLY = "pk-only"
     ALL = "all"
 
 
 class FileFormat(StrEnum):
-    """``DataFormat`` of the S3 endpoint. JSON lines are not DMS's own; other writers use them."""
+    """``DataFormat`` of the S3 endpoint. DMS does not write JSON lines; other writers do."""
 
     PARQUET = "parquet"
     CSV = "csv"
@@ -111,14 +111,14 @@ class FileFormat(StrEnum):
 
 @attrs.frozen(kw_only=True)
 class CsvShape:
-    """How CSV looks.
+    """The format of CSV files.
 
     Attributes:
         header: ``AddColumnName``.
         delimiter: ``CsvDelimiter``.
-        null: ``CsvNullValue``. Real files had an empty field, against the documented default ``NULL``.
-        no_supplement: ``CsvNoSupValue``; None writes ``null`` for a column that the log did not carry.
-        rfc4180: quote fields that hold a delimiter, a quote or a line end; False quotes nothing at all.
+        null: ``CsvNullValue``. Real files had an empty field, unlike the documented default ``NULL``.
+        no_supplement: ``CsvNoSupValue``; None writes ``null`` for a column that the log did not contain.
+        rfc4180: quote fields that contain a delimiter, a quote or a line end; False quotes nothing.
     """
 
     header: bool = False
@@ -133,20 +133,20 @@ _DMS_WORDS: Final = MappingProxyType({"I": "I", "U": "U", "D": "D"})
 
 @attrs.frozen(kw_only=True)
 class FileShape:
-    """Everything an endpoint and its mapping rules say about the bytes of a file.
+    """Everything that an endpoint and its mapping rules determine about the bytes of a file.
 
     Attributes:
-        op_words: what stands for ``I``, ``U`` and ``D``; DMS writes just these.
+        op_words: words for ``I``, ``U`` and ``D``; DMS writes exactly these.
         op_on_full_load: ``IncludeOpForFullLoad``. False leaves ``Op`` out of LOAD files.
-        timestamp_column: ``TimestampColumnName``, or None for no such column.
+        timestamp_column: ``TimestampColumnName``; None for no such column.
         sequence_column: the ``add-column`` rule for ``$AR_H_CHANGE_SEQ``, or None.
         stream_position_column: the ``add-column`` rule for ``$AR_H_STREAM_POSITION``, or None.
         before_image_prefix: the ``add-before-image-columns`` rule, or None.
         before_images: its ``column-filter``.
         gzip: ``CompressionType=GZIP``: around CSV and JSON (the name gets ``.gz``), inside Parquet.
         timestamp_millis: ``ParquetTimestampInMillisecond``; the timestamp *string* column keeps microseconds.
-        json_nulls: what is NULL is a member of its JSON line; else the line leaves it out.
-        json_numbers: decimals in JSON lines are numbers, with every digit; else text as in CSV.
+        json_nulls: a NULL is a member of its JSON line; otherwise the line omits it.
+        json_numbers: decimals in JSON lines are numbers, with every digit; otherwise text as in CSV.
     """
 
     format: FileFormat = attrs.field(default=FileFormat.PARQUET, converter=FileFormat)
@@ -166,7 +166,7 @@ class FileShape:
 
     @property
     def extension(self) -> str:
-        """What a file's name ends with, without the dot. Compressed Parquet stays ``parquet``."""
+        """The ending of a file's name, without the dot. Compressed Parquet keeps ``parquet``."""
         if self.format is FileFormat.PARQUET or not self.gzip:
             return self.format.value
         return f"{self.format.value}.gz"

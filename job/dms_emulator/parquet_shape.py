@@ -1,4 +1,4 @@
-"""Parquet as DMS writes it: PLAIN, format 1.0, data page V1, no Arrow schema inside (real files of 2022)."""
+"""Parquet as DMS writes it: PLAIN, format 1.0, data page V1, without an Arrow schema inside (real files of 2022)."""
 
 import io
 from collections.abc import Sequence
@@ -37,9 +37,9 @@ _ARROW: Final[dict[Kind, pa.DataType]] = {
 
 
 def arrow_type(dms_type: DmsType, *, millis: bool = False) -> pa.DataType:
-    """The Arrow type whose Parquet form DMS writes for a DMS type.
+    """Return the Arrow type whose Parquet form DMS writes for a DMS type.
 
-    A ``datetime`` is always marked as adjusted to UTC, also when the source column has no zone (real files),
+    A ``datetime`` is always marked as adjusted to UTC, even if the source column has no zone (real files),
     and ``time`` is TIME32, which Spark 3.5 cannot read.
 
     Args:
@@ -54,12 +54,12 @@ def arrow_type(dms_type: DmsType, *, millis: bool = False) -> pa.DataType:
 
 
 def arrow_schema(columns: Sequence[FileColumn], *, millis: bool = False) -> pa.Schema:
-    """A file's schema: Op and timestamp are required, every source column, even the key, is optional."""
+    """Return a file's schema: Op and timestamp are required; every source column, even of the key, is optional."""
     return pa.schema([pa.field(column.name, arrow_type(column.type, millis=millis), nullable=not column.required) for column in columns])
 
 
 def encode_parquet(layout: TableLayout, changes: Sequence[Change], shape: FileShape, *, load: bool = False) -> bytes:
-    """The bytes of a Parquet file holding ``changes`` in order; none gives a file of zero rows.
+    """Return the bytes of a Parquet file with ``changes`` in order; without changes, of a file with zero rows.
 
     Raises:
         ValueError: a value does not fit its column's type; the message names table and column, not the value.
@@ -87,7 +87,7 @@ def _texts(cells: Sequence[Any]) -> pa.Array:
         return pa.array(cells, pa.string())
     except UnicodeEncodeError:
         encoded = [None if cell is None else cell.encode(errors="surrogateescape") for cell in cells]
-        # A view takes the bytes as they are; a cast would refuse them.
+        # A view keeps the bytes as they are; a cast would reject them.
         return pa.array(encoded, pa.binary()).view(pa.string())
 
 

@@ -12,7 +12,7 @@ from dms_emulator.layout import NOT_SUPPLIED, NotSupplied
 
 Texts: TypeAlias = list[str | NotSupplied | None]
 
-# Microseconds between 1970, which we count from, and 2000, which PostgreSQL does.
+# Microseconds between 1970, where our times begin, and 2000, where PostgreSQL's do.
 EPOCH_SHIFT_US: Final = 946_684_800_000_000
 
 _U16: Final = struct.Struct(">H").unpack_from
@@ -35,14 +35,14 @@ class Begin:
 
 @attrs.define
 class Commit:
-    """End of a transaction: the LSN behind its commit record, where replication may go on."""
+    """End of a transaction: the LSN after its commit record, where replication may continue."""
 
     end_lsn: int
 
 
 @attrs.frozen
 class RelationColumn:
-    """A column as the stream announces it; ``in_identity`` marks those of the replica identity."""
+    """A column as the stream describes it; ``in_identity`` is whether it belongs to the replica identity."""
 
     name: str
     type_oid: int
@@ -69,7 +69,7 @@ class RowChange:
         op: ``I``, ``U`` or ``D``.
         oid: the relation.
         new: the new row, None for a delete.
-        old: the old row or key where it is sent, else None.
+        old: the old row or key if it was sent, else None.
         old_is_row: whether ``old`` is a whole row (REPLICA IDENTITY FULL) and not just a key.
         size: bytes of the message.
     """
@@ -86,7 +86,7 @@ Message: TypeAlias = Begin | Commit | Relation | RowChange | None
 
 
 def decode(data: bytes) -> Message:
-    """One message of the stream; None for those that leave no trace in files (TRUNCATE, origin, type, ...)."""
+    """Return one message of the stream; None for those without an effect on files (TRUNCATE, origin, type, ...)."""
     match data[:1]:
         case b"I":
             return RowChange("I", _U32(data, 1)[0], _row(data, 6)[0], None, False, len(data))

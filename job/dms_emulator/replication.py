@@ -1,4 +1,4 @@
-"""The streaming replication protocol over psycopg's wrapper of libpq: no further driver is needed."""
+"""The streaming replication protocol over psycopg's wrapper of libpq: no other driver is needed."""
 
 import select
 import struct
@@ -16,7 +16,7 @@ from dms_iceberg.errors import DmsIcebergError
 
 _log = structlog.get_logger(__name__)
 
-# Texts of values as this package parses them, whatever the server's and the role's own settings are.
+# Make texts of values what this package parses, whatever the settings of the server and the role are.
 _SESSION: Final = (
     "-c client_encoding=UTF8 -c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres"
     " -c bytea_output=hex -c extra_float_digits=1 -c statement_timeout=0"
@@ -28,20 +28,20 @@ _SLOT_BUSY_SECONDS: Final = 15
 
 
 class EmulatorError(DmsIcebergError):
-    """The emulator cannot go on: the source, the slot or its own state is not as it has to be."""
+    """The emulator cannot continue: the source, the slot or its own state is not as it must be."""
 
 
 def session_dsn(dsn: str, **extra: str) -> str:
-    """``dsn`` with the session settings that make values come as the texts we parse."""
+    """Return ``dsn`` with the session settings that give values the texts which this package parses."""
     options = str(conninfo_to_dict(dsn).get("options") or "")
     return make_conninfo(dsn, options=f"{options} {_SESSION}".strip(), **extra)
 
 
 def lsn_number(text: str) -> int:
-    """``16/B374D848`` as a number.
+    """Return the number of an LSN such as ``16/B374D848``.
 
     Raises:
-        EmulatorError: the text is no LSN.
+        EmulatorError: the text is not an LSN.
     """
     high, slash, low = text.partition("/")
     try:
@@ -54,13 +54,13 @@ def lsn_number(text: str) -> int:
 
 
 def lsn_text(number: int) -> str:
-    """A log position as PostgreSQL prints it."""
+    """Return a log position as PostgreSQL prints it."""
     return f"{number >> 32:X}/{number & 0xFFFFFFFF:X}"
 
 
 @attrs.frozen
 class Slot:
-    """A slot just made: where its stream begins, and the snapshot that shows the tables at that point."""
+    """A new slot: where its stream begins, and the snapshot that shows the tables at that point."""
 
     lsn: int
     snapshot: str
@@ -68,7 +68,7 @@ class Slot:
 
 @attrs.define
 class Batch:
-    """What one poll brought: messages of the plugin, and the last keepalive."""
+    """The result of one poll: messages of the plugin, and the last keepalive."""
 
     messages: list[bytes] = attrs.field(factory=list)
     wal_end: int = 0
@@ -88,7 +88,7 @@ class Replication:
             raise EmulatorError(f"source: no replication connection: {self._error()}")
 
     def create_slot(self, name: str) -> Slot:
-        """Make a slot. Its snapshot lives until the next command of this connection.
+        """Create a slot. Its snapshot lives until the next command of this connection.
 
         The server waits for the transactions that are open at this moment.
         """
@@ -98,7 +98,7 @@ class Replication:
     def start(self, slot: str, lsn: int) -> None:
         """Begin to stream from ``lsn``, or from where the slot was confirmed if that is later."""
         command = f"START_REPLICATION SLOT \"{slot}\" LOGICAL {lsn_text(lsn)} (proto_version '1', publication_names '\"{slot}\"')"
-        # The server process of a connection just closed can hold the slot for a moment.
+        # The server process of a connection that was just closed can hold the slot for a moment.
         for attempt in Retrying(
             retry=retry_if_exception(lambda error: "is active for PID" in str(error)),
             stop=stop_after_delay(_SLOT_BUSY_SECONDS),
@@ -109,7 +109,7 @@ class Replication:
                 self._command(command)
 
     def poll(self, timeout: float, limit: int = 1000) -> Batch:
-        """What has arrived, at most ``limit`` messages; waits up to ``timeout`` seconds when there is nothing.
+        """Return what has arrived, at most ``limit`` messages; wait up to ``timeout`` seconds if there is nothing.
 
         Raises:
             EmulatorError: the server ended the stream.
@@ -125,7 +125,7 @@ class Replication:
                 else:
                     batch.wal_end, _, wanted = _KEEPALIVE(data, 1)
                     batch.reply_wanted |= bool(wanted)
-                    # What follows belongs behind this position: the caller has to see them in turn.
+                    # What follows is after this position: the caller must see them in turn.
                     break
             elif size == 0:
                 if batch.messages or waited or not select.select([connection.socket], [], [], timeout)[0]:
@@ -137,13 +137,13 @@ class Replication:
         return batch
 
     def confirm(self, lsn: int, *, ask: bool = False) -> None:
-        """Tell the server that everything before ``lsn`` is safe; ``ask`` makes it answer with its position."""
+        """Tell the server that everything before ``lsn`` is safe; ``ask`` requests its position in reply."""
         now = time.time_ns() // 1000 - EPOCH_SHIFT_US
         self._connection.put_copy_data(_STATUS(b"r", lsn, lsn, lsn, now, ask))
         self._connection.flush()
 
     def close(self) -> None:
-        """End the connection; the slot stays."""
+        """Close the connection; the slot stays."""
         self._connection.finish()
 
     def _command(self, command: str) -> list[str]:

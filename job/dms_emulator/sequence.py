@@ -1,4 +1,4 @@
-"""``$AR_H_CHANGE_SEQ``: 16 digits of commit time and 19 of a counter, with the habits seen in real files."""
+"""``$AR_H_CHANGE_SEQ``: 16 digits of commit time and 19 of a counter, with the properties of real files."""
 
 import datetime as dt
 from typing import Final
@@ -13,17 +13,17 @@ STEP_TO_NEW_TRANSACTION: Final = 12
 
 
 def moment(micros: int) -> dt.datetime:
-    """The naive UTC time of so many microseconds since 1970."""
+    """Return the naive UTC time of so many microseconds since 1970."""
     return _EPOCH + dt.timedelta(microseconds=micros)
 
 
 def timestamp_text(micros: int) -> str:
-    """``yyyy-MM-dd HH:mm:ss.SSSSSS`` in UTC, as in the timestamp column."""
+    """Return ``yyyy-MM-dd HH:mm:ss.SSSSSS`` in UTC, as in the timestamp column."""
     return moment(micros).isoformat(" ", "microseconds")
 
 
 def time_part(micros: int) -> str:
-    """``YYYYMMDDHHmmSShh``: 16 digits, hundredths of a second truncated, of microseconds since 1970 UTC."""
+    """Return ``YYYYMMDDHHmmSShh`` of microseconds since 1970 UTC: 16 digits, with truncated hundredths of a second."""
     text = timestamp_text(micros)
     return text[0:4] + text[5:7] + text[8:10] + text[11:13] + text[14:16] + text[17:19] + text[20:22]
 
@@ -33,12 +33,12 @@ class ChangeSequence:
     """The counter of one task run, over all its tables.
 
     The first change of a run gets counter 61, the next of the same transaction 4 more, the first of another
-    transaction 12 more. When the commit clock goes back, the time part is held, so that the text keeps rising
+    transaction 12 more. When the commit clock goes back, the time part stays the same, so that the text keeps rising
     within a run. A new run starts at 61 again, whatever went before.
 
     Attributes:
-        counter: the counter given out last; ``FIRST_COUNTER - STEP_TO_NEW_TRANSACTION`` before the first.
-        held: the highest time part given out, empty before the first.
+        counter: the last counter; ``FIRST_COUNTER - STEP_TO_NEW_TRANSACTION`` before the first.
+        held: the highest time part so far, empty before the first.
     """
 
     counter: int = FIRST_COUNTER - STEP_TO_NEW_TRANSACTION
@@ -46,14 +46,14 @@ class ChangeSequence:
     _step: int = attrs.field(default=STEP_TO_NEW_TRANSACTION, init=False)
 
     def begin(self, commit_us: int) -> None:
-        """Start a transaction that was committed at ``commit_us`` microseconds since 1970 UTC."""
+        """Begin a transaction that was committed at ``commit_us`` microseconds since 1970 UTC."""
         part = time_part(commit_us)
         if part > self.held:
             self.held = part
         self._step = STEP_TO_NEW_TRANSACTION
 
     def advance(self) -> str:
-        """The sequence of the transaction's next change: 35 digits."""
+        """Return the sequence of the transaction's next change: 35 digits."""
         self.counter += self._step
         self._step = STEP_IN_TRANSACTION
         return f"{self.held}{self.counter:019d}"

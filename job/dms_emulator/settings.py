@@ -1,4 +1,4 @@
-"""What can be set on the emulator: the endpoint and task settings of DMS that matter, and its ugly sides."""
+"""The emulator's settings: the endpoint and task settings of DMS that matter, and its awkward behaviour."""
 
 import re
 from enum import StrEnum
@@ -12,7 +12,7 @@ from dms_emulator.layout import FileShape
 
 
 class Profile(StrEnum):
-    """Which source's habits the files have.
+    """The source engine that the files imitate.
 
     * ``postgres``: a delete carries its key only; commit times have microseconds.
     * ``mysql``: a delete carries the whole row (the tables need REPLICA IDENTITY FULL); commit times are whole seconds.
@@ -23,13 +23,13 @@ class Profile(StrEnum):
 
 
 def _zero_or_at_least_two(_: object, attribute: "attrs.Attribute[int]", value: int) -> None:
-    # With every file held back there is no newer one to wait for.
+    # If every file were held back, there would be no newer one to wait for.
     if value < 0 or value == 1:
         raise ValueError(f"emulator setting {attribute.name}: found {value}, allowed are 0 (none) and 2 or more")
 
 
 def _slot_name(_: object, attribute: "attrs.Attribute[str]", value: str) -> None:
-    # What PostgreSQL allows for a slot; it also stands unquoted in replication commands.
+    # The characters that PostgreSQL allows for a slot; the name is also unquoted in replication commands.
     if not re.fullmatch(r"[a-z0-9_]{1,63}", value):
         raise ValueError(
             f"emulator setting {attribute.name}: found {value!r}, allowed are 1 to 63 lower-case letters, digits and underscores, such as "
@@ -39,17 +39,17 @@ def _slot_name(_: object, attribute: "attrs.Attribute[str]", value: str) -> None
 
 @attrs.frozen(kw_only=True)
 class Ugly:
-    """DMS's ugly sides, all off. Two more are elsewhere: no ``Op`` in LOAD files, and a small ``lob_max_kb``.
+    """Awkward behaviour of DMS, all off. Two more are elsewhere: no ``Op`` in LOAD files, and a small ``lob_max_kb``.
 
     Attributes:
-        reset_counter: every resumed run starts the sequence counter at 61 again, as a task created anew does.
-        reemit_changes: every resumed run writes at least so many of the last changes once more, in new files. Whole
-            transactions are repeated, so it can be some more.
-        late_every: of each table's change files every n-th is held back; 0 holds none.
-        late_by: a file held back appears, under its old name, after so many newer files of its table, or when the
-            capture ends.
-        overlap: the full load reads the tables as they are when it comes to them, not as they were when capture
-            began; what changed between is in LOAD and in change files.
+        reset_counter: every resumed run starts the sequence counter at 61 again, as a newly created task does.
+        reemit_changes: every resumed run writes at least this many of the last changes again, in new files. It repeats
+            whole transactions, so there can be more.
+        late_every: every n-th change file of each table is held back; 0 holds none back.
+        late_by: a held file appears, under its old name, after this many newer files of its table, or when the capture
+            ends.
+        overlap: the full load reads each table as it is when its turn comes, not as it was when capture began; changes
+            between the two are in LOAD files and in change files.
         empty_files: files without rows when a capture begins and ends, and for an empty table's full load.
         control_tables: ``awsdms_status`` and ``awsdms_history`` beside the schemas.
     """
@@ -69,23 +69,23 @@ _PARTITION: Final = DatePartition()
 
 @attrs.frozen(kw_only=True)
 class EmulatorSettings:
-    """One task.
+    """The settings of one task.
 
     Attributes:
-        state_dir: a local folder for the task's memory; whoever starts the task again must give the same one. It is
-            not beside the files, so that bronze holds nothing but what DMS writes, also when bronze is a bucket.
+        state_dir: a local folder for the task's state; a restart of the task must use the same one. It is not beside
+            the files, so that bronze contains only what DMS writes, even if bronze is a bucket.
         files: format and service columns.
         partition: ``DatePartitionEnabled`` and its settings; None writes into the table's folder.
-        interval: ``CdcMaxBatchInterval`` in seconds: a table's file is closed so long after its first row came.
+        interval: ``CdcMaxBatchInterval`` in seconds: a table's file is closed this long after its first row arrived.
         max_kb: ``CdcMinFileSize`` in KB, an upper limit in spite of its name, counted before encoding.
         rows_per_load_file: rows of a LOAD file. DMS counts bytes (``MaxFileSize``).
-        profile: the source's habits.
+        profile: the source engine to imitate.
         lob_max_kb: ``LobMaxSize`` in KB: longer text, json, arrays, xml and bytea are cut. DMS's default is 32.
         boolean_as_boolean: ``MapBooleanAsBoolean``; False writes the texts ``true`` and ``false``.
-        time_as_string: a ``change-data-type`` rule that makes ``time`` a string, which Spark needs with Parquet.
+        time_as_string: a ``change-data-type`` rule that turns ``time`` into a string, which Spark needs with Parquet.
         trim_char: ``TrimSpaceInChar``: padding of ``char(n)`` is removed.
-        slot: name of replication slot and publication.
-        ugly: DMS's ugly sides.
+        slot: name of the replication slot and the publication.
+        ugly: awkward behaviour of DMS.
     """
 
     state_dir: Path = attrs.field(converter=Path)

@@ -1,4 +1,4 @@
-"""The source's catalog: which tables there are, what they look like, whether they can be captured."""
+"""The source's catalog: its tables, their columns, and whether they can be captured."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -15,7 +15,7 @@ from dms_emulator.settings import EmulatorSettings, Profile
 from dms_emulator.type_map import TypeMap
 from dms_iceberg.dms.convert import Converter
 
-# Generated columns do not travel through pgoutput by default, so DMS's files must not have them in LOAD either.
+# By default pgoutput omits generated columns, so DMS's files must not have them in LOAD files either.
 _COLUMNS = """
     select attname::text, atttypid::int8, atttypmod,
            attnum = any(coalesce((select indkey::int2[] from pg_index where indrelid = attrelid and indisprimary), '{}'))
@@ -36,7 +36,7 @@ _SLOT_BUSY_SECONDS: Final = 15
 
 @attrs.frozen
 class SourceTable:
-    """A table at one moment, with what turns its texts into values."""
+    """A table at one moment, with the converters that turn its texts into values."""
 
     layout: TableLayout
     converters: tuple[Converter, ...]
@@ -48,7 +48,7 @@ class SourceTable:
         return f"{self.layout.schema}.{self.layout.name}"
 
     def values(self, texts: Sequence[Any]) -> tuple[Value, ...]:
-        """Values of a whole row."""
+        """Return the values of a whole row."""
         return tuple(
             [
                 text if text is None or convert is None or text is NOT_SUPPLIED else convert(text)
@@ -57,13 +57,13 @@ class SourceTable:
         )
 
     def key_values(self, texts: Texts) -> tuple[Value, ...]:
-        """Values of the key columns, in the order of ``TableLayout.key_columns``."""
+        """Return the values of the key columns, in the order of ``TableLayout.key_columns``."""
         keys = self.key_indexes
         pairs = [(texts[index], self.converters[index]) for index in keys]
         return tuple(text if text is None or convert is None or text is NOT_SUPPLIED else convert(text) for text, convert in pairs)
 
     def only_key(self, texts: Texts) -> Texts:
-        """The row with every other column NULL."""
+        """Return the row with every other column NULL."""
         row: Texts = [None] * len(texts)
         for index in self.key_indexes:
             row[index] = texts[index]
@@ -71,7 +71,7 @@ class SourceTable:
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """Schema and table of ``schema.table``.
+    """Return schema and table of ``schema.table``.
 
     Raises:
         EmulatorError: there is no dot.
@@ -99,7 +99,7 @@ class Source:
         self._types = TypeMap(settings, self.connection)
 
     def snapshot_connection(self, snapshot: str | None) -> "psycopg.Connection[tuple[Any, ...]]":
-        """A read-only connection that sees the tables as in an exported snapshot; None: as they are now."""
+        """Return a read-only connection that sees the tables as in an exported snapshot; None: as they are now."""
         connection = psycopg.connect(self._dsn)
         connection.read_only = True
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
@@ -108,10 +108,10 @@ class Source:
         return connection
 
     def check(self, names: Sequence[str]) -> None:
-        """Make sure that every table can be captured.
+        """Check that every table can be captured.
 
         Raises:
-            EmulatorError: some cannot; names each and what to do.
+            EmulatorError: some cannot; the message names each, and what to do.
         """
         problems = [problem for name in names if (problem := self._problem(name)) is not None]
         if problems:
@@ -138,7 +138,7 @@ class Source:
         return None
 
     def table(self, name: str) -> SourceTable:
-        """A table as the catalog shows it now.
+        """Return a table as the catalog shows it now.
 
         Raises:
             EmulatorError: it does not exist.
@@ -151,10 +151,10 @@ class Source:
         return self._source_table(schema, table, columns)
 
     def related(self, relation: Relation) -> SourceTable:
-        """A table as the stream announces it."""
+        """Return a table as the stream describes it."""
         columns: Sequence[RelationColumn] = relation.columns
         if relation.identity == "f":
-            # With REPLICA IDENTITY FULL every column is marked: the key is known to the catalog alone.
+            # With REPLICA IDENTITY FULL every column is marked: only the catalog knows the key.
             keys = {row[0] for row in self.connection.execute(_COLUMNS, (relation.oid,)) if row[3]}
             columns = [attrs.evolve(column, in_identity=column.name in keys) for column in columns]
         return self._source_table(relation.schema, relation.name, columns)
@@ -169,11 +169,11 @@ class Source:
         return SourceTable(layout, tuple(m.converter for m in mapped), layout.key_indexes)
 
     def publish(self, names: Sequence[str]) -> None:
-        """Make the publication, or let the one there is publish just these tables.
+        """Create the publication, or set the tables of an existing one.
 
-        It has to exist before the slot: decoding uses the catalog of its own time, and PostgreSQL 18 passes over
-        changes from before the publication without a word. One that is there is not made anew: a statement of
-        another session that writes to the table at that moment would fail (``cache lookup failed for publication``).
+        It must exist before the slot: decoding uses the catalog of its own time, and PostgreSQL 18 silently skips changes
+        from before the publication. An existing one is not created again: a statement of another session that writes to the
+        table at that moment would fail (``cache lookup failed for publication``).
         """
         name = sql.Identifier(self._settings.slot)
         tables = sql.SQL(", ").join(sql.Identifier(*split_name(table)) for table in names)
@@ -194,13 +194,13 @@ class Source:
         self.connection.execute(sql.SQL("drop publication if exists {}").format(name))
 
     def confirmed_lsn(self) -> str | None:
-        """Up to where the slot was confirmed; None when there is no such slot."""
+        """Return the position up to which the slot was confirmed; None if there is no such slot."""
         query = "select confirmed_flush_lsn::text from pg_replication_slots where slot_name = %s"
         row = self.connection.execute(query, (self._settings.slot,)).fetchone()
         return None if row is None else str(row[0])
 
     def drop_slot(self) -> None:
-        """Drop the slot if it exists; waits for the server process of a connection just closed to let it go."""
+        """Drop the slot if it exists; wait for the server process of a connection that was just closed to release it."""
         for attempt in Retrying(
             retry=retry_if_exception_type(psycopg.errors.ObjectInUse),
             stop=stop_after_delay(_SLOT_BUSY_SECONDS),
@@ -217,5 +217,5 @@ class Source:
         )
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self.connection.close()

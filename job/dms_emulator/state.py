@@ -1,4 +1,4 @@
-"""What a task remembers between runs: one small JSON file in a local folder, replaced as a whole."""
+"""What a task remembers between runs: one small JSON file in a local folder, which is replaced as a whole."""
 
 import contextlib
 import json
@@ -19,14 +19,14 @@ _VERSION: Final = 1
 
 
 class Phase(StrEnum):
-    """How far a task has come. A full load that did not end has to be done again."""
+    """The phase of a task. A full load that did not end must start again."""
 
     LOADING = "loading"
     CAPTURING = "capturing"
 
 
 class Position(NamedTuple):
-    """A change's place in the stream: its transaction's commit LSN, and its number in the transaction from 1."""
+    """A change's place in the stream: its transaction's commit LSN, and its number in the transaction, from 1."""
 
     lsn: int = 0
     ordinal: int = 0
@@ -39,7 +39,7 @@ START: Final = Position()
 class Point:
     """A place between transactions from which the stream can be read again.
 
-    The sequence's state belongs to it: the same changes get the same sequences when they come again.
+    It has the state of the sequence: the same changes get the same sequences when they are read again.
     """
 
     lsn: int = 0
@@ -49,7 +49,7 @@ class Point:
 
 @attrs.frozen
 class Pending:
-    """A file about to be put. If it is there after a crash, everything up to ``position`` is delivered."""
+    """A file about to be written. If it exists after a crash, everything up to ``position`` is delivered."""
 
     key: str
     position: Position
@@ -57,7 +57,7 @@ class Pending:
 
 @attrs.define
 class HeldFile:
-    """A file held back: it is kept in the state folder and put once ``wait`` newer ones of its table were."""
+    """A file that is held back: it is kept in the state folder and written after ``wait`` newer files of its table."""
 
     key: str
     name: str
@@ -70,10 +70,10 @@ class TableState:
 
     Attributes:
         delivered: the last change that is in a file.
-        last_ms: close time of the last file, milliseconds since 1970 UTC: names have to rise.
+        last_ms: close time of the last file, milliseconds since 1970 UTC: names must rise.
         files: number of files closed.
-        pending: the file being put, if any.
-        held: files held back, oldest first.
+        pending: the file being written, if any.
+        held: files that are held back, oldest first.
     """
 
     delivered: Position = START
@@ -93,7 +93,7 @@ class TaskState:
         point: where a resumed run begins to read.
         started_us: start of the task, microseconds since 1970 UTC: the time of every LOAD row.
         load_keys: LOAD files of a load that has not ended.
-        runs: how many captures were begun.
+        runs: number of captures that have begun.
     """
 
     tables: dict[str, TableState]
@@ -105,7 +105,7 @@ class TaskState:
 
 
 class StateFolder:
-    """The folder on disk. Every write is whole and synced before it returns."""
+    """The folder on disk. Every write is complete and synced before it returns."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -113,10 +113,10 @@ class StateFolder:
         self._converter = cattrs.Converter(forbid_extra_keys=True)
 
     def load(self) -> TaskState | None:
-        """The state, or None when the task never began.
+        """Return the state, None if the task never began.
 
         Raises:
-            EmulatorError: the file is not one of ours.
+            EmulatorError: the file is not a state file of this package.
         """
         try:
             document: dict[str, Any] = json.loads(self._path.read_text())
@@ -141,13 +141,13 @@ class StateFolder:
         self._write(self.folder / _HELD / name, data)
 
     def held(self, name: str) -> bytes | None:
-        """The content kept under ``name``, None when it was released."""
+        """Return the content kept under ``name``, None if it was released."""
         with contextlib.suppress(FileNotFoundError):
             return (self.folder / _HELD / name).read_bytes()
         return None
 
     def release(self, name: str) -> None:
-        """Forget a file's content."""
+        """Delete a file's kept content."""
         (self.folder / _HELD / name).unlink(missing_ok=True)
 
     def _write(self, path: Path, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C, as a wish that is looked at where work can stop."""
+"""SIGTERM and Ctrl-C as a request that the code checks where work can stop."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ _HEARD: Final = b"stopping ... Ctrl-C ends it at once\n"
 
 
 class Stopped(BaseException):
-    """Somebody asked for the end. No failure: who catches every `Exception` does not catch this.
+    """The user asked for the end. Not a failure: code that catches every `Exception` does not catch this.
 
     Args:
         number: of the signal.
@@ -27,10 +27,10 @@ class Stopped(BaseException):
 class StopRequest(threading.Event):
     """Set by the first SIGTERM or Ctrl-C within its context.
 
-    Nothing is raised by the signal itself: what a handler raises is lost when it comes while a finalizer or a library's
-    callback runs (https://docs.python.org/3/library/signal.html#handlers-and-exceptions), and else cuts through half-done work.
-    After the first signal Ctrl-C has the effect that it has without this, for those who do not want to wait; SIGTERM has none,
-    as it comes twice where `make` passes on what its whole group has got already.
+    The signal itself raises nothing: what a handler raises is lost if it comes while a finalizer or a library's callback
+    runs (https://docs.python.org/3/library/signal.html#handlers-and-exceptions), and otherwise interrupts half-done work.
+    After the first signal, Ctrl-C has its usual effect, for users who do not want to wait. SIGTERM has none, because it
+    comes twice if `make` forwards a signal that its whole group has already received.
 
     Only the main thread can enter it.
     """
@@ -49,7 +49,7 @@ class StopRequest(threading.Event):
             signal.signal(number, handler)
 
     def check(self) -> None:
-        """Raise `Stopped` once it is asked for."""
+        """Raise `Stopped` if the end was requested."""
         if self._number is not None:
             raise Stopped(self._number)
 
@@ -58,7 +58,7 @@ class StopRequest(threading.Event):
             return
         self._number = number
         signal.signal(signal.SIGINT, self._before[signal.SIGINT])
-        # Not through a stream, which the interrupted code may be writing to.
+        # Not through a stream, because the interrupted code may be writing to it.
         with contextlib.suppress(OSError):
             os.write(_STDERR, _HEARD)
         self.set()

@@ -14,9 +14,9 @@ _JSON_NATIVE: Final = INTEGER_KINDS | TEXT_KINDS | {Kind.BOOLEAN}
 
 
 def encode_csv(layout: TableLayout, changes: Sequence[Change], shape: FileShape, *, load: bool = False) -> bytes:
-    """CSV in UTF-8 without a byte order mark, every line ended by one line feed.
+    """Return CSV in UTF-8 without a byte order mark; every line ends with one line feed.
 
-    Without changes it is the header alone, or no byte at all.
+    Without changes it is the header alone, or zero bytes.
     """
     csv = shape.csv
     quote = _quoter(csv)
@@ -57,11 +57,11 @@ def _quoter(csv: CsvShape) -> Formatter:
 
 
 def encode_json(layout: TableLayout, changes: Sequence[Change], shape: FileShape, *, load: bool = False) -> bytes:
-    """One JSON object a line, its members in column order.
+    """Return one JSON object per line, with members in column order.
 
-    Integers and booleans are JSON's own. Everything else is text as in CSV: a decimal or double as a JSON
-    number would lose digits in many readers (``json_numbers`` writes decimals so all the same). NULL and a column that was not supplied
-    are ``null``.
+    Integers and booleans are JSON's own. Everything else is text as in CSV, because many readers would lose digits of a
+    decimal or double that is a JSON number (``json_numbers`` writes decimals as numbers nevertheless). NULL and a column
+    that was not supplied are ``null``.
     """
     columns = file_columns(layout, changes, shape, load=load)
     members = [_json_members(column, shape) for column in columns]

@@ -1,4 +1,4 @@
-"""How DMS maps the types that PostgreSQL's stream names by number; `dms_iceberg.dms.postgres` says what of."""
+"""How DMS maps the types that PostgreSQL's stream identifies by number; `dms_iceberg.dms.postgres` has the mapping."""
 
 from typing import Any, Final
 
@@ -48,11 +48,11 @@ _MAX_DOMAIN_DEPTH: Final = 32
 
 
 class TypeMap:
-    """The mapping under one task's settings; asks the source about types that are not built in.
+    """The mapping with one task's settings; it asks the source about types that are not built in.
 
     Args:
         settings: LOB size and mapping switches.
-        connection: where unknown types are looked up; in autocommit mode.
+        connection: for looking up unknown types; in autocommit mode.
     """
 
     def __init__(self, settings: EmulatorSettings, connection: "psycopg.Connection[Any]") -> None:
@@ -65,7 +65,7 @@ class TypeMap:
         )
 
     def map(self, oid: int, modifier: int) -> Mapped:
-        """The DMS type of a PostgreSQL type, given by its oid and ``atttypmod``."""
+        """Return the mapping of a PostgreSQL type, given by its oid and ``atttypmod``."""
         for _ in range(_MAX_DOMAIN_DEPTH):
             mapped = built_in(_NAMES.get(oid, ""), modifier, self._choices)
             if mapped is not None:

@@ -1,4 +1,4 @@
-"""Open files of every table: when they close, what they are called, and how none is lost or written twice."""
+"""Open files of every table: when they close, how they are named, and how none is lost or written twice."""
 
 import time
 from collections.abc import Iterable
@@ -21,11 +21,11 @@ class OpenFile:
     """Rows of a table that are not in a file yet.
 
     Attributes:
-        table: the structure they have; another one makes another file.
-        point: the last place between transactions before the first of them.
+        table: the structure of the rows; another structure begins a new file.
+        point: the last place between transactions before the first row.
         deadline: when the file closes, by the monotonic clock.
         last: position of the last row.
-        size: bytes of the rows as they came.
+        size: bytes of the rows as received.
     """
 
     table: SourceTable
@@ -45,10 +45,10 @@ class _Closed:
 
 
 class FileWriter:
-    """Collects changes and puts files.
+    """Collects changes and writes files.
 
-    A file is announced in the state before it is put. After a crash its presence tells whether its changes are
-    delivered, so no change is lost and none comes twice.
+    A file is recorded in the state before it is written. After a crash its existence shows whether its changes are
+    delivered, so no change is lost and none is written twice.
 
     Args:
         store: where files go.
@@ -66,7 +66,7 @@ class FileWriter:
         self.files = 0
 
     def recover(self) -> None:
-        """Settle the files that were being put when the task ended last."""
+        """Resolve the files that were being written when the task last ended."""
         for table in self._state.tables.values():
             pending, table.pending = table.pending, None
             if pending is not None and any(item.key == pending.key for item in self._store.list(pending.key)):
@@ -74,11 +74,11 @@ class FileWriter:
         self._folder.save(self._state)
 
     def delivered(self, table: SourceTable) -> Position:
-        """The last change of a table that needs no file any more."""
+        """Return the last change of a table that needs no file any more."""
         return self._table_state(table.name).delivered
 
     def add(self, table: SourceTable, change: Change, position: Position, size: int, point: Point) -> None:
-        """Take a change; closes the table's file when its structure changed or it is large enough."""
+        """Add a change; close the table's file if its structure changed or it is large enough."""
         name = table.name
         file = self._open.get(name)
         if file is not None and file.table is not table:
@@ -94,22 +94,22 @@ class FileWriter:
             self.close((name,))
 
     def oldest_point(self) -> Point | None:
-        """Where to read again so that every open row comes again; None when no file is open."""
+        """Return where to read again so that every open row is read again; None if no file is open."""
         return min((file.point for file in self._open.values()), key=lambda point: point.lsn, default=None)
 
     def next_deadline(self) -> float | None:
-        """When the next file is to close, by the monotonic clock."""
+        """Return when the next file must close, by the monotonic clock."""
         return min((file.deadline for file in self._open.values()), default=None)
 
     def close_due(self) -> None:
-        """Close the files whose time has come: each table has its own."""
+        """Close the files whose deadline has passed; each table has its own."""
         now = time.monotonic()
         due = [name for name, file in self._open.items() if file.deadline <= now]
         if due:
             self.close(due)
 
     def close_all(self) -> None:
-        """Close every file, and deliver those held back."""
+        """Close every file, and write those that are held back."""
         self.close(list(self._open))
         for table in self._state.tables.values():
             self._deliver(table, all_of_them=True)
@@ -129,7 +129,7 @@ class FileWriter:
         self.files += len(closed)
 
     def put_empty(self, table: SourceTable) -> None:
-        """Put a change file without rows: a header, or nothing at all."""
+        """Write a change file without rows: a header, or zero bytes."""
         key = self._next_key(table)
         self._store.put(key, encode(table.layout, (), self._settings.files))
 
@@ -141,14 +141,14 @@ class FileWriter:
 
     def _next_key(self, table: SourceTable) -> str:
         state = self._table_state(table.name)
-        # Names are unique and rise, also when the clock does not.
+        # Names are unique and rise, even if the clock does not.
         state.last_ms = max(time.time_ns() // 1_000_000, state.last_ms + 1)
         schema, name = table.layout.schema, table.layout.name
         extension = self._settings.files.extension
         return cdc_key(schema, name, state.last_ms, extension, self._settings.partition)
 
     def _hold_back(self, file: _Closed) -> bool:
-        """Keep every n-th file of a table in the state folder; announce the others."""
+        """Keep every n-th file of a table in the state folder; record the others in the state."""
         ugly = self._settings.ugly
         file.state.files += 1
         if ugly.late_every <= 0 or file.state.files % ugly.late_every != 0:
@@ -165,7 +165,7 @@ class FileWriter:
             held.wait -= 1
             if held.wait <= 0 or all_of_them:
                 data = self._folder.held(held.name)
-                # No content: it was put before a crash, and the state did not get to know.
+                # Without content, the file was written before a crash that came before the state was saved.
                 if data is not None:
                     self._store.put(held.key, data)
                     self._folder.release(held.name)

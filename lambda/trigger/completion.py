@@ -1,4 +1,4 @@
-"""Writes down which full loads are complete: DMS is asked, and each table gets a marker in bronze, once per load epoch."""
+"""Records which full loads are complete: asks DMS, and writes one marker per table and load epoch into bronze."""
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -11,13 +11,13 @@ from events import Bronze
 from loads import LoadedTable, Replication, loaded_tables
 
 _PAGE = 500
-"""The most that DMS gives at once."""
+"""The maximum number of records that DMS returns at once."""
 _WRITERS = 8
-"""A thousand markers one after the other would take as long as the function may run."""
+"""Writing a thousand markers one after the other would take as long as the function may run."""
 
 
 class Dms(Protocol):
-    """What is used of the DMS client."""
+    """The part of the DMS client that is used."""
 
     def describe_replication_tasks(self, *, Filters: list[dict[str, Any]], WithoutSettings: bool) -> Mapping[str, Any]:
         """Describe a task."""
@@ -33,22 +33,22 @@ class Dms(Protocol):
 
 
 class S3(Protocol):
-    """What is used of the S3 client."""
+    """The part of the S3 client that is used."""
 
     def put_object(self, *, Bucket: str, Key: str, Body: bytes, ContentType: str, IfNoneMatch: str) -> object:
-        """Write an object, unless there is one."""
+        """Write an object unless it exists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """What asking came to.
+    """The result of asking DMS.
 
     Attributes:
         status: of the replication.
-        tables: names of those that were written down now.
-        known: how many are written down.
-        unfinished: how many are not loaded, or not without errors.
-        ask_again: it is stopping, so that it will tell more soon.
+        tables: names of the tables whose markers were written now.
+        known: number of tables with a marker.
+        unfinished: number of tables that are not loaded, or have errors.
+        ask_again: whether the replication is stopping, so that DMS will soon report more.
     """
 
     status: str = ""
@@ -59,7 +59,7 @@ class Noted:
 
 
 class LoadWatch:
-    """Asks one replication, and remembers only what saves asking: markers lie in S3, and a second one is refused there."""
+    """Asks DMS about one replication. It remembers only what saves requests: markers are in S3, which refuses a second one."""
 
     def __init__(self, dms: Dms, s3: S3, bronze: Bronze, epoch: int, arn: str) -> None:
         self._dms = dms
@@ -72,14 +72,14 @@ class LoadWatch:
         self._is_done = False
 
     def note(self) -> Noted:
-        """Ask, and write a marker for each table that is loaded and has none.
+        """Ask DMS, and write a marker for each loaded table that has none.
 
-        DMS uploads a table's files before it tells that the table is loaded, so they are all there when the marker is. It is never
-        written anew: its time tells the job which files of the load came after.
+        DMS uploads a table's files before it reports the table as loaded, so all of them exist when the marker is written. A marker is
+        never written again: its time shows the job which files of the load came later.
 
         Raises:
-            ClientError: DMS or S3 refuses.
-            BotoCoreError: no answer.
+            ClientError: DMS or S3 refused a request.
+            BotoCoreError: there was no answer.
         """
         if self._is_done:
             return Noted(known=len(self._known))
@@ -119,7 +119,7 @@ class LoadWatch:
             marker = {"Marker": answer["Marker"]}
 
     def _write(self, table: LoadedTable) -> bool:
-        """Write a table's marker; False when it has one."""
+        """Write a table's marker; return False if it has one."""
         try:
             self._s3.put_object(
                 Bucket=self._bronze.bucket,

@@ -1,19 +1,19 @@
-"""Wait, start, or covered: pure functions over what Glue tells of the job's runs. ADR 6 has the argument."""
+"""Wait, start, or covered: pure functions over what Glue reports about the job's runs. ADR 6 has the argument."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 SLACK = timedelta(seconds=10)
-"""How far the clocks of S3 and Glue may be apart. EventBridge gives whole seconds only, which takes one of the ten."""
+"""Allowed difference of the clocks of S3 and Glue. EventBridge has whole seconds only, which takes one of the ten."""
 
 _ACTIVE = frozenset({"STARTING", "RUNNING", "STOPPING", "WAITING"})
 _MERGES = frozenset({"STARTING", "RUNNING", "SUCCEEDED"})
-"""States of runs that merge, or have merged, what was there when they began. Others may never have listed a file: a run that Glue refused
-because another one was active is FAILED, a queued one may become that."""
+"""States of runs that merge, or have merged, the files that existed when they began. Runs in other states may never have listed a file:
+a run that Glue refused because another one was active is FAILED, and a queued run may become FAILED."""
 
 _MERGING_COMMANDS = ("run", "watch")
-"""A watch begins by looking at every table, as a run does."""
+"""A watch begins with a look at every table, as a run does."""
 
 _LASTING = "Nothing to do unless it goes on: then look at the AWS Health Dashboard."
 _THROTTLED = "Nothing to do unless it goes on: then another client of Glue in this account calls too often."
@@ -33,7 +33,7 @@ _LASTS = {
     "InvalidInputException": "Glue refuses the job's settings or arguments: compare the error with the job's definition.",
 }
 _ASKING_PASSES = frozenset({"SlowDown", "InternalError", "RequestTimeout", "ConditionalRequestConflict", "KMSThrottlingFault"})
-"""Of DMS and S3, beside those that Glue has as well."""
+"""Error codes of DMS and S3, in addition to those that Glue has as well."""
 _ASKING_LASTS = (
     "Allow the function's role to describe the replication named by REPLICATION_ARN and its tables, and s3:PutObject on _load_complete/ in "
     "bronze with the use of its key. Until then run the job with --load-complete for tables without changes."
@@ -45,11 +45,11 @@ _FIRST_WAIT, _WAIT_STEP, _LONGEST_WAIT = 30, 20, 900
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run of the Glue job, as far as it matters here.
+    """A run of the Glue job, as far as this decision needs it.
 
     Attributes:
-        started_on: None while Glue does not tell.
-        merges_all: whether it merges all tables of this pipeline, rather than some, or does something else.
+        started_on: None while Glue does not report it.
+        merges_all: whether it merges all tables of this pipeline, not only some, and not another command.
     """
 
     id: str
@@ -59,19 +59,19 @@ class Run:
 
     @property
     def is_active(self) -> bool:
-        """Whether it is not over yet."""
+        """Whether it has not ended yet."""
         return self.state in _ACTIVE
 
     def covers(self, existed_at: datetime) -> bool:
-        """Say whether it sees a file that existed at that time.
+        """Whether it sees a file that existed at that time.
 
-        It lists after it began, so a beginning after the file is proof. That it is active proves nothing: its last listing may be over.
+        It lists files after it began, so a beginning after the file is proof. An active run proves nothing: its last listing may be over.
         """
         return self.merges_all and self.state in _MERGES and self.started_on is not None and self.started_on - SLACK >= existed_at
 
 
 def merges_all(arguments: Mapping[str, str], config_uri: str) -> bool:
-    """Say whether a run with these arguments merges all tables of the document; the job's own defaults do."""
+    """Whether a run with these arguments merges all tables of the document, as with the job's own defaults."""
     return (
         arguments.get("--command", "run") in _MERGING_COMMANDS
         and arguments.get("--config", config_uri) == config_uri
@@ -80,18 +80,18 @@ def merges_all(arguments: Mapping[str, str], config_uri: str) -> bool:
 
 
 def is_covered(existed_at: datetime, runs: Iterable[Run]) -> bool:
-    """Say whether some run sees a file that existed at that time."""
+    """Whether some run sees a file that existed at that time."""
     return any(run.covers(existed_at) for run in runs)
 
 
 def active_run(runs: Iterable[Run]) -> Run | None:
-    """Return a run after whose end there is reason to look again. Runs that merge other things do not stand in the way: Glue decides."""
+    """Return a run whose end is a reason to look again. Runs that merge other things do not prevent a start: Glue decides."""
     return next((run for run in runs if run.merges_all and run.is_active), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What an error of Glue means: ``waiting`` when it passes by itself, ``failed`` when a person is needed. A message is kept for both."""
+    """The meaning of an error of Glue: ``waiting`` if it passes by itself, ``failed`` if it needs a person. Both keep the message."""
 
     level: str
     outcome: str
@@ -99,7 +99,7 @@ class Judgement:
 
 
 def judge(code: str) -> Judgement:
-    """Judge an error by its code."""
+    """Return the meaning of an error code."""
     if code == "ConcurrentRunsExceededException":
         return Judgement("INFO", "waiting", "Nothing to do: another run is active, and the message waits for its end.")
     if code in _PASSING:
@@ -108,7 +108,7 @@ def judge(code: str) -> Judgement:
 
 
 def judge_asking(code: str) -> Judgement:
-    """Judge an error of DMS, asked which loads are complete, or of S3, where that is written down; ``ignored`` for nothing to ask."""
+    """Return the meaning of an error of DMS or S3 while loads are recorded; ``ignored`` if there is nothing to ask."""
     if code == "ResourceNotFoundFault":
         return Judgement("WARNING", "ignored", "There is no replication of the name REPLICATION_ARN. If that lasts, apply Terraform again.")
     if code in _PASSING or code in _ASKING_PASSES:
@@ -117,8 +117,8 @@ def judge_asking(code: str) -> Judgement:
 
 
 def wait_seconds(receives: int) -> int:
-    """Return for how long a message stays hidden when it is received for the n-th time and has to wait.
+    """Return how many seconds a message stays hidden when it must wait after its n-th receive.
 
-    Short at first, as most runs are; 15 minutes in the end, so that the queue's 1000 receives last longer than a run may (7 days).
+    Few at first, as most runs are short; 15 minutes in the end, so that the queue's 1000 receives last longer than a run may (7 days).
     """
     return min(_FIRST_WAIT + _WAIT_STEP * (max(receives, 1) - 1), _LONGEST_WAIT)

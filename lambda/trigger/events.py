@@ -1,13 +1,13 @@
-"""What a message in the queue says: whether change files are new in bronze, and since when.
+"""What a message in the queue says: whether there are new change files in bronze, and since when.
 
-Read are the notifications of S3, plain or in the envelope of SNS, and the events of EventBridge: `Object Created`, `Scheduled Event`
-as a wake-up, and DMS's changes of state. Which keys are change files follows the job's key grammar (``dms_iceberg.bronze.keys``); a
-test compares the two.
+It reads the notifications of S3, plain or in the envelope of SNS, and the events of EventBridge: `Object Created`, `Scheduled Event` as a
+wake-up, and DMS's state changes. The job's key grammar determines which keys are change files (``dms_iceberg.bronze.keys``); a test
+compares the two.
 
-Of an event of DMS only source, detail-type and resources are read. That a task names itself by its ARN in `resources` is in
+It reads only source, detail-type and resources of a DMS event. `resources` has the ARN of a task, according to
 https://docs.aws.amazon.com/dms/latest/userguide/CHAP_EventBridge.html; the detail-type of serverless replications is in
-https://docs.aws.amazon.com/eventbridge/latest/ref/events-ref-dms.html, what their events hold is not documented. Why it stopped is
-asked of DMS itself (`completion`).
+https://docs.aws.amazon.com/eventbridge/latest/ref/events-ref-dms.html, which does not document the content of their events. The reason
+for a stop comes from DMS itself (`completion`).
 """
 
 import json
@@ -23,25 +23,25 @@ from loads import MARKER_FOLDER
 _EXTENSION = r"\.(?:parquet|csv|csv\.gz|json|json\.gz|jsonl|jsonl\.gz)"
 _CHANGE_FILE = re.compile(r"(?:(?:SEGMENT\d+_)?LOAD[0-9A-F]{8}|\d{8}-\d{9})" + _EXTENSION)
 _DMS_FOLDER = "awsdms_"
-"""Beginning of the folders of DMS's control tables, which lie beside the tables' or below a control schema."""
+"""Prefix of the folders of DMS's control tables, which are beside the tables' folders or below a control schema."""
 _EPOCH = re.compile(r"(?:^|/)epoch-(\d{1,9})/$")
 _STATE_CHANGES = frozenset({"DMS Replication Task State Change", "DMS Replication State Change"})
-"""Of tasks, and of serverless replications."""
+"""For tasks, and for serverless replications."""
 
 
 class UnreadableMessageError(ValueError):
-    """A message that nobody can read, however often it is tried. Its text never quotes the message."""
+    """A message that can never be read. Its text never quotes the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bronze:
-    """Where the change files of this pipeline lie: a bucket, and a folder in it with its trailing slash, or "" for all."""
+    """Where the change files of this pipeline are: a bucket, and a folder in it with its trailing slash, or "" for the whole bucket."""
 
     bucket: str
     prefix: str
 
     def holds(self, bucket: str, key: str) -> bool:
-        """Say whether an object is a change file of this pipeline: ``<prefix><schema>/<table>/[folders/]<a name DMS gives>``."""
+        """Whether an object is a change file of this pipeline: ``<prefix><schema>/<table>/[folders/]<a name DMS gives>``."""
         if bucket != self.bucket or not key.startswith(self.prefix):
             return False
         *folders, name = key.removeprefix(self.prefix).split("/")
@@ -50,7 +50,7 @@ class Bronze:
         return _CHANGE_FILE.fullmatch(name) is not None
 
     def holds_marker(self, bucket: str, key: str) -> bool:
-        """Say whether an object tells the job that a table's full load is complete."""
+        """Whether an object is a marker, which tells the job that a table's full load is complete."""
         parts = key.removeprefix(self.prefix + MARKER_FOLDER).split("/")
         is_below = bucket == self.bucket and key.startswith(self.prefix + MARKER_FOLDER)
         return is_below and len(parts) == 2 and parts[1].endswith(".json")
@@ -64,10 +64,10 @@ class Bronze:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What one message says.
+    """The content of one message.
 
     Attributes:
-        newest: when the newest change file came to be, or the wake-up was due; None when there is nothing to merge.
+        newest: when the newest change file was created, or the wake-up was due; None if there is nothing to merge.
         of_replication: whether the replication has changed its state.
     """
 
@@ -78,10 +78,10 @@ class News:
 
 
 def read_message(body: str, bronze: Bronze, replication_arn: str = "") -> News:
-    """Return what a message's body says; the replication is that of this pipeline, "" for none.
+    """Return the content of a message's body; ``replication_arn`` is that of this pipeline, "" for none.
 
     Raises:
-        UnreadableMessageError: it has none of the known forms.
+        UnreadableMessageError: the body has none of the known forms.
     """
     document = _load(body)
     if document.get("Type") == "Notification" and isinstance(document.get("Message"), str):
@@ -111,7 +111,7 @@ def _read(document: dict[str, Any], bronze: Bronze, replication_arn: str) -> New
     if kind == ("aws.events", "Scheduled Event"):
         return News(0, 0, _time(document["time"]))
     if kind == ("aws.s3", "Object Created"):
-        detail = document["detail"]  # EventBridge, unlike S3 itself, does not encode the key.
+        detail = document["detail"]  # EventBridge, unlike S3 itself, does not URL-encode the key.
         return _news([(detail["bucket"]["name"], detail["object"]["key"], _time(document["time"]))], bronze)
     if document["source"] == "aws.dms":
         return _of_replication(document, replication_arn)

@@ -1,7 +1,7 @@
-"""S3 -> SQS -> here -> one run of the merge job per burst of change files.
+"""S3 -> SQS -> this function -> one run of the merge job per burst of change files.
 
-README.md beside this file says what it needs of its infrastructure, docs/adr/0006-one-run-per-burst.md why nothing is lost.
-Beside that it has written down which full loads are complete (`completion`).
+README.md beside this file has the infrastructure that it needs, docs/adr/0006-one-run-per-burst.md why nothing is lost.
+It also records which full loads are complete (`completion`).
 """
 
 import json
@@ -22,13 +22,13 @@ from decision import Judgement, Run, active_run, is_covered, judge, judge_asking
 from events import Bronze, UnreadableMessageError, read_message
 
 _RUNS_LOOKED_AT = 50
-"""Glue names the newest runs first. One that is left out can only cost a run too many, never a file."""
+"""Glue lists the newest runs first. A missing one can only cost an unnecessary run, never a file."""
 _TABLES_NAMED = 50
-"""In one log line."""
+"""Maximum in one log line."""
 
 
 class Glue(Protocol):
-    """What is used of the Glue client."""
+    """The part of the Glue client that is used."""
 
     def get_job_runs(self, *, JobName: str, MaxResults: int) -> Mapping[str, Any]:
         """List runs, the newest first."""
@@ -38,7 +38,7 @@ class Glue(Protocol):
 
 
 class Sqs(Protocol):
-    """What is used of the SQS client."""
+    """The part of the SQS client that is used."""
 
     def change_message_visibility(self, *, QueueUrl: str, ReceiptHandle: str, VisibilityTimeout: int) -> object:
         """Hide a message for so many seconds from now."""
@@ -49,7 +49,7 @@ class Sqs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The function's environment."""
+    """The function's settings, from its environment."""
 
     job_name: str
     config_uri: str
@@ -61,7 +61,7 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
-        """Read them.
+        """Read the settings.
 
         Raises:
             ValueError: variables are missing.
@@ -79,7 +79,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message that asks for a run, with the time since when its files exist."""
+    """A message that asks for a run; its files exist since ``newest``."""
 
     id: str
     receipt_handle: str
@@ -89,7 +89,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of the messages that ask for a run: the fields of a log line, and the message that waits."""
+    """The answer to the messages that ask for a run: the fields of a log line, and the message that waits."""
 
     level: str
     outcome: str
@@ -98,13 +98,13 @@ class Answer:
 
 
 def handler(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
-    """Answer one batch of SQS messages: what Lambda calls."""
+    """Answer one batch of SQS messages. Lambda calls this."""
     return trigger().handle(event["Records"])
 
 
 @cache
 def trigger() -> "Trigger":
-    """Return the trigger of this process, with clients that are kept from event to event."""
+    """Return the trigger of this process, whose clients are reused from event to event."""
     # Few and short tries: the queue tries again, and the function has 60 s.
     config = Config(connect_timeout=3, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 2})
     settings = Settings.from_environment(os.environ)
@@ -112,14 +112,14 @@ def trigger() -> "Trigger":
     epoch = settings.bronze.epoch
     if not settings.replication_arn or epoch is None:
         return Trigger(glue, sqs, settings)
-    # A run must not wait for them.
+    # A run must not wait for requests to DMS and S3.
     quick = Config(connect_timeout=2, read_timeout=5, retries={"mode": "standard", "total_max_attempts": 2})
     dms, s3 = boto3.client("dms", config=quick), boto3.client("s3", config=quick)
     return Trigger(glue, sqs, settings, LoadWatch(dms, s3, settings.bronze, epoch, settings.replication_arn))
 
 
 class Trigger:
-    """Starts runs for messages. All that is remembered between two batches is in the queue and in Glue."""
+    """Starts runs for messages. All state between two batches is in the queue and in Glue."""
 
     def __init__(self, glue: Glue, sqs: Sqs, settings: Settings, loads: LoadWatch | None = None) -> None:
         self._glue = glue
@@ -145,7 +145,7 @@ class Trigger:
                 states.append(record)
             if news.newest is not None:
                 messages.append(Message(record["messageId"], record["receiptHandle"], _receives(record), news.newest))
-        # Its own word is done with the markers: each is an object of bronze, whose news asks for a run that begins after it.
+        # A message of DMS is done with the markers: each is an object in bronze, whose notification asks for a run that begins after it.
         if states and not self._note_loads():
             kept += [record["messageId"] for record in states]
             for record in states:
@@ -157,7 +157,7 @@ class Trigger:
         return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in kept]}
 
     def _ask_for_run(self, messages: list[Message]) -> Answer:
-        """See to it that a run begins after the files of these messages, or name the one message that waits for all."""
+        """Make sure that a run begins after the files of these messages, or return the one message that waits for all."""
         left = messages
         facts: dict[str, Any] = {"covered": 0}
         try:
@@ -168,17 +168,17 @@ class Trigger:
                 return Answer("INFO", "covered", facts)
             active = active_run(runs)
             if active is None:
-                # Before the run, so that it sees what is written. A load that goes over into changes ends without an event.
+                # Before the run, so that it sees the markers. A load that goes over into changes ends without an event.
                 self._note_loads()
                 return Answer("INFO", "started", facts | {"run_id": self._start()})
             return self._wait(left, judge("ConcurrentRunsExceededException"), facts | {"run_id": active.id})
         except ClientError as error:
             return self._wait(left, judge(error.response["Error"]["Code"]), facts | {"error": str(error)})
-        except BotoCoreError as error:  # No connection, no answer in time, no credentials.
+        except BotoCoreError as error:  # No connection, no answer in time, or no credentials.
             return self._wait(left, judge("ServiceUnavailable"), facts | {"error": str(error)})
 
     def _wait(self, left: list[Message], why: Judgement, facts: Mapping[str, Any]) -> Answer:
-        """Keep the newest message and hide it for a while; whatever covers it covers the others, so they are done."""
+        """Keep the newest message and hide it for a while. A run that covers it covers the other messages, so they are done."""
         newest = max(left, key=lambda message: (message.newest, -message.receives))
         seconds = wait_seconds(newest.receives)
         self._hide(newest.id, newest.receipt_handle, seconds)
@@ -193,7 +193,7 @@ class Trigger:
             _log("WARNING", "visibility", message_id=message_id, error=str(error), advice=advice)
 
     def _note_loads(self) -> bool:
-        """Have written down which full loads are complete; False when DMS or S3 should be asked again soon. Stops nothing else."""
+        """Record which full loads are complete; return False if DMS or S3 should be asked again soon. An error stops nothing else."""
         try:
             noted = self._loads.note() if self._loads is not None else Noted()
         except (ClientError, BotoCoreError) as error:
@@ -218,13 +218,13 @@ class Trigger:
         answer = self._glue.start_job_run(
             JobName=self._settings.job_name,
             Arguments={**self._settings.run_arguments, "--config": self._settings.config_uri},
-            # A queued run may fail without having run, and its messages would be gone.
+            # A queued run may fail without having run, and its messages would be lost.
             JobRunQueuingEnabled=False,
         )
         return str(answer["JobRunId"])
 
     def _dead_letter(self, record: Mapping[str, Any], reason: str) -> bool:
-        """Move a message that nobody can read to the dead-letter queue at once; False when that did not work."""
+        """Move an unreadable message to the dead-letter queue at once; return False if that failed."""
         facts = {"message_id": record["messageId"], "reason": reason}
         try:
             self._sqs.send_message(
@@ -246,5 +246,5 @@ def _receives(record: Mapping[str, Any]) -> int:
 
 
 def _log(level: str, event: str, **facts: Any) -> None:
-    # Not by logging: its lines are JSON only under one of Lambda's log formats.
+    # Not with logging: its lines are JSON only with one of Lambda's log formats.
     sys.stdout.write(json.dumps({"level": level, "event": event, **facts}) + "\n")

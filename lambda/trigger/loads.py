@@ -1,4 +1,4 @@
-"""Which tables' full load is complete: pure functions over what DMS tells of a replication and its tables. ADR 8 has the argument.
+"""Which tables' full load is complete: pure functions over what DMS reports about a replication and its tables. ADR 8 has the argument.
 
 States of tables, stop reasons and members are those of the API's reference:
 https://docs.aws.amazon.com/dms/latest/APIReference/API_TableStatistics.html,
@@ -18,7 +18,7 @@ _LOADS = frozenset({"full-load", "full-load-and-cdc"})
 _RUNS = "running"
 _OVER = frozenset({"stopped", "deprovisioning", "deprovisioned"})
 _LOADED = frozenset({"FULL_LOAD_ONLY_FINISHED", "STOPPED_AFTER_FULL_LOAD", "STOPPED_AFTER_CACHED_EVENTS"})
-"""Reasons to stop that say that the load is done. NORMAL is not among them: an operator's stop in the middle is called so as well."""
+"""Stop reasons that mean a complete load. NORMAL is not among them: DMS uses it for an operator's stop in the middle as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +31,19 @@ class Replication:
 
     @classmethod
     def of(cls, described: Mapping[str, Any]) -> "Replication":
-        """Read a member of the answer of `DescribeReplicationTasks` or `DescribeReplications`."""
+        """Return a replication from the answer of `DescribeReplicationTasks` or `DescribeReplications`."""
         kind = described.get("MigrationType") or described.get("ReplicationType") or ""
         return cls(kind, described.get("Status") or "", (described.get("StopReason") or "").removeprefix("Stop Reason "))
 
     @property
     def is_believed(self) -> bool:
-        """Whether what its tables tell of their load counts: it loads, and it runs or has stopped because its load is done."""
+        """Whether its tables' states count: it does a load, and it is running or has stopped because the load is done."""
         is_over = self.status in _OVER and self.stop_reason in _LOADED
         return self.type in _LOADS and (self.status == _RUNS or is_over)
 
     @property
     def is_stopping(self) -> bool:
-        """Whether the reason why it stops is yet to be told."""
+        """Whether DMS has not reported yet why it stops."""
         return self.type in _LOADS and self.status == "stopping"
 
 
@@ -52,7 +52,7 @@ class LoadedTable:
     """A table that DMS has loaded.
 
     Attributes:
-        began: when its load began, as ISO 8601: files from before are of another load.
+        began: when its load began, as ISO 8601: older files are of another load.
         ended: when it ended.
     """
 
@@ -64,22 +64,22 @@ class LoadedTable:
 
     @property
     def key(self) -> str:
-        """Key of its marker, below the folder of the load epoch."""
+        """Key of its marker, relative to the folder of the load epoch."""
         return f"{MARKER_FOLDER}{self.schema}/{self.table}.json"
 
     def marker(self, epoch: int, said_by: str) -> bytes:
-        """Return what the marker holds; ``said_by`` is the ARN of the replication."""
+        """Return the content of the marker; ``said_by`` is the ARN of the replication."""
         document = {"schema": self.schema, "table": self.table, "epoch": epoch, "rows": self.rows}
         return json.dumps({**document, "began": self.began, "ended": self.ended, "said_by": said_by}).encode()
 
 
 def loaded_tables(statistics: Iterable[Mapping[str, Any]]) -> list[LoadedTable]:
-    """Return the tables whose load is complete and without errors, of a list of `TableStatistics`."""
+    """Return the tables whose load is complete and without errors, from a list of `TableStatistics`."""
     return [found for one in statistics if (found := _loaded(one)) is not None]
 
 
 def _loaded(told: Mapping[str, Any]) -> LoadedTable | None:
-    """Return a table that is loaded, None for others.
+    """Return a loaded table, None for others.
 
     A table of a task that only captures changes has no time at which it was loaded.
     """
@@ -89,6 +89,6 @@ def _loaded(told: Mapping[str, Any]) -> LoadedTable | None:
         return None
     if told.get("FullLoadErrorRows") or told.get("FullLoadCondtnlChkFailedRows"):
         return None
-    if not schema or not table or "/" in schema + table:  # The job takes no folder apart that is named so.
+    if not schema or not table or "/" in schema + table:  # The job cannot split the path of such a folder.
         return None
     return LoadedTable(schema, table, int(told.get("FullLoadRows") or 0), began.isoformat(), ended.isoformat())
