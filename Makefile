@@ -11,6 +11,8 @@ TEST_WORKERS ?= 3
 PYTEST = $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --durations=40 --durations-min=5
 # Committed, so that the Terraform modules find the zips in the git ref they are taken from.
 DIST_DIR ?= dist
+# A name of benchmarks/__main__.py; empty: the job beside the hand-written script and the floor.
+BENCH ?=
 BENCH_ARGS ?=
 SOAK_SECONDS ?= 1800
 SOAK_SEED ?=
@@ -77,40 +79,8 @@ fmt: setup ## Format the code and apply automatic fixes
 	$(BIN)/python tools/terraform_readme.py
 
 .PHONY: bench
-bench: setup ## Measure the job beside a hand-written script and the floor, into build/bench.json; BENCH_ARGS
-	$(BIN)/python -m benchmarks $(BENCH_ARGS)
-
-.PHONY: bench-full
-bench-full: setup ## Measure beside Delta, Hudi and Iceberg's MERGE too; hours, downloads their jars; BENCH_ARGS
-	$(BIN)/python -m benchmarks.full $(BENCH_ARGS)
-
-.PHONY: bench-watch
-bench-watch: setup ## Measure how far a watch is behind twenty changing tables; BENCH_ARGS
-	$(BIN)/python -m benchmarks.following $(BENCH_ARGS)
-
-.PHONY: bench-late
-bench-late: setup ## Measure what batches in order pay for the protection against late changes; BENCH_ARGS
-	$(BIN)/python -m benchmarks.protection $(BENCH_ARGS)
-
-.PHONY: bench-maintain
-bench-maintain: setup ## Measure reads after many small batches, before and after maintenance; BENCH_ARGS
-	$(BIN)/python -m benchmarks.maintained $(BENCH_ARGS)
-
-.PHONY: bench-models
-bench-models: setup ## Measure an incremental gold model beside a full refresh after each batch; BENCH_ARGS
-	$(BIN)/python -m benchmarks.models $(BENCH_ARGS)
-
-.PHONY: bench-verify
-bench-verify: setup ## Measure time and memory of verify for 1 and 10 million rows of PostgreSQL; BENCH_ARGS
-	$(BIN)/python -m benchmarks.verified $(BENCH_ARGS)
-
-.PHONY: bench-throughput
-bench-throughput: setup ## Measure large batches out of order, full loads and a table ten times larger; BENCH_ARGS
-	$(BIN)/python -m benchmarks.throughput $(BENCH_ARGS)
-
-.PHONY: bench-tables
-bench-tables: setup ## Measure two hundred small tables in one run, idle tables, a huge neighbour, old bronze; BENCH_ARGS
-	$(BIN)/python -m benchmarks.many_tables $(BENCH_ARGS)
+bench: setup ## Measure the job; BENCH=full, watch, late, maintain, models, verify, throughput or tables; BENCH_ARGS
+	$(BIN)/python -m benchmarks $(BENCH) $(BENCH_ARGS)
 
 ##@ Deliver
 .PHONY: dist

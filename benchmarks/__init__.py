@@ -1,1 +1,1 @@
-"""How long a batch takes, against the usual hand-written script and against the least a Spark job can do."""
+"""How long a batch takes, compared with the usual hand-written script and with the minimum work of a Spark job."""

@@ -1,4 +1,4 @@
-"""The order in which a batch's files come to bronze: some of them only with the next batch, when newer changes are merged already."""
+"""The order in which a batch's files arrive in bronze: some only with the next batch, when newer changes are already merged."""
 
 import shutil
 from collections.abc import Sequence
@@ -8,12 +8,12 @@ import numpy as np
 
 
 class Arrivals:
-    """Hands files over from where they were written to bronze, in no order, and keeps some back for one turn.
+    """Moves files from where they were written to bronze, in random order, and keeps some back for one turn.
 
     Args:
         written: bronze folder into which the batches are written.
-        bronze: the one that the job reads.
-        late: share of a batch's files that come with the next one.
+        bronze: bronze folder that the job reads.
+        late: share of a batch's files that arrive with the next batch.
     """
 
     def __init__(self, written: Path, bronze: Path, late: float, seed: int = 1) -> None:
@@ -22,7 +22,7 @@ class Arrivals:
         self._kept: list[Path] = []
 
     def deliver(self, files: Sequence[Path], *, last: bool = False) -> list[Path]:
-        """Hand over what was kept back and the new ``files``; all of them if this is the ``last`` time. Return them where they are now."""
+        """Move the kept and the new ``files``; all of them if this is the ``last`` turn. Return their new paths."""
         shuffled = [files[one] for one in self._random.permutation(len(files))]
         held = 0 if last else round(self._late * len(files))
         due, self._kept = [*self._kept, *shuffled[held:]], shuffled[:held]

@@ -1,4 +1,4 @@
-"""What is measured: one case per bronze format, key pattern, size and mix."""
+"""The measured cases: by bronze format, key pattern, size and mix."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from dms_iceberg.config.model import BronzeFormat
 
 @attrs.frozen
 class Case:
-    """Batches of ``size`` changes of one kind. The hand-written script gets the CSV twin of each batch, whatever ``format`` says."""
+    """Batches of ``size`` changes of one kind. The hand-written script gets the CSV twin of each batch, whatever ``format`` is."""
 
     format: BronzeFormat
     pattern: Pattern
@@ -37,7 +37,7 @@ CASES: Final = (
     Case(_CSV, Pattern.SCATTERED, 1_000),
 )
 GOALS: Final = tuple(case for case in CASES if case.name in ("parquet-scattered-100k", "parquet-scattered-1k"))
-"""The cases that the goals speak of: minutes."""
+"""The cases that the goals are about; they take minutes."""
 
 
 @attrs.frozen
@@ -60,7 +60,7 @@ class Result:
         return self.ours_s / self.floor_s
 
     def to_document(self) -> dict[str, str | float]:
-        """Return the case as it stands in ``bench.json``."""
+        """Return the case's part of ``bench.json``."""
         return {
             "name": self.name,
             "ours_s": round(self.ours_s, 3),

@@ -1,4 +1,4 @@
-"""Batches of changes over the source table: which keys change, how, and in which order. Pure numpy, no files."""
+"""Batches of changes of the source table: which keys change, how, and in which order. Pure numpy, no files."""
 
 from enum import StrEnum
 from typing import Final
@@ -24,13 +24,13 @@ class Pattern(StrEnum):
 
 RECENT_SHARE: Final = 0.05
 REPEATED_UPDATES: Final = 0.1
-"""Share of the updates that change a key the same batch has updated already: superseded rows for the collapse to drop."""
+"""Share of the updates that change a key which the same batch has already updated: superseded rows that collapse drops."""
 SKEW: Final = 1.2
-"""Exponent of the Zipf distribution of skewed updates: nearly a fifth of them are of one row."""
-_SPREAD: Final = 2_654_435_761  # Knuth's multiplier: hot rows lie all over the table
+"""Exponent of the Zipf distribution of skewed updates: one row gets nearly a fifth of them."""
+_SPREAD: Final = 2_654_435_761  # Knuth's multiplier: hot rows are spread over the table
 
 HOT_ROWS: Final = 5
-"""Of skewed changes `HOT_CHANGES` hit one row of so many, which lie all over the table: 80 % of the changes, 20 % of the rows."""
+"""`HOT_CHANGES` of the skewed changes hit one in `HOT_ROWS` rows, spread over the table: 80 % of the changes, 20 % of the rows."""
 HOT_CHANGES: Final = 0.8
 
 
@@ -46,12 +46,12 @@ EVERYDAY: Final = Mix(updates=0.6, inserts=0.2)
 UPDATE_HEAVY: Final = Mix(updates=0.9, inserts=0.05)
 DELETE_HEAVY: Final = Mix(updates=0.2, inserts=0.1)
 CHURN: Final = Mix(updates=0.6, inserts=0.1)
-"""Updates and deletes, hardly an insert: what a MERGE has to look up."""
+"""Updates and deletes, few inserts: work for the lookup of a MERGE."""
 
 
 @attrs.frozen(eq=False)
 class Changes:
-    """A batch in the order in which the source made its changes.
+    """A batch, in the order in which the source made its changes.
 
     Attributes:
         ops: `INSERT`, `UPDATE` or `DELETE` per change.
@@ -74,7 +74,7 @@ class Changes:
 
 
 class Source:
-    """The source table as one version per key. `change` makes a batch and applies it here."""
+    """The source table as one version per key. `change` creates a batch and applies it here."""
 
     def __init__(self, rows: int, seed: int = 1) -> None:
         self._versions: Keys = np.full(rows, LOADED, dtype=np.int64)
@@ -82,16 +82,16 @@ class Source:
         self._clock = LOADED
 
     def keys(self) -> Keys:
-        """Return the keys of the rows there are, ascending."""
+        """Return the keys of the existing rows, ascending."""
         return np.flatnonzero(self._versions != ABSENT)
 
     def versions(self, keys: Keys) -> Keys:
-        """Return the current version of each key, `ABSENT` where there is no such row."""
+        """Return the current version of each key, `ABSENT` if there is no such row."""
         known = keys < len(self._versions)
         return np.where(known, self._versions[np.where(known, keys, 0)], ABSENT)
 
     def change(self, size: int, pattern: Pattern, mix: Mix) -> Changes:
-        """Make the next ``size`` changes.
+        """Create the next ``size`` changes.
 
         Raises:
             ValueError: the pattern has fewer rows than the batch updates and deletes.
@@ -110,16 +110,16 @@ class Source:
 
         keys = np.concatenate([new, updated, deleted])
         ops = np.repeat([INSERT, UPDATE, DELETE], [inserts, updates, deletes]).astype(np.int8)
-        # A key is only inserted, only updated or only deleted in a batch, so that every order is a possible history.
+        # Within a batch a key is only inserted, only updated or only deleted, so that every order is a possible history.
         order = self._random.permutation(size)
         keys, ops = keys[order], ops[order]
         versions = self._clock + 1 + np.arange(size)
         return self._apply(ops, keys, versions)
 
     def change_skewed(self, size: int, mix: Mix) -> Changes:
-        """Make the next ``size`` changes: four fifths of them hit a fifth of the rows, and a key may change many times.
+        """Create the next ``size`` changes: four fifths of them hit a fifth of the rows, and a key may change several times.
 
-        Updates and deletes are drawn by the shares of ``mix``; a change of a key that the batch has deleted inserts it again, so there
+        Updates and deletes are drawn with the shares of ``mix``. A change of a key that the batch has deleted inserts it again, so there
         are somewhat more inserts than ``mix`` says. Other inserts are of new keys.
         """
         inserts = round(size * mix.inserts)
@@ -155,7 +155,7 @@ class Source:
         before = self.versions(touched)
         grown = np.full(max(len(self._versions), int(keys.max()) + 1), ABSENT, dtype=np.int64)
         grown[: len(self._versions)] = self._versions
-        # Of equal indices numpy keeps the last assignment, which is the newest change.
+        # For equal indices numpy keeps the last assignment, which is the newest change.
         grown[keys] = np.where(ops == DELETE, ABSENT, versions)
         self._versions = grown
         self._clock = int(versions[-1])
@@ -163,10 +163,10 @@ class Source:
 
 
 def _possible(keys: Keys, deletes: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8]:
-    """Return operations that can follow each other, for changes of rows that exist: what comes behind a delete inserts."""
+    """Return possible operations for changes of existing rows: a change after a delete inserts."""
     order = np.argsort(keys, kind="stable")
     wanted, same = deletes[order], np.diff(keys[order], prepend=-1) == 0
-    # Where a key's changes all want to delete, every other one can.
+    # If all changes of a key are drawn as deletes, every other one can be a delete.
     places = np.arange(len(keys))
     begins = ~(same & np.concatenate([[False], wanted[:-1]]))
     run = places - np.maximum.accumulate(np.where(begins, places, 0))

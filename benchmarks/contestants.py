@@ -20,19 +20,19 @@ OURS: Final = "silver.orders"
 HANDWRITTEN: Final = "silver.orders_handwritten"
 SOURCE: Final = ORDERS.source
 BROADCAST: Final = "spark.sql.autoBroadcastJoinThreshold"
-"""The one setting of the job's session that could slow the others down: they get Spark's default back."""
+"""The one setting of the job's session that could slow the others down: they run with Spark's default."""
 SPARKS_BROADCAST: Final = "10MB"
 
 
 class Contestant(Protocol):
-    """Something that applies one batch; the call is what is timed."""
+    """A program that applies one batch; the call is timed."""
 
     def __call__(self, batch: BatchFiles) -> None:
         """Apply the batch."""
 
 
 def job_config(work: Path, bronze: Path, bronze_format: BronzeFormat, target: str = OURS, shape: Shape = ORDERS) -> Config:
-    """Return the job's configuration for one bronze folder; every table of the benchmark is in the one warehouse below ``work``."""
+    """Return the job's configuration for one bronze folder; all tables of the benchmark are in one warehouse below ``work``."""
     columns = [{"name": name, "type": type_} for name, type_ in shape.types.items()]
     return parse_config(
         {
@@ -67,10 +67,10 @@ class Ours:
 
 @attrs.frozen
 class Handwritten:
-    """The script most teams write, without its usual mistakes.
+    """The script that most teams write, without its usual mistakes.
 
-    All CSV columns as strings, explicit casts, the newest change per key by sequence, one MERGE into a table with Iceberg's default,
-    copy-on-write.
+    It reads all CSV columns as strings, casts explicitly, keeps the newest change per key by sequence, and runs one MERGE into a table with
+    Iceberg's default, copy-on-write.
     """
 
     spark: SparkSession
@@ -96,13 +96,13 @@ class Handwritten:
 
 @attrs.frozen
 class Floor:
-    """What no Spark job can leave out: read the batch, read the target's keys, join the two, write the changed rows as Parquet.
+    """The minimum work of a Spark job: read the batch, read the target's keys, join the two, write the changed rows as Parquet.
 
-    No order of changes, no casts, no deletes, no commit, no progress.
+    It has no order of changes, no casts, no deletes, no commit, no progress.
 
     Attributes:
         files: data files of the job's table after its first load.
-        output: folder that is overwritten with each batch's rows.
+        output: folder that each batch's rows overwrite.
     """
 
     spark: SparkSession
@@ -123,5 +123,5 @@ class Floor:
 
 
 def read_csv(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
-    """Return CSV files as strings, read as DMS quotes them (RFC 4180; a field may hold a line feed)."""
+    """Return CSV files as strings, read as DMS quotes them (RFC 4180; a field may contain a line feed)."""
     return spark.read.csv([str(path) for path in paths], header=True, quote='"', escape='"', multiLine=True)

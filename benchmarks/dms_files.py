@@ -1,7 +1,7 @@
-"""Change files in the form DMS gives them, straight from arrays: the emulator does the same row by row, which takes too long for millions.
+"""Change files in DMS's format, directly from arrays: the emulator writes row by row, which takes too long for millions of rows.
 
-Shapes: Parquet plain and uncompressed with row groups of 10,000 rows; CSV with a header, quotes only where a field needs them and an empty
-field for NULL; a PostgreSQL delete holds its key alone; service columns before (``Op``, commit time) and behind the table's own.
+Formats: Parquet plain and uncompressed with row groups of 10,000 rows; CSV with a header, quotes only where a field needs them and an
+empty field for NULL; a PostgreSQL delete has only its key; service columns before (``Op``, commit time) and after the table's own.
 """
 
 import csv
@@ -22,7 +22,7 @@ from benchmarks.shop import LOADED, SCHEMA_NAME, Keys
 OP, COMMITTED, SEQUENCE, STREAM_POSITION = "Op", "dms_commit_ts", "dms_change_seq", "dms_stream_position"
 LOAD_ROWS: Final = 500_000
 FILE_ROWS: Final = 25_000
-"""Changes a file holds, as if DMS closed one every quarter of a minute at this rate."""
+"""Changes in a file, as if DMS closed one every quarter of a minute at this rate."""
 TRANSACTION_ROWS: Final = 8
 BATCH_SECONDS: Final = 60
 _LOADED_AT: Final = datetime(2026, 4, 1, tzinfo=UTC)
@@ -34,7 +34,7 @@ _FIRST_COUNTER: Final = 61  # a new DMS task's first change has this number
 
 @attrs.frozen
 class BatchFiles:
-    """Where a batch lies: the same changes as Parquet and, where asked for, as CSV, each in a bronze folder of its own."""
+    """A batch's files: the same changes as Parquet and, if requested, as CSV, each in a bronze folder of its own."""
 
     parquet: tuple[Path, ...]
     csv: tuple[Path, ...] = ()
@@ -46,7 +46,7 @@ def table_folder(bronze: Path, shape: Shape = ORDERS) -> Path:
 
 
 def file_schema(shape: Shape) -> pa.Schema:
-    """Return the columns of a change file: service columns before and behind the table's own, and the old values of the key."""
+    """Return the columns of a change file: service columns before and after the table's own, and the old values of the key."""
     return pa.schema(
         [
             pa.field(OP, pa.string(), nullable=False),
@@ -60,7 +60,7 @@ def file_schema(shape: Shape) -> pa.Schema:
 
 
 def write_load(bronze: Path, count: int, shape: Shape = ORDERS) -> list[Path]:
-    """Write the full load of keys 0 to ``count`` as Parquet; returns the files."""
+    """Write the full load of keys 0 to ``count`` as Parquet; return the files."""
     folder, schema = table_folder(bronze, shape), file_schema(shape)
     folder.mkdir(parents=True)
     paths = []
@@ -87,10 +87,10 @@ def write_batch(
     """Write a batch into the two bronze folders.
 
     Args:
-        number: counts batches from 0: it sets commit times, sequence and file names.
+        number: number of the batch, from 0: it determines commit times, sequence and file names.
         csv_: None for Parquet alone.
-        shuffle: puts the rows of each file into a random order; they stay in the order of their sequence without it.
-        file_rows: changes of a file.
+        shuffle: puts the rows of each file into a random order; without it they are in the order of their sequence.
+        file_rows: changes per file.
     """
     table = _file_table(changes, number, shape)
     written: dict[str, list[Path]] = {"parquet": [], "csv": []}
@@ -140,7 +140,7 @@ def _file_table(changes: Changes, number: int, shape: Shape) -> pa.Table:
 
 
 def _commit_time(number: int, row: int, size: int) -> datetime:
-    # The last second stays free for the close of the last file.
+    # The last second is reserved for the close of the last file.
     inside = timedelta(seconds=(BATCH_SECONDS - 1) * row / size)
     return _FIRST_CHANGE + timedelta(seconds=number * BATCH_SECONDS) + inside
 

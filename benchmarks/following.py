@@ -1,7 +1,7 @@
-"""``python -m benchmarks.following``: how far behind its source a watch is, with many tables that change all the time.
+"""``make bench BENCH=watch``: how far a watch is behind its source, with many tables that change all the time.
 
-A writer plays DMS: every second it closes one file for each table, with changes committed in that second. No rival is timed: the
-hand-written script is a run per table, whose start alone takes longer than all that is measured here.
+A writer simulates DMS: every second it closes one file for each table, with changes committed in that second. No rival is timed: the
+hand-written script is a run per table, whose start alone takes longer than everything measured here.
 """
 
 import asyncio
@@ -57,14 +57,14 @@ class Writer(threading.Thread):
 
 
 class Seen:
-    """What the watch told of its batches."""
+    """The reports of the watch's batches."""
 
     def __init__(self) -> None:
         self.batches: list[BatchReport] = []
         self.own: list[float] = []
 
     def __call__(self, _table: str, batch: BatchReport) -> None:
-        """Take a batch (a `runner.Listener`)."""
+        """Add a batch (a `runs.run.Listener`)."""
         if batch.lag_p95_seconds is None:
             return
         self.batches.append(batch)
@@ -78,9 +78,9 @@ def _quantile(values: list[float], part: float) -> float:
 
 def main(
     tables: Annotated[int, typer.Option(min=1, help="Tables.")] = 20,
-    rows: Annotated[int, typer.Option(min=100, help="Rows of each when it begins.")] = 250_000,
-    changes_per_second: Annotated[int, typer.Option(min=1, help="Of all tables together.")] = 1_000,
-    seconds: Annotated[float, typer.Option(min=5, help="For how long.")] = 180.0,
+    rows: Annotated[int, typer.Option(min=100, help="Rows of each table at the start.")] = 250_000,
+    changes_per_second: Annotated[int, typer.Option(min=1, help="Changes per second, over all tables.")] = 1_000,
+    seconds: Annotated[float, typer.Option(min=5, help="Seconds for which the writer writes.")] = 180.0,
     warm_up: Annotated[float, typer.Option(min=0, help="The first seconds do not count: the JVM compiles.")] = 60.0,
     parallelism: Annotated[int, typer.Option(min=1, help="Tables merged at once.")] = 2,
     heap: Heap = "6g",
@@ -111,7 +111,7 @@ def main(
         watch.stop()
         thread.join()
         heaps.append(heap_mib(spark))
-        _tell(seen, first, last, seconds, heaps)
+        _print_results(seen, first, last, seconds, heaps)
         after = run(spark, config)
         read = sum(batch.rows_read for batch in seen.batches) + sum(one.rows_read for one in after.tables.values())
         if read != writer.written or after.errors:
@@ -119,7 +119,7 @@ def main(
             raise typer.Exit(1)
 
 
-def _tell(seen: Seen, first: int, last: int, seconds: float, heaps: list[float]) -> None:
+def _print_results(seen: Seen, first: int, last: int, seconds: float, heaps: list[float]) -> None:
     batches, own = seen.batches[first:last], seen.own[first:last]
     rows = sum(batch.rows_read for batch in batches)
     p50 = [batch.lag_p50_seconds or 0.0 for batch in batches]
@@ -131,7 +131,3 @@ def _tell(seen: Seen, first: int, last: int, seconds: float, heaps: list[float])
     CONSOLE.print(f"file closed to visible, newest file of a batch: p50 {_quantile(own, 0.5):.1f} s, p95 {_quantile(own, 0.95):.1f} s")
     CONSOLE.print(f"a batch takes {statistics.median(b.seconds for b in batches):.2f} s (median)")
     CONSOLE.print(f"heap in use at rest: {heaps[0]:,.0f} MiB before, {heaps[1]:,.0f} MiB after {len(seen.batches):,} batches")
-
-
-if __name__ == "__main__":
-    typer.run(main)

@@ -1,4 +1,4 @@
-"""The Iceberg tables: loaded once, put back to that state before each case, and compared with what they should hold."""
+"""The Iceberg tables: loaded once, reset to that state before each case, and compared with their expected content."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -23,7 +23,7 @@ TABLES: Final = (OURS, HANDWRITTEN)
 
 @attrs.frozen
 class Digest:
-    """Number of rows and sum of a 64-bit hash over all columns: adding and removing rows adds and subtracts."""
+    """Number of rows and sum of a 64-bit hash over all columns: digests of disjoint sets of rows can be added and subtracted."""
 
     rows: int
     checksum: int
@@ -36,7 +36,7 @@ class Digest:
 
 
 def row_hash(columns: Iterable[str]) -> str:
-    """Return the SQL of a 64-bit hash over columns; a NULL counts as a value of its own."""
+    """Return the SQL of a 64-bit hash over columns; NULL counts as a value of its own."""
     return f"xxhash64({', '.join(f'{name}, {name} IS NULL' for name in columns)})"
 
 
@@ -48,12 +48,12 @@ def digest(frame: DataFrame, columns: Iterable[str] = COLUMN_TYPES) -> Digest:
 
 @attrs.frozen(eq=False)
 class Expectation:
-    """What a table must hold after batches, known without asking a contestant.
+    """The expected content of a table after batches, known without any contestant.
 
     Attributes:
-        size: rows loaded.
+        size: number of rows loaded.
         touched: every key that a batch has changed, once, ascending.
-        now: the version of each, `ABSENT` for deleted ones.
+        now: the present version of each, `ABSENT` for deleted ones.
     """
 
     size: int
@@ -62,13 +62,13 @@ class Expectation:
     shape: Shape = ORDERS
 
     def digest(self, spark: SparkSession, work: Path, loaded: Digest) -> Digest:
-        """Return the loaded rows, less the touched ones as loaded, plus those as they are now; ``work`` is a scratch folder."""
+        """Return the digest of the loaded rows, minus the touched ones as loaded, plus their present rows; ``work`` is a scratch folder."""
         gone = self.touched[self.touched < self.size]
         before = digest(self._frame(spark, work, gone, np.full(len(gone), LOADED)), self.shape.types)
         return loaded - before + digest(self.current(spark, work), self.shape.types)
 
     def current(self, spark: SparkSession, work: Path) -> DataFrame:
-        """Return the touched rows that there still are."""
+        """Return the touched rows that still exist."""
         there = self.now != ABSENT
         return self._frame(spark, work, self.touched[there], self.now[there])
 
@@ -83,9 +83,9 @@ class Lake:
     """The tables after the first load.
 
     Attributes:
-        size: rows loaded.
+        size: number of rows loaded.
         loaded: digest of the loaded files.
-        snapshots: each table's snapshot to go back to.
+        snapshots: by table, the snapshot to go back to.
         files: data files of the job's table at that snapshot.
     """
 
@@ -97,7 +97,7 @@ class Lake:
     files: tuple[str, ...]
 
     def reset(self) -> None:
-        """Put the tables back to what the load left, and remove what was written since."""
+        """Reset the tables to the state after the load, and remove what was written since."""
         for table, snapshot in self.snapshots.items():
             self.spark.sql(f"CALL {CATALOG}.system.set_current_snapshot('{table}', {snapshot})")
             self.spark.sql(
@@ -105,7 +105,7 @@ class Lake:
             )
 
     def verify(self, source: Source, touched: Keys, case: str, tables: Sequence[str] = TABLES) -> None:
-        """Compare tables with the source: the loaded rows, less the touched ones as loaded, plus those as they are now.
+        """Compare tables with the source: the loaded rows, minus the touched ones as loaded, plus their present rows.
 
         Raises:
             AssertionError: a table holds other rows than the source.
@@ -118,11 +118,11 @@ class Lake:
 
 
 def load(spark: SparkSession, work: Path, size: int, target: str = OURS, copy: str | None = HANDWRITTEN) -> Lake:
-    """Write the full load, merge it with the job, and copy the result for the hand-written script, sorted by key, which suits it best.
+    """Write the full load, merge it with the job, and copy the result for the hand-written script, sorted by key, its best layout.
 
     Args:
         target: the job's table.
-        copy: the hand-written script's, None for none.
+        copy: the hand-written script's table, None for no copy.
 
     Raises:
         RuntimeError: the job could not load the files.

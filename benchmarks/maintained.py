@@ -1,8 +1,8 @@
-"""``python -m benchmarks.maintained``: what reading costs after many small batches, before and after maintenance.
+"""``make bench BENCH=maintain``: what reading costs after many small batches, before and after maintenance.
 
-One table is loaded and gets one small batch after the other. Then its rows are read as the batches left them, as ``maintain`` with its
-default thresholds leaves them, and from a copy that was written afresh: in turn, all columns of all rows. What a batch takes and what
-the heap holds are told for the first and the last twentieth of the batches (the very first twentieth, when the JVM compiles, left out).
+A table is loaded and gets many small batches. Then all columns of all rows are read, in turn, from the table as the batches left it,
+as ``maintain`` with its default thresholds left it, and from a fresh copy. The time of a batch and the used heap are reported for the
+first and the last twentieth of the batches (without the very first twentieth, when the JVM compiles).
 """
 
 import statistics
@@ -30,7 +30,7 @@ from dms_iceberg.runs.run import run
 def main(
     rows: Annotated[int, typer.Option(help="Rows of the silver table.")] = 500_000,
     batches: Annotated[int, typer.Option(min=1, help="Batches merged after the load.")] = 100,
-    size: Annotated[int, typer.Option(min=1, help="Changes in each.")] = 100,
+    size: Annotated[int, typer.Option(min=1, help="Changes per batch.")] = 100,
     repetitions: Annotated[int, typer.Option(min=1, help="Readings of each; the median counts.")] = 7,
     heap: Heap = "3g",
     cores: Cores = 2,
@@ -81,7 +81,7 @@ def main(
 
 
 def _configured(work: Path) -> Config:
-    """Return the job's configuration with a batch for each file, and maintenance only when it is asked for."""
+    """Return the job's configuration with one batch per file, and maintenance only on request."""
     config = job_config(work, work / "changes", BronzeFormat.PARQUET)
     rules = Maintenance(after_run=AfterRun.NOTHING)
     tables = {name: attrs.evolve(table, maintenance=rules) for name, table in config.tables.items()}
@@ -90,7 +90,7 @@ def _configured(work: Path) -> Config:
 
 @attrs.frozen
 class Merged:
-    """What the batches took: all of them, and the median of the first and of the last ones; the heap in use after each of these."""
+    """Seconds of all batches, and the median of the first and the last ones; the used heap after each of these."""
 
     seconds: float
     first_s: float
@@ -134,7 +134,3 @@ def _files(spark: SparkSession, name: str, options: dict[str, str]) -> tuple[int
     asked = asked.format(f"{CATALOG}.{name}")
     row = spark.sql(f"SELECT summary FROM {CATALOG}.{name}.snapshots WHERE {asked}").collect()[0]
     return int(row.summary["total-data-files"]), int(row.summary["total-delete-files"])
-
-
-if __name__ == "__main__":
-    typer.run(main)

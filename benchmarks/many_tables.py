@@ -1,9 +1,10 @@
-"""``python -m benchmarks.many_tables``: what a table among many costs.
+"""``make bench BENCH=tables``: the cost of one table among many.
 
-1. *Runs*: a file of changes for each table, merged by one run of the command line; and by a run for each of a sample, scaled up.
+1. *Runs*: a file of changes for each table, merged by one run of the command line; and by single runs for a sample of tables, scaled
+   up to all.
 2. *Idle*: a run in a warm session that finds nothing new in any table.
 3. *Neighbour*: small tables alone, and beside one with a large batch.
-4. *Old bronze*: listing behind objects that were merged long ago.
+4. *Old bronze*: listing past objects that were merged long ago.
 """
 
 import json
@@ -37,7 +38,7 @@ _HUGE: Final = "huge"
 
 @attrs.frozen
 class Figure:
-    """One line of the result: what is measured, its parts, what is compared with the goal, and the goal; None where none was set."""
+    """One line of the result: what is measured, its parts, the value to compare with the goal, and the goal; None without a goal."""
 
     name: str
     parts: Mapping[str, float]
@@ -47,15 +48,15 @@ class Figure:
     is_met: bool | None = None
 
     def to_document(self) -> dict[str, Any]:
-        """Return the figure as it stands in the JSON file."""
+        """Return the figure's part of the JSON file."""
         parts = {name: round(value, 4) for name, value in self.parts.items()}
         return {"name": self.name, **parts, "value": round(self.value, 4), "unit": self.unit, "goal": self.goal, "met": self.is_met}
 
 
 def main(
     tables: Annotated[int, typer.Option(min=20, help="Small tables.")] = 200,
-    rows: Annotated[int, typer.Option(min=1, help="Rows of each.")] = 1_000,
-    changes: Annotated[int, typer.Option(min=1, help="Changes in a file of one of them.")] = 100,
+    rows: Annotated[int, typer.Option(min=1, help="Rows of each table.")] = 1_000,
+    changes: Annotated[int, typer.Option(min=1, help="Changes in a file of a small table.")] = 100,
     sample: Annotated[int, typer.Option(min=1, help="Single runs that are timed.")] = 10,
     huge: Annotated[int, typer.Option(min=1, help="Rows of the large neighbour, and changes in a batch of it.")] = 1_000_000,
     repetitions: Annotated[int, typer.Option(min=1, help="Measured turns; the median counts.")] = 5,
@@ -75,7 +76,7 @@ def main(
     every = document(work, names, parallelism)
     figures: list[Figure] = []
 
-    def told(*found: Figure) -> None:
+    def record(*found: Figure) -> None:
         figures.extend(found)
         keep({"tables": tables, "figures": [one.to_document() for one in figures]}, output)
         for one in found:
@@ -85,15 +86,15 @@ def main(
         config = parse_config(every, base=str(work))
         first = checked(run(spark, config), names, rows)
         CONSOLE.print(f"{tables} tables of {rows:,} rows loaded in {first.seconds:.1f} s")
-        told(_idle(spark, config, names, repetitions))
-        told(_neighbour(spark, work, names[:20], parallelism, changes, huge, repetitions))
-    told(_runs(work, every, names, sample, changes, heap))
-    told(*_old_bronze(work, objects))
+        record(_idle(spark, config, names, repetitions))
+        record(_neighbour(spark, work, names[:20], parallelism, changes, huge, repetitions))
+    record(_runs(work, every, names, sample, changes, heap))
+    record(*_old_bronze(work, objects))
     CONSOLE.print(_shown(figures))
 
 
 def checked(report: RunReport, names: Iterable[str], read: int) -> RunReport:
-    """Return a report after a look whether each table has read and applied so many rows.
+    """Return a report after checking that each table has read and applied this many rows.
 
     Raises:
         RuntimeError: one has not, or failed.
@@ -125,7 +126,7 @@ class _Ends:
 def _neighbour(
     spark: SparkSession, work: Path, names: Sequence[str], parallelism: int, changes: int, huge: int, repetitions: int
 ) -> Figure:
-    """Merge into small tables alone and with a large one beside them, which comes first, in turn."""
+    """Merge into small tables, in turn alone and beside a large one, which comes first."""
     write_load(folder_of(work, _HUGE), huge)
     alone = parse_config(document(work, names, parallelism), base=str(work))
     beside = parse_config(document(work, [_HUGE, *names], parallelism), base=str(work))
@@ -199,7 +200,3 @@ def _shown(figures: Sequence[Figure]) -> Table:
         met = "" if one.is_met is None else "yes" if one.is_met else "no"
         table.add_row(one.name, f"{one.value:,.2f} {one.unit}", one.goal, met)
     return table
-
-
-if __name__ == "__main__":
-    typer.run(main)

@@ -1,7 +1,7 @@
-"""``python -m benchmarks.models``: an incremental gold model beside the same one made anew each time.
+"""``make bench BENCH=models``: an incremental gold model, compared with the same model refreshed in full.
 
-Both read one table and group it by the same column. After every batch of changes each is refreshed, in turn; in the end both must hold
-what their query tells.
+Both read one table and group it by the same column. Both are refreshed after every batch of changes, in turn. In the end each must
+equal the result of its query.
 """
 
 import statistics
@@ -28,13 +28,13 @@ from dms_iceberg.storage.open_store import open_store
 
 QUERY: Final = "SELECT {0}, count(*) AS orders, sum(amount) AS total, max(ordered_at) AS newest FROM " + OURS + " GROUP BY {0}"
 GROUPS: Final = {"customer": "customer_id", "status": "status"}
-"""A column with many groups, of which a batch touches few, and one with few, all of which it touches."""
+"""A column with many groups, few of which a batch changes, and a column with few groups, all of which it changes."""
 COLUMNS: Final = ("orders", "total", "newest")
 
 
 def main(
     rows: Annotated[int, typer.Option(help="Rows of the silver table.")] = 2_000_000,
-    size: Annotated[int, typer.Option(min=1, help="Changes of a batch.")] = 1_000,
+    size: Annotated[int, typer.Option(min=1, help="Changes per batch.")] = 1_000,
     repetitions: Annotated[int, typer.Option(min=1, help="Measured batches; the median counts.")] = 5,
     warm_ups: Annotated[int, typer.Option(min=0, help="Discarded batches before them.")] = 3,
     heap: Heap = "4g",
@@ -90,17 +90,13 @@ def _refresh(job: RunContext, name: str, *, made: bool) -> None:
 
 
 def _verify(spark: SparkSession, name: str, model: Model) -> None:
-    """Compare a model with its query.
+    """Compare a model with the result of its query.
 
     Raises:
         AssertionError: they differ.
     """
     spark.sql(f"REFRESH TABLE {CATALOG}.{name}")
-    told = spark.sql(pinned(model.sql, CATALOG, {}))
-    found, expected = (digest(frame, (frame.columns[0], *COLUMNS)) for frame in (spark.table(f"{CATALOG}.{name}"), told))
+    queried = spark.sql(pinned(model.sql, CATALOG, {}))
+    found, expected = (digest(frame, (frame.columns[0], *COLUMNS)) for frame in (spark.table(f"{CATALOG}.{name}"), queried))
     if found != expected:
         raise AssertionError(f"{name} holds {found}, its query tells {expected}")
-
-
-if __name__ == "__main__":
-    typer.run(main)

@@ -1,4 +1,4 @@
-"""What it costs to list past files that were merged long ago: in a folder, and on S3, where requests are what counts."""
+"""What it costs to list past files that were merged long ago: in a folder, and on S3, where the number of requests counts."""
 
 import os
 import time
@@ -31,7 +31,7 @@ def old_times(count: int, until: datetime) -> list[datetime]:
 
 
 def local_seconds(folder: Path, count: int, layout: str) -> tuple[float, float]:
-    """Return the seconds that listing takes in an empty bronze, and behind ``count`` old files; both with an hour of new ones."""
+    """Return the seconds of a listing in an otherwise empty bronze, and with ``count`` old files; both with an hour of new files."""
     until, name = now(), LAYOUTS[layout]
     new = [until - timedelta(minutes=one) for one in range(60)]
     taken = []
@@ -45,7 +45,7 @@ def local_seconds(folder: Path, count: int, layout: str) -> tuple[float, float]:
 
 
 def requests_of_s3(count: int, layout: str) -> tuple[int, int]:
-    """Return the number of LIST requests in an empty bronze, and behind ``count`` old objects; both with an hour of new ones."""
+    """Return the number of LIST requests in an otherwise empty bronze, and with ``count`` old objects; both with an hour of new ones."""
     from moto import mock_aws
 
     until, name = now(), LAYOUTS[layout]

@@ -1,4 +1,4 @@
-"""What every benchmark does before and after it measures: scratch folder, logs, session, a quiet moment, figures."""
+"""What every benchmark does before and after measuring: scratch folder, logs, session, pauses, figures."""
 
 import gc
 import json
@@ -24,12 +24,12 @@ CONSOLE: Final = Console()
 Heap = Annotated[str, typer.Option(help="Heap of the one Spark session.")]
 Cores = Annotated[int, typer.Option(min=1, help="Cores of the one Spark session.")]
 Work = Annotated[Path, typer.Option(help="Scratch folder, emptied first.")]
-Output = Annotated[Path, typer.Option(help="Where the figures go.")]
+Output = Annotated[Path, typer.Option(help="JSON file for the figures.")]
 WORK: Final = Path("build/bench")
 
 
 def emptied(work: Path) -> Path:
-    """Return the scratch folder as an absolute path, empty. The job's log lines are left out from here on: the figures would drown."""
+    """Return the scratch folder as an absolute path, empty. From then on the job's log lines are suppressed: the figures stay readable."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     work = work.resolve()
     shutil.rmtree(work, ignore_errors=True)
@@ -39,7 +39,7 @@ def emptied(work: Path) -> Path:
 
 @contextmanager
 def session(config: Config, heap: str, cores: int) -> Iterator[SparkSession]:
-    """Open the job's session with so many cores and shuffle partitions; stop it at the end."""
+    """Open the job's session with this many cores and shuffle partitions; stop it at the end."""
     settings = {"spark.master": f"local[{cores}]", "spark.sql.shuffle.partitions": str(cores), "spark.driver.memory": heap}
     spark = open_session(config, **settings)
     try:
@@ -49,7 +49,7 @@ def session(config: Config, heap: str, cores: int) -> Iterator[SparkSession]:
 
 
 def seconds(spark: SparkSession, work: Callable[[], object]) -> float:
-    """Return the seconds that ``work`` takes. Nobody pays for another's garbage or unwritten pages."""
+    """Return the seconds that ``work`` takes, after removing garbage and writing out pages of earlier work."""
     gc.collect()
     jvm: Any = spark._jvm
     jvm.System.gc()
@@ -60,7 +60,7 @@ def seconds(spark: SparkSession, work: Callable[[], object]) -> float:
 
 
 def heap_mib(spark: SparkSession) -> float:
-    """Return the MiB of the JVM's heap that are in use after a collection; what Spark lets go of because of one goes with the next."""
+    """Return the used MiB of the JVM's heap after two collections: what Spark releases because of the first goes with the second."""
     jvm: Any = spark._jvm
     gc.collect()
     jvm.System.gc()

@@ -1,7 +1,7 @@
-"""``python -m benchmarks.protection``: what a batch in order pays for the protection against late changes.
+"""``make bench BENCH=late``: what batches in order pay for the protection against late changes.
 
-Every other batch is merged with the protection switched off: no lowest position and no newest file per key, so that nothing tells whether
-a batch is late. Both kinds go into one table, in turn, and the table is compared with the source at the end.
+Every other batch is merged with the protection switched off: without lowest position and newest file per key, so that nothing shows
+whether a batch is late. Both kinds go into one table, in turn, and the table is compared with the source at the end.
 """
 
 import statistics
@@ -26,7 +26,7 @@ from dms_iceberg.merge.collapse import winner_aggregates
 from dms_iceberg.sql.cdc_columns import FILE_TIME, LOW
 
 _SIZES = {100_000: 3, 1_000: 10}
-"""Changes in a batch, and how many batches of each kind are discarded first."""
+"""Changes per batch, and how many batches of each kind are discarded first."""
 
 
 def main(
@@ -76,7 +76,3 @@ def _unprotected() -> Iterator[None]:
 
 def _spread(taken: Sequence[float]) -> str:
     return f"{statistics.median(taken):.2f} ({min(taken):.2f} to {max(taken):.2f})"
-
-
-if __name__ == "__main__":
-    typer.run(main)

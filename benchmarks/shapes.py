@@ -1,6 +1,6 @@
-"""What a benchmark's table can look like: the ten columns of `shop`, the same with forty more, or with a key of two strings.
+"""The tables of the benchmarks: the ten columns of `shop`, the same with forty more, or with a key of two strings.
 
-A row stays a pure function of a number and a version; only how that number becomes a key, and what else is in the row, differs.
+A row is a pure function of a number and a version; the shapes differ only in the key for that number, and in the other columns.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ class Shape:
         key: columns of the primary key.
         schema: columns as DMS's Parquet files have them.
         types: the same as Spark SQL types.
-        rows: makes the rows of numbers at versions.
+        rows: builds the rows for numbers at versions.
     """
 
     table: str
@@ -63,7 +63,7 @@ def _wide_rows(keys: Keys, versions: Keys) -> pa.Table:
 
 
 def _composite_rows(keys: Keys, versions: Keys) -> pa.Table:
-    # Either string repeats; only the two together name a row.
+    # Each string repeats; only the two together identify a row.
     numbers = pc.utf8_lpad(pc.cast(pa.array(keys // len(_REGIONS)), pa.string()), 10, "0")
     key = [pc.take(_REGIONS, pa.array(keys % len(_REGIONS))), pc.binary_join_element_wise("SO", numbers, "-")]
     return pa.Table.from_arrays([*key, *rows(keys, versions).columns[1:]], schema=COMPOSITE.schema)

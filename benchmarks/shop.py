@@ -1,7 +1,7 @@
-"""The benchmark's source table: ``shop.orders`` with ten columns, every row a pure function of its key and version.
+"""The benchmark's source table: ``shop.orders`` with ten columns; every row is a pure function of its key and version.
 
-So the table's whole state is one number per key, rows of any size are made by numpy in one go, and what a table should hold after
-any changes is known without asking one of the contestants. No Spark here.
+So the table's state is one number per key, numpy builds any number of rows at once, and the expected content after any changes is known
+without asking a contestant. No Spark here.
 """
 
 from collections.abc import Sequence
@@ -71,12 +71,12 @@ def _mixed(keys: Keys, versions: Keys, salt: int) -> npt.NDArray[np.uint64]:
 
 
 def below(limit: int, keys: Keys, versions: Keys, salt: int) -> Keys:
-    """Return a number from 0 to less than ``limit`` for each key and version; another ``salt``, other numbers."""
+    """Return a number from 0 to less than ``limit`` for each key and version; another ``salt`` gives other numbers."""
     return (_mixed(keys, versions, salt) % np.uint64(limit)).astype(np.int64)
 
 
 def _decimals(cents: Keys) -> pa.Array:
-    # Two little-endian words a value; the upper one is zero, as no amount is negative.
+    # Two little-endian words per value; the upper one is zero, as no amount is negative.
     words = np.zeros((len(cents), 2), dtype=np.int64)
     words[:, 0] = cents
     return pa.Array.from_buffers(pa.decimal128(12, 2), len(cents), [None, pa.py_buffer(words.tobytes())])

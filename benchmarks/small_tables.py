@@ -1,4 +1,4 @@
-"""Many tables of one narrow shape: their configuration, first loads and files of changes."""
+"""Many tables of one narrow shape: their configuration, first loads and change files."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -42,7 +42,7 @@ def folder_of(work: Path, name: str) -> Path:
 
 
 def file_name(closed: datetime) -> str:
-    """Return where DMS puts a file that it closes at that time (UTC), below the table's folder."""
+    """Return the name, below the table's folder, that DMS gives to a file which it closes at that time (UTC)."""
     return f"{closed:%Y/%m/%d/%H}/{closed:%Y%m%d-%H%M%S}{closed.microsecond // 1000:03d}.parquet"
 
 
@@ -52,13 +52,13 @@ def sequence(commit: datetime, counter: int) -> str:
 
 
 def columns(op: Sequence[str], stamps: Sequence[str], ids: Ids, sequences: Sequence[str]) -> dict[str, Any]:
-    """Return the columns of a file; the values are of the ids alone."""
+    """Return the columns of a file; the other values depend only on the ids."""
     values = [f"value {n} of a row as wide as rows are" for n in ids]
     return {"Op": op, "dms_commit_ts": stamps, "id": ids, "v": values, "n": (ids % 1000).astype("int32"), "dms_change_seq": sequences}
 
 
 def write(folder: Path, name: str, data: dict[str, Any]) -> None:
-    """Write a file as DMS does: it appears whole."""
+    """Write a file as DMS does: readers see it only when it is complete."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     hidden = path.with_name(f".{path.name}")
@@ -73,7 +73,7 @@ def write_load(folder: Path, rows: int) -> None:
 
 
 def write_updates(folder: Path, closed: datetime, ids: Ids, number: int) -> None:
-    """Write a file of updates that sets ``n`` of every id to ``number``, all committed when it is closed."""
+    """Write a file of updates that set ``n`` of every id to ``number``, all committed when the file is closed."""
     stamps, sequences = [f"{closed:%Y-%m-%d %H:%M:%S.%f}"] * len(ids), [sequence(closed, one) for one in range(len(ids))]
     data = columns(["U"] * len(ids), stamps, ids, sequences)
     write(folder, file_name(closed), {**data, "n": np.full(len(ids), number, dtype="int32")})

@@ -1,9 +1,9 @@
-"""``python -m benchmarks.throughput``: how much the job gets done with large batches, large loads and large tables.
+"""``make bench BENCH=throughput``: how much the job processes with large batches, large loads and large tables.
 
-1. *Changes*: batches of skewed updates and deletes, one after the other into one table; once with all files in order, and once with
-   files that come late, so that the job has to look up what bronze knows of their keys.
-2. *Load*: the job's full load beside a plain Spark copy of the same files into Iceberg, which neither looks for keys that come twice nor
-   keeps books.
+1. *Changes*: batches of skewed updates and deletes, one after the other, into one table; once with all files in order, and once with
+   late files, so that the job must read the changes of their keys in bronze again.
+2. *Load*: the job's full load, compared with a plain Spark copy of the same files into Iceberg, which neither checks for duplicate keys
+   nor keeps row counts.
 3. *Growth*: the same batches of recent keys for a table and for one ten times larger.
 """
 
@@ -47,9 +47,9 @@ class Figure:
     Attributes:
         name: what is measured.
         taken: seconds of each measured turn.
-        value: what is compared with the goal.
-        goal: at least that, or at most where ``is_limit``.
-        unit: of both.
+        value: the value to compare with the goal.
+        goal: the minimum, or the maximum if ``is_limit``.
+        unit: unit of value and goal.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Figure:
         return self.value <= self.goal if self.is_limit else self.value >= self.goal
 
     def to_document(self) -> dict[str, Any]:
-        """Return the figure as it stands in the JSON file."""
+        """Return the figure's part of the JSON file."""
         return {
             "name": self.name,
             "seconds": [round(one, 2) for one in self.taken],
@@ -80,8 +80,8 @@ class Figure:
 
 def main(
     rows: Annotated[int, typer.Option(min=GROWTH, help="Rows of the large table.")] = 5_000_000,
-    size: Annotated[int, typer.Option(min=1, help="Changes in a batch of the first part.")] = 500_000,
-    recent: Annotated[int, typer.Option(min=1, help="Changes in a batch of the third part.")] = 20_000,
+    size: Annotated[int, typer.Option(min=1, help="Changes per batch of the first part.")] = 500_000,
+    recent: Annotated[int, typer.Option(min=1, help="Changes per batch of the third part.")] = 20_000,
     repetitions: Annotated[int, typer.Option(min=1, help="Measured turns; the median counts.")] = 5,
     warm_ups: Annotated[int, typer.Option(min=0, help="Discarded turns before them.")] = 2,
     part: Annotated[list[str] | None, typer.Option(help="changes, load or growth; all when none is given.")] = None,
@@ -96,27 +96,27 @@ def main(
     output.unlink(missing_ok=True)
     figures: list[Figure] = []
 
-    def told(figure: Figure) -> None:
+    def record(figure: Figure) -> None:
         figures.append(figure)
         CONSOLE.print(f"{figure.name}: {[round(one, 2) for one in figure.taken]}")
-        # After each part: an interrupted run keeps what it has measured.
+        # After each part: so an interrupted run keeps what it has measured.
         keep({"rows": rows, "figures": [one.to_document() for one in figures]}, output)
 
     with session(job_config(work, work, BronzeFormat.PARQUET), heap, cores) as spark:
         if "load" in parts:
-            told(_loading(spark, work, rows, warm_ups, repetitions))
+            record(_loading(spark, work, rows, warm_ups, repetitions))
         if {"changes", "growth"} & set(parts):
             large = load(spark, work, rows, copy=None)
             for late in (0.0, LATE) if "changes" in parts else ():
-                told(_changing(large, size, late, warm_ups, repetitions))
+                record(_changing(large, size, late, warm_ups, repetitions))
             if "growth" in parts:
                 small = load(spark, work, rows // GROWTH, _SMALL, copy=None)
-                told(_growing({_SMALL: small, OURS: large}, recent, warm_ups, repetitions))
+                record(_growing({_SMALL: small, OURS: large}, recent, warm_ups, repetitions))
     CONSOLE.print(_shown(figures, rows))
 
 
 def _changing(lake: Lake, size: int, late: float, warm_ups: int, repetitions: int) -> Figure:
-    """Merge batches of skewed changes, with some of the files ``late`` by a batch; look whether the table is right, and put it in order."""
+    """Merge batches of skewed changes, with the share ``late`` of the files a batch late; check the table, and maintain it."""
     lake.reset()
     name = "changes, out of order" if late else "changes, in order"
     written, bronze = lake.work / f"{name} written", lake.work / name
@@ -127,7 +127,7 @@ def _changing(lake: Lake, size: int, late: float, warm_ups: int, repetitions: in
         changes = source.change_skewed(size, CHURN)
         touched.append(changes.touched)
         files = write_batch(changes, number, written).parquet
-        # The last batch waits for nothing, or the table could not be compared; it has what the one before kept back.
+        # The last batch delivers everything, also what the batch before held back: otherwise the table could not be compared.
         batch = BatchFiles(tuple(arrivals.deliver(files, last=number == warm_ups + repetitions - 1)))
         one = seconds(lake.spark, partial(ours, batch))
         if number >= warm_ups:
@@ -184,7 +184,7 @@ def _growing(lakes: dict[str, Lake], size: int, warm_ups: int, repetitions: int)
         lake.reset()
         taken[name], touched[name], sources[name] = list[float](), [], Source(lake.size)
         jobs[name] = Ours(lake.spark, job_config(lake.work, lake.work / f"recent {name}", BronzeFormat.PARQUET, name))
-    # Small batches: the JVM's compiler needs more of them.
+    # With small batches the JVM's compiler needs more of them.
     for number in range(3 * warm_ups + repetitions):
         for name in list(lakes)[:: 1 if number % 2 else -1]:
             changes = sources[name].change(size, Pattern.RECENT, EVERYDAY)
@@ -210,7 +210,3 @@ def _shown(figures: Sequence[Figure], rows: int) -> Table:
         met = "yes" if one.is_met else "no"
         table.add_row(one.name, f"{statistics.median(one.taken):.2f}", f"{one.value:,.2f} {one.unit}", goal, met)
     return table
-
-
-if __name__ == "__main__":
-    typer.run(main)

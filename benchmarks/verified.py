@@ -1,7 +1,7 @@
-"""``python -m benchmarks.verified``: `verify` over tables of growing size, and over many tiny ones: its time, and how much memory it takes.
+"""``make bench BENCH=verify``: time and memory of `verify` over tables of growing size, and over many tiny tables.
 
-A real PostgreSQL holds one table of each size. The emulated DMS loads it, the job merges it, and three rows are changed behind DMS's back.
-Then `verify` runs in a process of its own and must find just these three. Of the tiny tables, all in one run, the last has such rows.
+A real PostgreSQL has one table of each size. The emulated DMS loads it, the job merges it, and three rows are changed behind DMS's back.
+Then `verify` runs in a process of its own and must find exactly these three. One run verifies all tiny tables; the last has such rows.
 """
 
 import json
@@ -47,8 +47,8 @@ main(sys.argv[2:])
 
 
 def main(
-    rows: Annotated[list[int] | None, typer.Option(help="Rows of a table; one or more; 0 for none. [default: 1000000, 10000000]")] = None,
-    tiny: Annotated[int, typer.Option(min=0, help="How many tables of a hundred rows.")] = 30,
+    rows: Annotated[list[int] | None, typer.Option(help="Rows of a table; repeatable; 0 for none. [default: 1000000, 10000000]")] = None,
+    tiny: Annotated[int, typer.Option(min=0, help="Number of tables with a hundred rows.")] = 30,
     heap: Heap = "2g",
     work: Work = WORK,
     output: Output = Path("build/bench-verified.json"),
@@ -95,9 +95,9 @@ def _measure(server: LocalPostgres, work: Path, size: int, count: int, heap: str
     url = f"postgresql://postgres@127.0.0.1:{server.port}/{database}?sslmode=disable"
     command = [sys.executable, "-c", _MEASURED, memory, "verify", document, "--source", url, "--tries", "0", "--json"]
     started = time.perf_counter()
-    told = subprocess.run(command, check=False, env=environment, stdout=subprocess.PIPE)
+    done = subprocess.run(command, check=False, env=environment, stdout=subprocess.PIPE)
     seconds = time.perf_counter() - started
-    found: dict[str, Any] = json.loads(told.stdout)["tables"]
+    found: dict[str, Any] = json.loads(done.stdout)["tables"]
     differing = {table: {kind: n for kind, n in found[table]["differing"].items() if n} for table in tables if not found[table]["equal"]}
     if differing != {tables[-1]: {"missing": 1, "surplus": 1, "different": 1}}:
         raise RuntimeError(f"verify found {differing}, and should have found one of each in {tables[-1]}")
@@ -125,7 +125,3 @@ def _document(work: Path, tables: list[str]) -> Path:
     path = work / "verified.json"
     path.write_text(json.dumps(document))
     return path
-
-
-if __name__ == "__main__":
-    typer.run(main)

@@ -1,4 +1,4 @@
-"""What the full benchmark measures, and the plan of one case: its change files, in which batch each shows up, and what must come out."""
+"""The cases of the full benchmark, and the plan of one case: its change files, the batch of each file, and the expected result."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -15,18 +15,18 @@ from benchmarks.shapes import COMPOSITE, ORDERS, SHAPES, WIDE, Shape
 from benchmarks.shop import Keys
 
 LARGEST_SHARE: Final = 5
-"""A batch has at most a fifth of the table's rows: on a small table the cases shrink, for a quick look."""
+"""A batch changes at most a fifth of the table's rows: on a small table the cases shrink, for a quick look."""
 FILES_OF_DISORDER: Final = 4
 
 
 class Arrival(StrEnum):
-    """When a change comes into a file, and when the file is seen."""
+    """When a change gets into a file, and when the file arrives."""
 
     IN_ORDER = "in order"
     SHUFFLED = "shuffled"
-    """The rows of each file are in any order; which is the newest only their sequence says."""
+    """The rows of each file are in any order; only their sequence shows which is the newest."""
     LATE_FILE = "late file"
-    """The first file of each batch is seen with the next batch only; by the last batch everything is there."""
+    """The first file of each batch arrives with the next batch; with the last batch everything has arrived."""
 
 
 @attrs.frozen
@@ -34,8 +34,8 @@ class Case:
     """Batches of one kind.
 
     Attributes:
-        says: what it is, for the reader of a chart.
-        size: changes of a batch, on a table that has at least `LARGEST_SHARE` times as many rows.
+        says: description for the reader of a chart.
+        size: changes per batch, on a table that has at least `LARGEST_SHARE` times as many rows.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Case:
     shape: Shape = ORDERS
 
     def changes(self, rows: int) -> int:
-        """Return the changes of a batch on a table of ``rows``."""
+        """Return the changes per batch on a table of ``rows``."""
         return min(self.size, rows // LARGEST_SHARE)
 
 
@@ -73,9 +73,9 @@ class Plan:
     """A case's files on disk.
 
     Attributes:
-        bronze: folder that they lie in, as DMS would have written them.
-        batches: per batch the files it consists of, in the order of their names.
-        changes: per batch, how many changes they hold.
+        bronze: folder of the files, as DMS would have written them.
+        batches: the files of each batch, in the order of their names.
+        changes: the number of changes in each batch.
     """
 
     case: Case
@@ -100,7 +100,7 @@ class Plan:
 
 
 def load_plan(path: Path) -> Plan:
-    """Read what `Plan.save` has written."""
+    """Read what `Plan.save` wrote."""
     with np.load(path) as saved:
         case = CASES[str(saved["case"])]
         files = iter(Path(str(file)) for file in saved["files"])
@@ -110,7 +110,7 @@ def load_plan(path: Path) -> Plan:
 
 
 def plan_case(case: Case, rows: int, batches: int, folder: Path) -> Plan:
-    """Make a case's changes and write their files below ``folder``."""
+    """Create a case's changes and write their files below ``folder``."""
     source, random = Source(rows), np.random.default_rng(7)
     size = case.changes(rows)
     file_rows = FILE_ROWS if case.arrival is Arrival.IN_ORDER else max(1, min(FILE_ROWS, size // FILES_OF_DISORDER))
@@ -130,7 +130,7 @@ def plan_case(case: Case, rows: int, batches: int, folder: Path) -> Plan:
 
 
 def hold_back(batches: Sequence[tuple[Path, ...]]) -> list[tuple[Path, ...]]:
-    """Return the same files, the first of each batch but the last moved to the batch after it."""
+    """Return the same files with the first of each batch, except the last batch, moved to the next batch."""
     seen = []
     late: tuple[Path, ...] = ()
     for number, files in enumerate(batches):

@@ -1,4 +1,4 @@
-"""The charts of the full benchmark as SVG, from its JSON document: what a batch and a reading cost, and cost by batch size."""
+"""The charts of the full benchmark as SVG, from its JSON document: cost of a batch and of a read, and cost by batch size."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ _PANEL_EDGE: Final = 0.72
 
 @attrs.frozen
 class Bar:
-    """One contestant's figure in one case; ``note`` stands behind the number."""
+    """One contestant's figure in one case; ``note`` is printed after the number."""
 
     contestant: str
     value: float
@@ -40,13 +40,13 @@ class Panel:
 
 
 def panels(cases: Sequence[Mapping[str, Any]], figure: str) -> list[Panel]:
-    """Return a panel for each case that has the figure (``median_s``, ``cpu_s`` or ``read_s``); who has failed has a bar of no length."""
-    made = []
+    """Return a panel for each case with the figure (``median_s``, ``cpu_s``, ``read_s``); a failed contestant has a bar of length zero."""
+    found = []
     for case in cases:
         bars = tuple(_bar(result, figure) for result in case["results"] if result["error"] or result[figure] is not None)
         if any(bar.value for bar in bars):
-            made.append(Panel(f"{case['name']}: {case['changes']:,} changes, {case['says']}", bars))
-    return made
+            found.append(Panel(f"{case['name']}: {case['changes']:,} changes, {case['says']}", bars))
+    return found
 
 
 def _bar(result: Mapping[str, Any], figure: str) -> Bar:
@@ -57,7 +57,7 @@ def _bar(result: Mapping[str, Any], figure: str) -> Bar:
 
 
 def lines(cases: Sequence[Mapping[str, Any]], prefix: str = "everyday-") -> dict[str, list[tuple[int, float]]]:
-    """Return, by contestant, changes and seconds per batch of the cases that differ in size only, smallest first."""
+    """Return, by contestant, changes and seconds per batch of the cases that differ only in size, smallest first."""
     found: dict[str, list[tuple[int, float]]] = {}
     for case in sorted(cases, key=lambda one: one["changes"]):
         if case["name"].startswith(prefix):
@@ -68,7 +68,7 @@ def lines(cases: Sequence[Mapping[str, Any]], prefix: str = "everyday-") -> dict
 
 
 def draw(document: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Draw what the document has figures for; returns the files written into ``folder``."""
+    """Draw charts for the document's figures; return the files written into ``folder``."""
     import matplotlib as mpl
 
     mpl.use("svg")
@@ -96,15 +96,15 @@ def draw(document: Mapping[str, Any], folder: Path) -> list[Path]:
     return drawn
 
 
-def _bars(made: Sequence[Panel], title: str, path: Path) -> Path:
+def _bars(found: Sequence[Panel], title: str, path: Path) -> Path:
     from matplotlib import pyplot
 
-    heights = [len(panel.bars) * _BAR + _PANEL_EDGE for panel in made]
+    heights = [len(panel.bars) * _BAR + _PANEL_EDGE for panel in found]
     figure, axes = pyplot.subplots(
-        len(made), 1, figsize=(_WIDTH, sum(heights) + 0.6), squeeze=False, layout="constrained", gridspec_kw={"height_ratios": heights}
+        len(found), 1, figsize=(_WIDTH, sum(heights) + 0.6), squeeze=False, layout="constrained", gridspec_kw={"height_ratios": heights}
     )
     figure.suptitle(title, fontweight="bold")
-    for axis, panel in zip(axes[:, 0], made, strict=True):
+    for axis, panel in zip(axes[:, 0], found, strict=True):
         names = [TITLES[bar.contestant] for bar in panel.bars]
         values = [bar.value for bar in panel.bars]
         drawn = axis.barh(names, values, color=[COLOURS[bar.contestant] for bar in panel.bars])
@@ -114,7 +114,7 @@ def _bars(made: Sequence[Panel], title: str, path: Path) -> Path:
         axis.bar_label(drawn, labels, padding=4)
         axis.invert_yaxis()
         axis.set_title(panel.title, loc="left", fontsize=9)
-        # Room for the labels behind the longest bar.
+        # Space for the labels after the longest bar.
         axis.set_xlim(0, max(values) * (1.45 if any(bar.note for bar in panel.bars) else 1.15))
     return _saved(figure, path)
 
@@ -141,7 +141,7 @@ def _lines(by_contestant: Mapping[str, Sequence[tuple[int, float]]], title: str,
 def _saved(figure: Any, path: Path) -> Path:
     from matplotlib import pyplot
 
-    # Without a date, so that a repetition differs by its figures alone.
+    # Without a date, so that a repetition differs only in its figures.
     figure.savefig(path, metadata={"Date": None})
     pyplot.close(figure)
     path.write_text("\n".join(line.rstrip() for line in path.read_text("utf-8").splitlines()) + "\n", "utf-8")

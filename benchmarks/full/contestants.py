@@ -1,6 +1,6 @@
 """The contestants of the full benchmark, each in a process and a folder of its own: session, first load, one batch, and the table.
 
-Every setting of a rival stands here and, with its reason, in ``benchmarks/README.md``.
+Every setting of a rival is here; ``benchmarks/README.md`` has the reasons.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,11 +24,11 @@ _TABLE: Final = f"{CATALOG}.silver.orders"
 
 @attrs.frozen
 class Place:
-    """Where a contestant works.
+    """The folders and resources of a contestant.
 
     Attributes:
-        live: folder of its table; nothing else of the contestant's is outside of it.
-        bronze: folder that change files appear in; the job lists it, the others are handed the new files.
+        live: folder of its table; it contains everything that the contestant writes.
+        bronze: folder in which change files appear; the job lists it, the others are passed the new files.
         load: folder of the full load.
     """
 
@@ -46,13 +46,13 @@ class Contestant(Protocol):
     spark: SparkSession
 
     def load(self, files: Sequence[Path]) -> None:
-        """Make the table from the full load."""
+        """Create the table from the full load."""
 
     def apply(self, files: Sequence[Path]) -> None:
-        """Apply one batch; the call is what is timed."""
+        """Apply one batch; the call is timed."""
 
     def frame(self) -> DataFrame | None:
-        """Return the table as its readers see it; None where there is no table to compare."""
+        """Return the table as its readers see it; None if there is no table to compare."""
 
 
 class Job:
@@ -67,7 +67,7 @@ class Job:
         """Run the job's own first load.
 
         Raises:
-            RuntimeError: it failed.
+            RuntimeError: the job failed.
         """
         place = self._place
         report = run(self.spark, job_config(place.live, place.load, BronzeFormat.PARQUET, shape=place.shape)).tables[place.shape.source]
@@ -84,7 +84,7 @@ class Job:
 
 
 class _Merging:
-    """One MERGE of the newest change per key: what Iceberg's and Delta's documentation show for change data."""
+    """One MERGE of the newest change per key, as the documentation of Iceberg and Delta shows for change data."""
 
     def __init__(self, place: Place, spark: SparkSession, table: str) -> None:
         self._place, self.spark, self._table = place, spark, table
@@ -156,7 +156,7 @@ class Delta(_Merging):
 
 
 class Hudi:
-    """Hudi's upsert into a merge-on-read table; ``options`` say which of two changes of a key wins, and how a key's file is found."""
+    """Hudi's upsert into a merge-on-read table; ``options`` determine which of two changes of a key wins, and how a key's file is found."""
 
     def __init__(self, place: Place, options: dict[str, str]) -> None:
         settings = {
@@ -172,7 +172,7 @@ class Hudi:
             "hoodie.table.name": place.shape.table,
             "hoodie.datasource.write.table.type": "MERGE_ON_READ",
             "hoodie.datasource.write.recordkey.field": ",".join(place.shape.key),
-            # On by default for batch writes: every fifth would rewrite the table, and what is read then be compacted.
+            # It is on by default for batch writes: every fifth write would rewrite the table, and what is then read would be compacted.
             "hoodie.compact.inline": "false",
         } | options
 
@@ -181,7 +181,7 @@ class Hudi:
         self._write(files, "bulk_insert", "overwrite")
 
     def apply(self, files: Sequence[Path]) -> None:
-        """Upsert the changes as DMS wrote them; the newest per key is Hudi's to find."""
+        """Upsert the changes as DMS wrote them; Hudi finds the newest per key."""
         self._write(files, "upsert", "append")
 
     def _write(self, files: Sequence[Path], operation: str, mode: str) -> None:
@@ -195,7 +195,7 @@ class Hudi:
 
 
 class Floor:
-    """What a job that joins with the target's keys cannot leave out: read the batch and the keys, join them, write the changed rows."""
+    """The minimum work of a job that joins with the target's keys: read the batch and the keys, join them, write the changed rows."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -203,7 +203,7 @@ class Floor:
         self._table = str(place.live / "table")
 
     def load(self, files: Sequence[Path]) -> None:
-        """Copy the full load into plain Parquet files, compressed as the tables are."""
+        """Copy the full load into plain Parquet files, compressed like the tables."""
         _loaded(self.spark, self._place, files).write.option("compression", "zstd").parquet(self._table)
 
     def apply(self, files: Sequence[Path]) -> None:
@@ -214,7 +214,7 @@ class Floor:
         changes.join(present, key, "left").write.mode("overwrite").parquet(str(self._place.live / "written"))
 
     def frame(self) -> None:
-        """There is no table that changes."""
+        """Return None: there is no table that changes."""
         return
 
 
@@ -234,7 +234,7 @@ _EVENT_TIME: Final = {
     "hoodie.table.ordering.fields": SEQUENCE,
     "hoodie.payload.delete.field": OP,
     "hoodie.payload.delete.marker": "D",
-    # A global index has Hudi read the file group of every delete when changes are ordered by a field.
+    # With a global index Hudi reads the file group of every delete if changes are ordered by a field.
     "hoodie.index.type": "SIMPLE",
 }
 

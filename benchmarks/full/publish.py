@@ -36,7 +36,7 @@ _READ_WITH = (
 def main(
     figures: Annotated[Path, typer.Argument(help="The JSON document of a run.")],
     folder: Annotated[Path, typer.Option(help="Where to publish; charts in it are replaced.")] = Path("docs/benchmarks"),
-    note: Annotated[str, typer.Option(help="What a reader has to know of this run, in Markdown.")] = "",
+    note: Annotated[str, typer.Option(help="What a reader must know about this run, in Markdown.")] = "",
 ) -> None:
     """Write README.md, bench-full.json and the charts."""
     document = json.loads(figures.read_text("utf-8"))
@@ -91,9 +91,9 @@ def page(document: Mapping[str, Any], charts: set[str], note: str) -> Iterator[s
     yield from list(_wrong(cases)) or ["None."]
     yield "\n## Repeat it\n"
     arguments = [f"--{name.replace('_', '-')} {document[name]}" for name in ("rows", "warm_ups", "repetitions")]
-    yield f"""    make bench-full BENCH_ARGS="{" ".join(arguments)} --cases {",".join(case["name"] for case in cases)}\""""
+    yield f"""    make bench BENCH=full BENCH_ARGS="{" ".join(arguments)} --cases {",".join(case["name"] for case in cases)}\""""
     yield "    .venv/bin/python -m benchmarks.full.publish build/bench-full.json\n"
-    yield "`make bench-full` alone measures all cases. [bench-full.json](bench-full.json) has every batch's figures."
+    yield "`make bench BENCH=full` alone measures all cases. [bench-full.json](bench-full.json) has every batch's figures."
 
 
 def _batches(count: int) -> str:

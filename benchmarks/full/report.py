@@ -1,4 +1,4 @@
-"""The figures of the full benchmark: one `Outcome` for each contestant and case, and the document they make."""
+"""The figures of the full benchmark: one `Outcome` for each contestant and case, and the document with all of them."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -21,17 +21,17 @@ TITLES: Final = {
 
 @attrs.frozen
 class Outcome:
-    """What one contestant did in one case.
+    """The result of one contestant in one case.
 
     Attributes:
-        seconds: of each measured batch, in turn.
-        warm_up_seconds: of the discarded ones before them.
+        seconds: time of each measured batch, in turn.
+        warm_up_seconds: time of the discarded batches before them.
         cpu_seconds: processor time of each measured batch, over all cores.
         read_s: seconds for reading all columns of the table after the batches; None for the floor.
-        grown_bytes: how much larger the contestant's folder is than before the batches.
-        measured_at: when the last batch was done, in UTC.
-        correct: whether the table holds what the source does; None where nothing can be compared.
-        wrong: keys with a missing, an extra, a different or a repeated row, when it is not correct.
+        grown_bytes: by how much the contestant's folder grew with the batches.
+        measured_at: when the last batch ended, in UTC.
+        correct: whether the table has the source's rows; None if nothing can be compared.
+        wrong: if it is not correct, numbers of keys with a missing, an extra, a different or a repeated row.
         error: why there are no figures.
     """
 
@@ -53,11 +53,11 @@ class Outcome:
 
     @property
     def wrong_keys(self) -> int:
-        """How many keys of the table are wrong."""
+        """Number of keys of the table that are wrong."""
         return sum(self.wrong.values())
 
     def to_document(self, job: "Outcome | None") -> dict[str, Any]:
-        """Return the outcome as it stands in ``bench-full.json``; ``job`` is this project's in the same case."""
+        """Return the outcome's part of ``bench-full.json``; ``job`` is this project's outcome in the same case."""
         median, ours = self.median_s, job.median_s if job else None
         return {
             "contestant": self.contestant,
@@ -80,7 +80,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def outcome_of(contestant: str, found: Mapping[str, Any], warm_ups: int) -> Outcome:
-    """Return the outcome from what a contestant's process has written."""
+    """Return the outcome from the document that a contestant's process wrote."""
     seconds = tuple(found["seconds"])
     return Outcome(
         contestant,

@@ -1,6 +1,6 @@
-"""A Spark session for one contestant: what all have alike, and what each one's documentation asks for on top.
+"""A Spark session for one contestant: settings that all share, and those that the documentation of each requires in addition.
 
-Delta and Hudi are no part of the product: their jars are named here and fetched only by this benchmark.
+Delta and Hudi are not part of the product: their jars are named here, and only this benchmark fetches them.
 """
 
 import importlib.util
@@ -15,7 +15,7 @@ from dms_iceberg.spark import session
 from dms_iceberg.spark.jars import BASE as ICEBERG
 from dms_iceberg.spark.jars import resolve
 
-# The last of each that runs on Spark 3.5 with Scala 2.12 and Java 17.
+# The last release of each that runs on Spark 3.5 with Scala 2.12 and Java 17.
 DELTA: Final = {
     "io.delta:delta-spark_2.12:3.3.3": "4912bf902a1c453aba3bd838ff212dedd357155212f9bb37a6b47d97f2827ebc",
     "io.delta:delta-storage:3.3.3": "45ad193053fd30cebe6d9ab1889873cde39b223a0f210e00ebee8b6642476901",
@@ -27,14 +27,14 @@ _LOG_SETTINGS: Final = Path(str(session.__file__)).with_name("log4j2.properties"
 
 
 def common_settings(cores: int, heap: str) -> dict[str, str]:
-    """Return what every contestant's session has alike, the job's included."""
+    """Return the settings that every contestant's session shares, the job's included."""
     return {
         "spark.master": f"local[{cores}]",
         "spark.driver.memory": heap,
         "spark.sql.shuffle.partitions": str(cores),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        # Chosen for the job (benchmarks/README.md), and good for every batch job: fewer pauses matter to nobody here.
+        # Chosen for the job (benchmarks/README.md), and good for every batch job, where short pauses do not matter.
         "spark.driver.defaultJavaOptions": "-XX:+UseParallelGC",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}",
         "spark.ui.enabled": "false",
@@ -44,7 +44,7 @@ def common_settings(cores: int, heap: str) -> dict[str, str]:
 
 
 def open_plain_session(jars: dict[str, str], settings: dict[str, str]) -> SparkSession:
-    """Start Spark with these jars (coordinate to checksum) and settings, all others being Spark's defaults.
+    """Start Spark with these jars (coordinate to checksum) and settings; all others are Spark's defaults.
 
     Raises:
         JarError: a jar cannot be fetched or has another checksum.

@@ -1,4 +1,4 @@
-"""One contestant in a process of its own: ``python -m benchmarks.full.worker``, started by ``python -m benchmarks.full``."""
+"""One contestant in a process of its own: ``python -m benchmarks.full.worker``, which `Bench` starts."""
 
 import gc
 import json
@@ -26,7 +26,7 @@ from benchmarks.shapes import SHAPES
 PLAN_FILE = "plan.npz"
 LOADED_FILE = "loaded.json"
 READS = 2
-"""Readings of the whole table after the batches; the fastest counts."""
+"""How often the whole table is read after the batches; the fastest read counts."""
 
 
 def main(
@@ -34,12 +34,12 @@ def main(
     shape: Annotated[str, typer.Argument(help="Name of the table.")],
     work: Annotated[Path, typer.Argument(help="Folder of the contestant.")],
     load: Annotated[Path, typer.Argument(help="Bronze folder with the full load.")],
-    output: Annotated[Path, typer.Argument(help="JSON file for what was found.")],
+    output: Annotated[Path, typer.Argument(help="JSON file for the results.")],
     case: Annotated[Path | None, typer.Option(help="Folder of the case to run; without it the table is loaded.")] = None,
     heap: Annotated[str, typer.Option()] = "4g",
     cores: Annotated[int, typer.Option()] = 2,
 ) -> None:
-    """Load the table, or apply the batches of a case to the loaded one, and write what was found."""
+    """Load the table, or apply the batches of a case to the loaded table; write the results."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     place = Place(work / "live", work / "live" / "bronze", load, SHAPES[shape], cores, heap)
     place.live.mkdir(parents=True, exist_ok=True)
@@ -69,7 +69,7 @@ def _run(program: Contestant, place: Place, plan: Plan, work: Path) -> dict[str,
     size = _bytes_below(place.live)
     for batch in plan.batches:
         files = [_deliver(file, plan.bronze, place.bronze) for file in batch]
-        # Nobody pays for another batch's garbage or unwritten pages.
+        # Garbage and unwritten pages of an earlier batch must not count for this one.
         gc.collect()
         jvm: Any = program.spark._jvm
         jvm.System.gc()
@@ -92,14 +92,14 @@ def _run(program: Contestant, place: Place, plan: Plan, work: Path) -> dict[str,
 def _deliver(file: Path, bronze: Path, target: Path) -> Path:
     path = target / file.relative_to(bronze)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # A link, as nobody changes a change file; but with the time of its arrival, as an object store would show it.
+    # A link is enough, because change files do not change; its time is that of its arrival, as an object store would show.
     path.hardlink_to(file)
     os.utime(path)
     return path
 
 
 def _cpu_seconds() -> float:
-    """Return the processor time of this process and of its JVM, compiler and garbage collector included, over all cores."""
+    """Return the processor time of this process and its JVM, compiler and garbage collector included, over all cores."""
     this = psutil.Process()
     times = [process.cpu_times() for process in (this, *this.children(recursive=True))]
     return float(sum(one.user + one.system for one in times))
@@ -110,7 +110,7 @@ def _bytes_below(folder: Path) -> int:
 
 
 def _compared(spark: SparkSession, frame: DataFrame, plan: Plan, place: Place, work: Path) -> dict[str, Any]:
-    """Read the whole table, and compare it with what the source holds."""
+    """Read the whole table, and compare it with the source's rows."""
     loaded = Digest(**json.loads((place.load / LOADED_FILE).read_text("utf-8")))
     expected = plan.expectation.digest(spark, work, loaded)
     reads = []
@@ -123,7 +123,7 @@ def _compared(spark: SparkSession, frame: DataFrame, plan: Plan, place: Place, w
 
 
 def _differences(spark: SparkSession, frame: DataFrame, plan: Plan, place: Place, work: Path) -> dict[str, int]:
-    """Count what is wrong: keys without their row, with a row that must not be, with another row than the source's, with several rows."""
+    """Count wrong keys: with a missing row, with an extra row, with another row than the source's, with several rows."""
     shape, touched = place.shape, plan.expectation.touched
     key, hashed = list(shape.key), row_hash(shape.types)
     pq.write_table(shape.rows(touched, touched).select(key), work / "touched.parquet")
@@ -142,7 +142,7 @@ def _differences(spark: SparkSession, frame: DataFrame, plan: Plan, place: Place
 
 
 if __name__ == "__main__":
-    # A plain traceback, whose last line says what went wrong.
+    # A plain traceback, whose last line has the error.
     app = typer.Typer(pretty_exceptions_enable=False)
     app.command()(main)
     app()

@@ -11,9 +11,9 @@ import pytest
 from typer import BadParameter
 
 from benchmarks.changes import UPDATE_HEAVY, Pattern, Source
-from benchmarks.full.__main__ import Bench
 from benchmarks.full.cases import CASES, Arrival, Case, Plan, hold_back, load_plan, plan_case
 from benchmarks.full.charts import COLOURS, draw, lines, panels
+from benchmarks.full.comparison import Bench
 from benchmarks.full.contestants import CONTESTANTS
 from benchmarks.full.publish import page
 from benchmarks.full.report import TITLES, Outcome, case_document, cell, markdown, outcome_of

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.full``: every contestant in a process of its own, on the same files; writes JSON, charts and a table."""
+"""``make bench BENCH=full``: every contestant in a process of its own, on the same files; writes JSON, charts and a table."""
 
 import json
 import os
@@ -26,35 +26,35 @@ _CONSOLE = Console()
 
 
 def main(
-    cases: Annotated[str, typer.Option(help="Names with commas between; all when empty.")] = "",
-    contestants: Annotated[str, typer.Option(help="Names with commas between; all when empty.")] = "",
+    cases: Annotated[str, typer.Option(help="Comma-separated names; all when empty.")] = "",
+    contestants: Annotated[str, typer.Option(help="Comma-separated names; all when empty.")] = "",
     rows: Annotated[int, typer.Option(help="Rows of the table.")] = 5_000_000,
     repetitions: Annotated[int, typer.Option(min=1, help="Measured batches per case; the median counts.")] = 5,
     warm_ups: Annotated[int, typer.Option(min=0, help="Discarded batches before them.")] = 3,
     heap: Annotated[str, typer.Option(help="Heap of each contestant.")] = "4g",
     cores: Annotated[int, typer.Option(min=1, help="Cores of each contestant.")] = 2,
     patience: Annotated[int, typer.Option(help="Seconds that a contestant may take for a case.")] = 3600,
-    resume: Annotated[bool, typer.Option(help="Go on where an interrupted run of the same settings ended.")] = False,
+    resume: Annotated[bool, typer.Option(help="Continue an interrupted run of the same settings.")] = False,
     work: Annotated[Path, typer.Option(help="Scratch folder, emptied first unless resumed.")] = Path("build/bench-full"),
-    output: Annotated[Path, typer.Option(help="Where the figures go.")] = Path("build/bench-full.json"),
+    output: Annotated[Path, typer.Option(help="JSON file for the figures.")] = Path("build/bench-full.json"),
     charts: Annotated[Path, typer.Option(help="Folder for the charts.")] = Path("build/bench-full-charts"),
 ) -> None:
     """Time the job, the hand-written script, Iceberg's MERGE, Delta, Hudi and the floor on the same change files."""
     chosen, names = [CASES[name] for name in _among(cases, CASES)], _among(contestants, TITLES)
     bench = Bench(work.resolve(), rows, warm_ups, repetitions, heap, cores, patience)
     document = about(bench)
-    # Tables know their own absolute paths, so a folder that was moved holds none.
+    # Tables contain their own absolute paths, so a folder that was moved is useless.
     settings = {key: document[key] for key in ("rows", "warm_ups", "repetitions", "contestant")} | {"work": str(bench.work)}
     bench.begin(settings, resume=resume)
     output.parent.mkdir(parents=True, exist_ok=True)
     for turn, case in enumerate(chosen):
-        # Another one begins each time.
+        # Another contestant begins each time.
         order = [*names[turn % len(names) :], *names[: turn % len(names)]]
         document["cases"].append({})
         for measured in bench.measure(case, order):
             document["cases"][-1] = measured
             document["loaded"] = bench.layouts(names)
-            # After each contestant: an interrupted run keeps what it has measured.
+            # After each contestant: so an interrupted run keeps what it has measured.
             output.write_text(json.dumps(document, indent=2) + "\n", "utf-8")
     drawn = draw(document, charts)
     _CONSOLE.print(shown(document["cases"], rows))
@@ -78,10 +78,10 @@ class Bench:
         self.heap, self.cores, self.patience = heap, cores, patience
 
     def begin(self, settings: dict[str, Any], *, resume: bool) -> None:
-        """Empty the scratch folder, or make sure that what it holds comes from the same settings.
+        """Empty the scratch folder, or check that its content comes from the same settings.
 
         Raises:
-            typer.BadParameter: it comes from others.
+            typer.BadParameter: it comes from other settings.
         """
         known, text = self.work / "settings.json", json.dumps(settings, sort_keys=True)
         if not resume:
@@ -92,7 +92,7 @@ class Bench:
         known.write_text(text, "utf-8")
 
     def measure(self, case: Case, contestants: list[str]) -> Iterator[dict[str, Any]]:
-        """Give every contestant the case; yields the case's part of the document after each of them."""
+        """Run the case with every contestant; yield the case's part of the document after each of them."""
         folder = self.work / "cases" / case.name
         shutil.rmtree(folder, ignore_errors=True)
         _CONSOLE.print(f"{case.name}: {case.changes(self.rows):,} changes a batch, {case.says}", soft_wrap=True)
@@ -106,7 +106,7 @@ class Bench:
         shutil.rmtree(folder, ignore_errors=True)
 
     def layouts(self, contestants: Iterable[str]) -> dict[str, dict[str, Any]]:
-        """Return how each contestant's first load of the table with ten columns lies on disk: data files, MiB, compression."""
+        """Return the layout of each contestant's first load of the table with ten columns: data files, MiB, compression."""
         found = {}
         for name in contestants:
             files = data_files(self.work / name / f"loaded-{ORDERS.table}")
@@ -149,7 +149,7 @@ class Bench:
             self._start(name, case.shape, folder, None)
             live.rename(loaded)
         shutil.rmtree(live, ignore_errors=True)
-        # The table as it was loaded, at the path that its metadata names.
+        # The table as it was loaded, at the path that its metadata has.
         shutil.copytree(loaded, live)
         try:
             return self._start(name, case.shape, folder, self.work / "cases" / case.name)
@@ -171,13 +171,13 @@ class Bench:
 
 
 def data_files(folder: Path) -> list[Path]:
-    """Return a table's Parquet files without those of its metadata and the change files beside it."""
+    """Return a table's Parquet files, without those of its metadata and the change files beside it."""
     apart = {".hoodie", "_delta_log", "bronze"}
     return sorted(path for path in folder.rglob("*.parquet") if not apart & set(path.relative_to(folder).parts))
 
 
 def about(bench: Bench) -> dict[str, Any]:
-    """Return the document without cases: what was measured on."""
+    """Return the document without cases: the environment of the measurement."""
     return {
         "measured_at": datetime.now(UTC).date().isoformat(),
         "rows": bench.rows,
@@ -192,7 +192,3 @@ def about(bench: Bench) -> dict[str, Any]:
         "contestant": {"cores": bench.cores, "heap": bench.heap},
         "cases": [],
     }
-
-
-if __name__ == "__main__":
-    typer.run(main)
