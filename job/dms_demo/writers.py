@@ -86,7 +86,7 @@ class Writers:
         self.events: list[Event] = []
         self.failure: BaseException | None = None
         targets: list[Callable[[], None]] = [lambda n=n: self._trade(n) for n in range(WRITERS)]  # type: ignore[misc]
-        self._threads = [threading.Thread(target=self._guard, args=(target,), daemon=True) for target in (*targets, self._tell)]
+        self._threads = [threading.Thread(target=self._guard, args=(target,), daemon=True) for target in (*targets, self._write_story)]
 
     def start(self) -> None:
         """Start all threads, and the clock that ends them."""
@@ -127,7 +127,7 @@ class Writers:
             while not self._stop.wait(_PAUSE_SECONDS):
                 trader.transaction(connection)
 
-    def _tell(self) -> None:
+    def _write_story(self) -> None:
         """Write the story; at a third and at half of the time write the bad row and add the new column."""
         acts: list[Callable[[Connection], None]] = [self._write_bad_row, self._add_column]
         steps: list[Callable[[Connection], None]] = [lambda c, s=s: self._set_status(c, s) for s in _STORY]  # type: ignore[misc]

@@ -50,7 +50,7 @@ class Bronze:
         return _CHANGE_FILE.fullmatch(name) is not None
 
     def holds_marker(self, bucket: str, key: str) -> bool:
-        """Whether an object is a marker, which tells the job that a table's full load is complete."""
+        """Whether an object is a marker, which shows the job that a table's full load is complete."""
         parts = key.removeprefix(self.prefix + MARKER_FOLDER).split("/")
         is_below = bucket == self.bucket and key.startswith(self.prefix + MARKER_FOLDER)
         return is_below and len(parts) == 2 and parts[1].endswith(".json")

@@ -78,17 +78,17 @@ def loaded_tables(statistics: Iterable[Mapping[str, Any]]) -> list[LoadedTable]:
     return [found for one in statistics if (found := _loaded(one)) is not None]
 
 
-def _loaded(told: Mapping[str, Any]) -> LoadedTable | None:
+def _loaded(statistics: Mapping[str, Any]) -> LoadedTable | None:
     """Return a loaded table, None for others.
 
     A table of a task that only captures changes has no time at which it was loaded.
     """
-    schema, table = told.get("SchemaName") or "", told.get("TableName") or ""
-    began, ended = told.get("FullLoadStartTime"), told.get("FullLoadEndTime")
-    if told.get("TableState") != "Table completed" or began is None or ended is None:
+    schema, table = statistics.get("SchemaName") or "", statistics.get("TableName") or ""
+    began, ended = statistics.get("FullLoadStartTime"), statistics.get("FullLoadEndTime")
+    if statistics.get("TableState") != "Table completed" or began is None or ended is None:
         return None
-    if told.get("FullLoadErrorRows") or told.get("FullLoadCondtnlChkFailedRows"):
+    if statistics.get("FullLoadErrorRows") or statistics.get("FullLoadCondtnlChkFailedRows"):
         return None
     if not schema or not table or "/" in schema + table:  # The job cannot split the path of such a folder.
         return None
-    return LoadedTable(schema, table, int(told.get("FullLoadRows") or 0), began.isoformat(), ended.isoformat())
+    return LoadedTable(schema, table, int(statistics.get("FullLoadRows") or 0), began.isoformat(), ended.isoformat())

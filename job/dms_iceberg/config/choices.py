@@ -101,11 +101,11 @@ class Timestamps(StrEnum):
 
 
 class AfterRun(StrEnum):
-    """What of a table's maintenance is done where it has just been merged into: at the end of a run, between the batches of ``watch``.
+    """Which steps of a table's maintenance follow a merge into it: at the end of a run, and between the batches of ``watch``.
 
     * ``all``: whatever is needed, compaction included.
-    * ``metadata``: what costs little however large the table is: snapshots that expire, and manifests.
-    * ``nothing``: it is left to ``dms-iceberg maintain``.
+    * ``metadata``: steps that cost little however large the table is: expiry of snapshots, and manifests.
+    * ``nothing``: none; ``dms-iceberg maintain`` does all.
     """
 
     ALL = "all"
@@ -114,7 +114,7 @@ class AfterRun(StrEnum):
 
 
 class Refresh(StrEnum):
-    """How a gold model follows its tables: made anew, or only the groups that changes have touched."""
+    """How a gold model is refreshed: in full, or only the groups that changes have touched."""
 
     FULL = "full"
     INCREMENTAL = "incremental"

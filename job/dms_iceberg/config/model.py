@@ -1,7 +1,7 @@
 """The configuration as frozen values with every default in one place. No I/O, no Spark.
 
-The document these are made from is described in ``docs/configuration.md``; ``config.parse`` makes them.
-A field's metadata holds its description, its key in the document and its limits: see `about`.
+``docs/configuration.md`` describes the document; ``config.parse`` turns it into these values.
+A field's metadata has its description, its key in the document and its limits: see `about`.
 """
 
 import re

@@ -42,7 +42,7 @@ def _refresh(context: RunContext, name: str) -> ModelReport:
     log = _LOG.bind(model=name, run_id=context.run_id)
     if report.error:
         log.error("model_failed", error=report.error)
-        # Another writer may have created the model, or a table that it reads, again; the catalog's cache would keep the old table for ever.
+        # Another writer may have created the model, or a table that it reads, again; the catalog's cache would keep the old one.
         catalog = context.config.catalog.name
         for table in (TargetTable(context.spark, catalog, name), *tables_of(context.spark, catalog, context.config.gold[name]).values()):
             table.forget()

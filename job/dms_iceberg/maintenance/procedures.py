@@ -52,7 +52,7 @@ def expire_sql(parts: Sequence[str], ids: Iterable[int]) -> str:
 def orphans_sql(parts: Sequence[str], older_than: str) -> str:
     """Return the call that lists files below a table's location that no snapshot references; ``older_than`` is UTC timestamp text.
 
-    It fails if the metadata has files with another scheme or host than the listing: it could not tell which of them are live.
+    It fails if the metadata has files with another scheme or host than the listing: it could not distinguish live files.
     """
     return _call(
         parts,

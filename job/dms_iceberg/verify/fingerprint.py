@@ -59,17 +59,17 @@ def range_aggregates() -> list[str]:
 
 
 def key_aggregates(side: str) -> list[str]:
-    """Aggregates of a key on one side: it may be there twice."""
+    """Aggregates of a key on one side, where it may occur more than once."""
     return [f"count(1) AS {side}_n", f"sum({FINGERPRINT}) AS {side}_sum", f"max({REJECTED}) AS {rejected(side)}"]
 
 
 def rejected(side: str) -> str:
-    """Return the column that says of a key, after `key_aggregates`, whether a side rejects one of its rows."""
+    """Return the column that shows, after `key_aggregates`, whether a side rejects a row of the key."""
     return f"{side}_rejected"
 
 
 def state(side: str) -> str:
-    """SQL of what a key has on one side, after `key_aggregates`: NULL for nothing."""
+    """Return SQL of a key's state on one side, after `key_aggregates`: NULL if the side does not have the key."""
     return f"CASE WHEN {side}_n IS NOT NULL THEN struct({side}_n AS n, {side}_sum AS sum) END AS {side}"
 
 

@@ -39,7 +39,7 @@ def map_column(name: str, type_: str, shown: str, precision: int | None, scale: 
 
     Args:
         type_: ``DATA_TYPE``.
-        shown: ``COLUMN_TYPE``, which tells unsigned and lengths.
+        shown: ``COLUMN_TYPE``, which has UNSIGNED and lengths.
     """
     column, type_, shown = f"t.{quote(name)}", type_.lower(), shown.lower()
     mapped = map_type(type_, shown, precision, scale)

@@ -46,11 +46,11 @@ class Reading:
         for text in texts:
             self._rows += 1
             if self._rows % _ROWS == 0:
-                self._tell()
+                self._report()
             yield text
-        self._tell()
+        self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         read = Read(table=self._table, number=self._number, tables=self._tables, rows=self._rows, expected=self.expected)
         if self._listener is not None:
             self._listener(read)

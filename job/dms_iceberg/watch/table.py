@@ -81,7 +81,7 @@ class WatchedTable:
             self._report_turn()
             if report.error:
                 self._known = None
-                # Another writer may have created the table again; the catalog's cache would keep the old one for ever.
+                # Another writer may have created the table again; the catalog's cache would keep the old one.
                 self._target().forget()
                 return self._back_off()
             # Come back in time to report what was merged and to maintain the table, even if no file comes.
