@@ -22,7 +22,7 @@ from benchmarks.lake import load
 from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Work, emptied, seconds, session
 from dms_iceberg.changes import frames
 from dms_iceberg.config.model import BronzeFormat
-from dms_iceberg.merge.collapse import winner_aggregates
+from dms_iceberg.merge.collapse import latest_aggregates
 from dms_iceberg.sql.cdc_columns import FILE_TIME, LOW
 
 _SIZES = {100_000: 3, 1_000: 10}
@@ -65,12 +65,12 @@ def main(
 @contextmanager
 def _unprotected() -> Iterator[None]:
     def without(value_columns: Sequence[str], *, context: bool) -> list[str]:
-        aggregates = winner_aggregates(value_columns, context=context)
+        aggregates = latest_aggregates(value_columns, context=context)
         names = [one.rpartition(" AS ")[2] for one in aggregates]
         assert {LOW, FILE_TIME} <= set(names)
         return [f"CAST(NULL AS string) AS {name}" if name in (LOW, FILE_TIME) else one for name, one in zip(names, aggregates, strict=True)]
 
-    with patch.object(frames, "winner_aggregates", without):
+    with patch.object(frames, "latest_aggregates", without):
         yield
 
 

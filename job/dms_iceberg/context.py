@@ -1,4 +1,4 @@
-"""What every step of a batch is given: the job and the plan."""
+"""What every step of a run receives: the context of the run, and the plan of the batch."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class RunRequest:
-    """What DMS's files do not tell.
+    """What the operator requests or reports for a run, because DMS's files do not show it.
 
     Attributes:
         load_complete: source names of tables whose full load is complete, though no change, or no file at all, has followed.
-        reload_started: 17 digits, when the chosen tables were loaded again in place; "" for never.
+        reload_started: 17 digits, when DMS began to load the chosen tables again in place; "" without such a reload.
         truncate: source names of tables that were truncated at the source.
-        truncated_at: 17 digits, when they were.
+        truncated_at: 17 digits, when they were truncated.
         rebuild: source names of tables to be rebuilt from bronze.
-        replay: rows of the quarantine are tried again instead of files: those with one of these reasons, all if there are none.
+        replay: reasons of the quarantined rows to replay instead of merging files; an empty tuple means all rows, None means no replay.
     """
 
     load_complete: frozenset[str] = frozenset()
@@ -43,10 +43,11 @@ NO_REQUEST = RunRequest()
 
 @attrs.frozen(eq=False)
 class RunContext:
-    """What every step of every table needs.
+    """What every step of every table needs: the session, the configuration, the object store of bronze.
 
     Attributes:
-        request: what the operator says of reloads, truncates and rebuilds.
+        run_id: names the run in logs, reports and records.
+        request: what the operator requests or reports.
     """
 
     spark: "SparkSession"
@@ -56,24 +57,24 @@ class RunContext:
     request: RunRequest = NO_REQUEST
 
     def listing(self, table: Table, progress: Progress) -> Iterator[Found]:
-        """Yield what bronze has for a table, from where ``progress`` no longer needs it on; see `list_bronze` for order and errors."""
+        """Yield what bronze has for a table, without what ``progress`` no longer needs; see `list_bronze` for order and errors."""
         prefix = table_prefix(table.schema_name, table.table_name)
         return list_bronze(self.store, prefix, progress.since, self.config.bronze.format, progress.committed)
 
     def look_back(self) -> LookBack:
-        """Return how far back from now late files are told from merged ones."""
+        """Return how far back from now a run looks for late files."""
         return LookBack(self.config.batch.look_back_hours, datetime.now(UTC))
 
 
 @attrs.frozen
 class BranchState:
-    """A line of a table's snapshots: main, or the branch on which a reload or a rebuild is made.
+    """The state of main, or of the branch of a reload or rebuild.
 
     Attributes:
-        progress: how far the line has come.
+        progress: what is merged into the branch.
         head: id of its newest snapshot, None before the first.
         branch: name of the branch, None for main.
-        rebuild: 17 digits, when the rebuild that the branch is for began; "" for other lines.
+        rebuild: 17 digits, when the rebuild of this branch began; "" for main and for the branch of a reload.
     """
 
     progress: Progress
@@ -87,12 +88,12 @@ class BatchPlan:
     """The next batch of a table, and the state of the table it was planned on.
 
     Attributes:
-        standing: the line of snapshots that the batch goes to.
+        branch_state: main, or the branch that the batch is merged into.
         main: id of main's newest snapshot, None without one.
         loads: all LOAD files as listed.
         truncates: 17 digits each: truncates in bronze that are applied.
-        more: a truncate waits behind the batch.
-        waiting: open rows of the quarantine that a replay leaves alone; None where there are none, and for a batch of files.
+        more: a truncate follows the batch.
+        waiting: open rows of the quarantine that a replay does not try; None where there are none, and for a batch of files.
     """
 
     batch: FileBatch | RecordBatch
@@ -105,19 +106,19 @@ class BatchPlan:
 
     @property
     def is_replay(self) -> bool:
-        """Whether the batch is made of quarantined rows."""
+        """Whether the batch consists of quarantined rows."""
         return isinstance(self.batch, RecordBatch)
 
     @property
     def progress(self) -> Progress:
-        """How far the line has come."""
+        """The progress of the branch."""
         return self.branch_state.progress
 
     @property
     def effective_truncates(self) -> list[str]:
-        """The truncates that changes may be from before, in order: the last one also where bronze has lost it."""
+        """The truncates that a change may be older than, in order. The last one is among them even if bronze has lost it."""
         return sorted({*self.truncates, self.progress.truncated} - {""})
 
 
 class PlanIsStaleError(Exception):
-    """Somebody committed to the table after the batch was planned: plan again."""
+    """Another writer committed to the table after the batch was planned: plan again."""

@@ -13,7 +13,8 @@ class ConfigError(DmsIcebergError):
     """The configuration document is wrong. Lists every problem found, each with its key path.
 
     Attributes:
-        problems: one line a problem, such as ``tables."public.orders".kye: unknown key; did you mean 'key'?``.
+        problems: one line per problem, such as ``tables."public.orders".kye: unknown key; did you mean 'key'?``.
+        source: the name of the document, for the message.
     """
 
     def __init__(self, problems: list[str], source: str = "configuration") -> None:

@@ -1,4 +1,4 @@
-"""Named points of a batch at which a test may kill the process, to prove that no moment loses or doubles a change."""
+"""Named points of a batch at which a test may kill the process, to prove that no kill loses or doubles a change."""
 
 import os
 import signal
@@ -32,8 +32,8 @@ _arrival = threading.Lock()
 def failpoint(point: str, table: str = "") -> None:
     """Kill this process with SIGKILL when ``DMS_ICEBERG_KILL_AT`` names ``point`` or ``point@table``; else do nothing.
 
-    The variable may name several, separated by commas: whoever reaches one waits there, and the last to arrive kills the process, so that
-    one death finds many tables at as many points.
+    The variable may name several, separated by commas. A thread that reaches one waits there, and the last to arrive kills the process: one
+    kill meets many tables at as many points.
 
     Args:
         point: one of `POINTS`.

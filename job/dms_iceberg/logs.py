@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line, or nothing but warnings on a terminal, where progress bars and tables speak."""
+"""Structured logs: one JSON object per line, or only errors on a terminal, where progress bars and tables show the rest."""
 
 import logging
 import sys
@@ -7,7 +7,7 @@ import structlog
 
 
 def configure_logs(*, terminal: bool) -> None:
-    """Send logs to standard error; as JSON at level info, or readable at level error when a person is watching."""
+    """Send logs to standard error: as JSON from level info on, or readable from level error on with ``terminal``."""
     processors: list[structlog.typing.Processor] = [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -16,7 +16,7 @@ def configure_logs(*, terminal: bool) -> None:
     structlog.configure(
         processors=[*processors, structlog.processors.format_exc_info, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR if terminal else logging.INFO),
-        # Looked up at each call: whoever replaces standard error (a test runner, a notebook) closes the old one.
+        # Looked up at each call: a test runner or notebook that replaces standard error closes the old one.
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
         cache_logger_on_first_use=False,
     )

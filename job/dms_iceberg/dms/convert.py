@@ -1,4 +1,4 @@
-"""From the text that PostgreSQL or MySQL shows for a value to the value DMS writes."""
+"""Conversions from the text that PostgreSQL or MySQL shows for a value to the value that DMS writes."""
 
 import datetime as dt
 import re
@@ -8,10 +8,10 @@ from typing import Final
 
 from dms_iceberg.dms.types import DmsValue
 
-# None stands for "as it is", which saves a call for every text value.
+# None stands for "unchanged", which saves a call for every text value.
 Converter = Callable[[str], DmsValue] | None
 
-# DMS has no infinite times. The ends of what its own types can show stand for them here; not seen in real files.
+# DMS has no infinite times. The first and last time that its types can hold stand for them here; not seen in real files.
 LAST_TIME: Final = dt.datetime(9999, 12, 31, 23, 59, 59, 999_999)
 FIRST_TIME: Final = dt.datetime(1, 1, 1)
 _LAST_OF_DAY: Final = dt.time(23, 59, 59, 999_999)
@@ -19,12 +19,12 @@ _NOT_MONEY: Final = re.compile(r"[^0-9.]")
 
 
 def to_boolean(text: str) -> bool:
-    """``t`` or ``f``, as the type prints it; a cast to text prints ``true`` or ``false``."""
+    """Convert ``t`` or ``f``, as the type prints it, and ``true`` or ``false``, as a cast to text prints it."""
     return text in ("t", "true")
 
 
 def to_boolean_text(text: str) -> str:
-    """``true`` or ``false``: what a boolean is without ``MapBooleanAsBoolean``."""
+    """Return ``true`` or ``false``: what DMS writes for a boolean without ``MapBooleanAsBoolean``."""
     return "true" if to_boolean(text) else "false"
 
 
@@ -58,14 +58,14 @@ def to_bytes(text: str) -> bytes:
 
 
 def to_money(text: str) -> Decimal | None:
-    """``money`` as the server's locale shows it, taken to have a point before its decimals."""
+    """``money`` as the server's locale shows it; assumes a decimal point."""
     digits = _NOT_MONEY.sub("", text)
     negative = text.startswith(("-", "(", "$-"))
     return numeric(38, 4)(f"-{digits}" if negative else digits)
 
 
 def numeric(precision: int, scale: int) -> Callable[[str], Decimal | None]:
-    """A converter to so many digits, rounding half away from zero.
+    """Return a converter to a decimal of this precision and scale, rounding half away from zero.
 
     NaN, infinity and values with too many digits become NULL: DMS has no decimal for them. Zero has no sign, as in Parquet.
     """
@@ -92,7 +92,7 @@ def plain_number(text: str) -> str:
 
 
 def mysql_date(text: str) -> dt.date | None:
-    """A date of MySQL. What is no date of the calendar (``0000-00-00``, ``2026-02-00``) becomes NULL; not seen in real files."""
+    """A date of MySQL. One that is not in the calendar (``0000-00-00``, ``2026-02-00``) becomes NULL; not seen in real files."""
     try:
         return dt.date.fromisoformat(text)
     except ValueError:
@@ -100,7 +100,7 @@ def mysql_date(text: str) -> dt.date | None:
 
 
 def mysql_datetime(text: str) -> dt.datetime | None:
-    """A date with a time of MySQL; what is none of the calendar becomes NULL."""
+    """A date and time of MySQL; one that is not in the calendar becomes NULL."""
     try:
         return dt.datetime.fromisoformat(text)
     except ValueError:
@@ -113,7 +113,7 @@ def rstrip_spaces(text: str) -> str:
 
 
 def cut_text(max_bytes: int) -> Callable[[str], str]:
-    """A converter that cuts text to so many bytes of UTF-8, between characters, as limited LOB mode does."""
+    """Return a converter that truncates text to ``max_bytes`` bytes of UTF-8, between characters, as limited LOB mode does."""
 
     def convert(text: str) -> str:
         # A character has at most four bytes.
@@ -125,7 +125,7 @@ def cut_text(max_bytes: int) -> Callable[[str], str]:
 
 
 def cut_bytes(max_bytes: int) -> Callable[[str], bytes]:
-    """A converter of ``bytea`` that keeps the first bytes only."""
+    """Return a converter of ``bytea`` that keeps the first ``max_bytes`` bytes."""
 
     def convert(text: str) -> bytes:
         return bytes.fromhex(text[2 : 2 + 2 * max_bytes])

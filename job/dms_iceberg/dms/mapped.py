@@ -1,4 +1,4 @@
-"""A source type as DMS maps it, and the text that a change file shows of the source's text."""
+"""How DMS maps a source type, and the text that a change file has for the source's text of a value."""
 
 from collections.abc import Callable
 from typing import Final
@@ -10,9 +10,9 @@ from dms_iceberg.dms.text import formatter
 from dms_iceberg.dms.types import TEXT_KINDS, DmsType, DmsValue, Kind
 
 Shown = Callable[[str], str | None]
-"""From the text that the source shows to that of a change file, None for NULL."""
+"""Converts the text that the source shows to that of a change file, None for NULL."""
 
-# Spark's casts read the source's own texts of these, and they have no value that DMS would make another one of.
+# Spark's casts read the source's own texts of these kinds, and DMS changes no value of them.
 _CAST: Final = frozenset({Kind.REAL4, Kind.REAL8, Kind.BOOLEAN})
 _PLAIN: Final = _CAST | {Kind.INT1, Kind.INT2, Kind.INT4, Kind.INT8, Kind.UINT1, Kind.UINT2, Kind.UINT4, Kind.UINT8}
 _ENDS: Final = {
@@ -23,10 +23,11 @@ _ENDS: Final = {
 
 @attrs.frozen
 class Mapped:
-    """A DMS type, and what makes its values of the source's texts.
+    """A DMS type, and the converter from the source's texts to its values.
 
     Attributes:
-        exact: a value tells which one it was at the source, but for those of ``ends``.
+        converter: None where the text is the value.
+        exact: each value but those of ``ends`` comes from one value at the source only.
     """
 
     type: DmsType
@@ -35,14 +36,14 @@ class Mapped:
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """Texts, as Spark and CSV show them, of the values that stand for everything beyond them."""
+        """Texts, as Spark and CSV show them, of the first and last values, which also stand for everything beyond them."""
         return _ENDS.get(self.type.kind, ())
 
     def shown(self, *, in_parquet: bool) -> Shown | None:
-        """Return what makes the text of the source's, None where it is that text.
+        """Return the converter from the source's text to that of a change file, None where they are the same.
 
         Args:
-            in_parquet: Spark will cast the text to the type of a Parquet file, so it need not be as CSV shows it.
+            in_parquet: Spark will cast the text to the type of a Parquet file, so it need not have the form of CSV.
         """
         convert, kind = self.converter, self.type.kind
         if kind in TEXT_KINDS and convert is None:

@@ -18,7 +18,7 @@ _BINARIES: Final = {
     "longblob": Kind.BLOB,
 }
 _PLAIN: Final = {
-    # A text of so few digits does not find a FLOAT.
+    # The text has too few digits to find a FLOAT by it.
     "float": Mapped(DmsType(Kind.REAL4), float, exact=False),
     "double": Mapped(DmsType(Kind.REAL8), float),
     "year": Mapped(DmsType(Kind.INT2), int),
@@ -43,21 +43,21 @@ _LENGTH: Final = re.compile(r"\((\d+)\)")
 
 
 def map_type(type_: str, shown: str, precision: int | None, scale: int | None) -> Mapped | None:
-    """Return how a type is mapped, None for geometries: the guide says BLOB, and nothing says in which form.
+    """Return how DMS maps a type, None for geometries: the guide says BLOB, and does not say in which form.
 
-    The texts that values are made of are those of ``CAST(... AS CHAR)``; of binaries and bits hexadecimal digits, two a byte; of one
-    bit ``true`` or ``false``.
+    The converter expects the text of ``CAST(... AS CHAR)``; for binaries and bits, two hexadecimal digits per byte; for a single bit,
+    ``true`` or ``false``.
 
     Args:
         type_: ``DATA_TYPE``.
-        shown: ``COLUMN_TYPE``, which tells unsigned and lengths.
+        shown: ``COLUMN_TYPE``, which shows unsigned and lengths.
         precision: of a decimal.
         scale: of a decimal.
     """
     if type_ in GEOMETRIES:
         return None
     if type_ in _SIGNED:
-        # ZEROFILL is a way to show a number.
+        # ZEROFILL only changes how a number is shown.
         return Mapped(DmsType((_UNSIGNED if "unsigned" in shown else _SIGNED)[type_]), int)
     if type_ in _BINARIES:
         return Mapped(DmsType(_BINARIES[type_]), bytes.fromhex)
@@ -78,7 +78,7 @@ def bits(shown: str) -> int:
 
 
 def _bits(count: int) -> Mapped:
-    # As a key in an IN list neither is found by its text.
+    # A query cannot find a key of either type by its text in an IN list.
     return Mapped(DmsType(Kind.BOOLEAN), convert.to_boolean, exact=False) if count == 1 else Mapped(_BYTES, bytes.fromhex, exact=False)
 
 
@@ -88,6 +88,6 @@ _BYTES: Final = DmsType(Kind.BYTES)
 def _decimal(precision: int, scale: int) -> Mapped:
     type_ = DmsType.numeric(precision, scale)
     if type_.precision is None or type_.scale is None:
-        # ZEROFILL again: text, but of a number.
+        # ZEROFILL again: the type is text, but the value is a number.
         return Mapped(type_, convert.plain_number)
     return Mapped(type_, convert.numeric(type_.precision, type_.scale))

@@ -36,17 +36,17 @@ _LOB_NAMES: Final = frozenset({"hstore", "citext", "geometry", "geography"})
 # atttypmod of numeric(p,s) is ((p << 16) | (s & 0x7FF)) + 4; the scale has eleven bits and a sign.
 _TYPMOD_SHIFT: Final = 4
 _SCALE_BITS: Final = 11
-# What DMS makes of a numeric without precision: it rounds.
+# DMS rounds a numeric without precision to this precision and scale.
 _UNBOUNDED_NUMERIC: Final = (28, 6)
 _MONEY: Final = (38, 4)
 
 
 @attrs.frozen(kw_only=True)
 class Choices:
-    """What a task can choose; the defaults are what these pipelines need.
+    """Settings of a DMS task; the defaults are what these pipelines need.
 
     Attributes:
-        boolean_as_boolean: ``MapBooleanAsBoolean``; False makes texts of them.
+        boolean_as_boolean: ``MapBooleanAsBoolean``; False maps booleans to text.
         time_as_string: a mapping rule makes ``time`` a string.
         trim_char: ``TrimSpaceInChar``: padding of ``char(n)`` is removed.
         lob_bytes: ``LobMaxSize`` in bytes, None for no limit.
@@ -59,10 +59,10 @@ class Choices:
 
 
 def built_in(name: str, modifier: int, choices: Choices) -> Mapped | None:
-    """Return how a type is mapped, None for one that is not built in or an array.
+    """Return how DMS maps a built-in type, None for arrays and types that are not built in.
 
     Args:
-        name: as ``pg_type`` has it.
+        name: ``typname`` of ``pg_type``.
         modifier: ``atttypmod``.
     """
     if name in _PLAIN:
@@ -88,7 +88,7 @@ def built_in(name: str, modifier: int, choices: Choices) -> Mapped | None:
 
 
 def user_defined(kind: str, category: str, name: str, choices: Choices) -> Mapped:
-    """Return how any other type is mapped: arrays and composites are LOBs; enums, ranges and geometric types are strings.
+    """Return how DMS maps any other type: arrays and composites are LOBs; enums, ranges and geometric types are strings.
 
     Args:
         kind: ``typtype``.
@@ -101,7 +101,7 @@ def user_defined(kind: str, category: str, name: str, choices: Choices) -> Mappe
 
 
 def lob(choices: Choices) -> Mapped:
-    """Return a text of any length."""
+    """Return the mapping of a text of any length: an NCLOB, truncated to ``choices.lob_bytes`` if set."""
     return Mapped(DmsType(Kind.NCLOB), None if choices.lob_bytes is None else convert.cut_text(choices.lob_bytes))
 
 

@@ -30,11 +30,10 @@ def _datetime(value: Any) -> str:
 
 
 def formatter(dms_type: DmsType) -> Formatter:
-    """How CSV shows values of a type.
+    """Return a function from a value of a type to its text in CSV.
 
-    Real files: timestamps with six decimals, dates in ISO form, REAL as signed scientific number with eight
-    decimals. DOUBLE is the same with sixteen, booleans are ``true`` and ``false``, binary is hexadecimal:
-    those three were not seen.
+    Seen in real files: timestamps with six decimals, dates in ISO form, REAL in signed scientific notation with eight
+    decimals. Not seen there: DOUBLE in the same notation with sixteen, booleans as ``true`` and ``false``, binary as hexadecimal digits.
     """
     if dms_type.kind is Kind.NUMERIC:
         scale = dms_type.scale

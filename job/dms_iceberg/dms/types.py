@@ -71,7 +71,7 @@ class DmsType:
         """Read a type such as ``int4``, ``numeric(15,2)`` or ``wstring``.
 
         Raises:
-            ValueError: the text is no DMS type.
+            ValueError: the text is not a DMS type.
         """
         match = _TYPE.fullmatch(text.strip().lower())
         names = ", ".join(kind.value for kind in Kind)
@@ -79,7 +79,7 @@ class DmsType:
             raise ValueError(f"DMS type {text!r}: unknown; allowed are {names}, numeric with (precision,scale)")
         kind = Kind(match[1])
         if kind is not Kind.NUMERIC:
-            # A length, as in wstring(50), says nothing about the bytes of a file.
+            # A length, as in wstring(50), does not affect the bytes of a file.
             return cls(kind)
         return cls(kind, int(match[2]) if match[2] else None, int(match[3] or 0) if match[2] else None)
 
@@ -90,7 +90,7 @@ class DmsType:
 
     @classmethod
     def numeric(cls, precision: int, scale: int) -> "DmsType":
-        """Return the type of a number with so many digits: text when Parquet has no decimal of so many."""
+        """Return the type of a decimal with this precision and scale: text when Parquet has no decimal that wide."""
         # A scale may be negative, or larger than the precision.
         precision, scale = max(precision - min(scale, 0), scale), max(scale, 0)
         return cls(Kind.NUMERIC, precision, scale) if precision <= MAX_NUMERIC_PRECISION else cls(Kind.STRING)

@@ -17,6 +17,7 @@ from dms_iceberg.sql.cdc_columns import (
     FILE_TIME,
     FILTERED,
     HIGH,
+    LATEST,
     LOW,
     N_FILTERED,
     N_GOOD,
@@ -27,7 +28,6 @@ from dms_iceberg.sql.cdc_columns import (
     POSITION,
     PROBLEM,
     ROW,
-    WINNER,
 )
 from dms_iceberg.sql.quoting import quote
 
@@ -43,7 +43,7 @@ def deletes_sql() -> str:
     return f"{OP} = 'D' OR {FILTERED}"
 
 
-def winner_aggregates(value_columns: Sequence[str], *, with_context: bool) -> list[str]:
+def latest_aggregates(value_columns: Sequence[str], *, with_context: bool) -> list[str]:
     """Aggregates over cleaned changes grouped by key.
 
     Args:
@@ -66,7 +66,7 @@ def winner_aggregates(value_columns: Sequence[str], *, with_context: bool) -> li
     )
     usable = f"{batch} AND {USABLE}"
     return [
-        f"max_by(struct({values}), {ORDER}) AS {WINNER}",
+        f"max_by(struct({values}), {ORDER}) AS {LATEST}",
         f"count_if({counted}) AS {N_ROWS}",
         f"count_if({counted} AND {PROBLEM} IS NOT NULL) AS {N_QUARANTINED}",
         f"count_if({counted} AND {USABLE} AND {FILTERED}) AS {N_FILTERED}",
@@ -81,22 +81,22 @@ def winner_aggregates(value_columns: Sequence[str], *, with_context: bool) -> li
     ]
 
 
-def winner_select(key_columns: Sequence[str], value_columns: Sequence[str], *, with_context: bool, known: str | None = None) -> list[str]:
+def latest_select(key_columns: Sequence[str], value_columns: Sequence[str], *, with_context: bool, known: str | None = None) -> list[str]:
     """Select list over the groups: silver columns, the winner's ``_cdc_`` columns, and the counts.
 
     Args:
         key_columns: silver key columns.
         value_columns: the other silver columns.
-        with_context: see `winner_aggregates`.
+        with_context: see `latest_aggregates`.
         known: SQL of `CONTEXT`, where the winner's own does not tell whether there is something new to merge.
     """
-    of_winner = f"{WINNER}.{CONTEXT}" if with_context else "false"
+    of_winner = f"{LATEST}.{CONTEXT}" if with_context else "false"
     return [
         *(quote(name) for name in key_columns),
-        *(f"{WINNER}.{quote(name)} AS {quote(name)}" for name in value_columns),
-        *(f"{WINNER}.{name} AS {name}" for name in (OP, POSITION, COMMITTED_AT, DELETE)),
+        *(f"{LATEST}.{quote(name)} AS {quote(name)}" for name in value_columns),
+        *(f"{LATEST}.{name} AS {name}" for name in (OP, POSITION, COMMITTED_AT, DELETE)),
         f"{known or of_winner} AS {CONTEXT}",
-        f"coalesce({FILE_TIME} > {WINNER}.{FILE_TIME}, false) AS {DISORDER}",
+        f"coalesce({FILE_TIME} > {LATEST}.{FILE_TIME}, false) AS {DISORDER}",
         *(N_ROWS, N_QUARANTINED, N_FILTERED, N_GOOD, LOW, HIGH, BATCH_POSITION, FAILED_RULE),
     ]
 

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
 from dms_iceberg.changes.frames import Shape
-from dms_iceberg.merge.collapse import winner_aggregates, winner_select
+from dms_iceberg.merge.collapse import latest_aggregates, latest_select
 from dms_iceberg.merge.soft_delete_state import register_aggregates, register_select
 from dms_iceberg.sql.quoting import quote
 
@@ -24,7 +24,7 @@ def collapse(
         counts: further aggregates by name.
         size: bytes of the files read, when that is all there is to collapse.
     """
-    aggregate, select = (register_aggregates, register_select) if shape.registers else (winner_aggregates, winner_select)
+    aggregate, select = (register_aggregates, register_select) if shape.registers else (latest_aggregates, latest_select)
     aggregates = [expr(text) for text in aggregate(shape.values, with_context=with_context)]
     further = [expr(text).alias(name) for name, text in (counts or {}).items()]
     keys = [quote(name) for name in shape.key]

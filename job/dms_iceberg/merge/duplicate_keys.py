@@ -27,8 +27,8 @@ _TWICE = f"{N_GOOD} > 0 AND {N_GOOD} + {N_FILTERED} > 1"
 _AGAIN = f"{LEFT_AT} IS NULL AND coalesce({_FIRST_ARRIVED_AT} < {ARRIVED_AT}, false)"
 
 
-def twice_counts(load: int) -> dict[str, str]:
-    """Aggregates over the changes of a key, for `twice_figures`: when a row came first, and whether the first change brings one.
+def duplicate_counts(load: int) -> dict[str, str]:
+    """Aggregates over the changes of a key, for `duplicate_figures`: when a row came first, and whether the first change brings one.
 
     Args:
         load: number of the load.
@@ -39,8 +39,8 @@ def twice_counts(load: int) -> dict[str, str]:
     }
 
 
-def twice_figures(planned: BatchPlan, shape: Shape) -> dict[str, str]:
-    """Aggregates over collapsed keys that `keys_twice` judges by."""
+def duplicate_figures(planned: BatchPlan, shape: Shape) -> dict[str, str]:
+    """Aggregates over collapsed keys that `duplicate_keys` judges by."""
     if planned.batch.is_load:
         return {
             _SURPLUS: f"coalesce(sum(CASE WHEN {_TWICE} THEN {N_GOOD} + {N_FILTERED} - 1 END), 0)",
@@ -61,7 +61,7 @@ def _arrives(planned: BatchPlan) -> str:
     return f"{N_ARRIVED} > 0 AND {LEFT_AT} IS NULL AND {POSITION} IS NOT NULL AND {since}"
 
 
-def keys_twice(batch: BatchContext, collapsed: MergeInput) -> tuple[str, ...]:
+def duplicate_keys(batch: BatchContext, collapsed: MergeInput) -> tuple[str, ...]:
     """Return the warning of a published batch in order by which rows were lost to others of their key.
 
     Costs nothing unless the merge has replaced more rows than updates and deletes can: then the keys are looked up in the table as it was.

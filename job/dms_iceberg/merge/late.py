@@ -99,7 +99,7 @@ def suspects(latest: DataFrame, shape: Shape, bound: str, count: int) -> DataFra
     return keys_of(latest.where(suspect_sql(bound)), shape, count)
 
 
-def plain_winners(latest: DataFrame, bound: str) -> DataFrame:
+def latest_in_order(latest: DataFrame, bound: str) -> DataFrame:
     """Return the in-order winners that need no second look, as rows of `collapse_late`: newer than all that is merged."""
     return latest.where(f"NOT {suspect_sql(bound)}").withColumn(STALE, lit(False))
 
@@ -190,7 +190,7 @@ def _mark_unseen(rows: DataFrame, shape: Shape, frontier: str, merged: str = "tr
     )
 
 
-def heed_truncates(looked: DataFrame, shape: Shape, truncates: Sequence[str], load: int) -> DataFrame:
+def apply_truncates(looked: DataFrame, shape: Shape, truncates: Sequence[str], load: int) -> DataFrame:
     """Return the winners of a late batch, with those from before a truncate gone: it deleted keys that no file names.
 
     Args:

@@ -12,7 +12,7 @@ from dms_iceberg.merge.ambiguous_keys import keys_of_rows, touched_by
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse_frames import collapse
 from dms_iceberg.merge.crowded import Verdict, bronze_past, play, present, stored_past
-from dms_iceberg.merge.duplicate_keys import twice_counts, twice_figures
+from dms_iceberg.merge.duplicate_keys import duplicate_counts, duplicate_figures
 from dms_iceberg.merge.late_context import OlderFiles, SecondLook, older_files, second_look, waiting_rows
 from dms_iceberg.merge.merge_input import Judge, MergeInput, as_it_is, measure, of_the_batch
 from dms_iceberg.spark.broadcast import broadcast_if_small, materialised
@@ -29,12 +29,12 @@ def collapse_batch(batch: BatchContext) -> MergeInput:
     watched = not batch.planned.batch.is_load
     counts = count_aggregates(kept) if kept else {}
     if watched:
-        counts |= suspicion.aggregates(progress.load, progress.arrivals) | twice_counts(progress.load)
+        counts |= suspicion.aggregates(progress.load, progress.arrivals) | duplicate_counts(progress.load)
     latest = collapse(cleaned, batch.shape, with_context=False, counts=counts, size=batch.planned.batch.size).persist()
     result = None
     try:
         figures = {one: f"coalesce(sum({one}), 0)" for one in (N_LACKING, N_MOVED) if kept}
-        figures |= (suspicion.figures() if watched else {}) | twice_figures(batch.planned, batch.shape)
+        figures |= (suspicion.figures() if watched else {}) | duplicate_figures(batch.planned, batch.shape)
         first = measure(latest, batch.shape, as_it_is, figures=figures)
         failpoint("after-collapse", batch.table.source)
         is_late = late.is_late(first.books.low, progress) or bool(first.books.disordered_keys)
@@ -160,7 +160,7 @@ class _SecondPass:
         looked = looked if verdict is None or not older.is_whole else verdict.restored(looked, shape, cleared)
         if filler is None:
             looked = looked.unionByName(self._plain(look, keys), allowMissingColumns=True)
-        looked = late.heed_truncates(looked, shape, planned.effective_truncates, planned.progress.load)
+        looked = late.apply_truncates(looked, shape, planned.effective_truncates, planned.progress.load)
         rewrite = fill.REFILL if fill.REFILL in looked.columns else None
         figures = suspicion.figures() if verdict is None else {}
         measured = measure(looked.persist(), shape, of_the_batch(judge), is_late=True, figures=figures)
@@ -168,7 +168,7 @@ class _SecondPass:
 
     def _plain(self, look: SecondLook, keys: DataFrame | None) -> DataFrame:
         if keys is None:
-            return late.plain_winners(self.first.latest, self.batch.planned.progress.reached)
+            return late.latest_in_order(self.first.latest, self.batch.planned.progress.reached)
         return look.of_others(self.first.latest).withColumn(STALE, expr("false"))
 
     def _judges(self, base: Judge, verdict: Verdict | None, filler: Judge | None) -> tuple[Judge, Judge]:

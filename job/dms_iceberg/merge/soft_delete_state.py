@@ -7,19 +7,19 @@ delete leave the same marked row in one batch, in two, and the wrong way round.
 
 from collections.abc import Sequence
 
-from dms_iceberg.merge.collapse import ORDER, USABLE, deletes_sql, winner_aggregates, winner_select
+from dms_iceberg.merge.collapse import ORDER, USABLE, deletes_sql, latest_aggregates, latest_select
 from dms_iceberg.sql.cdc_columns import (
     BATCH_POSITION,
     COMMITTED_AT,
     CONTEXT,
     HIGH,
+    LATEST,
     OP,
     POSITION,
     ROW_COMMITTED_AT,
     ROW_OP,
     ROW_POSITION,
     ROW_WINNER,
-    WINNER,
 )
 from dms_iceberg.sql.quoting import quote
 
@@ -27,24 +27,24 @@ _ROW_CONTEXT, _EVENT_CONTEXT = "_cdc_row_context", "_cdc_event_context"
 
 
 def register_aggregates(value_columns: Sequence[str], *, with_context: bool) -> list[str]:
-    """`winner_aggregates`, whose winner is the newest change without values, and `ROW_WINNER`, the newest one with values."""
+    """`latest_aggregates`, whose winner is the newest change without values, and `ROW_WINNER`, the newest one with values."""
     told = [POSITION, OP, COMMITTED_AT, *([CONTEXT] if with_context else [])]
     values = ", ".join([*(quote(name) for name in value_columns), *told])
     return [
-        *winner_aggregates([], with_context=with_context),
+        *latest_aggregates([], with_context=with_context),
         f"max_by(struct({values}), CASE WHEN {USABLE} AND NOT ({deletes_sql()}) THEN {ORDER} END) AS {ROW_WINNER}",
     ]
 
 
 def register_select(key_columns: Sequence[str], value_columns: Sequence[str], *, with_context: bool) -> list[str]:
-    """`winner_select` with the values of `ROW_WINNER`, and where they are from.
+    """`latest_select` with the values of `ROW_WINNER`, and where they are from.
 
     `CONTEXT` is true for keys of which nothing comes from this batch.
     """
-    event = f"{WINNER}.{CONTEXT}" if with_context else "false"
+    event = f"{LATEST}.{CONTEXT}" if with_context else "false"
     row = f"coalesce({ROW_WINNER}.{CONTEXT}, true)" if with_context else f"{ROW_WINNER} IS NULL"
     return [
-        *winner_select(key_columns, [], with_context=with_context, known=f"({event} AND {row})"),
+        *latest_select(key_columns, [], with_context=with_context, known=f"({event} AND {row})"),
         *(f"{ROW_WINNER}.{quote(name)} AS {quote(name)}" for name in value_columns),
         f"{ROW_WINNER}.{POSITION} AS {ROW_POSITION}",
         f"{ROW_WINNER}.{OP} AS {ROW_OP}",

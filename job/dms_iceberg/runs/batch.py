@@ -17,7 +17,7 @@ from dms_iceberg.merge.ambiguous_keys import closed_by_repair
 from dms_iceberg.merge.append import changelog_batch
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.bulk_load import BulkLoad, bulk_load
-from dms_iceberg.merge.duplicate_keys import keys_twice
+from dms_iceberg.merge.duplicate_keys import duplicate_keys
 from dms_iceberg.merge.history import history_batch
 from dms_iceberg.merge.merge_input import MergeInput
 from dms_iceberg.merge.mirror import collapse_batch
@@ -75,7 +75,7 @@ def merge_batch(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) ->
         failpoint("before-publish", table.source)
         target.commit(transaction)
         failpoint("after-commit", table.source)
-        warnings = (*opened.warnings, *keys_twice(batch, merge_input))
+        warnings = (*opened.warnings, *duplicate_keys(batch, merge_input))
     finally:
         merge_input.latest.unpersist()
         if bulk is not None:

@@ -1,1 +1,1 @@
-"""SQL text: quoting, types, JSON, the text of values, and the names of all ``_cdc_`` columns."""
+"""SQL text: quoting, types, JSON, values as text, and the names of all ``_cdc_`` columns."""

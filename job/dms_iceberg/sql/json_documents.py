@@ -1,8 +1,8 @@
-"""JSON text as a value of a nested type, or NULL where it is not exactly one. SQL text.
+"""SQL that converts JSON text to a value of a nested type, or to NULL where the text is not exactly such a value.
 
-`from_json` by itself makes NULL of whatever does not fit, rounds decimals, takes ``2026-03-01 garbage`` for a date and a whole number for
-the seconds of a time, and gives numbers for texts from a double. So it is asked for texts only, numbers with their marks
-(`json_numbers`), and the members become values like any other text (`text_values`).
+`from_json` alone returns NULL for whatever does not fit, rounds decimals, takes ``2026-03-01 garbage`` for a date and a whole number for
+the seconds of a time, and passes numbers that a string type asks for through a double. So this module asks it for strings only, with marked
+numbers (`json_numbers`), and converts the members like any other text (`text_values`).
 """
 
 from collections.abc import Callable
@@ -37,14 +37,14 @@ def is_nested(type_: str) -> bool:
 
 
 def quoted_type(type_: str) -> str:
-    """Return a type with the names of fields quoted, as Spark's parser wants them where they are no plain words."""
+    """Return a type with the names of fields quoted, as Spark's parser needs names that are not plain identifiers."""
     return _written(_tree(type_), str)
 
 
 def document_sql(json: str, type_: str) -> str:
-    """SQL of the value of a nested type that the SQL ``json`` shows, NULL where there is none.
+    """SQL of the value of a nested type that the text of the SQL expression ``json`` represents, NULL where there is none.
 
-    The mark also tells that nothing follows the value: it stands behind it as the name of the last of two members.
+    The mark also shows that nothing follows the value: it stands behind the value, as the name of the last of two members.
     """
     tree = _tree(type_)
     wrapped = f"concat('{{\"v\":[', {marked_sql(json, _MARK)}, '],\"', {_MARK}, '\":0}}')"
@@ -54,12 +54,12 @@ def document_sql(json: str, type_: str) -> str:
     whole = f"{_PARSED}.{_CORRUPT} IS NULL AND json_object_keys({_WRAPPED}) = array('v', {_MARK}) AND size({_PARSED}.v) = 1"
     conditions = [whole, *([fits] if (fits := _fits_sql(value, tree, 0)) else [])]
     read = f"CASE WHEN {' AND '.join(conditions)} THEN {_value_sql(value, tree, 0)} END"
-    made = _let(_MARK, mark_sql(json), _let(_WRAPPED, wrapped, _let(_PARSED, parsed, read)))
-    return f"CASE WHEN NOT {has_half_character_sql(json)} THEN {made} END"
+    converted = _let(_MARK, mark_sql(json), _let(_WRAPPED, wrapped, _let(_PARSED, parsed, read)))
+    return f"CASE WHEN NOT {has_half_character_sql(json)} THEN {converted} END"
 
 
 def _let(name: str, value: str, body: str) -> str:
-    """SQL that computes ``value`` once for a ``body`` that names it often."""
+    """SQL that computes ``value`` once for a ``body`` that uses it several times."""
     return f"transform(array({value}), {name} -> {body})[0]"
 
 
@@ -77,7 +77,7 @@ def _tree(type_: str) -> _Type:
 
 
 def _split(text: str, separator: str, most: int = -1) -> list[str]:
-    """Split at separators that stand in no brackets and no back quotes."""
+    """Split at separators outside brackets and back quotes."""
     parts = list[str]()
     depth, quoted, start = 0, False, 0
     for at, char in enumerate(text):
@@ -96,7 +96,7 @@ def _unquoted(name: str) -> str:
 
 
 def _texts_type(type_: _Type) -> str:
-    """The type with texts in the place of values, as Spark's parser reads it."""
+    """The type with strings in the place of values, in the syntax of Spark's parser."""
     return _written(type_, lambda leaf: leaf if leaf in _AS_SPARK_READS_THEM else "string")
 
 
@@ -113,7 +113,7 @@ def _written(type_: _Type, leaf: Callable[[str], str]) -> str:
 
 
 def _member_sql(text: str, type_: str) -> str:
-    """SQL of a value that is no document itself; a text is no number, unless it shows a decimal or one that JSON has no number for."""
+    """SQL of a value that is not nested. A JSON string is no number, except for a decimal, and for NaN and infinity, which JSON lacks."""
     is_number, plain = f"startswith({text}, {_MARK})", plain_member_sql(text, _MARK)
     if type_ == "string":
         return plain
@@ -125,7 +125,7 @@ def _member_sql(text: str, type_: str) -> str:
 
 
 def _value_sql(sql: str, type_: _Type, depth: int) -> str:
-    """SQL of a value of ``type_`` from one of `_texts_type`."""
+    """SQL of a value of ``type_`` from a value of `_texts_type`."""
     if not type_.kind:
         return sql if type_.text in _AS_SPARK_READS_THEM else _member_sql(sql, type_.text)
     one = f"_cdc_{depth}"
@@ -138,7 +138,7 @@ def _value_sql(sql: str, type_: _Type, depth: int) -> str:
 
 
 def _fits_sql(sql: str, type_: _Type, depth: int) -> str | None:
-    """SQL that is true where all texts are values, None where any text is."""
+    """SQL that is true where every text is a value of its type; None where any text is one."""
     if not type_.kind:
         always = type_.text == "string" or type_.text in _AS_SPARK_READS_THEM
         return None if always else f"({sql} IS NULL OR {_member_sql(sql, type_.text)} IS NOT NULL)"
@@ -149,6 +149,6 @@ def _fits_sql(sql: str, type_: _Type, depth: int) -> str | None:
     inner = _fits_sql(one, type_.members[0][1], depth + 1)
     if type_.kind == "array":
         return f"coalesce(forall({sql}, {one} -> {inner}), true)" if inner else None
-    # Spark would make a map that has a key twice, which no reader expects.
+    # Spark would build a map that has a key twice, which no reader expects.
     once = f"coalesce(size(array_distinct(map_keys({sql}))) = size({sql}), true)"
     return f"{once} AND coalesce(forall(map_values({sql}), {one} -> {inner}), true)" if inner else once

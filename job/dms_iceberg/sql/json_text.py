@@ -1,11 +1,11 @@
-"""Rows as JSON text that loses nothing: by itself Spark drops NULLs and cuts times to milliseconds. SQL text."""
+"""SQL that writes rows as JSON without loss: by default Spark drops NULLs and cuts times to milliseconds."""
 
 from collections.abc import Mapping, Sequence
 
 from dms_iceberg.sql.quoting import quote, string_literal
 
 TIMES = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"}
-"""Options of `to_json` for text that only tells whether rows are the same: a NULL is as good as no column."""
+"""Options of `to_json` for text that is only compared, to find equal rows: a NULL equals a missing column."""
 WHOLE = {"ignoreNullFields": "false", **TIMES, "dateFormat": "yyyy-MM-dd"}
 """Options of `to_json` for text that is read again, and of `from_json` for reading it."""
 
@@ -16,5 +16,5 @@ def options_sql(options: Mapping[str, str]) -> str:
 
 
 def json_sql(columns: Sequence[str]) -> str:
-    """SQL of one JSON object of ``columns`` that holds all there is."""
+    """SQL of one JSON object with the full values of ``columns``, NULLs included."""
     return f"to_json(struct({', '.join(quote(name) for name in columns)}), {options_sql(WHOLE)})"

@@ -5,7 +5,7 @@ The session runs with ``spark.sql.variable.substitute=false``, otherwise ``${...
 
 from collections.abc import Iterable
 
-# Not \0 for NUL: digits behind it make it an octal escape (Spark's `ParserUtils.unescapeSQLString`).
+# Not \0 for NUL: digits that follow would turn it into an octal escape (Spark's `ParserUtils.unescapeSQLString`).
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\0": "\\u0000"}
 _REPLACEMENT = "\ufffd"
 
@@ -26,14 +26,14 @@ def string_literal(value: str) -> str:
 
 
 def timestamp_literal(digits: str) -> str:
-    """Return a UTC time (``yyyyMMddHHmmss`` and fraction) as a literal, cut to the hundredths of a second that positions have."""
+    """Return a UTC time (``yyyyMMddHHmmss`` and fraction) as a literal, truncated to the hundredths of a second that positions have."""
     return f"TIMESTAMP '{digits[:4]}-{digits[4:6]}-{digits[6:8]} {digits[8:10]}:{digits[10:12]}:{digits[12:14]}.{digits[14:16]}'"
 
 
 def typed_literal(text: str, spark_type: str) -> str | None:
-    """Return the value whose Spark text form is ``text`` as a literal of ``spark_type``, None when the text may not be the whole value.
+    """Return a literal of ``spark_type`` for the value that Spark shows as ``text``, None when the text may not be the exact value.
 
-    Bytes that are not UTF-8 reach Python as the replacement character, so a text with one may stand for other bytes.
+    Bytes that are not UTF-8 reach Python as the replacement character, so a text with that character may stand for other bytes.
     """
     if spark_type in ("tinyint", "smallint", "int", "bigint"):
         return f"CAST({int(text)} AS {spark_type})"

@@ -1,9 +1,8 @@
-"""Text as a value of another type, or NULL where it is not exactly one. SQL text.
+"""SQL that converts text to a value of another type, or to NULL where the text is not exactly such a value.
 
-Spark's own casts take more than a value: ``2026-03-01 garbage`` for a date, ``+02`` at a wall clock, ``2026`` for the first of January,
-``1d``, ``0x1p3`` and ``1e400`` for doubles, a time without a date for one of today. Here a text is a value as a whole, or none. What is
-left to Spark's casts is what the form does not tell, such as the days of a month. Which texts are values of which type is told in
-``docs/configuration.md``.
+Spark's own casts accept more: ``2026-03-01 garbage`` as a date, ``+02`` at a wall clock, ``2026`` as the first of January, ``1d``,
+``0x1p3`` and ``1e400`` as doubles, a time without a date as one of today. Here the whole text must have the form of a value. Spark's casts
+decide only what the form does not show, such as the days of a month. ``docs/configuration.md`` says which texts are values of which type.
 """
 
 from collections.abc import Sequence
@@ -13,23 +12,23 @@ from dms_iceberg.sql.quoting import quote, string_literal
 from dms_iceberg.sql.types import decimal_of
 
 _BETWEEN = "'\\n'"
-# White space and control characters, which Spark's casts pass over at both ends.
+# White space and control characters, which Spark's casts ignore at both ends.
 _EDGE = r"[\x00-\x20]*"
-# Not $, which is before a line feed at the end as well.
+# Not $, which also matches before a line feed at the end.
 _END = r"\z"
 _DATE = r"[+-]?[0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2}"
 _MINUTES = r"[ T][0-9]{1,2}:[0-9]{1,2}"
-# Digits behind the microseconds would be cut.
+# Spark would drop digits after the microseconds.
 _SECONDS = r":[0-9]{1,2}(?:[.][0-9]{0,6}0*)?"
 _ANY_SECONDS = r":[0-9]{1,2}(?:[.][0-9]*)?"
 _OFFSET = r" ?(?:Z|UTC|GMT|(?:UTC|GMT)?[+-](?:[0-9]{1,2}(?::[0-9]{2}(?::[0-9]{2})?)?|[0-9]{4}|[0-9]{6}))"
-# A wall clock with another offset may be meant as that clock, or as the instant: nothing tells.
+# A wall clock with another offset may mean that clock or the instant: nothing shows which.
 _NO_OFFSET = r" ?(?:Z|UTC|GMT|(?:UTC|GMT)?[+-](?:00?(?::00(?::00)?)?|0000|000000))"
 _NUMBER = r"[+-]?(?=[.]?[0-9])[0-9]*(?:[.][0-9]*)?(?:[eE][+-]?[0-9]+)?"
 _WITH_EXPONENT = r"[+-]?(?=[.]?[0-9])[0-9]*(?:[.][0-9]*)?[eE][+-]?[0-9]{1,9}"
 _INFINITE = r"[+-]?(?i:inf(?:inity)?)"
 _NAN = r"[+-]?(?i:nan)"
-# Whose value can neither be beyond the type nor be too small for it.
+# Numbers that can neither overflow nor underflow the type.
 _PLAIN_NUMBER = {
     "double": r"[+-]?(?=[.]?[0-9])[0-9]{0,99}(?:[.][0-9]{0,99})?(?:[eE][+-]?[0-9]{1,2})?",
     "float": r"[+-]?(?=[.]?[0-9])[0-9]{0,8}(?:[.][0-9]{0,12})?(?:[eE][+-]?[0-2]?[0-9])?",
@@ -37,7 +36,7 @@ _PLAIN_NUMBER = {
 
 
 def text_value_sql(text: str, type_: str) -> str:
-    """SQL of the value of ``type_`` that the SQL ``text`` shows, NULL where there is none: all digits of it, and nothing else."""
+    """SQL of the value of ``type_`` that the SQL ``text`` represents, with all its digits; NULL where it is not exactly a value."""
     value = f"try_cast({text} AS {type_})"
     if type_ == "date":
         with_time = _is(text, _moment(_ANY_SECONDS, _NO_OFFSET))
@@ -47,7 +46,7 @@ def text_value_sql(text: str, type_: str) -> str:
         return f"CASE WHEN {_is(text, f'{_DATE}|{moment}')} THEN {value} END"
     if type_ in _PLAIN_NUMBER:
         finite = f"abs({value}) < CAST('Infinity' AS double)"
-        # What is no zero must not become one.
+        # A number other than zero must not become zero.
         shown = f"({value} <> 0 OR NOT {text} RLIKE '^[^eE]*[1-9]')"
         return (
             f"CASE WHEN {_is(text, _PLAIN_NUMBER[type_])} THEN {value} WHEN {_is(text, _NUMBER)} THEN CASE WHEN {finite} AND {shown} "
@@ -56,25 +55,26 @@ def text_value_sql(text: str, type_: str) -> str:
     if decimal := decimal_of(type_):
         return _decimal_sql(text, type_, decimal[1])
     if type_ == "binary":
-        # DMS writes bytes into text formats as hexadecimal digits; Spark puts a zero before an odd one.
+        # DMS writes bytes into text formats as hexadecimal digits. Spark accepts an odd number of digits and puts a zero before them.
         return f"CASE WHEN octet_length({text}) % 2 = 0 THEN unhex({text}) END"
     return value
 
 
 def is_judged_text(type_: str) -> bool:
-    """Whether Spark's cast to ``type_`` takes texts that are no value of it. Bytes aside: their digits are the way of DMS."""
+    """Whether Spark's cast to ``type_`` accepts texts that are no value of it. Binary does not count: DMS writes hexadecimal digits."""
     return type_ in ("date", "timestamp", "timestamp_ntz", *_PLAIN_NUMBER) or decimal_of(type_) is not None
 
 
 def is_text_sql(data: str) -> str:
-    """SQL that is true for text, or bytes, that is UTF-8: what decoding has to replace does not come back as the same bytes."""
+    """SQL that is true for text, or bytes, in valid UTF-8: decoding replaces anything else, so that it differs from the original bytes."""
     return f"decode(CAST({data} AS binary), 'UTF-8') = CAST({data} AS string)"
 
 
 def are_texts_sql(names: Sequence[str]) -> str:
     """SQL that is true for a row whose text columns are all UTF-8, NULLs apart.
 
-    They are decoded at once, which costs half of decoding each: a line feed between two of them is a character of its own in any case.
+    They are joined and decoded at once, which costs half of decoding each. A line feed between two of them keeps their bytes from forming
+    one character.
     """
     if not names:
         return "true"
@@ -87,12 +87,12 @@ def _moment(seconds: str, zone: str) -> str:
 
 
 def _is(text: str, pattern: str) -> str:
-    """SQL that is true where the text is the pattern, as a whole."""
+    """SQL that is true where the whole text matches the pattern."""
     return f"{text} RLIKE {string_literal(rf'^{_EDGE}(?:{pattern}){_EDGE}' + _END)}"
 
 
 def _decimal_sql(text: str, type_: str, scale: int) -> str:
-    """Zeros at the end are no digits that could be lost. With an exponent the point moves, and the digits are counted."""
+    """Trailing zeros do not count as digits that could be lost. With an exponent the decimal point moves, so the digits are counted."""
     value = f"try_cast({text} AS {type_})"
     plain = rf"[+-]?(?=[.]?[0-9])[0-9]*(?:[.][0-9]{{0,{scale}}}0*)?"
     fraction = f"regexp_extract({text}, {string_literal('[.]([0-9]*)')}, 1)"

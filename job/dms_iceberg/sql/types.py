@@ -1,11 +1,11 @@
-"""Spark types as text: which are alike, and which widen into which without losing a value (Iceberg spec, "Schema Evolution")."""
+"""Spark types as text: which are the same, and which widen into which without losing a value (Iceberg spec, "Schema Evolution")."""
 
 import re
 
 _SHORT = re.compile(r"(?:^|(?<=[<:,]))(?:tinyint|smallint)(?=[>,]|$)")
-"""As a type, within another one too; a field of a struct may have such a name."""
+"""Matches these words as types, also within nested types; a field of a struct may have such a name."""
 _WORD = re.compile(r"`(?:[^`]|``)*`|[^<>,:()`]+:?")
-"""A field's name has a colon behind it."""
+"""A field's name ends with a colon."""
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 _SYNONYMS = {
     "integer": "int",
@@ -23,7 +23,7 @@ _INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 
 
 def canonical(type_: str) -> str:
-    """Return the one spelling of a type: Spark's ``simpleString``. Names of fields stay as they are: members of JSON have them."""
+    """Return the canonical spelling of a type: Spark's ``simpleString``. Names of fields keep their case, as JSON members have it."""
     text = re.sub(r"\s*([,():<>])\s*", r"\1", type_.strip())
     text = _WORD.sub(lambda word: word[0] if word[0].endswith((":", "`")) else word[0].lower(), text)
     text = re.sub(r"^(numeric|dec)\(", "decimal(", text)
@@ -43,7 +43,7 @@ def decimal_of(type_: str) -> tuple[int, int] | None:
 
 
 def is_number(type_: str) -> bool:
-    """Whether a type is a whole number, a decimal or a floating point number."""
+    """Whether a type is an integer, decimal or floating point type."""
     return type_ in (*_INTEGERS, "float", "double") or decimal_of(type_) is not None
 
 
@@ -59,13 +59,13 @@ _NO_CAST = {
 
 
 def is_castable(from_type: str, to_type: str) -> bool:
-    """Whether Spark has a cast between two types at all; to ask it for another one is an error of the whole statement."""
+    """Whether Spark has a cast between two types at all; without one, the whole statement fails."""
     kinds = ["number" if is_number(type_) else type_ for type_ in (canonical(from_type), canonical(to_type))]
     return kinds[1] not in _NO_CAST.get(kinds[0], ())
 
 
 def guesses_unit(from_type: str, to_type: str) -> bool:
-    """Whether Spark's cast takes a number for the seconds of a time, or gives a time in seconds: milliseconds are as common."""
+    """Whether Spark's cast reads a number as the seconds of a time, or returns a time in seconds: milliseconds are as common."""
     numbers = [is_number(canonical(type_)) for type_ in (from_type, to_type)]
     return any(numbers) and "timestamp" in (canonical(from_type), canonical(to_type))
 
@@ -79,7 +79,7 @@ def widens(old: str, new: str) -> bool:
 
 
 def common(left: str, right: str) -> str | None:
-    """Return the narrowest type that holds every value of both, None when only text would."""
+    """Return the narrowest type that holds every value of both, None when only text can hold them."""
     if left == right:
         return left
     if left in _INTEGERS and right in _INTEGERS:
@@ -105,9 +105,9 @@ def fits(value_type: str, column_type: str) -> bool:
 
 
 def keeps_all(from_type: str, to_type: str) -> bool:
-    """Whether a cast between these types of files and tables keeps every value, as far as it gives one.
+    """Whether a cast between these types of files and tables keeps every value for which it does not return NULL.
 
-    Of a timestamp that becomes a date the time of day is lost, as declared.
+    A timestamp that becomes a date loses its time of day, as declared.
     """
     clocks = ("timestamp", "timestamp_ntz")
     if is_number(from_type):
@@ -117,4 +117,4 @@ def keeps_all(from_type: str, to_type: str) -> bool:
 
 
 VOID = "void"
-"""Spark's type of NULL, for columns that hold nothing else: such a file does not tell what the column's values are."""
+"""Spark's type of a column that holds only NULL: such a file does not show the type of the column's values."""

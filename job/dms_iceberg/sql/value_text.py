@@ -1,4 +1,4 @@
-"""One text for a value of a silver column. SQL text."""
+"""SQL that writes a value of a silver column as one text."""
 
 from dms_iceberg.sql.quoting import quote
 
@@ -8,7 +8,7 @@ _NESTED_OPTIONS = "map('timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS', 'ignoreN
 def value_text(name: str, type_: str) -> str:
     """SQL of a value's one text; NULL for NULL.
 
-    Through text NaN equals NaN, and -0.0 is told from 0.0, which comparisons and hashes of numbers do not do.
+    As text, NaN equals NaN, and -0.0 differs from 0.0; comparisons and hashes of numbers treat them otherwise.
     """
     column = quote(name)
     if type_.startswith(("array<", "struct<", "map<")):

@@ -1,4 +1,4 @@
-"""The S3 side of ``storage.store``. ``AWS_ENDPOINT_URL`` points it at another server."""
+"""The S3 implementation of ``storage.store``. ``AWS_ENDPOINT_URL`` points it at another server."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 _MISSING = {"NoSuchKey", "404", "NotFound"}
 
 CLIENT_SETTINGS = ClientConfig(
-    # Adaptive: a throttled listing slows down all threads of the client. Waits are random, and double up to 20 s: half a minute in all.
+    # Adaptive: a throttled listing slows down all threads of the client. Waits are random, and double up to 20 s: half a minute in total.
     retries={"mode": "adaptive", "total_max_attempts": 8},
-    # The defaults of a minute each, times the attempts, let a run hang for a quarter of an hour where nothing answers.
+    # The defaults are a minute each. Times the attempts, a run would hang for a quarter of an hour where nothing answers.
     connect_timeout=5,
     read_timeout=20,
     max_pool_connections=32,
@@ -31,7 +31,7 @@ _MOST_FOLDERS = 3_000
 
 
 class S3Store:
-    """A bucket and a prefix. One client for all threads, which repeats what failed within bounds: see `CLIENT_SETTINGS`."""
+    """A bucket and a prefix. All threads share one client, which retries within bounds: see `CLIENT_SETTINGS`."""
 
     def __init__(self, bucket: str, prefix: str) -> None:
         self.bucket = bucket
@@ -54,7 +54,7 @@ class S3Store:
                     yield StoredObject(key, item["Size"], item["ETag"].strip('"'), item["LastModified"])
 
     def folders(self, prefix: str) -> Sequence[str]:
-        """Return the common prefixes up to the next slash, of some pages of a listing."""
+        """Return the common prefixes up to the next slash, of the first pages of a listing (up to 3,000)."""
         whole = self.prefix + prefix
         pages = self._client.get_paginator("list_objects_v2").paginate(
             Bucket=self.bucket, Prefix=whole, Delimiter="/", PaginationConfig={"MaxItems": _MOST_FOLDERS}
@@ -67,7 +67,7 @@ class S3Store:
         request: dict[str, Any] = {"Bucket": self.bucket, "Key": self.prefix + key}
         if start or length is not None:
             request["Range"] = f"bytes={start}-{'' if length is None else start + length - 1}"
-        # botocore repeats requests, but not the reading of an answer whose connection breaks half way.
+        # botocore retries requests, but does not read a response again whose connection broke half way.
         again = Retrying(
             retry=retry_if_exception_type(ResponseStreamingError),
             stop=stop_after_attempt(_READS),
@@ -86,7 +86,7 @@ class S3Store:
         try:
             return body.read()
         except (IncompleteReadError, ReadTimeoutError) as error:
-            # Given one name: a ReadTimeoutError of the request itself has been tried again already.
+            # One class for both, because botocore has already retried a ReadTimeoutError of the request itself.
             raise ResponseStreamingError(error=error) from error
 
     def put(self, key: str, data: bytes) -> None:

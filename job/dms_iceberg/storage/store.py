@@ -36,11 +36,11 @@ class ObjectStore(Protocol):
         ...
 
     def folders(self, prefix: str) -> Sequence[str]:
-        """Return the names of the folders directly in ``prefix`` ("" or with a slash at its end), sorted; of thousands, some."""
+        """Return the names of the folders directly in ``prefix`` ("" or with a slash at its end), sorted; of very many, only some."""
         ...
 
     def read(self, key: str, start: int = 0, length: int | None = None) -> bytes:
-        """Return ``length`` bytes from ``start`` (all when None); a missing object is a `BronzeError`."""
+        """Return ``length`` bytes from ``start`` (all when None); raises `BronzeError` for a missing object."""
         ...
 
     def put(self, key: str, data: bytes) -> None:
@@ -58,7 +58,7 @@ def join(root: str, key: str) -> str:
 
 
 class LocalStore:
-    """A directory. The ETag is made of size, modification time and inode, which a rewrite changes."""
+    """A directory. The ETag consists of size, modification time and inode, which a rewrite changes."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -76,7 +76,7 @@ class LocalStore:
             with os.scandir(self.directory / base) as scan:
                 # A folder sorts as its name with the slash that follows it in every key below.
                 named = ((base + e.name + ("/" if e.is_dir() else ""), e) for e in scan)
-                # What lies before is most of a large folder, and sorting is what takes time.
+                # Most names of a large folder come before ``start_after``, and sorting takes most of the time.
                 wanted = (one for one in named if one[0] > start_after or (one[0].endswith("/") and start_after.startswith(one[0])))
                 entries = sorted(wanted)
         except (FileNotFoundError, NotADirectoryError):
