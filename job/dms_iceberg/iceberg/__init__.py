@@ -1,1 +1,1 @@
-"""Iceberg without anything of DMS: transactions, commit errors, staged files, retries after a lost commit."""
+"""Iceberg without anything of DMS: transactions, commit errors, staged files, retries after a commit conflict."""

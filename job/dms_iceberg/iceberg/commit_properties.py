@@ -1,4 +1,4 @@
-"""Statements whose snapshots carry properties in their summaries."""
+"""Runs statements whose snapshots carry properties in their summaries."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,10 @@ def commit_with(spark: "SparkSession", properties: Mapping[str, str], work: Call
     """Run statements whose snapshots carry ``properties`` in their summaries.
 
     MERGE, UPDATE and CREATE TABLE AS have no write options in Spark 3.5, and the session setting ``snapshot-property.*`` has no effect on
-    them: Iceberg's CommitMetadata, a thread-local that is read at commit, is the way.
+    them. Iceberg's CommitMetadata does, a thread-local that is read at commit.
+
+    Raises:
+        BaseException: what ``work`` raised.
     """
     jvm: Any = spark._jvm
     ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
@@ -37,7 +40,7 @@ def _java_map(jvm: Any, values: Mapping[str, str]) -> "JavaObject":
 
 
 class _Callable:
-    """A Java Callable that runs a Python function and keeps its exception, which crossing the JVM would hide."""
+    """A Java Callable that runs a Python function and keeps its exception, which would be hidden on its way through the JVM."""
 
     class Java:
         implements = ("java.util.concurrent.Callable",)
@@ -54,7 +57,7 @@ class _Callable:
             self.error = error
 
     def forget(self) -> None:
-        """Let go of the function and its error: Py4J keeps this object until Java's collector finds its own half, much later."""
+        """Release the function and its error: Py4J keeps this object until Java collects its proxy, much later."""
         del self.function
         self.error = None
 

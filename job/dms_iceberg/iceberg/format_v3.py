@@ -1,4 +1,4 @@
-"""What statements on tables with row lineage (format version 3) need of the session."""
+"""The session settings that statements on tables with row lineage (format version 3) need."""
 
 import contextlib
 from collections.abc import Iterator
@@ -13,28 +13,29 @@ if TYPE_CHECKING:
 VECTORIZED = "spark.sql.iceberg.vectorization.enabled"
 SPLIT = "spark.sql.adaptive.optimizeSkewsInRebalancePartitions.enabled"
 DISTRIBUTION = "spark.sql.iceberg.distribution-mode"
-# Iceberg's vectorized reader leaves memory outside the heap behind for each row of such a table that a MERGE, UPDATE, DELETE or compaction
-# reads, eight bytes and more (Iceberg issue 17241): after some gigabytes the process ends. Plain queries do not ask for the lineage.
-# And the deletes of a data file that come from two tasks become two deletion vectors, with which a table cannot be read any more: so they
-# go to one, whatever the table's own properties say (one of an earlier version may have been raised to format 3), and stay there.
+# Iceberg's vectorized reader leaks memory outside the heap for each row of such a table that a MERGE, UPDATE, DELETE or compaction
+# reads, eight bytes and more (Iceberg issue 17241): after some gigabytes the process ends. Plain queries do not read the lineage.
+# If two tasks write deletes of one data file, they become two deletion vectors, and the table cannot be read any more. So all deletes of a
+# data file go to one task, whatever the table's own properties say (a table of an earlier version may have been upgraded to format 3), and
+# are not split again.
 _SETTINGS = {VECTORIZED: "false", SPLIT: "false", DISTRIBUTION: "hash"}
 _LOCK = Lock()
-# Statements under way, and what the settings were before the first of them.
+# By session: the number of running statements, and the settings before the first of them.
 _UNDER_WAY: "WeakKeyDictionary[SparkSession, tuple[int, dict[str, str | None]]]" = WeakKeyDictionary()
 
 
 def has_row_lineage(spark: "SparkSession", table: "JavaObject") -> bool:
-    """Say whether the rows of an Iceberg table have ids of their own."""
+    """Whether an Iceberg table has row lineage (ids of its rows)."""
     jvm: Any = spark._jvm
     return bool(jvm.org.apache.iceberg.TableUtil.supportsRowLineage(table))
 
 
 @contextlib.contextmanager
 def session_for(spark: "SparkSession", table: "JavaObject") -> Iterator[None]:
-    """Let the session be fit for a statement on an Iceberg table: if it has row lineage, read by rows, and keep deletes together.
+    """Set up the session for a statement on an Iceberg table: if it has row lineage, read row by row, and keep deletes together.
 
-    What other threads do in the session meanwhile is done so, too, which takes longer and does no harm. Sessions of their own would not
-    do: Iceberg's procedures never let go of them.
+    Statements of other threads in the session have these settings meanwhile, too, which takes longer and does no harm. A separate session
+    is no alternative: Iceberg's procedures never release it.
     """
     if not has_row_lineage(spark, table):
         yield

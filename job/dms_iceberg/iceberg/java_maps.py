@@ -1,7 +1,7 @@
-"""Reading Java collections in few calls.
+"""Reads Java collections in few calls.
 
-Py4J asks for each entry with calls of its own, and ends every iteration by an exception that PySpark then looks through for ten
-milliseconds. Jackson, which Spark brings, hands over the whole collection in one call.
+Py4J reads each entry with calls of its own, and ends every iteration by an exception that PySpark then examines for ten
+milliseconds. Jackson, which Spark brings, returns the whole collection in one call.
 """
 
 import json
@@ -19,7 +19,7 @@ def names(jvm: Any, java_map: Any) -> list[str]:
     return list(json.loads(_mapper(jvm).writeValueAsString(java_map.keySet())))
 
 
-# Py4J looks a class up part by part of its name, with a call for each.
+# Cached: Py4J looks up a class part by part of its name, with a call for each.
 @lru_cache(maxsize=1)
 def _mapper(jvm: Any) -> Any:
     return jvm.com.fasterxml.jackson.databind.ObjectMapper()

@@ -1,4 +1,4 @@
-"""The work of one table in a thread of its own: tried again after a lost race, and its errors told in the report."""
+"""The work of one table in a thread of its own: retried after a commit conflict, with its errors in the report."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,17 +19,17 @@ Result = TypeVar("Result")
 
 _LOG = structlog.get_logger("dms_iceberg")
 _ATTEMPTS = 8
-# A lost answer is mostly an outage: each try merges the batch once more, and leaves its files to the removal of orphan files.
+# A lost answer is mostly an outage: each attempt merges the batch once more, and leaves its files to the removal of orphan files.
 _ATTEMPTS_IF_UNKNOWN = 3
 
 
 class Outcome(Protocol):
-    """The part of a report that is about success.
+    """The part of a report that says whether the work succeeded.
 
     Attributes:
-        table: who worked.
+        table: the source table or gold model, as messages name it.
         target: the Iceberg table.
-        error: what stopped it.
+        error: the message of the error that stopped the work, None after success.
     """
 
     table: str
@@ -41,7 +41,7 @@ class Outcome(Protocol):
 
 
 def attempt(context: RunContext, report: Outcome, work: Callable[[], None]) -> None:
-    """Do the work of one table in its own thread; an error ends in the report, not in an exception."""
+    """Do the work of one table in its own thread; writes an error into ``report.error`` instead of raising it."""
     try:
         _activate(context.spark, report.table)
         work()
@@ -53,16 +53,16 @@ def attempt(context: RunContext, report: Outcome, work: Callable[[], None]) -> N
         report.error = f"{report.table}: {describe(error)}"
         _LOG.debug("table_failed", table=report.table, run_id=context.run_id, exc_info=True)
     except Exception as error:
-        # Whatever it is, it must not stop the other tables.
+        # No error of one table may stop the other tables.
         report.error = f"{report.table}: {describe_defect(error)}"
         _LOG.debug("table_failed", table=report.table, run_id=context.run_id, exc_info=True)
 
 
 def on_conflict(step: Callable[[], Result]) -> Result:
-    """Take a step, again after a while when it lost a race (`PlanIsStaleError`), and return what it returns.
+    """Run ``step``, again after a wait when another writer committed first (`PlanIsStaleError`), and return its result.
 
     Raises:
-        RetryError: it lost too often.
+        RetryError: it was too often too late.
     """
     retrying = Retrying(
         retry=retry_if_exception_type(PlanIsStaleError),
@@ -74,7 +74,7 @@ def on_conflict(step: Callable[[], Result]) -> Result:
 
 @contextmanager
 def planned_again() -> Iterator[None]:
-    """Let the error of a lost race, or of a commit whose answer was lost, become `PlanIsStaleError`."""
+    """Turn the error of a commit conflict, or of a commit whose answer was lost, into `PlanIsStaleError`."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
@@ -106,9 +106,9 @@ def _given_up(report: Outcome, error: BaseException | None) -> str:
 
 
 def _activate(spark: SparkSession, pool: str) -> None:
-    """Give this thread the session; without one, `expr` parses by default settings, and replaces ``${...}`` in names and literals.
+    """Activate the session in this thread; without one, `expr` parses by default settings, and replaces ``${...}`` in names and literals.
 
-    Jobs of one scheduler pool wait for each other and pools share the cores, so a huge table takes its share and not the others'.
+    Jobs of one scheduler pool wait for each other and pools share the cores, so a huge table takes only its share.
     """
     jvm: Any = spark._jvm
     jvm.org.apache.spark.sql.SparkSession.setActiveSession(spark._jsparkSession)

@@ -1,4 +1,4 @@
-"""Data files that are written and wait for a snapshot."""
+"""Data files that are written but belong to no snapshot yet."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ class Staged:
 
     Attributes:
         rows: how many rows they hold.
-        files: Iceberg's descriptions of them; none once they belong to a transaction.
+        files: their Iceberg `DataFile` objects; empty once they belong to a transaction.
     """
 
     def __init__(self, spark: "SparkSession", table: "JavaObject", name: str) -> None:

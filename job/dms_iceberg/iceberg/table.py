@@ -1,4 +1,4 @@
-"""A table of Iceberg's, through the session's catalog: its state, its snapshots, and transactions on it."""
+"""An Iceberg table, through the session's catalog: its state, its snapshots, and transactions on it."""
 
 import contextlib
 import json
@@ -35,8 +35,8 @@ class Snapshot:
 class IcebergTable:
     """An Iceberg table through the session's catalog.
 
-    The catalog caches table instances for ever and this class refreshes them, so that a batch is planned on one state. Changes are made
-    in a `Transaction`, which is committed only if that state is still the table's.
+    The catalog caches table instances for ever and this class refreshes them, so that a batch is planned on one state. All changes go
+    through a `Transaction`, which commits only if that state is still the table's.
     """
 
     def __init__(self, spark: "SparkSession", catalog: str, target: str) -> None:
@@ -45,11 +45,11 @@ class IcebergTable:
         self.name = target
         self.sql_name = quote_path(self.parts)
         self._is_known = False
-        self._told: tuple[str, dict[str, str]] = ("", {})
+        self._properties: tuple[str, dict[str, str]] = ("", {})
         self._last: Snapshot | None = None
 
     def exists(self) -> bool:
-        """Whether the table is in the catalog; asked until it is, as the catalog remembers for ever as well."""
+        """Whether the table is in the catalog; asks the catalog until it is, as the catalog caches the table for ever as well."""
         self._is_known = self._is_known or self.spark.catalog.tableExists(self.sql_name)
         return self._is_known
 
@@ -64,11 +64,11 @@ class IcebergTable:
         return self._java
 
     def metadata_location(self) -> str:
-        """Return the path of the metadata file, which is another for every state of the table."""
+        """Return the path of the metadata file, which differs for every state of the table."""
         return str(self._java.operations().current().metadataFileLocation())
 
     def refresh(self) -> None:
-        """See what others committed."""
+        """Load the table's newest state, with commits of other writers."""
         self._java.refresh()
 
     def all_columns(self) -> dict[str, str]:
@@ -80,7 +80,7 @@ class IcebergTable:
         return {field.name: field.dataType.simpleString() for field in StructType.fromJson(schema).fields}
 
     def transaction(self, planned_on: int | None, branch: str | None = None) -> Transaction:
-        """Begin changes that were planned on snapshot ``planned_on``, of main or of a branch; see `Transaction` for the errors raised."""
+        """Begin changes that were planned on snapshot ``planned_on`` of main or of a branch; see `Transaction` for the errors raised."""
         return Transaction(self.spark, self._java, planned_on, branch)
 
     def rows(self, branch: str | None = None) -> "DataFrame":
@@ -102,11 +102,11 @@ class IcebergTable:
         return head is None or not jvm.org.apache.iceberg.util.SnapshotUtil.isAncestorOf(self._java, head.snapshotId(), snapshot)
 
     def raw_properties(self) -> dict[str, str]:
-        """Return the table properties as they are, read once for each state of the table."""
+        """Return all table properties, read once for each state of the table."""
         state = self.metadata_location()
-        if state != self._told[0]:
-            self._told = (state, to_dict(self.spark._jvm, self._java.properties()))
-        return self._told[1]
+        if state != self._properties[0]:
+            self._properties = (state, to_dict(self.spark._jvm, self._java.properties()))
+        return self._properties[1]
 
     def head(self, branch: str | None = None) -> Snapshot | None:
         """Return the newest snapshot of main or of a branch, None without one."""
@@ -118,7 +118,7 @@ class IcebergTable:
         return self._java.snapshot(snapshot) is not None
 
     def content(self) -> tuple[int | None, int | None]:
-        """Return the ids of main's head, and of the newest snapshot by then that changed a row: neither compaction nor progress does.
+        """Return the ids of main's head, and of its newest ancestor that changed a row: neither compaction nor progress alone does.
 
         Both are None for a table without a snapshot.
         """
@@ -133,7 +133,7 @@ class IcebergTable:
         return None, None
 
     def has_equality_deletes(self, snapshot: int) -> bool:
-        """Whether a snapshot has deletes that name values instead of places: other writers make them, this package does not."""
+        """Whether a snapshot has equality deletes: other writers write them, this package does not."""
         summary = to_dict(self.spark._jvm, self._java.snapshot(snapshot).summary())
         return int(summary.get("total-equality-deletes", 0)) > 0
 
@@ -143,7 +143,7 @@ class IcebergTable:
         return {field.name(): (int(field.fieldId()), str(field.type().toString())) for field in schema.columns()}
 
     def forget(self) -> None:
-        """Let the catalog load the table anew when it is next asked for."""
+        """Make the catalog load the table again at its next use."""
         self._is_known = False
         with contextlib.suppress(*FAILURES):
             self.spark.sql(f"REFRESH TABLE {self.sql_name}")
@@ -158,7 +158,7 @@ class IcebergTable:
         return len(list(self._java.snapshots()))
 
     def snapshots(self) -> list[Snapshot]:
-        """Return all snapshots in the metadata, of whatever line."""
+        """Return all snapshots in the metadata, of all branches."""
         return [self._snapshot(one) for one in self._java.snapshots()]
 
     def lineage(self, branch: str | None = None) -> Iterator[Snapshot]:
@@ -170,7 +170,7 @@ class IcebergTable:
             current = self._java.snapshot(parent) if parent is not None else None
 
     def whole_lineage(self, branch: str | None) -> Iterator[Snapshot]:
-        """Yield the lineage, and on behind what has expired, as earlier metadata files tell that are still there."""
+        """Yield the lineage, then also expired ancestors, as far as earlier metadata files still exist and have them."""
         last = None
         for last in self.lineage(branch):
             yield last
@@ -191,7 +191,7 @@ class IcebergTable:
                 wanted = found.parentId()
 
     def _snapshot(self, java: "JavaObject") -> Snapshot:
-        # A snapshot never changes, and the newest is asked for again and again; its summary may be long.
+        # A snapshot never changes, and the newest is read again and again; its summary may be long.
         id_ = java.snapshotId()
         if self._last is None or self._last.id != id_:
             self._last = Snapshot(id_, java.parentId(), java.timestampMillis(), to_dict(self.spark._jvm, java.summary()))

@@ -1,4 +1,4 @@
-"""Committing data and progress in one Iceberg snapshot, on the very state of the table that the batch was planned on."""
+"""Commits data and progress in one Iceberg snapshot, on exactly the state of the table that the batch was planned on."""
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -25,10 +25,10 @@ MAIN = "main"
 class Transaction:
     """Changes of a table that only this object sees, until `commit` makes them the table's state in one step, or not at all.
 
-    Iceberg's own checks compare files, so they miss the commits that matter most here: a batch that changes no row in the end, or holds
-    nothing but rejected rows, adds no file, and a batch planned before it would be merged over it, bring deleted rows back and move the
-    progress back. A transaction is committed by compare-and-swap on the table's whole metadata instead. Until then it reads the state
-    that it began with, whatever other sessions or threads see.
+    Iceberg's own conflict checks compare files, so they miss the commits that matter most here. A batch that changes no row in the end, or
+    holds only rejected rows, adds no file. A batch planned before it would be merged over it, bring deleted rows back and move the
+    progress back. So a transaction is committed by compare-and-swap on the table's whole metadata. Until then it reads the state that it
+    began with, whatever other sessions or threads see.
     """
 
     def __init__(self, spark: "SparkSession", table: "JavaObject", planned_on: int | None, branch: str | None = None) -> None:
@@ -36,10 +36,10 @@ class Transaction:
 
         Args:
             planned_on: id of the snapshot that the changes were planned on, None for a table (or branch) without one.
-            branch: the changes go to this branch, which begins without a row. The transaction itself shows it as its main.
+            branch: the changes go to this branch, which begins without a row. Within the transaction it is main.
 
         Raises:
-            PlanIsStaleError: the table has another head or another schema by now.
+            PlanIsStaleError: main (or the branch) has another head, or the table another schema by now.
         """
         self._spark = spark
         self._published = table.operations()
@@ -69,7 +69,7 @@ class Transaction:
         return current.snapshotId() if current is not None else None
 
     def is_new(self, snapshot: int) -> bool:
-        """Whether a snapshot was made since the transaction began."""
+        """Whether a snapshot was created since the transaction began."""
         return self._start.snapshot(snapshot) is None
 
     def summary(self) -> dict[str, str]:
@@ -78,7 +78,12 @@ class Transaction:
         return to_dict(self._spark._jvm, current.summary()) if current is not None else {}
 
     def execute(self, statement: Callable[[str], str], properties: Mapping[str, str]) -> None:
-        """Run a MERGE or UPDATE, given the table's name; its snapshot carries ``properties`` in its summary."""
+        """Run a MERGE or UPDATE; its snapshot carries ``properties`` in its summary.
+
+        Args:
+            statement: returns the SQL for the quoted name of the table.
+            properties: for the snapshot's summary.
+        """
         with session_for(self._spark, self._table), _Registered(self._spark, self._table) as name:
             commit_with(self._spark, properties, lambda: self._spark.sql(statement(name)))
 
@@ -94,7 +99,7 @@ class Transaction:
         """Write the rows of ``frame`` into data files of the table that belong to no snapshot."""
         name = uuid.uuid4().hex
         with _Registered(self._spark, self._table) as table:
-            # Iceberg's own rewriting of data files writes them so.
+            # Iceberg's own procedure rewrite_data_files stages its files with this option.
             frame.writeTo(table).option("rewritten-file-scan-task-set-id", name).append()
         return Staged(self._spark, self._table, name)
 
@@ -109,7 +114,7 @@ class Transaction:
         staged.files = []
 
     def touch(self, properties: Mapping[str, str]) -> None:
-        """Make a snapshot that changes no row and carries ``properties``, without a Spark job."""
+        """Create a snapshot that changes no row and carries ``properties``, without a Spark job."""
         append = self._table.newFastAppend()
         for key, value in properties.items():
             append = append.set(key, value)
@@ -131,7 +136,7 @@ class Transaction:
 
     def add_column(self, name: str, type_: str) -> None:
         """Add a column of a Spark type."""
-        # The variant with a parent takes names with dots in them.
+        # Only the variant with a parent accepts names with dots.
         self._table.updateSchema().addColumn(None, name, self._iceberg_type(type_)).commit()
 
     def rename_column(self, name: str, new: str) -> None:
@@ -168,7 +173,8 @@ class Transaction:
         When the answer of the catalog is lost, the transaction's files stay where they are: they may be the table's by now.
 
         Raises:
-            Py4JJavaError: somebody committed since the transaction began (see `is_conflict`); nothing of the transaction is to be seen.
+            Py4JJavaError: another writer committed since the transaction began (see `is_conflict`); the table shows nothing of the
+                transaction. Or the catalog failed, and may have done the commit (see `is_unknown`).
         """
         metadata = self._operations.current() if self.branch is None else self._with_branch(self.branch)
         try:
@@ -182,7 +188,7 @@ class Transaction:
             raise
 
     def _is_done_all_the_same(self, metadata: "JavaObject") -> bool:
-        """Look whether Glue did what Iceberg took for refused; puts the metadata file back that Iceberg has deleted then."""
+        """Check whether Glue did the commit that Iceberg reported as refused; if so, restore the metadata file that Iceberg deleted."""
         try:
             self._published.refresh()
         except Py4JJavaError as error:
@@ -195,7 +201,7 @@ class Transaction:
         return self.is_done()
 
     def is_done(self) -> bool:
-        """Whether the table, as last refreshed, has what only this transaction can have done: its snapshot, or main where it was put."""
+        """Whether the table, as last refreshed, has the transaction's snapshot, or has main where the transaction put it."""
         head, main = self.head(), self._head_of(None)
         if head is None or self._published.current().snapshot(head) is None:
             return False
@@ -207,7 +213,7 @@ class Transaction:
         return head != main and now is not None and jvm.org.apache.iceberg.util.SnapshotUtil.isAncestorOf(table, now.snapshotId(), head)
 
     def _with_branch(self, branch: str) -> "JavaObject":
-        """Return the metadata the transaction began with, and its new snapshots on the branch: main, and its log, never see them."""
+        """Return the metadata that the transaction began with, plus its new snapshots on the branch. Main and its log never have them."""
         jvm: Any = self._spark._jvm
         current = self._operations.current()
         metadata = jvm.org.apache.iceberg.TableMetadata.buildFrom(self._start)
@@ -218,7 +224,7 @@ class Transaction:
         return metadata.setRef(branch, ref).build()
 
     def _discard(self) -> None:
-        """Delete the files of a transaction that is known not to be committed; whatever is left is for the removal of orphan files."""
+        """Delete the files of a transaction that is known not to be committed; the removal of orphan files deletes what is left."""
         files = self._operations.io()
         for snapshot in self._operations.current().snapshots():
             if not self.is_new(snapshot.snapshotId()):
@@ -232,7 +238,7 @@ class Transaction:
 
 
 class _Registered:
-    """A table in the transaction catalog for as long as one statement needs it."""
+    """Registers a table in the catalog of transactions for the duration of one statement."""
 
     def __init__(self, spark: "SparkSession", table: "JavaObject") -> None:
         self._cache = _table_cache(spark)

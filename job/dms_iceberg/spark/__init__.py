@@ -1,1 +1,1 @@
-"""The Spark session: how it is made, what its failures mean, and workarounds for its known issues."""
+"""The Spark session: how it is created, what its failures mean, and workarounds for its known issues."""

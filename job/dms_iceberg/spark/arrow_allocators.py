@@ -1,7 +1,7 @@
-"""What Iceberg 1.10's vectorized reader of Parquet leaves behind, and how a session that runs for long does without it.
+"""Frees what Iceberg 1.10's vectorized Parquet reader leaks on the heap, for sessions that run for long.
 
-Each file it opens leaves an allocator behind, half a kilobyte, in the list of the one they are all made of (Iceberg issue 13937). What it
-leaves of tables with row lineage is the other matter (`row_lineage`).
+Each file that it opens leaves an allocator of half a kilobyte in the child list of the root allocator (Iceberg issue 13937). It also leaks
+memory outside the heap for tables with row lineage: see `format_v3`.
 """
 
 import contextlib
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 def forget_readers(spark: "SparkSession") -> None:
     """Let Java collect the allocators of readers that have ended.
 
-    Nothing is counted by the list they are in, so readers that still run lose nothing. It is the driver's: in a local session there is no
-    other; executors of a cluster keep theirs.
+    Iceberg counts nothing by this list, so readers that still run lose nothing. Only the driver's list is cleared: a local session has no
+    other, and executors of a cluster keep theirs.
     """
-    # Another version of Iceberg may have another list, or none; that Spark is lost, the turns of the tables tell.
+    # Another version of Iceberg may have another list, or none. If the JVM is lost, the next work on a table raises the error.
     with contextlib.suppress(Exception):
         jvm: Any = spark._jvm
         root = jvm.org.apache.iceberg.arrow.ArrowAllocation.rootAllocator()

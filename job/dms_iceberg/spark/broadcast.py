@@ -1,22 +1,22 @@
-"""How rows get to a join: the session hands none out by itself (`session._join_settings`), and sorting a table takes long."""
+"""Broadcasts for joins: the session broadcasts nothing automatically (`session._join_settings`), and sorting a table takes long."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast
 
-_MOST_HANDED_OUT = 1_000_000
-"""As much as every executor and the driver can hold beside their work; more are joined by a shuffle."""
+_MOST_BROADCAST_ROWS = 1_000_000
+"""As many rows as every executor and the driver can hold beside their work; more are joined by a shuffle."""
 
 
 def broadcast_if_small(rows: DataFrame, count: int) -> DataFrame:
-    """Return at most ``count`` narrow rows for a join: for every task, if they are not too many."""
-    return broadcast(rows) if count <= _MOST_HANDED_OUT else rows
+    """Return at most ``count`` narrow rows for a join, broadcast if they are not too many."""
+    return broadcast(rows) if count <= _MOST_BROADCAST_ROWS else rows
 
 
 def materialised(rows: DataFrame) -> DataFrame:
-    """Return narrow rows, computed now and once, which later plans start from.
+    """Compute narrow rows now and once, and return them as a local checkpoint that later plans start from.
 
-    They are dealt out first. A checkpoint keeps the partitioning of the plan that ran, and where adaptive execution has left out an empty
-    part of a union, that names columns which the checkpoint does not have. The analyser then leaves every join of a plan with it unresolved
-    (`DeduplicateRelations` waits for missing columns).
+    The rows are repartitioned first. A checkpoint keeps the partitioning of the plan that ran. Where adaptive execution has removed an
+    empty part of a union, that partitioning names columns which the checkpoint does not have, and the analyser leaves every join of a plan
+    with it unresolved (`DeduplicateRelations` waits for missing columns).
     """
     return rows.repartition(rows.sparkSession.sparkContext.defaultParallelism).localCheckpoint()

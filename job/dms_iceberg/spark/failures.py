@@ -1,4 +1,4 @@
-"""Saying what the errors of Spark and AWS mean, without pages of stack trace and without row data."""
+"""Explains errors of Spark and AWS, without pages of stack trace and without row data."""
 
 import errno
 import re
@@ -15,7 +15,7 @@ from dms_iceberg.spark.outages import explain, full_disk, no_answer
 from dms_iceberg.storage.store import vanished
 
 FAILURES = (PySparkException, Py4JError, OSError, BotoCoreError, ClientError)
-"""What Spark, the disk and AWS raise when they cannot do what they were asked."""
+"""What Spark, the disk and AWS raise when an operation fails."""
 
 _FILE = r"(?P<path>\S.*?\.(?:parquet|csv|jsonl?)(?:\.gz)?)"
 _UNREADABLE = re.compile(rf"Encountered error while reading file {_FILE}\. Details")
@@ -31,8 +31,8 @@ _ERROR_CLASS = re.compile(r"\[(?P<name>[A-Z][A-Z_0-9.]+)\]")
 def describe(error: BaseException) -> str:
     """Return what failed and, where it is known, what to do.
 
-    Messages of errors that Spark meets while it works on rows may quote a value, so only their names are given. The two that bad input
-    causes, a change file that cannot be decoded and one that vanished, are told in full, and so is trouble of S3, catalog and disk.
+    Messages of errors that Spark raises while it processes rows may quote a value, so only their names are returned. The two that bad input
+    causes, a change file that cannot be decoded and one that vanished, are explained in full, and so are failures of S3, catalog and disk.
     """
     text = str(error).strip()
     if (metadata := missing_metadata(error)) is not None:
@@ -78,12 +78,12 @@ def _outage(error: BaseException, text: str) -> str | None:
 
 def _is_troubled(error: ClientError) -> bool:
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    # Where all tries were throttled, botocore says so by the number of them.
+    # Where all attempts were throttled, botocore sets this member.
     return status >= 500 or status == 429 or "MaxAttemptsReached" in error.response.get("ResponseMetadata", {})
 
 
 def describe_defect(error: BaseException) -> str:
-    """Return what is known of an error that nobody foresaw: its kind and place, as its message might quote a value."""
+    """Return what is safe to report of an unexpected error: its type and place, as its message might quote a value."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return f"unexpected {type(error).__name__}{place}. This is a defect of dms-iceberg: please report it. Nothing of the batch is lost."
@@ -92,5 +92,6 @@ def describe_defect(error: BaseException) -> str:
 def _of_cause(name: str, message: str) -> str:
     if found := _ERROR_CLASS.match(message):
         return f"{name}: {found['name']} (its message is left out, as it may quote a value; Spark's own log has it)"
-    # Spark's own unnamed errors are about jobs and stages; those of expressions have a class, or are Java's, and were met above.
+    # Spark's own errors without an error class are about jobs and stages. Those of expressions have a class, or are Java's, and are handled
+    # above.
     return f"{name}: {message[:500]}" if message else name

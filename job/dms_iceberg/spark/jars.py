@@ -1,4 +1,4 @@
-"""The jars a local Spark needs, resolved through the Maven client of the Python world and checked against pinned checksums.
+"""The jars a local Spark needs, resolved with jgo, a Maven client in Python, and checked against pinned checksums.
 
 Hadoop's S3A needs three of the AWS SDK's jars, not the 281 MB bundle that its POM names: static and environment credentials work
 with these (``dynamodb`` because S3AFileSystem loads one of its exception classes).
@@ -21,7 +21,7 @@ AWS = {
 
 
 class JarError(RuntimeError):
-    """A jar is missing and cannot be had, or is not the one that was pinned."""
+    """A jar is missing and cannot be fetched, or does not have its pinned checksum."""
 
 
 def _repository() -> Path:
@@ -83,5 +83,5 @@ if __name__ == "__main__":
     try:
         sys.stdout.write(spark_jars(aws=True).replace(",", "\n") + "\n")
     except JarError as error:
-        # Of the libraries in between a reader of `make setup` wants to know nothing.
+        # Users of `make setup` need no traceback of the libraries in between.
         sys.exit(f"setup: {error}")

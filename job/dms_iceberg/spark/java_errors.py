@@ -14,7 +14,7 @@ _NOT_FOUND = "org.apache.iceberg.exceptions.NotFoundException"
 
 
 def missing_metadata(error: BaseException) -> str | None:
-    """Return the metadata file that ``error`` says is gone, None if it is of something else."""
+    """Return the metadata file that ``error`` reports as missing, None for any other error."""
     texts = [str(java.getMessage()) for java in causes(error) if class_of(java) == _NOT_FOUND]
     return next((found[0] for text in texts if (found := re.search(r"\S+\.metadata\.json", text))), None)
 

@@ -1,6 +1,6 @@
-"""Knowing trouble of S3, a catalog, the network or a disk from the text of an error, and saying what to do.
+"""Recognises failures of S3, a catalog, the network or a disk by the text of an error, and says what to do.
 
-What is quoted comes from AWS's clients and the network, which do not see rows.
+Quoted messages come from AWS's clients and the network, which do not see rows.
 """
 
 import re
@@ -18,7 +18,7 @@ _SHOWN = 300
 
 
 def explain(text: str) -> str | None:
-    """Return what an error's text says of an outage, and what to do; None when it is of something else.
+    """Return what an error's text says about an outage, and what to do; None for any other error.
 
     Args:
         text: a Java stack trace.
@@ -32,7 +32,7 @@ def explain(text: str) -> str | None:
     what = f"{name}: {found['message'][:_SHOWN]}" if found["message"] else name
     status = _STATUS.search(text)
     if status is not None and int(status["status"]) < 500 and not _THROTTLED.search(text):
-        # The service is well and says no.
+        # The service works, and refuses the request.
         return what
     return no_answer(what)
 
@@ -51,7 +51,7 @@ def no_answer(what: str) -> str:
 
 
 def full_disk(what: str, path: str = "") -> str:
-    """Return the message for a disk without room."""
+    """Return the message for a full disk."""
     where = f" at {path}" if path else ""
     return (
         f"no room on a disk{where} ({what}). It is the one of a local warehouse, of `runs/`, or of Spark's scratch files (spark.local.dir, "

