@@ -1,8 +1,9 @@
-"""Which columns of a file are before-images, and what is said of columns of which that is not certain.
+"""Which columns of a file are before-images, and the warnings for columns of which that is not certain.
 
-Those of key columns tell that a row has moved. The others (column-filter ``all`` and ``non-lob``) hold a row's data again, where no mask
-and no ``drop`` of the column would reach it: they must not get into silver. A source may have a column of its own whose name only looks
-like one, and files may lack the column that it is the image of. So what is neither declared nor in the table already is left out in doubt.
+Before-images of key columns show that a row has moved to another key. The others (column-filter ``all`` and ``non-lob``) hold a row's data
+again, where no mask and no ``drop`` of the column applies: they must not get into silver. A source may have a column whose name only looks
+like a before-image, and files may lack the column that an image belongs to. So a doubtful column is left out unless it is declared or in
+the table already.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -19,11 +20,11 @@ class Images:
     """Columns of a file that look like before-images, by their names in it.
 
     Attributes:
-        known: images of columns that are known; never in silver.
-        doubtful: images by their name, of columns that nothing knows. Left out as well.
-        unnamed: with a prefix or suffix that the configuration does not name (`unnamed_images`). Left out as well.
-        shown: columns like that which the table has already. They are taken for the source's own.
-        found: the prefixes and suffixes of these; none for DMS's own.
+        known: before-images of known columns; never in silver.
+        doubtful: named like before-images, but of unknown columns. Left out of silver as well.
+        unnamed: with a prefix or suffix that the configuration does not name (`unnamed_images`). Left out of silver as well.
+        shown: like ``unnamed``, but the table has them already. They count as the source's own columns.
+        found: the prefixes and suffixes of ``unnamed`` and ``shown``, without DMS's default prefix.
     """
 
     known: frozenset[str] = frozenset()
@@ -34,41 +35,41 @@ class Images:
 
     @property
     def left_out(self) -> frozenset[str]:
-        """All that are no source columns."""
+        """All columns that are left out of silver."""
         return self.known | self.doubtful | self.unnamed
 
 
 class _Known:
-    """The columns that are known of a table's source, in lower case.
+    """The known columns of a table's source, in lower case.
 
     Attributes:
-        declared: they are columns of the source whatever they are called.
+        declared: declared as columns of the source, whatever their names.
         mentioned: the configuration has their names somewhere.
         there: silver has them.
-        all: both, and those of files.
+        all: ``mentioned``, ``there``, and the columns of files.
     """
 
     def __init__(self, table: Table, sources: Iterable[str], existing: Iterable[str]) -> None:
-        # A silver column that is made of others, or copies one of another name, says nothing of the source.
-        made = {column.name.lower() for column in table.columns if (column.source_name or "").lower() != column.name.lower()}
+        # A silver column that is computed, or copies one of another name, does not show that the source has a column of its name.
+        derived = {column.name.lower() for column in table.columns if (column.source_name or "").lower() != column.name.lower()}
         self.declared = declared_sources(table)
         self.mentioned = mentioned_sources(table)
-        self.there = {name.lower() for name in existing} - made
+        self.there = {name.lower() for name in existing} - derived
         self.all = {name.lower() for name in sources} | self.mentioned | self.there
 
     def bases(self, names: Iterable[str], change: Change) -> dict[str, str]:
-        """Return those of ``names`` that look like before-images, with the column that each would be of."""
+        """Return those of ``names`` that look like before-images, with the column that each would belong to."""
         return {name: base for name in names if name.lower() not in self.declared and (base := imaged(change, name)) is not None}
 
 
 def find_images(
     names: Collection[str], change: Change, table: Table, known: Collection[str] = (), existing: Collection[str] = ()
 ) -> Images:
-    """Tell before-images from source columns, whatever the case. What the configuration declares is a source column.
+    """Separate before-images from source columns, ignoring case. A column that the configuration declares is a source column.
 
     Args:
         names: a file's columns.
-        known: columns of the table's other files. JSON lines may leave out what is NULL, and files what the source has dropped.
+        known: columns of the table's other files. JSON lines may leave out NULLs, and files the columns that the source has dropped.
         existing: the silver table's columns.
     """
     found = _Known(table, (*names, *known), existing)
@@ -85,7 +86,7 @@ def find_images(
 
 
 def silver_images(existing: Collection[str], change: Change, table: Table, sources: Collection[str]) -> dict[str, str]:
-    """Return the silver table's columns that are before-images of a column that is known, with that column in lower case.
+    """Return the silver table's columns that are before-images of a known column, with that column in lower case.
 
     Args:
         sources: columns of the table's files.
@@ -96,40 +97,40 @@ def silver_images(existing: Collection[str], change: Change, table: Table, sourc
 
 
 def image_warnings(table: Table, change: Change, found: Iterable[Images], retired: Mapping[str, str]) -> list[str]:
-    """Return what an operator must know of columns that look like before-images.
+    """Return warnings for the operator about columns that look like before-images.
 
     Args:
-        found: what `find_images` returned, of each group of files.
-        retired: columns of the silver table that are before-images, with the column that each is of.
+        found: what `find_images` returned, for each group of files.
+        retired: columns of the silver table that are before-images, with the column that each belongs to.
     """
     found = list(found)
     keeps = table.other_columns is OtherColumns.KEEP
     doubtful = sorted({name for one in found for name in one.doubtful}) if keeps else []
     unnamed = sorted({name for one in found for name in one.unnamed}) if keeps else []
     shown = sorted({name for one in found for name in one.shown})
-    told = affixes(change)
+    given = affixes(change)
     setting = _setting(affix for one in found for affix in one.found)
     declare = f'declare it in tables."{table.source}".columns, as {{"name": "..."}}'
     warnings = [
         f"{table.source}: the files have a column {name!r}, which looks like the before-image of a column {imaged(change, name)!r} "
-        f"({told}), though nothing knows such a column. It is not added to {table.target}. If it is a column of the source, {declare}; if "
+        f"({given}), though nothing knows such a column. It is not added to {table.target}. If it is a column of the source, {declare}; if "
         "it is a before-image, leave it out with drop."
         for name in doubtful
     ]
     if unnamed:
         warnings.append(
-            f"{table.source}: the columns {', '.join(map(repr, unnamed))} of the files look like before-images, but {told}. They are not "
+            f"{table.source}: the columns {', '.join(map(repr, unnamed))} of the files look like before-images, but {given}. They are not "
             f"added to {table.target}, and a change of a key leaves the old row behind. Set {setting}; if one of them is a column of the "
             f"source, {declare}."
         )
     if shown:
         warnings.append(
-            f"{table.source}: {table.target} has the columns {', '.join(map(repr, shown))}, which look like before-images, but {told}. "
+            f"{table.source}: {table.target} has the columns {', '.join(map(repr, shown))}, which look like before-images, but {given}. "
             f"They show values as the source has them, whatever mask or drop says of their columns. Set {setting} and remove them with "
             f"ALTER TABLE ... DROP COLUMN; if one of them is a column of the source, {declare}."
         )
     return warnings + [
-        f"{table.source}: {table.target} has the column {name!r}, the before-image of {base!r} ({told}): it shows values of {base!r} as "
+        f"{table.source}: {table.target} has the column {name!r}, the before-image of {base!r} ({given}): it shows values of {base!r} as "
         "they were at the source, whatever mask or drop says of that column. It is NULL in every row that is written from now on; others "
         "keep their value. Remove it with ALTER TABLE ... DROP COLUMN; its values are gone for good when the snapshots before that have "
         f"expired. If it is a column of the source, {declare}, or choose another prefix, in the mapping rule and here."

@@ -1,4 +1,4 @@
-"""The columns of change files, told apart: those of the source, service columns, and before-images."""
+"""Classifies the columns of change files: source columns, service columns, and before-images."""
 
 from collections.abc import Collection, Mapping
 
@@ -16,12 +16,16 @@ _SEQUENCE_TYPES = ("string", "binary", VOID)
 
 @attrs.frozen
 class SourceColumns:
-    """The columns of a group of files, told apart. Names keep the case they have in the files.
+    """The classified columns of a group of files. Names keep the case they have in the files.
 
     Attributes:
+        source: (name, Spark type) of the source's own columns.
+        op: the operation column, None without one.
+        timestamp: the column with the commit time, None without one.
+        sequence: the column with DMS's sequence (``$AR_H_CHANGE_SEQ``), None without one.
         before_image: column with the value before the change, by key column.
-        images: the same by the other columns of the source, where files have them.
-        service: all that are not the source's own, before-images of other columns included.
+        images: before-images of the other source columns, by these, where files have them.
+        service: all columns that are not the source's own, before-images included.
         like_images: columns that look like before-images.
     """
 
@@ -50,7 +54,7 @@ def split_columns(
     known: Collection[str] = (),
     existing: Collection[str] = (),
 ) -> SourceColumns:
-    """Tell service columns from source columns.
+    """Separate service columns and before-images from source columns.
 
     Args:
         columns: (name, Spark type) of the files.
@@ -59,8 +63,8 @@ def split_columns(
         existing: the silver table's columns.
 
     Raises:
-        BronzeError: the operation column or a key column is missing, nothing gives the changes an order, the sequence is no text, the
-            commit time is no time, or a before-image has another type than its column.
+        BronzeError: the operation column or a key column is missing, neither sequence nor commit time orders the changes, the sequence is
+            not text, the commit time is not a time, or a before-image has another type than its column.
     """
     by_name = {name.lower(): name for name, _ in columns}
 
@@ -107,7 +111,7 @@ def split_columns(
 
 
 def _refuse_no_clock(types: Mapping[str, str], timestamp: str | None, sequence: str | None, example: str) -> None:
-    """Refuse files whose commit time is no time, or whose sequence is no text: no row of them has a place."""
+    """Refuse files whose commit time is not a time, or whose sequence is not text: their rows would have no position."""
     for name, allowed, setting in ((timestamp, _TIMESTAMP_TYPES, "timestamp_column"), (sequence, _SEQUENCE_TYPES, "sequence_column")):
         if name is not None and types[name] not in allowed:
             raise BronzeError(
@@ -117,10 +121,10 @@ def _refuse_no_clock(types: Mapping[str, str], timestamp: str | None, sequence: 
 
 
 def _refuse_other_types(types: Mapping[str, str], images: Mapping[str, str], example: str) -> None:
-    """Refuse a before-image that is not of its column's type: it stands in its place."""
+    """Refuse a before-image of another type than its column: it takes the column's place in old rows."""
     for name, image in images.items():
         of_image, of_column = types[image.lower()], types[name.lower()]
-        # Values of decimals are compared, and masked, whatever their scale.
+        # Decimals compare equal, and get equal masks, whatever their scale.
         both_decimal = of_image.startswith("decimal") and of_column.startswith("decimal")
         if of_image != of_column and not both_decimal and VOID not in (of_image, of_column):
             raise BronzeError(

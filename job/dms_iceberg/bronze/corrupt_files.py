@@ -1,4 +1,4 @@
-"""Which file of a batch is behind an error of Spark's that names none."""
+"""Finds the file of a batch that caused an error of Spark that names no file."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,10 +18,10 @@ _FOOTER_WORDS = ("TProtocolException", "can not read class org.apache.parquet.fo
 
 @contextmanager
 def blame_corrupt_file(spark: SparkSession, store: ObjectStore, files: Sequence[BronzeFile]) -> Iterator[None]:
-    """Find the file behind a failure of what is done inside: one of gzip that is cut off, or of Parquet whose footer Spark cannot read.
+    """When Spark fails inside, find the file that caused it: a truncated gzip file, or a Parquet file whose footer Spark cannot read.
 
     Raises:
-        BronzeError: it is found.
+        BronzeError: such a file is found; otherwise the original error is raised.
     """
     try:
         yield
@@ -31,10 +31,10 @@ def blame_corrupt_file(spark: SparkSession, store: ObjectStore, files: Sequence[
 
 
 def blame(spark: SparkSession, store: ObjectStore, files: Sequence[BronzeFile], failure: BaseException) -> None:
-    """Find the file behind a failure, see `blame_corrupt_file`.
+    """Find the file that caused a failure, as `blame_corrupt_file` does.
 
     Raises:
-        BronzeError: it is found.
+        BronzeError: such a file is found.
     """
     blame_gzip(store, files, failure)
     if any(word in str(failure) for word in _FOOTER_WORDS):

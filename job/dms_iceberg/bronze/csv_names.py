@@ -1,4 +1,4 @@
-"""Names of CSV columns: those in the header line, or without one those that DMS's order and the configuration give."""
+"""Names of CSV columns: from the header line, or without one from DMS's order of columns and the configuration."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ def header_names(fields: Sequence[str], file: BronzeFile, bronze: Bronze, table:
     """Return the column names in a header line.
 
     Raises:
-        BronzeError: a name is not UTF-8, or the line is none: then it is data, which no message may quote.
+        BronzeError: a name is not UTF-8, or the line is not a header: then it is data, which no message may quote.
     """
     for number, field in enumerate(fields, 1):
         try:
@@ -39,14 +39,15 @@ def header_names(fields: Sequence[str], file: BronzeFile, bronze: Bronze, table:
 
 
 def headerless_columns(file: BronzeFile, records: Sequence[Record], bronze: Bronze, table: Table, root: str) -> tuple[FileColumn, ...]:
-    """Return the columns of a file without a header: those that the document names, or the file is refused.
+    """Return the columns of a file without a header: those that the configuration names, or refuse the file.
 
-    A place is all that tells a column, so nothing may be missing: as many columns as the document names, each service column with values of
-    its kind. One odd row says nothing of its file; it is judged by itself later. Before-images of all columns, where only those of the key
-    are expected, are known by their number; the sequence shows that it is no source column that is new.
+    Only its place identifies a column, so nothing may be missing: the file must have as many columns as the configuration names, and each
+    service column must have values of its kind. One odd row says nothing about its file; it is judged by itself later. Before-images of all
+    columns, where only those of the key are expected, are recognised by the number of columns; the place of the sequence shows that no
+    source column was added.
 
     Args:
-        records: the first of the file, at least one.
+        records: the first records of the file, at least one.
 
     Raises:
         BronzeError: most records have another number of columns, or the values in a service column cannot be what it is for.

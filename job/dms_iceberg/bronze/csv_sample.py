@@ -1,4 +1,4 @@
-"""The beginning of a CSV file, read without Spark: its first record, its first records, and whether quotes in it are quotes."""
+"""The beginning of a CSV file, read without Spark: its first records, and whether it is RFC 4180."""
 
 import csv
 import io
@@ -17,7 +17,7 @@ _HEAD_BYTES = 1 << 16
 _MAX_RECORD_BYTES = 64 << 20
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
-# The module's default of 128 KiB is less than a LOB may have.
+# The default of 128 KiB is less than the size of a LOB.
 csv.field_size_limit(sys.maxsize)
 
 
@@ -26,11 +26,12 @@ class FirstRecord:
     """The first record of a CSV file.
 
     Attributes:
-        only: there is no other.
-        line_end: what ends it.
-        records: it and those that follow it in the first bytes of the file.
-        text: the first bytes.
-        whole: they are all of the file.
+        fields: its fields; empty when the file has no record.
+        only: the file has no other record.
+        line_end: the line end of records.
+        records: the first record and those that follow it in the first bytes of the file.
+        text: the first bytes, decoded.
+        whole: these are all bytes of the file.
     """
 
     fields: tuple[str, ...]
@@ -45,10 +46,10 @@ def first_record(store: ObjectStore, file: BronzeFile, delimiter: str, *, rfc418
     """Return the first record of a CSV file; bytes that are not UTF-8 become lone surrogates.
 
     Args:
-        rfc4180: a field may stand between quotes; without it a quote is a character like any other.
+        rfc4180: a field may be quoted; without it a quote is a character like any other.
 
     Raises:
-        BronzeError: the file is not gzip although named so, begins with a byte order mark, or its first record is no CSV, or has no end.
+        BronzeError: the file is named .gz and is not gzip, begins with a byte order mark, or its first record is not CSV or has no end.
     """
     size = _HEAD_BYTES
     while True:
@@ -77,7 +78,7 @@ def _parse_quoted(text: str, delimiter: str) -> FirstRecord | csv.Error:
 
     def lines() -> Iterator[str]:
         nonlocal last
-        # Not universal newlines: a lone carriage return ends no record.
+        # Not universal newlines: a carriage return alone ends no record.
         for line in stream:
             last = line
             yield line
@@ -104,14 +105,14 @@ def _quoted_records(text: str, delimiter: str, *, whole: bool) -> tuple[tuple[st
 
 
 def _without_cut(records: list[tuple[str, ...]], *, whole: bool) -> tuple[tuple[str, ...], ...]:
-    """Leave out the last record, which may be cut off."""
+    """Leave out the last record, which may be truncated, unless the sample is whole."""
     return tuple(records if whole or len(records) == 1 else records[:-1])
 
 
 def _parse_plain(text: str, delimiter: str, *, whole: bool) -> FirstRecord:
     lines = text.split("\n")
     ended = [line for line in lines[:-1] if line]
-    # A value at the end of a line may end with a carriage return; then not all lines do.
+    # A value at the end of a line may end with a carriage return; then not all lines end with one.
     line_end = "\r\n" if ended and all(line.endswith("\r") for line in ended) else "\n"
     texts = [line.removesuffix("\r") if line_end == "\r\n" else line for line in lines]
     records = [tuple(line.split(delimiter)) for line in texts if line]
@@ -129,14 +130,14 @@ def _refuse_byte_order_mark(data: bytes, file: BronzeFile, root: str) -> None:
 def refuse_unquoted(first: FirstRecord, file: BronzeFile, delimiter: str, further: str | None, root: str) -> None:
     """Refuse a file that is read as RFC 4180 and whose beginning shows that it is not.
 
-    There a field that holds a quote stands between quotes, and quotes in it are doubled. Spark reads other fields as they are, and what it
-    takes for a quoted field up to the next quote, be it many rows later: rows would be lost, and quotes that are data.
+    In RFC 4180 a field that contains a quote is quoted, and quotes in it are doubled. Spark reads a field that begins with a quote up to
+    the next quote, even many rows later, and other fields as they are: rows would be lost, and quotes that are data.
 
     Args:
-        further: a regular expression of what only further rows look like, None where nothing is known.
+        further: a regular expression that matches only further rows (`csv_shapes.further_rows`), None where nothing is known.
 
     Raises:
-        BronzeError: there is such a field.
+        BronzeError: a field violates RFC 4180, or contains what looks like further rows.
     """
     found = _unquoted(first, delimiter, further) if '"' in first.text else None
     if found is not None:
@@ -148,9 +149,9 @@ def refuse_unquoted(first: FirstRecord, file: BronzeFile, delimiter: str, furthe
 
 
 def _unquoted(first: FirstRecord, delimiter: str, further: str | None) -> tuple[int, str] | None:
-    """Return the line (from 1) of the first field that is not as RFC 4180 has it, and what is wrong with it."""
+    """Return the line (from 1) of the first field that violates RFC 4180, and what is wrong with it; None without one."""
     end = re.escape(delimiter)
-    # Most files are as they should be, with every record on a line: that takes a tenth of the time to see.
+    # Most files are valid, with every record on one line: this check takes a tenth of the time.
     valid = re.compile(rf'(?:(?:"(?:[^"]++|"")*+"\r?|[^"{end}\n]*+)(?:{end}|\n|\Z))*+')
     if first.text.count("\n") == len(first.records) and valid.fullmatch(first.text):
         return None

@@ -1,4 +1,4 @@
-"""What each column of CSV without a header must hold, and what it is found to hold. Pure.
+"""Compares the values in columns of CSV without a header with the columns that the configuration expects. Pure.
 
 DMS's order in a row is: operation, commit time, the source's columns, then those of ``add-column`` rules, then before-images (seen in files
 of real tasks).
@@ -21,9 +21,9 @@ from dms_iceberg.sql.types import canonical
 Record = Sequence[str]
 
 STREAM_POSITION = r"(?![0-9]{4}-[0-9]{2}-[0-9]{2})(?=.*[0-9])[ !#-?A-Z\[-~]{1,512}"
-"""A place in a source's log, as a regular expression of Python and Java: ``0/16B3748`` (PostgreSQL), ``mysql-bin.000024:373``, an SCN.
+"""A regular expression of Python and Java for a position in a source's log: ``0/16B3748`` (PostgreSQL), ``mysql-bin.000024:373``, an SCN.
 
-Little is known of its forms, so whatever has a digit and is neither a date nor has an ``@`` or quotes may be one."""
+Not all forms are known, so whatever has a digit and is neither a date nor has an ``@`` or quotes may be one."""
 
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}.*")
 _WHOLE = re.compile(r"[+-]?[0-9]+")
@@ -33,7 +33,7 @@ _POSITION = re.compile(STREAM_POSITION)
 
 
 class Role(StrEnum):
-    """What a column is there for."""
+    """The purpose of a column."""
 
     OPERATION = "operation"
     TIME = "time"
@@ -48,7 +48,7 @@ class FileColumn:
     """A column of a file without a header.
 
     Attributes:
-        setting: the key of the document that names it, "" for source columns.
+        setting: the configuration key that names it, "" for source columns.
     """
 
     name: str
@@ -58,19 +58,19 @@ class FileColumn:
 
 @attrs.frozen
 class Found:
-    """How many values of a column can be what the column is for, and how many cannot. Empty ones say nothing in most columns."""
+    """How many values of a column fit its role, and how many do not. Empty values do not count in most columns."""
 
     fit: int
     unfit: int
 
     @property
     def contradicts(self) -> bool:
-        """Whether more speaks against the column than for it."""
+        """Whether more values contradict the role than fit it."""
         return self.unfit > self.fit
 
 
 def key_type(table: Table, key: str) -> str | None:
-    """Return the declared type of a key column of CSV, None where its values may be any text."""
+    """Return the declared type of a key column of CSV, None where its values may be any text (string, binary, no type, or an ``expr``)."""
     column = key_column(table, key)
     if column is None or column.expr is not None or column.type is None:
         return None
@@ -79,10 +79,10 @@ def key_type(table: Table, key: str) -> str | None:
 
 
 def expected_columns(bronze: Bronze, table: Table, *, is_cdc: bool, all_images: bool = False) -> tuple[FileColumn, ...]:
-    """Return the columns that the document says a file has, in DMS's order; before-images are in the order of the source's columns.
+    """Return the columns that a file has by the configuration, in DMS's order; before-images are in the order of the source's columns.
 
     Args:
-        all_images: every column has one (column-filter ``all``), not only those of the key (``pk-only``).
+        all_images: every column has a before-image (column-filter ``all``), not only those of the key (``pk-only``).
     """
     change = bronze.change
     keys = {key.lower(): key for key in table.key}
@@ -102,7 +102,7 @@ def expected_columns(bronze: Bronze, table: Table, *, is_cdc: bool, all_images: 
 
 
 def examine(columns: Sequence[FileColumn], records: Sequence[Record], bronze: Bronze, *, is_cdc: bool) -> list[Found]:
-    """Return what each column is found to hold in ``records``, which are as wide as ``columns`` are many."""
+    """Return for each column how many values in ``records`` fit its role; each record must have ``len(columns)`` fields."""
     words = bronze.change.op_words
     place = next((number for number, column in enumerate(columns) if column.role is Role.OPERATION), None)
     operations = ["I" if place is None else words.get(record[place], "") for record in records]
@@ -124,12 +124,12 @@ def _examine(column: FileColumn, cells: Sequence[str], operations: Sequence[str]
         case Role.OPERATION:
             judged = [cell in words for cell in cells]
         case Role.IMAGE:
-            # Nothing stood before an insert, or before a load. A value that does not fit the key may have been a bad key.
+            # Inserts and loaded rows have no before-image. A value that does not fit the key may have been a bad key.
             judged = [is_cdc and op != "I" for cell, op in zip(cells, operations, strict=True) if cell]
         case Role.STREAM:
             judged = [_POSITION.fullmatch(cell) is not None and not is_sequence(cell) for cell in cells if cell]
             if is_cdc and any(judged):
-                # Every change has one, or none has; before-images come and go.
+                # All changes have a stream position, or none has; before-images may be empty in some.
                 judged += [False] * cells.count("")
         case Role.SEQUENCE:
             judged = [is_sequence(cell) for cell in cells if cell or is_cdc]
@@ -139,9 +139,9 @@ def _examine(column: FileColumn, cells: Sequence[str], operations: Sequence[str]
 
 
 def readings(columns: Sequence[FileColumn], records: Sequence[Record], bronze: Bronze, *, is_cdc: bool) -> list[tuple[str, ...]]:
-    """Return which settings would make the records fit if the columns they name were not there, as few as possible, the likeliest first.
+    """Return the smallest sets of settings such that the records fit without the columns that these name, the likeliest set first.
 
-    The columns that belong to one setting are there together or not at all. What is plainly there is not left out.
+    The columns that belong to one setting are in the files together or not at all. A column whose values are clearly there is not left out.
     """
     seen = [{_shape(cell, bronze) for cell in cells} for cells in zip(*records, strict=True)]
     there = {
@@ -150,7 +150,7 @@ def readings(columns: Sequence[FileColumn], records: Sequence[Record], bronze: B
         "sequence_column": {"sequence"} in seen,
         "stream_position_column": {"log position"} in seen,
     }
-    # The columns without which there is no order are the last to be missing.
+    # Columns that give changes their order are the least likely to be missing.
     settings = [column.setting for column in reversed(columns) if column.setting and not there.get(column.setting, False)]
     for count in range(1, len(set(settings)) + 1):
         fitting = []
@@ -164,7 +164,7 @@ def readings(columns: Sequence[FileColumn], records: Sequence[Record], bronze: B
 
 
 def has_empty_images(names: Sequence[str], records: Sequence[Record], bronze: Bronze, table: Table) -> bool:
-    """Whether a before-image of an insert is an empty field although another text stands for NULL, in a column that may hold empty text."""
+    """Whether an insert has an empty field as before-image of a column that may hold empty text, although another text stands for NULL."""
     change = bronze.change
     if not bronze.csv.null:
         return False
@@ -179,7 +179,7 @@ def has_empty_images(names: Sequence[str], records: Sequence[Record], bronze: Br
 def further_rows(names: Sequence[str], bronze: Bronze, *, is_cdc: bool) -> str | None:
     """Return a regular expression of Python and Java that finds, in a value, what looks like the next rows of its file.
 
-    It is how rows begin (operation and time), or how rows of changes end (the sequence). None where a file has nothing of it.
+    It matches how rows begin (operation and time), or how rows of changes end (the sequence). None where files have neither.
     """
     change, end = bronze.change, _literal(bronze.csv.delimiter)
     first = [name.lower() for name in names[:2]]
@@ -190,7 +190,7 @@ def further_rows(names: Sequence[str], bronze: Bronze, *, is_cdc: bool) -> str |
     if time:
         found.append(rf"\n{begins}[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[ T][0-9]{{2}}:[0-9]{{2}}[^{end}\n]*{end}")
     elif begins:
-        # Texts have lines that begin with a word and a comma.
+        # Two more fields, because texts have lines that begin with a word and a comma.
         found.append(rf"\n{begins}(?:[^{end}\n]*{end}){{2}}")
     if is_cdc and change.sequence_column and change.sequence_column.lower() in {name.lower() for name in names}:
         found.append(rf"{end}[0-9]{{35}}(?:{end}[^\n]*)?\n")
@@ -202,7 +202,7 @@ def _literal(text: str) -> str:
 
 
 def shapes(records: Sequence[Record], bronze: Bronze) -> list[str]:
-    """Return what each column of ``records`` looks like, with counts and without a value."""
+    """Return what the values of each column of ``records`` look like, with counts and without quoting a value."""
     return [_counted(Counter(_shape(cell, bronze) for cell in cells)) for cells in zip(*records, strict=True)]
 
 

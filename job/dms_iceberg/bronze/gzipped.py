@@ -1,4 +1,4 @@
-"""Gzip around CSV and JSON lines, where Spark's errors do not even name the file."""
+"""Checks of gzip files with CSV or JSON lines: Spark's errors about them do not name the file."""
 
 import zlib
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _CHUNK_BYTES = 8 << 20
 
 
 def decompress(data: bytes, file: BronzeFile, root: str) -> bytes:
-    """Return what the first bytes of a file hold; as they are when the file is not named .gz.
+    """Decompress the first bytes of a file; return them unchanged when the file is not named .gz.
 
     Raises:
         BronzeError: they are not gzip data.
@@ -23,7 +23,7 @@ def decompress(data: bytes, file: BronzeFile, root: str) -> bytes:
         return data
     text = b""
     try:
-        # Files put together from several are gzip streams one after the other.
+        # A file that was concatenated from several holds several gzip streams.
         while data:
             stream = zlib.decompressobj(wbits=_GZIP)
             text += stream.decompress(data)
@@ -34,10 +34,10 @@ def decompress(data: bytes, file: BronzeFile, root: str) -> bytes:
 
 
 def is_blank(store: ObjectStore, file: BronzeFile) -> bool:
-    """Whether a small text file holds no line but empty ones; of a big one only the first bytes are looked at.
+    """Whether a small text file has only empty lines. A big file counts as filled; if it is named .gz, its first bytes are checked.
 
     Raises:
-        BronzeError: it is named .gz and is no gzip data, or holds nothing because it is cut off.
+        BronzeError: it is named .gz and is not gzip data, or has no line because it is truncated.
     """
     if file.size > _SMALL_BYTES:
         if _is_gzip(file) and store.read(file.key, 0, len(_MAGIC)) != _MAGIC:
@@ -50,20 +50,20 @@ def is_blank(store: ObjectStore, file: BronzeFile) -> bool:
 
 
 def refuse_cut_off(store: ObjectStore, file: BronzeFile) -> None:
-    """Refuse a gzip file that holds no row because it is cut off: Spark has nothing to read in it, and no error.
+    """Refuse a gzip file that has no row because it is truncated: Spark would read nothing from it, and raise no error.
 
     Raises:
-        BronzeError: it is cut off or damaged.
+        BronzeError: it is truncated or damaged.
     """
     if _is_gzip(file) and not _is_whole(store, file):
         raise _damaged(file, store.root)
 
 
 def blame_gzip(store: ObjectStore, files: Sequence[BronzeFile], failure: BaseException) -> None:
-    """Find the file behind Spark's "unexpected end of input": reads every gzip file of the batch, in pieces.
+    """Find the file that caused Spark's "unexpected end of input" by reading every gzip file of the batch, in chunks.
 
     Raises:
-        BronzeError: a file is cut off or damaged.
+        BronzeError: a file is truncated or damaged.
     """
     if not any(word in str(failure) for word in ("EOFException", "ZipException", "ZlibDecompressor")):
         return

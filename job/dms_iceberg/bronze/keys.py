@@ -1,7 +1,7 @@
 """The grammar of the keys DMS writes (AWS DMS user guide, "Using Amazon S3 as a target").
 
 ``<schema>/<table>/[<segment>/]LOAD%08X.<ext>`` for a full load and ``<schema>/<table>/[<date folders>/]yyyyMMdd-HHmmssSSS.<ext>``
-for changes; a CDC file is named after the moment it was closed, in UTC. Date folders come in several layouts; those that put
+for changes; a CDC file is named after the time when it was closed, in UTC. Date folders have several layouts; those that put
 the year first sort by time, and a listing can then begin near the frontier.
 """
 
@@ -17,15 +17,15 @@ _LOAD = re.compile(r"(?:SEGMENT(?P<segment>\d+)_)?LOAD(?P<number>[0-9A-F]{8})\."
 _CDC = re.compile(r"(?P<day>\d{8})-(?P<time>\d{9})\." + _EXTENSION, re.ASCII)
 _SKIPPED_FOLDER = "awsdms_"
 REPAIR_FOLDER = "_repair/"
-"""Folder of what the operator's commands write beside the files of DMS: the change files of ``verify --repair``, and truncates."""
+"""Folder that the operator's commands write to, beside the files of DMS: change files of ``verify --repair``, and truncates."""
 _TRUNCATE = re.compile(REPAIR_FOLDER + r"TRUNCATE-(?P<day>\d{8})-(?P<time>\d{9})\.json", re.ASCII)
 _FOREIGN = re.compile(r"(?:[_.].*|.*\.crc|.*_\$folder\$)", re.DOTALL)
-"""Names that Hadoop, Spark and Athena pass over as well: markers and what is being written, checksums, folders as objects."""
+"""Names that Hadoop, Spark and Athena ignore as well: markers and files that are being written, checksums, folders as objects."""
 SEGMENT_DIGITS = 9
 AHEAD_HOURS = 48
-"""How far a change's clock may lie after its file's close time: names may be in a zone 14 hours from UTC, clocks go wrong by a day."""
+"""How far a change's clock may be after its file's close time: names may be in a zone 14 hours from UTC, and clocks may be a day wrong."""
 NAME_AHEAD_HOURS = 15
-"""How far a file's name may lie ahead of now: it may be in a zone 14 hours ahead of UTC (`DatePartitionTimezone`), and clocks differ."""
+"""How far a file's name may be ahead of now: it may be in a zone 14 hours ahead of UTC (`DatePartitionTimezone`), and clocks differ."""
 
 
 class Kind(StrEnum):
@@ -40,9 +40,11 @@ class BronzeFile:
     """One change file of one table; sorts in the order of processing: full load first, then by close time.
 
     Attributes:
-        order: 17 digits of the close time for CDC, a text that sorts by segment and number for LOAD.
+        order: 17 digits of the close time for CDC; for LOAD 17 characters that sort by segment and number.
         relative: the key below the table's folder.
-        modified: 17 digits, when the object was written by the store's clock.
+        key: the key below the store's root.
+        size: in bytes.
+        modified: 17 digits, when the object was written, by the store's clock.
     """
 
     is_cdc: bool
@@ -62,10 +64,10 @@ class BronzeFile:
 
 @attrs.frozen(order=True)
 class Truncate:
-    """A TRUNCATE of the source table, which DMS does not tell: an object whose key says when, and whose content says nothing more.
+    """A TRUNCATE of the source table, which DMS does not report: an object whose key has its time, and whose content has nothing more.
 
     Attributes:
-        at: 17 digits; what was committed before that moment is gone.
+        at: 17 digits; the truncate deleted all rows that were committed before this time.
     """
 
     at: str
@@ -73,7 +75,7 @@ class Truncate:
 
 @attrs.frozen(order=True)
 class Unread:
-    """An object in a table's folder that is not named as DMS names its files, and not known to be anything else."""
+    """An object in a table's folder whose name is neither one that DMS gives its files nor one of another known kind."""
 
     key: str
 
@@ -89,18 +91,18 @@ def repair_key(prefix: str, clock: str) -> str:
 
 
 def truncate_key(prefix: str, at: str) -> str:
-    """Return the key that says that the table was truncated at ``at`` (17 digits)."""
+    """Return the key that records a truncate of the table at ``at`` (17 digits)."""
     return f"{prefix}{REPAIR_FOLDER}TRUNCATE-{at[:8]}-{at[8:]}.json"
 
 
 def parse_truncate(prefix: str, key: str) -> Truncate | None:
-    """Return the truncate that ``key`` tells, None when it is another object's."""
+    """Return the truncate that ``key`` records, None when it is the key of another object."""
     found = _TRUNCATE.fullmatch(key.removeprefix(prefix))
     return Truncate(found["day"] + found["time"]) if found else None
 
 
 def parse_key(prefix: str, key: str, size: int, etag: str, modified: str = "") -> BronzeFile | None:
-    """Return the file behind ``key``, or None when it is not a change file (control tables, markers, foreign objects)."""
+    """Return the change file with this key, or None when it is not one (control tables, markers, foreign objects)."""
     relative = key.removeprefix(prefix)
     folder, _, name = relative.rpartition("/")
     if any(part.startswith(_SKIPPED_FOLDER) for part in folder.split("/")):
@@ -115,13 +117,17 @@ def parse_key(prefix: str, key: str, size: int, etag: str, modified: str = "") -
 
 
 def is_foreign(relative: str) -> bool:
-    """Whether an object below a table's folder, which is no change file, is known to be something else: a marker, or DMS's own tables."""
+    """Whether an object below a table's folder that is not a change file is of a known kind: a marker, or one of DMS's own tables."""
     *folders, name = relative.removeprefix(REPAIR_FOLDER).split("/")
     return any(part.startswith((_SKIPPED_FOLDER, "_", ".")) for part in folders) or _FOREIGN.fullmatch(name) is not None
 
 
 def time_of(digits: str) -> datetime:
-    """Return the UTC time behind 17 digits ``yyyyMMddHHmmssSSS``."""
+    """Return the UTC time of 17 digits ``yyyyMMddHHmmssSSS``.
+
+    Raises:
+        ValueError: the digits are not a time.
+    """
     return datetime.strptime(digits[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC) + timedelta(milliseconds=int(digits[14:17]))
 
 
@@ -131,7 +137,7 @@ def digits_of(time: datetime) -> str:
 
 
 def is_past(digits: str, now: datetime) -> bool:
-    """Whether 17 digits are a date that is not after ``now``."""
+    """Whether 17 digits are a time that is not after ``now``."""
     try:
         return time_of(digits) <= now
     except ValueError:
@@ -139,7 +145,7 @@ def is_past(digits: str, now: datetime) -> bool:
 
 
 def is_credible(file: BronzeFile, now: datetime) -> bool:
-    """Whether a CDC file may have been closed at the time in its name: a date, at most `NAME_AHEAD_HOURS` ahead of ``now``."""
+    """Whether a CDC file may have been closed at the time in its name: a valid time, at most `NAME_AHEAD_HOURS` ahead of ``now``."""
     try:
         return time_of(file.order) <= now + timedelta(hours=NAME_AHEAD_HOURS)
     except ValueError:
@@ -147,14 +153,14 @@ def is_credible(file: BronzeFile, now: datetime) -> bool:
 
 
 def earlier(digits: str, **delta: float) -> str:
-    """Return ``digits`` moved back, for example ``earlier(frontier, hours=24)``; impossible dates are returned as they are."""
+    """Return ``digits`` moved back by a `timedelta`, as in ``earlier(frontier, hours=24)``; invalid times are returned unchanged."""
     try:
         return digits_of(time_of(digits) - timedelta(**delta))
     except (ValueError, OverflowError):
         return digits
 
 
-# A folder is named after a commit: near midnight, or in another time zone, it may be that of a day before. So folders get a day of slack.
+# A folder is named after a commit: near midnight, or in another time zone, it may be that of the day before. So folders get a day of slack.
 _FOLDER_SLACK = {"days": 1.0}
 _YEAR_FIRST = re.compile(
     r"(?P<year>(?:19|20)\d\d)(?P<sep>[-_/]?)(?P<month>0[1-9]|1[0-2])(?:(?P=sep)(?P<day>[0-3]\d))?(?:(?P=sep)[0-2]\d)?/", re.ASCII
@@ -163,14 +169,14 @@ _ROOT_FILE = re.compile(r"(?:19|20)\d{6}-\d{9}\.", re.ASCII)
 
 
 def resume_after(relative: str, since: str, committed: str | None = None) -> str | None:
-    """Return the key (below the table's folder) after which a listing that has come to ``relative`` may go on.
+    """Return the key (below the table's folder) after which a listing that has reached ``relative`` may continue.
 
     Args:
         committed: 17 digits, the commit time of the oldest change that is still to come, if that may be before ``since``: a task that
             catches up after days writes files that are closed now into the folders of those days.
 
-    None when ``relative`` itself may be needed: it lies at or after ``since`` (17 digits), or its layout does not sort by time
-    (``MMYYYYDD``, ``DDMMYYYY``, LOAD files), so nothing may be passed over.
+    None when ``relative`` itself may be needed: it is at or after ``since`` (17 digits), or its layout does not sort by time
+    (``MMYYYYDD``, ``DDMMYYYY``, LOAD files), so nothing may be skipped.
     """
     if not since:
         return None
@@ -189,13 +195,13 @@ def resume_after(relative: str, since: str, committed: str | None = None) -> str
         return None
     if targets[0] <= relative:
         return None
-    # Where a table's layout was changed, files of two take turns, so no jump goes past the first that another layout may have: the
-    # other targets are folders by day among files, folders by month among those by day, and the year.
+    # Where the layout of a table was changed, keys of two layouts alternate, so no jump goes past the first key that another layout may
+    # have: the other targets are folders by day among files, folders by month among those by day, and the year.
     return min(target for target in (*targets, day[:4]) if target > relative)
 
 
 def _later_month(relative: str, sep: str, day: str) -> str:
-    """Return the first folder of a month that sorts behind ``relative`` and is not before the month of ``day``."""
+    """Return the first folder of a month that sorts after ``relative`` and is not before the month of ``day``."""
     digits = relative.replace(sep, "") if sep else relative
     year, month = divmod(int(digits[:4]) * 12 + int(digits[4:6]), 12)
     wanted = max(day[:6], f"{year:04d}{month + 1:02d}")
@@ -203,13 +209,13 @@ def _later_month(relative: str, sep: str, day: str) -> str:
 
 
 def layout_starts(relative: str, year: str) -> list[str]:
-    """Return behind which keys (below the table's folder) the files of each layout that sorts by time begin, in a year (4 digits).
+    """Return the keys (below the table's folder) after which the files of each layout that sorts by time begin, in a year (4 digits).
 
-    Empty when ``relative`` is not of such a layout.
+    Empty when ``relative`` has no such layout.
     """
     if _ROOT_FILE.match(relative) is None and _YEAR_FIRST.match(relative) is None:
         return []
-    # Files in the table's own folder, and folders without a delimiter, take turns: others of the month and day may be older.
+    # Keys of files in the table's own folder and of folders without a delimiter alternate: others of the month and day may be older.
     days = [relative[:digits] + end for digits in (6, 8) for end in "/0" if relative[:digits].isdecimal() and relative.startswith(year)]
     # A coarser layout has its files beside the folders of a finer one.
     folder = relative.rpartition("/")[0]

@@ -1,4 +1,4 @@
-"""What a record in quarantine must remember of its file beside its values, to be read like a row of that file. Pure."""
+"""The layout of a file, which each quarantined record stores, so that a replay reads the record like a row of that file. Pure."""
 
 import json
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ def layout_text(group: SchemaGroup, columns: Sequence[tuple[str, str]]) -> str:
     """Return the text that `layout_group` reads.
 
     Args:
-        columns: (name, Spark type) as the files were read: JSON itself tells no number's type and no time from text.
+        columns: (name, Spark type) as the files were read: JSON shows neither the type of a number nor whether a text is a time.
     """
-    told = {"told": True} if group.images_told else {}
-    document = {"cdc": group.is_cdc, "segment": group.segment, **told, "columns": [list(column) for column in columns]}
+    optional = {"told": True} if group.images_told else {}
+    document = {"cdc": group.is_cdc, "segment": group.segment, **optional, "columns": [list(column) for column in columns]}
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
 
 def layout_group(text: str) -> SchemaGroup:
-    """Return the group, without its files, that a record was read in."""
+    """Return the schema group, without its files, that a record was read with."""
     document = json.loads(text)
     columns = tuple((name, type_) for name, type_ in document["columns"])
-    # Records of earlier versions do not say it.
+    # Records of earlier versions lack the member.
     return SchemaGroup(document["cdc"], document["segment"], columns, (), None, images_told="told" in document)

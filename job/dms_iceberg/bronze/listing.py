@@ -1,4 +1,4 @@
-"""Finding a table's change files without listing old bronze again."""
+"""Lists a table's change files without listing old bronze again."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -29,10 +29,10 @@ def list_files(
 
 
 def oldest_change(store: ObjectStore, prefix: str, format_: BronzeFormat, first: str, wanted: Callable[[BronzeFile], bool]) -> str:
-    """Return the close time of the oldest ``wanted`` CDC file, "" without one; one up to ``first`` (17 digits) is looked no further from.
+    """Return the close time of the oldest ``wanted`` CDC file, "" without one. The search ends at one closed up to ``first`` (17 digits).
 
-    Where a layout sorts by time, its first file is its oldest, and its listing is not read on. The endpoint's layout may have been changed
-    in the life of a table: then the first of each is looked for, with a listing for each place where they may begin.
+    Where a layout sorts by time, its first file is its oldest, and its listing stops there. The endpoint's layout may have been changed
+    in the life of a table: then each place where files of another layout may begin gets a listing.
     """
     starts, oldest, year, layouts = [""], "", "", set[str]()
     for start in starts:
@@ -54,12 +54,12 @@ def oldest_change(store: ObjectStore, prefix: str, format_: BronzeFormat, first:
 def list_bronze(
     store: ObjectStore, prefix: str, since: str, format_: BronzeFormat, committed: str | None = None, start: str = ""
 ) -> Iterator[Found]:
-    """Yield a table's LOAD files, CDC files, truncates, and what is named like none of them, in key order and in constant memory.
+    """Yield a table's LOAD files, CDC files, truncates, and objects with unknown names, in key order and in constant memory.
 
-    Date folders and file names that lie wholly before ``since`` (17 digits, "" for all) are jumped over: the listing restarts
-    behind them, so its cost follows the look-back, not the age of bronze. A few files from before ``since`` may still be yielded.
-    Date folders are not jumped over from ``committed`` on (17 digits): they are named after commits, which may lie days before the close.
-    The listing begins behind the key ``start`` below the prefix.
+    The listing skips date folders and file names that are wholly before ``since`` (17 digits, "" for all): it restarts after
+    them, so its cost depends on the look-back, not on the age of bronze. It may still yield a few files from before ``since``.
+    It skips no date folder from ``committed`` on (17 digits): folders are named after commits, which may be days before the close of a
+    file. It begins after the key ``start`` below the prefix.
 
     Raises:
         BronzeError: a change file has another format than the configuration says.

@@ -1,4 +1,4 @@
-"""Rows of CSV that parse, and whose values cannot be what their file means: why, and how they are known. SQL text."""
+"""SQL that finds CSV rows which parse although their values cannot be what the source meant, and the reasons for rejecting them."""
 
 from dms_iceberg.bronze.csv_shapes import STREAM_POSITION, further_rows, key_type
 from dms_iceberg.bronze.position import is_sequence_sql
@@ -31,7 +31,7 @@ UNKNOWN_IMAGE = (
     f"been empty text. To read it from its file again, {_REBUILD}"
 )
 MISREAD = (SWALLOWED, SHIFTED, EMPTY_KEY, EMPTY_IMAGE, UNKNOWN_IMAGE)
-"""What `CORRUPT` holds, instead of the raw line, for rows that parse and cannot be what the file means: a reason and its detail."""
+"""Values of `CORRUPT`, instead of the raw line, for rows that parse and cannot be what the source meant: a reason and its detail."""
 MANY_LINES = (
     "malformed: a row of several lines does not have the columns of its file. If the endpoint's Rfc4180 is false, set bronze.csv.rfc4180 "
     f"to false and {_REBUILD}"
@@ -40,7 +40,7 @@ UNPARSED = "malformed: the row does not parse, or does not have the columns of i
 
 
 def unread_cases() -> list[str]:
-    """SQL cases of `CORRUPT`: why such a row cannot be used."""
+    """SQL cases over `CORRUPT`: why a row cannot be used."""
     return [
         f"WHEN {CORRUPT} IN ({', '.join(map(string_literal, MISREAD))}) THEN {CORRUPT}",
         f"WHEN contains({CORRUPT}, '\\n') THEN {string_literal(MANY_LINES)}",
@@ -49,7 +49,7 @@ def unread_cases() -> list[str]:
 
 
 def misread_cases(group: SchemaGroup, bronze: Bronze, table: Table) -> list[str]:
-    """SQL cases over decoded columns: why a row that parses cannot be what its file means."""
+    """SQL cases over decoded columns: why a row that parses cannot be what the source meant."""
     images = _images(group, bronze, table)
     cases = []
     further = further_rows(group.names, bronze, is_cdc=group.is_cdc) if bronze.csv.rfc4180 else None
@@ -57,9 +57,9 @@ def misread_cases(group: SchemaGroup, bronze: Bronze, table: Table) -> list[str]
         change, pattern = bronze.change, string_literal(further)
         named = {change.op_column, change.timestamp_column, change.sequence_column, change.stream_position_column}
         texts = [quote(name) for name in group.names if name.lower() not in {one.lower() for one in named if one}]
-        # Few values have a line end, and to look for one costs least so.
+        # Few values have a line end, and ``contains`` is the cheapest way to find one.
         swallowed = " OR ".join(f"contains({name}, '\\n') AND {name} RLIKE {pattern}" for name in texts)
-        # A file may have service columns only; that its key is missing is told where columns are told apart.
+        # A file may have only service columns; `columns.split_columns` refuses it, as its key is missing.
         cases += [f"WHEN {swallowed} THEN {string_literal(SWALLOWED)}"] if swallowed else []
     if not bronze.csv.header and (shifted := _shifted(group, bronze, table, images)):
         cases.append(f"WHEN {' OR '.join(shifted)} THEN {string_literal(SHIFTED)}")
@@ -74,7 +74,7 @@ def misread_cases(group: SchemaGroup, bronze: Bronze, table: Table) -> list[str]
 
 
 def unknown_image_sql(group: SchemaGroup, bronze: Bronze, table: Table) -> str:
-    """SQL of `UNKNOWN_IMAGE` for updates among records of the quarantine that were read without telling empty before-images, else NULL."""
+    """SQL of `UNKNOWN_IMAGE` for quarantined updates that were read without telling empty before-images from NULL; else NULL."""
     images = _images(group, bronze, table)
     empty = " OR ".join(f"coalesce({quote(image)}, '') = ''" for key, image in images.items() if key_type(table, key) is None)
     if bronze.format is not BronzeFormat.CSV or not bronze.csv.null or group.images_told or not group.is_cdc or not empty:
@@ -88,14 +88,14 @@ def _images(group: SchemaGroup, bronze: Bronze, table: Table) -> dict[str, str]:
 
 
 def _shifted(group: SchemaGroup, bronze: Bronze, table: Table, images: dict[str, str]) -> list[str]:
-    """SQL conditions of rows whose service columns hold what they cannot; operation, time and sequence are judged later."""
+    """SQL conditions for rows whose service columns have impossible values; operation, time and sequence are checked later."""
     found = []
     if bronze.change.stream_position_column and (name := _find(group, bronze.change.stream_position_column)):
         stream = quote(name)
         is_one = f"{stream} RLIKE {string_literal(f'^(?:{STREAM_POSITION})$')} AND NOT {is_sequence_sql(stream)}"
         found.append(f"{stream} <> '' AND NOT ({is_one})")
     for image in images.values():
-        # Nothing stood before an insert, or before a load.
+        # Inserts and loaded rows have no before-image.
         never = _is_operation("I", group, bronze) if group.is_cdc else "true"
         found.append(f"nullif({quote(image)}, {string_literal(bronze.csv.no_supplement or '')}) <> '' AND {never}")
     return found

@@ -1,4 +1,4 @@
-"""Saying where the files of a table may be whose folder is empty: the nearest folders that there are."""
+"""Suggests where the files of a table may be when its folder is empty: the existing folders with the nearest names."""
 
 from collections.abc import Sequence
 
@@ -10,9 +10,9 @@ _SHOWN = 10
 
 
 def whereabouts(store: ObjectStore, schema: str, table: str) -> str:
-    """Return what there is instead of ``<schema>/<table>/``, and which of it may be meant: a clause without an end.
+    """Return what exists instead of ``<schema>/<table>/``, and which of it may be meant: a clause without a full stop.
 
-    Costs a listing of folders, or two.
+    Costs one or two listings of folders.
     """
     if beside := _folders(store, f"{schema}/"):
         return f"folders found in {join(store.root, schema)}/: {_some(beside)}{_meant(table, beside)}"
@@ -28,9 +28,9 @@ def whereabouts(store: ObjectStore, schema: str, table: str) -> str:
 
 
 def neighbour(store: ObjectStore) -> str:
-    """Return which folder beside an empty store may be meant, as a clause after others; "" without one."""
+    """Return which folder beside an empty store may be meant, as a clause to append; "" without one."""
     above, _, last = store.root.rpartition("/")
-    # Of a bucket, or of the machine's own root, the neighbours are nobody's business.
+    # Never list buckets, or the root of the machine.
     if above.rpartition(":")[2].strip("/") == "":
         return ""
     near = nearest(last, _folders(open_store(above), ""))
@@ -38,7 +38,7 @@ def neighbour(store: ObjectStore) -> str:
 
 
 def _folders(store: ObjectStore, prefix: str) -> list[str]:
-    """Return the folders in ``prefix`` that may be a schema's or a table's."""
+    """Return the folders in ``prefix`` that may be those of a schema or a table."""
     return [name for name in store.folders(prefix) if not name.startswith(("_", ".", "awsdms_"))]
 
 

@@ -1,12 +1,12 @@
-"""A change's place in the order, as text that compares like the order: ``epoch | clock | file time | counter``.
+"""Positions: a change's place in the order of changes, as text that sorts in this order: ``epoch | clock | file time | counter``.
 
-Why the file's close time stands in the middle of the sequence: its counter half restarts when a DMS task is created anew, and the
-commit time repeats within a transaction, so neither is an order by itself. A re-emitted change keeps its commit clock and comes in a
-later file; with the close time between clock and counter it sorts behind everything its clock tick had before
+The file's close time is between the two halves of the sequence because neither half is an order by itself. The counter restarts when a DMS
+task is created again, and the commit time repeats within a transaction. A change that DMS writes again keeps its commit clock and comes in
+a later file; with the close time between clock and counter it sorts after everything that was written with its clock before
 (``docs/adr/0001-order-of-changes.md``).
 
-Encoding: the epoch carries its length as a letter in front (``a9`` < ``b10``), the rest has fixed width. A LOAD row has clock zero, so
-it lies below every change of its epoch; its file stands where the close time would.
+Encoding: the epoch has its length as a letter in front (``a9`` < ``b10``), the rest has fixed width. A LOAD row has clock zero, so
+it sorts below every change of its epoch; its file's order is in the place of the close time.
 """
 
 import re
@@ -18,20 +18,20 @@ COUNTER_DIGITS = 19
 FILE_DIGITS = 17
 SEQUENCE_DIGITS = CLOCK_DIGITS + COUNTER_DIGITS
 ZONE_MINUTES = 30
-"""The least that a zone is behind UTC is an hour, and the newest change of a file was committed shortly before its close."""
+"""A zone behind UTC is at least an hour behind, and the newest change of a file was committed shortly before the close."""
 _NO_CLOCK = "0" * CLOCK_DIGITS
 _MONTH_AND_DAY = "((0[13578]|1[02])(0[1-9]|[12][0-9]|3[01])|(0[469]|11)(0[1-9]|[12][0-9]|30)|02(0[1-9]|[12][0-9]))"
 _SEQUENCE = f"^[0-9]{{4}}{_MONTH_AND_DAY}([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9][0-9]{{2}}[0-9]{{{COUNTER_DIGITS}}}"
 
 
 def epoch_prefix(epoch: int) -> str:
-    """Return the text all positions of an epoch begin with; later epochs sort higher."""
+    """Return the text with which all positions of an epoch begin; later epochs sort higher."""
     digits = str(epoch)
     return chr(ord("a") - 1 + len(digits)) + digits
 
 
 def load_position(epoch: int, order: str) -> str:
-    """Return the position of every row of a LOAD file. ``order`` is `BronzeFile.order` (17 characters)."""
+    """Return the position that all rows of a LOAD file have. ``order`` is `BronzeFile.order` (17 characters)."""
     return f"{epoch_prefix(epoch)}{_NO_CLOCK}{order}"
 
 
@@ -41,15 +41,15 @@ def sequence_position(epoch: int, sequence: str, file_time: str) -> str:
 
 
 def truncate_position(epoch: int, at: str) -> str:
-    """Return text below the positions of all changes committed at or after ``at`` (17 digits), and above all others of the epoch.
+    """Return text that sorts below all changes committed at or after ``at`` (17 digits), and above all other positions of the epoch.
 
-    A clock has hundredths of a second: changes of the very tick count as later, so that rows inserted by the truncating transaction stay.
+    A clock has hundredths of a second: changes of the same tick count as later, so that rows that the truncating transaction inserts stay.
     """
     return f"{epoch_prefix(epoch)}{at[:CLOCK_DIGITS]}"
 
 
 def is_load_position(position: str, epoch: int) -> bool:
-    """Whether ``position`` is one of a LOAD row, or "" (nothing applied yet)."""
+    """Whether ``position`` is that of a LOAD row, or "" (nothing applied yet)."""
     return not position or position.startswith(epoch_prefix(epoch) + _NO_CLOCK)
 
 
@@ -70,7 +70,7 @@ def is_load_sql(position: str, epoch: int) -> str:
 
 
 def is_behind(position: str) -> bool:
-    """Whether a change was committed well after the close time that its file is named after: the name is in a zone behind UTC."""
+    """Whether a change was committed over `ZONE_MINUTES` after the close time in its file's name: the name is in a zone behind UTC."""
     closed = position[-FILE_DIGITS - COUNTER_DIGITS : -COUNTER_DIGITS]
     clock = clock_of(position)
     return clock > closed and earlier(clock, minutes=ZONE_MINUTES) > closed
@@ -78,11 +78,11 @@ def is_behind(position: str) -> bool:
 
 def is_behind_sql(position: str) -> str:
     """SQL for `is_behind`, NULL for rows of a full load."""
-    # Behind the letter and as many digits as it says.
+    # The clock begins after the letter and the number of digits that it encodes.
     clock = f"substr({position}, ascii({position}) - {ord('a') - 3}, {CLOCK_DIGITS})"
     closed = f"substr({position}, {-FILE_DIGITS - COUNTER_DIGITS}, {FILE_DIGITS})"
     times = [f"try_to_timestamp(substr({text}, 1, 14), 'yyyyMMddHHmmss')" for text in (clock, closed)]
-    # Nearly every change was committed before its file was closed: comparing text spares those the parsing of two times.
+    # Nearly every change was committed before its file was closed: the comparison of text saves parsing two times for these.
     return f"{clock} > {closed} AND {times[0]} > {times[1]} + INTERVAL '{ZONE_MINUTES}' MINUTE"
 
 
@@ -110,20 +110,20 @@ def is_sequence_sql(sequence: str) -> str:
 
 
 def timestamp_position_sql(epoch: int, committed_at: str, file_time: str, row: str) -> str:
-    """SQL for files without a sequence column: commit time (microseconds), file time, row number in the file."""
+    """SQL of the position for files without a sequence column: commit time (microseconds), file time, row number in the file."""
     clock = f"date_format({committed_at}, 'yyyyMMddHHmmssSSSSSS')"
     return f"concat('{epoch_prefix(epoch)}', {clock}, {file_time}, lpad(CAST({row} AS string), {COUNTER_DIGITS}, '0'))"
 
 
 def sequence_beyond_sql(sequence: str, file_time: str) -> str:
-    """SQL that is true for a ``sequence`` of the right form whose clock lies more than `AHEAD_HOURS` after its file's close time."""
+    """SQL that is true for a ``sequence`` of the right form whose clock is more than `AHEAD_HOURS` after its file's close time."""
     clock = f"try_to_timestamp(substr({sequence}, 1, 14), 'yyyyMMddHHmmss')"
-    # Nearly every change was committed before its file was closed: comparing text spares those the parsing of two times.
+    # Nearly every change was committed before its file was closed: the comparison of text saves parsing two times for these.
     return f"{sequence} > {file_time} AND coalesce({clock} > {_latest_sql(file_time)}, true)"
 
 
 def timestamp_beyond_sql(committed_at: str, file_time: str) -> str:
-    """The same for files without a sequence column."""
+    """`sequence_beyond_sql` for files without a sequence column."""
     return f"{committed_at} > {_latest_sql(file_time)}"
 
 
@@ -132,5 +132,5 @@ def _latest_sql(file_time: str) -> str:
 
 
 def bytes_sql(text: str, start: int, length: int) -> str:
-    """SQL for ``length`` bytes of ASCII text from ``start`` (1 is the first): Spark counts the characters of a string at every substr."""
+    """SQL for ``length`` bytes of ASCII text from ``start`` (1 is the first): a substr of a string would count characters each time."""
     return f"substr(CAST({text} AS binary), {start}, {length})"

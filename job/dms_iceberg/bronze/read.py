@@ -1,4 +1,4 @@
-"""Reading a schema group into one DataFrame: the file's own columns plus where each row came from."""
+"""Reads a schema group into one DataFrame: the files' own columns, and where each row came from."""
 
 import json
 from collections.abc import Collection
@@ -24,7 +24,7 @@ from dms_iceberg.storage.store import join
 __all__ = ["CORRUPT", "FILE", "FILE_NAME", "NOT_TEXT", "ORIGIN_COLUMNS", "ROW", "ROW_ID", "read_group"]
 
 _TEXT_LENGTH = 100
-"""Enough for a time, and for the digits of decimals of 256 bits."""
+"""Length of text columns in suggested mapping rules: enough for a time, and for the digits of decimals of 256 bits."""
 
 
 def read_group(
@@ -37,7 +37,7 @@ def read_group(
     has bytes that are not UTF-8).
 
     Raises:
-        BronzeError: a column has a type that Spark cannot read, or a name it needs for itself, and is not dropped.
+        BronzeError: a column that is not dropped has a type that Spark cannot read, or a name that Spark or this package reserves.
     """
     refuse_reserved(group.names, bronze, table, group.files[0].key)
     paths = [join(root, file.key) for file in group.files]
@@ -62,7 +62,7 @@ def _ddl(columns: Columns) -> str:
 
 
 def _not_text_sql(columns: Columns, bronze: Bronze, table: Table, existing: Collection[str]) -> str:
-    """SQL of whether a row of Parquet has bytes that are no text where they matter: of a delete only its key does."""
+    """SQL of whether a row of Parquet has bytes that are not text in columns that matter: of a delete only its key matters."""
     change, texts = bronze.change, _texts(columns, bronze, table, existing)
     op = next((name for name, _ in columns if name.lower() == change.op_column.lower()), None)
     if op is None:
@@ -78,9 +78,9 @@ def _not_text_sql(columns: Columns, bronze: Bronze, table: Table, existing: Coll
 
 
 def _texts(columns: Columns, bronze: Bronze, table: Table, existing: Collection[str]) -> list[str]:
-    """Return the text columns of Parquet of which something gets into silver, or is decided by: Spark takes any bytes for text there.
+    """Return the text columns of Parquet that reach silver or decide something: Spark accepts any bytes as text there.
 
-    The other service columns hold what is compared with words, times and digits anyway.
+    Operation, time and sequence are not among them: their values are compared with known words, times and digits anyway.
     """
     change = bronze.change
     judged = {name.lower() for name in (change.op_column, change.timestamp_column, change.sequence_column) if name}
@@ -96,7 +96,7 @@ def _readable(group: SchemaGroup, bronze: Bronze, table: Table, existing: Collec
     images = find_images(group.names, bronze.change, table, existing=existing).left_out
     change = bronze.change
     named = {one.lower() for one in (*table.key, *(named.column for named in named_columns(table)))}
-    # What tells a change's operation, place and former key: without it the file would say something else.
+    # Columns with a change's operation, place and former key: without them the change would mean something else.
     service = (change.op_column, change.timestamp_column, change.sequence_column, *(image_of(change, key) for key in table.key))
     decisive = {name.lower() for name in service if name is not None}
     wanted = {name for name in group.names if (is_used(name, table) or name.lower() in named) and name not in images}

@@ -1,4 +1,4 @@
-"""Reading CSV as DMS writes it: RFC 4180 or without any quotes, with or without a header."""
+"""Reads CSV as DMS writes it: RFC 4180 or without any quotes, with or without a header."""
 
 from pyspark.sql import DataFrame, DataFrameReader
 from pyspark.sql.functions import expr
@@ -18,11 +18,12 @@ _NO_QUOTE = "\ue000"
 
 
 def read_csv(reader: DataFrameReader, paths: list[str], group: SchemaGroup, bronze: Bronze, table: Table) -> DataFrame:
-    """Return the rows of a schema group as text, with the columns of `origin`.
+    """Return the rows of a schema group as text, with `FILE`, `FILE_NAME`, `ROW`, `CORRUPT` and `NOT_TEXT` (see `read.read_group`).
 
-    Bytes are read as Latin-1, which any byte is, and decoded here: Spark's own decoding replaces what is not UTF-8 without a word.
+    Bytes are read as Latin-1, in which every byte is valid, and decoded here: Spark's own decoding replaces what is not UTF-8 silently.
 
-    Spark makes NULL of every unquoted empty field, whatever stands for NULL; so where a text does, it is told from the empty text here.
+    Spark reads every unquoted empty field as NULL, whatever stands for NULL. So where a text stands for NULL, this function separates NULL
+    from empty text.
     """
     csv = bronze.csv
     # RFC 4180 doubles quotes; Spark's default escape would corrupt a field that ends with a backslash.
@@ -34,7 +35,7 @@ def read_csv(reader: DataFrameReader, paths: list[str], group: SchemaGroup, bron
             sep=_as_bytes(csv.delimiter),
             quote=quotes,
             escape=quotes,
-            # By default NUL stands before an escaped quote for nothing, and is lost.
+            # By default NUL is an escape character before an escaped quote, and is lost.
             charToEscapeQuoteEscaping=_NO_QUOTE,
             multiLine=True,
             lineSep=group.line_end,
@@ -52,7 +53,7 @@ def read_csv(reader: DataFrameReader, paths: list[str], group: SchemaGroup, bron
     names = [quote(name) for name in (*group.names, CORRUPT)]
     invalid = " OR ".join(f"coalesce({_is_not_text(name)}, false)" for name in names)
     absent = _null_when_empty(bronze, table)
-    values = [_null_told(quote(name), csv.null, empty="NULL" if name.lower() in absent else "''") for name in group.names]
+    values = [_value(quote(name), csv.null, empty="NULL" if name.lower() in absent else "''") for name in group.names]
     texts = [f"{value} AS {name}" for value, name in zip([*values, _decoded(CORRUPT)], names, strict=True)]
     frame = frame.selectExpr(*texts, *origin_of_file(), row, f"({invalid}) AS {NOT_TEXT}")
     cases = misread_cases(group, bronze, table)
@@ -62,9 +63,9 @@ def read_csv(reader: DataFrameReader, paths: list[str], group: SchemaGroup, bron
 
 
 def _null_when_empty(bronze: Bronze, table: Table) -> set[str]:
-    """Return the columns, in lower case, in which an empty field is never empty text, whatever stands for NULL.
+    """Return the columns, in lower case, in which an empty field is always NULL, whatever stands for NULL.
 
-    DMS leaves service columns of loaded rows empty. Before-images are NULL, and written like any NULL, where there is none.
+    DMS leaves service columns of loaded rows empty. A before-image that does not exist is written like any NULL.
     """
     change = bronze.change
     names = [change.op_column, change.timestamp_column, change.sequence_column, change.stream_position_column]
@@ -72,7 +73,7 @@ def _null_when_empty(bronze: Bronze, table: Table) -> set[str]:
     return {name.lower() for name in names if name}
 
 
-def _null_told(column: str, null: str, *, empty: str) -> str:
+def _value(column: str, null: str, *, empty: str) -> str:
     if not null:
         return _decoded(column)
     return (
@@ -93,6 +94,6 @@ def _decoded(column: str) -> str:
 
 
 def _is_not_text(column: str) -> str:
-    # What decoding had to replace does not come back as the same bytes; a replacement character the source itself holds does.
+    # Where decoding replaced bytes, encoding returns other bytes; for a replacement character of the source itself it returns the same.
     data = f"encode({column}, '{_BYTES}')"
     return f"NOT ({_is_ascii(column)}) AND encode(decode({data}, 'UTF-8'), 'UTF-8') <> {data}"

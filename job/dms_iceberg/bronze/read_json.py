@@ -1,7 +1,8 @@
-"""Reading JSON lines: every member as text, a number with all its digits, a nested one as the JSON it is.
+"""Reads JSON lines: every member as text, a number with all its digits, a nested value as its JSON.
 
-Spark's own reader of JSON lines gives numbers from a double (`json_numbers`), of two objects on a line the first, of two members of one
-name the last, a question mark for half a character, and no column where every value is ``{}``. So lines are read as text, and parsed here.
+Spark's own reader of JSON lines passes numbers through a double (`json_numbers`), returns the first of two objects on a line and the last
+of two members of one name, a question mark for half a surrogate pair, and no column where every value is ``{}``. So lines are read as text,
+and parsed here.
 """
 
 from urllib.parse import unquote
@@ -22,26 +23,26 @@ from dms_iceberg.sql.text_values import is_text_sql
 
 _LINE, _BLOCK, _MARK, _MARKED, _OBJECT = "_cdc_line", "_cdc_block", "_cdc_mark", "_cdc_marked", "_cdc_object"
 _NAMES, _MEMBERS = "_cdc_names", "_cdc_members"
-# Without white space of JSON at its end, and without a byte order mark. Trimming looks at every character, and few lines need it.
+# Removes JSON's white space at the end, and a byte order mark. Only where needed: trimming examines every character, and few lines need it.
 _LINE_SQL = (
     "CASE WHEN startswith(value, '{') AND endswith(value, '}') THEN value "
     "ELSE trim(TRAILING ' \\t\\r' FROM trim(LEADING '\\uFEFF' FROM value)) END"
 )
 _END = "_cdc_end"
-"""A member put before the closing brace of a line, the mark its value: the object's last one only of a line that is one object and nothing
-else. (Were the mark its name, Jackson would learn a name from each line.)"""
+"""A member that is inserted before the closing brace of a line, with the mark as its value. The parsed object has this value only if the
+line is one object and nothing else. (If the mark were the name, Jackson would cache a name for each line.)"""
 _HAS_TWINS = f"(size(array_distinct({_NAMES})) < size({_NAMES}) OR array_contains({_NAMES}, ''))"
-# Big files are split, in blocks of 4 MiB or more, that may be read in any order.
+# Big files are split into blocks of 4 MiB or more, which may be read in any order.
 _ROW_SQL = f"shiftleft(shiftright({_BLOCK}, 20), 33) + (monotonically_increasing_id() & 8589934591)"
 
 
 def read_json(reader: DataFrameReader, paths: list[str], group: SchemaGroup, bronze: Bronze, table: Table) -> DataFrame:
     """Return the rows of a group, as `read.read_group` says; `CORRUPT` is the line where it is not one object that has each member once.
 
-    One Spark job finds the names, as every line may have others.
+    One Spark job finds the names of members, as every line may have others.
 
     Raises:
-        BronzeError: names differ in case only, or a name is one that reading needs.
+        BronzeError: names differ in case only, or a name is reserved (`reserved_names`).
     """
     lines = reader.text(paths).selectExpr(f"{_LINE_SQL} AS {_LINE}", f"_metadata.file_block_start AS {_BLOCK}", *origin_of_file())
     lines = lines.where(f"{_LINE} <> ''")
@@ -63,7 +64,7 @@ def read_json(reader: DataFrameReader, paths: list[str], group: SchemaGroup, bro
 
 
 def _object_steps() -> list[list[str]]:
-    """Select lists, one upon the other, that add `_OBJECT` to `_LINE`: the line with its numbers marked, and `_END`."""
+    """Select lists, each over the result of the one before, that add `_OBJECT`: the line with marked numbers, and `_END`."""
     # As bytes, because Spark counts the characters of a string.
     begin = f"substr(CAST({_MARKED} AS binary), 1, octet_length({_MARKED}) - 1)"
     end = f"CAST(concat(',\"{_END}\":\"', {_MARK}, '\"}}') AS binary)"
@@ -75,13 +76,13 @@ def _object_steps() -> list[list[str]]:
 
 
 def _names(lines: DataFrame, group: SchemaGroup, bronze: Bronze, table: Table) -> tuple[list[str], bool]:
-    """Return the names of members, in their order as text, and whether some line may have one twice, or none.
+    """Return the names of members, sorted, and whether a line may have one twice, or an empty name.
 
-    Names of lines that will turn out to be no whole object may be among them.
+    Names from lines that later prove not to be one whole object may be among them.
     """
-    # What is not read without marks may be a line with NaN.
+    # A line that does not parse without marks may have NaN.
     marked = f"json_object_keys({marked_sql(_LINE, mark_sql(_LINE))})"
-    # Most lines of a file have the same.
+    # Most lines of a file have the same names.
     known = lines.selectExpr(f"coalesce(json_object_keys({_LINE}), {marked}) AS {_NAMES}", FILE).distinct()
     once = known.selectExpr(f"explode({_NAMES}) AS name", f"{FILE} AS file", f"{_HAS_TWINS} AS twins")
     once = once.groupBy("name").agg(expr("min(file) AS file"), expr("max(twins) AS twins"))

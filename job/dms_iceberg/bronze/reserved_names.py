@@ -1,4 +1,4 @@
-"""Names that files cannot have as columns because reading them needs the name."""
+"""Column names that files cannot have, because Spark or this package needs them to read files."""
 
 from collections.abc import Iterable
 
@@ -8,22 +8,22 @@ from dms_iceberg.errors import BronzeError
 
 
 def is_reserved(name: str) -> bool:
-    """Whether Spark or this package needs a name for itself while it reads files."""
+    """Whether Spark or this package needs a name for itself when it reads files."""
     return name.lower() == SPARK_COLUMN or name.lower().startswith(RESERVED_PREFIX)
 
 
 def is_used(name: str, table: Table) -> bool:
-    """Whether the configuration wants a source column in silver, keys apart."""
+    """Whether the configuration puts a source column into silver, apart from key columns."""
     declared = {column.source_name.lower() for column in table.columns if column.source_name}
     dropped = {column.lower() for column in table.drop}
     return name.lower() in declared or (name.lower() not in dropped and table.other_columns is OtherColumns.KEEP)
 
 
 def refuse_reserved(names: Iterable[str], bronze: Bronze, table: Table, example: str) -> None:
-    """Refuse columns that would hide what Spark or this package tell of a row.
+    """Refuse columns that would hide the metadata that Spark or this package adds to a row.
 
     Raises:
-        BronzeError: there is such a column, and it is not left out of a format that can be read without it.
+        BronzeError: there is such a column. Only Parquet can be read without it, if the configuration leaves it out.
     """
     parquet = bronze.format is BronzeFormat.PARQUET
     for name in names:

@@ -1,4 +1,4 @@
-"""What columns a change file has: Parquet footers and CSV first records by ranged GETs in a thread pool, never one Spark read a file."""
+"""Finds the columns of change files: Parquet footers and first records of CSV by ranged GETs in a thread pool, without Spark."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -22,12 +22,12 @@ _TAIL_BYTES = 1 << 16
 _MAGIC = b"PAR1"
 _THREADS = 16
 MAX_PRECISION = 38
-"""Digits of the largest decimal that Spark and Iceberg have."""
+"""Digits of the widest decimal that Spark and Iceberg support."""
 
 __all__ = ["Columns", "FirstRecord", "SchemaGroup", "first_record", "inspect", "refuse_twins", "spark_type"]
 
 Columns = tuple[tuple[str, str], ...]
-"""(name, Spark type) of a file's columns in file order; a type in ``<>`` is one Spark cannot read."""
+"""(name, Spark type) of a file's columns in file order; a type in ``<>`` is an Arrow type that Spark cannot read."""
 
 
 @attrs.frozen
@@ -35,8 +35,8 @@ class SchemaGroup:
     """Files of one kind with the same columns, to be read together. ``rows`` is known for Parquet only.
 
     ``segment`` is the first part of `BronzeFile.order`, which full-load files of one parallel segment share; "" for CDC.
-    ``line_end`` is what ends a CSV record; left to guess, Spark takes a carriage return inside the first quoted field for it.
-    ``images_told``: a before-image that is not there is told from one that is empty text.
+    ``line_end`` is the line end of CSV records; Spark's own detection takes a carriage return inside the first quoted field for it.
+    ``images_told``: the files distinguish a before-image that is NULL from one that is empty text.
     """
 
     is_cdc: bool
@@ -65,8 +65,8 @@ class _Inspected:
 def inspect(store: ObjectStore, files: Sequence[BronzeFile], bronze: Bronze, table: Table) -> list[SchemaGroup]:
     """Return ``files`` grouped by kind and columns, in order of first appearance. Files without a row are left out.
 
-    When no file has a row, those that at least have columns are returned, so that a table can be made from an empty load.
-    JSON files make one group per kind with no columns: Spark finds them, as every line may differ.
+    When no file has a row, the files that at least have columns are returned, so that a table can be created from an empty load.
+    JSON files form one group per kind with no columns: Spark finds these later, as every line may differ.
 
     Raises:
         BronzeError: a file is missing, truncated, or has columns that the configuration or Spark does not allow.
@@ -97,10 +97,10 @@ def _refuse_nameless(file: BronzeFile, columns: Columns, root: str) -> None:
 
 
 def refuse_twins(table: Table, file: BronzeFile, names: Iterable[str], others: Iterable[BronzeFile] = ()) -> None:
-    """Refuse columns that differ in case only: Spark, Athena and Iceberg's catalogs take them for one.
+    """Refuse columns whose names differ in case only: Spark, Athena and Iceberg's catalogs treat them as one.
 
     Args:
-        others: further files that have some of them, where not all are in ``file``.
+        others: further files that have some of these columns, where ``file`` does not have all.
 
     Raises:
         BronzeError: there are such columns.
@@ -189,21 +189,21 @@ def _inspect_parquet(store: ObjectStore, file: BronzeFile) -> _Inspected:
 
 
 def _names_its_chunks(metadata: pq.FileMetaData) -> bool:
-    """Whether all row groups have the schema's columns; Spark's error about others names no file."""
+    """Whether all row groups have the schema's columns; if not, Spark's error names no file."""
     paths = [metadata.schema.column(number).path for number in range(len(metadata.schema))]
     groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
     return all([group.column(number).path_in_schema for number in range(group.num_columns)] == paths for group in groups)
 
 
 def _data_end(metadata: pq.FileMetaData) -> int:
-    """Return the offset behind the last column chunk; chunks of the last row group are the last in the file."""
+    """Return the offset after the last column chunk; chunks of the last row group are the last in the file."""
     if metadata.num_row_groups == 0:
         return 0
     group = metadata.row_group(metadata.num_row_groups - 1)
     ends = []
     for number in range(group.num_columns):
         column = group.column(number)
-        # Writers without a dictionary leave the offset out, or set it to 0.
+        # Writers without a dictionary omit this offset, or set it to 0.
         start = column.dictionary_page_offset or column.data_page_offset
         ends.append(start + column.total_compressed_size)
     return max(ends, default=0)
@@ -234,8 +234,8 @@ _SIMPLE_TYPES: dict[pa.DataType, str] = {
 def spark_type(type_: pa.DataType) -> str:
     """Return the Spark type a Parquet column is read as, or the Arrow type in ``<>`` when Spark 3.5 cannot read it.
 
-    It cannot read TIME, decimals of more than 38 digits, and nanoseconds, but for those of INT96, which older Spark and Hive write: of
-    them it keeps the microseconds.
+    It cannot read TIME, decimals of more than 38 digits, and nanoseconds, except those of INT96, which older Spark and Hive write: of
+    these it keeps the microseconds.
     """
     if type_ in _SIMPLE_TYPES:
         return _SIMPLE_TYPES[type_]

@@ -1,7 +1,7 @@
-"""Before-images under a prefix or suffix that the configuration does not name.
+"""Before-images with a prefix or suffix that the configuration does not name.
 
-A source may have columns like that of its own: ``customer_id`` beside ``id``, ``old_status`` beside ``status``. What tells images from them
-is that DMS writes one for each key column at least, by one prefix and suffix, behind all other columns.
+A source may have columns like that of its own: ``customer_id`` beside ``id``, ``old_status`` beside ``status``. Images differ from these in
+that DMS writes at least one for each key column, with one prefix and suffix, after all other columns.
 """
 
 import re
@@ -13,17 +13,18 @@ from dms_iceberg.config.images import imaged, sources_of
 from dms_iceberg.config.model import Change, Table
 
 OF_DMS = "BI_"
-"""The prefix that DMS gives before-images where the mapping rule does not say another (user guide, ``before-image-def``)."""
+"""The prefix that DMS gives before-images where the mapping rule does not set another (user guide, ``before-image-def``)."""
 
 _WORDS = {"bi", "before", "old", "was", "were", "prev", "previous", "prior", "former", "orig", "original", "pre"}
-"""Words by which a name says that its value is what another column had before."""
+"""Words in a name which suggest that its value is the earlier value of another column."""
 _ENOUGH = 3
-"""So many columns, and all there are, are no other entity's (``customer_id`` and ``customer_name`` beside ``id`` and ``name``)."""
+"""If all columns have an image-like counterpart, and they are at least so many, the counterparts are not columns of another entity
+(``customer_id`` and ``customer_name`` beside ``id`` and ``name``)."""
 
 
 @attrs.frozen
 class Affix:
-    """What a name has before and behind that of another column."""
+    """What a name has before and after the name of another column."""
 
     prefix: str = ""
     suffix: str = ""
@@ -35,22 +36,22 @@ class Affix:
 
     @property
     def says_before(self) -> bool:
-        """Whether one of its words is of `_WORDS`."""
+        """Whether one of its words is in `_WORDS`."""
         return any(word in _WORDS for part in (self.prefix, self.suffix) for word in re.split(r"[^a-z]+", part.lower()))
 
 
 @attrs.frozen
 class _Columns:
-    """What is known of a file's columns, names in lower case.
+    """A file's columns by what is known about them. Names are in lower case, except those of ``names`` and ``free``.
 
     Attributes:
-        names: all, in their order in the file, as they are written there.
-        free: those of them that nothing says to be a source column.
-        known: columns of the source, wherever they are known from; files may have more.
+        names: all columns, in the order and spelling of the file.
+        free: columns that are neither declared, nor service columns, nor named before-images.
+        known: known columns of the source; files may have more.
         keys: key columns.
-        hidden: columns whose values silver does not show.
+        hidden: columns whose values silver does not show, because they are dropped or masked.
         service: columns that DMS adds.
-        ordering: those of them that it adds behind the source's columns, where they have their default places.
+        ordering: service columns that DMS adds after the source's columns, if they have their default places.
     """
 
     names: Sequence[str]
@@ -62,13 +63,13 @@ class _Columns:
     ordering: frozenset[str]
 
     def bases(self, affix: Affix) -> dict[str, str]:
-        """Return the names that ``affix`` makes of known columns, with these."""
+        """Return the columns whose names are a known column's name with ``affix``, each with that column."""
         change = Change(before_image_prefix=affix.prefix, before_image_suffix=affix.suffix)
         found = {name: imaged(change, name) for name in self.free}
         return {name: base for name, base in found.items() if base is not None and base in self.known and base not in self.service}
 
     def affixes(self) -> Iterator[Affix]:
-        """Yield what makes a name of a key column or a hidden one."""
+        """Yield the affixes that turn the name of a key column or hidden column into the name of a free column."""
         for base in (*sorted(self.keys)[:1], *self.hidden):
             for name in self.free:
                 for found in re.finditer(f"(?={re.escape(base)})", name.lower()):
@@ -76,9 +77,9 @@ class _Columns:
                         yield Affix(name[: found.start()], name[found.start() + len(base) :])
 
     def follow(self, images: Collection[str]) -> bool | None:
-        """Return whether ``images``, and no other undeclared columns, are behind the service columns; None if the order does not tell.
+        """Return whether ``images``, and no other free columns, follow the service columns; None if the order does not show it.
 
-        JSON lines have none, so their names are sorted.
+        JSON lines have no order, so their names are sorted.
         """
         folded = [name.lower() for name in self.names]
         last = max((place for place, name in enumerate(folded) if name in self.ordering), default=-1)
@@ -92,12 +93,12 @@ class _Columns:
 def unnamed_images(
     names: Sequence[str], change: Change, table: Table, declared: Collection[str], known: Collection[str]
 ) -> dict[str, Affix]:
-    """Return the columns that may be before-images though ``change`` names another prefix and suffix, or none, with those they have.
+    """Return columns that may be before-images though ``change`` names another prefix and suffix, or none, each with its `Affix`.
 
     Args:
         names: a file's columns, in their order.
         declared: names that the configuration has, in lower case.
-        known: columns that are known of the source, in lower case.
+        known: known columns of the source, in lower case.
     """
     free = [name for name in names if name.lower() not in declared and imaged(change, name) is None]
     hidden = {name.lower() for name in (*table.drop, *(name for one in table.columns if one.mask for name in sources_of(one)))}
@@ -125,6 +126,6 @@ def _suspects(affix: Affix, columns: _Columns) -> list[str]:
     is_all = follow is None and others <= imaged_columns and len(others) >= _ENOUGH
     if follow or is_all or (affix.says_before and len(imaged_columns) > 1):
         return list(bases)
-    # Of the keys alone, nothing tells `customer_id` from an image.
+    # If only key columns have a counterpart, nothing distinguishes `customer_id` from an image.
     beyond_keys = imaged_columns & columns.hidden and imaged_columns - columns.keys
     return hidden if affix.says_before or beyond_keys else []

@@ -1,1 +1,1 @@
-"""How far a table has come: which files are merged, what is pending, and which position was reached."""
+"""A table's progress: which files are merged, which are pending, and which position was reached."""

@@ -1,4 +1,4 @@
-"""When rows last arrived at keys of a table: the transaction of then may go on in the next batch. Pure."""
+"""When rows last arrived at keys of a table: the transaction that brought them may continue in the next batch. Pure."""
 
 from typing import Self
 
@@ -7,11 +7,11 @@ import attrs
 
 @attrs.frozen
 class Arrivals:
-    """Latest commit times of changes that are merged, as `suspicion.commit_sql` has them; None without any.
+    """Latest commit times of merged changes, as `suspicion.commit_sql` computes them; None without any.
 
     Attributes:
-        inserted: of an insert.
-        moved: of an update that moved its row to another key.
+        inserted: the latest of inserts and of updates that moved their row to another key.
+        moved: the latest of updates that moved their row to another key.
     """
 
     inserted: int | None = None

@@ -1,4 +1,4 @@
-"""LOAD files that are not there although DMS must have written them: it numbers those of a folder from 1 without a gap."""
+"""LOAD files that are missing although DMS must have written them: it numbers those of a folder from 1 without a gap."""
 
 import re
 from collections import defaultdict
@@ -16,10 +16,10 @@ _SHOWN = 3
 
 @attrs.frozen
 class Gaps:
-    """Numbers that are missing, at the beginning or in between; behind the last file nothing tells.
+    """LOAD files that are missing at the beginning or in between; after the last file a gap cannot be seen.
 
     Attributes:
-        keys: the first of them, as DMS would have named them.
+        keys: the first missing keys, as DMS would have named them.
         more: there are others.
     """
 
@@ -28,14 +28,14 @@ class Gaps:
 
 
 def find_gaps(loads: Iterable[BronzeFile], merged: MergedLoads) -> Gaps:
-    """Return which LOAD files are missing among all that are listed.
+    """Return which LOAD files are missing among all listed ones.
 
-    Those that were merged are not: bronze may keep its full load for a while only.
+    Merged files do not count as missing: bronze may keep its full load for a while only.
     """
     folders = defaultdict[str, list[BronzeFile]](list)
     for file in loads:
         folders[_stem(file)].append(file)
-    # Beyond those that are shown, whether there are others is all that is asked for: a number may be as high as four billion.
+    # Beyond the keys that are shown, it is enough to know whether there are others: a number may be as high as four billion.
     found = [key for _, files in sorted(folders.items()) for key in islice(_missing(files, merged), _SHOWN + 1)]
     return Gaps(tuple(found[:_SHOWN]), len(found) > _SHOWN)
 
@@ -43,7 +43,7 @@ def find_gaps(loads: Iterable[BronzeFile], merged: MergedLoads) -> Gaps:
 def _missing(files: list[BronzeFile], merged: MergedLoads) -> Iterator[str]:
     there = {_number(file) for file in files}
     last = max(files, key=_number)
-    # Every listing comes here, and nearly all of them have every number.
+    # This runs for every listing, and nearly all have every number.
     if len(there) == _number(last):
         return
     for number in range(1, _number(last)):

@@ -1,4 +1,4 @@
-"""Which full-load files are merged, in bounded space: fingerprints while they are few, one digest for each segment beyond."""
+"""Which full-load files are merged, in bounded space: one fingerprint per file while they are few, then one digest per segment."""
 
 import base64
 from collections.abc import Iterable, Sequence
@@ -15,17 +15,17 @@ MARK_BYTES = KEY_BYTES + _ETAG_BYTES
 
 
 def fingerprint(file: BronzeFile) -> bytes:
-    """Return `MARK_BYTES` that stand for key and ETag."""
+    """Return `MARK_BYTES` bytes that stand for key and ETag."""
     return digest(file.key, KEY_BYTES) + digest(file.etag, _ETAG_BYTES)
 
 
 def pack(entries: Iterable[bytes]) -> str:
-    """Return entries as text."""
+    """Return entries as Base64 text."""
     return base64.b64encode(b"".join(entries)).decode()
 
 
 def unpack(text: str, size: int) -> list[bytes]:
-    """Return entries of ``size`` bytes that `pack` made text of."""
+    """Return the entries of ``size`` bytes from the text that `pack` returned."""
     data = base64.b64decode(text)
     return [data[start : start + size] for start in range(0, len(data), size)]
 
@@ -36,9 +36,9 @@ class MergedSegment:
 
     Attributes:
         name: first part of `BronzeFile.order`.
-        last: the highest of them in order.
-        count: how many there are.
-        combined: digest over their fingerprints in order.
+        last: order and relative key of the last merged file.
+        count: how many files are merged.
+        combined: digest of their fingerprints in order.
     """
 
     name: str
@@ -55,7 +55,7 @@ class MergedSegment:
 
 @attrs.frozen
 class MergedLoads:
-    """The full-load files that are merged: each one while they are few, count and common digest of each segment beyond.
+    """The full-load files that are merged: a fingerprint of each while they are few, then count and digest of each segment.
 
     Attributes:
         entries: fingerprints of key and ETag; empty when there are more than `LOOK_BACK_FILES`.
@@ -66,13 +66,13 @@ class MergedLoads:
     segments: tuple[MergedSegment, ...] = ()
 
     def has(self, file: BronzeFile) -> bool:
-        """Whether this very file (key and ETag) is merged."""
+        """Whether this file (key and ETag) is merged."""
         if self.segments:
             return any(one.name == _segment(file) and _load_order(file) <= one.last for one in self.segments)
         return fingerprint(file) in self.entries
 
     def had(self, key: str, beside: BronzeFile, number: int) -> bool:
-        """Whether the LOAD file ``key``, which is not there any more, is merged.
+        """Whether the LOAD file ``key``, which bronze does not have any more, is merged.
 
         Args:
             beside: a file of its folder.
@@ -80,16 +80,16 @@ class MergedLoads:
         """
         for one in self.segments:
             if one.name == _segment(beside):
-                # That many files up to the last one are all numbers up to it.
+                # If as many files as the last number are merged, they have all numbers up to it.
                 last = int(one.last.partition("/")[0][-8:], 16)
                 return number <= last <= one.count
         return digest(key, KEY_BYTES) in {entry[:KEY_BYTES] for entry in self.entries}
 
     def changed(self, loads: Sequence[BronzeFile]) -> str | None:
-        """Return the key of a merged file that has another ETag now, or a description when only their digest tells."""
+        """Return the key of a merged file that has another ETag now, or a description when only a segment's digest shows it; else None."""
         for one in self.segments:
             now = MergedSegment.of(one.name, one.last, loads)
-            # Where bronze keeps its full load no longer, nothing is left to be compared, or to be merged twice.
+            # Where bronze does not keep its full load, nothing is left that could be compared, or merged twice.
             if now.count and now != one:
                 return f"(one of the first {one.count})"
         keys = {entry[:KEY_BYTES] for entry in self.entries}

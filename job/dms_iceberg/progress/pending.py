@@ -1,4 +1,4 @@
-"""Choosing the next batch: pure functions over a listing and a table's progress."""
+"""Chooses the next batch: pure functions over a listing and a table's progress."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ _SHOWN = 3
 
 @attrs.frozen
 class FileBatch:
-    """An ordered batch: files of one kind, oldest first. ``remaining`` counts the new files behind it."""
+    """A batch of files of one kind, oldest first. ``remaining`` counts the new files after it."""
 
     files: tuple[BronzeFile, ...]
     remaining: int
@@ -29,13 +29,13 @@ class FileBatch:
 
     @property
     def size(self) -> int:
-        """Bytes as listed (compressed)."""
+        """Bytes of all files, as listed (compressed)."""
         return sum(file.size for file in self.files)
 
 
 @attrs.frozen
 class RecordBatch:
-    """Records from the quarantine that are tried again: rows that belong to no new file. ``size`` is in bytes."""
+    """A batch of quarantined records for a replay: rows that belong to no new file. ``size`` is in bytes."""
 
     size: int
     files: tuple[BronzeFile, ...] = ()
@@ -48,13 +48,13 @@ class Pending:
     """What a listing holds that is not merged.
 
     Attributes:
-        files: what can be merged, in order of processing.
+        files: files that can be merged, in order of processing.
         loads: every LOAD file, merged or not.
-        incredible: change files that cannot have been closed when their names say.
+        incredible: change files that cannot have been closed at the time in their names.
         truncates: 17 digits each, in order: when the table was truncated since its load, applied or not.
-        unread: the first keys, in order, that are not named as DMS names its files; ``unread_count`` is how many there are.
-        ahead: 17 digits, a frontier that this version would not have let in yet; "" for none.
-        gaps: LOAD files that are neither there nor merged.
+        unread: the first keys, in order, whose names are not those of DMS's files; ``unread_count`` is their number.
+        ahead: 17 digits, a frontier so far ahead of now that this version would not have merged its file yet; "" for none.
+        gaps: LOAD files that are neither listed nor merged.
     """
 
     files: list[BronzeFile]
@@ -68,14 +68,15 @@ class Pending:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether the listing held no object of the table's, merged change files left aside."""
+        """Whether the listing has no object of the table, apart from merged change files."""
         return not (self.files or self.loads or self.incredible or self.truncates or self.unread)
 
     def warnings(self, table: str, told: int = 0) -> list[str]:
-        """Return what the operator should know of the files that are left where they are.
+        """Return warnings about files that the job does not merge.
 
         Args:
-            told: how many unread objects the operator knows of: later listings pass over old ones.
+            table: the table's source name.
+            told: the number of unread objects that an earlier warning has reported: later listings skip old ones.
         """
         found = []
         if self.incredible:
@@ -111,7 +112,7 @@ def _some(keys: Sequence[str], count: int) -> str:
 
 
 def pending_files(listing: Iterable[Found], progress: Progress, table: str, now: datetime) -> Pending:
-    """Find the files that ``progress`` has not merged; keeps nothing of what it has.
+    """Find the files that are not merged by ``progress``; does not keep merged change files in memory.
 
     Raises:
         BronzeError: a LOAD file that was merged has changed since: a reload in place.
@@ -126,7 +127,7 @@ def pending_files(listing: Iterable[Found], progress: Progress, table: str, now:
             if file.at > progress.reloaded_at and is_past(file.at, now):
                 truncates.append(file.at)
         elif not file.is_cdc:
-            # After a reload in place, what is older is left over from the load before.
+            # After a reload in place, older files are left over from the load before.
             if file.modified >= progress.reloaded_at:
                 loads.append(file)
         elif not progress.has_merged(file):
@@ -137,7 +138,7 @@ def pending_files(listing: Iterable[Found], progress: Progress, table: str, now:
 
 
 def next_truncate(truncates: Iterable[str], progress: Progress) -> str | None:
-    """Return the first truncate that is not applied, None without any; an earlier one than those applied has no effect any more."""
+    """Return the first truncate that is not applied, None without any; one that is older than an applied one has no effect any more."""
     return min((at for at in truncates if at > progress.truncated), default=None)
 
 
@@ -147,12 +148,16 @@ def applied_truncates(truncates: Iterable[str], progress: Progress) -> list[str]
 
 
 def until(files: Iterable[BronzeFile], truncate: str | None) -> list[BronzeFile]:
-    """Return the files that go before a truncate: they hold nothing that was committed after it."""
+    """Return the files to merge before a truncate: they hold nothing that was committed after it."""
     return [file for file in files if truncate is None or not file.is_cdc or file.order <= truncate]
 
 
 def new_loads(loads: list[BronzeFile], progress: Progress, table: str) -> list[BronzeFile]:
-    """Return the LOAD files not yet merged, sorted; refuses ones that were overwritten after they were merged."""
+    """Return the LOAD files that are not merged, sorted.
+
+    Raises:
+        BronzeError: a merged LOAD file was overwritten.
+    """
     loads = sorted(loads)
     changed = progress.loads.changed(loads)
     if changed:

@@ -1,6 +1,6 @@
-"""How far a table has come. Lives in the summary of the Iceberg snapshot that holds the data, so both commit or neither does.
+"""A table's progress. It is stored in the summary of the Iceberg snapshot that holds the data, so both are committed or neither is.
 
-The look-back (which files were merged lately, to tell a late file from a known one) is bounded: 14 bytes a file, 200 files, so a
+The list of recently merged files, by which a late file is told from a merged one, is bounded: at most 200 files of 15 bytes. So a
 summary stays far below 16 KB and metadata.json does not grow with the age of a pipeline.
 """
 
@@ -26,16 +26,16 @@ _TIME_BYTES = 7
 
 @attrs.frozen
 class LookBack:
-    """How far back a late file is still told from a merged one: ``hours`` before now, or before the frontier where that lies behind."""
+    """How far back a run looks for late files: ``hours`` before now, or before the frontier if that is earlier."""
 
     hours: float
     now: datetime
 
     def begin(self, frontier: str) -> str:
-        """Return the earliest close time (17 digits) that is looked back to.
+        """Return the earliest close time (17 digits) of the look-back.
 
-        Files may be named ahead of now, in the zone of `DatePartitionTimezone` or by a wrong clock. What others bring meanwhile is late
-        beside them, so they must not shorten the look-back.
+        File names may be ahead of now, in the zone of `DatePartitionTimezone` or by a wrong clock. Other files that come meanwhile are late
+        in comparison, so names ahead of now must not shorten the look-back.
         """
         return earlier(min(frontier, digits_of(self.now)), hours=self.hours)
 
@@ -45,19 +45,19 @@ class Progress:
     """What is merged.
 
     Attributes:
-        epoch, reload: number of the full load the content belongs to; how often it was done again in the epoch's own folder.
-        reloaded_at: 17 digits, when the last such reload began; what is older in the folder belongs to the content before. "" for none.
-        first: 17 digits, the earliest close time among merged CDC files, but those that came when bronze had lost this one.
+        epoch, reload: load epoch of the content; how often DMS has loaded the table again in the epoch's own folder.
+        reloaded_at: 17 digits, when the last such reload began; older files in the folder belong to the content before. "" for none.
+        first: 17 digits, the earliest close time among merged CDC files, except those merged after bronze had lost this file.
         frontier: 17 digits, the latest close time among merged CDC files; "" before the first.
-        since: 17 digits; CDC files closed up to here count as merged, later ones only if they are in ``recent``.
+        since: 17 digits; CDC files closed up to this time count as merged, later ones only if they are in ``recent``.
         recent: (close time, fingerprint) of merged CDC files after ``since``.
         high_water: the highest position ever applied; "" for none.
         loads: the full-load files that are merged.
         truncated: 17 digits, the latest truncate that is applied; "" for none.
-        replay: id of the newest replay of quarantined rows that the content has; "" for none.
+        replay: id of the newest replay of quarantined rows in the content; "" for none.
         first_seen: by silver column with a backfill, in lower case: the first change that had it, "" for none yet (`silver.first_seen`).
         arrivals: when rows last arrived at keys.
-        behind: some files were named in a zone behind UTC, before the commits that they hold.
+        behind: some files have names in a zone behind UTC, earlier than the commits that they hold.
     """
 
     epoch: int = 0
@@ -77,7 +77,7 @@ class Progress:
 
     @property
     def load(self) -> int:
-        """Number of the full load, by which positions begin: a later load has a higher one."""
+        """Number of the full load, with which positions begin: a later load has a higher one."""
         return self.epoch * _RELOADS + self.reload
 
     @property
@@ -87,7 +87,7 @@ class Progress:
 
     @property
     def reached(self) -> str:
-        """The position up to which a change may be older than what was applied: the highest one, or that of a later truncate."""
+        """The position up to which a change is late: the highest applied one, or that of a later truncate."""
         return max(self.high_water, truncate_position(self.load, self.truncated) if self.truncated else "")
 
     @property
@@ -97,32 +97,32 @@ class Progress:
 
     @property
     def start(self) -> Self:
-        """The progress of the same load before its first file. What happened at the source stays known."""
+        """The progress of the same load before its first file. Facts about the source (``first_seen``) are kept."""
         seen = {name: first for name, first in self.first_seen.items() if first}
         return type(self)(self.epoch, self.reload, self.reloaded_at, since=self.reloaded_at, first_seen=seen)
 
     def frontier_until(self, now: str) -> str:
-        """Return the frontier without files that are named after ``now`` (17 digits)."""
+        """Return the frontier without files whose names are later than ``now`` (17 digits)."""
         if self.frontier <= now:
             return self.frontier
         return max([self.since, *(time for time, _ in self.recent if time <= now)])
 
     def lost(self, listing: Sequence[BronzeFile], again: Sequence[BronzeFile] = ()) -> str | None:
-        """Return which merged files are no longer in ``listing``, all files of the load; None when all that can be told are there.
+        """Say which merged files are missing in ``listing``, all files of the load; None when all that progress remembers are there.
 
         Args:
-            again: those of ``listing`` that stand for another version of theirs, which is merged (`rewritten`).
+            again: files of ``listing`` of which another version is merged (`rewritten`).
         """
         if not self.loads.are_all_in(file for file in listing if not file.is_cdc):
             return "files of the full load"
         return self.lost_changes(listing, again)
 
     def lost_changes(self, listing: Sequence[BronzeFile], again: Sequence[BronzeFile] = ()) -> str | None:
-        """Return which merged change files are no longer in ``listing``; see `lost`."""
+        """Say which merged change files are missing in ``listing``; see `lost`."""
         changes = [file for file in listing if file.is_cdc and file.order > self.reloaded_at and (self.has_merged(file) or file in again)]
         if self.first and min((file.order for file in changes), default="~") > self.first:
             return f"change files from {self.first[:14]} on"
-        # Of a file that was uploaded again, the version that was merged last is what bronze has.
+        # Keys without ETags: of a file that was uploaded again, bronze has only the last version.
         if not {(time, mark[:KEY_BYTES]) for time, mark in self.recent} <= {
             (file.order, fingerprint(file)[:KEY_BYTES]) for file in changes
         }:
@@ -130,15 +130,15 @@ class Progress:
         return None
 
     def has_merged(self, file: BronzeFile) -> bool:
-        """Whether a CDC file (key and ETag) is merged, or too old to tell."""
+        """Whether a CDC file (key and ETag) is merged, or so old that it counts as merged."""
         return file.order <= self.since or (file.order <= self.frontier and (file.order, fingerprint(file)) in self.recent)
 
     def has_merged_version(self, file: BronzeFile) -> bool:
-        """Whether a CDC file is merged, or another version of it that it was uploaded over."""
+        """Whether a CDC file is merged, or an earlier version that it has overwritten."""
         return self.has_merged(file) or bool(self.rewritten([file]))
 
     def rewritten(self, files: Sequence[BronzeFile]) -> list[BronzeFile]:
-        """Return those of ``files`` (CDC, not merged) of which another version, with another ETag, is merged."""
+        """Return the CDC files among ``files`` of which a version is merged; for files that are not merged, one with another ETag."""
         keys = {(time, mark[:KEY_BYTES]) for time, mark in self.recent}
         return [file for file in files if file.is_cdc and (file.order, fingerprint(file)[:KEY_BYTES]) in keys]
 
@@ -157,12 +157,15 @@ class Progress:
         behind: bool = False,
         arrivals: Arrivals = NO_ARRIVALS,
     ) -> Self:
-        """Return the progress once ``files`` are merged and ``high`` was reached.
+        """Return the progress once ``files`` are merged.
 
         Args:
+            files: the files of the batch.
+            high: the highest position of the batch, "" for none.
+            look_back: bounds the list of recently merged files.
             loads: all full-load files as listed.
-            is_cut: bronze has lost some of the files before.
-            behind: names of some of ``files`` are in a zone behind UTC.
+            is_cut: bronze has lost some of the files that were merged before.
+            behind: some of ``files`` have names in a zone behind UTC.
             arrivals: when rows last arrived at keys in ``files``.
         """
         cdc = [file for file in files if file.is_cdc]
@@ -172,7 +175,7 @@ class Progress:
         floor = look_back.begin(frontier) if frontier else ""
         while recent and (len(recent) > LOOK_BACK_FILES or recent[0][0] < floor):
             since = max(since, recent.pop(0)[0])
-            # Files of one millisecond are forgotten together, or `since` would hide those that stay.
+            # Files of one millisecond are removed together, because `since` covers all of them.
             recent = [entry for entry in recent if entry[0] > since]
         merged = self.loads.plus([file for file in files if not file.is_cdc], loads)
         return attrs.evolve(
@@ -212,7 +215,7 @@ class Progress:
         """Read what `to_json` wrote.
 
         Raises:
-            TargetError: the text was written by a newer version, which must not be guessed at.
+            TargetError: a newer version wrote the text, in a format that this version does not know.
         """
         document = json.loads(text)
         if document["format"] > FORMAT_VERSION:
