@@ -62,7 +62,7 @@ def typed_steps(
     # Files that are read again for a late change may spell a name in another case than the batch's.
     present = {name.lower(): type_ for name, type_ in source_types.items()}
     deciding = {name.lower() for name in _outside_columns(table)}
-    made: list[str] = []
+    computed: list[str] = []
     selected: list[str] = []
     problems, value_problems = list[str](), list[str]()
     for column in columns:
@@ -75,9 +75,9 @@ def typed_steps(
             selected.append(f"CAST(NULL AS {type_}) AS {quote(column.name)}")
             continue
         sql, base = typed_sql(column, source_type, type_), column.base_sql(source_type)
-        value = sql if sql == base else f"{_VALUE}{len(made)}"
+        value = sql if sql == base else f"{_VALUE}{len(computed)}"
         if sql != base:
-            made.append(f"{sql} AS {value}")
+            computed.append(f"{sql} AS {value}")
         given = value
         if sparse and column.source is not None and first.get(column.name.lower()):
             given = f"CASE WHEN {quote(column.source)} IS NULL THEN {_absent_sql(column, type_, first)} ELSE {value} END"
@@ -93,7 +93,7 @@ def typed_steps(
     selected += [quote(name) for name in source_types if name.lower() in needed and name.lower() not in shadowed]
     value_problem = f"CASE {' '.join(value_problems)} END" if value_problems else "CAST(NULL AS string)"
     problem = f"{else_problem(problems)} AS {PROBLEM}"
-    return [["*", *made], [*selected, *_CARRIED, *carried, problem, f"{value_problem} AS {VALUE_PROBLEM}"]]
+    return [["*", *computed], [*selected, *_CARRIED, *carried, problem, f"{value_problem} AS {VALUE_PROBLEM}"]]
 
 
 def else_problem(cases: Sequence[str]) -> str:

@@ -195,7 +195,7 @@ def _clean(
     *steps, last = normalise_sql(
         columns, change, table, epoch, is_cdc=read.group.is_cdc, segment=read.group.segment, with_images=with_images
     )
-    frame = reduce(lambda made, step: made.selectExpr(*step), steps, frame)
+    frame = reduce(lambda result, step: result.selectExpr(*step), steps, frame)
     frame = frame.selectExpr(*last, *carried, *flags, *streams, *([MISPLACED] if kept else []))
     if kept:
         frame = _rejecting(frame, f"CASE WHEN {OLD_KEY} = 0 THEN {MISPLACED} END").drop(MISPLACED)
@@ -220,7 +220,7 @@ def _clean(
     through = (*carried, *salts.values())
     sparse = config.bronze.format is BronzeFormat.JSON
     typed = typed_steps(table, shape.columns, source, shape.types, shape.exact, through, first=shape.first_seen, sparse=sparse)
-    frame = reduce(lambda made, step: made.selectExpr(*step), typed, frame)
+    frame = reduce(lambda result, step: result.selectExpr(*step), typed, frame)
     frame = frame.selectExpr(*judged_select(table, shape.columns, through))
     # Each list costs a wide table its analysis, and of these columns the last one would be a copy.
     if not salts and not any(column.retired or column.declared.mask for column in shape.columns):

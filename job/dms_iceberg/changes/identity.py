@@ -41,8 +41,8 @@ def identity_sql(columns: Sequence[str], load: int) -> str:
     Fields that are NULL are left out of JSON, so a column that is added later changes no identity.
     """
     loaded = f"{POSITION} LIKE '{clock_prefix('', load)}%'"
-    told = [f"{OP} AS op", f"CASE WHEN NOT {loaded} THEN unix_micros({COMMITTED_AT}) END AS at", f"{STREAM} AS stream"]
-    return f"md5(to_json(struct({', '.join(told)}, struct({', '.join(map(quote, columns))}) AS row), {options_sql(TIMES)}))"
+    fields = [f"{OP} AS op", f"CASE WHEN NOT {loaded} THEN unix_micros({COMMITTED_AT}) END AS at", f"{STREAM} AS stream"]
+    return f"md5(to_json(struct({', '.join(fields)}, struct({', '.join(map(quote, columns))}) AS row), {options_sql(TIMES)}))"
 
 
 def file_sql(load: int) -> str:

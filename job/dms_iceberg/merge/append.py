@@ -41,7 +41,7 @@ NEW = "_cdc_new"
 _KNOWN = "_cdc_known"
 _COUNTED = f"{OLD_KEY} = 0"
 _GOOD = f"{_COUNTED} AND {USABLE} AND NOT {FILTERED}"
-_FILE_BOOKS = (
+_FILE_COUNTS = (
     f"max({FILE_TIME}) AS file_time",
     f"count_if({_COUNTED}) AS n_rows",
     f"count_if({_COUNTED} AND NOT ({USABLE})) AS n_quarantined",
@@ -52,7 +52,7 @@ _FILE_BOOKS = (
     f"max(CASE WHEN {USABLE} THEN {POSITION} END) AS high",
     f"max({FAILED_RULE}) AS failed_rule",
 )
-_ROW_BOOKS = (
+_ROW_COUNTS = (
     "count(1) AS n_once",
     f"count_if({NEW}) AS n_new",
     f"percentile_approx(unix_micros({COMMITTED_AT}), array(0.05D, 0.5D, 1.0D), 1000) AS commit_micros",
@@ -66,7 +66,7 @@ def changelog_batch(batch: BatchContext) -> MergeInput:
     changes = (cleaned.coalesce(1) if batch.planned.batch.size <= SINGLE_TASK_BYTES else cleaned).persist()
     rows = None
     try:
-        files = changes.groupBy(FILE).agg(*map(expr, _FILE_BOOKS)).collect()
+        files = changes.groupBy(FILE).agg(*map(expr, _FILE_COUNTS)).collect()
         failpoint("after-collapse", batch.table.source)
         good = changes.where(_GOOD).selectExpr(*_row_select(batch.shape))
         if any(one.n_moved for one in files):
@@ -78,14 +78,14 @@ def changelog_batch(batch: BatchContext) -> MergeInput:
                 good, stored, identity_sql([*batch.shape.key, *batch.shape.values, KEY_BEFORE], progress.load), between_clocks(clocks)
             )
         rows = good.persist()
-        books = _books(rows.agg(*map(expr, _ROW_BOOKS)).collect()[0], files)
+        counts = _row_counts(rows.agg(*map(expr, _ROW_COUNTS)).collect()[0], files)
     except BaseException:
         if rows is not None:
             rows.unpersist()
         raise
     finally:
         changes.unpersist()
-    return MergeInput(rows, books, (), clocks is not None, as_it_is)
+    return MergeInput(rows, counts, (), clocks is not None, as_it_is)
 
 
 def changelog_columns(shape: Shape) -> list[str]:
@@ -120,7 +120,7 @@ def _once(good: DataFrame, stored: DataFrame | None, identity: str, repeated: st
     return good.where(f"NOT {repeated}").unionByName(single.select(*map(quote, good.columns)))
 
 
-def _books(rows: Any, files: Sequence[Any]) -> RowCounts:
+def _row_counts(rows: Any, files: Sequence[Any]) -> RowCounts:
     return RowCounts(
         rows_read=sum(one.n_rows for one in files),
         applied=rows.n_new,

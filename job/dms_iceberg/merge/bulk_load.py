@@ -41,7 +41,7 @@ class BulkLoad:
     """
 
     transaction: Transaction
-    collapsed: MergeInput
+    merge_input: MergeInput
     staged: Staged
 
     def with_properties(self, properties: Mapping[str, str]) -> Transaction:
@@ -72,12 +72,12 @@ def bulk_load(batch: BatchContext) -> BulkLoad | None:
     staged = transaction.stage(rows)
     try:
         written = staged.rows
-        books = RowCounts(rows_read=written, applied=written, latest=written) if written == found[0] else _books(cleaned, written)
+        counts = RowCounts(rows_read=written, applied=written, latest=written) if written == found[0] else _row_counts(cleaned, written)
     except BaseException:
         staged.discard()
         raise
     high = max(load_position(batch.planned.progress.load, file.order) for file in batch.planned.batch.files) if written else ""
-    return BulkLoad(transaction, MergeInput(rows, attrs.evolve(books, high=high), (), False, as_it_is), staged)
+    return BulkLoad(transaction, MergeInput(rows, attrs.evolve(counts, high=high), (), False, as_it_is), staged)
 
 
 def _may_be_bulk(batch: BatchContext) -> bool:
@@ -98,7 +98,7 @@ def _are_some_in(batch: BatchContext, keys: DataFrame, ends: Sequence[str | None
     return bool(there.select(*(quote(name) for name in batch.shape.key)).join(keys, batch.shape.key, "left_semi").limit(1).collect())
 
 
-def _books(cleaned: DataFrame, written: int) -> RowCounts:
+def _row_counts(cleaned: DataFrame, written: int) -> RowCounts:
     """Return the books of a batch of which some rows are not written."""
     row = cleaned.selectExpr(
         "count(1) AS rows_read",

@@ -69,10 +69,10 @@ class Verdict:
 
     def mark(self, rows: DataFrame) -> DataFrame:
         """Return cleaned changes with `VOID`, and unclear ones with their `PROBLEM`."""
-        told = rows.join(broadcast(self.unclear), [POSITION, FILE_NAME], "left")
+        marked = rows.join(broadcast(self.unclear), [POSITION, FILE_NAME], "left")
         problem = else_problem([f"WHEN {_UNCLEAR} THEN {string_literal(crowding.MESSAGE)}"])
-        told = told.withColumn(PROBLEM, expr(problem)).drop(_UNCLEAR)
-        sides = told.withColumn(SIDE, expr(f"1 - {OLD_KEY}"))
+        marked = marked.withColumn(PROBLEM, expr(problem)).drop(_UNCLEAR)
+        sides = marked.withColumn(SIDE, expr(f"1 - {OLD_KEY}"))
         return (
             sides.join(self.voids, [*self.key, POSITION, FILE_NAME, SIDE], "left")
             .withColumn(VOID, expr(f"coalesce({VOID}, false)"))
@@ -95,10 +95,10 @@ class Verdict:
         """Return both halves of unclear changes among cleaned ones."""
         return rows.join(broadcast(self.unclear), [POSITION, FILE_NAME], "left_semi")
 
-    def with_superseded(self, books: RowCounts) -> RowCounts:
+    def with_superseded(self, counts: RowCounts) -> RowCounts:
         """Return the books of changes with an effect, with those without one in them."""
         more = self.superseded
-        return attrs.evolve(books, rows_read=books.rows_read + more, superseded=books.superseded + more, void=more)
+        return attrs.evolve(counts, rows_read=counts.rows_read + more, superseded=counts.superseded + more, void=more)
 
     def of_versions(self, begun: DataFrame) -> DataFrame:
         """Mark the versions of the table (`versions.version_events`) that changes without an effect have begun (`VOID`)."""
@@ -129,14 +129,14 @@ class Verdict:
             cleared: keys, old and new, of changes that are unclear no longer; None without any.
         """
         keys = self.keys if cleared is None else self.keys.union(cleared).distinct()
-        told = looked.join(keys.withColumn(_TOUCHED, lit(True)), shape.key, "left")
+        marked = looked.join(keys.withColumn(_TOUCHED, lit(True)), shape.key, "left")
         differs = f"NOT ({STORED_POSITION} <=> {POSITION})"
         if shape.registers:
             differs = f"({differs} OR NOT ({STORED_ROW_POSITION} <=> {ROW_POSITION})) AND {ROW_POSITION} IS NOT NULL"
         forced = f"coalesce({_TOUCHED} AND {POSITION} IS NOT NULL AND {differs}, false)"
         before = REFILL if REFILL in looked.columns else "false"
         columns = {REFILL: f"({before} OR {forced})", CONTEXT: f"({CONTEXT} AND NOT {forced})", STALE: f"({STALE} AND NOT {forced})"}
-        return told.withColumns({name: expr(sql) for name, sql in columns.items()}).drop(_TOUCHED)
+        return marked.withColumns({name: expr(sql) for name, sql in columns.items()}).drop(_TOUCHED)
 
 
 def play(batch: BatchContext, keys: DataFrame, past: "Past") -> Verdict:
@@ -174,12 +174,12 @@ def _played(events: DataFrame, shape: Shape) -> DataFrame:
     members = runs.selectExpr(
         *key, _RUN, f"explode({_EFFECT}.ids) AS {EVENT}", f"{_EFFECT}.unclear AS {_UNCLEAR}", f"{_EFFECT}.rest AS {_REST}"
     )
-    told = (
+    columns = (
         f"array_contains({_UNCLEAR}, {EVENT}) AS {_UNCLEAR}",
         f"array_contains({_REST}, {EVENT}) AS {_LEFT}",
         f"size({_REST}) AS {_REST}",
     )
-    return materialised(members.selectExpr(*key, _RUN, EVENT, *told))
+    return materialised(members.selectExpr(*key, _RUN, EVENT, *columns))
 
 
 def _voids(events: DataFrame, played: DataFrame, unclear: DataFrame, shape: Shape) -> DataFrame:
@@ -202,9 +202,9 @@ def _voids(events: DataFrame, played: DataFrame, unclear: DataFrame, shape: Shap
     stays = f"max({_REST}) > count_if({_LEFT} AND {IS_LAST_WRITING})"
     effect = expr(f"coalesce({row}, CASE WHEN NOT ({stays}) THEN {leave} END)").alias(_REST)
     effects = known.groupBy(*key, _RUN).agg(effect)
-    told = known.drop(_REST).join(effects, [*shape.key, _RUN])
+    judged = known.drop(_REST).join(effects, [*shape.key, _RUN])
     # Bad ones go to quarantine.
-    return told.where(f"{USABLE} AND {_EFFECT} IS NULL AND NOT ({EVENT} <=> {_REST} AND {IS_LAST_WRITING})")
+    return judged.where(f"{USABLE} AND {_EFFECT} IS NULL AND NOT ({EVENT} <=> {_REST} AND {IS_LAST_WRITING})")
 
 
 def texts(shape: Shape) -> list[str]:

@@ -80,8 +80,8 @@ _THERE: Mapping[str, str] = {
 
 def stored_select(key: Sequence[str], texts: Sequence[str], load: int) -> list[str]:
     """The same over rows of the table."""
-    told = {POSITION: POSITION, AT: commit_sql(load), VALUES: _array(texts), LOADED: is_load_sql(POSITION, load)}
-    return _there(key, {**_THERE, **told})
+    own = {POSITION: POSITION, AT: commit_sql(load), VALUES: _array(texts), LOADED: is_load_sql(POSITION, load)}
+    return _there(key, {**_THERE, **own})
 
 
 def time_select(key: Sequence[str], load: int) -> list[str]:
@@ -91,8 +91,8 @@ def time_select(key: Sequence[str], load: int) -> list[str]:
 
 def unknown_select(key: Sequence[str]) -> list[str]:
     """The same over keys: a row of which nothing is known, from before everything else."""
-    told = {POSITION: "''", AT: "CAST(NULL AS bigint)", VALUES: "CAST(NULL AS array<string>)", LOADED: "false"}
-    return _there(key, {**_THERE, **told})
+    own = {POSITION: "''", AT: "CAST(NULL AS bigint)", VALUES: "CAST(NULL AS array<string>)", LOADED: "false"}
+    return _there(key, {**_THERE, **own})
 
 
 def _there(key: Sequence[str], columns: Mapping[str, str]) -> list[str]:
@@ -145,10 +145,10 @@ def identity_steps(key: Sequence[str]) -> list[dict[str, str]]:
     keys = ", ".join(map(quote, key))
     same = f"PARTITION BY {keys}, {_IDENTITY}, {_WRITING}"
     own = f"concat({POSITION}, '/', {FILE_NAME}, '/', {SIDE})"
-    told = ", ".join((SIDE, KIND, AT, STREAM, VALUES, IMAGE, OTHER_IMAGE))
+    content = ", ".join((SIDE, KIND, AT, STREAM, VALUES, IMAGE, OTHER_IMAGE))
     rows = f"WHEN {KIND} = '{ARRIVES}' THEN 1 WHEN {KIND} = '{LEAVES}' THEN -1"
     return [
-        {_IDENTITY: f"md5(to_json(struct({told})))"},
+        {_IDENTITY: f"md5(to_json(struct({content})))"},
         {_WRITING: f"row_number() OVER (PARTITION BY {keys}, {_IDENTITY}, {FILE_NAME} ORDER BY {POSITION} DESC)"},
         {
             ID: f"max({own}) OVER ({same})",

@@ -61,30 +61,30 @@ def _arrives(planned: BatchPlan) -> str:
     return f"{N_ARRIVED} > 0 AND {LEFT_AT} IS NULL AND {POSITION} IS NOT NULL AND {since}"
 
 
-def duplicate_keys(batch: BatchContext, collapsed: MergeInput) -> tuple[str, ...]:
+def duplicate_keys(batch: BatchContext, merge_input: MergeInput) -> tuple[str, ...]:
     """Return the warning of a published batch in order by which rows were lost to others of their key.
 
     Costs nothing unless the merge has replaced more rows than updates and deletes can: then the keys are looked up in the table as it was.
     Where the table leaves rows out, an update or delete may have replaced none, so a batch that has replaced any is looked up.
     """
-    if batch.planned.is_replay or not {_SURPLUS, _FRESH} & collapsed.figures.keys():
+    if batch.planned.is_replay or not {_SURPLUS, _FRESH} & merge_input.figures.keys():
         return ()
     is_plain = batch.table.mode is Mode.MIRROR or batch.planned.branch_state.branch is None
-    count, example = int(collapsed.figures[_SURPLUS]), collapsed.figures[_EXAMPLE]
+    count, example = int(merge_input.figures[_SURPLUS]), merge_input.figures[_EXAMPLE]
     head, before = batch.target.head(batch.planned.branch_state.branch), batch.planned.branch_state.head
-    replaced = _replaced(head.summary, collapsed.books.latest) if head is not None and before is not None else 0
-    if _FRESH in collapsed.figures:
-        fresh = int(collapsed.figures[_FRESH])
+    replaced = _replaced(head.summary, merge_input.row_counts.latest) if head is not None and before is not None else 0
+    if _FRESH in merge_input.figures:
+        fresh = int(merge_input.figures[_FRESH])
         # Every other key may have had a row, but for those whose row came and went with the batch.
-        others = 0 if hides_rows(batch.table) else collapsed.books.latest - fresh - int(collapsed.figures[_BRIEF])
+        others = 0 if hides_rows(batch.table) else merge_input.row_counts.latest - fresh - int(merge_input.figures[_BRIEF])
         if is_plain and fresh > 0 and replaced > others:
             arrives = f"{_arrives(batch.planned)} AND NOT ({_AGAIN})"
-            more, other = _in_table(batch, collapsed, arrives)
+            more, other = _in_table(batch, merge_input, arrives)
             count, example = count + more, example or other
         what = "an insert (or a change of key) came to a key that another row has"
     else:
         if replaced and not batch.planned.progress.frontier:
-            more, other = _in_table(batch, collapsed, f"{POSITION} IS NOT NULL")
+            more, other = _in_table(batch, merge_input, f"{POSITION} IS NOT NULL")
             count, example = count + more, example or other
         what = "the full load has a key more than once"
     if not count:
@@ -105,11 +105,11 @@ def _replaced(summary: Mapping[str, str], latest: int) -> int:
     return latest - int(summary.get("added-records", 0)) + removed if removed else 0
 
 
-def _in_table(batch: BatchContext, collapsed: MergeInput, condition: str) -> tuple[int, str | None]:
+def _in_table(batch: BatchContext, merge_input: MergeInput, condition: str) -> tuple[int, str | None]:
     """Return how many winners of a condition had their key in the table before the batch, and the key of one."""
     before = batch.planned.branch_state.head
     keys = [quote(name) for name in batch.shape.key]
-    asked = collapsed.latest.where(condition)
+    asked = merge_input.latest.where(condition)
     # New keys are often behind all others: then no file of the table is read.
     ends = asked.selectExpr(*key_ends(batch.shape.key)).collect()[0]
     rows = (

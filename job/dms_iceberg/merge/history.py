@@ -65,8 +65,8 @@ def history_batch(batch: BatchContext) -> MergeInput:
         rows = made_versions(events, batch.shape.key, batch.shape.values, tracked, load, whole=whole).persist()
         # What is settled may be of keys that are not in the batch.
         ranges = first.ranges if found.resolved is None else ()
-        books = _with_versions(found.books, rows)
-        return MergeInput(rows, books, ranges, found.is_late, found.judge, is_cut=found.is_cut, resolved=found.resolved)
+        row_counts = _with_versions(found.row_counts, rows)
+        return MergeInput(rows, row_counts, ranges, found.is_late, found.judge, is_cut=found.is_cut, resolved=found.resolved)
     except BaseException:
         if rows is not None:
             rows.unpersist()
@@ -89,13 +89,13 @@ class _Judged:
     """
 
     events: DataFrame
-    books: RowCounts
+    row_counts: RowCounts
     judge: Judge
     is_late: bool = False
     is_cut: bool = False
     verdict: Verdict | None = None
     resolved: DataFrame | None = None
-    settled_keys: DataFrame | None = None
+    resolved_keys: DataFrame | None = None
 
 
 @attrs.frozen(eq=False)
@@ -108,25 +108,25 @@ class _Events:
     first: MergeInput
 
     def judged(self) -> _Judged:
-        books, planned = self.first.books, self.batch.planned
+        row_counts, planned = self.first.row_counts, self.batch.planned
         bound = repeated_up_to(planned.progress)
-        if books.low and (books.low <= bound or books.disordered_keys):
+        if row_counts.low and (row_counts.low <= bound or row_counts.disordered_keys):
             return self._judged_late(bound, waiting_rows(self.batch))
         if not self.first.suspects:
-            return _Judged(self.cleaned.withColumn(CONTEXT, lit(False)), books, as_it_is)
+            return _Judged(self.cleaned.withColumn(CONTEXT, lit(False)), row_counts, as_it_is)
         waiting = waiting_rows(self.batch)
         keys = self._suspects(self.first)
         past = stored_past(self.batch, keys, self.first.ranges, waiting)
         if past is None:
-            older = older_files(self.batch, books.low, waiting, whole=True)
+            older = older_files(self.batch, row_counts.low, waiting, whole=True)
             past = bronze_past(attrs.evolve(self.batch, groups=older.groups), keys, is_whole=older.is_whole)
         verdict = play(self.batch, keys, past)
-        return self._with_verdict(_Judged(self.cleaned.withColumn(CONTEXT, lit(False)), books, as_it_is), verdict)
+        return self._with_verdict(_Judged(self.cleaned.withColumn(CONTEXT, lit(False)), row_counts, as_it_is), verdict)
 
     def _judged_late(self, bound: str, waiting: DataFrame | None) -> _Judged:
         planned, shape, first = self.batch.planned, self.batch.shape, self.first
-        older = older_files(self.batch, first.books.low, waiting)
-        suspects = late.suspects(first.latest, shape, bound, first.books.latest)
+        older = older_files(self.batch, first.row_counts.low, waiting)
+        suspects = late.suspects(first.latest, shape, bound, first.row_counts.latest)
         look = second_look(self.batch, older, suspects, waiting, with_waiting=True)
         events = look.judge(self.cleaned)
         counts = suspicion.aggregates(planned.progress.load)
@@ -134,7 +134,7 @@ class _Events:
         try:
             truncated = late.truncate_events(first.latest, self.only_keys, planned.effective_truncates, planned.progress.load)
             every = events.unionByName(truncated, allowMissingColumns=True) if truncated is not None else events
-            judged = _Judged(every, found.books, of_the_batch(look.judge), is_late=True, is_cut=look.is_cut)
+            judged = _Judged(every, found.row_counts, of_the_batch(look.judge), is_late=True, is_cut=look.is_cut)
             touched = None if waiting is None else touched_by(self.batch, first.latest)
             if not found.suspects and touched is None:
                 return judged
@@ -142,7 +142,7 @@ class _Events:
             keys = keys if touched is None else materialised(keys.union(touched).distinct())
         finally:
             found.latest.unpersist()
-        older = older_files(self.batch, first.books.low, waiting, whole=True)
+        older = older_files(self.batch, first.row_counts.low, waiting, whole=True)
         past = bronze_past(attrs.evolve(self.batch, groups=older.groups), keys, is_whole=older.is_whole)
         verdict = play(self.batch, keys, past)
         cleared = verdict.cleared(waiting)
@@ -154,7 +154,7 @@ class _Events:
             look = second_look(self.batch, older, suspects, left, with_waiting=True)
             events = look.judge(self.cleaned)
             every = events.unionByName(truncated, allowMissingColumns=True) if truncated is not None else events
-            judged = attrs.evolve(judged, events=every, judge=of_the_batch(look.judge), resolved=cleared, settled_keys=of_cleared)
+            judged = attrs.evolve(judged, events=every, judge=of_the_batch(look.judge), resolved=cleared, resolved_keys=of_cleared)
         return self._with_verdict(judged, verdict)
 
     def _suspects(self, found: MergeInput) -> DataFrame:
@@ -173,7 +173,7 @@ class _Events:
         return attrs.evolve(
             judged,
             events=events,
-            books=verdict.with_superseded(found.books),
+            row_counts=verdict.with_superseded(found.row_counts),
             judge=lambda rows: verdict.mark(judged.judge(rows)).drop(versions.VOID),
             verdict=verdict,
         )
@@ -218,11 +218,11 @@ def _goes_back(first_clock: str | None, progress: Progress) -> bool:
 
 def _with_stored(events: DataFrame, target: DataFrame, first: MergeInput, shape: Shape, found: _Judged, *, whole: bool) -> DataFrame:
     stored = target if whole else target.where(IS_CURRENT)
-    for one in first.ranges if found.settled_keys is None else ():
+    for one in first.ranges if found.resolved_keys is None else ():
         stored = stored.where(one.sql() or "true")
-    keys = late.keys_of(first.latest.where(f"{POSITION} IS NOT NULL"), shape, first.books.latest)
-    if found.settled_keys is not None:
-        keys = keys.union(found.settled_keys).distinct()
+    keys = late.keys_of(first.latest.where(f"{POSITION} IS NOT NULL"), shape, first.row_counts.latest)
+    if found.resolved_keys is not None:
+        keys = keys.union(found.resolved_keys).distinct()
     stored = stored.join(keys, shape.key, "left_semi")
     ended = stored.where(f"{DELETE_POSITION} IS NOT NULL")
     begun = stored.selectExpr(*versions.version_events(shape.key, shape.values))
@@ -232,6 +232,6 @@ def _with_stored(events: DataFrame, target: DataFrame, first: MergeInput, shape:
     return events.unionByName(begun).unionByName(ends) if whole else events.unionByName(begun)
 
 
-def _with_versions(books: RowCounts, rows: DataFrame) -> RowCounts:
+def _with_versions(row_counts: RowCounts, rows: DataFrame) -> RowCounts:
     row = rows.selectExpr(*versions.version_books()).collect()[0]
-    return attrs.evolve(books, applied=row.applied, superseded=row.superseded + books.void, stale=row.stale, latest=row.actions)
+    return attrs.evolve(row_counts, applied=row.applied, superseded=row.superseded + row_counts.void, stale=row.stale, latest=row.actions)

@@ -81,8 +81,8 @@ def context_files(listing: Iterable[BronzeFile], since: str, progress: Progress,
     # Changes from before a reload in the same folder are in the load.
     since = max(since, progress.reloaded_at)
     # Of a file that was uploaded again, the version that bronze has now tells what the one that is merged did.
-    told = (file for file in listing if file.is_cdc and progress.has_merged_version(file))
-    return sorted(file for file in told if file.order >= since and file.key not in own)
+    merged = (file for file in listing if file.is_cdc and progress.has_merged_version(file))
+    return sorted(file for file in merged if file.order >= since and file.key not in own)
 
 
 def suspect_sql(bound: str) -> str:
@@ -150,10 +150,10 @@ def judge_late(
         text = string_literal(f"older_than_bronze: {begins}, so a later delete of this key cannot be ruled out")
         rows = rows.withColumn(PROBLEM, expr(else_problem([f"WHEN {expired} THEN {text}"])))
     if WAITING not in rows.columns:
-        return _mark_unseen(rows, shape, "" if replay else progress.frontier)
+        return _mark_older_clock(rows, shape, "" if replay else progress.frontier)
     rows = rows.withColumn(WAITING, expr(f"coalesce({WAITING}, false)"))
     merged = f"NOT {WAITING}"
-    marked = _mark_unseen(rows, shape, "" if replay else progress.frontier, merged)
+    marked = _mark_older_clock(rows, shape, "" if replay else progress.frontier, merged)
     return marked if with_waiting else marked.where(merged).drop(WAITING)
 
 
@@ -172,7 +172,7 @@ def _without_copies(rows: DataFrame, shape: Shape) -> DataFrame:
     return marked.where(f"NOT ({CONTEXT} AND _cdc_copy)").drop("_cdc_identity", "_cdc_copy")
 
 
-def _mark_unseen(rows: DataFrame, shape: Shape, frontier: str, merged: str = "true") -> DataFrame:
+def _mark_older_clock(rows: DataFrame, shape: Shape, frontier: str, merged: str = "true") -> DataFrame:
     keys = ", ".join(quote(name) for name in shape.key)
     usable = f"CASE WHEN {PROBLEM} IS NULL AND {merged} THEN {POSITION} END"
     marked = rows.selectExpr("*", f"CAST({FILE_TIME} AS bigint) AS _cdc_closed", f"{_identity_sql(shape)} AS _cdc_identity").selectExpr(
@@ -228,10 +228,10 @@ def truncate_events(latest: DataFrame, shape: Shape, truncates: Sequence[str], l
     """Return a delete by each truncate for each key that has a change from before the last one, as rows of `CONTEXT`; None for none."""
     if not truncates:
         return None
-    told = [f"struct({string_literal(truncate_position(load, at))} AS position, {timestamp_literal(at)} AS at)" for at in truncates]
+    deletes = [f"struct({string_literal(truncate_position(load, at))} AS position, {timestamp_literal(at)} AS at)" for at in truncates]
     keys = [quote(name) for name in shape.key]
     exploded = latest.where(f"{LOW} < {string_literal(truncate_position(load, truncates[-1]))}").selectExpr(
-        *keys, f"explode(array({', '.join(told)})) AS _cdc_truncate"
+        *keys, f"explode(array({', '.join(deletes)})) AS _cdc_truncate"
     )
     own = (
         f"'D' AS {OP}",

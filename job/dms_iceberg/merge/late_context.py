@@ -120,11 +120,11 @@ def older_files(
     own = {file.key for file in batch.planned.batch.files}
     own |= late_files(open_rows(batch.context.spark, batch.context.config, batch.table, progress) if batch.planned.is_replay else waiting)
 
-    def is_told(file: BronzeFile) -> bool:
+    def is_merged(file: BronzeFile) -> bool:
         # One from before the first came when bronze did not reach back so far.
         return file.order >= progress.first and file.key not in own and progress.has_merged_version(file)
 
-    oldest = oldest_change(batch.context.store, prefix, format_, progress.first, is_told)
+    oldest = oldest_change(batch.context.store, prefix, format_, progress.first, is_merged)
     is_gone = not oldest and (batch.planned.is_replay or progress.first not in {file.order for file in batch.planned.batch.files})
     if (oldest > progress.first or is_gone) and _begins_with_first_again(batch.planned):
         changes = list(list_files(batch.context.store, prefix, earlier(progress.first, seconds=1), format_))
@@ -192,14 +192,14 @@ def _with_waiting(older: DataFrame, waiting: DataFrame, key: Sequence[str], load
         key: silver key columns.
         load: number of the load that the files belong to.
     """
-    told = {
+    columns = {
         "_cdc_waiting_name": "substring_index(file, '/', -1)",
         "_cdc_waiting_file": "concat('/', file)",
         "_cdc_waiting_position": "position",
         "_cdc_waiting_half": f"explode(CASE WHEN reason = {string_literal(AMBIGUOUS)} THEN array(0, 1) ELSE array(0) END)",
         "_cdc_waiting_key": f"CASE WHEN {is_load_sql('position', load)} THEN key ELSE '' END",
     }
-    known = waiting.where("position IS NOT NULL").selectExpr(*(f"{sql} AS {name}" for name, sql in told.items())).distinct()
+    known = waiting.where("position IS NOT NULL").selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items())).distinct()
     # Spark gives paths percent-encoded; of these, a plus is no space.
     path = f"url_decode(replace({FILE}, '+', '%2B'))"
     same = (
@@ -207,4 +207,4 @@ def _with_waiting(older: DataFrame, waiting: DataFrame, key: Sequence[str], load
         f"AND CASE WHEN {is_load_sql(POSITION, load)} THEN {json_sql(key)} ELSE '' END = _cdc_waiting_key "
         f"AND endswith({path}, _cdc_waiting_file)"
     )
-    return older.join(known, expr(same), "left").withColumn(WAITING, col("_cdc_waiting_name").isNotNull()).drop(*told)
+    return older.join(known, expr(same), "left").withColumn(WAITING, col("_cdc_waiting_name").isNotNull()).drop(*columns)

@@ -33,7 +33,7 @@ class MergeInput:
     """
 
     latest: DataFrame
-    books: RowCounts
+    row_counts: RowCounts
     ranges: tuple[KeyRange, ...]
     late: bool
     judge: Judge
@@ -75,7 +75,7 @@ def measure(
     except BaseException:
         latest.unpersist()
         raise
-    books = RowCounts(
+    counts = RowCounts(
         rows_read=row.rows_read,
         applied=row.applied,
         superseded=row.good - row.applied - row.stale,
@@ -91,15 +91,15 @@ def measure(
         commit_micros=tuple(row.commit_micros) if row.commit_micros else None,
     )
     ranges = key_ranges(shape, row)
-    told = {name: row[name] for name in figures}
+    values = {name: row[name] for name in figures}
     return MergeInput(
         latest,
-        books,
+        counts,
         ranges,
         is_late,
         judge,
-        figures=told,
-        arrivals=Arrivals(told.get(suspicion.INSERTED_AT), told.get(suspicion.MOVED_AT)),
+        figures=values,
+        arrivals=Arrivals(values.get(suspicion.INSERTED_AT), values.get(suspicion.MOVED_AT)),
     )
 
 

@@ -37,7 +37,7 @@ def collapse_batch(batch: BatchContext) -> MergeInput:
         figures |= (suspicion.figures() if watched else {}) | duplicate_figures(batch.planned, batch.shape)
         first = measure(latest, batch.shape, as_it_is, figures=figures)
         failpoint("after-collapse", batch.table.source)
-        is_late = late.is_late(first.books.low, progress) or bool(first.books.disordered_keys)
+        is_late = late.is_late(first.row_counts.low, progress) or bool(first.row_counts.disordered_keys)
         lacks = bool(kept) and first.figures[N_LACKING] > 0
         if is_late or lacks or first.suspects or (watched and first.figures[suspicion.LEAVES]):
             waiting = waiting_rows(batch)
@@ -99,7 +99,7 @@ class _SecondPass:
         times = crowding.time_select(shape.key, progress.load)
         leaving = self.cleaned.where(f"{OP} = 'D'").selectExpr(*times).where(f"{crowding.AT} <= {progress.arrivals.inserted}L")
         stored = present(self.batch, self.first.ranges).selectExpr(*times)
-        found = stored.join(broadcast_if_small(leaving, self.first.books.rows_read), [*shape.key, crowding.AT], "left_semi")
+        found = stored.join(broadcast_if_small(leaving, self.first.row_counts.rows_read), [*shape.key, crowding.AT], "left_semi")
         keys = materialised(found.select(*map(quote, shape.key)).distinct())
         return None if keys.isEmpty() else keys
 
@@ -114,7 +114,7 @@ class _SecondPass:
             past = stored_past(batch, suspects, found.ranges, self.waiting)
         if past is not None:
             return self._collapsed_in_order(play(batch, suspects, past))
-        low = self.first.books.low
+        low = self.first.row_counts.low
         older = older_files(batch, low, self.waiting, completes=bool(self.kept), whole=True)
         past = bronze_past(attrs.evolve(batch, groups=older.groups), suspects, is_whole=older.is_whole)
         verdict = play(batch, suspects, past)
@@ -142,8 +142,8 @@ class _SecondPass:
         """Collapse the changes of suspects once more (all, with a filler), with what bronze and the table know of their keys."""
         batch, planned, shape, first = self.batch, self.batch.planned, self.batch.shape, self.first
         reached, completes = planned.progress.reached, bool(self.kept)
-        older = older or older_files(batch, first.books.low, self.waiting, completes=completes)
-        suspects = keys if keys is not None else late.suspects(first.latest, shape, reached, first.books.latest)
+        older = older or older_files(batch, first.row_counts.low, self.waiting, completes=completes)
+        suspects = keys if keys is not None else late.suspects(first.latest, shape, reached, first.row_counts.latest)
         look = second_look(batch, older, suspects, self.waiting, completes=completes)
         stored = batch.target.rows(planned.branch_state.branch)
         # What the verdict is about shall not be suspected again.
@@ -151,7 +151,7 @@ class _SecondPass:
         filler = self._filler(is_late=True) if self.kept else None
         if filler is not None:
             judge, effective = self._judges(look.judge, verdict, filler)
-            every = late.keys_of(first.latest, shape, first.books.latest)
+            every = late.keys_of(first.latest, shape, first.row_counts.latest)
             looked = fill.resolve(late.collapse_late(effective(self.cleaned), stored, filler.collapse_shape, every, counts))
         else:
             judge, _ = self._judges(look.judge_suspects, verdict, None)
@@ -199,7 +199,7 @@ class _SecondPass:
 
 
 def _with_superseded(result: MergeInput, verdict: Verdict | None) -> MergeInput:
-    return result if verdict is None else attrs.evolve(result, books=verdict.with_superseded(result.books))
+    return result if verdict is None else attrs.evolve(result, row_counts=verdict.with_superseded(result.row_counts))
 
 
 def _without(waiting: DataFrame | None, cleared: DataFrame) -> DataFrame | None:

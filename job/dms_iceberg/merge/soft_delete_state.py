@@ -28,8 +28,8 @@ _ROW_CONTEXT, _EVENT_CONTEXT = "_cdc_row_context", "_cdc_event_context"
 
 def register_aggregates(value_columns: Sequence[str], *, with_context: bool) -> list[str]:
     """`latest_aggregates`, whose winner is the newest change without values, and `ROW_WINNER`, the newest one with values."""
-    told = [POSITION, OP, COMMITTED_AT, *([CONTEXT] if with_context else [])]
-    values = ", ".join([*(quote(name) for name in value_columns), *told])
+    metadata = [POSITION, OP, COMMITTED_AT, *([CONTEXT] if with_context else [])]
+    values = ", ".join([*(quote(name) for name in value_columns), *metadata])
     return [
         *latest_aggregates([], with_context=with_context),
         f"max_by(struct({values}), CASE WHEN {USABLE} AND NOT ({deletes_sql()}) THEN {ORDER} END) AS {ROW_WINNER}",

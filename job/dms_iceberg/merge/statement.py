@@ -62,8 +62,8 @@ def _literals(values: Sequence[str | None], type_: str) -> list[str] | None:
     """Return all of the values as literals, or None: a condition that leaves one out would double its row."""
     if not (type_ in _RANGED or type_.startswith("decimal")):
         return None
-    made = [typed_literal(value, type_) for value in values if value is not None and len(value) <= LONGEST_LITERAL]
-    exact = [literal for literal in made if literal is not None]
+    literals = [typed_literal(value, type_) for value in values if value is not None and len(value) <= LONGEST_LITERAL]
+    exact = [literal for literal in literals if literal is not None]
     return exact if len(exact) == len(values) else None
 
 

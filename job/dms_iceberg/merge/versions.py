@@ -133,8 +133,8 @@ def steps(key: Sequence[str], values: Sequence[str], tracked: Sequence[str], loa
 def _one_for_each_position(keys: str) -> Step:
     """What readers were shown stays as it is; of a delete, the file tells more than the table."""
     same = f"PARTITION BY {keys}, {POSITION}"
-    told = f"CASE WHEN {WAITING} THEN 1 WHEN NOT {_STORED} THEN 2 WHEN {_GONE} THEN 0 ELSE 3 END"
-    preferred = f"{told} DESC, {OLD_KEY}, {ROW} DESC"
+    preference = f"CASE WHEN {WAITING} THEN 1 WHEN NOT {_STORED} THEN 2 WHEN {_GONE} THEN 0 ELSE 3 END"
+    preferred = f"{preference} DESC, {OLD_KEY}, {ROW} DESC"
     columns = {
         _CHOICE: f"row_number() OVER ({same} ORDER BY {preferred})",
         STREAM: f"coalesce({STREAM}, max({STREAM}) OVER ({same}))",

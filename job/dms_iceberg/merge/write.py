@@ -22,56 +22,56 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def batch_transaction(batch: BatchContext, collapsed: MergeInput, properties: dict[str, str]) -> Transaction:
+def batch_transaction(batch: BatchContext, merge_input: MergeInput, properties: dict[str, str]) -> Transaction:
     """Return a transaction with the batch merged, not committed yet; its snapshot carries ``properties``."""
     transaction = batch.target.transaction(batch.planned.branch_state.head, batch.planned.branch_state.branch)
-    if collapsed.books.latest == 0:
+    if merge_input.row_counts.latest == 0:
         transaction.touch(properties)
     else:
-        _WRITERS[batch.table.mode](batch, transaction, collapsed, properties)
+        _WRITERS[batch.table.mode](batch, transaction, merge_input, properties)
     return transaction
 
 
-def _mirror(batch: BatchContext, transaction: Transaction, collapsed: MergeInput, properties: dict[str, str]) -> None:
-    source = collapsed.latest.where(mergeable())
+def _mirror(batch: BatchContext, transaction: Transaction, merge_input: MergeInput, properties: dict[str, str]) -> None:
+    source = merge_input.latest.where(mergeable())
     if batch.planned.branch_state.head is None:
         columns = insert_columns([*batch.shape.key, *batch.shape.values])
         transaction.append(source.where(f"NOT {DELETE}").selectExpr(*columns), properties)
         return
     with named_view(batch.context, source) as view:
-        pruning, late, rewrite = _pruning(source, collapsed, batch.shape), collapsed.late, collapsed.rewrite
+        pruning, late, rewrite = _pruning(source, merge_input, batch.shape), merge_input.late, merge_input.rewrite
         transaction.execute(
             lambda name: merge_sql(name, view, batch.shape.key, batch.shape.values, pruning, compare=late, rewrite=rewrite), properties
         )
 
 
-def _soft_delete(batch: BatchContext, transaction: Transaction, collapsed: MergeInput, properties: dict[str, str]) -> None:
-    source = collapsed.latest.where(mergeable())
-    rewrite = collapsed.rewrite
+def _soft_delete(batch: BatchContext, transaction: Transaction, merge_input: MergeInput, properties: dict[str, str]) -> None:
+    source = merge_input.latest.where(mergeable())
+    rewrite = merge_input.rewrite
     columns = [*register_row_select([*batch.shape.key, *batch.shape.values]), *([rewrite] if rewrite else [])]
     if batch.planned.branch_state.head is None:
         transaction.append(source.where(IN_TABLE).selectExpr(*register_row_select([*batch.shape.key, *batch.shape.values])), properties)
         return
     with named_view(batch.context, source.selectExpr(*columns)) as view:
-        pruning, late = _pruning(source, collapsed, batch.shape), collapsed.late
+        pruning, late = _pruning(source, merge_input, batch.shape), merge_input.late
         transaction.execute(
             lambda name: soft_delete_sql(name, view, batch.shape.key, batch.shape.values, pruning, compare=late, rewrite=rewrite),
             properties,
         )
 
 
-def _history(batch: BatchContext, transaction: Transaction, collapsed: MergeInput, properties: dict[str, str]) -> None:
-    source = collapsed.latest.where(f"{ACTION} IS NOT NULL")
+def _history(batch: BatchContext, transaction: Transaction, merge_input: MergeInput, properties: dict[str, str]) -> None:
+    source = merge_input.latest.where(f"{ACTION} IS NOT NULL")
     if batch.planned.branch_state.head is None:
         transaction.append(source.selectExpr(*version_columns(batch.shape.key, batch.shape.values)), properties)
         return
     with named_view(batch.context, source) as view:
-        pruning = _pruning(source, collapsed, batch.shape)
+        pruning = _pruning(source, merge_input, batch.shape)
         transaction.execute(lambda name: history_sql(name, view, batch.shape.key, batch.shape.values, pruning), properties)
 
 
-def _append(batch: BatchContext, transaction: Transaction, collapsed: MergeInput, properties: dict[str, str]) -> None:
-    transaction.append(collapsed.latest.where(NEW).selectExpr(*changelog_columns(batch.shape)), properties)
+def _append(batch: BatchContext, transaction: Transaction, merge_input: MergeInput, properties: dict[str, str]) -> None:
+    transaction.append(merge_input.latest.where(NEW).selectExpr(*changelog_columns(batch.shape)), properties)
 
 
 @contextmanager
@@ -85,10 +85,10 @@ def named_view(context: RunContext, rows: "DataFrame") -> Iterator[str]:
         context.spark.catalog.dropTempView(name)
 
 
-def _pruning(source: "DataFrame", collapsed: MergeInput, shape: Shape) -> list[str]:
+def _pruning(source: "DataFrame", merge_input: MergeInput, shape: Shape) -> list[str]:
     """Return conditions on the target for the keys of ``source``, the rows to be merged."""
-    conditions = [text for one in collapsed.ranges if (text := one.sql("t."))]
-    if collapsed.books.latest <= IN_LIST_KEYS and len(shape.key) == 1:
+    conditions = [text for one in merge_input.ranges if (text := one.sql("t."))]
+    if merge_input.row_counts.latest <= IN_LIST_KEYS and len(shape.key) == 1:
         name = shape.key[0]
         rows = source.selectExpr(f"CAST({quote(name)} AS string)").collect()
         listed = key_list_sql("t", name, shape.types[name], list(dict.fromkeys(row[0] for row in rows)))

@@ -59,15 +59,15 @@ def merge_batch(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) ->
         failpoint("after-create", table.source)
     batch = seen_backfills(batch)
     bulk = _bulk_load(batch)
-    merge_input, batch = (bulk.collapsed, batch) if bulk is not None else judge_batch(batch)
+    merge_input, batch = (bulk.merge_input, batch) if bulk is not None else judge_batch(batch)
     try:
-        refuse_broken_rule(table, planned, merge_input.books)
-        if merge_input.books.quarantined:
+        refuse_broken_rule(table, planned, merge_input.row_counts)
+        if merge_input.row_counts.quarantined:
             _quarantine(batch, merge_input)
         after = _progress_after(batch, merge_input)
         failpoint("before-merge", table.source)
         after = _resolve(batch, merge_input, after)
-        properties = _properties(batch.context, table, planned, after, merge_input.books)
+        properties = _properties(batch.context, table, planned, after, merge_input.row_counts)
         properties |= memory.summary_after(table, opened.evolved.shape, names) if planned.branch_state.branch is not None else {}
         transaction = bulk.with_properties(properties) if bulk is not None else batch_transaction(batch, merge_input, properties)
         made = memory.properties_after(table, target, batch.shape, names, opened.named.found)
@@ -81,18 +81,18 @@ def merge_batch(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) ->
         if bulk is not None:
             bulk.discard()
     warnings = (*warnings, *backfill_warnings(batch))
-    return attrs.evolve(report_batch(target, planned, merge_input.books, after, opened.began), warnings=warnings)
+    return attrs.evolve(report_batch(target, planned, merge_input.row_counts, after, opened.began), warnings=warnings)
 
 
 def _progress_after(batch: BatchContext, merge_input: MergeInput) -> Progress:
     planned = batch.planned
     after = planned.progress.after(
         planned.batch.files,
-        merge_input.books.high,
+        merge_input.row_counts.high,
         batch.context.look_back(),
         planned.loads,
         is_cut=merge_input.is_cut,
-        behind=merge_input.books.behind,
+        behind=merge_input.row_counts.behind,
         arrivals=merge_input.arrivals,
     )
     return attrs.evolve(after, first_seen=first_seen.remembered(planned.progress, batch.shape.first_seen))
@@ -134,7 +134,7 @@ def judge_batch(batch: BatchContext) -> tuple[MergeInput, BatchContext]:
     merge_input = _judged(batch)
     table, progress, shape = batch.table, batch.planned.progress, batch.shape
     known, bronze = first_seen.known_before(table, progress), batch.context.config.bronze
-    found = first_seen.seen_in_late(table, batch.groups, bronze, progress.load, known, shape.first_seen, merge_input.books.low)
+    found = first_seen.seen_in_late(table, batch.groups, bronze, progress.load, known, shape.first_seen, merge_input.row_counts.low)
     if found == shape.first_seen:
         return merge_input, batch
     merge_input.latest.unpersist()

@@ -40,7 +40,7 @@ def replay_batch(batch: BatchContext, opened: OpenedBatch) -> BatchReport:
     context, table, target, planned = batch.context, batch.table, batch.target, batch.planned
     progress = planned.progress
     merge_input, batch = judge_batch(seen_backfills(batch))
-    counts = merge_input.books
+    counts = merge_input.row_counts
     outcome = _outcome(batch, merge_input).persist()
     try:
         refuse_broken_rule(table, planned, counts)

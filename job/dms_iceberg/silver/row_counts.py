@@ -42,7 +42,7 @@ PARTS = ("applied", "superseded", "stale", "filtered", "quarantined")
 """What becomes of rows; the five add up to the rows read."""
 
 
-def summary_properties(after: Progress, books: RowCounts, files: int, run_id: str, **told: str) -> dict[str, str]:
+def summary_properties(after: Progress, counts: RowCounts, files: int, run_id: str, **told: str) -> dict[str, str]:
     """Return what a snapshot's summary says of its batch: how far the table has come, the books, and what else is ``told`` of it."""
-    accounting = {name: getattr(books, name) for name in ("rows_read", *PARTS)} | {"files": files, **told, "run_id": run_id}
+    accounting = {name: getattr(counts, name) for name in ("rows_read", *PARTS)} | {"files": files, **told, "run_id": run_id}
     return {PROGRESS_KEY: after.to_json(), ACCOUNTING_KEY: json.dumps(accounting, separators=(",", ":"))}
