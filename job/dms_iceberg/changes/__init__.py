@@ -1,1 +1,1 @@
-"""One clean change: normalised, mapped to silver columns, typed, judged by filter and rules, masked."""
+"""Cleans changes: normalises them, maps them to typed silver columns, applies filter and rules, masks."""

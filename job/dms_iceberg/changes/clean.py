@@ -1,6 +1,6 @@
 """Cleaning: casts, expressions, renames, masks, filter and rules, as select lists over normalised changes.
 
-What a delete (``D``) carries besides its key is not data, so filters, rules and casts of other columns are never evaluated on it. A row
+The columns of a delete (``D``) besides its key are not data, so filters, rules and casts of other columns are never applied to it. A row
 that leaves the filter becomes a delete at its position.
 """
 
@@ -42,24 +42,27 @@ def typed_steps(
     first: Mapping[str, str | None] | None = None,
     sparse: bool = False,
 ) -> list[list[str]]:
-    """First two lists: values that are made; then silver columns in their types, not yet masked, and source columns that conditions need.
+    """Return the first two select lists: computed values; then unmasked silver columns in their types, and what conditions read besides.
 
-    A value and what is wrong with it are read from one column, so that Spark makes the value once.
+    A value and its problem are read from one column, so that Spark computes the value once.
 
-    A number must survive its cast with every digit, as SQL's own casts round without a word. What an expression gives is cast as SQL casts.
+    A number must survive its cast with every digit, because SQL's own casts round silently. The result of an expression is cast as SQL
+    does.
 
     Retired columns come last, in `masked_select`: a filter that reads a dropped column sees the source's, not the table's.
 
     Args:
-        source_types: Spark type by source column; a column a silver one copies but the files lack is NULL.
+        table: the table's configuration.
+        columns: its silver columns.
+        source_types: Spark type by source column; a silver column whose source column is not in the files is NULL.
         target_types: Spark type by silver column.
         exact: silver columns whose value must come back from its cast unchanged, because files and table disagree on the type.
         carried: further columns to pass through.
         first: since when the source has the columns with a backfill (`silver.first_seen`); without it, no file has had them.
-        sparse: a row may leave out a column that another one of its file has.
+        sparse: a row may leave out a column that another row of its file has.
     """
     columns, first = _live(columns), first or {}
-    # Files that are read again for a late change may spell a name in another case than the batch's.
+    # Files that are read again for a late change may spell a name in another case than those of the batch.
     present = {name.lower(): type_ for name, type_ in source_types.items()}
     deciding = {name.lower() for name in _outside_columns(table)}
     computed: list[str] = []
@@ -97,9 +100,9 @@ def typed_steps(
 
 
 def else_problem(cases: Sequence[str]) -> str:
-    """SQL of `PROBLEM`, or for a change without one what ``cases`` (WHEN ... THEN ...) find.
+    """SQL of `PROBLEM`, or for a change without one the result of ``cases`` (WHEN ... THEN ...).
 
-    `PROBLEM` stands in it once: the optimizer puts each step into the next, and a text that holds it twice doubles with every step.
+    The SQL has `PROBLEM` only once: the optimizer inlines each step into the next, so a second one would double the SQL with every step.
     """
     return f"coalesce({PROBLEM}, CASE {' '.join(cases)} END)" if cases else PROBLEM
 
@@ -108,16 +111,16 @@ def _null_key(column: SilverColumn, source_type: str | None) -> str:
     text = f"null_key: key column {column.name} is NULL"
     if column.source is None:
         return f"{text} by its expr"
-    # Text formats have no types but the declared ones.
+    # In text formats only declared types are known.
     declared = canonical(column.declared.type) if source_type == "string" and column.declared.type else source_type
     if declared is not None and decimal_of(declared):
-        # PostgreSQL's numeric has NaN and infinity; in a key nothing else becomes NULL.
+        # PostgreSQL's numeric has NaN and infinity; no other value of a key becomes NULL.
         return f"{text} in the file, where DMS writes NULL also for a numeric that is NaN or infinite"
     return text
 
 
 def _taker(column: SilverColumn, source_type: str | None, target_types: Mapping[str, str]) -> str:
-    """Return which column of a family takes values of a type; the first judges what none was made for."""
+    """Return which column of a family takes values of a type; the first one if no column was added for the type."""
     clocks = {"timestamp", "timestamp_ntz"}
     of = stored(source_type or VOID)
     return next(
@@ -131,7 +134,7 @@ def _live(columns: Sequence[SilverColumn]) -> list[SilverColumn]:
 
 
 def _absent_sql(column: SilverColumn, type_: str, first: Mapping[str, str | None]) -> str:
-    """The value of a column that a file lacks: what the source gave rows from before when it added the column, else NULL."""
+    """The value of a column that a file lacks: the backfill for changes from before the source added the column, else NULL."""
     backfill, since = column.declared.backfill, first.get(column.name.lower(), "")
     if backfill is None or since is None:
         return f"CAST(NULL AS {type_})"
@@ -172,9 +175,9 @@ def _outside_columns(table: Table) -> set[str]:
 
 
 def judged_select(table: Table, columns: Sequence[SilverColumn], carried: Sequence[str] = ()) -> list[str]:
-    """Second list: the same silver columns, `FILTERED`, `FAILED_RULE` and the final `PROBLEM`.
+    """Return the next select list: the same silver columns, `FILTERED`, `FAILED_RULE` and the final `PROBLEM`.
 
-    A filter keeps rows for which it is true; a rule is broken by rows for which it is false (NULL passes, as in an SQL CHECK).
+    A filter keeps rows for which it is true; a row breaks a rule that is false for it (NULL passes, as in an SQL CHECK).
     A row outside the filter leaves silver even when another of its values does not fit: silver is the source WHERE filter.
     """
     judged = f"{OP} <> 'D' AND {PROBLEM} IS NULL"
@@ -183,7 +186,7 @@ def judged_select(table: Table, columns: Sequence[SilverColumn], carried: Sequen
     fails = [rule for rule in table.rules if rule.on_fail is OnFail.FAIL]
     outside = [*drops, *([f"NOT coalesce(({table.filter}), false)"] if table.filter else [])]
     leaves = f"{judged} AND ({' OR '.join(outside)})" if outside else "false"
-    # A row outside the table is nobody's problem: rules are for rows that would be in it.
+    # A row outside the filter cannot break a rule: rules are for rows of silver.
     inside = f"{judged} AND NOT ({' OR '.join(outside)})" if outside else judged
     broken = " ".join(f"WHEN NOT coalesce(({rule.expr}), true) THEN {string_literal('rule: ' + rule.name)}" for rule in quarantines)
     unfit = f"coalesce({VALUE_PROBLEM}, CASE {broken} END)" if broken else VALUE_PROBLEM
@@ -208,13 +211,13 @@ def masked_select(
     types: Mapping[str, str] | None = None,
     texts: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Third list: silver columns with their masks applied, and the ``_cdc_`` columns.
+    """Return the last select list: silver columns with their masks applied, and the ``_cdc_`` columns.
 
     Args:
         columns: silver columns.
         carried: further columns to pass through.
         types: Spark types of the values to be masked, where they may differ from those of ``texts``.
-        texts: the type that masked texts are taken from, by silver column.
+        texts: the type that defines masked texts (`sql.mask_text`), by silver column.
     """
     types, texts = types or {}, texts or {}
     salts = salt_names(columns)

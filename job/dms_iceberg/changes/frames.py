@@ -1,4 +1,4 @@
-"""Running the steps read -> normalise -> clean -> collapse as DataFrames. Lazy: no action in here except Spark's JSON inference."""
+"""Runs the steps read -> normalise -> clean as DataFrames. Lazy: no Spark job except the one that finds the columns of JSON lines."""
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
@@ -44,7 +44,7 @@ from dms_iceberg.sql.quoting import quote, string_literal
 
 @attrs.frozen(eq=False)
 class ReadGroup:
-    """A schema group as a lazy DataFrame, its columns told apart."""
+    """A schema group as a lazy DataFrame, with its classified columns."""
 
     group: SchemaGroup
     frame: DataFrame
@@ -56,12 +56,14 @@ class Shape:
     """What cleaning needs to know: the silver columns and their types in the target.
 
     Attributes:
+        columns: the silver columns.
+        types: Spark type by silver column.
         exact: columns whose value must survive the cast unchanged (files and table disagree on the type).
-        refused: problem text by group for files whose structure the policy does not let in.
+        refused: problem text by number of the group, for files whose structure the schema policy rejects.
         first_seen: since when the source has the columns with a backfill (`silver.first_seen`).
         registers: deleted rows are kept, so a key has two registers (`merge.soft_delete_state`).
-        texts: the type that masked texts are taken from, by silver column (`sql.mask_text`).
-        salts: by where they are; those that are not among them are looked up.
+        texts: the type that defines masked texts, by silver column (`sql.mask_text`).
+        salts: salts by their references (``mask_salt``); others are read when they are needed.
     """
 
     columns: tuple[SilverColumn, ...]
@@ -95,7 +97,7 @@ def read_groups(
 def classify_columns(
     read: Sequence[tuple[SchemaGroup, DataFrame]], config: Config, table: Table, existing: Collection[str] = ()
 ) -> list[ReadGroup]:
-    """Tell the columns of groups apart, names spelled as in the first that has them; see `split_columns` for the errors raised."""
+    """Classify the columns of groups, names spelled as in the first that has them; see `split_columns` for the errors raised."""
     change = config.bronze.change
     groups, frames = [group for group, _ in read], _alike([_as_now(frame, table, change) for _, frame in read])
     known = {name for frame in frames for name in frame.columns} - ORIGIN_COLUMNS
@@ -109,7 +111,7 @@ def classify_columns(
 
 
 def _alike(frames: Sequence[DataFrame]) -> list[DataFrame]:
-    """Rename columns whose names differ between files in case only, which is no change of the source's structure."""
+    """Give columns whose names differ between files in case only one name; such a difference is no schema change."""
     spelled: dict[str, str] = {}
     for frame in frames:
         for name in frame.columns:
@@ -119,7 +121,7 @@ def _alike(frames: Sequence[DataFrame]) -> list[DataFrame]:
 
 
 def _as_now(frame: DataFrame, table: Table, change: Change) -> DataFrame:
-    """Give columns of files from before a declared rename at the source the names of now."""
+    """Give columns of files from before a declared rename at the source their present names."""
     present = {name.lower(): name for name in frame.columns}
     for column in table.columns:
         old, new = column.renamed_from, column.source_name
@@ -146,9 +148,10 @@ def clean_groups(
     """Return the cleaned changes of all groups, united by name.
 
     Args:
+        epoch: number of the load that the files belong to (`Progress.load`).
         with_images: also the images of changes as rows of their own (`half_sql`), `IMAGED` and `STREAM`, to play changes one by one.
         with_record: also `RECORD` (the file's own record as JSON), `ROW_NUMBER` and `LAYOUT` (the record's columns), for the quarantine.
-        since: 17 digits, for groups of change files only; changes committed before are left out where the sequence tells, which spares
+        since: 17 digits, for groups of change files only; changes committed before it are left out where files have a sequence, which saves
             reading most of old files.
 
     Rows that come from the quarantine have their `ROW_ID` as well.
@@ -208,7 +211,7 @@ def _clean(
     absent = _absent_columns(columns, table, shape, elsewhere)
     if absent:
         frame = frame.selectExpr("*", *(f"CAST(NULL AS {type_}) AS {quote(name)}" for name, type_ in absent.items()))
-    # A silver column of that name stays absent, which may mean its backfill.
+    # A silver column of that name stays absent, because its value may be its backfill.
     shown = _shown(shape)
     source = dict(columns.source) | {name: type_ for name, type_ in absent.items() if name.lower() not in shown}
     salts = salt_names(shape.columns)
@@ -222,14 +225,14 @@ def _clean(
     typed = typed_steps(table, shape.columns, source, shape.types, shape.exact, through, first=shape.first_seen, sparse=sparse)
     frame = reduce(lambda result, step: result.selectExpr(*step), typed, frame)
     frame = frame.selectExpr(*judged_select(table, shape.columns, through))
-    # Each list costs a wide table its analysis, and of these columns the last one would be a copy.
+    # Spark analyses each select list, which takes long for a wide table; without masks and retired columns the last one would be a copy.
     if not salts and not any(column.retired or column.declared.mask for column in shape.columns):
         return frame
     return frame.selectExpr(*masked_select(shape.columns, carried, _mask_types(frame, shape, dict(columns.source)), shape.texts))
 
 
 def _mask_types(frame: DataFrame, shape: Shape, source: Mapping[str, str]) -> dict[str, str]:
-    """Return the types of the values to be masked, as they are; of none where all of them are copies of text."""
+    """Return the types of the values to be masked; empty where all of them are copies of text."""
     masked = [column for column in shape.columns if column.name in shape.texts]
     if all(source.get(column.source or "") == shape.texts[column.name] == "string" for column in masked):
         return {}
@@ -237,7 +240,7 @@ def _mask_types(frame: DataFrame, shape: Shape, source: Mapping[str, str]) -> di
 
 
 def _rejecting(frame: DataFrame, problem: str) -> DataFrame:
-    """Let the SQL ``problem`` be why a row cannot be used, unless there is a reason already."""
+    """Set `PROBLEM` of a row to the SQL ``problem``, unless the row has one already."""
     return frame.withColumn(PROBLEM, expr(f"coalesce({PROBLEM}, {problem})"))
 
 
@@ -246,7 +249,7 @@ def _shown(shape: Shape) -> set[str]:
 
 
 def _absent_columns(columns: SourceColumns, table: Table, shape: Shape, elsewhere: Mapping[str, str]) -> dict[str, str]:
-    """Return name and type of columns that expressions name and these files lack, as the source dropped or has not yet added them."""
+    """Return name and type of columns that expressions read and these files lack, because the source dropped or has not yet added them."""
     absent: dict[str, str] = {}
     present, shown = {name.lower() for name, _ in columns.source}, _shown(shape)
     kept_types = {column.copies.lower(): shape.types[column.name] for column in shape.columns if column.copies is not None}
@@ -262,7 +265,7 @@ def _absent_columns(columns: SourceColumns, table: Table, shape: Shape, elsewher
 
 
 def _with_record(read: ReadGroup) -> DataFrame:
-    """Add the raw record and its row number; for text files the number is counted, as Spark does not tell it."""
+    """Add the raw record and its row number. The number is counted by the order in the file, as Spark has none for text files."""
     own_types = [(name, type_) for name, type_ in read.frame.dtypes if name not in ORIGIN_COLUMNS]
     own = [name for name, _ in own_types] + [CORRUPT]
     record = f"{json_sql(own)} AS {RECORD}"

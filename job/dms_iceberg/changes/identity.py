@@ -1,10 +1,10 @@
-"""Knowing a change again that DMS writes a second time. SQL text and plain arithmetic.
+"""Recognises a change that DMS writes a second time. SQL text and plain arithmetic.
 
-A position says where a change stands, not which change it is: after a restart the task writes the same change into a later file, often
-with another counter. What stays is its place in the source's log, where the files have it, its operation, key, commit time and values: all
-of that together is the change's identity. Within one file equal identities are different changes (a row written twice with the same values
-in one transaction); in two files they are one change and its repetition. So identities are compared as a multiset per file: the n-th of one
-file is the n-th of each other file.
+A position is a change's place, not its identity: after a restart the task writes the same change into a later file, often with another
+counter. What stays the same is its place in the source's log, where the files have it, its operation, key, commit time and values: these
+together are the change's identity. Within one file equal identities are different changes (a row written twice with the same values in one
+transaction); in two files they are one change and its repetition. So identities are compared as a multiset per file: the n-th of one file
+is the n-th of each other file.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,12 +20,12 @@ _MODES = (Mode.APPEND, Mode.HISTORY)
 
 
 def is_identified(table: Table) -> bool:
-    """Whether the table's mode must know changes again."""
+    """Whether the table's mode must recognise repeated changes."""
     return table.mode in _MODES
 
 
 def stream_sql(columns: Iterable[str], change: Change) -> str:
-    """SQL of a change's place in the source's log, NULL where files do not tell; ``columns`` are those of the files."""
+    """SQL of a change's place in the source's log, NULL where files do not have it; ``columns`` are those of the files."""
     wanted = (change.stream_position_column or "").lower()
     found = next((name for name in columns if wanted and name.lower() == wanted), None)
     return f"nullif(CAST({quote(found)} AS string), '')" if found else "CAST(NULL AS string)"
@@ -36,9 +36,9 @@ def identity_sql(columns: Sequence[str], load: int) -> str:
 
     Args:
         columns: all silver columns.
-        load: number of the load. A row of the full load that is written twice may be read at two times.
+        load: number of the load. A row of the full load that is written twice may have been read at two times, so its time does not count.
 
-    Fields that are NULL are left out of JSON, so a column that is added later changes no identity.
+    JSON omits fields that are NULL, so a column that is added later changes no identity.
     """
     loaded = f"{POSITION} LIKE '{clock_prefix('', load)}%'"
     fields = [f"{OP} AS op", f"CASE WHEN NOT {loaded} THEN unix_micros({COMMITTED_AT}) END AS at", f"{STREAM} AS stream"]
@@ -46,19 +46,19 @@ def identity_sql(columns: Sequence[str], load: int) -> str:
 
 
 def file_sql(load: int) -> str:
-    """SQL of what tells files apart in a position: the close time, or the number of a LOAD file."""
+    """SQL of the part of a position that identifies the file: the close time, or the order of a LOAD file."""
     loaded = len(clock_prefix("", load)) + FILE_DIGITS
     return f"CASE WHEN length({POSITION}) = {loaded} THEN right({POSITION}, {FILE_DIGITS}) ELSE {_CLOSED} END"
 
 
 def clock_prefix(position: str, load: int) -> str:
-    """Return the part of a position up to its clock; of no position, that of loaded rows."""
+    """Return the part of a position up to its clock; for "", that of loaded rows."""
     prefix = epoch_prefix(load)
     return position[: len(prefix) + CLOCK_DIGITS] if position else prefix + "0" * CLOCK_DIGITS
 
 
 def repeated_clocks(files: Iterable[tuple[str, str, str]], high_water: str, load: int) -> tuple[str, str] | None:
-    """Return the range of clocks in which changes may be written for the second time, None when there is none.
+    """Return the range of clocks in which changes may be repetitions, None when there is none.
 
     Args:
         files: close time, lowest and highest position of each file of the batch; a LOAD file has no close time.
@@ -68,8 +68,8 @@ def repeated_clocks(files: Iterable[tuple[str, str, str]], high_water: str, load
     Returns:
         Two position prefixes (`clock_prefix`), the first and the last, inclusive.
 
-    DMS writes in the order of clocks until it starts again from an earlier point. So a change can be a repetition only if an earlier file,
-    or the table, reaches its clock. All loaded rows have the same clock.
+    DMS writes in the order of clocks until it restarts from an earlier point. So a change can be a repetition only if an earlier file, or
+    the table, reaches its clock. All loaded rows have the same clock.
     """
     seen = clock_prefix(high_water, load) if high_water else ""
     found = []
@@ -83,5 +83,5 @@ def repeated_clocks(files: Iterable[tuple[str, str, str]], high_water: str, load
 
 def between_clocks(clocks: tuple[str, str]) -> str:
     """SQL that is true for positions in a range of clocks; it prunes files by their bounds."""
-    # A colon sorts behind every digit.
+    # A colon sorts after every digit.
     return f"({POSITION} >= '{clocks[0]}' AND {POSITION} < '{clocks[1]}:')"

@@ -1,4 +1,4 @@
-"""Which silver columns a table has, and the SQL that makes each from source columns. Pure; types are resolved elsewhere."""
+"""Which silver columns a table has, and the SQL that computes each from source columns. Pure; types are resolved elsewhere."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,11 +21,11 @@ class SilverColumn:
     """One silver column of a table.
 
     Attributes:
-        source: the source column it copies, None for an expression.
+        source: the source column that it copies, None for an expression.
+        is_key: whether it is part of the silver key.
         declared: its entry in the configuration; a column kept by ``other_columns`` has a default one.
-        retired: the table has it, but the configuration leaves it out: NULL from now on, and seen by no filter, rule or expression.
+        retired: the table has it, but the configuration leaves it out: NULL from now on, and no filter, rule or expression reads it.
         family: silver columns that share the source column, each for values of its type, this one included; empty for most.
-        type: the declared Spark type, None when the files or the expression give it.
     """
 
     name: str
@@ -37,7 +37,7 @@ class SilverColumn:
 
     @property
     def copies(self) -> str | None:
-        """The source column whose type this one has: none for the further columns of a family."""
+        """The source column that determines this column's type: None for an expression, and for the further columns of a family."""
         return self.source if self.name in self.family[:1] or not self.family else None
 
     @property
@@ -46,7 +46,7 @@ class SilverColumn:
         return "string" if self.declared.mask else self.declared.type
 
     def base_sql(self, source_type: str | None) -> str:
-        """The value before casting. ``source_type`` None: unknown (an expression); only text is trimmed."""
+        """SQL of the value before casting. ``source_type`` is None where it is unknown (an expression); only text is trimmed."""
         sql = quote(self.source) if self.source is not None else f"({self.declared.expr})"
         return f"trim({sql})" if self.declared.trim and source_type in (None, "string") else sql
 
@@ -54,8 +54,8 @@ class SilverColumn:
 def silver_columns(table: Table, source: Sequence[str]) -> tuple[SilverColumn, ...]:
     """Return the silver columns of ``table`` when its files have the columns ``source``: declared ones first, then kept ones.
 
-    A source column that ``columns`` names is not kept a second time; ``columns`` wins over ``drop``, ``drop`` over
-    ``other_columns``. Key columns are always there.
+    A source column that ``columns`` names is not kept a second time; ``columns`` has precedence over ``drop``, ``drop`` over
+    ``other_columns``. Key columns are always among them.
 
     Raises:
         ConfigError: two silver columns would differ in case only.
@@ -101,10 +101,10 @@ def _refuse_twins(table: Table, columns: Sequence[SilverColumn]) -> None:
 
 
 def typed_sql(column: SilverColumn, source_type: str | None, type_: str) -> str:
-    """SQL of the value in its type, NULL where it does not fit. ``source_type`` None: unknown (an expression)."""
+    """SQL of the value in its type, NULL where it does not fit. ``source_type`` is None where it is unknown (an expression)."""
     base = column.base_sql(source_type)
     if column.declared.mask:
-        # The mask makes text of it later; rules and filters see the value as declared.
+        # The mask converts it to text later; rules and filters see the value in its declared type.
         if column.declared.type is None:
             return base
         type_ = column.declared.type
@@ -123,7 +123,7 @@ def typed_sql(column: SilverColumn, source_type: str | None, type_: str) -> str:
         return f"CAST(NULL AS {type_})"
     value = f"try_cast({base} AS {type_})"
     if source_type is None and is_judged_text(type_):
-        # What an expression makes of text is judged as text of a file; Spark sees before it runs which of both it is.
+        # Text from an expression must be a value as strictly as text from a file; Spark resolves `typeof` before it runs.
         return f"CASE WHEN typeof({base}) = 'string' THEN {text_value_sql(f'CAST({base} AS string)', type_)} ELSE {value} END"
     return value
 
@@ -134,7 +134,7 @@ def is_json(source_type: str | None, type_: str) -> bool:
 
 
 def _document(json: str, declared: str | None, type_: str) -> str:
-    """A table of an earlier version has the names of fields in small letters, while the members of JSON have the declared ones."""
+    """SQL of a nested value. A table of an earlier version has field names in lower case; JSON members have the declared spelling."""
     wanted = stored(canonical(declared or type_))
     if wanted == type_ or wanted.lower() != type_.lower():
         return document_sql(json, type_)
@@ -145,18 +145,18 @@ def _parsed_time(text: str, pattern: str) -> str:
     parsed = f"try_to_timestamp({text}, {string_literal(pattern)})"
     if _NANOSECONDS not in pattern:
         return parsed
-    # What is finer than a microsecond would be cut.
+    # Spark would drop digits finer than a microsecond.
     return f"CASE WHEN date_format({parsed}, {string_literal(pattern)}) = {text} THEN {parsed} END"
 
 
 def masked_sql(name: str, mask: Mask, salt_column: str | None, text: str | None = None) -> str:
-    """SQL that makes a value unreadable; NULL stays NULL. The salt is a column, so that it stands in no query plan.
+    """SQL of a masked value; NULL stays NULL. The salt is in a column, so that no query plan contains it.
 
     Args:
         name: the column.
-        mask: how.
+        mask: the mask to apply.
         salt_column: the column with the salt.
-        text: SQL of the value's text (`mask_text.text_sql`); None for what Spark's cast gives.
+        text: SQL of the value's text (`mask_text.text_sql`); None for the text of Spark's cast.
     """
     value = text or f"CAST({quote(name)} AS string)"
     match mask:
@@ -170,18 +170,18 @@ def masked_sql(name: str, mask: Mask, salt_column: str | None, text: str | None 
 
 
 def salt_names(columns: Sequence[SilverColumn]) -> Mapping[str, str]:
-    """Return salt reference -> column name for the salts that ``columns`` use."""
+    """Return the names of salt columns by salt reference, for the salts that ``columns`` use."""
     references = dict.fromkeys(c.declared.mask_salt for c in columns if c.declared.mask is Mask.SHA256 and c.declared.mask_salt)
     return {reference: f"{SALT_PREFIX}{number}" for number, reference in enumerate(references)}
 
 
 def backfill_text(value: str | int | float | bool) -> str:
-    """Return a configured value as Spark reads it from text."""
+    """Return a configured value as text that Spark's casts read."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def sources_of(column: SilverColumn) -> set[str]:
-    """Return the source columns that a silver column is made of; none for a retired one."""
+    """Return the source columns that a silver column is computed from; none for a retired one."""
     if column.source is not None:
         return {column.source}
     return set(referenced_columns(column.declared.expr)) if column.declared.expr else set()

@@ -1,6 +1,6 @@
-"""Making changes of every writer alike: operation, position, commit time, and the old key of a key change as a row of its own.
+"""Gives changes of all sources one form: operation, position, commit time, and the old key of a key change as a row of its own.
 
-Everything here is SQL text over the file's columns, so it costs no pass of its own.
+All of this is SQL text over the file's columns, so it needs no pass of its own.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -46,12 +46,12 @@ def is_op_sql(columns: SourceColumns, change: Change, op: str) -> str:
 
 
 def moved_sql(columns: SourceColumns, change: Change, read: Callable[[str], str] = quote) -> str:
-    """SQL that is true for an update that moved its key.
+    """SQL that is true for an update that moved its row to another key.
 
-    PostgreSQL fills the before image for key-changing updates only, other sources always: so it must be non-NULL and differ.
+    PostgreSQL fills the before-image for key-changing updates only, other sources always: so it must be non-NULL and differ.
 
     Args:
-        read: SQL of a column.
+        read: returns the SQL of a column.
     """
     if not columns.before_image or columns.op is None:
         return "false"
@@ -60,13 +60,13 @@ def moved_sql(columns: SourceColumns, change: Change, read: Callable[[str], str]
 
 
 def half_sql(columns: SourceColumns, change: Change, *, is_cdc: bool, with_images: bool = False) -> str:
-    """SQL of the halves of a row with `MOVED`, an explode: 0 the change itself, and 1 the delete of the old key if the row has moved.
+    """SQL of the halves of a row with `MOVED`, an explode: 0 is the change itself, 1 the delete of the old key if the row has moved.
 
-    A load moves no key, and an explode would cost each of its rows.
+    A load moves no key, and an explode would take time for each of its rows.
 
     Args:
-        with_images: rows with `IMAGED` get their images as well: half 1 has the values that the row had before; so has half 3 of an update
-            that stays at its key. 2 and 4 are the same in the other reading, in which an image of NULL means unchanged.
+        with_images: rows with `IMAGED` get their images as well: half 1 has the values that the row had before, and so has half 3 of an
+            update that stays at its key. 2 and 4 are the same in the other reading, in which an image of NULL means unchanged.
     """
     if not is_cdc or not columns.before_image or columns.op is None:
         return f"0 AS {OLD_KEY}"
@@ -77,10 +77,10 @@ def half_sql(columns: SourceColumns, change: Change, *, is_cdc: bool, with_image
 
 
 def imaged_sql(columns: SourceColumns, change: Change, table: Table, sources: Sequence[Collection[str]]) -> str:
-    """SQL of which silver columns a row's before-image has, a text of 0 and 1; NULL where the row has an image of its key alone.
+    """SQL of a text of 0 and 1 that says which silver columns a row's before-image has; NULL where it has only the key.
 
     Args:
-        sources: for each silver column the source columns that it is made of.
+        sources: for each silver column the source columns that it is computed from.
     """
     if columns.op is None:
         return "CAST(NULL AS string)"
@@ -88,7 +88,7 @@ def imaged_sql(columns: SourceColumns, change: Change, table: Table, sources: Se
     images = {name.lower(): image for name, image in columns.images.items()}
     keys = {name.lower() for name in table.key}
     cases = []
-    # A delete holds the row itself, where the source's log has it.
+    # A delete has the values of the deleted row, where the source's log has them.
     for op, found in (("D", {name: name for name in present if name not in keys}), ("U", images)):
         bits = "".join("1" if made_of and all(name.lower() in {*found, *keys} for name in made_of) else "0" for made_of in sources)
         some = " OR ".join(f"{quote(present.get(name, name))} IS NOT NULL" for name in found.values())
@@ -100,10 +100,10 @@ def imaged_sql(columns: SourceColumns, change: Change, table: Table, sources: Se
 def normalise_sql(
     columns: SourceColumns, change: Change, table: Table, epoch: int, *, is_cdc: bool, segment: str, with_images: bool = False
 ) -> list[list[str]]:
-    """Select lists, one upon the other, over a read group and its `OLD_KEY`: at last source columns by name, then the ``_cdc_`` columns.
+    """Return select lists, each over the one before, over a read group with `OLD_KEY`; the last has source columns and ``_cdc_`` columns.
 
-    What several columns are made of has a step of its own: Spark would compute it for each of them.
-    The old-key half is a ``D`` whose key is coalesce(before image, key) per column. `PROBLEM` says why a row cannot be used.
+    What several columns are computed from has a step of its own: otherwise Spark would compute it for each of them.
+    The old-key half is a ``D`` whose key is coalesce(before-image, key) per column. `PROBLEM` says why a row cannot be used.
     """
     keys = {key.lower(): key for key in table.key}
     leaving = f"{OLD_KEY} IN (1, 2)" if with_images else f"{OLD_KEY} = 1"
@@ -134,7 +134,7 @@ def normalise_sql(
 def _committed_sql(column: str | None) -> str:
     if column is None:
         return "CAST(NULL AS timestamp)"
-    # Spark completes a time without a date with today's.
+    # Spark adds today's date to a time without a date.
     return f"CASE WHEN substr(CAST({quote(column)} AS string), 5, 1) = '-' THEN try_cast({quote(column)} AS timestamp) END"
 
 
@@ -151,7 +151,7 @@ def _file_time_sql() -> str:
 
 def _position_sql(columns: SourceColumns, epoch: int, *, is_cdc: bool, segment: str) -> str:
     if not is_cdc:
-        # One constant a file, so that the column costs nothing to store; the row number breaks ties in the collapse.
+        # One constant per file, so that the column takes almost no space; the row number breaks ties in the collapse.
         number = f"substr({FILE_NAME}, instr({FILE_NAME}, 'LOAD') + 4, 8)"
         return load_position_sql(epoch, f"concat('{segment}', {number})")
     if columns.sequence is None:
@@ -167,7 +167,7 @@ def _problem_sql(columns: SourceColumns, change: Change, *, is_cdc: bool) -> str
     if columns.op is not None:
         checks.append(f"WHEN {OP} IS NULL THEN {string_literal('unknown_op: allowed are ' + ', '.join(change.op_words))}")
     if columns.sequence is not None and not is_cdc:
-        # Without a header an added column stands where the sequence was; only its values tell.
+        # Without a header an added column takes the place of the sequence; only its values show it.
         problem = "malformed: the sequence of a full-load row is neither empty nor 35 digits; if a source column was added, declare it"
         shifted = f"{quote(columns.sequence)} <> '' AND NOT {is_sequence_sql(quote(columns.sequence))}"
         checks.append(f"WHEN {shifted} THEN {string_literal(problem)}")

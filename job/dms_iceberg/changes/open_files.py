@@ -1,4 +1,4 @@
-"""Opening files: from names to frames with the columns told apart."""
+"""Opens change files: from keys to DataFrames with classified columns."""
 
 from collections.abc import Collection, Sequence
 
@@ -10,6 +10,13 @@ from dms_iceberg.context import RunContext
 
 
 def open_files(context: RunContext, table: Table, files: Sequence[BronzeFile], existing: Collection[str] = ()) -> list[ReadGroup]:
-    """Look into ``files`` and open them, grouped by their columns; ``existing`` are the silver table's columns, as far as it is made."""
+    """Inspect ``files`` and open them, grouped by their columns.
+
+    Args:
+        existing: the silver table's columns; empty before it is created.
+
+    Raises:
+        BronzeError: see `inspect` and `read_groups`.
+    """
     groups = inspect(context.store, files, context.config.bronze, table)
     return read_groups(context.spark, context.config, context.store.root, groups, table, existing)

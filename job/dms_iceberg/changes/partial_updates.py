@@ -1,13 +1,14 @@
-"""Columns that an update may leave out: which they are, how rows say so, and what the table remembers of them.
+"""Columns that an update may leave out: which they are, how rows mark them, and what the table stores about them.
 
-Two things say "not supplied": NULL in an update of a column declared ``null_in_update: keep``, and the text ``csv.no_supplement`` in an
-update of any copied column. Such a column takes the last supplied value of its row (`fill`).
+A column is not supplied if it is NULL in an update and declared ``null_in_update: keep``, or if a copied column has the text
+``csv.no_supplement`` in an update. Such a column takes the last supplied value of its row (`fill_forward`).
 
-A row has one position but its columns may be older than it, and a late change must be compared with the column, not with the row: arrival
-of position 5 (c=5), 9 (without c), 7 (c=7) ends with c=7 at row position 9. So the table has one more column, `KEPT_POSITIONS`: the
-positions of those columns that the row's last change did not supply, as JSON. A column that is not in it was supplied by that change, so it
-is NULL in most rows, in all rows older than the declaration, and its structure never changes with the table's. A column of positions per
-kept column would double the width of every table of a CSV pipeline; deriving rows from bronze again would need all of bronze.
+A row has one position, but its columns may be older, and a late change must be compared with the column, not with the row: after positions
+5 (c=5), 9 (without c) and 7 (c=7) arrive in this order, the row has c=7 at position 9. So the table has one more column, `KEPT_POSITIONS`:
+the positions of those columns that the row's last change did not supply, as JSON. A column that is not in the JSON was supplied by that
+change. So `KEPT_POSITIONS` is NULL in most rows and in all rows older than the declaration, and its structure never changes with the
+table's. A position column for each kept column would double the width of every table of a CSV pipeline; deriving rows from bronze again
+would need all of bronze.
 """
 
 from collections.abc import Sequence
@@ -26,14 +27,14 @@ _POSITIONS_COLUMN = Column(name=KEPT_POSITIONS, type="string", expr="CAST(NULL A
 
 
 def marker_of(bronze: Bronze) -> str | None:
-    """Return the text that stands for a value that was not supplied, None when there is none."""
+    """Return the text that marks a value that was not supplied, None when there is none."""
     return bronze.csv.no_supplement if bronze.format is BronzeFormat.CSV else None
 
 
 def with_positions(config: Config, table: Table) -> Table:
     """Return the table with `KEPT_POSITIONS` declared if updates may leave columns out.
 
-    As a declared column it is created, added to an existing table and shown in a plan like any other.
+    As a declared column, it is created, added to an existing table and shown in a plan like any other column.
     """
     if marker_of(config.bronze) is None and not any(column.null_in_update is NullInUpdate.KEEP for column in table.columns):
         return table
@@ -41,7 +42,7 @@ def with_positions(config: Config, table: Table) -> Table:
 
 
 def kept_columns(bronze: Bronze, table: Table, columns: Sequence[SilverColumn]) -> tuple[SilverColumn, ...]:
-    """Return those of a table's silver columns that an update may leave out; none without `KEPT_POSITIONS`."""
+    """Return the silver columns that an update may leave out; none without `KEPT_POSITIONS`."""
     if _POSITIONS_COLUMN not in table.columns:
         return ()
     every = marker_of(bronze) is not None
@@ -57,14 +58,14 @@ def mark_select(
     kept: Sequence[SilverColumn],
     marker: str | None,
 ) -> list[str]:
-    """Select list over a file's own columns: the same ones with markers as NULL, then `LACKS`, `MISPLACED` and `MOVED`.
+    """Select list over a file's own columns: the same columns with markers as NULL, then `LACKS`, `MISPLACED` and `MOVED`.
 
-    `LACKS` has a boolean per kept silver column, `MISPLACED` says what is wrong with a row because of markers, `MOVED` is whether the row
-    has changed its key.
+    `LACKS` has a boolean per kept silver column, true where the row does not supply it. `MISPLACED` is the problem of a row with a marker
+    where a value is needed. `MOVED` is whether the row has moved to another key.
 
     Args:
         names: all columns of the frame.
-        columns: those of the files, told apart.
+        columns: the classified columns of the files.
         silver: all silver columns of the table.
         kept: those that an update may leave out.
         marker: see `marker_of`.
@@ -98,7 +99,7 @@ def _lacks_sql(column: SilverColumn, present: dict[str, str], update: str, marke
 def _misplaced_sql(
     columns: SourceColumns, change: Change, table: Table, silver: Sequence[SilverColumn], present: dict[str, str], marker: str | None
 ) -> str:
-    """A marker where a value must be: in an insert, or in an update where an expression, the filter or a rule reads it."""
+    """SQL of the problem of a marker where a value is needed: in an insert, or in an update in a column that SQL of the table reads."""
     if marker is None:
         return "CAST(NULL AS string)"
     texts = [c.expr for c in table.columns if c.expr] + [rule.expr for rule in table.rules] + ([table.filter] if table.filter else [])
@@ -128,5 +129,5 @@ def lacking_sql(kept: Sequence[str]) -> str:
 
 
 def count_aggregates(kept: Sequence[str]) -> dict[str, str]:
-    """Aggregates per key: how many rows leave something out, and how many have changed their key."""
+    """Aggregates per key: how many rows leave columns out, and how many have moved to another key."""
     return {N_LACKING: f"count_if({lacking_sql(kept)})", N_MOVED: f"count_if({MOVED})"}

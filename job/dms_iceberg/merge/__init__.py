@@ -1,1 +1,1 @@
-"""What a batch makes of a table's rows, by mode, and the statements that write it."""
+"""Turns a batch into changes of a table's rows, by mode, and writes them."""

@@ -1,7 +1,7 @@
-"""Open rows of the quarantine that do not tell which row they mean (`merge.crowding`), and what closes them.
+"""Open rows of the quarantine that do not identify the row they change (`merge.crowding`), and what resolves them.
 
-Trying them again tells nothing new. But a repair (``verify --repair``) writes what the source has of all their keys: from then on nothing
-of them is missing in silver.
+A replay cannot resolve them. But a repair (``verify --repair``) writes what the source has for all their keys: from then on silver lacks
+nothing of them.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from dms_iceberg.sql.quoting import quote, string_literal
 
 
 def ambiguous_keys(context: RunContext, table: Table, progress: Progress, shape: Shape) -> DataFrame | None:
-    """Return, of open rows of that reason, `ROW_ID` and each silver key that they are about, old and new; None without any."""
+    """Return `ROW_ID` and each silver key, old and new, of open rows with reason `AMBIGUOUS`; None without any."""
     rows = open_rows(context.spark, context.config, table, progress)
     if rows is None:
         return None
@@ -34,7 +34,7 @@ def ambiguous_keys(context: RunContext, table: Table, progress: Progress, shape:
 
 
 def keys_of_rows(context: RunContext, table: Table, progress: Progress, shape: Shape, rows: DataFrame) -> DataFrame:
-    """Return each silver key, old and new, that rows of the quarantine are about; ``rows`` are few, and have a layout."""
+    """Return each silver key, old and new, of rows of the quarantine; ``rows`` are few, and have a layout."""
     layouts = [row.layout for row in rows.select("layout").distinct().collect()]
     return materialised(_keys(context, table, progress, shape, rows, layouts).drop(ROW_ID).distinct())
 
@@ -46,7 +46,7 @@ def _keys(context: RunContext, table: Table, progress: Progress, shape: Shape, r
 
 
 def touched_by(batch: BatchContext, latest: DataFrame) -> DataFrame | None:
-    """Return the keys of open rows of that reason that a late batch has changes of: it may tell what they mean. None without any."""
+    """Return the keys of open `AMBIGUOUS` rows that a late batch changes: its changes may identify their rows. None without any."""
     keys = ambiguous_keys(batch.context, batch.table, batch.planned.progress, batch.shape)
     if keys is None:
         return None
@@ -56,7 +56,7 @@ def touched_by(batch: BatchContext, latest: DataFrame) -> DataFrame | None:
 
 
 def closed_by_repair(batch: BatchContext, latest: DataFrame) -> DataFrame | None:
-    """Return the ids of rows of the quarantine all of whose keys a batch with a repair has something newer of; None without any."""
+    """Return the ids of open `AMBIGUOUS` rows for all of whose keys a batch with a repair has a usable change; None without a repair."""
     repairs = any(f"/{REPAIR_FOLDER}" in f"/{file.relative}" for file in batch.planned.batch.files)
     keys = (
         ambiguous_keys(batch.context, batch.table, batch.planned.progress, batch.shape)

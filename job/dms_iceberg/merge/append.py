@@ -1,7 +1,7 @@
-"""The rows and books of one batch in mode ``append``: every change once, however often it is written.
+"""The rows and row counts of one batch in mode ``append``: every change once, however often DMS writes it.
 
-A batch in order pays nothing for that. Only where its clocks overlap with those of earlier files are its changes compared with each other
-and with the table's rows of just these clocks.
+A batch in order costs nothing extra. Only where its clocks overlap with those of earlier files, its changes are compared with each other
+and with the table's rows of these clocks.
 """
 
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ _ROW_COUNTS = (
 
 
 def changelog_batch(batch: BatchContext) -> MergeInput:
-    """Return the batch's changes, materialised, and its books. The caller writes the `NEW` ones of ``latest``, and unpersists it."""
+    """Return the batch's changes, materialised, and its row counts. The caller writes rows of ``latest`` with `NEW`, and unpersists it."""
     progress = batch.planned.progress
     cleaned = batch.clean()
     changes = (cleaned.coalesce(1) if batch.planned.batch.size <= SINGLE_TASK_BYTES else cleaned).persist()
@@ -94,14 +94,14 @@ def changelog_columns(shape: Shape) -> list[str]:
 
 
 def _row_select(shape: Shape) -> list[str]:
-    """A delete has no columns but its key's: what sources send beside it differs."""
+    """A delete keeps only its key columns: sources differ in what else they send with it."""
     values = (f"CASE WHEN {OP} <> 'D' THEN {quote(name)} END AS {quote(name)}" for name in shape.values)
     own = (POSITION, OP, COMMITTED_AT, STREAM, FILE, ROW)
     return [*map(quote, shape.key), *values, *own, f"CAST(NULL AS string) AS {KEY_BEFORE}", f"true AS {NEW}"]
 
 
 def _with_old_keys(good: DataFrame, changes: DataFrame, shape: Shape) -> DataFrame:
-    """Give changes of key the key they had: the other half of the change has it, cast and masked like any key."""
+    """Add to changes of key the key that the row had before: the other half of the change has it, cast and masked like any key."""
     text = f"{json_sql(shape.key)} AS {KEY_BEFORE}"
     old = changes.where(f"{OLD_KEY} = 1 AND {USABLE}").selectExpr(POSITION, FILE, text).dropDuplicates([POSITION, FILE])
     columns = map(quote, good.columns)
@@ -109,7 +109,7 @@ def _with_old_keys(good: DataFrame, changes: DataFrame, shape: Shape) -> DataFra
 
 
 def _once(good: DataFrame, stored: DataFrame | None, identity: str, repeated: str) -> DataFrame:
-    """Keep one writing of each change in the range ``repeated``, and tell whether the table has it already."""
+    """Keep one writing of each change in the range ``repeated``, and set `NEW` to whether the table lacks it."""
     suspects = good.where(repeated).withColumn(IDENTITY, expr(identity))
     number = f"row_number() OVER (PARTITION BY {IDENTITY}, {FILE} ORDER BY {POSITION}, {ROW})"
     first = f"row_number() OVER (PARTITION BY {IDENTITY}, {RANK} ORDER BY {POSITION}, {ROW})"

@@ -1,4 +1,4 @@
-"""What every step of merging a batch is given."""
+"""What every step of merging a batch receives."""
 
 from collections.abc import Sequence
 
@@ -13,10 +13,10 @@ from dms_iceberg.silver.table import TargetTable
 
 @attrs.frozen(eq=False)
 class BatchContext:
-    """A batch on its way into its table.
+    """A batch that is being merged into its table.
 
     Attributes:
-        context: the run.
+        context: the context of the run.
         table: the table's configuration.
         target: the table.
         planned: the batch, and the state of the table that it was planned on.

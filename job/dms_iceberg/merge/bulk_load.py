@@ -1,8 +1,8 @@
-"""Large full-load files whose keys come once: written as they are read, without gathering the rows of each key first.
+"""Large full-load files in which every key comes once: rows are written as they are read, without a shuffle by key.
 
-Only the keys are gathered, to know that they come once and that the table has none of them. Where one comes twice, nothing is written
-and the batch goes the usual way. Rows are counted by the files that hold them; the books are taken by a reading of their own only if some
-rows are missing there.
+Only the keys are shuffled, to check that each comes once and that the table has none of them. If one comes twice, nothing is written
+and the batch is merged the usual way. The written data files give the number of rows; only if that is less than the rows read, another
+pass counts what became of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ from dms_iceberg.sql.cdc_columns import FAILED_RULE, FILTERED, OP, PROBLEM
 from dms_iceberg.sql.quoting import quote
 
 BULK_BYTES = 32 << 20
-"""Smaller loads go the usual way: it sorts their rows by key, and takes no longer."""
+"""Smaller loads are merged the usual way: it sorts their rows by key, and takes no longer."""
 _ROWS = "_cdc_rows"
 _GOOD = f"{PROBLEM} IS NULL AND NOT {FILTERED}"
 
@@ -35,8 +35,8 @@ class BulkLoad:
     """A load whose data files are written and belong to no snapshot yet.
 
     Attributes:
-        transaction: of the table as it was planned on.
-        collapsed: the books; its winners are the rows that were written.
+        transaction: a transaction on the state of the table that the batch was planned on.
+        merge_input: the row counts; its ``latest`` are the rows that were written.
         staged: the data files.
     """
 
@@ -45,17 +45,17 @@ class BulkLoad:
     staged: Staged
 
     def with_properties(self, properties: Mapping[str, str]) -> Transaction:
-        """Return the transaction with the files, in a snapshot that carries ``properties``."""
+        """Append the files to the transaction, in a snapshot that carries ``properties``, and return it."""
         self.transaction.append_staged(self.staged, properties)
         return self.transaction
 
     def discard(self) -> None:
-        """Delete the data files, unless the transaction has them."""
+        """Delete the data files, unless they belong to the transaction."""
         self.staged.discard()
 
 
 def bulk_load(batch: BatchContext) -> BulkLoad | None:
-    """Write the rows of a batch that can be taken as they come; None for any other batch."""
+    """Write the rows of a large full load in which every key comes once; return None for any other batch."""
     if not _may_be_bulk(batch) or has_row_lineage(batch.context.spark, batch.target.iceberg):
         return None
     cleaned = batch.clean()
@@ -81,7 +81,7 @@ def bulk_load(batch: BatchContext) -> BulkLoad | None:
 
 
 def _may_be_bulk(batch: BatchContext) -> bool:
-    """Whether a batch is of a load that nothing but load files was merged of, and its rows need nothing of other rows."""
+    """Whether a batch is a large part of a full load of a mirror from which no change was merged yet, and its rows depend on no others."""
     plain = batch.table.mode is Mode.MIRROR and not kept_columns(batch.context.config.bronze, batch.table, batch.shape.columns)
     begins = not batch.planned.progress.frontier and not batch.planned.effective_truncates and not batch.planned.is_replay
     return plain and begins and batch.planned.batch.is_load and batch.planned.batch.size >= BULK_BYTES
@@ -99,7 +99,7 @@ def _are_some_in(batch: BatchContext, keys: DataFrame, ends: Sequence[str | None
 
 
 def _row_counts(cleaned: DataFrame, written: int) -> RowCounts:
-    """Return the books of a batch of which some rows are not written."""
+    """Count the rows of a batch of which some are not written."""
     row = cleaned.selectExpr(
         "count(1) AS rows_read",
         f"count_if({PROBLEM} IS NOT NULL) AS quarantined",

@@ -1,7 +1,7 @@
-"""One winner per key, and the books of the batch, in one aggregation.
+"""The latest change of each key, and the row counts of the batch, in one aggregation.
 
-`max_by` over a struct is planned as a sort aggregate and still far faster than the usual ``row_number`` window: every partition is reduced
-before the shuffle. Counts travel with the groups instead of in accumulators, which a retried task would count twice.
+Spark plans `max_by` over a struct as a sort aggregate, which is still far faster than the usual ``row_number`` window: it reduces every
+partition before the shuffle. Counts are aggregates as well, not accumulators, which would count a retried task twice.
 """
 
 from collections.abc import Sequence
@@ -32,23 +32,23 @@ from dms_iceberg.sql.cdc_columns import (
 from dms_iceberg.sql.quoting import quote
 
 USABLE = f"{PROBLEM} IS NULL"
-# Two halves of a key change have one position; where both map to the same silver key, the row itself wins over the delete.
+# Two halves of a key change have one position; where both map to the same silver key, the row itself comes after the delete.
 ORDER = f"CASE WHEN {USABLE} THEN struct({POSITION}, 1 - {OLD_KEY}, {ROW}) END"
-# Rows read again from older files for comparison are in no book, nor is the delete half of a key change.
+# Rows that are read again from older files for comparison are not counted, nor is the delete half of a key change.
 _COUNTED = f"{OLD_KEY} = 0"
 
 
 def deletes_sql() -> str:
-    """SQL that is true for changes after which the key is not in the table: deletes, old keys, rows that the filter does not let in."""
+    """SQL that is true for changes after which the table does not have the key: deletes, old keys, rows outside the filter."""
     return f"{OP} = 'D' OR {FILTERED}"
 
 
 def latest_aggregates(value_columns: Sequence[str], *, with_context: bool) -> list[str]:
-    """Aggregates over cleaned changes grouped by key.
+    """Aggregates over cleaned changes grouped by key: the latest usable change as the struct `LATEST`, and counts.
 
     Args:
         value_columns: silver columns that are not part of the key.
-        with_context: rows carry `CONTEXT`, true for those read again from older files.
+        with_context: rows carry `CONTEXT`, true for those that are read again from older files.
     """
     batch = f"NOT {CONTEXT}" if with_context else "true"
     counted = f"{_COUNTED} AND {batch}"
@@ -73,7 +73,7 @@ def latest_aggregates(value_columns: Sequence[str], *, with_context: bool) -> li
         f"count_if({good}) AS {N_GOOD}",
         f"min(CASE WHEN {usable} THEN {POSITION} END) AS {LOW}",
         f"max(CASE WHEN {usable} THEN {POSITION} END) AS {HIGH}",
-        # The batch's own best row that is neither filtered nor a key change's delete half: is it the winner?
+        # The batch's own newest row that is neither filtered nor the delete half of a key change, to compare with the latest change.
         f"max(CASE WHEN {good} THEN {POSITION} END) AS {BATCH_POSITION}",
         f"max(CASE WHEN {usable} THEN {FILE_TIME} END) AS {FILE_TIME}",
         # Rows merged before a rule was declared must not stop a later batch.
@@ -82,34 +82,34 @@ def latest_aggregates(value_columns: Sequence[str], *, with_context: bool) -> li
 
 
 def latest_select(key_columns: Sequence[str], value_columns: Sequence[str], *, with_context: bool, known: str | None = None) -> list[str]:
-    """Select list over the groups: silver columns, the winner's ``_cdc_`` columns, and the counts.
+    """Select list over the groups: silver columns, the ``_cdc_`` columns of the latest change, and the counts.
 
     Args:
         key_columns: silver key columns.
         value_columns: the other silver columns.
         with_context: see `latest_aggregates`.
-        known: SQL of `CONTEXT`, where the winner's own does not tell whether there is something new to merge.
+        known: SQL of `CONTEXT`, where that of the latest change does not show whether there is something new to merge.
     """
-    of_winner = f"{LATEST}.{CONTEXT}" if with_context else "false"
+    of_latest = f"{LATEST}.{CONTEXT}" if with_context else "false"
     return [
         *(quote(name) for name in key_columns),
         *(f"{LATEST}.{quote(name)} AS {quote(name)}" for name in value_columns),
         *(f"{LATEST}.{name} AS {name}" for name in (OP, POSITION, COMMITTED_AT, DELETE)),
-        f"{known or of_winner} AS {CONTEXT}",
+        f"{known or of_latest} AS {CONTEXT}",
         f"coalesce({FILE_TIME} > {LATEST}.{FILE_TIME}, false) AS {DISORDER}",
         *(N_ROWS, N_QUARANTINED, N_FILTERED, N_GOOD, LOW, HIGH, BATCH_POSITION, FAILED_RULE),
     ]
 
 
 def books_aggregates(key_columns: Sequence[str], stale: str = "false") -> list[str]:
-    """Aggregates over all winners: the sums of the books, the range of positions, and each key column's range as text.
+    """Aggregates over the latest changes of all keys: row counts, the range of positions, and each key column's range as text.
 
     Args:
         key_columns: silver key columns.
         stale: SQL that is true for a key whose newest change in the batch is older than what the table has.
     """
-    # A key counts once, by the newest change the batch has of it. Below that, or below a filtered row or the delete half of a key
-    # change, a change is superseded.
+    # Of each key one change counts as applied or stale, the newest of the batch. A change is superseded if it is older than that one, or
+    # than a filtered row or the delete half of a key change.
     newest = f"{BATCH_POSITION} IS NOT NULL AND {BATCH_POSITION} = {HIGH}"
     merged = f"{POSITION} IS NOT NULL AND NOT {CONTEXT}"
     ranges = key_ends(key_columns, merged)
@@ -132,7 +132,7 @@ def books_aggregates(key_columns: Sequence[str], stale: str = "false") -> list[s
 
 
 def key_ends(key_columns: Sequence[str], condition: str = "true") -> list[str]:
-    """Return aggregates for the lowest and highest value of each key column, as text, of rows for which a condition is true."""
+    """Return aggregates for the lowest and highest value of each key column, as text, over rows for which ``condition`` is true."""
     ranges = []
     for number, name in enumerate(key_columns):
         value = f"CASE WHEN {condition} THEN {quote(name)} END"

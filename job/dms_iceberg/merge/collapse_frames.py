@@ -1,4 +1,4 @@
-"""Running the aggregation that leaves one row per key. Lazy."""
+"""Runs the aggregation that leaves one row per key. Lazy."""
 
 from collections.abc import Mapping
 
@@ -11,18 +11,18 @@ from dms_iceberg.merge.soft_delete_state import register_aggregates, register_se
 from dms_iceberg.sql.quoting import quote
 
 SINGLE_TASK_BYTES = 1 << 20
-"""So little is read and collapsed by one task sooner than a shuffle is started."""
+"""One task reads and collapses a batch of this size faster than a shuffle would start."""
 
 
 def collapse(
     cleaned: DataFrame, shape: Shape, *, with_context: bool, counts: Mapping[str, str] | None = None, size: int | None = None
 ) -> DataFrame:
-    """Return one row per key with its winner and counts.
+    """Return one row per key with its latest change and counts.
 
     Args:
         with_context: rows carry `CONTEXT`.
         counts: further aggregates by name.
-        size: bytes of the files read, when that is all there is to collapse.
+        size: bytes of the files, if ``cleaned`` has nothing but their rows; None otherwise.
     """
     aggregate, select = (register_aggregates, register_select) if shape.registers else (latest_aggregates, latest_select)
     aggregates = [expr(text) for text in aggregate(shape.values, with_context=with_context)]

@@ -1,7 +1,7 @@
-"""Playing the changes of keys that may be crowded (`merge.crowding`), and what follows for the rows of a batch.
+"""Plays the changes of keys that may be crowded (`merge.crowding`), and applies the result to the rows of a batch.
 
-Few keys come here, and each is looked up where its row was before: among the changes of the batch, in the table, or, where the table may
-not tell, in all of bronze.
+Only few keys are played. Each is looked up where its earlier rows are: among the changes of the batch, in the table, or, where the table
+may not show them, in all of bronze.
 """
 
 from collections.abc import Sequence
@@ -48,16 +48,16 @@ PRESENT = {Mode.SOFT_DELETE: f"NOT {DELETED}", Mode.HISTORY: IS_CURRENT}
 
 @attrs.frozen(eq=False)
 class Verdict:
-    """What playing the changes of crowded keys has shown. Frames are materialised.
+    """The result of playing the changes of crowded keys. Frames are materialised.
 
     Attributes:
         key: silver key columns.
-        unclear: position and file name of updates and deletes that do not tell which row they mean.
-        judged: the same of all that were asked which row they mean.
+        unclear: position and file name of updates and deletes that do not identify the row they change.
+        judged: position and file name of all updates and deletes that were played.
         voids: halves of changes without effect on their key, because the row that they brought or changed is gone, or because another one
             left: key columns, position, file name, side.
-        keys: all keys that were played. Those that are not crowded now may have been, by what an earlier batch knew.
-        superseded: rows of the batch among ``voids``.
+        keys: all keys that were played. A key that is not crowded now may have been crowded by what an earlier batch knew.
+        superseded: number of the batch's rows among ``voids``.
     """
 
     key: Sequence[str]
@@ -80,37 +80,37 @@ class Verdict:
         )
 
     def with_effect(self, marked: DataFrame) -> DataFrame:
-        """Return those of marked changes that may have an effect."""
+        """Return the changes among ``marked`` that may have an effect."""
         return marked.where(f"NOT {VOID}").drop(VOID)
 
     def unmarked(self, marked: DataFrame) -> DataFrame:
-        """Return all of them."""
+        """Return all changes among ``marked``."""
         return marked.drop(VOID)
 
     def without_effect(self, marked: DataFrame) -> DataFrame:
-        """Return the others."""
+        """Return the changes among ``marked`` without an effect."""
         return marked.where(VOID).drop(VOID)
 
     def of_unclear(self, rows: DataFrame) -> DataFrame:
-        """Return both halves of unclear changes among cleaned ones."""
+        """Return both halves of unclear changes among cleaned changes."""
         return rows.join(broadcast(self.unclear), [POSITION, FILE_NAME], "left_semi")
 
     def with_superseded(self, counts: RowCounts) -> RowCounts:
-        """Return the books of changes with an effect, with those without one in them."""
+        """Add the changes without an effect to the row counts of those with one."""
         more = self.superseded
         return attrs.evolve(counts, rows_read=counts.rows_read + more, superseded=counts.superseded + more, void=more)
 
     def of_versions(self, begun: DataFrame) -> DataFrame:
-        """Mark the versions of the table (`versions.version_events`) that changes without an effect have begun (`VOID`)."""
+        """Mark with `VOID` the versions of the table (`versions.version_events`) that changes without an effect began."""
         known = self.voids.where(f"{SIDE} = 1").select(*map(quote, self.key), POSITION, VOID).distinct()
         return begun.drop(VOID).join(known, [*self.key, POSITION], "left").withColumn(VOID, expr(f"coalesce({VOID}, false)"))
 
     def of_ends(self, ends: DataFrame) -> DataFrame:
-        """Leave out the ends of versions (`versions.end_events`) that changes without an effect have made."""
+        """Leave out the ends of versions (`versions.end_events`) that come from changes without an effect."""
         return ends.join(self.voids.select(*map(quote, self.key), POSITION).distinct(), [*self.key, POSITION], "left_anti")
 
     def cleared(self, waiting: DataFrame | None) -> DataFrame | None:
-        """Return the rows of the quarantine that are unclear no longer, as older changes have come since; None without any."""
+        """Return the rows of the quarantine that are no longer unclear, because older changes have arrived since; None without any."""
         if waiting is None:
             return None
         rows = waiting.where(f"reason = {string_literal(AMBIGUOUS)}")
@@ -120,13 +120,13 @@ class Verdict:
         return None if clear.isEmpty() else clear
 
     def restored(self, looked: DataFrame, shape: Shape, cleared: DataFrame | None) -> DataFrame:
-        """Let the rows into the MERGE of a late batch that the table should have, whatever it has: `REFILL`.
+        """Mark with `REFILL` the rows that the MERGE of a late batch must write, whatever the table has.
 
-        The row that was left at a crowded key may be older than one that the table was given before the rest of the transaction came. And
-        what was unclear is merged in the end, and what had no effect as long as an older change was missing.
+        The row that remains at a crowded key may be older than one that the table got before the rest of the transaction came. Changes that
+        were unclear, or had no effect as long as an older change was missing, may have to be written as well.
 
         Args:
-            cleared: keys, old and new, of changes that are unclear no longer; None without any.
+            cleared: keys, old and new, of changes that are no longer unclear; None without any.
         """
         keys = self.keys if cleared is None else self.keys.union(cleared).distinct()
         marked = looked.join(keys.withColumn(_TOUCHED, lit(True)), shape.key, "left")
@@ -143,13 +143,14 @@ def play(batch: BatchContext, keys: DataFrame, past: "Past") -> Verdict:
     """Play the changes of ``keys`` one after the other.
 
     Args:
-        groups: the batch, opened.
-        past: what they were before.
+        batch: the batch with the changes.
+        keys: the silver keys.
+        past: their rows or changes before the batch.
     """
     rows = _changes(batch, keys, with_context=False)
     rows = rows.unionByName(past.rows) if past.rows is not None else rows
     if not past.is_whole:
-        # Each key may have had a row that nothing tells of any more, and that may equal any image.
+        # Each key may have had a row that nothing shows any more, and that may equal any image.
         rows = rows.unionByName(keys.selectExpr(*crowding.unknown_select(batch.shape.key))).withColumn(IMAGED, lit(None).cast("string"))
     key = [quote(name) for name in batch.shape.key]
     events = rows.groupBy(*key, *WRITING_GROUPS).agg(*(expr(sql).alias(name) for name, sql in crowding.writing_aggregates().items()))
@@ -167,7 +168,7 @@ def play(batch: BatchContext, keys: DataFrame, past: "Past") -> Verdict:
 
 
 def _played(events: DataFrame, shape: Shape) -> DataFrame:
-    """Return the events of runs in which their key was crowded: which run, whether it is unclear, and whether its row was left."""
+    """Return the events of runs in which their key was crowded: the run, whether the event is unclear, and whether its row remained."""
     key = [quote(name) for name in shape.key]
     outcomes = events.where(IS_LAST_WRITING).groupBy(*key).agg(expr(crowding.outcome_aggregate()).alias(OUTCOME))
     runs = outcomes.selectExpr(*key, f"posexplode({OUTCOME}) AS ({_RUN}, {_EFFECT})")
@@ -185,8 +186,8 @@ def _played(events: DataFrame, shape: Shape) -> DataFrame:
 def _voids(events: DataFrame, played: DataFrame, unclear: DataFrame, shape: Shape) -> DataFrame:
     """Return the events of crowded runs without effect.
 
-    Of a run one event has an effect on its key: the one that made the row that was left; if none was, the last that took one away; if a
-    row from before the run was, none. What is quarantined counts as not having been.
+    One event of a run has an effect on its key: the one that wrote the row that remained; if no row remained, the last one that took a row
+    away. If a row from before the run remained, no event has. Quarantined events do not count.
     """
     key = [quote(name) for name in shape.key]
     known = events.join(played, [*shape.key, EVENT]).join(
@@ -203,12 +204,12 @@ def _voids(events: DataFrame, played: DataFrame, unclear: DataFrame, shape: Shap
     effect = expr(f"coalesce({row}, CASE WHEN NOT ({stays}) THEN {leave} END)").alias(_REST)
     effects = known.groupBy(*key, _RUN).agg(effect)
     judged = known.drop(_REST).join(effects, [*shape.key, _RUN])
-    # Bad ones go to quarantine.
+    # Unusable ones go to quarantine.
     return judged.where(f"{USABLE} AND {_EFFECT} IS NULL AND NOT ({EVENT} <=> {_REST} AND {IS_LAST_WRITING})")
 
 
 def texts(shape: Shape) -> list[str]:
-    """SQL of the texts of silver columns, without those of the key."""
+    """SQL of the texts of silver columns (`value_text`), without those of the key."""
     return [value_text(name, shape.types[name]) for name in shape.values]
 
 
@@ -216,7 +217,7 @@ def _changes(batch: BatchContext, keys: DataFrame, *, with_context: bool) -> Dat
     load = batch.planned.progress.load
     cleaned = attrs.evolve(batch, shape=attrs.evolve(batch.shape, refused={})).clean(with_images=True)
     rows = cleaned.where(f"{POSITION} IS NOT NULL").withColumn(CONTEXT, lit(with_context))
-    # Copies of a bucket are younger than what they hold: then every change may be from before the load.
+    # In a copy of a bucket, files are younger than their content: then every change may be from before the load.
     loaded_until = max((file.modified for file in batch.planned.loads), default="")
     selected = rows.selectExpr(*crowding.change_select(batch.shape.key, texts(batch.shape), load, loaded_until))
     return selected.join(keys, keys.columns, "left_semi")
@@ -224,10 +225,11 @@ def _changes(batch: BatchContext, keys: DataFrame, *, with_context: bool) -> Dat
 
 @attrs.frozen(eq=False)
 class Past:
-    """What keys were before a batch: rows of the table, or changes in older files; None for nothing at all.
+    """The past of keys before a batch: rows of the table, or changes in older files.
 
     Attributes:
-        is_whole: nothing else can have been.
+        rows: what is known, None for nothing.
+        is_whole: the keys had no other rows.
     """
 
     rows: DataFrame | None
@@ -235,7 +237,7 @@ class Past:
 
 
 def bronze_past(batch: BatchContext, keys: DataFrame, *, is_whole: bool) -> Past:
-    """Return the changes of ``keys`` in ``groups``, the merged files opened; see `Past` for ``is_whole``."""
+    """Return the changes of ``keys`` in the groups of ``batch``, which are merged files here; see `Past` for ``is_whole``."""
     rows = _changes(batch, keys, with_context=True) if batch.groups else None
     return Past(rows, is_whole)
 
@@ -246,12 +248,12 @@ def stored_past(
     ranges: Sequence[KeyRange],
     waiting: DataFrame | None,
 ) -> Past | None:
-    """Return the table's rows of ``keys``; None where the source may have others than the table shows.
+    """Return the table's rows of ``keys``; None where the source may have had rows that the table does not show.
 
-    A batch in order finds in the table what its keys were before, unless a row is hidden: by the filter or a rule, or in quarantine.
+    For a batch in order the table has the earlier rows of its keys, unless one is hidden: by the filter or a rule, or in quarantine.
 
     Args:
-        ranges: of the keys, to prune the table's files.
+        ranges: ranges of the key columns, to prune the table's files.
         waiting: open rows of the quarantine.
     """
     if batch.planned.branch_state.head is None:
@@ -273,7 +275,7 @@ def hides_rows(table: Table) -> bool:
 
 
 def present(batch: BatchContext, ranges: Sequence[KeyRange]) -> DataFrame:
-    """Return the rows of the table that are at the source as well, of keys in ``ranges``."""
+    """Return the rows of the table with keys in ``ranges`` that exist at the source (not deleted, current)."""
     rows = batch.target.rows(batch.planned.branch_state.branch).where(PRESENT.get(batch.table.mode, "true"))
     for text in filter(None, (one.sql() for one in ranges)):
         rows = rows.where(text)

@@ -1,18 +1,18 @@
 """Keys that two rows have at once within one commit, and which of the two a change takes away. SQL text; `crowded` runs it.
 
-A source may let two rows share a key while a transaction is under way: uniqueness that is deferred (PostgreSQL) or checked when a
-statement ends (Oracle). ``UPDATE t SET id = id + 1`` is written row by row, so row 1 arrives at key 2 before row 2 has left it. By their
-places in the order alone the leaving of row 2 would take row 1 away. A key is *crowded* when a row arrives at it while another is there,
-in a run of changes with one commit time. Its changes are played one after the other, and what leaves is found by the full before-image
-(mapping rule ``add-before-image-columns`` with column-filter ``all``; PostgreSQL fills it for tables with REPLICA IDENTITY FULL, without
-which those with deferrable keys take no updates). Where the image does not match exactly one row, the update is quarantined as a whole.
+A source may let two rows share a key within a transaction: uniqueness that is deferred (PostgreSQL) or checked when a statement ends
+(Oracle). ``UPDATE t SET id = id + 1`` is written row by row, so row 1 arrives at key 2 before row 2 has left it. By their positions alone,
+the leaving of row 2 would remove row 1. A key is *crowded* when a row arrives at it while another is there, in a run of changes with one
+commit time. Its changes are played one after the other, and the full before-image identifies the row that leaves (mapping rule
+``add-before-image-columns`` with column-filter ``all``; PostgreSQL fills it for tables with REPLICA IDENTITY FULL, and refuses updates of
+tables with deferrable keys without that). Where the image does not match exactly one row, the update is quarantined as a whole.
 
 An image is either full (NULL is a value), or has only the columns that changed (Oracle: NULL means unchanged). A row may be the one that
 leaves if it equals the image in one of the two readings. An image of key columns alone matches every row.
 
-Whether a key is crowded is judged by what the source did: rows that are quarantined or filtered are there as well. DMS writes changes again
-that the full load has seen already: a loaded row does not count where the changes of the run, or of later ones, bring one row more than
-they take away, for a key has one row at the end of a commit, and the load must be from after it.
+Whether a key is crowded depends on the source: quarantined and filtered rows count as well. DMS writes changes again that the full load has
+already seen. A loaded row does not count if the changes of the run, or of later ones, bring one row more than they take away: a key has one
+row at the end of a commit, so the load must be from after it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,22 +32,22 @@ SIDE, KIND, AT, ID, PLACE = "_cdc_side", "_cdc_kind", "_cdc_at", "_cdc_event", "
 USABLE, VALUES, IMAGE, OTHER_IMAGE = "_cdc_usable", "_cdc_values", "_cdc_image", "_cdc_other_image"
 LOADED, CONTAINED, NET, OUTCOME = "_cdc_loaded", "_cdc_contained", "_cdc_net", "_cdc_outcome"
 N_READ = "_cdc_n_read"
-# A row arrives (an insert, a row from another key), is updated where it is, or leaves (a delete, a row that goes to another key).
+# A row arrives (an insert, a row from another key), is updated at its key, or leaves (a delete, a row that goes to another key).
 ARRIVES, _STAYS, LEAVES = "A", "U", "L"
 _IDENTITY, _WRITING, _COME, _UNTIL = "_cdc_identity", "_cdc_writing", "_cdc_come", "_cdc_until"
 
 
 def change_select(key: Sequence[str], texts: Sequence[str], load: int, loaded_until: str) -> list[str]:
-    """Select list over cleaned changes with images (`normalise_sql`) and `CONTEXT`: what the other steps need of them.
+    """Select list over cleaned changes with images (`normalise_sql`) and `CONTEXT`: the columns that the other steps need.
 
     Args:
         key: silver key columns.
         texts: SQL of the texts of the other silver columns.
         load: number of the load.
-        loaded_until: 17 digits, when the last file of the load was written; "" if that is not known.
+        loaded_until: 17 digits, when the last file of the load was written; "" if it is unknown.
     """
     contained = f"coalesce({COMMITTED_AT} <= {timestamp_literal(loaded_until)}, true)" if loaded_until else "true"
-    # A row that the load holds twice is one row.
+    # A row that the load has twice is one row, so it counts as updated, not as arrived.
     kind = (
         f"CASE WHEN {OP} = 'D' THEN '{LEAVES}' WHEN NOT {is_load_sql(POSITION, load)} AND ({OP} = 'I' OR {MOVED}) THEN '{ARRIVES}' "
         f"ELSE '{_STAYS}' END"
@@ -79,7 +79,7 @@ _THERE: Mapping[str, str] = {
 
 
 def stored_select(key: Sequence[str], texts: Sequence[str], load: int) -> list[str]:
-    """The same over rows of the table."""
+    """Select list over rows of the table, with the columns of `change_select`."""
     own = {POSITION: POSITION, AT: commit_sql(load), VALUES: _array(texts), LOADED: is_load_sql(POSITION, load)}
     return _there(key, {**_THERE, **own})
 
@@ -90,7 +90,7 @@ def time_select(key: Sequence[str], load: int) -> list[str]:
 
 
 def unknown_select(key: Sequence[str]) -> list[str]:
-    """The same over keys: a row of which nothing is known, from before everything else."""
+    """Select list over keys, with the columns of `change_select`: an unknown row, older than everything else."""
     own = {POSITION: "''", AT: "CAST(NULL AS bigint)", VALUES: "CAST(NULL AS array<string>)", LOADED: "false"}
     return _there(key, {**_THERE, **own})
 
@@ -108,20 +108,20 @@ def _in(column: str, numbers: Sequence[int]) -> str:
 
 
 WRITING_GROUPS = (POSITION, FILE_NAME, SIDE)
-"""Beside the key: what tells one half of a change from the others."""
+"""The columns that, with the key, identify one half of a change."""
 
 
 def writing_aggregates() -> dict[str, str]:
-    """Aggregates over `WRITING_GROUPS` that put a half of a change and its images into one row."""
+    """Aggregates over `WRITING_GROUPS` that combine a half of a change and its images in one row."""
     other = _in(OLD_KEY, ALTERNATIVES)
     own_image = f"{KIND} = '{LEAVES}' AND {OLD_KEY} = 0"
     return {
-        # Of an update that stays, the images have the operation of a delete.
+        # The images of an update that stays at its key have the operation of a delete.
         KIND: f"max(CASE WHEN {OLD_KEY} <= 1 THEN {KIND} END)",
         AT: f"max({AT})",
         STREAM: f"max({STREAM})",
         CONTEXT: f"min({CONTEXT})",
-        # Copies of a file in several folders are one writing, and each of their rows is in the books.
+        # Copies of a file in several folders are one writing, but each of their rows counts as read.
         N_READ: f"count_if({OLD_KEY} = 0 AND NOT {CONTEXT})",
         LOADED: f"max({LOADED})",
         CONTAINED: f"min({CONTAINED})",
@@ -134,13 +134,13 @@ def writing_aggregates() -> dict[str, str]:
 
 
 def identity_steps(key: Sequence[str]) -> list[dict[str, str]]:
-    """Columns that tell the writings of one change (`identity`): `ID`, the same for all, and `PLACE`, where it stands among others.
+    """Steps that add columns for repeated writings of a change (`identity`): `ID`, the same for all of them, and `PLACE`, for the order.
 
-    And `NET`, how many rows more than before its commit the key has at most, at the end of that commit or of a later one that the load
-    may have seen: if any, a loaded row is from after it, and was not there when it began.
+    They also add `NET`: by how many rows at most the key has more than before the commit, at the end of that commit or of a later one that
+    the load may have seen. If it is positive, a loaded row is from after the commit, and did not exist when that began.
 
-    With a place in the source's log a change is known again for certain, and stands where it was written first: DMS may be half way through
-    writing a transaction again. Without one it counts where it was written last.
+    With a place in the source's log a repetition is certain, and the change counts at its first writing: DMS may be half way through
+    writing a transaction again. Without one it counts at its last writing.
     """
     keys = ", ".join(map(quote, key))
     same = f"PARTITION BY {keys}, {_IDENTITY}, {_WRITING}"
@@ -173,10 +173,10 @@ _RUNS = "array<struct<ids: array<string>, unclear: array<string>, rest: array<st
 
 
 def outcome_aggregate() -> str:
-    """Aggregate over the events of a key: what became of it in each run of changes in which it was crowded.
+    """Aggregate over the events of a key: the result of each run of changes in which it was crowded.
 
-    An array of structs: ``ids`` of the events of the run; ``unclear``, those of them that do not tell which row they mean; ``rest``, the
-    events that made the rows that were there in the end, one of an earlier run among them where its row has stayed.
+    An array of structs: ``ids`` of the events of the run; ``unclear``, the events among them that do not identify their row; ``rest``, the
+    events that wrote the rows that remained in the end, including one of an earlier run if its row remained.
     """
     fields = {"place": PLACE, "side": SIDE, "id": ID, "at": AT, "kind": KIND, "usable": USABLE, "imaged": IMAGED}
     fields |= {"vals": VALUES, "image": IMAGE, "other": OTHER_IMAGE, "loaded": LOADED, "contained": CONTAINED, "net": NET}
@@ -194,7 +194,7 @@ def _let(name: str, value: str, body: str) -> str:
 
 
 def _begun() -> str:
-    """The state ``s`` in the run of the event ``e``: at a commit's end at most one row has a key, the last that came."""
+    """The state ``s`` in the run of the event ``e``: at the end of a commit at most one row has a key, the last one that came."""
     later = "e.contained AND e.net > 0 AND element_at(s.rows, -1).loaded"
     gone, nothing = f"(s.n = 0 OR coalesce({later}, false))", "slice(s.ids, 1, 0)"
     rest = f"IF({gone}, slice(s.rows, 1, 0), slice(s.rows, -1, 1))"
@@ -216,7 +216,7 @@ def _closed_runs() -> str:
 
 
 def _matches() -> str:
-    """The rows of the state ``b`` that the event ``e`` may mean, where several are there."""
+    """The rows of the state ``b`` that the event ``e`` may change or take away, where there are several."""
 
     def equals(image: str) -> str:
         return f"forall(sequence(1, size(r.vals)), i -> substr(e.imaged, i, 1) = '0' OR r.vals[i - 1] <=> {image}[i - 1])"
@@ -226,9 +226,9 @@ def _matches() -> str:
 
 
 def _played() -> str:
-    """The state after the event ``e``, of the state ``b`` before it and the rows ``m`` that it may mean."""
+    """The state after the event ``e``, from the state ``b`` before it and the rows ``m`` that it may mean."""
     arrives, stays, several = f"e.kind = '{ARRIVES}'", f"e.kind = '{_STAYS}'", "b.n > 1"
-    # What a bad update would have changed stays as it was last good.
+    # A row keeps its last usable values if an update of it is not usable.
     before = f"IF({several}, m[0].shown, element_at(b.rows, -1).shown)"
     shown = f"IF({stays} AND NOT e.usable, coalesce({before}, e.id), e.id)"
     row = f"array(struct(e.id AS id, {shown} AS shown, e.vals AS vals, e.loaded AS loaded))"

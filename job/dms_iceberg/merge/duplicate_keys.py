@@ -1,8 +1,7 @@
-"""Rows that share a key at the source, or that cleaning gives one: the newest has it in the table, and the others are lost to it.
+"""Rows that share a silver key although they are different rows at the source: the table has only the newest of them.
 
-Such keys fall together where DMS writes values that differ as one (a bare ``numeric`` rounded to six decimals, times beyond the calendar),
-or where ``key`` names too few columns. Nothing tells it from an update but this: a full load has each row once, and an insert finds its
-key free.
+Keys become equal where DMS writes different values as one (a bare ``numeric`` rounded to six decimals, times beyond the calendar), or where
+``key`` names too few columns. Only this distinguishes it from an update: a full load has each row once, and an insert finds its key free.
 """
 
 from collections.abc import Mapping
@@ -21,14 +20,14 @@ from dms_iceberg.sql.quoting import quote, timestamp_literal
 
 _SURPLUS, _EXAMPLE, _FRESH, _BRIEF = "_cdc_surplus", "_cdc_example", "_cdc_fresh", "_cdc_brief"
 _FIRST_ARRIVED_AT, _BEGINS = "_cdc_first_arrived_at", "_cdc_begins"
-# Of a row that silver has and one that the filter leaves out, the newer one decides whether there is one.
+# Filtered rows count: of a row in silver and one outside the filter with the same key, the newer one decides whether silver has a row.
 _TWICE = f"{N_GOOD} > 0 AND {N_GOOD} + {N_FILTERED} > 1"
-# A change that DMS writes again has its commit time again.
+# Two arrivals at different commit times are two rows: a change that DMS writes again has the same commit time.
 _AGAIN = f"{LEFT_AT} IS NULL AND coalesce({_FIRST_ARRIVED_AT} < {ARRIVED_AT}, false)"
 
 
 def duplicate_counts(load: int) -> dict[str, str]:
-    """Aggregates over the changes of a key, for `duplicate_figures`: when a row came first, and whether the first change brings one.
+    """Aggregates over the changes of a key, for `duplicate_figures`: when a row first arrived, and whether the first change brings one.
 
     Args:
         load: number of the load.
@@ -40,7 +39,7 @@ def duplicate_counts(load: int) -> dict[str, str]:
 
 
 def duplicate_figures(planned: BatchPlan, shape: Shape) -> dict[str, str]:
-    """Aggregates over collapsed keys that `duplicate_keys` judges by."""
+    """Aggregates over collapsed keys, as input of `duplicate_keys`."""
     if planned.batch.is_load:
         return {
             _SURPLUS: f"coalesce(sum(CASE WHEN {_TWICE} THEN {N_GOOD} + {N_FILTERED} - 1 END), 0)",
@@ -55,17 +54,17 @@ def duplicate_figures(planned: BatchPlan, shape: Shape) -> dict[str, str]:
 
 
 def _arrives(planned: BatchPlan) -> str:
-    """SQL over collapsed keys that is true where a row arrived that the load cannot have had, and none left."""
+    """SQL over collapsed keys that is true where a row arrived that the load cannot contain, and none left."""
     loaded_until = max((file.modified for file in planned.loads), default="")
     since = f"coalesce({COMMITTED_AT} > {timestamp_literal(loaded_until)}, false)" if loaded_until else "true"
     return f"{N_ARRIVED} > 0 AND {LEFT_AT} IS NULL AND {POSITION} IS NOT NULL AND {since}"
 
 
 def duplicate_keys(batch: BatchContext, merge_input: MergeInput) -> tuple[str, ...]:
-    """Return the warning of a published batch in order by which rows were lost to others of their key.
+    """Return a warning if a published batch in order replaced rows by other rows with the same key; empty without one.
 
-    Costs nothing unless the merge has replaced more rows than updates and deletes can: then the keys are looked up in the table as it was.
-    Where the table leaves rows out, an update or delete may have replaced none, so a batch that has replaced any is looked up.
+    Costs nothing unless the merge has replaced more rows than updates and deletes can: then the keys are looked up in the earlier snapshot.
+    Where the table leaves rows out, an update or delete may have replaced none, so the keys are looked up if any row was replaced.
     """
     if batch.planned.is_replay or not {_SURPLUS, _FRESH} & merge_input.figures.keys():
         return ()
@@ -75,7 +74,7 @@ def duplicate_keys(batch: BatchContext, merge_input: MergeInput) -> tuple[str, .
     replaced = _replaced(head.summary, merge_input.row_counts.latest) if head is not None and before is not None else 0
     if _FRESH in merge_input.figures:
         fresh = int(merge_input.figures[_FRESH])
-        # Every other key may have had a row, but for those whose row came and went with the batch.
+        # Every other key may have had a row, except those whose row came and went with the batch.
         others = 0 if hides_rows(batch.table) else merge_input.row_counts.latest - fresh - int(merge_input.figures[_BRIEF])
         if is_plain and fresh > 0 and replaced > others:
             arrives = f"{_arrives(batch.planned)} AND NOT ({_AGAIN})"
@@ -98,7 +97,7 @@ def duplicate_keys(batch: BatchContext, merge_input: MergeInput) -> tuple[str, .
 
 
 def _replaced(summary: Mapping[str, str], latest: int) -> int:
-    """Return how many rows of the table a MERGE has deleted or replaced; of files that it rewrote, as far as no row was deleted."""
+    """Return how many rows of the table a MERGE has deleted or replaced; for copy-on-write this assumes that no row was deleted."""
     if deletes := int(summary.get("added-position-deletes", 0)):
         return deletes
     removed = int(summary.get("deleted-records", 0))
@@ -106,11 +105,11 @@ def _replaced(summary: Mapping[str, str], latest: int) -> int:
 
 
 def _in_table(batch: BatchContext, merge_input: MergeInput, condition: str) -> tuple[int, str | None]:
-    """Return how many winners of a condition had their key in the table before the batch, and the key of one."""
+    """Return how many latest changes that meet ``condition`` had their key in the table before the batch, and the key of one."""
     before = batch.planned.branch_state.head
     keys = [quote(name) for name in batch.shape.key]
     asked = merge_input.latest.where(condition)
-    # New keys are often behind all others: then no file of the table is read.
+    # New keys are often higher than all others: then no file of the table is read.
     ends = asked.selectExpr(*key_ends(batch.shape.key)).collect()[0]
     rows = (
         batch.context.spark.read.option("snapshot-id", str(before))

@@ -1,7 +1,7 @@
-"""Giving columns that updates leave out the last value their row was given: from the batch, else from the table.
+"""Fills columns that updates leave out with the last supplied value of their row: from the batch, else from the table.
 
-Never across a delete, along changes of key, and never past a change in quarantine that may hold the value: what can't be completed is
-quarantined, not guessed. See `fill_sql` for the words used here.
+A value is taken along changes of key, never across a delete, and never past a change in quarantine that may hold the value: a change that
+cannot be completed is quarantined, not guessed. See `fill_forward_sql` for the terms.
 """
 
 from collections.abc import Sequence
@@ -37,14 +37,15 @@ REFILL = "_cdc_refill"
 
 @attrs.frozen(eq=False)
 class Filler:
-    """What completes the changes of one batch.
+    """Completes the changes of one batch.
 
     Attributes:
         kept: silver columns that updates may leave out.
+        shape: the silver columns.
         stored: the table's rows of the batch's keys (`stored_rows`).
         rejected: quarantine rows of those keys (`rejected_rows`), None without any.
         late: rows carry `CONTEXT`, and the batch was judged against older files.
-        moves: whether keys change, as far as the batch's own rows tell.
+        moves: whether rows of the batch move to other keys.
     """
 
     kept: tuple[str, ...]
@@ -56,12 +57,12 @@ class Filler:
 
     @property
     def collapse_shape(self) -> Shape:
-        """The shape of completed rows: `FRESH` must come through the collapse of a late batch."""
+        """The shape of completed rows: the collapse of a late batch must keep `FRESH`."""
         fresh = SilverColumn(FRESH, None, False, Column(name=FRESH))
         return attrs.evolve(self.shape, columns=(*self.shape.columns, fresh)) if self.late else self.shape
 
     def __call__(self, rows: DataFrame) -> DataFrame:
-        """Return cleaned changes completed, with `FRESH`; the `PROBLEM` of some says why they can't be."""
+        """Return cleaned changes completed, with `FRESH`; the `PROBLEM` of some says why they cannot be completed."""
         events = rows.withColumn(KIND, lit(CHANGE))
         if not self.late:
             events = events.withColumn(CONTEXT, lit(False))
@@ -90,9 +91,9 @@ def _with_lives(events: DataFrame) -> DataFrame:
 
 
 def _roots(links: DataFrame) -> DataFrame:
-    """Follow each segment to the first of its life; each turn doubles how far, so a chain of a thousand takes ten.
+    """Follow each segment to the first of its life. Each turn doubles the distance, so a chain of a thousand segments takes ten turns.
 
-    Checkpoints, because a plan that holds itself twice per turn would double in size with every one.
+    Each turn is a checkpoint, because a plan that contains the one before twice would double in size with every turn.
     """
     while True:
         upper = links.selectExpr(f"{CHILD} AS {PARENT}", f"{PARENT} AS upper")
@@ -112,7 +113,7 @@ def stored_rows(target: DataFrame, keys: DataFrame, shape: Shape, kept: Sequence
 
 
 def rejected_rows(quarantined: DataFrame, keys: DataFrame, shape: Shape) -> DataFrame:
-    """Return, of the ``quarantined`` rows of merged files, those of ``keys`` as events."""
+    """Return the rows of ``keys`` among ``quarantined``, rows of merged files, as events."""
     listed = keys.selectExpr("*", f"{json_sql(shape.key)} AS {fill_sql.Q_KEY}").distinct()
     others = quarantined.where("position IS NOT NULL")
     # Only the columns used: silver keys may have the names of quarantine columns.
@@ -123,10 +124,10 @@ def rejected_rows(quarantined: DataFrame, keys: DataFrame, shape: Shape) -> Data
 
 
 def resolve(looked: DataFrame) -> DataFrame:
-    """Let completed older changes into the MERGE of a late batch: `REFILL`.
+    """Mark with `REFILL` completed older changes that the MERGE of a late batch must write.
 
-    The winner of such a key is a change that was merged before. It is written again when it takes a value from the batch, or when the
-    table does not have it: then it could not be completed in its time, and can be now.
+    The latest change of such a key was read before the batch. It is written again when it takes a value from the batch, or when the
+    table does not have it: then it could not be completed at its time, and can be now.
     """
     stored = f"coalesce({STORED_POSITION} < {POSITION}, true) OR {FRESH} AND {STORED_POSITION} = {POSITION}"
     refill = f"{CONTEXT} AND NOT {DELETE} AND {KEPT_POSITIONS} IS NOT NULL AND ({stored})"

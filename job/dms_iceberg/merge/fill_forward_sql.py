@@ -1,7 +1,7 @@
-"""SQL text of giving columns that updates leave out the last value their row was given. Pure; `fill` runs it.
+"""SQL text that fills columns which updates leave out with the last supplied value of their row. Pure; `fill_forward` runs it.
 
-A row's *segment* is the run of changes of one key from its birth (an insert, a key that moved here, or the table's row) to its death (a
-delete, or a key that moved away). Segments joined by changes of key are a *life*: a value is taken from anywhere earlier in the
+A row's *segment* is the run of changes of one key from its beginning (an insert, a row that moved to this key, or the table's row) to its
+end (a delete, or a move to another key). Segments joined by changes of key are a *life*: a value may come from anywhere earlier in the
 life, and never from outside of it. Table rows and rows in quarantine are events of a life as well.
 """
 
@@ -20,14 +20,14 @@ Q_OP, Q_POSITION, Q_KEY, Q_REASON = "_cdc_q_op", "_cdc_q_position", "_cdc_q_key"
 REASON, SETTLED = "_cdc_reason", "_cdc_settled"
 _START, _GONE, _TWIN, _LOST, _BEST = "_cdc_start", "_cdc_gone", "_cdc_twin", "_cdc_lost", "_cdc_best"
 
-# The table's row stands behind the very change that made it.
+# The table's row comes directly after the change that wrote it.
 _ORDER = f"{POSITION}, CASE WHEN {KIND} = '{STORED}' THEN 2 ELSE 1 - {OLD_KEY} END, {ROW}"
 _SO_FAR = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 _OWN = f"struct({POSITION}, 1 - {OLD_KEY} AS half, {ROW})"
 
 
 def stored_select(key: Sequence[str], kept: Sequence[str]) -> list[str]:
-    """Select list over the table: its rows as events that supply columns at the positions that the table remembers."""
+    """Select list over the table: its rows as events that supply columns at the positions that the table has for them."""
     values = ", ".join(f"{quote(name)} AS v{number}" for number, name in enumerate(kept))
     return [
         *(quote(name) for name in key),
@@ -42,7 +42,7 @@ def stored_select(key: Sequence[str], kept: Sequence[str]) -> list[str]:
 
 
 def rejected_select(key: Sequence[str]) -> list[str]:
-    """Select list over quarantine rows joined with their keys: what they would have supplied is not known."""
+    """Select list over quarantine rows joined with their keys: events with unknown values."""
     return [
         *(quote(name) for name in key),
         f"coalesce({Q_OP}, 'U') AS {OP}",
@@ -57,9 +57,9 @@ def rejected_select(key: Sequence[str]) -> list[str]:
 
 
 def settled_select(key: Sequence[str]) -> list[str]:
-    """Step before the others, where there are rows in quarantine: `SETTLED` are those that need not be feared any more.
+    """Step before the others, where there are rows in quarantine: `SETTLED` marks those that no longer hide a value.
 
-    Such a row is read again as a change that can be completed now; or it was in quarantine because it could not be completed, and the
+    Either the row is read again as a change, which can be completed now. Or it was in quarantine because it could not be completed, and the
     table's row is as new: a late change has completed it since.
     """
     keys = _quoted(key)
@@ -70,7 +70,7 @@ def settled_select(key: Sequence[str]) -> list[str]:
 
 
 def start_select(key: Sequence[str], values: Sequence[str], *, late: bool) -> list[str]:
-    """First step: which events begin a segment. In a late batch also whether an older file holds the same change."""
+    """First step: which events begin a segment; in a late batch also whether an older file has the same change."""
     keys = _quoted(key)
     born = f"coalesce({OP} = 'I', false) OR coalesce({MOVED}, false) AND {OLD_KEY} = 0"
     identity = f"xxhash64({', '.join([*map(quote, values), OP, COMMITTED_AT])})"
@@ -89,7 +89,7 @@ def segment_select(key: Sequence[str]) -> list[str]:
 
 
 def supply_select(kept: Sequence[str]) -> list[str]:
-    """Third step, per life: the last supply of each column so far, the table's row, and the last change of key that is already merged."""
+    """Third step, per life: the last supplied value of each column so far, the table's row, and the last merged change of key."""
     supplies = []
     for number, name in enumerate(kept):
         gives = f"{KIND} <> '{STORED}' AND coalesce({OP} <> 'D', true) AND NOT coalesce({LACKS}.{quote(name)}, false)"
@@ -107,19 +107,19 @@ def supply_select(kept: Sequence[str]) -> list[str]:
 
 
 def lost_select(kept: Sequence[str]) -> list[str]:
-    """Fourth step: why a row can't be completed, NULL where it can."""
+    """Fourth step: why a row cannot be completed, NULL where it can."""
     lost = ", ".join(_lost_sql(number, name) for number, name in enumerate(kept))
     return ["*", f"coalesce({lost}, CAST(NULL AS string)) AS {_LOST}"]
 
 
 def best_select(key: Sequence[str]) -> list[str]:
-    """Fifth step: the best change of each key that needs nothing; what is older than it needs nothing either."""
+    """Fifth step: the newest change of each key that is usable and complete; older changes need not be completed."""
     usable = f"{KIND} = '{CHANGE}' AND {PROBLEM} IS NULL AND NOT ({_needs()})"
     return ["*", f"max(CASE WHEN {usable} THEN {_OWN} END) OVER (PARTITION BY {_quoted(key)}) AS {_BEST}"]
 
 
 def filled_select(columns: Sequence[str], kept: Sequence[str], *, late: bool) -> list[str]:
-    """Last step: the columns of the changes, completed, and `FRESH`: whether a value comes from a change of this batch."""
+    """Last step: the completed columns of the changes, and `FRESH`: whether a value comes from a change of this batch."""
     numbers = {name: number for number, name in enumerate(kept)}
     lacking = " OR ".join(_lacks(name) for name in kept)
     entries = ", ".join(
@@ -160,7 +160,7 @@ def _stored_position(name: str) -> str:
 
 
 def _is_stored(number: int, name: str) -> str:
-    """Whether the table's value is the last supplied one: older than the row, and newer than what the batch has."""
+    """SQL of whether the table's value is the last supplied one: not newer than the row, and newer than what the batch has."""
     position = _stored_position(name)
     return f"coalesce({position} <= {POSITION} AND ({_supply(number)} IS NULL OR {position} > {_supply(number)}.position), false)"
 

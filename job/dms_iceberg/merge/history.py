@@ -1,7 +1,7 @@
-"""The versions and books of one batch in mode ``history``: every change is a version once.
+"""The versions and row counts of one batch in mode ``history``: every change is a version once.
 
-A batch in order needs of the table only what is current of its keys. A late one, or one that may repeat changes, is put together with all
-versions of its keys and with what bronze holds of them since, and the versions are made anew (`merge.versions`).
+A batch in order needs only the current versions of its keys from the table. A late one, or one that may repeat changes, is combined with
+all versions of its keys and with their later changes in bronze, and the versions are computed again (`merge.versions`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ _CLOCK = f"date_format({COMMITTED_AT}, 'yyyyMMddHHmmssSS')"
 
 
 def history_batch(batch: BatchContext) -> MergeInput:
-    """Return the batch's versions, materialised, and its books; the caller unpersists ``latest``.
+    """Return the batch's versions, materialised, and its row counts; the caller unpersists ``latest``.
 
     Raises:
         SchemaChangeError: ``track_columns`` names a column that the table does not have.
@@ -43,7 +43,7 @@ def history_batch(batch: BatchContext) -> MergeInput:
     tracked = _tracked(batch.table, batch.shape)
     load = batch.planned.progress.load
     cleaned = batch.clean().persist()
-    # Which keys there are, and how far back their changes go.
+    # The keys, and how far back their changes go.
     only_keys = attrs.evolve(batch.shape, columns=tuple(column for column in batch.shape.columns if column.is_key))
     counts = {_FIRST_CLOCK: f"min(CASE WHEN {USABLE} THEN {_CLOCK} END)", **suspicion.aggregates(load)}
     latest = collapse(cleaned, only_keys, with_context=False, counts=counts, size=batch.planned.batch.size).persist()
@@ -63,7 +63,7 @@ def history_batch(batch: BatchContext) -> MergeInput:
         if batch.planned.branch_state.head is not None:
             events = _with_stored(events, batch.target.rows(batch.planned.branch_state.branch), first, batch.shape, found, whole=whole)
         rows = made_versions(events, batch.shape.key, batch.shape.values, tracked, load, whole=whole).persist()
-        # What is settled may be of keys that are not in the batch.
+        # Resolved rows may have keys that are not in the batch.
         ranges = first.ranges if found.resolved is None else ()
         row_counts = _with_versions(found.row_counts, rows)
         return MergeInput(rows, row_counts, ranges, found.is_late, found.judge, is_cut=found.is_cut, resolved=found.resolved)
@@ -78,14 +78,15 @@ def history_batch(batch: BatchContext) -> MergeInput:
 
 @attrs.frozen(eq=False)
 class _Judged:
-    """What counts of a batch, and of older files beside it.
+    """The changes of a batch, and of older files, that count.
 
     Attributes:
         events: cleaned changes with `CONTEXT`, and with `WAITING` where some may be in quarantine.
+        row_counts: of the batch.
         judge: see `MergeInput`.
-        verdict: of keys that may be crowded, if any.
-        settled: see `MergeInput`.
-        settled_keys: the keys that they are about, old and new.
+        verdict: the verdict on keys that may be crowded, if any.
+        resolved: see `MergeInput`.
+        resolved_keys: the keys of ``resolved``, old and new.
     """
 
     events: DataFrame
@@ -100,7 +101,7 @@ class _Judged:
 
 @attrs.frozen(eq=False)
 class _Events:
-    """The changes of a batch; ``first`` is what collapsing them to ``only_keys`` has shown."""
+    """The changes of a batch; ``first`` is the result of collapsing them to ``only_keys``."""
 
     batch: BatchContext
     only_keys: Shape
@@ -147,7 +148,7 @@ class _Events:
         verdict = play(self.batch, keys, past)
         cleared = verdict.cleared(waiting)
         if cleared is not None and waiting is not None:
-            # With all that their keys have been, as they come into the table only now.
+            # With the whole past of their keys, because these rows come into the table only now.
             of_cleared = keys_of_rows(self.batch.context, self.batch.table, planned.progress, shape, cleared)
             suspects = materialised(suspects.union(of_cleared).distinct())
             left = waiting.join(cleared.select("id"), "id", "left_anti")
@@ -182,7 +183,7 @@ class _Events:
 def made_versions(
     events: DataFrame, key: Sequence[str], values: Sequence[str], tracked: Sequence[str], load: int, *, whole: bool
 ) -> DataFrame:
-    """Return the versions that events make (`versions.version_select`); see `versions.steps` for the arguments."""
+    """Compute versions from events (`versions.version_select`); see `versions.steps` for the arguments."""
     for step in versions.steps(key, values, tracked, load, whole=whole):
         events = events.withColumns({name: expr(sql) for name, sql in step.columns.items()})
         events = events.where(step.where) if step.where is not None else events
@@ -190,13 +191,13 @@ def made_versions(
 
 
 def repeated_up_to(progress: Progress) -> str:
-    """Return text above the positions at which a change may be a repetition, or late: those up to the clock of the newest change.
+    """Return a bound for positions at which a change may be a repetition, or late: those up to the clock of the newest change.
 
-    Loaded rows all have one clock, and files of a load follow each other: among them only a lower position is late.
+    All loaded rows have one clock, and the files of a load are in order: among them only a lower position is late.
     """
     if is_load_position(progress.high_water, progress.load):
         return progress.reached
-    # A colon sorts behind every digit.
+    # A colon sorts after every digit.
     return max(f"{clock_prefix(progress.high_water, progress.load)}:", progress.reached)
 
 
@@ -212,7 +213,7 @@ def _tracked(table: Table, shape: Shape) -> list[str]:
 
 
 def _goes_back(first_clock: str | None, progress: Progress) -> bool:
-    """Whether a change was committed before the newest one that is applied, by a clock that went back while the task held its own."""
+    """Whether a change was committed before the newest applied one: the source's clock went back while the task's own did not."""
     return first_clock is not None and first_clock <= progress.committed
 
 

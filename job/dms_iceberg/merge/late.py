@@ -1,12 +1,12 @@
-"""Changes that arrive behind what was already applied.
+"""Late changes: those that are older than changes which are already applied.
 
-A deleted key leaves nothing in the table, so a late change cannot be compared with it there. Bronze is the log: the merged
-files that can hold something newer than the oldest late change are read again for just the late keys, and compete for the winner
-without being counted. A file is closed after the commits it holds, so only names not before that commit (minus slack for two
-clocks) are needed. In-order batches never come here.
+A deleted key leaves nothing in the table, so a late change cannot be compared with it there. Bronze is the log. The merged files that can
+hold something newer than the oldest late change are read again for the late keys, and their changes are compared without being counted. A
+file is closed after the commits it holds, so only files with names not before that commit (minus slack for two clocks) are needed. Batches
+in order need none of this.
 
-Unless updates leave columns out, keys of a late batch whose changes are all newer than the table keep their first winner (modes mirror and
-soft_delete), and in mode mirror only changes committed since the late one are read, where a sequence tells: older ones lose against it,
+Unless updates leave columns out, keys of a late batch whose changes are all newer than the table keep their latest change (modes mirror and
+soft_delete). In mode mirror only changes committed since the late one are read, where files have a sequence: older ones cannot replace it,
 and a repetition has the clock of its original.
 """
 
@@ -49,28 +49,28 @@ from dms_iceberg.sql.cdc_columns import (
 from dms_iceberg.sql.quoting import quote, string_literal, timestamp_literal
 
 SLACK_HOURS = 1.0
-# With DatePartitionTimezone DMS names files in local time; nowhere is that further behind UTC, in which commits are told.
+# With DatePartitionTimezone DMS names files in local time, while commit times are in UTC; no zone is further behind UTC.
 ZONE_HOURS = 12.0
 _FAR_FUTURE = "99991231235959999"
 
 
 def is_late(low: str, progress: Progress) -> bool:
-    """Whether a batch whose lowest position is ``low`` may hold changes older than applied ones.
-
-    Among LOAD files alone nothing was ever deleted: their rows are compared with the table's own.
-    """
+    """Whether a batch whose lowest position is ``low`` may hold changes older than applied ones."""
     return bool(low) and low <= progress.reached
 
 
 def needs_bronze(progress: Progress) -> bool:
-    """Whether deletes may have been applied, so that late changes must be looked up."""
+    """Whether deletes may have been applied, so that late changes must be looked up in bronze.
+
+    As long as only LOAD files are merged, nothing was deleted: their rows are compared with the table's own.
+    """
     return not is_load_position(progress.high_water, progress.load)
 
 
 def context_since(low: str, progress: Progress) -> str:
     """Return the earliest close time (17 digits) of a file that can hold a change newer than position ``low``."""
     clock = clock_of(low)
-    # A file cannot be closed before a commit it holds, unless its name is not in UTC. The zone may have been changed since.
+    # A file cannot be closed before a commit that it holds, unless its name is not in UTC. The zone may have been changed since.
     hours = SLACK_HOURS + (ZONE_HOURS if progress.behind or progress.frontier < progress.committed else 0.0)
     return earlier(clock, hours=hours) if clock.strip("0") else "0" * len(clock)
 
@@ -78,34 +78,36 @@ def context_since(low: str, progress: Progress) -> str:
 def context_files(listing: Iterable[BronzeFile], since: str, progress: Progress, batch: Sequence[BronzeFile]) -> list[BronzeFile]:
     """Return the merged CDC files closed at or after ``since`` that are not part of the batch itself."""
     own = {file.key for file in batch}
-    # Changes from before a reload in the same folder are in the load.
+    # A reload in the same folder contains the changes from before it.
     since = max(since, progress.reloaded_at)
-    # Of a file that was uploaded again, the version that bronze has now tells what the one that is merged did.
+    # Of a file that was uploaded again, bronze has only the last version, which stands for the merged one.
     merged = (file for file in listing if file.is_cdc and progress.has_merged_version(file))
     return sorted(file for file in merged if file.order >= since and file.key not in own)
 
 
 def suspect_sql(bound: str) -> str:
-    """SQL over winners that is true for those with a change up to ``bound``, or with files out of order."""
+    """SQL over collapsed keys that is true for those with a change up to ``bound``, or with files out of order."""
     return f"({DISORDER} OR coalesce({LOW} <= {string_literal(bound)}, false))"
 
 
 def suspects(latest: DataFrame, shape: Shape, bound: str, count: int) -> DataFrame:
-    """Return the keys of those of ``count`` in-order winners that need a second look: a change up to ``bound``, or files out of order.
+    """Return the keys, among ``latest``, that must be looked up in bronze: with a change up to ``bound``, or with files out of order.
 
     Args:
+        latest: the batch's collapsed keys.
         bound: the high-water position, or text above it.
+        count: the number of rows in ``latest``, at most.
     """
     return keys_of(latest.where(suspect_sql(bound)), shape, count)
 
 
 def latest_in_order(latest: DataFrame, bound: str) -> DataFrame:
-    """Return the in-order winners that need no second look, as rows of `collapse_late`: newer than all that is merged."""
+    """Return the collapsed keys that need no look-up, as rows of `collapse_late`: all their changes are newer than what is merged."""
     return latest.where(f"NOT {suspect_sql(bound)}").withColumn(STALE, lit(False))
 
 
 def keys_of(latest: DataFrame, shape: Shape, count: int) -> DataFrame:
-    """Return the keys of at most ``count`` winners for a join."""
+    """Return the keys of at most ``count`` collapsed keys for a join."""
     return broadcast_if_small(latest.select(*(quote(name) for name in shape.key)), count)
 
 
@@ -121,22 +123,25 @@ def judge_late(
     is_cut: bool = False,
     with_waiting: bool = False,
 ) -> DataFrame:
-    """Return the batch's rows and, under `CONTEXT`, those of older files that share a late key; `PROBLEM` tells two more kinds of rows.
-
-    Rows that wait in quarantine were seen, but are not merged: nothing is older than they are.
+    """Return the batch's rows and, with `CONTEXT`, those of older files that share a late key; `PROBLEM` has two more reasons.
 
     * ``older_than_bronze``: the change is late, and files that might hold a newer delete of its key are no longer in bronze.
-    * ``older_clock``: a row of a *new* file loses against an earlier file, and no earlier file holds its twin (key, operation, commit
-      time, values). A re-emitted change has one; without it nobody has seen this change, and the source's clock must have gone back.
+    * ``older_clock``: a row of a *new* file is older than a change of its key in an earlier file, and no earlier file has the same change
+      (key, operation, commit time, values). A change that DMS writes again is in an earlier file; otherwise the source's clock must have
+      gone back.
+
+    Open rows of the quarantine are known, but not merged, so they make no other change late.
 
     Args:
         batch: cleaned changes of the batch.
         older: cleaned changes of older files, with `WAITING` where some may be in quarantine; None when there are none.
-        keys: the keys to look up in them (`suspects`).
-        oldest: close time of the oldest merged file bronze still has.
-        replay: the batch comes from the quarantine, so that its rows are in older files themselves, and each of them counts as new.
+        keys: the keys to look up in ``older`` (`suspects`).
+        shape: the silver columns.
+        progress: the table's progress before the batch.
+        oldest: close time of the oldest merged file that bronze still has.
+        replay: the batch comes from the quarantine, so its rows are in older files themselves, and each of them counts as new.
         is_cut: bronze has lost change files that were merged.
-        with_waiting: rows that wait in quarantine are among the result, under `WAITING`: what they tell may be merged by another writing.
+        with_waiting: the result has open rows of the quarantine as well, with `WAITING`: another writing of such a change may be merged.
     """
     rows = batch.withColumn(CONTEXT, lit(False))
     if older is not None:
@@ -162,9 +167,10 @@ def _identity_sql(shape: Shape) -> str:
 
 
 def _without_copies(rows: DataFrame, shape: Shape) -> DataFrame:
-    """Leave out, among rows of older files, those that the batch has: a row is not its own rival.
+    """Leave out, among rows of older files, those that the batch has: a row must not be compared with itself.
 
-    The position tells; where it is made of a text file's row number, which another reading counts in another way, values do.
+    A copy has the same position. Where the position contains a text file's row number, which may differ from reading to reading, a copy has
+    the same values.
     """
     same = f"PARTITION BY {', '.join(quote(name) for name in shape.key)}, {FILE_NAME}, {OLD_KEY}"
     copies = [f"max(NOT {CONTEXT}) OVER ({same}, {what})" for what in (POSITION, "_cdc_identity")]
@@ -181,7 +187,7 @@ def _mark_older_clock(rows: DataFrame, shape: Shape, frontier: str, merged: str 
         f"min(_cdc_closed) OVER (PARTITION BY {keys}, _cdc_identity) AS _cdc_first_seen",
     )
     in_new_file = f"NOT {CONTEXT} AND {FILE_TIME} > {string_literal(frontier)}"
-    # A repair shows the source at its own moment: what is newer may well be merged already.
+    # A repair has the source's state at one moment: newer changes may be merged already.
     repairs = f"instr({FILE}, {string_literal('/' + REPAIR_FOLDER)}) > 0"
     unseen = f"{in_new_file} AND NOT {repairs} AND _cdc_earlier > {POSITION} AND _cdc_first_seen = _cdc_closed"
     text = string_literal("older_clock: not in any earlier file, yet older than a change of its key that is; the source clock went back")
@@ -191,10 +197,11 @@ def _mark_older_clock(rows: DataFrame, shape: Shape, frontier: str, merged: str 
 
 
 def apply_truncates(looked: DataFrame, shape: Shape, truncates: Sequence[str], load: int) -> DataFrame:
-    """Return the winners of a late batch, with those from before a truncate gone: it deleted keys that no file names.
+    """Apply truncates to the latest changes of a late batch: rows from before a truncate are deleted, though no file has that delete.
 
     Args:
         looked: what `collapse_late` returned.
+        shape: the silver columns.
         truncates: 17 digits each, in order: those applied.
         load: number of the load.
     """
@@ -205,7 +212,7 @@ def apply_truncates(looked: DataFrame, shape: Shape, truncates: Sequence[str], l
         return looked.withColumns(
             {STALE: expr(f"{STALE} OR coalesce({before} AND {BATCH_POSITION} = {HIGH}, false)"), CONTEXT: expr(f"{CONTEXT} OR {before}")}
         )
-    # The values are news, and so is the key; but it was deleted, unless that is what its newest change says anyway.
+    # The values are new, and the key may be; but the truncate deleted the row, unless its newest change is a delete anyway.
     ended = f"{before} AND NOT {DELETE} AND coalesce({STORED_POSITION} < {POSITION}, true)"
     changed = {
         DELETE: f"{DELETE} OR {ended}",
@@ -216,7 +223,7 @@ def apply_truncates(looked: DataFrame, shape: Shape, truncates: Sequence[str], l
 
 
 def _first_behind(truncates: Sequence[str], load: int, *, position: bool) -> str:
-    """SQL of the first truncate behind `POSITION`, or of its time."""
+    """SQL of the position of the first truncate after `POSITION`, or of its time."""
     cases = []
     for at in truncates:
         found = string_literal(truncate_position(load, at))
@@ -225,7 +232,7 @@ def _first_behind(truncates: Sequence[str], load: int, *, position: bool) -> str
 
 
 def truncate_events(latest: DataFrame, shape: Shape, truncates: Sequence[str], load: int) -> DataFrame | None:
-    """Return a delete by each truncate for each key that has a change from before the last one, as rows of `CONTEXT`; None for none."""
+    """Return, for each key with a change from before the last truncate, a delete per truncate, with `CONTEXT`; None without truncates."""
     if not truncates:
         return None
     deletes = [f"struct({string_literal(truncate_position(load, at))} AS position, {timestamp_literal(at)} AS at)" for at in truncates]
@@ -246,12 +253,13 @@ def truncate_events(latest: DataFrame, shape: Shape, truncates: Sequence[str], l
 def collapse_late(
     judged: DataFrame, target: DataFrame, shape: Shape, keys: DataFrame, counts: Mapping[str, str] | None = None
 ) -> DataFrame:
-    """Return the winners of a late batch, with `STALE`: whether the table, or an older file, has something newer.
+    """Return the latest change of each key of a late batch, with `STALE`: whether the table, or an older file, has something newer.
 
     Args:
         judged: what `judge_late` returned.
         target: the table; key and position columns are read.
-        keys: at least those of ``judged``; taken from its own winners they would cost a second collapse.
+        shape: the silver columns.
+        keys: all keys of ``judged``, or more; they are an argument because to compute them from ``judged`` would take a second collapse.
         counts: further aggregates by name.
     """
     latest = collapse(judged, shape, with_context=True, counts=counts)

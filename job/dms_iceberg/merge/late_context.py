@@ -1,4 +1,4 @@
-"""What bronze knows of keys whose changes cannot be judged by their batch alone: late ones, and those of crowded keys."""
+"""Reads older files of bronze for keys whose changes cannot be judged by their batch alone: late ones, and those of crowded keys."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -31,10 +31,10 @@ class OlderFiles:
 
     Attributes:
         groups: the files, opened.
-        since: 17 digits, of the commits that are needed; "" for all.
+        since: 17 digits, the earliest commit time that is needed; "" for all.
         oldest: close time of the oldest merged change file that bronze still has.
         is_cut: bronze has lost change files that were merged.
-        is_whole: these are all files of the load that were merged.
+        is_whole: the files are all merged files of the load.
     """
 
     groups: Sequence[ReadGroup] = ()
@@ -46,11 +46,11 @@ class OlderFiles:
 
 @attrs.frozen(eq=False)
 class SecondLook:
-    """What bronze knows of the suspects of a batch.
+    """Compares the suspects of a batch with bronze.
 
     Attributes:
-        judge: puts changes of older files beside those of the batch (`late.judge_late`).
-        keys: the suspects.
+        judge: adds changes of older files to those of the batch, and compares them (`late.judge_late`).
+        keys: the suspects: keys with changes that the batch alone cannot judge.
         is_cut: bronze has lost change files that were merged.
     """
 
@@ -67,20 +67,20 @@ class SecondLook:
         return rows.join(self.keys, self.keys.columns, "left_anti")
 
     def judge_suspects(self, rows: DataFrame) -> DataFrame:
-        """Judge the changes of suspects, and let the others be."""
+        """Judge the changes of suspects, and leave the others unchanged."""
         others = self.of_others(rows).withColumn(CONTEXT, lit(False))
         return self.judge(self.of_suspects(rows)).unionByName(others, allowMissingColumns=True)
 
 
 def waiting_rows(batch: BatchContext) -> DataFrame | None:
-    """Return the open rows of the quarantine that the batch leaves alone: their files are merged, and they are not."""
+    """Return the open rows of the quarantine that are not in the batch: their files are merged, they are not."""
     waiting = (
         batch.planned.waiting
         if batch.planned.is_replay
         else open_rows(batch.context.spark, batch.context.config, batch.table, batch.planned.progress)
     )
     if waiting is not None and batch.planned.branch_state.rebuild:
-        # What the old configuration rejected may be in the table now.
+        # Rows that the old configuration rejected may be in the rebuilt content.
         return waiting.where(rejected_since(batch.planned.branch_state.rebuild))
     return waiting
 
@@ -97,8 +97,8 @@ def older_files(
 
     Args:
         waiting: see `waiting_rows`.
-        completes: a late change may complete an older one.
-        whole: all files of the load, not only those that can hold something newer than the oldest late change.
+        completes: a late change may complete another one, whose updates leave columns out.
+        whole: return all files of the load, not only those that can hold something newer than the oldest late change.
     """
     progress = batch.planned.progress
     if not whole and not late.needs_bronze(progress):
@@ -121,7 +121,7 @@ def older_files(
     own |= late_files(open_rows(batch.context.spark, batch.context.config, batch.table, progress) if batch.planned.is_replay else waiting)
 
     def is_merged(file: BronzeFile) -> bool:
-        # One from before the first came when bronze did not reach back so far.
+        # A file from before the first one came when bronze had lost older files.
         return file.order >= progress.first and file.key not in own and progress.has_merged_version(file)
 
     oldest = oldest_change(batch.context.store, prefix, format_, progress.first, is_merged)
@@ -130,18 +130,18 @@ def older_files(
         changes = list(list_files(batch.context.store, prefix, earlier(progress.first, seconds=1), format_))
         if progress.lost_changes(changes, again=progress.rewritten(changes)) is None:
             oldest, is_gone = progress.first, False
-    # In a mirror what is older than the oldest late change loses. Elsewhere it counts: as a version, as the values of a deleted row (which
-    # a table that was a mirror lacks), or to complete a change.
+    # In a mirror, changes older than the oldest late change have no effect. In other modes they do: as a version, as the values of a
+    # deleted row (which a table that was a mirror lacks), or to complete a change.
     since = clock_of(low) if batch.table.mode is Mode.MIRROR and not completes and not whole else ""
     groups = open_files(batch.context, batch.table, files, [column.name for column in batch.shape.columns])
     return OlderFiles(groups, since, oldest, bool(progress.first) and (oldest > progress.first or is_gone), is_whole)
 
 
 def _begins_with_first_again(planned: BatchPlan) -> bool:
-    """Whether the first file that was merged was uploaded again, and is in the batch.
+    """Whether the first merged file was uploaded again, and is in the batch.
 
-    Somebody may have put it back after bronze had lost all that came with it, so the others are looked for then: all that was merged since
-    the first is remembered as long as the first is.
+    The operator may have restored it after bronze had lost the files that came with it, so the caller checks for the others. Progress
+    remembers all files merged since the first one as long as it remembers the first.
     """
     again = planned.progress.rewritten(planned.batch.files)
     return not planned.is_replay and any(file.order == planned.progress.first for file in again)
@@ -156,22 +156,23 @@ def second_look(
     completes: bool = False,
     with_waiting: bool = False,
 ) -> SecondLook:
-    """Return the second look at the changes of ``keys``, the suspects.
+    """Return the comparison of the changes of ``keys``, the suspects, with older files.
 
     Args:
+        files: the older files.
         waiting: see `waiting_rows`.
-        completes: a late change may complete one in quarantine, which is then merged after all (`fill.settle`).
+        completes: a late change may complete one in quarantine, which is then merged after all (`fill_forward.resolve`).
         with_waiting: see `late.judge_late`.
     """
     progress = batch.planned.progress
-    # Files that were let in once are not refused now, whatever the schema policy says of the batch's own.
+    # Files that are merged are not rejected now, whatever the schema policy says about those of the batch.
     plain, older = attrs.evolve(batch.shape, refused={}), None
     if files.groups:
         older = attrs.evolve(batch, groups=files.groups, shape=plain).clean(since=files.since)
         if waiting is not None and (batch.planned.is_replay or not completes):
             older = _with_waiting(older, waiting, batch.shape.key, progress.load)
 
-    # Beside a file named ahead of now others only look late: a clock that went back must still be noticed.
+    # In comparison with a file named ahead of now, other files only look late: a clock that went back must still be noticed.
     seen = attrs.evolve(progress, frontier=progress.frontier_until(digits_of(datetime.now(UTC))))
 
     def look(rows: DataFrame) -> DataFrame:
@@ -184,9 +185,9 @@ def second_look(
 def _with_waiting(older: DataFrame, waiting: DataFrame, key: Sequence[str], load: int) -> DataFrame:
     """Mark, among rows of merged files, those that are in quarantine (`WAITING`).
 
-    What such a row ended, its old key, is merged, unless it did not tell which row it means. Two date folders may have files of one name,
-    with the same changes in them: a row that waits in one may be merged from the other. Of a LOAD file all rows have one position, so
-    their key tells.
+    The delete of such a row's old key is merged, unless the row does not identify the row it changes. Two date folders may have files of
+    one name with the same changes: a row that is quarantined from one may be merged from the other. All rows of a LOAD file have one
+    position, so they are told apart by their key.
 
     Args:
         key: silver key columns.
@@ -200,7 +201,7 @@ def _with_waiting(older: DataFrame, waiting: DataFrame, key: Sequence[str], load
         "_cdc_waiting_key": f"CASE WHEN {is_load_sql('position', load)} THEN key ELSE '' END",
     }
     known = waiting.where("position IS NOT NULL").selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items())).distinct()
-    # Spark gives paths percent-encoded; of these, a plus is no space.
+    # Spark returns percent-encoded paths, in which a plus is not a space.
     path = f"url_decode(replace({FILE}, '+', '%2B'))"
     same = (
         f"{FILE_NAME} = _cdc_waiting_name AND {POSITION} = _cdc_waiting_position AND {OLD_KEY} = _cdc_waiting_half "

@@ -1,4 +1,4 @@
-"""The winners and the books of one batch: in order in one pass; late ones, and those of crowded keys, with a second one."""
+"""The latest changes and the row counts of one batch. One pass computes them; late changes and crowded keys need a second one."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -19,17 +19,20 @@ Judge = Callable[[DataFrame], DataFrame]
 
 @attrs.frozen(eq=False)
 class MergeInput:
-    """A batch's winners, kept in memory, and its books.
+    """What a batch writes into its table, and its row counts.
 
     Attributes:
-        ranges: lowest and highest value of each key column among the winners.
-        late: the batch holds changes older than the table's newest, so the MERGE must compare row by row.
-        judge: marks, among cleaned changes of this very batch, those that only a second look rejects.
-        rewrite: column of the winners that is true for rows that are written whatever position the table's row has, None without any.
-        figures: what `measure` was asked for beside the books.
-        is_cut: the batch was judged, and bronze has lost change files that were merged.
+        latest: the rows for the MERGE or append, cached: the latest change of each key; in mode ``history`` versions, in ``append``
+            changes.
+        row_counts: what became of the batch's rows.
+        ranges: lowest and highest value of each key column among ``latest``.
+        late: the batch has changes older than the table's newest, so the MERGE must compare row by row.
+        judge: marks, among cleaned changes of this batch, those that only the comparison with older files, or of crowded keys, rejects.
+        rewrite: column of ``latest`` that is true for rows to be written whatever position the table's row has, None without any.
+        figures: results of the aggregates that `measure` was given.
+        is_cut: the batch was compared with older files, and bronze has lost change files that were merged.
         arrivals: when rows last arrived at keys, by changes of the batch.
-        resolved: rows of the quarantine that the winners make good, None without any.
+        resolved: rows of the quarantine that ``latest`` resolves, None without any.
     """
 
     latest: DataFrame
@@ -45,7 +48,7 @@ class MergeInput:
 
     @property
     def suspects(self) -> int:
-        """How many keys may be crowded, where `suspicion.figures` were asked for."""
+        """How many keys may be crowded; 0 unless ``figures`` has those of `suspicion.figures`."""
         return int(self.figures.get(suspicion.SUSPECTS, 0))
 
 
@@ -55,7 +58,7 @@ def of_the_batch(judge: Judge) -> Judge:
 
 
 def as_it_is(rows: DataFrame) -> DataFrame:
-    """Judge nothing."""
+    """Return the rows unchanged, as a `Judge` that rejects nothing."""
     return rows
 
 
@@ -67,7 +70,10 @@ def measure(
     is_late: bool = False,
     figures: Mapping[str, str] | None = None,
 ) -> MergeInput:
-    """Materialise the winners and take the books in the same job, and ``figures`` with them: SQL aggregates by name."""
+    """Materialise the latest changes, and compute row counts and ``figures`` (SQL aggregates by name) in the same Spark job.
+
+    Unpersists ``latest`` if the job fails.
+    """
     figures = figures or {}
     wanted = (f"{sql} AS {name}" for name, sql in figures.items())
     try:
@@ -104,5 +110,5 @@ def measure(
 
 
 def key_ranges(shape: Shape, row: Row) -> tuple[KeyRange, ...]:
-    """Return the ranges of the key columns from what `collapse.key_ends` gave."""
+    """Return the ranges of the key columns from a row with the aggregates of `collapse.key_ends`."""
     return tuple(KeyRange(name, shape.types[name], row[f"_cdc_min_{i}"], row[f"_cdc_max_{i}"]) for i, name in enumerate(shape.key))

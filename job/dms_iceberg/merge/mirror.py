@@ -1,4 +1,4 @@
-"""One winner per key of a batch (modes ``mirror`` and ``soft_delete``): in one pass if it is in order, else with what older files hold."""
+"""The latest change of each key of a batch (modes ``mirror`` and ``soft_delete``): in one pass if it is in order, else with older files."""
 
 import attrs
 from pyspark.sql import DataFrame
@@ -21,11 +21,11 @@ from dms_iceberg.sql.quoting import quote
 
 
 def collapse_batch(batch: BatchContext) -> MergeInput:
-    """Return one winner per key, materialised together with the books; the caller unpersists ``latest``."""
+    """Return the latest change of each key, materialised, and the row counts; the caller unpersists ``latest``."""
     progress = batch.planned.progress
     cleaned = batch.clean()
     kept = tuple(column.name for column in kept_columns(batch.context.config.bronze, batch.table, batch.shape.columns))
-    # A load moves no row, and takes none away.
+    # A load moves and deletes no row.
     watched = not batch.planned.batch.is_load
     counts = count_aggregates(kept) if kept else {}
     if watched:
@@ -53,10 +53,10 @@ def collapse_batch(batch: BatchContext) -> MergeInput:
 
 @attrs.frozen(eq=False)
 class _SecondPass:
-    """A batch whose winners its own changes do not tell.
+    """A batch whose own changes are not enough to find the latest of each key.
 
     Attributes:
-        first: its winners by its own changes.
+        first: the latest changes by its own changes alone.
         kept: silver columns that updates may leave out.
         waiting: see `waiting_rows`.
         is_late: it has changes older than the table's newest, or files out of order.
@@ -83,15 +83,15 @@ class _SecondPass:
         return found if self.is_late or not self.lacks else self._collapsed_in_order(None)
 
     def _others(self) -> DataFrame | None:
-        """Return keys that must be played though nothing in the batch makes them suspects; None without any."""
+        """Return keys that must be played although the batch's changes do not make them suspects; None without any."""
         if self.is_late:
             return None if self.waiting is None else touched_by(self.batch, self.first.latest)
         return self._left_by_others() if self.first.figures.get(suspicion.LEAVES) else None
 
     def _left_by_others(self) -> DataFrame | None:
-        """Return keys that a row leaves in the commit in which an earlier batch has brought the table's row there; None without any.
+        """Return keys that a row leaves in the same commit in which an earlier batch brought the table's row there; None without any.
 
-        Another row may have been there before, and either of them may be the one that leaves.
+        Another row may have been there before, and either of the two may be the one that leaves.
         """
         progress, shape = self.batch.planned.progress, self.batch.shape
         if self.batch.planned.branch_state.head is None or progress.arrivals.inserted is None:
@@ -118,7 +118,7 @@ class _SecondPass:
         older = older_files(batch, low, self.waiting, completes=bool(self.kept), whole=True)
         past = bronze_past(attrs.evolve(batch, groups=older.groups), suspects, is_whole=older.is_whole)
         verdict = play(batch, suspects, past)
-        # An update that is quarantined as a whole takes nothing to its new key either.
+        # An update that is quarantined as a whole does not bring its row to the new key either.
         cleared = verdict.cleared(self.waiting)
         unclear = verdict.of_unclear(self.cleaned).select(*keys)
         every = suspects.union(unclear).union(self.first.latest.where(late.suspect_sql(planned.progress.reached)).select(*keys))
@@ -139,14 +139,14 @@ class _SecondPass:
         keys: DataFrame | None = None,
         cleared: DataFrame | None = None,
     ) -> MergeInput:
-        """Collapse the changes of suspects once more (all, with a filler), with what bronze and the table know of their keys."""
+        """Collapse the changes of suspects again (all changes, with a filler), with what bronze and the table have of their keys."""
         batch, planned, shape, first = self.batch, self.batch.planned, self.batch.shape, self.first
         reached, completes = planned.progress.reached, bool(self.kept)
         older = older or older_files(batch, first.row_counts.low, self.waiting, completes=completes)
         suspects = keys if keys is not None else late.suspects(first.latest, shape, reached, first.row_counts.latest)
         look = second_look(batch, older, suspects, self.waiting, completes=completes)
         stored = batch.target.rows(planned.branch_state.branch)
-        # What the verdict is about shall not be suspected again.
+        # Keys that were played are not checked for crowding again.
         counts = None if verdict else suspicion.aggregates(planned.progress.load)
         filler = self._filler(is_late=True) if self.kept else None
         if filler is not None:
@@ -172,7 +172,7 @@ class _SecondPass:
         return look.of_others(self.first.latest).withColumn(STALE, expr("false"))
 
     def _judges(self, base: Judge, verdict: Verdict | None, filler: Judge | None) -> tuple[Judge, Judge]:
-        """Return what judges all changes, for the books and the quarantine, and what leaves those with an effect."""
+        """Return a judge of all changes, for row counts and the quarantine, and one that keeps only changes with an effect."""
 
         def every(rows: DataFrame) -> DataFrame:
             if verdict is None:
@@ -189,7 +189,7 @@ class _SecondPass:
         return every, effective
 
     def _filler(self, *, is_late: bool) -> fill.Filler:
-        """Return what completes the changes of a batch that is late, or leaves columns out."""
+        """Return the filler for the changes of a batch that is late, or leaves columns out."""
         first, shape = self.first, self.batch.shape
         keys = first.latest.where(f"{POSITION} IS NOT NULL").select(*(quote(name) for name in shape.key))
         ranges = [text for one in first.ranges if (text := one.sql())]

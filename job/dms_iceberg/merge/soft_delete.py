@@ -6,7 +6,7 @@ from dms_iceberg.sql.cdc_columns import COMMITTED_AT, DELETE, DELETED, DELETED_A
 from dms_iceberg.sql.quoting import quote
 
 IN_TABLE = f"{ROW_POSITION} IS NOT NULL"
-"""SQL for keys of which a row is known, deleted or not."""
+"""SQL that is true for keys with a known row, deleted or not."""
 
 
 def soft_delete_sql(
@@ -27,8 +27,8 @@ def soft_delete_sql(
         key: silver key columns.
         values: the other silver columns.
         pruning: conditions on the target (alias ``t``) that hold for every key of the batch.
-        compare: the batch may hold positions below the table's high-water position, so rows must be compared one by one.
-        rewrite: column of ``source`` that is true for rows that are written whatever positions the table's has.
+        compare: the batch may have positions below the table's high-water position, so rows must be compared one by one.
+        rewrite: column of ``source`` that is true for rows to be written whatever positions the table's row has.
 
     A delete of a key without any known row inserts nothing.
     """
@@ -50,7 +50,7 @@ def soft_delete_sql(
 
 
 def register_row_select(columns: Sequence[str]) -> list[str]:
-    """Select list over collapsed keys: the columns of the table's rows; ``columns`` are the silver ones."""
+    """Select list over collapsed keys: the columns of the table's rows; ``columns`` are the silver columns."""
     return [
         *(quote(name) for name in columns),
         ROW_POSITION,

@@ -1,8 +1,8 @@
-"""What ``soft_delete`` keeps of a key: two registers instead of one winner. SQL text; `frames.collapse` runs it.
+"""The state of a key in mode ``soft_delete``: two registers instead of one latest change. SQL text; `collapse_frames.collapse` runs it.
 
-One register has the values of the newest change that put the row into the table, the other the newest change of the key at all, which says
-whether the row is there. Both are a maximum over positions, so neither depends on the order in which changes arrive: an insert and its
-delete leave the same marked row in one batch, in two, and the wrong way round.
+One register has the values of the newest change that wrote the row, the other the newest change of the key of any kind, which says whether
+the row exists. Both are a maximum over positions, so neither depends on the order in which changes arrive: an insert and its delete leave
+the same marked row in one batch, in two, and in reverse order.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,10 @@ _ROW_CONTEXT, _EVENT_CONTEXT = "_cdc_row_context", "_cdc_event_context"
 
 
 def register_aggregates(value_columns: Sequence[str], *, with_context: bool) -> list[str]:
-    """`latest_aggregates`, whose winner is the newest change without values, and `ROW_WINNER`, the newest one with values."""
+    """Aggregates over cleaned changes grouped by key: those of `latest_aggregates`, without values, and `ROW_WINNER`.
+
+    `ROW_WINNER` is the newest change that is no delete, with its values.
+    """
     metadata = [POSITION, OP, COMMITTED_AT, *([CONTEXT] if with_context else [])]
     values = ", ".join([*(quote(name) for name in value_columns), *metadata])
     return [
@@ -37,9 +40,9 @@ def register_aggregates(value_columns: Sequence[str], *, with_context: bool) -> 
 
 
 def register_select(key_columns: Sequence[str], value_columns: Sequence[str], *, with_context: bool) -> list[str]:
-    """`latest_select` with the values of `ROW_WINNER`, and where they are from.
+    """Select list of `latest_select`, with the values of `ROW_WINNER`, and its position, operation and commit time.
 
-    `CONTEXT` is true for keys of which nothing comes from this batch.
+    `CONTEXT` is true for keys for which neither register comes from this batch.
     """
     event = f"{LATEST}.{CONTEXT}" if with_context else "false"
     row = f"coalesce({ROW_WINNER}.{CONTEXT}, true)" if with_context else f"{ROW_WINNER} IS NULL"
@@ -55,7 +58,7 @@ def register_select(key_columns: Sequence[str], value_columns: Sequence[str], *,
 
 
 def loses_sql(stored_position: str, stored_row_position: str) -> str:
-    """SQL that is true for a key whose newest change in the batch enters neither register.
+    """SQL that is true for a key whose newest change in the batch changes neither register.
 
     Args:
         stored_position: the table's position of the key's newest change, NULL without a row.

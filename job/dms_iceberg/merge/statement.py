@@ -8,18 +8,18 @@ from dms_iceberg.sql.cdc_columns import COMMITTED_AT, CONTEXT, DELETE, OP, POSIT
 from dms_iceberg.sql.quoting import quote, typed_literal
 
 IN_LIST_KEYS = 200
-"""Up to so many keys of a batch are listed in ON. Iceberg compares no longer list with the bounds of files and row groups, and the
-bloom filter over the keys does the rest sooner than a long list is parsed and analysed."""
-# A range over these prunes files and row groups; floats are left out (NaN and -0.0 have no plain order), binaries have no literal.
+"""The most keys of a batch that ON lists. Iceberg does not compare longer lists with the bounds of files and row groups, and the bloom
+filter over the keys is faster than parsing and analysing a long list."""
+# A range over these types prunes files and row groups. Not floats (NaN and -0.0 have no plain order), nor binaries (no literal).
 _RANGED = ("tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "timestamp_ntz")
 LONGEST_LITERAL = 1_000
-"""Characters of the longest key that is put into the text of a statement: a list of keys would make it megabytes otherwise."""
+"""The most characters of a key that is put into the text of a statement: longer keys could make a list megabytes long."""
 _INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 
 @attrs.frozen
 class KeyRange:
-    """Lowest and highest value of one key column among the winners, as Spark text; None where there is none."""
+    """Lowest and highest value of one key column among the latest changes, as Spark shows them; None where there is none."""
 
     column: str
     type: str
@@ -36,7 +36,7 @@ class KeyRange:
 
 
 def _widened(low: int, high: int, type_: str) -> tuple[str, str]:
-    """Round a range outwards to a coarse grid: Spark compiles literals into its code, and equal literals let the next batch reuse it."""
+    """Round a range outwards to a coarse grid: Spark compiles literals into code, which the next batch can reuse if they are equal."""
     bits = _INTEGER_BITS[type_]
     step = 1 << max(0, (high - low).bit_length() - 3)
     least, most = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
@@ -44,10 +44,10 @@ def _widened(low: int, high: int, type_: str) -> tuple[str, str]:
 
 
 def mergeable() -> str:
-    """SQL for the winners a MERGE gets: keys with a usable change that is not merely read again from bronze.
+    """SQL for the latest changes that a MERGE gets: those of keys with a usable change that is not only read again from bronze.
 
-    The comparison is true for every position, and has to be one: Spark builds a runtime bloom filter only over a side that it takes
-    for selective.
+    The comparison is true for every position. It is there because Spark builds a runtime bloom filter only over a side that it considers
+    selective.
     """
     return f"{POSITION} >= '' AND NOT {CONTEXT}"
 
@@ -59,7 +59,7 @@ def key_list_sql(alias: str, column: str, type_: str, values: Sequence[str | Non
 
 
 def _literals(values: Sequence[str | None], type_: str) -> list[str] | None:
-    """Return all of the values as literals, or None: a condition that leaves one out would double its row."""
+    """Return all values as literals, or None if one has none: a condition without one of the keys would duplicate its row."""
     if not (type_ in _RANGED or type_.startswith("decimal")):
         return None
     literals = [typed_literal(value, type_) for value in values if value is not None and len(value) <= LONGEST_LITERAL]
@@ -77,17 +77,17 @@ def merge_sql(
     compare: bool,
     rewrite: str | None = None,
 ) -> str:
-    """Return the MERGE of a batch's winners.
+    """Return the MERGE of a batch's latest changes.
 
     Args:
         target: quoted name of the table.
-        source: name of the view of winners.
+        source: name of the view of latest changes.
         key: silver key columns.
         values: the other silver columns.
         pruning: conditions on the target (alias ``t``) that hold for every key of the batch.
-        compare: the batch may hold positions below the table's high-water position, so rows must be compared one by one. An in-order batch
-            needs no such look, and then the position column of the target is not even read.
-        rewrite: column of ``source`` that is true for rows that are written whatever the table has; only looked at when comparing.
+        compare: the batch may have positions below the table's high-water position, so rows must be compared one by one. For a batch in
+            order the MERGE does not even read the position column of the target.
+        rewrite: column of ``source`` that is true for rows to be written whatever the table has; used only with ``compare``.
 
     There is always a WHEN MATCHED clause: without one Spark plans an append, which no concurrent commit can conflict with.
     """

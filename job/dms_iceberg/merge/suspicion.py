@@ -1,4 +1,4 @@
-"""Which keys of a batch may be crowded (`crowding`), told by aggregates of the pass that collapses them anyway. SQL text."""
+"""Finds the keys of a batch that may be crowded (`crowding`), by aggregates of the pass that collapses them anyway. SQL text."""
 
 from dms_iceberg.bronze.position import clock_number_sql
 from dms_iceberg.progress.arrivals import NO_ARRIVALS, Arrivals
@@ -18,7 +18,7 @@ def commit_sql(load: int) -> str:
 
 
 def aggregates(load: int, before: Arrivals = NO_ARRIVALS) -> dict[str, str]:
-    """Aggregates over the changes of a key that `suspect_sql` judges by.
+    """Aggregates over the changes of a key, as input of `suspect_sql` and `figures`.
 
     Args:
         load: number of the load.
@@ -43,8 +43,9 @@ def _until(time: int | None, at: str) -> str:
 def figures() -> dict[str, str]:
     """Aggregates over collapsed keys.
 
-    How many are suspects, `SPANS`: some of them by a commit that began in an earlier batch, `LEAVES`: rows leave in a commit of an
-    earlier batch that has inserted rows; and when rows last arrived.
+    `SUSPECTS` is the number of keys that may be crowded. `SPANS` is whether a change is not later than the last move of an earlier batch,
+    `LEAVES` whether a row leaves not later than the last arrival of an earlier batch: the commit may span both batches. `INSERTED_AT` and
+    `MOVED_AT` are when rows last arrived.
     """
     return {
         SUSPECTS: f"count_if({suspect_sql()})",
@@ -58,8 +59,8 @@ def figures() -> dict[str, str]:
 def suspect_sql() -> str:
     """SQL over collapsed keys that is true where a key may be crowded: false for nearly all keys, and never for one that is.
 
-    A row has left the key in the commit in which one has arrived, or later; or one has come from another key and is not alone. A single
-    arrival that is the newest change is no cause: nothing left after it.
+    It is true if a row has left the key no later than the commit in which one arrived, or if a row came from another key and is not the
+    only change. A single arrival that is the newest change is not enough: nothing left after it.
     """
     newest_arrives = f"{N_ARRIVED} = 1 AND coalesce({OP} <> 'D', false)"
     left = f"coalesce({ARRIVED_AT} >= {LEFT_AT}, false) AND NOT ({newest_arrives})"

@@ -1,7 +1,8 @@
-"""Change files that were uploaded again under another ETag: what becomes of rows of their first version that wait in the quarantine.
+"""Change files that were uploaded again with another ETag: what becomes of quarantined rows of their earlier versions.
 
-The new version is merged as a late file, and its rejected rows are rows of their own there. A change that it holds, merged or rejected, is
-no longer to be read from the version before it: it would count twice. What the new version lacks stays open, as nothing else knows of it.
+The new version is merged as a late file, and its rejected rows become quarantined rows of their own. A change that it has, merged or
+rejected, must not be read from an earlier version any more: it would count twice. A row that the new version lacks stays open, because only
+the quarantine has it.
 """
 
 from pyspark.sql import DataFrame
@@ -15,11 +16,12 @@ from dms_iceberg.sql.json_text import json_sql
 def rewritten_rows(batch: BatchContext) -> DataFrame | None:
     """Return the open rows (column ``id``) of earlier versions of the batch's files whose changes these files hold; None without any.
 
-    The batch settles them as a replay does (decision 10). Costs nothing where no file of the batch was merged under another ETag.
+    The batch resolves them as a replay does (``docs/adr/0010-replays-are-a-chain.md``). Costs nothing where no file of the batch was merged
+    with another ETag.
     """
-    # A branch is made from the files as they are now.
+    # A branch is built from the present versions of files.
     files = batch.planned.progress.rewritten(batch.planned.batch.files) if batch.planned.branch_state.branch is None else []
-    # Rows of files that are not merged, as these are, are not open.
+    # Only rows of merged files are open, so these are rows of earlier versions.
     waiting = open_rows(batch.context.spark, batch.context.config, batch.table, batch.planned.progress) if files else None
     if waiting is None:
         return None

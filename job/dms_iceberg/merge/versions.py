@@ -1,10 +1,10 @@
-"""The versions that mode ``history`` makes of a key's events. SQL text; `history` runs it, one step after the other.
+"""Computes the versions of mode ``history`` from a key's events. SQL text; `history` runs it, one step after the other.
 
-An event is a change as one silver key sees it: a row from then on, or none. Events come from the batch, from older files where the batch is
-late, and from the table: a version is the event that began it, and its end is one where a delete ended it. So nothing depends on the
-order of arrival. Whatever is known of a key is put in order, and what comes out is compared with the table's versions.
+An event is a change from the view of one silver key: from then on it has a row, or none. Events come from the batch, from older files if
+the batch is late, and from the table: each version is the event that began it, and its end is an event if a delete ended it. So nothing
+depends on the order of arrival: all known events of a key are put in order, and the resulting versions are compared with the table's.
 
-Times never go back: a version begins no sooner than what was there before it ended, however the source's clock ran.
+Times never go back: a version begins no earlier than the one before it ended, whatever the source's clock did.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ from dms_iceberg.sql.quoting import quote
 
 ACTION = "_cdc_action"
 VOID = "_cdc_void"
-"""True for a change, or the version that it has begun, without an effect on its key (`crowding`)."""
+"""True for a change without an effect on its key (`crowding`), and for the version that it began."""
 _SPAN_COLUMNS = (VALID_FROM, VALID_TO, IS_CURRENT, DELETE_POSITION)
 _GONE, _STORED, _SPAN, _COUNT, _KNOWN, _FILE = "_cdc_gone", "_cdc_stored", "_cdc_span", "_cdc_count", "_cdc_known", "_cdc_of_file"
 _CHOICE, _KEPT, _EFFECTIVE, _PREVIOUS, _NEXT = "_cdc_choice", "_cdc_kept", "_cdc_effective", "_cdc_previous", "_cdc_next"
@@ -43,7 +43,7 @@ _SPAN_TYPE = f"struct<{VALID_FROM}: timestamp, {VALID_TO}: timestamp, {IS_CURREN
 
 
 def change_events(key: Sequence[str], values: Sequence[str]) -> list[str]:
-    """Select list over cleaned changes with `CONTEXT` and `WAITING`, of which only usable ones count."""
+    """Select list over cleaned, usable changes with `CONTEXT` and `WAITING`: their events."""
     gone = deletes_sql()
     return [
         *map(quote, key),
@@ -80,7 +80,7 @@ def version_events(key: Sequence[str], values: Sequence[str]) -> list[str]:
 
 
 def end_events(key: Sequence[str], values: Sequence[str]) -> list[str]:
-    """Select list over those rows of the table that have a `DELETE_POSITION`: the event that ended each version."""
+    """Select list over rows of the table that have a `DELETE_POSITION`: the event that ended each version."""
     return [
         *map(quote, key),
         *(f"CASE WHEN false THEN {quote(name)} END AS {quote(name)}" for name in values),
@@ -101,19 +101,19 @@ def _stored() -> list[str]:
 
 @attrs.frozen
 class Step:
-    """Columns to add or replace, all at once, and which rows to go on with."""
+    """Columns to add or replace, all at once, and then a condition on the rows to keep (None for all)."""
 
     columns: Mapping[str, str]
     where: str | None = None
 
 
 def steps(key: Sequence[str], values: Sequence[str], tracked: Sequence[str], load: int, *, whole: bool) -> list[Step]:
-    """Return what makes versions of events, one step after the other.
+    """Return the steps that compute versions from events.
 
     Args:
         key: silver key columns.
         values: the other silver columns.
-        tracked: columns of which a new value makes a new version; every change does when empty.
+        tracked: columns whose new value begins a new version; if empty, every change begins one.
         load: number of the load.
         whole: the events have all versions of their keys, not only the current ones.
     """
@@ -121,7 +121,7 @@ def steps(key: Sequence[str], values: Sequence[str], tracked: Sequence[str], loa
     return [
         _one_for_each_position(keys),
         Step({IDENTITY: identity_sql([*key, *values], load), _FILE: file_sql(load)}),
-        # Counted from the end: what is written again is written to its end.
+        # Counted from the end: DMS may repeat only the later part of a file's changes.
         Step({RANK: f"row_number() OVER (PARTITION BY {keys}, {IDENTITY}, {_FILE} ORDER BY {POSITION} DESC)"}),
         _last_writing(keys),
         *_effective(keys, tracked),
@@ -131,7 +131,7 @@ def steps(key: Sequence[str], values: Sequence[str], tracked: Sequence[str], loa
 
 
 def _one_for_each_position(keys: str) -> Step:
-    """What readers were shown stays as it is; of a delete, the file tells more than the table."""
+    """Keep one event per position: a version of the table before the change in a file, but for a delete the file, which has more."""
     same = f"PARTITION BY {keys}, {POSITION}"
     preference = f"CASE WHEN {WAITING} THEN 1 WHEN NOT {_STORED} THEN 2 WHEN {_GONE} THEN 0 ELSE 3 END"
     preferred = f"{preference} DESC, {OLD_KEY}, {ROW} DESC"
@@ -146,10 +146,10 @@ def _one_for_each_position(keys: str) -> Step:
 
 
 def _last_writing(keys: str) -> Step:
-    """Of several writings of a change the last one counts, as in a mirror: it stands in the source's order behind all before it.
+    """Of several writings of a change the last one counts, as in a mirror: in the source's order it is after all changes before it.
 
-    One that waits in quarantine tells the place as well, but only of a change that is merged: others of its file may be so by their last
-    writings, and whoever left it out would put it before them.
+    A last writing that is in quarantine determines the place as well, if the change itself is merged by another writing. Other changes of
+    that file may count by their last writings; without it, the change would be placed before them.
     """
     same = f"PARTITION BY {keys}, {IDENTITY}, {RANK}"
     waits = f"min({WAITING} OR {VOID}) OVER ({same})"
@@ -162,7 +162,7 @@ def _last_writing(keys: str) -> Step:
 
 
 def _effective(keys: str, tracked: Sequence[str]) -> list[Step]:
-    """An event has an effect when it makes a row, changes what is tracked of one, or ends one."""
+    """An event has an effect if it begins a row, changes tracked columns of a row, or ends a row."""
     content = f"to_json(struct({', '.join(map(quote, tracked))}), {options_sql(TIMES)})" if tracked else "''"
     before = f"lag(struct({_GONE} AS gone, {content} AS content)) OVER (PARTITION BY {keys}, {_KEPT} ORDER BY {POSITION})"
     there = f"coalesce(NOT {_PREVIOUS}.gone, false)"
@@ -172,7 +172,7 @@ def _effective(keys: str, tracked: Sequence[str]) -> list[Step]:
 
 def _spans(keys: str, *, whole: bool) -> list[Step]:
     in_order = f"PARTITION BY {keys}, {_EFFECTIVE} ORDER BY {POSITION}"
-    # The version that is current already begins after whatever was before it.
+    # The current version already begins after all versions before it.
     begins = COMMITTED_AT if whole else f"greatest({COMMITTED_AT}, {_SPAN}.{VALID_FROM})"
     until_now = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
     following = f"lead(struct({VALID_FROM} AS at, {POSITION} AS position, {_GONE} AS gone)) OVER ({in_order})"
@@ -209,7 +209,7 @@ def version_select(key: Sequence[str], values: Sequence[str]) -> list[str]:
 
 
 def version_books() -> list[str]:
-    """Aggregates over `version_select`: rows of the batch that are new, written twice in it, and known already."""
+    """Aggregates over `version_select`: rows of the batch that are new, repeated in the batch, or known already, and versions to write."""
     return [
         f"count_if({_COUNT} > 0 AND NOT {_KNOWN}) AS applied",
         f"coalesce(sum(CASE WHEN NOT {_KNOWN} AND {_COUNT} > 0 THEN {_COUNT} - 1 END), 0) AS superseded",
@@ -219,7 +219,7 @@ def version_books() -> list[str]:
 
 
 def history_sql(target: str, source: str, key: Sequence[str], values: Sequence[str], pruning: Sequence[str]) -> str:
-    """Return the MERGE of versions that differ from the table's; a version is known by its key and position.
+    """Return the MERGE of versions that differ from the table's; key and position identify a version.
 
     Args:
         target: quoted name of the table.

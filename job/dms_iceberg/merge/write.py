@@ -1,4 +1,4 @@
-"""A batch's changes as a transaction of its table, mode by mode."""
+"""Writes a batch into a transaction of its table, by mode."""
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 
 def batch_transaction(batch: BatchContext, merge_input: MergeInput, properties: dict[str, str]) -> Transaction:
-    """Return a transaction with the batch merged, not committed yet; its snapshot carries ``properties``."""
+    """Return a transaction with the merged batch, not committed yet; its snapshot carries ``properties``.
+
+    Raises:
+        PlanIsStaleError: another writer committed since the batch was planned.
+    """
     transaction = batch.target.transaction(batch.planned.branch_state.head, batch.planned.branch_state.branch)
     if merge_input.row_counts.latest == 0:
         transaction.touch(properties)
@@ -76,7 +80,7 @@ def _append(batch: BatchContext, transaction: Transaction, merge_input: MergeInp
 
 @contextmanager
 def named_view(context: RunContext, rows: "DataFrame") -> Iterator[str]:
-    """Give rows a name in SQL while it is needed."""
+    """Register rows as a temporary view, and drop it afterwards; returns the name of the view."""
     name = f"_cdc_rows_{uuid.uuid4().hex}"
     rows.createOrReplaceTempView(name)
     try:
@@ -86,7 +90,7 @@ def named_view(context: RunContext, rows: "DataFrame") -> Iterator[str]:
 
 
 def _pruning(source: "DataFrame", merge_input: MergeInput, shape: Shape) -> list[str]:
-    """Return conditions on the target for the keys of ``source``, the rows to be merged."""
+    """Return conditions on the target (alias ``t``) that hold for all keys of ``source``, the rows to be merged."""
     conditions = [text for one in merge_input.ranges if (text := one.sql("t."))]
     if merge_input.row_counts.latest <= IN_LIST_KEYS and len(shape.key) == 1:
         name = shape.key[0]
