@@ -1,4 +1,4 @@
-"""What Spark says of the configuration's expressions before it reads a row: their types, and what is wrong with them."""
+"""Lets Spark analyse the configuration's expressions before it reads a row: finds their types, and what is wrong with them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -27,7 +27,7 @@ _OWN = {OP: "string", POSITION: "string", COMMITTED_AT: "timestamp"}
 
 @attrs.frozen
 class _Text:
-    """SQL of the configuration: where it is, and which columns it sees."""
+    """SQL of the configuration, with its key path and the Spark types of the columns that it may read."""
 
     path: str
     sql: str
@@ -42,15 +42,15 @@ def analysed_evolution(
     texts: Mapping[str, str] | None = None,
     salts: Mapping[str, str] | None = None,
 ) -> Evolution:
-    """`plan_evolution` with the types that Spark finds for expressions, and with what masks need; analysis only, no job.
+    """Call `plan_evolution` with the types that Spark finds for expressions, and add what masks need; analysis only, no Spark job.
 
     Args:
-        job: the job.
-        table: its configuration.
+        context: the context of the run.
+        table: the table's configuration.
         groups: the batch, opened.
         existing: the table's columns, None when it does not exist.
-        texts: by silver column in lower case, the type that masked texts are taken from, where the table remembers it.
-        salts: by where they are.
+        texts: by silver column in lower case, the type that defines masked texts, where the table remembers it.
+        salts: by their references (``mask_salt``).
 
     Raises:
         ConfigError: Spark refuses an expression.
@@ -66,7 +66,7 @@ def analysed_evolution(
 def _mask_texts(
     context: RunContext, groups: Sequence[ReadGroup], table: Table, shape: Shape, remembered: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return, by silver column, the type that masked texts are taken from: the declared one, what is remembered, that of these files."""
+    """Return, by silver column, the type that defines masked texts: the declared type, else the remembered one, else that of files."""
     masked = [column for column in shape.columns if column.declared.mask not in (None, Mask.REDACT) and not column.retired]
     texts = {column.name: type_ for column in masked if (type_ := column.declared.type or remembered.get(column.name.lower()))}
     if len(texts) < len(masked):
@@ -76,7 +76,7 @@ def _mask_texts(
 
 
 def masked_types(context: RunContext, groups: Sequence[ReadGroup], table: Table) -> Types:
-    """Return the types of values that masks without a declared type are made of, by silver column: those of the first group that has any.
+    """Return the types of values that are masked without a declared type, by silver column: those of the first group that has any.
 
     Raises:
         ConfigError: Spark refuses an expression.
@@ -92,7 +92,7 @@ def masked_types(context: RunContext, groups: Sequence[ReadGroup], table: Table)
 
 
 def _expression_types(context: RunContext, groups: Sequence[ReadGroup], table: Table, *, masked: bool = False) -> Types:
-    """Types of declared expressions without one; expressions that read a column which no file has are left out."""
+    """Return the types of expressions without a declared type; leaves out expressions that read a column which no file has."""
     columns = _source_types(groups)
     present = {name.lower() for name in columns}
     untyped = {
@@ -111,10 +111,10 @@ def _expression_types(context: RunContext, groups: Sequence[ReadGroup], table: T
 
 
 def check_expressions(context: RunContext, groups: Sequence[ReadGroup], table: Table, shape: Shape) -> None:
-    """Analyse what the configuration makes Spark compute: expressions, casts, filter and rules; no job.
+    """Let Spark analyse all SQL of the configuration: expressions, casts, filter and rules; no Spark job.
 
     Raises:
-        ConfigError: Spark refuses some of it.
+        ConfigError: Spark refuses some of it. Lists every problem with its key path.
     """
     source = _source_types(groups)
     kept = {column.copies.lower(): shape.types[column.name] for column in shape.columns if column.copies is not None}
@@ -145,7 +145,7 @@ def _value_sql(column: SilverColumn, source: Mapping[str, str], types: Mapping[s
 
 
 def _unmasked_type(column: SilverColumn, source: Mapping[str, str], type_: str) -> str:
-    """Conditions see masked values as they are before."""
+    """Return the type of a column as conditions see it: before it is masked."""
     if column.declared.mask is None:
         return type_
     of = next((source[name] for name in source if column.source is not None and name.lower() == column.source.lower()), "string")
@@ -154,7 +154,7 @@ def _unmasked_type(column: SilverColumn, source: Mapping[str, str], type_: str) 
 
 def _source_types(groups: Sequence[ReadGroup]) -> Types:
     found = [column for group in groups for column in group.columns.source]
-    # A group in which a column is always NULL does not tell its type.
+    # A group in which a column is always NULL does not show its type.
     return dict(sorted(found, key=lambda column: column[1] != VOID))
 
 

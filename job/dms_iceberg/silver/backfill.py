@@ -19,24 +19,34 @@ BACKFILL_KEY = "dms-iceberg.backfill"
 
 
 def unseen(target: TargetTable, branch: str | None, columns: Iterable[AddColumn]) -> dict[str, str]:
-    """Return what a snapshot says once columns are there that no merged file can have had; nothing before the first file."""
+    """Return the summary entries of a snapshot after which ``columns`` exist, which no merged file had; empty before the first file.
+
+    They are the progress, in which the columns with a backfill have not been seen yet, and `MADE_BY_KEY` of a load that is being built.
+    """
     progress = target.progress(branch)
     if progress.is_empty:
         return {}
     seen = {column.name.lower(): "" for column in columns if column.backfill is not None} | dict(progress.first_seen)
-    # What a load was built with is told beside its progress.
+    # A load that is being built has the digest of its configuration beside its progress.
     made = next((one.summary for one in target.lineage(branch) if PROGRESS_KEY in one.summary), {})
-    told = {MADE_BY_KEY: made[MADE_BY_KEY]} if MADE_BY_KEY in made else {}
-    return {PROGRESS_KEY: attrs.evolve(progress, first_seen=seen).to_json(), **told}
+    summary = {MADE_BY_KEY: made[MADE_BY_KEY]} if MADE_BY_KEY in made else {}
+    return {PROGRESS_KEY: attrs.evolve(progress, first_seen=seen).to_json(), **summary}
 
 
-def backfill(transaction: Transaction, column: AddColumn, target: TargetTable, told: Mapping[str, str]) -> list[str]:
-    """Give the rows of a transaction the value of a new column, and return the SQL; ``told`` is what `unseen` says of all new columns."""
+def backfill(transaction: Transaction, column: AddColumn, target: TargetTable, summary: Mapping[str, str]) -> list[str]:
+    """Give the rows of a transaction the value of a new column, and return the SQL.
+
+    Args:
+        transaction: the transaction that adds the column.
+        column: the new column.
+        target: the table.
+        summary: the result of `unseen` for all new columns.
+    """
     statement = column.backfill_sql(target.sql_name)
     if column.backfill is None or statement is None:
         return []
     failpoint("before-backfill", target.name)
-    mark = {BACKFILL_KEY: column.name, **told}
+    mark = {BACKFILL_KEY: column.name, **summary}
     if transaction.head() is None:
         # No row to fill, but from now on a NULL is the source's own.
         transaction.touch(mark)
@@ -49,9 +59,9 @@ def backfill(transaction: Transaction, column: AddColumn, target: TargetTable, t
 
 
 def lost_backfills(target: TargetTable, branch: str | None = None) -> tuple[AddColumn, ...]:
-    """Return columns to backfill again: main was rolled back behind a backfill, or a branch was begun before it.
+    """Return columns to backfill again: main was rolled back to before a backfill, or a branch was begun before it.
 
-    The column is there then, and not its values.
+    Then the column exists without its values.
     """
     done = {key: json.loads(text) for key, text in target.properties().items() if key.startswith(BACKFILL_PROPERTY)}
     lost = {
@@ -70,21 +80,21 @@ def restore_backfills(target: TargetTable, columns: Sequence[AddColumn], branch:
     """
     head = target.head(branch)
     transaction = target.transaction(head.id if head else None, branch)
-    told = unseen(target, branch, columns)
+    summary = unseen(target, branch, columns)
     for column in columns:
-        backfill(transaction, column, target, told)
+        backfill(transaction, column, target, summary)
     target.commit(transaction)
     return restore_statements(target.sql_name, columns, branch)
 
 
 def restore_statements(sql_name: str, columns: Iterable[AddColumn], branch: str | None = None) -> list[str]:
-    """Return what `restore_backfills` runs."""
+    """Return the SQL that `restore_backfills` runs."""
     name = sql_name if branch is None else f"{sql_name}.{quote(f'branch_{branch}')}"
     return [statement for column in columns if (statement := column.backfill_sql(name)) is not None]
 
 
 def _without_backfill(target: TargetTable, names: Iterable[str], branch: str | None) -> set[str]:
-    """Return the columns among ``names`` that no ancestor backfilled; none when expiry has cut the line before it can tell."""
+    """Return the columns among ``names`` that no ancestor backfilled; none if expiry has removed ancestors, so that it is unknown."""
     missing = set(names) & set(target.column_types())
     oldest = None
     for oldest in target.lineage(branch):

@@ -1,4 +1,4 @@
-"""What the snapshots of a branch say of the content that is being built there."""
+"""What the snapshots of a branch record about the content that is being built there."""
 
 from collections.abc import Mapping
 
@@ -8,11 +8,11 @@ from dms_iceberg.silver.withheld import WITHHELD_PROPERTY, Withheld
 
 
 def branch_summary(target: TargetTable, branch: str) -> Mapping[str, str]:
-    """Return the summary of a branch's newest batch, which says what its content has to remember; nothing before the first."""
+    """Return the summary of a branch's newest batch, which records what the content must remember; empty before the first batch."""
     return next((one.summary for one in target.lineage(branch) if PROGRESS_KEY in one.summary), {})
 
 
 def withheld_by(target: TargetTable, branch: str) -> dict[str, str]:
-    """Return the table property for the content of a branch; none where its batches are of an earlier version, or it has none."""
+    """Return the table property `WITHHELD_PROPERTY` for the content of a branch; empty without batches of this version."""
     built = Withheld.from_properties(branch_summary(target, branch))
     return {WITHHELD_PROPERTY: built.to_text()} if built is not None else {}

@@ -1,7 +1,7 @@
-"""Whether a table's configuration still goes with the table, also when there is nothing to merge.
+"""Checks whether a table's configuration still fits the table, also when there is nothing to merge.
 
-A batch tells it of its own files. Without one, the newest merged file is looked into: by `plan` each time, by a run and `status` once for
-each change of configuration or table. The table remembers what it was checked with, so an idle table costs a comparison.
+A batch checks it with its own files. Without a batch, the newest merged file is inspected: by `plan` each time, by a run and `status` once
+for each change of configuration or table. The table remembers what it was checked with, so an idle table costs one comparison.
 """
 
 import json
@@ -26,23 +26,23 @@ from dms_iceberg.silver.unknown_columns import Lacking, by_hand, check_named
 from dms_iceberg.storage.store import digest
 
 CHECKED_PROPERTY = "dms-iceberg.checked"
-"""Table property with a digest of the configuration and the schema that were found to go together."""
+"""Table property with a digest of the configuration and the schema that were found to fit."""
 
 _VERSION = 1
-"""Of the check: a later one looks at every table once more."""
+"""Version of the check: a later version checks every table once more."""
 _DIGEST_BYTES = 8
 
 
 @attrs.frozen(eq=False)
 class Checked:
-    """What a check has found.
+    """The result of a check.
 
     Attributes:
         memory: what the table remembers.
         names: the source columns of the newest file.
-        shape: of its rows, None where bronze has no merged file any more.
-        named: what it lacks.
-        warnings: of all that.
+        shape: the shape of its rows, None where bronze has no merged file any more.
+        named: the columns that the configuration names and the file lacks.
+        warnings: all warnings of the check.
     """
 
     memory: Memory
@@ -53,35 +53,35 @@ class Checked:
 
 
 def configuration_text(config: Config, table: Table) -> str:
-    """Return what decides how a table is made of its files, as text."""
+    """Return everything in the configuration that determines a table's content, as text."""
     entry = attrs.asdict(table) | {"bronze": attrs.asdict(config.bronze), "timestamps": config.timestamps}
     return json.dumps(entry, sort_keys=True)
 
 
 def checked_property(config: Config, table: Table, target: TargetTable) -> dict[str, str]:
-    """Return the table property that says that the configuration goes with the table as it is."""
+    """Return the table property which records that the configuration fits the table with its present schema."""
     schema = target.iceberg.schema().schemaId()
     text = f"{_VERSION} {schema} {configuration_text(config, table)}"
     return {CHECKED_PROPERTY: digest(text, _DIGEST_BYTES).hex()}
 
 
 def is_checked(config: Config, table: Table, target: TargetTable) -> bool:
-    """Whether the configuration was found to go with the table."""
+    """Whether the table records that the configuration fits."""
     return checked_property(config, table, target).items() <= target.properties().items()
 
 
 def check(
     context: RunContext, table: Table, target: TargetTable, existing: Types, progress: Progress, *, with_salts: bool = True
 ) -> Checked:
-    """Check the configuration with the newest file that is merged.
+    """Check the configuration with the newest merged file.
 
     Args:
-        job: the job.
-        table: its configuration.
+        context: the context of the run.
+        table: the table's configuration.
         target: the table.
         existing: its columns, after declared renames.
-        progress: how far it has come.
-        with_salts: salts are looked at, too.
+        progress: its progress.
+        with_salts: read and check the contents of salts, too.
 
     Raises:
         DmsIcebergError: a batch of such files would fail.
@@ -96,8 +96,8 @@ def check(
     named = check_named(context, table, groups, existing, memory.seen, fresh=False, files=[file], progress=progress)
     evolution = analysed_evolution(context, table, groups, existing, memory.texts, memory.salts)
     check_expressions(context, groups, table, evolution.shape)
-    told = (*named.warnings, *evolution.warnings, *by_hand(table, evolution.shape, names, memory.seen))
-    return Checked(memory, names, evolution.shape, named, told)
+    warnings = (*named.warnings, *evolution.warnings, *by_hand(table, evolution.shape, names, memory.seen))
+    return Checked(memory, names, evolution.shape, named, warnings)
 
 
 def _newest(context: RunContext, table: Table, progress: Progress, existing: Types) -> tuple[BronzeFile | None, list[ReadGroup]]:
@@ -107,16 +107,16 @@ def _newest(context: RunContext, table: Table, progress: Progress, existing: Typ
     try:
         return max(merged), open_files(context, table, [max(merged)], existing)
     except BronzeError:
-        # It is merged: what has become of it since stops nothing.
+        # The file is merged: damage to it since then must not stop anything.
         return None, []
 
 
 def check_changed(context: RunContext, table: Table, target: TargetTable, progress: Progress) -> None:
-    """Check a table that has nothing to merge, unless that was done with this very configuration, and let it remember that it was.
+    """Check a table that has nothing to merge, unless it was checked with this configuration, and record the check in the table.
 
     Raises:
         DmsIcebergError: a batch would fail.
-        PlanIsStaleError: somebody committed meanwhile.
+        PlanIsStaleError: another writer committed meanwhile.
     """
     head = target.head() if target.exists() else None
     if head is None or is_checked(context.config, table, target):

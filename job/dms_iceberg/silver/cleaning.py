@@ -1,4 +1,4 @@
-"""The cleaning that a table's rows were made with: a change of it reaches only later rows, until the table is rebuilt."""
+"""The cleaning that a table's rows were computed with: a change of it affects only later rows, until the table is rebuilt."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping
@@ -15,23 +15,24 @@ from dms_iceberg.sql.mask_text import is_plain
 from dms_iceberg.storage.store import digest
 
 CLEANING_PROPERTY = "dms-iceberg.cleaning"
-"""Table property with a digest for each column that is more than a copy, for the filter and for each rule, as JSON."""
+"""Table property with a digest for each column that is not a plain copy, for the filter and for each rule, as JSON."""
 
 MADE_BY_KEY = "dms-iceberg.made-by"
-"""Summary key of the snapshots of a load that is being built: a digest of what its rows are made with (`made_by`)."""
+"""Summary key of the snapshots of a load that is being built: a digest of the cleaning and the key of its rows (`made_by`)."""
 
 _DIGEST_BYTES = 8
 _MASK_VERSION = 2
-"""Of masks of columns without a declared type. In version 1 a value was masked as its file's type shows it."""
+"""Version of masks of columns without a declared type. In version 1 the type of the file determined the masked text."""
 
 
 @attrs.frozen
 class Cleaning:
-    """Digests of what makes silver values of source values; what is not named is copied as it is.
+    """Digests of what computes silver values from source values; columns without a digest are copies.
 
     Attributes:
-        columns: by silver column, in lower case.
-        rules: by the rule's name.
+        columns: digest by silver column, in lower case.
+        filter: digest of the filter, "" without one.
+        rules: digest by the rule's name.
     """
 
     columns: Mapping[str, str] = attrs.field(factory=dict)
@@ -40,7 +41,7 @@ class Cleaning:
 
     @classmethod
     def of(cls, table: Table) -> "Cleaning":
-        """Return what the configuration declares."""
+        """Return the cleaning that the configuration declares."""
         texts = {column.name.lower(): _column_text(column) for column in table.columns}
         return cls(
             {name: _digest(text) for name, text in texts.items() if text},
@@ -50,7 +51,7 @@ class Cleaning:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> "Cleaning | None":
-        """Return what a table was made with, None for a table of an earlier version."""
+        """Return the cleaning that a table records, None for a table of an earlier version."""
         text = properties.get(CLEANING_PROPERTY)
         return cls(**json.loads(text)) if text is not None else None
 
@@ -59,17 +60,17 @@ class Cleaning:
         return {CLEANING_PROPERTY: json.dumps(attrs.asdict(self), separators=(",", ":"), sort_keys=True)}
 
     def plus(self, other: "Cleaning", columns: Iterable[str]) -> "Cleaning":
-        """Return this with the ``columns`` of another, which the table gets now."""
+        """Return this cleaning with ``columns`` from another, because the table gets them now."""
         names = {name.lower() for name in columns}
         kept = {name: text for name, text in self.columns.items() if name not in names}
         return attrs.evolve(self, columns=kept | {name: text for name, text in other.columns.items() if name in names})
 
     def differences(self, table: Table, columns: Collection[str], withheld: Withheld | None) -> list[str]:
-        """Return what the configuration does in another way, in words.
+        """Return what the configuration cleans in another way, in words.
 
         Args:
-            table: its configuration.
-            columns: the columns to look at, which table and configuration both have.
+            table: the table's configuration.
+            columns: the columns to compare, which table and configuration both have.
             withheld: what the table remembers of its masks.
         """
         now = Cleaning.of(table)
@@ -78,7 +79,7 @@ class Cleaning:
         return found + (["the filter"] if self.filter != now.filter else []) + [f"rule {name}" for name in rules]
 
     def other_columns(self, table: Table, columns: Iterable[str], withheld: Withheld | None) -> list[str]:
-        """Return those of ``columns`` that the configuration makes in another way; see `differences`."""
+        """Return those of ``columns`` that the configuration computes in another way; see `differences`."""
         now, masks = Cleaning.of(table).columns, withheld.masks if withheld else {}
         declared = {column.name.lower(): column for column in table.columns}
         others = [name for name in columns if self.columns.get(name.lower()) != now.get(name.lower())]
@@ -89,11 +90,11 @@ class Cleaning:
         ]
 
     def as_now(self, table: Table, masks: Mapping[str, MadeMask], mixed: Collection[str] = ()) -> "Cleaning":
-        """Return this with the digests of now for columns that are made as ever, though their declaration is another text.
+        """Return this cleaning with present digests for columns whose values stay the same, though their declaration has changed.
 
         Args:
-            table: its configuration. No column has another salt than before, though it may be in another place.
-            masks: what the table tells of its masks.
+            table: the table's configuration. No column has another salt than before, though the salt may be in another place.
+            masks: what the table remembers of its masks.
             mixed: columns, in lower case, that an earlier version masked in several ways.
         """
         now, made = Cleaning.of(table), dict(self.columns)
@@ -106,13 +107,13 @@ class Cleaning:
 
 
 def made_by(table: Table) -> dict[str, str]:
-    """Return what a snapshot's summary says of the configuration that its rows are made with: cleaning and key."""
+    """Return the summary entry with a digest of the configuration that computes a snapshot's rows: cleaning and key."""
     key = sorted(name.lower() for name in silver_key(table))
     return {MADE_BY_KEY: _digest({"cleaning": attrs.asdict(Cleaning.of(table)), "key": key})}
 
 
 def _column_text(column: Column, version: int = _MASK_VERSION) -> dict[str, Any]:
-    """What changes a value on its way. Its source does not count: who follows a rename there wants old rows as they are."""
+    """Return the declarations that change a value. The source column does not count: after a rename there, old rows stay valid."""
     text: dict[str, Any] = {"expr": column.expr and column.expr.strip(), "format": column.format, "trim": column.trim, "mask": column.mask}
     if column.mask:
         text |= {"mask_salt": column.mask_salt, "type": column.type}
@@ -122,12 +123,12 @@ def _column_text(column: Column, version: int = _MASK_VERSION) -> dict[str, Any]
 
 
 def _makings(column: Column, made: MadeMask | None) -> set[str | None]:
-    """Return the digests of all declarations that make the same values as this one; None for a copy.
+    """Return the digests of all declarations that compute the same values as this one; None is that of a copy.
 
     Args:
         column: the declaration.
-        made: what the table remembers of the column's mask. Without it, masks of an earlier version count as made so: whether all of
-            them were is looked at when the table learns what it has to remember.
+        made: what the table remembers of the column's mask. Without it, masks of an earlier version count as equal: whether they are is
+            checked when the table first records what it must remember.
     """
     types = {column.type}
     if made is not None and made.text:
@@ -151,7 +152,7 @@ def _digest(text: Mapping[str, Any]) -> str:
 
 
 def other_cleaning(table: Table, properties: Mapping[str, str], columns: Iterable[str]) -> str | None:
-    """Return the warning that a table's older rows were cleaned in another way than the configuration says now, None when they were not.
+    """Return a warning if a table's older rows were cleaned in another way than the configuration says now, None otherwise.
 
     Args:
         columns: the table's, metadata columns aside.
@@ -169,7 +170,7 @@ def other_cleaning(table: Table, properties: Mapping[str, str], columns: Iterabl
 
 
 def _is_live(table: Table, name: str) -> bool:
-    """Whether a column still gets values, as far as the configuration tells; one that is left out is warned of for itself."""
+    """Whether a column still gets values by the configuration; a column that is left out has a warning of its own."""
     if any(column.name.lower() == name.lower() for column in table.columns):
         return True
     left_out = {*table.drop, *(column.source_name or "" for column in table.columns)}
@@ -177,12 +178,12 @@ def _is_live(table: Table, name: str) -> bool:
 
 
 def refuse_other_key_mask(table: Table, properties: Mapping[str, str]) -> None:
-    """Refuse to merge by a masked key whose values would have other hashes: new rows would stand beside old ones.
+    """Refuse to merge by a masked key whose values would have other hashes: new rows would not replace old ones.
 
-    That a mask is taken away is told with the files, unless it is meant (`published.refuse_published`).
+    A removed mask that ``publish`` does not allow is left to `published.refuse_published`, which also checks the files.
 
     Raises:
-        SchemaChangeError: a key column is masked, or was, and its values are made in another way.
+        SchemaChangeError: a key column is masked, or was, and its values would be computed in another way.
     """
     made, withheld = Cleaning.from_properties(properties), Withheld.from_properties(properties)
     masks = withheld.masks if withheld else {}

@@ -1,4 +1,4 @@
-"""Creating a table from the configuration alone: DMS writes nothing for an empty source table, yet readers expect its target."""
+"""Creates a table from the configuration alone: DMS writes nothing for an empty source table, yet readers expect its target."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from dms_iceberg.sql.types import canonical, stored
 
 
 def declared_types(table: Table) -> Mapping[str, str] | None:
-    """Return the silver columns the configuration types completely, None when a key column or a declared column has no type."""
+    """Return the silver columns with their declared types, None when a key column or a declared column has no type."""
     columns = silver_columns(table, ())
     types = {column.name: stored(canonical(column.type)) for column in columns if column.type is not None}
     keys = [column for column in columns if column.is_key]

@@ -10,17 +10,17 @@ from dms_iceberg.silver.metadata_columns import metadata_columns
 from dms_iceberg.sql.quoting import quote, string_literal
 
 METADATA_SETTINGS = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "50"}
-"""They bound the number of ``metadata.json`` files."""
+"""Table properties that bound the number of ``metadata.json`` files."""
 MERGE_DISTRIBUTION = {"write.merge.distribution-mode": "hash"}
-"""All deletes of a data file come from one task, which takes over those that the file had. Without it, each task writes all of them again:
-a batch takes the longer, the more tasks and deletes there are. And two deletion vectors for a file make a table of format v3 unreadable.
-New rows of a table without partitions come from one task, too. In v2 Spark splits what is more than a file's worth, deletes as well."""
+"""One task writes all deletes of a data file, and takes over those that the file had. Without this, each task writes all of them again, so
+a batch takes longer the more tasks and deletes there are; and two deletion vectors for a file make a table of format v3 unreadable.
+New rows of a table without partitions come from one task, too. In v2 Spark splits what is larger than a file, deletes as well."""
 
 
 def default_properties(table: Table) -> dict[str, str]:
-    """Return the table properties this package sets at creation.
+    """Return the table properties that this package sets at creation.
 
-    Position deletes in format v2 are what Athena, Trino and Snowflake all read. MERGE must stay serializable: with snapshot isolation
+    Athena, Trino and Snowflake all read position deletes of format v2. MERGE must stay serializable: with snapshot isolation
     two jobs that insert the same new key would both succeed. ``write.metadata`` bounds the number of metadata files.
     """
     return {
@@ -53,7 +53,7 @@ def ordered(columns: Sequence[str], types: Mapping[str, str]) -> dict[str, str]:
 
 
 def partition_sql(transforms: Sequence[str]) -> str:
-    """Return the PARTITIONED BY clause with a blank before it, "" without transforms."""
+    """Return the PARTITIONED BY clause with a leading space, "" without transforms."""
     return f" PARTITIONED BY ({', '.join(map(_transform_sql, transforms))})" if transforms else ""
 
 

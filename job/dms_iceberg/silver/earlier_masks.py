@@ -1,4 +1,4 @@
-"""What a table of an earlier version keeps back: it has only digests of its declarations, to be compared with those of likely ones."""
+"""What a table of an earlier version withholds: it has only digests of its declarations, which are compared with digests of likely ones."""
 
 from collections.abc import Collection, Iterator, Mapping
 from itertools import product
@@ -15,11 +15,11 @@ _MOST_DIGITS = 38
 
 
 def withheld_of_earlier(table: Table, made: Cleaning, existing: Collection[str]) -> Withheld:
-    """Return what is kept back as far as digests tell; a making that is none of the likely ones is `UNKNOWN`.
+    """Return what the table withholds, as far as digests show it; a digest of none of the likely declarations is `UNKNOWN`.
 
     Args:
-        table: its configuration.
-        made: what the table tells.
+        table: the table's configuration.
+        made: the cleaning that the table records.
         existing: its columns.
     """
     declared = {column.name.lower(): column for column in table.columns}
@@ -34,7 +34,7 @@ def withheld_of_earlier(table: Table, made: Cleaning, existing: Collection[str])
 
 
 def _sources(masks: Mapping[str, MadeMask], declared: Mapping[str, Column], existing: Collection[str]) -> dict[str, str]:
-    """Return the source columns that are shown masked only. Where the declaration is gone, one of the same name is meant."""
+    """Return the source columns that silver shows only masked. Without a declaration, a column's source is assumed to have its name."""
     there = {name.lower() for name in existing}
     sources = {name: (declared[name].source_name if name in declared else name) for name in there}
     clear = {source.lower() for name, source in sources.items() if source is not None and name not in masks}
@@ -50,7 +50,7 @@ def _making(now: Column, digest: str, table: Table) -> Column | None:
 
 
 def _likely(now: Column, table: Table) -> Iterator[Column]:
-    """Yield declarations that a column may have had: that of now, then those that differ in some of their keys."""
+    """Yield declarations that a column may have had: the present one, then those that differ in some of their keys."""
     yield now
     exprs = dict.fromkeys([None, now.expr])
     formats = dict.fromkeys([None, *(column.format for column in table.columns)])

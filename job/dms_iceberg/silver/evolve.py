@@ -1,4 +1,4 @@
-"""Schema policy, and carrying a schema plan out."""
+"""Applies the schema policy, and carries out a schema plan."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -22,7 +22,7 @@ from dms_iceberg.silver.type_changes import refuse_changed_types, with_new_colum
 
 @attrs.frozen
 class Evolution:
-    """What a batch does to its table's schema, and how its rows are shaped for it. ``warnings`` is what a reader of the table must know."""
+    """What a batch changes in its table's schema, and the shape of its rows for that schema. ``warnings`` are for the operator."""
 
     plan: SchemaPlan
     shape: Shape
@@ -32,10 +32,19 @@ class Evolution:
 def plan_evolution(
     table: Table, groups: Sequence[ReadGroup], expressions: Mapping[str, str], existing: Types | None, *, change: Change, ntz: bool
 ) -> Evolution:
-    """Compare files, configuration and table, and apply the table's policy.
+    """Compare files, configuration and table, and apply the table's schema policy.
+
+    Args:
+        table: the table's configuration.
+        groups: the batch, opened.
+        expressions: types of expressions without a declared type.
+        existing: Spark types by column of the table, None when it does not exist.
+        change: the configuration of change files.
+        ntz: undeclared Parquet timestamps are wall clocks.
 
     Raises:
-        SchemaChangeError: the policy is strict and something changed, a declared type contradicts the table, or a name is Iceberg's own.
+        SchemaChangeError: the policy is strict and something changed, a declared type contradicts the table, a type is unknown, a declared
+            rename is still to be done, or a name is reserved by Iceberg, Spark or the table's mode.
     """
     names = list(dict.fromkeys(name for group in groups for name in group.columns.names))
     columns = silver_columns(table, names)
@@ -68,8 +77,10 @@ def plan_evolution(
         registers=table.mode is Mode.SOFT_DELETE,
     )
     retired = [c.name for c in typed if c.retired and not c.name.startswith(RESERVED_PREFIX)]
-    told = image_warnings(table, change, (group.columns.like_images for group in groups), {c: images[c] for c in retired if c in images})
-    return Evolution(plan, shape, (*told, *(_still_there(table, name) for name in retired if name not in images)))
+    warnings = image_warnings(
+        table, change, (group.columns.like_images for group in groups), {c: images[c] for c in retired if c in images}
+    )
+    return Evolution(plan, shape, (*warnings, *(_still_there(table, name) for name in retired if name not in images)))
 
 
 def _refuse_pending_renames(table: Table, existing: Types) -> None:
@@ -104,21 +115,21 @@ def existing_types(columns: Sequence[SilverColumn], existing: Types) -> Types:
 def _orphans(
     table: Table, source: Sequence[str], service: Collection[str], columns: Sequence[SilverColumn], existing: Types
 ) -> list[SilverColumn]:
-    """Columns of the table that the batch gives no value: these files have them no longer, or the configuration leaves them out."""
+    """Columns of the table without a value in the batch: these files no longer have them, or the configuration leaves them out."""
     named = {column.name.lower() for column in columns}
     present = {name.lower() for name in (*source, *service)}
     return [_orphan(table, source, present, name, type_) for name, type_ in existing.items() if name.lower() not in named]
 
 
 def _orphan(table: Table, source: Sequence[str], present: Collection[str], name: str, type_: str) -> SilverColumn:
-    """The column as older files may still have it, or retired: then no file's value may get in, least of all one to be masked now."""
+    """Return the column as a copy, if older files may still have it; else retired, so that no file's value reaches it, masked or not."""
     if name.lower() not in present and not name.startswith(RESERVED_PREFIX) and is_kept(table, source, name):
         return SilverColumn(name, name, False, Column(name=name))
     return SilverColumn(name, None, False, Column(name=name, type=type_), retired=True)
 
 
 def is_kept(table: Table, source: Sequence[str], name: str) -> bool:
-    """Whether silver would have a column of the table's, if the files had it beside ``source``."""
+    """Whether silver would keep a column of the table if the files had it beside ``source``."""
     others = [one for one in source if one.lower() != name.lower()]
     named = {column.name.lower() for column in silver_columns(table, [*others, name])}
     return name.lower() in named
@@ -133,7 +144,7 @@ def _still_there(table: Table, name: str) -> str:
 
 
 def _refuse_reserved(table: Table, columns: Sequence[SilverColumn]) -> None:
-    """Names in the configuration were checked with it; those of kept columns are the files'."""
+    """Refuse reserved names of kept columns, which come from the files; names in the configuration were checked with it."""
     for column in columns:
         if column.name.lower() in TAKEN_COLUMNS:
             owner = "Iceberg" if column.name.lower() in ICEBERG_COLUMNS else "Spark"
@@ -176,7 +187,7 @@ def _refuse_contradiction(table: Table, columns: Sequence[SilverColumn], plan: S
 def _hold_structure(
     table: Table, columns: tuple[SilverColumn, ...], groups: Sequence[ReadGroup], plan: SchemaPlan, existing: Types, *, ntz: bool
 ) -> tuple[SchemaPlan, dict[int, str], tuple[SilverColumn, ...]]:
-    """Apply the policies that keep undeclared columns as they are; what the configuration declares is always done."""
+    """Apply the policies that do not change undeclared columns; changes that the configuration declares are always made."""
     declared = {column.name.lower() for column in table.columns}
     declared |= {name.lower() for column in columns if column.name.lower() in declared for name in column.family}
     changes = [op for op in (*plan.operations, *plan.incompatible) if op.name.lower() not in declared]
@@ -221,21 +232,21 @@ def evolve(target: TargetTable, table: Table, plan: SchemaPlan, planned_on: int 
     """Carry out the operations of ``plan``, backfills included, in one commit, and return their SQL.
 
     Raises:
-        PlanIsStaleError: somebody else committed after the plan was made on snapshot ``planned_on``.
+        PlanIsStaleError: another writer committed after snapshot ``planned_on``, on which the plan was computed.
     """
     transaction = target.transaction(planned_on)
     statements = [operation.sql(target.sql_name) for operation in plan.operations]
     added = [one for one in plan.operations if isinstance(one, AddColumn)]
-    told = unseen(target, None, added)
+    summary = unseen(target, None, added)
     for operation in plan.operations:
         if isinstance(operation, AddColumn):
             transaction.add_column(operation.name, operation.type)
-            statements += backfill(transaction, operation, target, told)
+            statements += backfill(transaction, operation, target, summary)
         else:
             transaction.widen_column(operation.name, operation.new)
-    made = Cleaning.from_properties(target.properties())
-    if made is not None and added:
-        target.record_properties(transaction, made.plus(Cleaning.of(table), [one.name for one in added]).to_properties())
+    recorded = Cleaning.from_properties(target.properties())
+    if recorded is not None and added:
+        target.record_properties(transaction, recorded.plus(Cleaning.of(table), [one.name for one in added]).to_properties())
     target.commit(transaction)
     failpoint("after-evolve", target.name)
     return tuple(statements)

@@ -1,10 +1,10 @@
-"""Since when the source has a column that is declared with a ``backfill``: what it means that a file lacks it.
+"""Since when the source has a column that is declared with a ``backfill``, which decides what it means that a file lacks it.
 
-Not yet added, dropped since, and NULL in every row are three things, and a file without the column, or a JSON line without the member,
-looks the same in all of them. What tells is the position of the first change that had the column. Below it the source had not added the
-column yet, and gave the row the backfill when it did; from there on the value is NULL.
+A file without the column, or a JSON line without the member, looks the same whether the column was not yet added, was dropped since, or is
+NULL in every row. The position of the first change that had the column decides. Below it the source had not added the column yet, and gave
+the row the backfill when it did; from this position on the value is NULL.
 
-A table keeps that position with its progress, as `Progress.first_seen`: it is a fact about the source, so it outlives loads and rebuilds.
+A table stores that position with its progress, as `Progress.first_seen`: it is a fact about the source, so it outlives loads and rebuilds.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -21,14 +21,14 @@ from dms_iceberg.sql.cdc_columns import OLD_KEY, POSITION, PROBLEM
 from dms_iceberg.sql.quoting import quote
 
 FirstSeen = Mapping[str, str | None]
-"""By silver column in lower case: the position of the first change that had it, "" if none had so far, None if that is not known."""
+"""By silver column in lower case: the position of the first change that had it, "" if none had it so far, None if that is unknown."""
 
 
 def known_before(table: Table, progress: Progress, existing: Collection[str] | None = None) -> FirstSeen:
-    """Return what a table knows of its columns with a backfill before a batch. A table without a merged file knows all there is.
+    """Return what is known about a table's columns with a backfill before a batch. Without a merged file, all is known: no file had them.
 
     Args:
-        existing: its columns, if they may lack some that are declared: these come with the batch.
+        existing: the table's columns, if they may lack declared ones, which the batch will add.
     """
     there = {name.lower() for name in existing} if existing is not None else {column.name.lower() for column in table.columns}
     return {
@@ -47,12 +47,12 @@ def _known(column: Column, seen: Mapping[str, str], nothing: str | None) -> str 
 
 
 def remembered(progress: Progress, found: FirstSeen) -> dict[str, str]:
-    """Return `Progress.first_seen` once a batch is merged for which ``found`` was known."""
+    """Return `Progress.first_seen` after a batch is merged for which ``found`` was known."""
     return {**progress.first_seen, **{name: first for name, first in found.items() if first is not None}}
 
 
 def seen_with(table: Table, groups: Sequence[ReadGroup], bronze: Bronze, load: int, known: FirstSeen) -> FirstSeen:
-    """Return ``known`` with what a batch's files tell. A column that change files have, and no file before, takes a Spark job."""
+    """Return ``known`` with what a batch's files show. Takes a Spark job if change files have a column that no file had before."""
     found = dict(known)
     new: dict[str, str] = {}
     for name, source in _sources(table).items():
@@ -68,9 +68,9 @@ def seen_with(table: Table, groups: Sequence[ReadGroup], bronze: Bronze, load: i
 def seen_in_late(
     table: Table, groups: Sequence[ReadGroup], bronze: Bronze, load: int, known: FirstSeen, found: FirstSeen, low: str
 ) -> FirstSeen:
-    """Return ``found`` (`seen_with`) again for a batch whose lowest position is ``low``: a late file may have a column that was known.
+    """Correct ``found`` (`seen_with`) for a batch whose lowest position is ``low``: a late file may have a column earlier than known.
 
-    Takes a Spark job where that may be so.
+    Takes a Spark job where that is possible.
     """
     late = {name: source for name, source in _sources(table).items() if low and known[name] and low < str(found[name])}
     earlier = _first_positions(groups, bronze, table, load, late)
@@ -86,7 +86,7 @@ def _columns(group: ReadGroup) -> dict[str, str]:
 
 
 def _loaded(group: ReadGroup, bronze: Bronze, load: int) -> str:
-    """Return where a full load's files have a column; a JSON file without it may be one in which it is NULL."""
+    """Return the lowest position at which a full load has a column; for JSON that of the load, as a file may omit a column that is NULL."""
     if bronze.format is BronzeFormat.JSON or not group.group.files:
         return clock_prefix("", load)
     return min(load_position(load, file.order) for file in group.group.files)
@@ -115,7 +115,7 @@ def _is_sparse(bronze: Bronze) -> bool:
 
 
 def unknown_warnings(table: Table, groups: Sequence[ReadGroup], known: FirstSeen) -> list[str]:
-    """Return a warning for each column that these files lack, though it is not known since when the source has it."""
+    """Return a warning for each column that these files lack if it is unknown since when the source has it."""
     warnings = []
     for index, column in enumerate(table.columns):
         source = (column.source_name or "").lower()
@@ -130,9 +130,9 @@ def unknown_warnings(table: Table, groups: Sequence[ReadGroup], known: FirstSeen
 
 
 def earlier_warnings(table: Table, bronze: Bronze, known: FirstSeen, found: FirstSeen) -> list[str]:
-    """Return a warning for each column that has come earlier than was known: rows in between may have been given the backfill."""
+    """Return a warning for each column that a late file had earlier than known: rows in between may have the backfill instead of NULL."""
     if not _is_sparse(bronze):
-        # A file from before the change still has none, whenever it arrives.
+        # In other formats a file from before the change lacks the column, whenever it arrives.
         return []
     moved = sorted(name for name, first in found.items() if known.get(name) and first and first < str(known[name]))
     return [

@@ -1,4 +1,4 @@
-"""The silver key a table was made with: under another one, new rows would stand beside old ones that they should replace."""
+"""The silver key that a table was created with: with another key, new rows would not replace the old rows that they should replace."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ def key_property(table: Table, columns: Iterable[str]) -> dict[str, str]:
 
 
 def refuse_other_key(table: Table, properties: Mapping[str, str]) -> None:
-    """Refuse to merge by another key than the table's, which tables of earlier versions do not tell. Order and case do not count.
+    """Refuse to merge by another key than the table's. Order and case do not count; tables of earlier versions do not record their key.
 
     Raises:
         SchemaChangeError: the keys differ.
@@ -31,11 +31,11 @@ def refuse_other_key(table: Table, properties: Mapping[str, str]) -> None:
     text = properties.get(KEY_PROPERTY)
     if text is None:
         return
-    made, wanted = json.loads(text), silver_key(table)
-    if {name.lower() for name in made} != {name.lower() for name in wanted}:
+    recorded, wanted = json.loads(text), silver_key(table)
+    if {name.lower() for name in recorded} != {name.lower() for name in wanted}:
         raise SchemaChangeError(
             f'tables."{table.source}".key: the key in silver is now {", ".join(wanted)}, but {table.target} was made with one row for each '
-            f"{', '.join(made)} (table property {KEY_PROPERTY}), and merging by another key would leave rows behind or mix them up. "
+            f"{', '.join(recorded)} (table property {KEY_PROPERTY}), and merging by another key would leave rows behind or mix them up. "
             "Allowed is the key the table was made with: put back key, and the names of its columns; or make the table anew by the new key "
             f"with run --rebuild {table.source}. Nothing was written."
         )

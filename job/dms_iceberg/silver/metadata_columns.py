@@ -1,4 +1,4 @@
-"""The columns that a silver table has beside the source's own, by mode: names, types, what they say. Pure."""
+"""The columns that a silver table has beside the source's own, by mode: names, types, comments. Pure."""
 
 from collections.abc import Collection, Mapping
 
@@ -34,7 +34,7 @@ METADATA_COLUMNS: Mapping[str, Metadata] = {
     OP: Metadata("string", "operation of the row's last change: I or U"),
     COMMITTED_AT: Metadata("timestamp", "commit time of the row's last change at the source (full-load rows: time of the load)"),
 }
-"""Row lineage that every table has: place in the order, last operation (I or U), and the source's commit time."""
+"""Metadata columns that every table has: position, last operation (I or U), and the source's commit time."""
 
 _STREAM = Metadata("string", "place of the change in the source's own log; NULL where the files do not tell")
 

@@ -1,4 +1,4 @@
-"""The guard before what a silver table keeps from its readers: nothing of it is published unless the document says so (``publish``)."""
+"""Guards what a silver table withholds from its readers: nothing of it is published unless the configuration says so (``publish``)."""
 
 import difflib
 import json
@@ -16,13 +16,13 @@ _ALIKE = 0.6
 
 
 def refuse_published(table: Table, withheld: Withheld, names: Sequence[str] | None, checks: Mapping[str, str] | None = None) -> None:
-    """Refuse a configuration by which silver would show what it has kept back.
+    """Refuse a configuration by which silver would show what it has withheld.
 
     Args:
-        table: its configuration.
-        withheld: what the table keeps back.
-        names: source columns of the files; None when there are no files: then only what the document declares is looked at.
-        checks: of the contents of salts, by where they are; None when those were not looked at.
+        table: the table's configuration.
+        withheld: what the table withholds.
+        names: source columns of the files; None without files: then only declared columns are checked.
+        checks: digests of the contents of salts (`salts.check_of`), by their references; None when salts were not read.
 
     Raises:
         SchemaChangeError: something would be published, or hashed with another salt, and ``publish`` does not name it.
@@ -76,7 +76,7 @@ def _other_salt(table: Table, column: SilverColumn, withheld: Withheld) -> str:
 
 
 def _guess(table: Table, name: str, names: Iterable[str]) -> str:
-    """Say what may be a misspelt ``name`` in the configuration: a word there that no column of the files has."""
+    """Suggest which word of the configuration may be a misspelt ``name``: one that is no column of the files; "" without one."""
     there = {one.lower() for one in names}
     words = {word.casefold(): (path, word) for path, word in _words(table) if word.lower() not in there}
     near = difflib.get_close_matches(name.casefold(), words, n=1, cutoff=_ALIKE)

@@ -1,10 +1,10 @@
 """Rejected rows: one quarantine table per silver table, in a namespace of its own because its records are unmasked.
 
-A row's id is made of file key, ETag and row number, and rows are merged by id: a batch that is killed and done again writes each row once.
+A row's id is a hash of file key, ETag and row number, and rows are merged by id: a batch that is killed and run again writes each row once.
 
-A replay puts rows into silver, and no commit spans two tables. So the ids that a replay settles are written first, to a table beside the
-quarantine, under the id of the replay and that of the one before it; the silver snapshot then carries the replay's id in its progress. A
-row is *open* unless a replay that main's head descends from has settled it (``docs/adr/0010-replays-are-a-chain.md``).
+A replay merges rows into silver, and no commit spans two tables. So the ids that a replay resolves are written first, to a table beside the
+quarantine, with the id of the replay and that of the one before it. The silver snapshot then has the replay's id in its progress. A
+row is *open* unless a replay in the history of main's head has resolved it (``docs/adr/0010-replays-are-a-chain.md``).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -53,7 +53,7 @@ JUDGEMENT = {
     "position": POSITION,
     "committed_at": COMMITTED_AT,
 }
-"""What a rejected change is found to be, as SQL: another configuration may find something else."""
+"""Columns with the judgement of a rejected change, as SQL: another configuration may judge it otherwise."""
 REPLAY_COLUMNS = {"id": "string", "replay": "string", "parent": "string", "run_id": "string"}
 
 
@@ -63,7 +63,7 @@ def quarantine_name(config: Config, table: Table) -> str:
 
 
 def replays_name(config: Config, table: Table) -> str:
-    """Return the name of the table that says which rows of the quarantine replays have settled."""
+    """Return the name of the table that records which rows of the quarantine replays have resolved."""
     return f"{config.quarantine.namespace}.{quarantine_names(table.target)[1]}"
 
 
@@ -78,7 +78,7 @@ def replays_table(config: Config, table: Table) -> str:
 
 
 def prepare_quarantine(spark: SparkSession, config: Config, table: Table) -> None:
-    """Create the quarantine table unless it is there; one of an earlier version gets the columns it lacks."""
+    """Create the quarantine table unless it exists; one of an earlier version gets the columns that it lacks."""
     name = quarantine_table(config, table)
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name.rpartition('.')[0]}")
     spark.sql(create_quarantine_sql(name))
@@ -97,8 +97,8 @@ def create_quarantine_sql(name: str) -> str:
 
 
 def change_quarantine(spark: SparkSession, config: Config, table: Table, statement: Callable[[str], str]) -> None:
-    """Run a MERGE or DELETE, given the quoted name of a table's quarantine table."""
-    # It is made in format 2; somebody may have raised it.
+    """Run a MERGE or DELETE on a table's quarantine table; ``statement`` returns the SQL for its quoted name."""
+    # It is created in format 2; the operator may have upgraded it.
     target = TargetTable(spark, config.catalog.name, quarantine_name(config, table))
     target.refresh()
     with session_for(spark, target.iceberg):
@@ -106,18 +106,18 @@ def change_quarantine(spark: SparkSession, config: Config, table: Table, stateme
 
 
 def resolve(spark: SparkSession, config: Config, table: Table, ids: DataFrame, replay: str, parent: str, run_id: str) -> None:
-    """Write which rows (column ``id``) a replay settles. They count from the moment at which main's head has the replay, if ever."""
+    """Record which rows (column ``id``) a replay resolves. They count as resolved once main's head has the replay in its history."""
     name = replays_table(config, table)
     body = ", ".join(f"{column} {type_}" for column, type_ in REPLAY_COLUMNS.items())
     spark.sql(f"CREATE TABLE IF NOT EXISTS {name} ({body}) USING iceberg TBLPROPERTIES ('format-version' = '2')")
-    told = {"replay": replay, "parent": parent, "run_id": run_id}
-    ids.selectExpr("id", *(f"{string_literal(value)} AS {column}" for column, value in told.items())).writeTo(name).append()
+    values = {"replay": replay, "parent": parent, "run_id": run_id}
+    ids.selectExpr("id", *(f"{string_literal(value)} AS {column}" for column, value in values.items())).writeTo(name).append()
 
 
 def quarantine_sql(name: str, source: str) -> str:
-    """Return the idempotent write. WHEN MATCHED is what makes two writers of one row conflict instead of doubling it."""
+    """Return the idempotent MERGE of quarantine rows. WHEN MATCHED makes two writers of one row conflict instead of duplicating it."""
     columns = ", ".join(_COLUMNS)
-    # A row that a rebuild rejects again is judged by another configuration, and of now: see `rejected_since`.
+    # A row that a rebuild rejects again gets the judgement of the present configuration, and the present time: see `rejected_since`.
     again = ", ".join(f"t.{column} = s.{column}" for column in _COLUMNS if column != "id")
     return (
         f"MERGE INTO {name} t USING {source} s ON t.id = s.id "
@@ -132,22 +132,22 @@ def rejected_since(digits: str) -> str:
 
 
 def judge_again_sql(name: str, source: str) -> str:
-    """Return the MERGE that tells of rows in quarantine why they are still there."""
-    told = (*JUDGEMENT, "key")
-    other = " OR ".join(f"NOT (t.{column} <=> s.{column})" for column in told)
+    """Return the MERGE that updates why rows are still in quarantine."""
+    columns = (*JUDGEMENT, "key")
+    other = " OR ".join(f"NOT (t.{column} <=> s.{column})" for column in columns)
     return (
         f"MERGE INTO {name} t USING {source} s ON t.id = s.id "
-        f"WHEN MATCHED AND ({other}) THEN UPDATE SET {', '.join(f't.{column} = s.{column}' for column in told)}"
+        f"WHEN MATCHED AND ({other}) THEN UPDATE SET {', '.join(f't.{column} = s.{column}' for column in columns)}"
     )
 
 
 def rejected_changes(cleaned: DataFrame, shape: Shape) -> DataFrame:
-    """Return, of cleaned changes that carry record, row number and layout, the rejected ones with what `rejected_rows` needs of them.
+    """Return the rejected changes among cleaned ones with record, row number and layout: the columns that `rejected_rows` needs.
 
-    To be persisted: they are few, and finding them is a reading of the whole batch.
+    The caller persists them: they are few, and finding them reads the whole batch.
     """
     needed = [FILE, ROW_NUMBER, RECORD, LAYOUT, OP, POSITION, COMMITTED_AT, *(quote(name) for name in shape.key)]
-    # A condition would be pushed down below the cleaning, which Spark would do twice then: a wide table's takes long to plan.
+    # Not a condition: Spark would push it down below the cleaning, and plan the cleaning twice, which takes long for a wide table.
     problem = f"explode(CASE WHEN {OLD_KEY} = 0 AND {PROBLEM} IS NOT NULL THEN array({PROBLEM}) ELSE array() END) AS {PROBLEM}"
     return cleaned.selectExpr(*needed, problem)
 
@@ -160,8 +160,11 @@ def rejected_rows(
     Args:
         now: UTC timestamp text, the same for the whole batch.
         load: number of the load that the files belong to.
+
+    Raises:
+        BronzeError: a row is of a file that is not among ``files``: a defect.
     """
-    # Spark gives paths percent-encoded and with one slash or three; the few that matter are matched here.
+    # Spark returns percent-encoded paths with one slash or three after the scheme; the few that matter are matched here.
     paths = [row[0] for row in rejected.select(FILE).distinct().collect()]
     known = {path: file for path in paths for file in files if unquote(path).endswith("/" + file.key)}
     if len(known) < len(paths):
@@ -188,19 +191,19 @@ def rejected_rows(
 
 
 def all_rows(spark: SparkSession, config: Config, table: Table) -> DataFrame | None:
-    """Return all rows of a table's quarantine as they are now, None where there are none."""
+    """Return all rows of a table's quarantine at its newest snapshot, None where there are none."""
     return _as_of_now(spark, config, quarantine_name(config, table))
 
 
 def open_rows(spark: SparkSession, config: Config, table: Table, progress: Progress) -> DataFrame | None:
-    """Return the open rows of a table's quarantine as they are now, None where there are none.
+    """Return the open rows of a table's quarantine at its newest snapshot, None where there are none.
 
-    They are rows of the content's own load and of merged files only: those of other files come again with their file, or are of a load
-    that another one has replaced. Of a file that was uploaded again, a row that each version has counts once. The result does not change
-    when somebody writes to the quarantine.
+    They are rows of the content's own load and of merged files only: rows of other files will come again with their file, or are from a
+    load that another one has replaced. Of a file that was uploaded again, a row that several versions have counts once. Later writes to the
+    quarantine do not change the result.
 
     Args:
-        progress: of the content that the rows may be missing from.
+        progress: the progress of the content in which the rows are missing.
     """
     rows = all_rows(spark, config, table)
     if rows is None:
@@ -223,9 +226,9 @@ def open_rows(spark: SparkSession, config: Config, table: Table, progress: Progr
 
 
 def _once_in_each_file(rows: DataFrame) -> DataFrame:
-    """Leave out what later versions of a file, with other ETags, have as well. Numbers and places may have moved, so records tell.
+    """Leave out rows that later versions of a file, with other ETags, have as well. Row numbers may differ, so records are compared.
 
-    The n-th of equal records of one version is the n-th of each other.
+    The n-th of equal records in one version is the n-th in each other version.
     """
     versions = Window.partitionBy("file", "etag")
     numbered = rows.withColumns(
@@ -255,7 +258,7 @@ def _as_of_now(spark: SparkSession, config: Config, name: str) -> DataFrame | No
 
 
 def chain(parents: Mapping[str, str], newest: str) -> list[str]:
-    """Return a replay and all that it came after. ``parents`` may hold others, which were never committed or were rolled back."""
+    """Return a replay and all replays before it. ``parents`` may have others, which were never committed or were rolled back."""
     found = list[str]()
     while newest in parents:
         found.append(newest)
@@ -270,6 +273,6 @@ def reason_is(wanted: Iterable[str]) -> str:
 
 
 def late_files(rows: DataFrame | None) -> set[str]:
-    """Return the files of open rows that came too late to be judged: that they are in bronze does not say that it reaches so far back."""
+    """Return the files of open rows that came too late to be judged: their presence does not prove that bronze reaches back so far."""
     late = rows.where("reason = 'older_than_bronze'").select("file").distinct().collect() if rows is not None else []
     return {row.file for row in late}

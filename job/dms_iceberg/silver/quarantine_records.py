@@ -1,8 +1,8 @@
-"""Records of the quarantine as read groups, so that the job's own cleaning takes them for rows of their files.
+"""Records of the quarantine as read groups, so that the job cleans them like rows of their files.
 
-The record is the one source of a replay, also where bronze still has the file: bronze may have expired, and a row that is found by its
-number in a text file costs a reading of the whole file. What the record cannot say is what the file's bytes were: a row that did not
-parse, or was no text, stays so.
+A replay always reads the record, also where bronze still has the file: the file may have expired, and to find a row by its number in a text
+file takes a reading of the whole file. The record does not have the file's bytes: a row that did not parse, or was not text, stays
+rejected.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -36,10 +36,10 @@ class OpenRecords:
 
     Attributes:
         rows: these rows.
-        layouts: the columns that they were read with.
-        batch: how much that is.
-        waiting: the open rows that the replay leaves alone; None where there are none.
-        lost: how many rows an earlier version has quarantined in a way that cannot be replayed.
+        layouts: the layouts that they were read with (`bronze.layout`).
+        batch: the size of these rows.
+        waiting: the open rows that the replay does not try; None where there are none.
+        lost: how many rows have no layout, because an earlier version has quarantined them, and cannot be replayed.
     """
 
     rows: DataFrame
@@ -49,7 +49,7 @@ class OpenRecords:
     lost: int = 0
 
     def warnings(self, table: Table) -> list[str]:
-        """Return what the operator must know of rows that cannot be replayed."""
+        """Return a warning about rows that cannot be replayed, if there are any."""
         if not self.lost:
             return []
         return [
@@ -87,7 +87,7 @@ def record_groups(context: RunContext, table: Table, rows: DataFrame, layouts: I
 
 
 def parsed_sql(group: SchemaGroup) -> str:
-    """SQL of a record as a struct of its file's columns. A member that does not fit its type is told of, and not made NULL in silence."""
+    """SQL of a record as a struct of its file's columns. If a member does not fit its type, `_UNPARSED` has the record."""
     columns = [*((name, type_) for name, type_ in group.columns if type_ != VOID), (CORRUPT, "string"), (_UNPARSED, "string")]
     schema = ", ".join(f"{quote(name)} {type_}" for name, type_ in columns)
     options = {**WHOLE, "columnNameOfCorruptRecord": _UNPARSED}
@@ -95,9 +95,9 @@ def parsed_sql(group: SchemaGroup) -> str:
 
 
 def record_select(group: SchemaGroup, root: str, bronze: Bronze) -> list[str]:
-    """Select list over rows with `_PARSED`: the columns that `read_group` gives rows of files, and `ROW_ID`."""
+    """Select list over rows with `_PARSED`: the columns of `read_group`, and `ROW_ID`."""
     by_time = bronze.change.sequence_column is None or bronze.change.sequence_column.lower() not in {name.lower() for name in group.names}
-    # In text files the place in the order is not the row's number but one of its own; the position has it.
+    # In text files `ROW`, the place in the order, is not the row's number; the position contains it.
     place = f"coalesce(try_cast(right(position, {COUNTER_DIGITS}) AS bigint), row_number)" if group.is_cdc and by_time else "row_number"
     return [
         *(f"{_value_sql(name, type_, bronze)} AS {quote(name)}" for name, type_ in group.columns),
@@ -105,7 +105,7 @@ def record_select(group: SchemaGroup, root: str, bronze: Bronze) -> list[str]:
         f"substring_index(file, '/', -1) AS {FILE_NAME}",
         f"{place} AS {ROW}",
         f"coalesce({_PARSED}.{CORRUPT}, {_PARSED}.{_UNPARSED}) AS {CORRUPT}",
-        # The record of such a row has replacement characters, which would pass now.
+        # The record of such a row has replacement characters, which are valid text.
         f"reason = 'encoding' AS {NOT_TEXT}",
         f"id AS {ROW_ID}",
     ]
@@ -115,5 +115,5 @@ def _value_sql(name: str, type_: str, bronze: Bronze) -> str:
     if type_ == VOID:
         return "NULL"
     value = f"{_PARSED}.{quote(name)}"
-    # The text that stands for NULL may have been declared since.
+    # The text that stands for NULL may have been declared after the row was quarantined.
     return f"nullif({value}, {string_literal(bronze.csv.null)})" if bronze.format is BronzeFormat.CSV and bronze.csv.null else value

@@ -1,4 +1,4 @@
-"""Finding a table's progress among its snapshots: pure, over what the table's metadata tells of them."""
+"""Finds a table's progress among its snapshots. Pure, over the table's metadata."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -18,17 +18,17 @@ def find_progress(
 
     Args:
         parts: catalog, namespace and name of the table, for messages.
-        lineage: for main's head and its ancestors, as far as anything tells of them, newest first: summary plus ``parent-id``.
-        copy: the table property's copy (`{"snapshot": id, "progress": text}`), or None.
-        known: all snapshots in the table's metadata, ancestors or not, oldest first: id, and whether the summary carries progress.
+        lineage: for main's head and its ancestors, as far as metadata exists, newest first: summary plus ``parent-id``.
+        copy: the copy in the table property (`{"snapshot": id, "progress": text}`), or None.
+        known: all snapshots in the table's metadata, ancestors or not, oldest first: id, and whether the summary has progress.
 
-    The first carrier among the ancestors counts, never simply the newest snapshot: after a rollback that one is off the line. The
-    property's copy counts only where the line of ancestors is cut by expiry before a carrier: at the copy's own snapshot; or elsewhere, if
-    that one was not merely rolled back (it would then still be among the known ones).
+    The newest ancestor with progress counts, never simply the newest snapshot: after a rollback that one is no ancestor. The property's
+    copy counts only where expiry has removed ancestors before one with progress: if the copy is of the first removed ancestor; or if its
+    snapshot has expired as well, and so was not merely rolled back (it would then still be among the known ones).
 
     Raises:
-        TargetError: nothing tells what the content holds. The line is cut and the copy does not count; or it is whole, without a carrier,
-            and the table has rows: someone has put another table in its place (``CREATE OR REPLACE TABLE ... AS SELECT`` leaves no
+        TargetError: it is unknown what the content holds. Ancestors have expired and the copy does not count; or no ancestor has progress,
+            and the table has rows: another writer has replaced the table (``CREATE OR REPLACE TABLE ... AS SELECT`` leaves no
             ancestors), or written to it before the first batch.
     """
     head: Mapping[str, str] | None = None
@@ -42,7 +42,7 @@ def find_progress(
             return Progress.from_json(copy["progress"])
     snapshots = list(known) if head is not None else []
     if not parent:
-        # Whoever leaves the total out, which the format allows, does not say that there are no rows.
+        # The format allows a summary without the total; that does not mean that there are no rows.
         if head is None or head.get(_ROWS) == "0":
             return Progress()
         raise TargetError(_foreign(parts, head, snapshots))

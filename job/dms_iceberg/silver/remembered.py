@@ -1,4 +1,4 @@
-"""What a table remembers of how it was made, or, for one of an earlier version, what can be found out; and the guard that goes by it."""
+"""What a table remembers of its masks and columns, or for one of an earlier version what can be found out; and the guard that uses it."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -33,12 +33,12 @@ class Memory:
     """What a table remembers.
 
     Attributes:
-        withheld: what it keeps back.
+        withheld: what it withholds from readers.
         seen: the columns that its files have had.
-        texts: by silver column in lower case, the type that masked texts are taken from.
-        mixed: silver columns in lower case that an earlier version masked by the texts of several types, and two of these.
-        is_earlier: an earlier version made the table, so that all of this was found out.
-        salts: by where they are.
+        texts: by silver column in lower case, the type that defines masked texts.
+        mixed: silver columns in lower case that an earlier version masked by the texts of several types, with two of these types.
+        is_earlier: an earlier version created the table, so all of this was found out instead of remembered.
+        salts: by their references (``mask_salt``).
     """
 
     withheld: Withheld = attrs.field(factory=Withheld)
@@ -50,11 +50,11 @@ class Memory:
 
     @property
     def checks(self) -> dict[str, str]:
-        """What tells salts apart, by where they are."""
+        """Digests of the contents of salts (`check_of`), by their references."""
         return {place: check_of(salt) for place, salt in self.salts.items()}
 
     def withheld_after(self, table: Table, shape: Shape, names: Sequence[str]) -> Withheld:
-        """Return what is kept back once a batch with the source columns ``names`` is merged."""
+        """Return what is withheld after a batch with the source columns ``names`` is merged."""
         texts, checks = {name.lower(): type_ for name, type_ in shape.texts.items()}, self.checks
         masks = {
             column.name.lower(): MadeMask(
@@ -66,20 +66,20 @@ class Memory:
         return self.withheld.after(table, names, masks)
 
     def summary_after(self, table: Table, shape: Shape, names: Sequence[str]) -> dict[str, str]:
-        """Return what the summary of a branch's snapshot has to say once a batch is merged, until its content is the table's."""
+        """Return what the summary of a branch's snapshot must record after a batch is merged, as long as main does not have its content."""
         return {WITHHELD_PROPERTY: self.withheld_after(table, shape, names).to_text(), **self.seen.plus(names).to_properties()}
 
     def properties_after(
         self, table: Table, target: TargetTable, shape: Shape, names: Sequence[str], found: Iterable[str] = ()
     ) -> dict[str, str]:
-        """Return the table properties that say what the table has to remember once a batch is merged.
+        """Return the table properties with what the table must remember after a batch is merged.
 
         Args:
-            table: its configuration.
-            target: the table before that.
-            shape: of the batch.
+            table: the table's configuration.
+            target: the table before the batch.
+            shape: the shape of the batch.
             names: source columns of its files.
-            found: those of other files that were looked into.
+            found: source columns of other files that were inspected.
         """
         properties = target.properties()
         cleaning = Cleaning.from_properties(properties)
@@ -111,18 +111,18 @@ def guarded(
     anew: bool = False,
     with_salts: bool = True,
 ) -> Memory:
-    """Return what a table remembers, once it is known that the configuration publishes nothing that it keeps back.
+    """Check that the configuration publishes nothing that a table withholds, and return what the table remembers.
 
-    Costs nothing beside the table's properties, but for a table of an earlier version: then two merged files are looked into.
+    Reads nothing but the table's properties, except for a table of an earlier version: then two merged files are inspected.
 
     Args:
-        job: the job.
-        table: its configuration.
-        target: the table, None before it is made.
+        context: the context of the run.
+        table: the table's configuration.
+        target: the table, None before it is created.
         groups: the batch, opened.
-        branch: where it goes, None for main.
-        anew: all rows are made anew, so that it does not matter how the table's own were made.
-        with_salts: salts are looked at, too.
+        branch: the branch that the batch goes to, None for main.
+        anew: all rows are built again, so the masks of the table's present rows do not matter.
+        with_salts: read and check the contents of salts, too.
 
     Raises:
         SchemaChangeError: something would be published (`refuse_published`), or the masked key of a table of an earlier version has
@@ -144,9 +144,9 @@ def guarded(
 
 
 def refuse_declared(context: RunContext, table: Table, target: TargetTable) -> None:
-    """Refuse what a configuration would publish by what it declares, before a batch is planned and declared renames are done.
+    """Refuse a configuration that would publish something by its declarations, before a batch is planned and declared renames are done.
 
-    A rename changes the table, so that before one the newest merged file is looked into as well.
+    A rename changes the table, so before one the newest merged file is inspected as well.
 
     Raises:
         SchemaChangeError: something would be published.
@@ -186,7 +186,7 @@ def _found_out(context: RunContext, table: Table, target: TargetTable, names: Se
     withheld = _of_earlier(table, target, target.properties())
     merged = _Merged(context, table, target)
     if new := _kept_anew(table, names, existing):
-        # What files had before, and the table has not, was left out.
+        # A column that files had before, and that the table lacks, was left out.
         left_out = new & {name.lower() for name, type_ in merged.newest_columns() if type_ != VOID}
         withheld = attrs.evolve(withheld, sources={**dict.fromkeys(left_out, LEFT_OUT), **withheld.sources})
     texts, mixed = _hashed_texts(context, table, merged)
@@ -194,7 +194,7 @@ def _found_out(context: RunContext, table: Table, target: TargetTable, names: Se
 
 
 def _kept_anew(table: Table, names: Sequence[str], existing: Collection[str]) -> set[str]:
-    """Return the source columns that silver would get now without a declaration. With other policies they are no sign of a choice."""
+    """Return undeclared source columns that silver would get now; empty for other schema policies, which keep columns out anyway."""
     if table.schema_changes is not SchemaChanges.EVOLVE:
         return set()
     declared, there = {column.name.lower() for column in table.columns}, {name.lower() for name in existing}
@@ -203,14 +203,14 @@ def _kept_anew(table: Table, names: Sequence[str], existing: Collection[str]) ->
 
 
 class _Merged:
-    """The earliest and the newest of the files that a table has merged, as far as bronze still has them; opened when they are asked for."""
+    """The earliest and the newest merged file of a table, as far as bronze still has them; opened only when needed."""
 
     def __init__(self, context: RunContext, table: Table, target: TargetTable) -> None:
         self._context, self._table = context, table
         self._progress: Progress = target.progress()
 
     def ends(self) -> list[BronzeFile]:
-        """Return both, the earliest first; one if they are the same, none where there is none."""
+        """Return the earliest and the newest file, only one if they are the same, none if there is none."""
         if self._progress.epoch != self._context.config.bronze.epoch:
             return []
         listing = self._context.listing(self._table, self._progress)
@@ -218,7 +218,7 @@ class _Merged:
         return [merged[0], merged[-1]] if len(merged) > 1 else merged
 
     def opened(self, file: BronzeFile) -> list[ReadGroup]:
-        """Open one of them; a file that is damaged tells nothing."""
+        """Open a file; returns nothing for a damaged one."""
         try:
             return open_files(self._context, self._table, [file])
         except BronzeError:
@@ -230,9 +230,9 @@ class _Merged:
 
 
 def _hashed_texts(context: RunContext, table: Table, merged: _Merged) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
-    """Return the types whose texts an earlier version has masked, and the columns for which another one came later.
+    """Return the types whose texts an earlier version has masked, and the columns whose files had another type later.
 
-    It masked each value as its file's type shows it. Text formats have one type.
+    That version masked the text of a value in the type of its file. In text formats all files have one type.
     """
     undeclared = [column for column in table.columns if column.mask not in (None, Mask.REDACT) and column.type is None]
     if not undeclared or context.config.bronze.format is not BronzeFormat.PARQUET:

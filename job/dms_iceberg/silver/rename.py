@@ -1,4 +1,4 @@
-"""Declared renames (``columns[].renamed_from``) of a table that still has the old names: no value moves."""
+"""Declared renames (``columns[].renamed_from``) in a table that still has the old names: no value is rewritten."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ class RenameColumn:
 
 
 def renames(table: Table, existing: Iterable[str]) -> list[RenameColumn]:
-    """Return the renames that are still to be done in a table with the columns ``existing``."""
+    """Return the declared renames that are still to be done in a table with the columns ``existing``."""
     names = {name.lower(): name for name in existing}
     return [
         RenameColumn(names[column.renamed_from.lower()], column.name)
@@ -38,16 +38,16 @@ def renames(table: Table, existing: Iterable[str]) -> list[RenameColumn]:
 
 
 def renamed_properties(done: Sequence[RenameColumn], properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties that name a renamed column, with its new name in them."""
+    """Return the table properties that contain the name of a renamed column, with its new name."""
     new = {one.old.lower(): one.new for one in done}
     changed = {BACKFILL_PROPERTY + one.new: properties[old] for one in done if (old := BACKFILL_PROPERTY + one.old) in properties}
     if KEY_PROPERTY in properties:
         key = [new.get(name.lower(), name) for name in json.loads(properties[KEY_PROPERTY])]
         changed[KEY_PROPERTY] = json.dumps(key, ensure_ascii=False, separators=(",", ":"))
-    made = Cleaning.from_properties(properties)
-    if made is not None:
-        columns = {new.get(name, name).lower(): text for name, text in made.columns.items()}
-        changed |= attrs.evolve(made, columns=columns).to_properties()
+    recorded = Cleaning.from_properties(properties)
+    if recorded is not None:
+        columns = {new.get(name, name).lower(): text for name, text in recorded.columns.items()}
+        changed |= attrs.evolve(recorded, columns=columns).to_properties()
     withheld = Withheld.from_properties(properties)
     if withheld is not None:
         changed[WITHHELD_PROPERTY] = withheld.renamed(new).to_text()
@@ -59,19 +59,19 @@ def renamed_properties(done: Sequence[RenameColumn], properties: Mapping[str, st
 
 
 def renamed(types: Mapping[str, str], done: Sequence[RenameColumn]) -> dict[str, str]:
-    """Return ``types`` by the names after the renames."""
+    """Return ``types`` by the column names after the renames."""
     names = {one.old: one.new for one in done}
     return {names.get(name, name): type_ for name, type_ in types.items()}
 
 
 def renamed_progress(progress: Progress, done: Sequence[RenameColumn]) -> Progress:
-    """Return ``progress`` with what it remembers of columns by the names after the renames."""
+    """Return ``progress`` with ``first_seen`` by the column names after the renames."""
     names = {one.old.lower(): one.new.lower() for one in done}
     return attrs.evolve(progress, first_seen={names.get(name, name): first for name, first in progress.first_seen.items()})
 
 
 def cleaning_warnings(target: TargetTable, table: Table) -> list[str]:
-    """Return the warning of `other_cleaning`, if any, as it is after the declared renames."""
+    """Return the warning of `other_cleaning`, if any, for the table after the declared renames."""
     types, properties = target.column_types(), target.properties()
     found = renames(table, types)
     return list(filter(None, [other_cleaning(table, properties | renamed_properties(found, properties), renamed(types, found))]))
@@ -80,10 +80,10 @@ def cleaning_warnings(target: TargetTable, table: Table) -> list[str]:
 def rename_columns(target: TargetTable, found: Sequence[RenameColumn]) -> list[str]:
     """Do declared renames (`renames`) in one commit, and return their SQL.
 
-    Who reads the table at its newest snapshot, as gold models do, reads that snapshot's columns, so it is a new one.
+    The commit adds a snapshot, because readers of the newest snapshot, such as gold models, read with that snapshot's columns.
 
     Raises:
-        PlanIsStaleError: somebody else committed meanwhile.
+        PlanIsStaleError: another writer committed meanwhile.
     """
     head, properties = target.head(), target.properties()
     transaction = target.transaction(head.id if head else None)

@@ -1,4 +1,4 @@
-"""What became of a batch's rows, and how a snapshot's summary says it."""
+"""What became of a batch's rows, and how a snapshot's summary records it."""
 
 import json
 
@@ -12,13 +12,13 @@ class RowCounts:
     """What became of a batch's rows; applied, superseded, stale, filtered and quarantined add up to ``rows_read``.
 
     Attributes:
-        latest: rows that the MERGE gets, the latest of each key.
+        latest: number of rows that the MERGE gets, the latest of each key.
         commit_micros: source commit times in microseconds since 1970: fifth percentile, median, newest; None without any.
         low: lowest position among usable rows; "" without any.
         high: highest position among usable rows.
-        disordered_keys: keys of which a later file held an older change than an earlier file.
-        failed_rule: a broken rule with ``on_fail = fail``, if any.
-        void: superseded rows that had no effect on a crowded key.
+        disordered_keys: number of keys of which a later file has an older change than an earlier file.
+        failed_rule: name of a broken rule with ``on_fail = fail``, if any.
+        void: number of superseded rows that had no effect on a crowded key.
         behind: some files are named in a zone behind UTC (`position.is_behind`).
     """
 
@@ -39,10 +39,18 @@ class RowCounts:
 
 
 PARTS = ("applied", "superseded", "stale", "filtered", "quarantined")
-"""What becomes of rows; the five add up to the rows read."""
+"""The five counts that add up to the rows read."""
 
 
-def summary_properties(after: Progress, counts: RowCounts, files: int, run_id: str, **told: str) -> dict[str, str]:
-    """Return what a snapshot's summary says of its batch: how far the table has come, the books, and what else is ``told`` of it."""
-    accounting = {name: getattr(counts, name) for name in ("rows_read", *PARTS)} | {"files": files, **told, "run_id": run_id}
+def summary_properties(after: Progress, counts: RowCounts, files: int, run_id: str, **further: str) -> dict[str, str]:
+    """Return the entries of a snapshot's summary for its batch: the progress, and the accounting as JSON.
+
+    Args:
+        after: the progress after the batch.
+        counts: the row counts of the batch.
+        files: number of the batch's files.
+        run_id: of the run.
+        further: further members of the accounting.
+    """
+    accounting = {name: getattr(counts, name) for name in ("rows_read", *PARTS)} | {"files": files, **further, "run_id": run_id}
     return {PROGRESS_KEY: after.to_json(), ACCOUNTING_KEY: json.dumps(accounting, separators=(",", ":"))}

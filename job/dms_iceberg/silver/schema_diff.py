@@ -1,4 +1,4 @@
-"""What a batch needs of its table's schema, as data: pure functions from types to operations."""
+"""The schema changes that a batch needs, as data: pure functions from types to operations."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,11 +18,11 @@ class AddColumn:
     backfill: str | int | float | bool | None = None
 
     def sql(self, table: str) -> str:
-        """The ALTER statement."""
+        """Return the ALTER statement."""
         return f"ALTER TABLE {table} ADD COLUMN {quote(self.name)} {self.type}"
 
     def backfill_sql(self, table: str) -> str | None:
-        """The UPDATE that gives existing rows the declared value."""
+        """Return the UPDATE that gives existing rows the declared value, None without one."""
         if self.backfill is None:
             return None
         value = f"CAST({string_literal(backfill_text(self.backfill))} AS {self.type})"
@@ -31,14 +31,14 @@ class AddColumn:
 
 @attrs.frozen
 class WidenColumn:
-    """A column whose type must hold more."""
+    """A column that needs a wider type."""
 
     name: str
     old: str
     new: str
 
     def sql(self, table: str) -> str:
-        """The ALTER statement."""
+        """Return the ALTER statement."""
         return f"ALTER TABLE {table} ALTER COLUMN {quote(self.name)} TYPE {self.new}"
 
 
@@ -73,14 +73,15 @@ class SchemaPlan:
 def wanted_types(
     columns: Sequence[SilverColumn], sources: Sequence[Mapping[str, str]], expressions: Mapping[str, str], *, ntz: bool
 ) -> Types:
-    """Return the type each silver column would have for these files alone.
+    """Return the type that each silver column would have for these files alone.
 
     Args:
-        sources: (source column -> Spark type) of each group of files.
-        expressions: types that Spark found for expressions without a declared type; those that read a column no file has are not there.
+        columns: the silver columns.
+        sources: Spark type by source column, for each group of files.
+        expressions: types that Spark found for expressions without a declared type; without those that read a column which no file has.
         ntz: undeclared Parquet timestamps are wall clocks.
 
-    A column that no group has (or only as NULL) and no declaration types is left out: it has no type yet, or the table's.
+    A column without a declared type that no group has (or only as NULL) is left out: it has no type yet, or the table's.
     """
     types: Types = {}
     for column in columns:
@@ -99,16 +100,18 @@ def wanted_types(
             found = ["timestamp_ntz" if type_ == "timestamp" else type_ for type_ in found]
         widest = found[0]
         for type_ in found[1:]:
-            # Without a number that holds both, text does; the table's own type decides later.
+            # Without a numeric type that holds both, text does; the table's own type decides later.
             widest = common(widest, type_) or "string"
         types[column.name] = widest
     return types
 
 
 def diff(columns: Sequence[SilverColumn], wanted: Mapping[str, str], existing: Mapping[str, str] | None) -> SchemaPlan:
-    """Compare what the files want with what the table has. Column order never matters, names match without case.
+    """Compare the types of the files with those of the table. Neither the order of columns nor the case of names counts.
 
     Args:
+        columns: the silver columns.
+        wanted: their types for the files (`wanted_types`).
         existing: Spark types by column of the table, None when it does not exist.
     """
     if existing is None:

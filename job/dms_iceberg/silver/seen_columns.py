@@ -1,4 +1,4 @@
-"""The source columns that a table's files have had: what tells a typing error from a column that the source has dropped."""
+"""The source columns that a table's files have had: they distinguish a typing error from a column that the source has dropped."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -11,11 +11,11 @@ SEEN_PROPERTY = "dms-iceberg.source-columns"
 
 @attrs.frozen
 class Seen:
-    """Source columns of merged files, by the names they have now, in lower case.
+    """Source columns of merged files, by their present names, in lower case.
 
     Attributes:
         names: the columns.
-        whole: they are of all files since the first; else the table is of an earlier version, and there may have been others.
+        whole: all files since the first are covered; otherwise the table is of an earlier version, and files may have had other columns.
     """
 
     names: frozenset[str] = frozenset()
@@ -23,7 +23,7 @@ class Seen:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str], otherwise: "Seen | None" = None) -> "Seen":
-        """Return what a table, or the summary of a snapshot, tells; where it tells nothing ``otherwise``, or that nothing is known."""
+        """Read what a table, or the summary of a snapshot, records; without a record return ``otherwise``, or that nothing is known."""
         text = properties.get(SEEN_PROPERTY)
         if text is None:
             return otherwise if otherwise is not None else cls()
@@ -36,5 +36,5 @@ class Seen:
         return {SEEN_PROPERTY: json.dumps(document, ensure_ascii=False, separators=(",", ":"))}
 
     def plus(self, names: Iterable[str]) -> "Seen":
-        """Return this with the columns of further files."""
+        """Return these columns with those of further files."""
         return attrs.evolve(self, names=self.names | {name.lower() for name in names})

@@ -1,4 +1,4 @@
-"""Changing the mode of a table that has rows: what can be done in place, and what is refused with the way out."""
+"""Changes the mode of a table that has rows: some changes are done in place, others are refused with an alternative."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from dms_iceberg.sql.cdc_columns import COMMITTED_AT, DELETED, IS_CURRENT, POSIT
 MODE_PROPERTY = "dms-iceberg.mode-switch"
 _MARK = "dms-iceberg.mode"
 
-# What a mirror's rows say in their new columns. A row that has it already keeps it: the statement may run again after a rollback.
+# Values of a mirror's rows in their new columns. A row that has them already keeps them: the statement may run again after a rollback.
 _GIVEN: Mapping[Mode, tuple[Mapping[str, str], str]] = {
     Mode.SOFT_DELETE: ({ROW_POSITION: POSITION, DELETED: "false"}, DELETED),
     Mode.HISTORY: ({VALID_FROM: COMMITTED_AT, IS_CURRENT: "true"}, IS_CURRENT),
@@ -22,13 +22,13 @@ _GIVEN: Mapping[Mode, tuple[Mapping[str, str], str]] = {
 
 
 def silver_types(target: TargetTable, table: Table) -> Types | None:
-    """Return the silver columns, without those that the mode adds, of a table that has the declared mode or can be given it.
+    """Return the silver columns, without those that the mode adds, of a table that has the declared mode or can be switched to it.
 
     Returns:
         Spark types by column; None when the table does not exist.
 
     Raises:
-        TargetError: this package did not make the table, or it cannot become one of the declared mode.
+        TargetError: this package did not create the table, or it cannot be switched to the declared mode.
     """
     if not target.exists():
         return None
@@ -62,17 +62,17 @@ def _refuse_taken_names(target: TargetTable, table: Table, types: Types) -> None
 
 
 def switch_statements(target: TargetTable, table: Table) -> list[str]:
-    """Return what makes an existing table one of the declared mode, as SQL; empty when it is one."""
+    """Return the SQL that switches an existing table to the declared mode; empty when it has the mode."""
     if not own_columns(table.mode):
         return []
     return [operation.sql(target.sql_name) for operation in _columns_to_add(target, table)] + _updates(target, table)
 
 
 def switch_mode(target: TargetTable, table: Table, planned_on: int | None) -> tuple[str, ...]:
-    """Make an existing table one of the declared mode, in one commit; returns the SQL, empty when there was nothing to do.
+    """Switch an existing table to the declared mode, in one commit; return the SQL, empty when there was nothing to do.
 
     Raises:
-        PlanIsStaleError: somebody else committed after the batch was planned on snapshot ``planned_on``.
+        PlanIsStaleError: another writer committed after snapshot ``planned_on``, on which the switch was planned.
     """
     statements = switch_statements(target, table)
     if not statements:
@@ -105,6 +105,6 @@ def _updates(target: TargetTable, table: Table) -> list[str]:
     if target.head() is None:
         return []
     done = target.properties().get(MODE_PROPERTY)
-    # After a rollback behind the switch the columns are still there, and their values are not.
+    # After a rollback to before the switch the columns still exist, without their values.
     lost = done is not None and target.is_off_the_line(json.loads(done)["snapshot"])
     return [given_sql(target.sql_name, table.mode)] if _columns_to_add(target, table) or lost else []

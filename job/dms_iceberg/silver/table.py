@@ -21,13 +21,13 @@ from dms_iceberg.sql.quoting import quote_path
 PROGRESS_PROPERTY = "dms-iceberg.progress-copy"
 MADE_PROPERTIES = (KEY_PROPERTY, CLEANING_PROPERTY, WITHHELD_PROPERTY)
 BEFORE_PROPERTY = "dms-iceberg.before."
-"""Prefix of one property per branch that became the content, with the snapshot it came by: the `MADE_PROPERTIES` before that."""
+"""Prefix, followed by a snapshot id, of one property per switch of main to a branch: the `MADE_PROPERTIES` before the switch."""
 BACKFILL_PROPERTY = "dms-iceberg.backfill."
-"""Prefix of one property per column that was added with a value for existing rows: that value, and the snapshot that gave it to them."""
+"""Prefix of one property per column that was added with a value for existing rows: the value, and the snapshot that wrote it."""
 
 
 class TargetTable(IcebergTable):
-    """A table as this package creates and reads it: with its progress, and with what it remembers of how it was made."""
+    """A table as this package creates and reads it: with its progress, and with what it remembers of key, cleaning and masks."""
 
     def create(self, columns: Mapping[str, str], table: Table) -> None:
         """Create namespace and table unless they exist."""
@@ -39,10 +39,13 @@ class TargetTable(IcebergTable):
         return {name: type_ for name, type_ in self.all_columns().items() if name not in METADATA_COLUMNS}
 
     def commit(self, transaction: Transaction) -> None:
-        """Commit a transaction of this table and see the result.
+        """Commit a transaction of this table, and refresh the table.
 
-        The progress that its snapshot carries is copied to a table property by the same commit, for the day another writer's expiry
-        removes that snapshot.
+        The same commit copies the progress in the snapshot's summary to a table property, in case another writer's expiry removes that
+        snapshot.
+
+        Raises:
+            Py4JJavaError: another writer committed first, or the catalog failed (see `Transaction.commit`).
         """
         progress = transaction.summary().get(PROGRESS_KEY)
         if progress is not None and transaction.branch is None:
@@ -59,11 +62,15 @@ class TargetTable(IcebergTable):
         self.refresh()
 
     def transaction_of_branch(self, branch: str, planned_on: int | None, made: Mapping[str, str]) -> Transaction:
-        """Return a transaction that makes a branch the content of the table; ``made`` are the `MADE_PROPERTIES` of its rows."""
+        """Return a transaction that makes a branch the content of main; ``made`` are the `MADE_PROPERTIES` of its rows.
+
+        Raises:
+            PlanIsStaleError: another writer committed after snapshot ``planned_on``.
+        """
         transaction = self.transaction(planned_on)
         transaction.replace_main(branch)
         properties = self.properties()
-        # Rows of a branch had their backfills as they were written. The snapshot that gave them to the old content may not be an ancestor.
+        # Rows of a branch got their backfills when they were written. The snapshot that backfilled the old content may not be an ancestor.
         done = {key: json.loads(text) for key, text in properties.items() if key.startswith(BACKFILL_PROPERTY)}
         transaction.set_properties(
             {key: json.dumps({**one, "snapshot": transaction.head()}, separators=(",", ":")) for key, one in done.items()}
@@ -74,19 +81,19 @@ class TargetTable(IcebergTable):
         return transaction
 
     def record_properties(self, transaction: Transaction, made: Mapping[str, str]) -> None:
-        """Let a transaction set `MADE_PROPERTIES`. What was told of contents that main was rolled back from is given up."""
+        """Let a transaction set `MADE_PROPERTIES`. Properties of switches that main was rolled back from are removed."""
         properties = self.properties()
         transaction.set_properties({name: properties[name] for name in MADE_PROPERTIES if name in properties} | dict(made))
         useless = [name for name, switch in _switches(properties) if self._java.snapshot(switch) is None or self.is_off_the_line(switch)]
         transaction.remove_properties(useless)
 
     def record_changed_properties(self, transaction: Transaction, made: Mapping[str, str]) -> None:
-        """Let a transaction set properties, unless all of them are as they should be."""
+        """Let a transaction set properties, unless the table has all of them already."""
         if not made.items() <= self.properties().items():
             self.record_properties(transaction, made)
 
     def properties(self) -> dict[str, str]:
-        """Return the table properties; of `MADE_PROPERTIES`, what they were before the switches that main was rolled back behind."""
+        """Return the table properties; if main was rolled back to before a switch, `MADE_PROPERTIES` have their values from before it."""
         found = self.raw_properties()
         left = [(self._java.snapshot(switch).sequenceNumber(), name) for name, switch in _switches(found) if self.is_off_the_line(switch)]
         if not left:
@@ -95,10 +102,10 @@ class TargetTable(IcebergTable):
         return {name: text for name, text in found.items() if name not in MADE_PROPERTIES} | before
 
     def progress(self, branch: str | None = None) -> Progress:
-        """Return how far the content of main or of a branch has come.
+        """Return the progress of main or of a branch.
 
         Raises:
-            TargetError: the table has rows, and nothing tells (`find_progress`).
+            TargetError: the table has rows, and nothing shows which files they are from (`find_progress`).
         """
         text = self.properties().get(PROGRESS_PROPERTY) if branch is None else None
         return find_progress(
@@ -109,7 +116,7 @@ class TargetTable(IcebergTable):
         )
 
     def _carriers(self) -> Iterator[tuple[int, bool]]:
-        # A generator: it is asked only when no ancestor carries the progress.
+        # A generator: it is read only when no ancestor has the progress.
         for one in self.snapshots():
             yield one.id, PROGRESS_KEY in one.summary
 

@@ -1,4 +1,4 @@
-"""``type_changes``: what becomes of values whose new type their column cannot be widened to."""
+"""``type_changes``: what happens to values of a new type that their column cannot be widened to."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ def column_for(name: str, type_: str) -> str:
 
 
 def policy(table: Table, column: SilverColumn) -> TypeChanges:
-    """Return what the configuration says of a column: its own word, else the table's."""
+    """Return the policy for a column: its own, else the table's."""
     return column.declared.type_changes or table.type_changes
 
 
@@ -35,9 +35,9 @@ def with_new_columns(
     *,
     ntz: bool,
 ) -> tuple[tuple[SilverColumn, ...], Types]:
-    """Return the columns and their wanted types with a further column for each type that ``new_column`` asks one for.
+    """Return the columns and their wanted types, with a further column for each type that needs one by the policy ``new_column``.
 
-    Columns that the table was given so before are among them, whether these files have values for them or not.
+    Further columns that the table already has are among them, whether these files have values for them or not.
     """
     result: list[SilverColumn] = []
     types = dict(wanted)
@@ -61,10 +61,10 @@ def with_new_columns(
 
 
 def _may_split(table: Table, column: SilverColumn) -> bool:
-    """Whether a column may have further ones.
+    """Whether a column may have further ones for other types.
 
-    Keys, columns that conditions read or versions are told by, and values that updates leave out have one place; declared columns only by
-    their own word where the structure is held.
+    Not keys, columns that conditions or ``track_columns`` read, columns that updates may leave out, and columns with a declared type. If
+    the schema policy holds the structure, only columns that declare ``type_changes`` themselves.
     """
     if policy(table, column) is not TypeChanges.NEW_COLUMN or column.source is None or column.type is not None or column.is_key:
         return False
@@ -76,15 +76,15 @@ def _may_split(table: Table, column: SilverColumn) -> bool:
 
 
 def _family(name: str, existing: Types, taken: set[str]) -> Types:
-    """Return the column and those of the table that were made for other types of it, with their types."""
+    """Return the column and the table's further columns for other types of it, with their types."""
     own = {one: type_ for one, type_ in existing.items() if one.lower() == name.lower()}
     prefix = name.lower() + _SEPARATOR
-    made = {one: type_ for one, type_ in existing.items() if one.lower().startswith(prefix) and one.lower() not in taken}
-    return own | {one: type_ for one, type_ in made.items() if _is_made(one, name, type_)} if own else {}
+    derived = {one: type_ for one, type_ in existing.items() if one.lower().startswith(prefix) and one.lower() not in taken}
+    return own | {one: type_ for one, type_ in derived.items() if _has_derived_name(one, name, type_)} if own else {}
 
 
-def _is_made(one: str, name: str, type_: str) -> bool:
-    """Whether a column has the name that `column_for` gives, by its type or by one that was widened to it."""
+def _has_derived_name(one: str, name: str, type_: str) -> bool:
+    """Whether a column has the name that `column_for` returns for its type, or for a type that was widened to it."""
     word = type_.partition("(")[0]
     narrower = {"bigint": "int", "double": "float"}.get(type_, type_)
     starts = {column_for(name, type_).lower(), column_for(name, narrower).lower()}
@@ -92,7 +92,7 @@ def _is_made(one: str, name: str, type_: str) -> bool:
 
 
 def _place(type_: str, family: Types, name: str, taken: set[str]) -> None:
-    """Find a column for values of a type: one that holds them, one that can be widened to, else a new one."""
+    """Find a column for values of a type: one that holds them, one that can be widened to hold them, else a new one."""
     if type_ == VOID or any(fits(type_, has) for has in family.values()):
         return
     for one, has in family.items():
@@ -109,7 +109,7 @@ def refuse_changed_types(table: Table, columns: Sequence[SilverColumn], plan: Sc
     """Apply the policy ``fail``.
 
     Raises:
-        SchemaChangeError: a column has it, and another type than its values.
+        SchemaChangeError: a column with this policy cannot hold the type of its values.
     """
     failing = {column.name for column in columns if policy(table, column) is TypeChanges.FAIL}
     found = [change for change in plan.incompatible if change.name in failing]

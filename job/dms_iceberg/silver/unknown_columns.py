@@ -1,7 +1,7 @@
 """Columns that the configuration names and files lack: a typing error, or a column that the source adds later or has dropped.
 
-Such a column is NULL, which empties a table by its filter and fills a column with nothing. Where no file ever had it, that is an error;
-where older files had it, a warning.
+Such a column is NULL: a filter on it lets no row pass, and a silver column has no values. If no file ever had it, that is an error; if
+older files had it, a warning.
 """
 
 import difflib
@@ -33,7 +33,7 @@ _ALIKE = 0.75
 
 @attrs.frozen
 class Lacking:
-    """What is said of columns that a batch's files lack, and which of them were found in other files."""
+    """Warnings about columns that a batch's files lack, and the columns that were found in other files."""
 
     warnings: tuple[str, ...] = ()
     found: frozenset[str] = frozenset()
@@ -52,19 +52,18 @@ def check_named(
 ) -> Lacking:
     """Return a warning for each column that these files lack, though others had it.
 
-    Costs nothing but for a table that lacks a column that it does not remember. Then its other files are looked into, newest first: all of
-    them when it is made, those that are not merged when it remembers the columns of the others, and all of them where an earlier version
-    made it.
+    Costs nothing unless the files lack a column that the table does not remember. Then its other files are inspected, newest first: only
+    unmerged ones if the table remembers the columns of all merged files; all of them if it is being created, or is of an earlier version.
 
     Args:
-        job: the job.
-        table: its configuration.
+        context: the context of the run.
+        table: the table's configuration.
         groups: the batch, opened.
         existing: the table's columns, None when it does not exist.
         seen: the columns that merged files have had, as far as the table remembers.
         fresh: nothing has been merged into the table.
         files: the batch's files.
-        progress: how far the table has come.
+        progress: the table's progress.
 
     Raises:
         ConfigError: no file ever had a column.
@@ -72,7 +71,7 @@ def check_named(
     names = list(dict.fromkeys(name for group in groups for name in group.columns.names))
     lacking = absent(table, names, set() if fresh else _filled(table, existing or {}, seen, progress))
     json = context.config.bronze.format is BronzeFormat.JSON
-    # What Spark cannot read is in no group's columns, and dropped for that very reason.
+    # Columns that Spark cannot read are not among a group's source columns, but ``drop`` may name them for that reason.
     every = dict.fromkeys([*names, *(name for group in groups for name in group.group.names)])
     kept = [] if json and not fresh else misspelt_drops(table, list(every), fresh=fresh)
     kept += _awaited_and_alike(table, names, seen)
@@ -85,7 +84,7 @@ def check_named(
         return Lacking((*_never_seen(table, lacking, seen), *kept))
     known = set() if fresh else _known(table, names, existing or {}, seen)
     suspects = [named for named in lacking if named.column.lower() not in known]
-    # A line of JSON may leave out what is NULL, so that nothing is known from a file.
+    # A JSON line may omit columns that are NULL, so a file does not show which columns exist.
     unknown, found = ([], set[str]()) if json or not suspects else _search(context, table, suspects, seen, progress, files, fresh=fresh)
     if unknown:
         raise ConfigError([_error(named, names) for named in unknown])
@@ -94,7 +93,7 @@ def check_named(
 
 
 def _awaited_and_alike(table: Table, names: Sequence[str], seen: Seen) -> list[str]:
-    """Return a warning for each column that waits for its source column, and resembles one that the document does not name."""
+    """Return a warning for each column whose source column is still awaited and resembles one that the configuration does not name."""
     there = {name.lower() for name in names}
     claimed = {(column.source_name or column.name).lower() for column in table.columns}
     free = [name.casefold() for name in names if name.lower() not in claimed and name.lower() not in {key.lower() for key in table.key}]
@@ -108,25 +107,25 @@ def _awaited_and_alike(table: Table, names: Sequence[str], seen: Seen) -> list[s
 
 
 def _filled(table: Table, existing: Types, seen: Seen, progress: Progress) -> set[str]:
-    """Return the silver columns with a backfill, in lower case, that have had values of a source column."""
+    """Return the silver columns with a backfill, in lower case, that have had values from a source column."""
     there = {name.lower() for name in existing}
-    # A table that has the column and knows nothing of its backfill had it before that was declared, or is of an earlier version.
+    # A table that has the column but does not remember its backfill had it before the backfill was declared, or is of an earlier version.
     otherwise = "unknown" if seen.whole else ""
     backfilled = {column.name.lower() for column in table.columns if column.backfill is not None}
     return {name for name in backfilled & there if progress.first_seen.get(name, otherwise)}
 
 
 def _unseen(table: Table, lacking: Sequence[Named], seen: set[str]) -> list[Named]:
-    """Return those that none of the columns ``seen`` is, by its name of now either."""
+    """Return those of ``lacking`` that are not among the columns ``seen``, by their old or new names."""
     known = seen | _by_new_names(table, seen)
     return [named for named in lacking if named.column.lower() not in known and not named.is_word]
 
 
 def _refuse_alike(table: Table, unseen: Sequence[Named], seen: set[str]) -> None:
-    """Refuse a column that no JSON line has had where it resembles one that lines have and the document has nowhere: a typing error.
+    """Refuse a column that no JSON line had if it resembles one that lines have and the configuration does not name: a typing error.
 
     Raises:
-        ConfigError: there is one.
+        ConfigError: there is such a column.
     """
     left = sorted(seen - mentioned_sources(table) - {key.lower() for key in table.key})
     waiting = [named for named in unseen if named.awaited is None]
@@ -135,7 +134,7 @@ def _refuse_alike(table: Table, unseen: Sequence[Named], seen: set[str]) -> None
 
 
 def _never_seen(table: Table, lacking: Sequence[Named], seen: Seen) -> list[str]:
-    """Return a warning for each column that no JSON line has had so far; its values may all have been NULL."""
+    """Return a warning for each column that no JSON line had so far; all its values may have been NULL."""
     return [
         f"{named.path}: no line so far has had the column {named.column!r}. {nearest(named.column, sorted(seen.names))}"
         for named in (_unseen(table, lacking, set(seen.names)) if seen.whole else ())
@@ -143,7 +142,7 @@ def _never_seen(table: Table, lacking: Sequence[Named], seen: Seen) -> list[str]
 
 
 def _known(table: Table, names: Sequence[str], existing: Types, seen: Seen) -> set[str]:
-    """Return, in lower case, what is no typing error, though these files lack it."""
+    """Return, in lower case, columns that are not typing errors, though these files lack them."""
     known = set(seen.names)
     if not seen.whole:
         known |= {name.lower() for name in existing if is_kept(table, names, name)}
@@ -152,19 +151,19 @@ def _known(table: Table, names: Sequence[str], existing: Types, seen: Seen) -> s
 
 
 def _by_new_names(table: Table, names: set[str]) -> set[str]:
-    """Return what declared renames call some of ``names`` now."""
+    """Return the new names of those of ``names`` that have a declared rename."""
     renames = {column.renamed_from.lower(): column.source_name for column in table.columns if column.renamed_from}
     return {new.lower() for old, new in renames.items() if old in names and new is not None}
 
 
 def by_hand(table: Table, shape: Shape, names: Sequence[str], seen: Seen) -> list[str]:
-    """Return a warning for each column of a table that neither files nor the configuration ever had: somebody added it.
+    """Return a warning for each column of a table that neither files nor the configuration ever had: it was added by hand.
 
     Args:
-        table: its configuration.
+        table: the table's configuration.
         shape: the table's columns.
         names: source columns of the batch's files.
-        seen: those of merged files.
+        seen: source columns of merged files.
     """
     if not seen.whole:
         return []
@@ -181,9 +180,9 @@ def by_hand(table: Table, shape: Shape, names: Sequence[str], seen: Seen) -> lis
 
 
 def misspelt_drops(table: Table, source: Sequence[str], *, fresh: bool) -> list[str]:
-    """Return a warning for each name in ``drop`` that no file of the batch has, and that a column which silver keeps resembles.
+    """Return a warning for each name in ``drop`` that no file of the batch has, if it resembles a column that silver keeps.
 
-    Without such a column the source may have dropped it, or `defaults` name it for other tables: that is told once, when a table is made.
+    If it resembles none, the source may have dropped it, or `defaults` name it for other tables: then only a new table gets the warning.
     """
     there = {name.lower() for name in source}
     lacking = [(index, name) for index, name in enumerate(table.drop) if name.lower() not in there]
@@ -213,7 +212,7 @@ def _search(
     *,
     fresh: bool,
 ) -> tuple[list[Named], set[str]]:
-    """Look into other files for columns; returns those that no file ever had, and the names of those that were found."""
+    """Inspect other files for columns; return those that no file ever had, and the names of those that were found."""
     own, whole = {file.key for file in files}, seen.whole and not fresh
     prefix = table_prefix(table.schema_name, table.table_name)
     listing = list(list_files(context.store, prefix, progress.since if whole else "", context.config.bronze.format))
@@ -221,14 +220,14 @@ def _search(
     nowhere = _nowhere(context, table, suspects, sorted(others, reverse=True))
     found = {named.column.lower() for named in suspects} - {named.column.lower() for named in nowhere}
     if nowhere and not (fresh or whole) and progress.lost(listing) is not None:
-        # What expired may have had it. Only the filter is too dangerous: it empties a table.
+        # An expired file may have had the column, so it is no error. Except for the filter, which would empty the table.
         loads = [file for file in listing if not file.is_cdc]
         nowhere = [named for named in nowhere if named.is_filter and loads]
     return nowhere, found
 
 
 def _nowhere(context: RunContext, table: Table, lacking: Sequence[Named], files: Sequence[BronzeFile]) -> list[Named]:
-    """Return those that none of ``files`` has. What is in a damaged file is told when its turn comes, and may be anything until then."""
+    """Return those that none of ``files`` has; none if a file is damaged: it may have any column, and is reported when it is merged."""
     left = list(lacking)
     for start in range(0, len(files), _AT_ONCE):
         if not left:

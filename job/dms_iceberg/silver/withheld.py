@@ -1,7 +1,7 @@
-"""What a silver table keeps from its readers: masks, columns that were left out, and rows outside a filter.
+"""What a silver table withholds from its readers: masked values, columns that are left out, and rows outside a filter.
 
-The table remembers it, as the configuration says only what is to be done now: a typing error there, and a column that was masked would be
-filled with clear text from the next batch on, or by a rebuild at once.
+The table remembers it, because the configuration has only the present state: after a typing error there, a column that was masked would get
+clear text from the next batch on, or by a rebuild at once.
 """
 
 import json
@@ -13,24 +13,24 @@ from dms_iceberg.changes.mapping import SilverColumn, silver_columns
 from dms_iceberg.config.model import Column, Mask, Table
 
 WITHHELD_PROPERTY = "dms-iceberg.withheld"
-"""Table property with a `Withheld` as JSON. Snapshots of a content that is being built carry it in their summary."""
+"""Table property with a `Withheld` as JSON. Snapshots of content that is being built have it in their summary."""
 
 LEFT_OUT = "left out"
 UNKNOWN = "unknown"
-"""A making that a table of an earlier version does not tell: it may have been a mask."""
+"""A declaration that cannot be found out for a table of an earlier version: it may have been a mask."""
 _CLEAR = ""
 _STRENGTH = {_CLEAR: 0, Mask.PARTIAL.value: 1, Mask.SHA256.value: 2, UNKNOWN: 3, Mask.REDACT.value: 3, LEFT_OUT: 4}
 
 
 @attrs.frozen
 class MadeMask:
-    """The mask that a silver column's values were made with.
+    """The mask that a silver column's values were computed with.
 
     Attributes:
         mask: `Mask`, or `UNKNOWN`.
-        salt: where its salt is.
-        check: tells that salt's content from another (`salts.check_of`); "" where that is not known.
-        text: the type that the masked texts are taken from (`sql.mask_text`); "" before a file has told one.
+        salt: reference of its salt (``mask_salt``).
+        check: digest of the salt's content (`salts.check_of`); "" where it is unknown.
+        text: the type that defines the masked texts (`sql.mask_text`); "" before a file had one.
     """
 
     mask: str
@@ -41,12 +41,12 @@ class MadeMask:
 
 @attrs.frozen
 class Withheld:
-    """What is kept back. Names are in lower case.
+    """What a table withholds. Names are in lower case.
 
     Attributes:
         masks: by silver column.
-        sources: by source column that silver shows masked only, or not at all: the weakest mask, or `LEFT_OUT`.
-        filter: whether rows were chosen by a filter.
+        sources: by source column that silver shows only masked, or not at all: the weakest mask, or `LEFT_OUT`.
+        filter: whether a filter selects the rows.
     """
 
     masks: Mapping[str, MadeMask] = attrs.field(factory=dict)
@@ -62,7 +62,7 @@ class Withheld:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> "Withheld | None":
-        """Return what a table tells, None for one of an earlier version, or without a row yet."""
+        """Return what a table records, None for one of an earlier version, or without a merged batch."""
         text = properties.get(WITHHELD_PROPERTY)
         return cls.from_text(text) if text is not None else None
 
@@ -71,26 +71,26 @@ class Withheld:
         return json.dumps(attrs.asdict(self), separators=(",", ":"), sort_keys=True)
 
     def renamed(self, new: Mapping[str, str]) -> "Withheld":
-        """Return this after renames of silver columns: old name in lower case -> new name."""
+        """Return this after renames of silver columns; ``new`` has new names by old names in lower case."""
         return attrs.evolve(self, masks={new.get(name, name).lower(): made for name, made in self.masks.items()})
 
     def after(self, table: Table, names: Sequence[str], masks: Mapping[str, MadeMask]) -> "Withheld":
-        """Return what is kept back once a batch is merged.
+        """Return what is withheld after a batch is merged.
 
         Args:
-            table: its configuration.
+            table: the table's configuration.
             names: the source columns of the batch's files.
-            masks: how the configuration masks, by silver column in lower case.
+            masks: the masks of the configuration, by silver column in lower case.
         """
         present = {name.lower() for name in names}
         written = written_columns(silver_columns(table, names), names)
         made = {name: one for name, one in self.masks.items() if name not in {column.name.lower() for column in written}}
         made |= {name: masks[name] for column in written if (name := column.name.lower()) in masks}
-        # What no file has had yet is meant to be kept back as well.
+        # Masks of columns that no file had yet are recorded as well.
         made = {**masks, **made} if names else made
         shown: dict[str, str] = dict.fromkeys(present, LEFT_OUT)
         for column in written:
-            # An expression counts where it has a source column's name, in whose place it stands.
+            # An expression with the name of a source column replaces this column, so its mask counts.
             source = (column.source or column.name).lower()
             if source in shown:
                 shown[source] = _weaker(shown[source], _form(column.declared))
@@ -99,20 +99,20 @@ class Withheld:
         return Withheld(made, sources | {name: form for name, form in shown.items() if form != _CLEAR}, bool(table.filter))
 
     def form_of(self, table: Table, source: str) -> str:
-        """Return how silver has shown a source column, by its name or by one that it had before a declared rename."""
+        """Return how silver has shown a source column, by its name or by its name before a declared rename."""
         names = [source.lower()]
         names += [c.renamed_from.lower() for c in table.columns if c.renamed_from and (c.source_name or "").lower() == names[0]]
         return next((self.sources[name] for name in names if name in self.sources), _CLEAR)
 
 
 def written_columns(columns: Iterable[SilverColumn], names: Sequence[str]) -> list[SilverColumn]:
-    """Return those of ``columns`` that get values of files with the source columns ``names``."""
+    """Return those of ``columns`` that get values from files with the source columns ``names``."""
     present = {name.lower() for name in names}
     return [one for one in columns if not one.retired and (one.source is None or one.source.lower() in present)]
 
 
 def _to_be_masked(table: Table) -> dict[str, str]:
-    """Return, by source column in lower case, the weakest mask of those that the configuration shows masked only."""
+    """Return the weakest mask by source column in lower case, for columns that the configuration shows only masked."""
     weakest: dict[str, str] = {}
     for column in table.columns:
         if column.source_name is not None:
@@ -130,17 +130,17 @@ def _form(column: Column) -> str:
 
 
 def weaker_columns(withheld: Withheld, table: Table, columns: Sequence[SilverColumn]) -> list[tuple[SilverColumn, str]]:
-    """Return the columns that would show more than silver has shown, and how it has: by a mask, or not at all (`LEFT_OUT`)."""
+    """Return the columns that would show more than silver has shown, with how it has shown them: a mask, or not at all (`LEFT_OUT`)."""
     declared = {column.name.lower() for column in table.columns}
     found = []
     for column in columns:
         made = withheld.masks.get(column.name.lower())
         of_source = withheld.form_of(table, column.source) if column.source is not None else _CLEAR
         if made is not None and made.mask == UNKNOWN and column.name.lower() in declared and _is_made(column):
-            # Another expression or format, as far as can be told.
+            # Then the unknown declaration was probably another expression or format, and not a mask.
             made = None
         if of_source == LEFT_OUT and column.name.lower() in declared:
-            # Whoever declares a column wants it.
+            # To declare a column is to publish it.
             of_source = _CLEAR
         forms = [form for form in (made.mask if made else _CLEAR, of_source) if _STRENGTH[_form(column.declared)] < _STRENGTH[form]]
         found += [(column, form) for form in forms[:1]]
@@ -152,12 +152,12 @@ def _is_made(column: SilverColumn) -> bool:
 
 
 def other_salts(withheld: Withheld, columns: Iterable[SilverColumn], checks: Mapping[str, str]) -> list[SilverColumn]:
-    """Return the columns that were hashed with another salt. A salt may move to another place: where its content is known, that counts.
+    """Return the columns that were hashed with another salt. A salt may move to another place: if its content is known, only that counts.
 
     Args:
-        withheld: what is remembered.
+        withheld: what the table remembers.
         columns: the columns that get values.
-        checks: of the contents of salts, by where they are.
+        checks: digests of the contents of salts, by their references.
     """
     found = []
     for column in columns:
