@@ -1,1 +1,1 @@
-"""The tables: their columns and schema, what they remember of how they were made, and their quarantine."""
+"""The silver tables: their columns and schema, what they remember of key, cleaning and masks, and their quarantine."""

@@ -86,7 +86,8 @@ class Cleaning:
         return [
             name
             for name in others
-            if self.columns.get(name.lower()) not in _makings(declared.get(name.lower(), Column(name=name)), masks.get(name.lower()))
+            if self.columns.get(name.lower())
+            not in _equivalent_digests(declared.get(name.lower(), Column(name=name)), masks.get(name.lower()))
         ]
 
     def as_now(self, table: Table, masks: Mapping[str, MadeMask], mixed: Collection[str] = ()) -> "Cleaning":
@@ -97,13 +98,17 @@ class Cleaning:
             masks: what the table remembers of its masks.
             mixed: columns, in lower case, that an earlier version masked in several ways.
         """
-        now, made = Cleaning.of(table), dict(self.columns)
+        now, recorded = Cleaning.of(table), dict(self.columns)
         for column in table.columns:
             name, mask = column.name.lower(), masks.get(column.name.lower())
             moved = [attrs.evolve(column, mask_salt=mask.salt)] if mask is not None and column.mask is Mask.SHA256 else []
-            if name not in mixed and name in now.columns and any(made.get(name) in _makings(one, mask) for one in (column, *moved)):
-                made[name] = now.columns[name]
-        return attrs.evolve(self, columns=made)
+            if (
+                name not in mixed
+                and name in now.columns
+                and any(recorded.get(name) in _equivalent_digests(one, mask) for one in (column, *moved))
+            ):
+                recorded[name] = now.columns[name]
+        return attrs.evolve(self, columns=recorded)
 
 
 def made_by(table: Table) -> dict[str, str]:
@@ -122,21 +127,21 @@ def _column_text(column: Column, version: int = _MASK_VERSION) -> dict[str, Any]
     return {key: value for key, value in text.items() if value}
 
 
-def _makings(column: Column, made: MadeMask | None) -> set[str | None]:
+def _equivalent_digests(column: Column, recorded: MadeMask | None) -> set[str | None]:
     """Return the digests of all declarations that compute the same values as this one; None is that of a copy.
 
     Args:
         column: the declaration.
-        made: what the table remembers of the column's mask. Without it, masks of an earlier version count as equal: whether they are is
+        recorded: what the table remembers of the column's mask. Without it, masks of an earlier version count as equal: whether they are is
             checked when the table first records what it must remember.
     """
     types = {column.type}
-    if made is not None and made.text:
+    if recorded is not None and recorded.text:
         if column.type is None:
-            types.add(made.text)
-        elif is_plain(column.type, made.text) and is_plain(made.text, column.type):
-            types |= {None, made.text}
-    versions = (1, _MASK_VERSION) if made is None else (_MASK_VERSION,)
+            types.add(recorded.text)
+        elif is_plain(column.type, recorded.text) and is_plain(recorded.text, column.type):
+            types |= {None, recorded.text}
+    versions = (1, _MASK_VERSION) if recorded is None else (_MASK_VERSION,)
     texts = [_column_text(attrs.evolve(column, type=type_), version) for type_ in types for version in versions]
     return {_digest(text) if text else None for text in texts}
 
@@ -157,10 +162,10 @@ def other_cleaning(table: Table, properties: Mapping[str, str], columns: Iterabl
     Args:
         columns: the table's, metadata columns aside.
     """
-    made = Cleaning.from_properties(properties)
-    if made is None:
+    recorded = Cleaning.from_properties(properties)
+    if recorded is None:
         return None
-    found = made.differences(table, [name for name in columns if _is_live(table, name)], Withheld.from_properties(properties))
+    found = recorded.differences(table, [name for name in columns if _is_live(table, name)], Withheld.from_properties(properties))
     if not found:
         return None
     return (
@@ -185,17 +190,17 @@ def refuse_other_key_mask(table: Table, properties: Mapping[str, str]) -> None:
     Raises:
         SchemaChangeError: a key column is masked, or was, and its values would be computed in another way.
     """
-    made, withheld = Cleaning.from_properties(properties), Withheld.from_properties(properties)
+    recorded, withheld = Cleaning.from_properties(properties), Withheld.from_properties(properties)
     masks = withheld.masks if withheld else {}
     key = {name.lower(): name for name in silver_key(table)}
     masked = {*(column.name.lower() for column in table.columns if column.mask), *masks} & set(key)
-    if made is None or not masked:
+    if recorded is None or not masked:
         return
     meant = {word.lower() for word in published_columns(table)}
     for name in sorted(masked):
         declared = next((column for column in table.columns if column.name.lower() == name), Column(name=name))
         is_guarded = declared.mask is None and not {name, (declared.source_name or name).lower()} & meant
-        if not is_guarded and made.columns.get(name) not in _makings(declared, masks.get(name)):
+        if not is_guarded and recorded.columns.get(name) not in _equivalent_digests(declared, masks.get(name)):
             raise SchemaChangeError(
                 f'tables."{table.source}".columns: the key column {key[name]!r} of {table.target} was masked in another way (mask, salt, '
                 "type, trim, format or expr) than it would be now, so its values would have other hashes: changes would not find their "

@@ -25,7 +25,7 @@ def withheld_of_earlier(table: Table, made: Cleaning, existing: Collection[str])
     declared = {column.name.lower(): column for column in table.columns}
     masks: dict[str, MadeMask] = {}
     for name, digest in made.columns.items():
-        found = _making(declared.get(name, Column(name=name)), digest, table)
+        found = _matching(declared.get(name, Column(name=name)), digest, table)
         if found is None:
             masks[name] = MadeMask(UNKNOWN)
         elif found.mask is not None:
@@ -45,7 +45,7 @@ def _sources(masks: Mapping[str, MadeMask], declared: Mapping[str, Column], exis
     }
 
 
-def _making(now: Column, digest: str, table: Table) -> Column | None:
+def _matching(now: Column, digest: str, table: Table) -> Column | None:
     return next((column for column in _likely(now, table) if earlier_digest(column) == digest), None)
 
 

@@ -136,7 +136,7 @@ def weaker_columns(withheld: Withheld, table: Table, columns: Sequence[SilverCol
     for column in columns:
         made = withheld.masks.get(column.name.lower())
         of_source = withheld.form_of(table, column.source) if column.source is not None else _CLEAR
-        if made is not None and made.mask == UNKNOWN and column.name.lower() in declared and _is_made(column):
+        if made is not None and made.mask == UNKNOWN and column.name.lower() in declared and _is_computed(column):
             # Then the unknown declaration was probably another expression or format, and not a mask.
             made = None
         if of_source == LEFT_OUT and column.name.lower() in declared:
@@ -147,7 +147,7 @@ def weaker_columns(withheld: Withheld, table: Table, columns: Sequence[SilverCol
     return found
 
 
-def _is_made(column: SilverColumn) -> bool:
+def _is_computed(column: SilverColumn) -> bool:
     return bool(column.declared.expr or column.declared.trim or column.declared.format)
 
 

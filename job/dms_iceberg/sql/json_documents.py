@@ -44,7 +44,7 @@ def quoted_type(type_: str) -> str:
 def document_sql(json: str, type_: str) -> str:
     """SQL of the value of a nested type that the text of the SQL expression ``json`` represents, NULL where there is none.
 
-    The mark also shows that nothing follows the value: it stands behind the value, as the name of the last of two members.
+    The mark also shows that nothing follows the value: after it comes a second and last member, with the mark as its name.
     """
     tree = _tree(type_)
     wrapped = f"concat('{{\"v\":[', {marked_sql(json, _MARK)}, '],\"', {_MARK}, '\":0}}')"
