@@ -31,7 +31,7 @@ from dms_iceberg.silver.cleaning import Cleaning
 from dms_iceberg.silver.key import KEY_PROPERTY, key_property
 from dms_iceberg.silver.quarantine import all_rows, rejected_since, resolve
 from dms_iceberg.silver.remembered import mixed_keys
-from dms_iceberg.silver.row_counts import PARTS, RowCounts, summary_properties
+from dms_iceberg.silver.row_counts import COUNTS, RowCounts, summary_properties
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.withheld import Withheld
 from dms_iceberg.sql.cdc_columns import IS_CURRENT, POSITION, ROW_POSITION
@@ -179,22 +179,20 @@ def _check(context: RunContext, table: Table, target: TargetTable, found: Branch
     Raises:
         TargetError: they differ.
     """
-    counts = dict.fromkeys((*PARTS, "rows_read"), 0)
+    counts = RowCounts()
     for snapshot in target.lineage(found.branch):
         if ACCOUNTING_KEY not in snapshot.summary and BACKFILL_KEY not in snapshot.summary:
             # At this snapshot the branch was emptied.
             break
         accounting = json.loads(snapshot.summary.get(ACCOUNTING_KEY, "{}"))
-        for name in counts:
-            counts[name] += accounting.get(name, 0)
-    total = sum(counts.values()) - counts["rows_read"]
+        counts += RowCounts(*(accounting.get(name, 0) for name in COUNTS))
     key = json.loads(key_property(table, target.column_types())[KEY_PROPERTY])
     doubled, lost = _compare(table, target, str(found.branch), key)
-    refused, same = counts["filtered"] + counts["quarantined"], _same_keys(context, table, target, key)
+    refused, same = counts.filtered + counts.quarantined, _same_keys(context, table, target, key)
     deletes = 0 if same else _rejected_deletes(context, table, found)
     problem = None
-    if counts["rows_read"] != total:
-        problem = f"{counts['rows_read']} rows were read and {total} are in the books. Report this defect"
+    if counts.rows_read != counts.booked:
+        problem = f"{counts.rows_read} rows were read and {counts.booked} are in the books. Report this defect"
     elif doubled:
         problem = f"{doubled} keys have more than one row. Report this defect"
     elif same and lost > refused:

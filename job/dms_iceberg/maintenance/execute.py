@@ -15,7 +15,7 @@ from dms_iceberg.maintenance.plan import Facts, Scope, Step, missing_settings, n
 from dms_iceberg.maintenance.procedures import compact_deletes_sql, compact_sql, expire_sql, manifests_sql
 from dms_iceberg.maintenance.settled_rows import count_settled, remove_settled
 from dms_iceberg.maintenance.table_stats import read_facts, with_compactable
-from dms_iceberg.silver.row_counts import RowCounts, summary_properties
+from dms_iceberg.silver.row_counts import BatchCounts, summary_properties
 from dms_iceberg.silver.table import TargetTable
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _manifests(kept: Kept, facts: Facts, counts: Counts) -> None:
 def _progress(kept: Kept, facts: Facts, counts: Counts) -> None:
     """Write the progress into the newest snapshot, so that no expiry, whoever runs it, can remove it."""
     transaction = kept.target.transaction(facts.head.id if facts.head else None)
-    transaction.touch(summary_properties(kept.target.progress(), RowCounts(), 0, kept.context.run_id))
+    transaction.touch(summary_properties(kept.target.progress(), BatchCounts(), 0, kept.context.run_id))
     kept.target.commit(transaction)
     counts["snapshots"] = 1
 

@@ -18,7 +18,7 @@ from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse import USABLE
 from dms_iceberg.merge.collapse_frames import SINGLE_TASK_BYTES
 from dms_iceberg.merge.merge_input import MergeInput, as_it_is
-from dms_iceberg.silver.row_counts import RowCounts
+from dms_iceberg.silver.row_counts import BatchCounts
 from dms_iceberg.sql.cdc_columns import (
     COMMITTED_AT,
     FAILED_RULE,
@@ -120,8 +120,8 @@ def _once(good: DataFrame, stored: DataFrame | None, identity: str, repeated: st
     return good.where(f"NOT {repeated}").unionByName(single.select(*map(quote, good.columns)))
 
 
-def _row_counts(rows: Any, files: Sequence[Any]) -> RowCounts:
-    return RowCounts(
+def _row_counts(rows: Any, files: Sequence[Any]) -> BatchCounts:
+    return BatchCounts(
         rows_read=sum(one.n_rows for one in files),
         applied=rows.n_new,
         superseded=sum(one.n_good for one in files) - rows.n_once,

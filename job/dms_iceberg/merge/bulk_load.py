@@ -20,7 +20,7 @@ from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.merge_input import MergeInput, as_it_is
 from dms_iceberg.merge.statement import KeyRange, insert_columns
-from dms_iceberg.silver.row_counts import RowCounts
+from dms_iceberg.silver.row_counts import BatchCounts
 from dms_iceberg.sql.cdc_columns import FAILED_RULE, FILTERED, OP, PROBLEM
 from dms_iceberg.sql.quoting import quote
 
@@ -72,7 +72,7 @@ def bulk_load(batch: BatchContext) -> BulkLoad | None:
     staged = transaction.stage(rows)
     try:
         written = staged.rows
-        counts = RowCounts(rows_read=written, applied=written, latest=written) if written == found[0] else _row_counts(cleaned, written)
+        counts = BatchCounts(rows_read=written, applied=written, latest=written) if written == found[0] else _row_counts(cleaned, written)
     except BaseException:
         staged.discard()
         raise
@@ -98,7 +98,7 @@ def _are_some_in(batch: BatchContext, keys: DataFrame, ends: Sequence[str | None
     return bool(there.select(*(quote(name) for name in batch.shape.key)).join(keys, batch.shape.key, "left_semi").limit(1).collect())
 
 
-def _row_counts(cleaned: DataFrame, written: int) -> RowCounts:
+def _row_counts(cleaned: DataFrame, written: int) -> BatchCounts:
     """Count the rows of a batch of which some are not written."""
     row = cleaned.selectExpr(
         "count(1) AS rows_read",
@@ -107,7 +107,7 @@ def _row_counts(cleaned: DataFrame, written: int) -> RowCounts:
         f"count_if({_GOOD}) AS applied",
         f"max({FAILED_RULE}) AS failed_rule",
     ).collect()[0]
-    return RowCounts(
+    return BatchCounts(
         rows_read=row.rows_read,
         applied=row.applied,
         filtered=row.filtered,

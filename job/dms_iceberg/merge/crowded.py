@@ -21,7 +21,7 @@ from dms_iceberg.merge.crowding import ID as EVENT
 from dms_iceberg.merge.fill_forward import REFILL
 from dms_iceberg.merge.statement import KeyRange
 from dms_iceberg.merge.versions import VOID
-from dms_iceberg.silver.row_counts import RowCounts
+from dms_iceberg.silver.row_counts import BatchCounts
 from dms_iceberg.spark.broadcast import broadcast_if_small, materialised
 from dms_iceberg.sql.cdc_columns import (
     CONTEXT,
@@ -95,7 +95,7 @@ class Verdict:
         """Return both halves of unclear changes among cleaned changes."""
         return rows.join(broadcast(self.unclear), [POSITION, FILE_NAME], "left_semi")
 
-    def with_superseded(self, counts: RowCounts) -> RowCounts:
+    def with_superseded(self, counts: BatchCounts) -> BatchCounts:
         """Add the changes without an effect to the row counts of those with one."""
         more = self.superseded
         return attrs.evolve(counts, rows_read=counts.rows_read + more, superseded=counts.superseded + more, void=more)

@@ -25,7 +25,7 @@ from dms_iceberg.merge.crowded import Verdict, bronze_past, play, stored_past
 from dms_iceberg.merge.late_context import older_files, second_look, waiting_rows
 from dms_iceberg.merge.merge_input import Judge, MergeInput, as_it_is, measure, of_the_batch
 from dms_iceberg.progress.progress import Progress
-from dms_iceberg.silver.row_counts import RowCounts
+from dms_iceberg.silver.row_counts import BatchCounts
 from dms_iceberg.spark.broadcast import broadcast_if_small, materialised
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, CONTEXT, DELETE_POSITION, IS_CURRENT, POSITION, WAITING
 from dms_iceberg.sql.quoting import quote
@@ -90,7 +90,7 @@ class _Judged:
     """
 
     events: DataFrame
-    row_counts: RowCounts
+    row_counts: BatchCounts
     judge: Judge
     is_late: bool = False
     is_cut: bool = False
@@ -233,6 +233,6 @@ def _with_stored(events: DataFrame, target: DataFrame, first: MergeInput, shape:
     return events.unionByName(begun).unionByName(ends) if whole else events.unionByName(begun)
 
 
-def _with_versions(row_counts: RowCounts, rows: DataFrame) -> RowCounts:
+def _with_versions(row_counts: BatchCounts, rows: DataFrame) -> BatchCounts:
     row = rows.selectExpr(*versions.version_books()).collect()[0]
     return attrs.evolve(row_counts, applied=row.applied, superseded=row.superseded + row_counts.void, stale=row.stale, latest=row.actions)

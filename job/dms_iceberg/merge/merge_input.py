@@ -11,7 +11,7 @@ from dms_iceberg.merge import suspicion
 from dms_iceberg.merge.collapse import books_aggregates
 from dms_iceberg.merge.statement import KeyRange
 from dms_iceberg.progress.arrivals import NO_ARRIVALS, Arrivals
-from dms_iceberg.silver.row_counts import RowCounts
+from dms_iceberg.silver.row_counts import BatchCounts
 from dms_iceberg.sql.cdc_columns import CONTEXT, STALE
 
 Judge = Callable[[DataFrame], DataFrame]
@@ -36,7 +36,7 @@ class MergeInput:
     """
 
     latest: DataFrame
-    row_counts: RowCounts
+    row_counts: BatchCounts
     ranges: tuple[KeyRange, ...]
     late: bool
     judge: Judge
@@ -81,7 +81,7 @@ def measure(
     except BaseException:
         latest.unpersist()
         raise
-    counts = RowCounts(
+    counts = BatchCounts(
         rows_read=row.rows_read,
         applied=row.applied,
         superseded=row.good - row.applied - row.stale,

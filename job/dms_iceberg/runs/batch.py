@@ -33,7 +33,7 @@ from dms_iceberg.silver.checked import checked_property
 from dms_iceberg.silver.cleaning import made_by
 from dms_iceberg.silver.quarantine import change_quarantine, prepare_quarantine, quarantine_sql, rejected_changes, rejected_rows, resolve
 from dms_iceberg.silver.remembered import source_names
-from dms_iceberg.silver.row_counts import RowCounts, summary_properties
+from dms_iceberg.silver.row_counts import COUNTS, BatchCounts, summary_properties
 from dms_iceberg.silver.table import TargetTable
 
 _JUDGES = {Mode.HISTORY: history_batch, Mode.APPEND: changelog_batch}
@@ -151,7 +151,7 @@ def _judged(batch: BatchContext) -> MergeInput:
         raise
 
 
-def refuse_broken_rule(table: Table, planned: BatchPlan, counts: RowCounts) -> None:
+def refuse_broken_rule(table: Table, planned: BatchPlan, counts: BatchCounts) -> None:
     """Refuse a batch with rows that break a rule with ``on_fail = fail``.
 
     Raises:
@@ -207,7 +207,7 @@ def _resolve(batch: BatchContext, merge_input: MergeInput, after: Progress) -> P
     return attrs.evolve(after, replay=replay)
 
 
-def _properties(context: RunContext, table: Table, planned: BatchPlan, after: Progress, counts: RowCounts) -> dict[str, str]:
+def _properties(context: RunContext, table: Table, planned: BatchPlan, after: Progress, counts: BatchCounts) -> dict[str, str]:
     made = made_by(table) if planned.branch_state.branch is not None else {}
     return summary_properties(after, counts, len(planned.batch.files), context.run_id) | made
 
@@ -218,7 +218,7 @@ def skip_files(context: RunContext, table: Table, target: TargetTable | None, pl
     Raises:
         PlanIsStaleError: another writer committed since the batch was planned.
     """
-    counts = RowCounts()
+    counts = BatchCounts()
     after = planned.progress.after(planned.batch.files, "", context.look_back(), planned.loads)
     after = attrs.evolve(after, first_seen=first_seen.remembered(planned.progress, first_seen.known_before(table, planned.progress)))
     if target is not None:
@@ -228,7 +228,7 @@ def skip_files(context: RunContext, table: Table, target: TargetTable | None, pl
     return report_batch(target, planned, counts, after, began)
 
 
-def report_batch(target: TargetTable | None, planned: BatchPlan, counts: RowCounts, after: Progress, started: float) -> BatchReport:
+def report_batch(target: TargetTable | None, planned: BatchPlan, counts: BatchCounts, after: Progress, started: float) -> BatchReport:
     """Return the report of a committed batch; ``started`` is when it was planned (`time.monotonic`)."""
     batch = planned.batch
     head = target.head(planned.branch_state.branch) if target is not None else None
@@ -240,12 +240,7 @@ def report_batch(target: TargetTable | None, planned: BatchPlan, counts: RowCoun
     return BatchReport(
         files=len(batch.files),
         bytes=batch.size,
-        rows_read=counts.rows_read,
-        applied=counts.applied,
-        superseded=counts.superseded,
-        stale=counts.stale,
-        filtered=counts.filtered,
-        quarantined=counts.quarantined,
+        **{name: getattr(counts, name) for name in COUNTS},
         snapshot_id=head.id if head is not None else None,
         frontier=after.frontier,
         seconds=round(time.monotonic() - started, 3),

@@ -19,7 +19,7 @@ from dms_iceberg.runs.state import OpenedBatch
 from dms_iceberg.silver import first_seen
 from dms_iceberg.silver.quarantine import JUDGEMENT, change_quarantine, judge_again_sql, resolve
 from dms_iceberg.silver.remembered import source_names
-from dms_iceberg.silver.row_counts import RowCounts, summary_properties
+from dms_iceberg.silver.row_counts import BatchCounts, summary_properties
 from dms_iceberg.sql.cdc_columns import OLD_KEY, PROBLEM, ROW_ID
 from dms_iceberg.sql.json_text import json_sql
 
@@ -94,7 +94,7 @@ def _update_reasons(context: RunContext, table: Table, outcome: DataFrame) -> No
         change_quarantine(context.spark, context.config, table, lambda name: judge_again_sql(name, view))
 
 
-def _write_resolved(context: RunContext, table: Table, outcome: DataFrame, replay: str, parent: str, counts: RowCounts) -> None:
+def _write_resolved(context: RunContext, table: Table, outcome: DataFrame, replay: str, parent: str, counts: BatchCounts) -> None:
     resolved = outcome.where(f"{PROBLEM} IS NULL")
     count = resolved.count()
     if count != counts.rows_read - counts.quarantined:

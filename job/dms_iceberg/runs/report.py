@@ -5,11 +5,12 @@ from typing import Any
 import attrs
 
 from dms_iceberg.gold.report import ModelReport
+from dms_iceberg.silver.row_counts import RowCounts
 
 
 @attrs.frozen(kw_only=True)
-class BatchReport:
-    """One committed batch. The five categories add up to ``rows_read``.
+class BatchReport(RowCounts):
+    """One committed batch, and what became of its rows.
 
     Attributes:
         seconds: wall time from planning to commit.
@@ -21,12 +22,6 @@ class BatchReport:
 
     files: int
     bytes: int
-    rows_read: int
-    applied: int
-    superseded: int
-    stale: int
-    filtered: int
-    quarantined: int
     snapshot_id: int | None
     frontier: str
     seconds: float
@@ -63,43 +58,45 @@ class TableReport:
         self.warnings += new
         return [text for text in new if text not in self.told]
 
-    def _sum(self, name: str) -> int:
-        return sum(getattr(batch, name) for batch in self.batches)
+    @property
+    def counts(self) -> RowCounts:
+        """What became of the rows of all batches."""
+        return sum(self.batches, RowCounts())
 
     @property
     def files(self) -> int:
         """Files merged."""
-        return self._sum("files")
+        return sum(batch.files for batch in self.batches)
 
     @property
     def rows_read(self) -> int:
         """Rows read, all batches."""
-        return self._sum("rows_read")
+        return self.counts.rows_read
 
     @property
     def applied(self) -> int:
-        """Rows applied."""
-        return self._sum("applied")
+        """Rows applied, all batches."""
+        return self.counts.applied
 
     @property
     def superseded(self) -> int:
-        """Rows for which the same batch has a newer change of their key."""
-        return self._sum("superseded")
+        """Rows superseded, all batches."""
+        return self.counts.superseded
 
     @property
     def stale(self) -> int:
-        """Rows older than what the table has."""
-        return self._sum("stale")
+        """Rows stale, all batches."""
+        return self.counts.stale
 
     @property
     def filtered(self) -> int:
-        """Rows outside the declared filter."""
-        return self._sum("filtered")
+        """Rows filtered, all batches."""
+        return self.counts.filtered
 
     @property
     def quarantined(self) -> int:
-        """Rows in quarantine."""
-        return self._sum("quarantined")
+        """Rows quarantined, all batches."""
+        return self.counts.quarantined
 
     @property
     def lag_seconds(self) -> float | None:
@@ -108,9 +105,9 @@ class TableReport:
 
     def to_document(self) -> dict[str, Any]:
         """Return the table's part of ``--json``."""
-        names = ("rows_read", "applied", "superseded", "stale", "filtered", "quarantined", "files", "snapshot_id", "frontier")
         return {
-            **{name: getattr(self, name) for name in names},
+            **attrs.asdict(self.counts),
+            **{name: getattr(self, name) for name in ("files", "snapshot_id", "frontier")},
             "lag_seconds": self.lag_seconds,
             "batches": len(self.batches),
             "seconds": round(self.seconds, 3),

@@ -9,7 +9,41 @@ from dms_iceberg.progress.progress import ACCOUNTING_KEY, PROGRESS_KEY, Progress
 
 @attrs.frozen
 class RowCounts:
-    """What became of a batch's rows; applied, superseded, stale, filtered and quarantined add up to ``rows_read``.
+    """What became of rows; applied, superseded, stale, filtered and quarantined add up to ``rows_read``.
+
+    Attributes:
+        rows_read: rows of files, or records of the quarantine.
+        applied: rows that changed the table.
+        superseded: rows with a newer change of their key in the same batch.
+        stale: rows older than what the table had.
+        filtered: rows outside the declared filter.
+        quarantined: rows that were rejected.
+    """
+
+    rows_read: int = 0
+    applied: int = 0
+    superseded: int = 0
+    stale: int = 0
+    filtered: int = 0
+    quarantined: int = 0
+
+    def __add__(self, other: "RowCounts") -> "RowCounts":
+        return RowCounts(*(getattr(self, name) + getattr(other, name) for name in COUNTS))
+
+    @property
+    def booked(self) -> int:
+        """The sum of the five counts, which are all rows that were read."""
+        return sum(getattr(self, name) for name in PARTS)
+
+
+PARTS = ("applied", "superseded", "stale", "filtered", "quarantined")
+"""The five counts that add up to the rows read."""
+COUNTS = ("rows_read", *PARTS)
+
+
+@attrs.frozen
+class BatchCounts(RowCounts):
+    """The row counts of a batch, and what else was found while they were counted.
 
     Attributes:
         latest: number of rows that the MERGE gets, the latest of each key.
@@ -22,12 +56,6 @@ class RowCounts:
         behind: some files are named in a zone behind UTC (`position.is_behind`).
     """
 
-    rows_read: int = 0
-    applied: int = 0
-    superseded: int = 0
-    stale: int = 0
-    filtered: int = 0
-    quarantined: int = 0
     latest: int = 0
     commit_micros: tuple[int, ...] | None = None
     low: str = ""
@@ -36,10 +64,6 @@ class RowCounts:
     failed_rule: str | None = None
     void: int = 0
     behind: bool = False
-
-
-PARTS = ("applied", "superseded", "stale", "filtered", "quarantined")
-"""The five counts that add up to the rows read."""
 
 
 def summary_properties(after: Progress, counts: RowCounts, files: int, run_id: str, **further: str) -> dict[str, str]:
@@ -52,5 +76,5 @@ def summary_properties(after: Progress, counts: RowCounts, files: int, run_id: s
         run_id: of the run.
         further: further members of the accounting.
     """
-    accounting = {name: getattr(counts, name) for name in ("rows_read", *PARTS)} | {"files": files, **further, "run_id": run_id}
+    accounting = {name: getattr(counts, name) for name in COUNTS} | {"files": files, **further, "run_id": run_id}
     return {PROGRESS_KEY: after.to_json(), ACCOUNTING_KEY: json.dumps(accounting, separators=(",", ":"))}
