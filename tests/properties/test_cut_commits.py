@@ -12,7 +12,7 @@ import pytest
 from dms_iceberg.config.model import Config
 from support.histories import NUMBERS, SEED
 from support.lake import Lake
-from support.shifted import COLUMNS, Change, random_commit, rows, write
+from support.shifted import COLUMNS, Change, happens_again, random_commit, rows, write
 
 LOADED = [(1, "a"), (2, "b"), (3, "c")]
 _TABLES = {"mirror": 4, "soft_delete": 2, "history": 2}
@@ -22,13 +22,15 @@ _LOADED_AT = 1_772_355_600
 
 def merged(lake: Lake, config: Config, stories: dict[str, list[Change]], cuts: dict[str, int], *, images: bool) -> None:
     """Load the tables, and merge what comes before the cut of each story, then the rest."""
+    # See the limits in docs/guarantees.md.
+    streams = {name: images and happens_again(story) for name, story in stories.items()}
     for name, story in stories.items():
         os.utime(lake.load(f"public.{name}", COLUMNS, LOADED), (_LOADED_AT, _LOADED_AT))
-        write(lake, f"public.{name}", 1, story[: cuts[name]], images=images)
+        write(lake, f"public.{name}", 1, story[: cuts[name]], images=images, stream=streams[name])
     assert lake.run(config).errors == {}
     for name, story in stories.items():
         if story[cuts[name] :]:
-            write(lake, f"public.{name}", 2, story[cuts[name] :], first=61 + 4 * cuts[name], images=images)
+            write(lake, f"public.{name}", 2, story[cuts[name] :], first=61 + 4 * cuts[name], images=images, stream=streams[name])
     assert lake.run(config).errors == {}
 
 

@@ -1,6 +1,7 @@
 """Changes that arrive behind what was applied: compared with bronze, never dropped without a trace."""
 
 import pyarrow as pa
+import pytest
 
 from support.lake import Lake
 
@@ -33,6 +34,38 @@ def test_unseen_change_with_an_older_clock_inside_one_batch(lake: Lake) -> None:
     report = lake.run_one(config)
     assert (report.quarantined, report.applied, report.superseded) == (1, 1, 0)
     assert lake.rows("t", "id, v") == [(1, "new")]
+
+
+@pytest.mark.parametrize("is_one_batch", [True, False])
+def test_a_row_that_cannot_leave_its_key_for_an_older_clock_does_not_come_to_another_one(lake: Lake, *, is_one_batch: bool) -> None:
+    """Its old key stayed, as it has something newer, the row came to its new one all the same, and nothing was said."""
+    modes = ("mirror", "soft_delete", "history")
+    config = lake.config({f"public.{mode}": {"mode": mode} for mode in modes})
+    for mode in modes:
+        lake.load(f"public.{mode}", ID_V, [(1, "a"), (2, "b")])
+    assert lake.run(config).errors == {}
+    for mode in modes:
+        lake.changes(f"public.{mode}", cdc(3), ID_V, [("U", T3, 200, 1, "new", None)])
+    assert is_one_batch or lake.run(config).errors == {}
+    for mode in modes:
+        lake.changes(f"public.{mode}", cdc(4), ID_V, [("U", T2, 61, 3, "old clock", 1), ("U", T2, 65, 5, "no rival", 2)])
+    report = lake.run(config)
+    assert {name: (one.error, one.quarantined) for name, one in report.tables.items()} == dict.fromkeys(config.tables, (None, 1))
+    for mode in modes:
+        assert lake.quarantine(mode, "reason, key") == [("older_clock", '{"id":3}')]
+    assert lake.rows("mirror", "id, v") == [(1, "new"), (5, "no rival")]
+    assert lake.rows("soft_delete", "id, v, _cdc_deleted") == [(1, "new", False), (2, "b", True), (5, "no rival", False)]
+    # Nor does it end a version that comes later.
+    lake.changes("public.history", cdc(2), ID_V, [("U", T1, 100, 1, "late", None)])
+    assert lake.run(config).errors == {}
+    shown = "id, v, date_format(_valid_to, 'mmss')"
+    assert lake.rows("history", shown, "id, _valid_from") == [
+        (1, "a", "0100"),
+        (1, "late", "0300"),
+        (1, "new", None),
+        (2, "b", "0200"),
+        (5, "no rival", None),
+    ]
 
 
 def test_reemitted_change_has_a_twin_and_is_stale(lake: Lake) -> None:

@@ -1,5 +1,6 @@
 """Keys that two rows have at once within a commit: shifts, swaps and cycles that a deferred uniqueness allows."""
 
+import os
 from typing import Any
 
 import pyarrow as pa
@@ -80,6 +81,53 @@ def test_a_loaded_row_is_not_taken_for_another_one_of_its_file_that_waits_in_qua
     lake.run_one(config)
     assert rows(lake, "t", mode) == [(1, "a"), (2, "b"), (9, "new")]
     assert lake.open_quarantine(config, "t", "reason, key") == [("rule", '{"id":3}')]
+
+
+CUT: dict[str, tuple[list[Change], int, list[tuple[int, Any]], list[int]]] = {
+    # The row of 2 that could not leave came to 1 all the same when 1 was left by the next batch, and took the place of the new row.
+    "one_waits_for_another_key": (
+        [
+            ("I", (1, "new"), None),
+            ("U", (1, "A"), (1, "a")),
+            ("U", (2, "AA"), (1, "A")),
+            ("U", (1, "bb"), (2, "b")),
+            ("U", (98, "bb"), (1, "bb")),
+        ],
+        4,
+        [(1, "new"), (2, "b"), (3, "c")],
+        [1, 1, 2, 98],
+    ),
+    # The row that came back was taken for the insert, written again.
+    "an_inserted_row_comes_back": (
+        [("I", (1, "new"), None), ("U", (3, "new"), (1, "new")), ("U", (1, "new"), (3, "new")), ("D", (1, "a"), None)],
+        2,
+        [(1, "new"), (2, "b"), (3, "c")],
+        [1, 1, 3],
+    ),
+}
+"""Changes of one commit, where it is cut, the rows, and the keys in quarantine."""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_commit_that_is_cut_leaves_what_it_leaves_whole(lake: Lake, mode: str) -> None:
+    names = [f"{name}_{part}" for name in CUT for part in ("whole", "cut")]
+    config = lake.config({f"public.{name}": {"mode": mode} for name in names})
+    for name in names:
+        story, cut, _, _ = CUT[name.rpartition("_")[0]]
+        # Before all changes.
+        os.utime(lake.load(f"public.{name}", COLUMNS, LOADED), (1_772_355_600, 1_772_355_600))
+        write(lake, f"public.{name}", 1, story[:cut] if name.endswith("cut") else story, images=False)
+    assert lake.run(config).errors == {}
+    for name in (name for name in names if name.endswith("cut")):
+        story, cut, _, _ = CUT[name.rpartition("_")[0]]
+        write(lake, f"public.{name}", 2, story[cut:], first=61 + 4 * cut, images=False)
+    assert lake.run(config).errors == {}
+    for name in names:
+        _, _, expected, waiting = CUT[name.rpartition("_")[0]]
+        assert rows(lake, name, mode) == expected, name
+        assert sorted(lake.open_quarantine(config, name, "reason, key")) == [
+            ("ambiguous_key_change", f'{{"id":{key}}}') for key in waiting
+        ], name
 
 
 def test_a_shift_whose_updates_leave_a_column_out_is_quarantined_and_not_silent(lake: Lake) -> None:

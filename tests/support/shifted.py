@@ -27,8 +27,9 @@ def write(
     images: bool = True,
     at: str = AT,
     folder: str = HOUR,
+    stream: bool = False,
 ) -> None:
-    """Write a file of changes of one commit; without ``images`` only the key has one."""
+    """Write a file of changes of one commit; without ``images`` only the key has one, with ``stream`` each has its place in the log."""
     service = [("Op", pa.string()), ("dms_commit_ts", pa.string()), *COLUMNS, ("dms_change_seq", pa.string()), ("BI_id", pa.int64())]
     rows = []
     for number, (op, row, before) in enumerate(changes):
@@ -38,7 +39,19 @@ def write(
         if images:
             rows[-1] = (*rows[-1], before[1] if before else None)
     name = f"{folder}/20260301-10{minute:02d}30000.parquet"
-    lake.parquet(table, name, [*service, ("BI_v", pa.string())] if images else service, rows)
+    columns = [*service, ("BI_v", pa.string())] if images else service
+    if stream:
+        columns = [*columns, ("dms_stream_position", pa.string())]
+        rows = [(*row, f"0/{first + 4 * number:08X}") for number, row in enumerate(rows)]
+    lake.parquet(table, name, columns, rows)
+
+
+def happens_again(changes: Sequence[Change]) -> bool:
+    """Whether a row comes to a key, or leaves it, twice with the same values: only its place in the log tells that from a repetition."""
+    moved = [(op, row, before) for op, row, before in changes if before is None or before[0] != row[0]]
+    came = [row for op, row, _ in moved if op != "D"]
+    left = [row if before is None else before for op, row, before in moved if op != "I"]
+    return len({*came}) + len({*left}) < len(came) + len(left)
 
 
 def rows(lake: Lake, table: str, mode: str) -> list[tuple[Any, ...]]:

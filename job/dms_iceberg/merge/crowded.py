@@ -13,22 +13,20 @@ from pyspark.sql.functions import broadcast, col, expr, lit
 from dms_iceberg.changes.clean import else_problem
 from dms_iceberg.changes.frames import Shape
 from dms_iceberg.changes.normalise import AMBIGUOUS
-from dms_iceberg.config.model import Mode, OnFail, Table
 from dms_iceberg.merge import crowding
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.crowding import ARRIVES, IS_LAST_WRITING, KIND, LEAVES, N_READ, OUTCOME, PLACE, SIDE, USABLE, WRITING_GROUPS
 from dms_iceberg.merge.crowding import ID as EVENT
 from dms_iceberg.merge.fill_forward import REFILL
+from dms_iceberg.merge.present import hides_rows, present
 from dms_iceberg.merge.statement import KeyRange
 from dms_iceberg.merge.versions import VOID
 from dms_iceberg.silver.row_counts import BatchCounts
 from dms_iceberg.spark.broadcast import broadcast_if_small, materialised
 from dms_iceberg.sql.cdc_columns import (
     CONTEXT,
-    DELETED,
     FILE_NAME,
     IMAGED,
-    IS_CURRENT,
     OLD_KEY,
     POSITION,
     PROBLEM,
@@ -43,7 +41,6 @@ from dms_iceberg.sql.value_text import value_text
 
 _TOUCHED = "_cdc_touched"
 _RUN, _UNCLEAR, _LEFT, _REST, _EFFECT = "_cdc_run", "_cdc_unclear", "_cdc_left", "_cdc_rest", "_cdc_effect"
-PRESENT = {Mode.SOFT_DELETE: f"NOT {DELETED}", Mode.HISTORY: IS_CURRENT}
 
 
 @attrs.frozen(eq=False)
@@ -114,8 +111,7 @@ class Verdict:
         if waiting is None:
             return None
         rows = waiting.where(f"reason = {string_literal(AMBIGUOUS)}")
-        named = rows.withColumns({POSITION: col("position"), FILE_NAME: expr("substring_index(file, '/', -1)")})
-        clear = named.join(self.judged, [POSITION, FILE_NAME], "left_semi").join(self.unclear, [POSITION, FILE_NAME], "left_anti")
+        clear = _named(rows).join(self.judged, [POSITION, FILE_NAME], "left_semi").join(self.unclear, [POSITION, FILE_NAME], "left_anti")
         clear = materialised(clear.drop(POSITION, FILE_NAME))
         return None if clear.isEmpty() else clear
 
@@ -139,13 +135,14 @@ class Verdict:
         return marked.withColumns({name: expr(sql) for name, sql in columns.items()}).drop(_TOUCHED)
 
 
-def play(batch: BatchContext, keys: DataFrame, past: "Past") -> Verdict:
+def play(batch: BatchContext, keys: DataFrame, past: "Past", waiting: DataFrame | None) -> Verdict:
     """Play the changes of ``keys`` one after the other.
 
     Args:
         batch: the batch with the changes.
         keys: the silver keys.
         past: their rows or changes before the batch.
+        waiting: open rows of the quarantine that the batch leaves alone.
     """
     rows = _changes(batch, keys, with_context=False)
     rows = rows.unionByName(past.rows) if past.rows is not None else rows
@@ -159,12 +156,21 @@ def play(batch: BatchContext, keys: DataFrame, past: "Past") -> Verdict:
     events = materialised(events)
     played = _played(events, batch.shape)
     unclear = events.join(played.where(_UNCLEAR).select(EVENT), EVENT, "left_semi").select(POSITION, FILE_NAME).distinct()
+    judged = events.where(f"{KIND} <> '{ARRIVES}'").select(POSITION, FILE_NAME).distinct()
+    if waiting is not None:
+        # A row that could not leave a key which is not asked for now has not come to any of ``keys``.
+        held = _named(waiting.where(f"reason = {string_literal(AMBIGUOUS)}")).select(POSITION, FILE_NAME)
+        unclear = unclear.union(held.join(judged, [POSITION, FILE_NAME], "left_anti")).distinct()
     unclear = materialised(unclear.withColumn(_UNCLEAR, lit(True)))
     voids = materialised(_voids(events, played, unclear, batch.shape))
     counted = int(voids.selectExpr(f"coalesce(sum({N_READ}), 0)").collect()[0][0])
     voids = voids.select(*key, POSITION, FILE_NAME, SIDE).withColumn(VOID, lit(True))
-    judged = events.where(f"{KIND} <> '{ARRIVES}'").select(POSITION, FILE_NAME).distinct()
     return Verdict(batch.shape.key, unclear, judged, broadcast_if_small(voids, voids.count()), keys, counted)
+
+
+def _named(rows: DataFrame) -> DataFrame:
+    """Return rows of the quarantine with `POSITION` and `FILE_NAME`, as changes have them."""
+    return rows.withColumns({POSITION: col("position"), FILE_NAME: expr("substring_index(file, '/', -1)")})
 
 
 def _played(events: DataFrame, shape: Shape) -> DataFrame:
@@ -267,16 +273,3 @@ def stored_past(
     stored = present(batch, ranges).join(keys, keys.columns, "left_semi")
     found = materialised(stored.selectExpr(*crowding.stored_select(batch.shape.key, texts(batch.shape), batch.planned.progress.load)))
     return None if hides_rows(batch.table) and found.count() < keys.count() else Past(found)
-
-
-def hides_rows(table: Table) -> bool:
-    """Whether the source may have rows that the table leaves out by its configuration."""
-    return table.filter is not None or any(rule.on_fail is OnFail.DROP for rule in table.rules)
-
-
-def present(batch: BatchContext, ranges: Sequence[KeyRange]) -> DataFrame:
-    """Return the rows of the table with keys in ``ranges`` that exist at the source (not deleted, current)."""
-    rows = batch.target.rows(batch.planned.branch_state.branch).where(PRESENT.get(batch.table.mode, "true"))
-    for text in filter(None, (one.sql() for one in ranges)):
-        rows = rows.where(text)
-    return rows

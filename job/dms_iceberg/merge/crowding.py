@@ -54,7 +54,7 @@ def change_select(key: Sequence[str], texts: Sequence[str], load: int, loaded_un
     )
     return [
         *map(quote, key),
-        *(POSITION, FILE_NAME, STREAM, OLD_KEY, CONTEXT, IMAGED),
+        *(POSITION, FILE_NAME, STREAM, OLD_KEY, MOVED, CONTEXT, IMAGED),
         f"CASE WHEN {_in(OLD_KEY, LEAVING_HALVES)} THEN 0 ELSE 1 END AS {SIDE}",
         f"{kind} AS {KIND}",
         f"{commit_sql(load)} AS {AT}",
@@ -69,6 +69,7 @@ _THERE: Mapping[str, str] = {
     STREAM: "CAST(NULL AS string)",
     FILE_NAME: "''",
     OLD_KEY: "0",
+    MOVED: "false",
     CONTEXT: "true",
     IMAGED: "CAST(NULL AS string)",
     SIDE: "1",
@@ -120,6 +121,7 @@ def writing_aggregates() -> dict[str, str]:
         KIND: f"max(CASE WHEN {OLD_KEY} <= 1 THEN {KIND} END)",
         AT: f"max({AT})",
         STREAM: f"max({STREAM})",
+        MOVED: f"max({MOVED})",
         CONTEXT: f"min({CONTEXT})",
         # Copies of a file in several folders are one writing, but each of their rows counts as read.
         N_READ: f"count_if({OLD_KEY} = 0 AND NOT {CONTEXT})",
@@ -145,7 +147,8 @@ def identity_steps(key: Sequence[str]) -> list[dict[str, str]]:
     keys = ", ".join(map(quote, key))
     same = f"PARTITION BY {keys}, {_IDENTITY}, {_WRITING}"
     own = f"concat({POSITION}, '/', {FILE_NAME}, '/', {SIDE})"
-    content = ", ".join((SIDE, KIND, AT, STREAM, VALUES, IMAGE, OTHER_IMAGE))
+    # An insert and a row from another key both arrive.
+    content = ", ".join((SIDE, KIND, AT, STREAM, MOVED, VALUES, IMAGE, OTHER_IMAGE))
     rows = f"WHEN {KIND} = '{ARRIVES}' THEN 1 WHEN {KIND} = '{LEAVES}' THEN -1"
     return [
         {_IDENTITY: f"md5(to_json(struct({content})))"},

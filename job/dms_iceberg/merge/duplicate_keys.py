@@ -11,8 +11,8 @@ from dms_iceberg.config.model import Mode
 from dms_iceberg.context import BatchPlan
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse import key_ends
-from dms_iceberg.merge.crowded import PRESENT, hides_rows
 from dms_iceberg.merge.merge_input import MergeInput, key_ranges
+from dms_iceberg.merge.present import PRESENT, hides_rows
 from dms_iceberg.merge.suspicion import ARRIVED_AT, ARRIVES, LEFT_AT, N_ARRIVED, commit_sql
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, N_FILTERED, N_GOOD, POSITION
 from dms_iceberg.sql.json_text import json_sql

@@ -121,14 +121,15 @@ class _Events:
         if past is None:
             older = older_files(self.batch, row_counts.low, waiting, whole=True)
             past = bronze_past(attrs.evolve(self.batch, groups=older.groups), keys, is_whole=older.is_whole)
-        verdict = play(self.batch, keys, past)
+        verdict = play(self.batch, keys, past, waiting)
         return self._with_verdict(_Judged(self.cleaned.withColumn(CONTEXT, lit(False)), row_counts, as_it_is), verdict)
 
     def _judged_late(self, bound: str, waiting: DataFrame | None) -> _Judged:
         planned, shape, first = self.batch.planned, self.batch.shape, self.first
         older = older_files(self.batch, first.row_counts.low, waiting)
         suspects = late.suspects(first.latest, shape, bound, first.row_counts.latest)
-        look = second_look(self.batch, older, suspects, waiting, with_waiting=True)
+        moves = first.figures[suspicion.MOVED_AT] is not None
+        look = second_look(self.batch, older, suspects, waiting, with_waiting=True, moves=moves)
         events = look.judge(self.cleaned)
         counts = suspicion.aggregates(planned.progress.load)
         found = self._measured(events, counts)
@@ -145,14 +146,14 @@ class _Events:
             found.latest.unpersist()
         older = older_files(self.batch, first.row_counts.low, waiting, whole=True)
         past = bronze_past(attrs.evolve(self.batch, groups=older.groups), keys, is_whole=older.is_whole)
-        verdict = play(self.batch, keys, past)
+        verdict = play(self.batch, keys, past, waiting)
         cleared = verdict.cleared(waiting)
         if cleared is not None and waiting is not None:
             # With the whole past of their keys, because these rows come into the table only now.
             of_cleared = keys_of_rows(self.batch.context, self.batch.table, planned.progress, shape, cleared)
             suspects = materialised(suspects.union(of_cleared).distinct())
             left = waiting.join(cleared.select("id"), "id", "left_anti")
-            look = second_look(self.batch, older, suspects, left, with_waiting=True)
+            look = second_look(self.batch, older, suspects, left, with_waiting=True, moves=moves)
             events = look.judge(self.cleaned)
             every = events.unionByName(truncated, allowMissingColumns=True) if truncated is not None else events
             judged = attrs.evolve(judged, events=every, judge=of_the_batch(look.judge), resolved=cleared, resolved_keys=of_cleared)

@@ -10,7 +10,7 @@ soft_delete). In mode mirror only changes committed since the late one are read,
 and a repetition has the clock of its original.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr, lit
@@ -21,6 +21,7 @@ from dms_iceberg.changes.clean import else_problem
 from dms_iceberg.changes.frames import Shape
 from dms_iceberg.merge.collapse_frames import collapse
 from dms_iceberg.merge.soft_delete_state import loses_sql
+from dms_iceberg.merge.suspicion import MOVED_AT
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.spark.broadcast import broadcast_if_small
 from dms_iceberg.sql.cdc_columns import (
@@ -35,6 +36,7 @@ from dms_iceberg.sql.cdc_columns import (
     FILTERED,
     HIGH,
     LOW,
+    MOVED,
     OLD_KEY,
     OP,
     POSITION,
@@ -52,6 +54,10 @@ SLACK_HOURS = 1.0
 # With DatePartitionTimezone DMS names files in local time, while commit times are in UTC; no zone is further behind UTC.
 ZONE_HOURS = 12.0
 _FAR_FUTURE = "99991231235959999"
+OLDER_CLOCK = "older_clock"
+_OLDER = "not in any earlier file, yet older than a change of its key that is; the source clock went back"
+OLDER_THAN_ITS_OLD_KEY = "not in any earlier file, yet older than a change of the key that its row left; the source clock went back"
+"""Detail of `OLDER_CLOCK` where a change does not end its old key either."""
 
 
 def is_late(low: str, progress: Progress) -> bool:
@@ -85,25 +91,33 @@ def context_files(listing: Iterable[BronzeFile], since: str, progress: Progress,
     return sorted(file for file in merged if file.order >= since and file.key not in own)
 
 
-def suspect_sql(bound: str) -> str:
-    """SQL over collapsed keys that is true for those with a change up to ``bound``, or with files out of order."""
-    return f"({DISORDER} OR coalesce({LOW} <= {string_literal(bound)}, false))"
+def suspect_sql(bound: str, columns: Collection[str]) -> str:
+    """SQL over collapsed keys that is true for those with a change up to ``bound``, with files out of order, or of a row from another key.
+
+    Whether such a row has come depends on the key that it left.
+
+    Args:
+        bound: the high-water position, or text above it.
+        columns: those of the collapsed keys. A load has no row from another key, and no column that shows one.
+    """
+    moved = f"{MOVED_AT} IS NOT NULL OR " if MOVED_AT in columns else ""
+    return f"({moved}{DISORDER} OR coalesce({LOW} <= {string_literal(bound)}, false))"
 
 
 def suspects(latest: DataFrame, shape: Shape, bound: str, count: int) -> DataFrame:
-    """Return the keys, among ``latest``, that must be looked up in bronze: with a change up to ``bound``, or with files out of order.
+    """Return the keys, among ``latest``, that must be looked up in bronze (`suspect_sql`).
 
     Args:
         latest: the batch's collapsed keys.
         bound: the high-water position, or text above it.
         count: the number of rows in ``latest``, at most.
     """
-    return keys_of(latest.where(suspect_sql(bound)), shape, count)
+    return keys_of(latest.where(suspect_sql(bound, latest.columns)), shape, count)
 
 
 def latest_in_order(latest: DataFrame, bound: str) -> DataFrame:
     """Return the collapsed keys that need no look-up, as rows of `collapse_late`: all their changes are newer than what is merged."""
-    return latest.where(f"NOT {suspect_sql(bound)}").withColumn(STALE, lit(False))
+    return latest.where(f"NOT {suspect_sql(bound, latest.columns)}").withColumn(STALE, lit(False))
 
 
 def keys_of(latest: DataFrame, shape: Shape, count: int) -> DataFrame:
@@ -122,13 +136,14 @@ def judge_late(
     replay: bool = False,
     is_cut: bool = False,
     with_waiting: bool = False,
+    moves: bool = True,
 ) -> DataFrame:
     """Return the batch's rows and, with `CONTEXT`, those of older files that share a late key; `PROBLEM` has two more reasons.
 
     * ``older_than_bronze``: the change is late, and files that might hold a newer delete of its key are no longer in bronze.
     * ``older_clock``: a row of a *new* file is older than a change of its key in an earlier file, and no earlier file has the same change
       (key, operation, commit time, values). A change that DMS writes again is in an earlier file; otherwise the source's clock must have
-      gone back.
+      gone back. A row from another key is compared at both: it comes to none while it cannot leave the other.
 
     Open rows of the quarantine are known, but not merged, so they make no other change late.
 
@@ -142,6 +157,7 @@ def judge_late(
         replay: the batch comes from the quarantine, so its rows are in older files themselves, and each of them counts as new.
         is_cut: bronze has lost change files that were merged.
         with_waiting: the result has open rows of the quarantine as well, with `WAITING`: another writing of such a change may be merged.
+        moves: the batch may have rows from other keys.
     """
     rows = batch.withColumn(CONTEXT, lit(False))
     if older is not None:
@@ -154,11 +170,12 @@ def judge_late(
         begins = f"bronze begins at {oldest}" if oldest else "bronze has no change file left"
         text = string_literal(f"older_than_bronze: {begins}, so a later delete of this key cannot be ruled out")
         rows = rows.withColumn(PROBLEM, expr(else_problem([f"WHEN {expired} THEN {text}"])))
+    frontier = "" if replay else progress.frontier
     if WAITING not in rows.columns:
-        return _mark_older_clock(rows, shape, "" if replay else progress.frontier)
+        return _mark_older_clock(rows, shape, frontier, moves=moves)
     rows = rows.withColumn(WAITING, expr(f"coalesce({WAITING}, false)"))
     merged = f"NOT {WAITING}"
-    marked = _mark_older_clock(rows, shape, "" if replay else progress.frontier, merged)
+    marked = _mark_older_clock(rows, shape, frontier, merged, moves=moves)
     return marked if with_waiting else marked.where(merged).drop(WAITING)
 
 
@@ -178,7 +195,7 @@ def _without_copies(rows: DataFrame, shape: Shape) -> DataFrame:
     return marked.where(f"NOT ({CONTEXT} AND _cdc_copy)").drop("_cdc_identity", "_cdc_copy")
 
 
-def _mark_older_clock(rows: DataFrame, shape: Shape, frontier: str, merged: str = "true") -> DataFrame:
+def _mark_older_clock(rows: DataFrame, shape: Shape, frontier: str, merged: str = "true", *, moves: bool) -> DataFrame:
     keys = ", ".join(quote(name) for name in shape.key)
     usable = f"CASE WHEN {PROBLEM} IS NULL AND {merged} THEN {POSITION} END"
     marked = rows.selectExpr("*", f"CAST({FILE_TIME} AS bigint) AS _cdc_closed", f"{_identity_sql(shape)} AS _cdc_identity").selectExpr(
@@ -190,10 +207,15 @@ def _mark_older_clock(rows: DataFrame, shape: Shape, frontier: str, merged: str 
     # A repair has the source's state at one moment: newer changes may be merged already.
     repairs = f"instr({FILE}, {string_literal('/' + REPAIR_FOLDER)}) > 0"
     unseen = f"{in_new_file} AND NOT {repairs} AND _cdc_earlier > {POSITION} AND _cdc_first_seen = _cdc_closed"
-    text = string_literal("older_clock: not in any earlier file, yet older than a change of its key that is; the source clock went back")
-    return marked.withColumn(PROBLEM, expr(else_problem([f"WHEN {unseen} THEN {text}"]))).drop(
-        "_cdc_closed", "_cdc_identity", "_cdc_earlier", "_cdc_first_seen"
-    )
+    found = {_OLDER: unseen}
+    if moves:
+        # Loaded rows share a position.
+        halves = f"PARTITION BY {POSITION}, {FILE}, {ROW}"
+        marked = marked.selectExpr("*", f"max({OLD_KEY} = 1 AND {unseen}) OVER ({halves}) AS _cdc_stays")
+        found = {OLDER_THAN_ITS_OLD_KEY: f"{MOVED} AND _cdc_stays", **found}
+    cases = [f"WHEN {sql} THEN {string_literal(f'{OLDER_CLOCK}: {text}')}" for text, sql in found.items()]
+    marked = marked.withColumn(PROBLEM, expr(else_problem(cases)))
+    return marked.drop("_cdc_closed", "_cdc_identity", "_cdc_earlier", "_cdc_first_seen", "_cdc_stays")
 
 
 def apply_truncates(looked: DataFrame, shape: Shape, truncates: Sequence[str], load: int) -> DataFrame:

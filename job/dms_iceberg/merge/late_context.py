@@ -155,6 +155,7 @@ def second_look(
     *,
     completes: bool = False,
     with_waiting: bool = False,
+    moves: bool = True,
 ) -> SecondLook:
     """Return the comparison of the changes of ``keys``, the suspects, with older files.
 
@@ -163,6 +164,7 @@ def second_look(
         waiting: see `waiting_rows`.
         completes: a late change may complete one in quarantine, which is then merged after all (`fill_forward.resolve`).
         with_waiting: see `late.judge_late`.
+        moves: see `late.judge_late`.
     """
     progress = batch.planned.progress
     # Files that are merged are not rejected now, whatever the schema policy says about those of the batch.
@@ -176,7 +178,7 @@ def second_look(
     seen = attrs.evolve(progress, frontier=progress.frontier_until(digits_of(datetime.now(UTC))))
 
     def look(rows: DataFrame) -> DataFrame:
-        asked = {"replay": batch.planned.is_replay, "is_cut": files.is_cut, "with_waiting": with_waiting}
+        asked = {"replay": batch.planned.is_replay, "is_cut": files.is_cut, "with_waiting": with_waiting, "moves": moves}
         return late.judge_late(rows, older, keys, batch.shape, seen, files.oldest, **asked)
 
     return SecondLook(look, keys, files.is_cut)
@@ -185,19 +187,21 @@ def second_look(
 def _with_waiting(older: DataFrame, waiting: DataFrame, key: Sequence[str], load: int) -> DataFrame:
     """Mark, among rows of merged files, those that are in quarantine (`WAITING`).
 
-    The delete of such a row's old key is merged, unless the row does not identify the row it changes. Two date folders may have files of
-    one name with the same changes: a row that is quarantined from one may be merged from the other. All rows of a LOAD file have one
-    position, so they are told apart by their key.
+    The delete of such a row's old key is merged, unless the row does not identify the row it changes, or that key had something newer.
+    Two date folders may have files of one name with the same changes: a row that is quarantined from one may be merged from the other.
+    All rows of a LOAD file have one position, so they are told apart by their key.
 
     Args:
         key: silver key columns.
         load: number of the load that the files belong to.
     """
+    stays = f"reason = {string_literal(late.OLDER_CLOCK)} AND detail = {string_literal(late.OLDER_THAN_ITS_OLD_KEY)}"
+    whole = f"reason = {string_literal(AMBIGUOUS)} OR {stays}"
     columns = {
         "_cdc_waiting_name": "substring_index(file, '/', -1)",
         "_cdc_waiting_file": "concat('/', file)",
         "_cdc_waiting_position": "position",
-        "_cdc_waiting_half": f"explode(CASE WHEN reason = {string_literal(AMBIGUOUS)} THEN array(0, 1) ELSE array(0) END)",
+        "_cdc_waiting_half": f"explode(CASE WHEN {whole} THEN array(0, 1) ELSE array(0) END)",
         "_cdc_waiting_key": f"CASE WHEN {is_load_sql('position', load)} THEN key ELSE '' END",
     }
     known = waiting.where("position IS NOT NULL").selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items())).distinct()

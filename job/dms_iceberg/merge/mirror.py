@@ -11,10 +11,11 @@ from dms_iceberg.merge import fill_forward as fill
 from dms_iceberg.merge.ambiguous_keys import keys_of_rows, touched_by
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse_frames import collapse
-from dms_iceberg.merge.crowded import Verdict, bronze_past, play, present, stored_past
+from dms_iceberg.merge.crowded import Verdict, bronze_past, play, stored_past
 from dms_iceberg.merge.duplicate_keys import duplicate_counts, duplicate_figures
 from dms_iceberg.merge.late_context import OlderFiles, SecondLook, older_files, second_look, waiting_rows
 from dms_iceberg.merge.merge_input import Judge, MergeInput, as_it_is, measure, of_the_batch
+from dms_iceberg.merge.present import present
 from dms_iceberg.spark.broadcast import broadcast_if_small, materialised
 from dms_iceberg.sql.cdc_columns import N_LACKING, N_MOVED, OP, POSITION, STALE
 from dms_iceberg.sql.quoting import quote
@@ -113,15 +114,16 @@ class _SecondPass:
         if not self.is_late and others is None and not found.figures[suspicion.SPANS]:
             past = stored_past(batch, suspects, found.ranges, self.waiting)
         if past is not None:
-            return self._collapsed_in_order(play(batch, suspects, past))
+            return self._collapsed_in_order(play(batch, suspects, past, self.waiting))
         low = self.first.row_counts.low
         older = older_files(batch, low, self.waiting, completes=bool(self.kept), whole=True)
         past = bronze_past(attrs.evolve(batch, groups=older.groups), suspects, is_whole=older.is_whole)
-        verdict = play(batch, suspects, past)
+        verdict = play(batch, suspects, past, self.waiting)
         # An update that is quarantined as a whole does not bring its row to the new key either.
         cleared = verdict.cleared(self.waiting)
         unclear = verdict.of_unclear(self.cleaned).select(*keys)
-        every = suspects.union(unclear).union(self.first.latest.where(late.suspect_sql(planned.progress.reached)).select(*keys))
+        doubtful = late.suspect_sql(planned.progress.reached, self.first.latest.columns)
+        every = suspects.union(unclear).union(self.first.latest.where(doubtful).select(*keys))
         of_cleared = None if cleared is None else keys_of_rows(batch.context, batch.table, planned.progress, shape, cleared)
         every = every if of_cleared is None else every.union(of_cleared)
         second = self if cleared is None else attrs.evolve(self, waiting=_without(self.waiting, cleared))
@@ -144,7 +146,8 @@ class _SecondPass:
         reached, completes = planned.progress.reached, bool(self.kept)
         older = older or older_files(batch, first.row_counts.low, self.waiting, completes=completes)
         suspects = keys if keys is not None else late.suspects(first.latest, shape, reached, first.row_counts.latest)
-        look = second_look(batch, older, suspects, self.waiting, completes=completes)
+        moves = first.figures.get(suspicion.MOVED_AT) is not None
+        look = second_look(batch, older, suspects, self.waiting, completes=completes, moves=moves)
         stored = batch.target.rows(planned.branch_state.branch)
         # Keys that were played are not checked for crowding again.
         counts = None if verdict else suspicion.aggregates(planned.progress.load)
