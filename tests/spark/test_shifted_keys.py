@@ -108,7 +108,7 @@ CUT: dict[str, tuple[list[Change], int, list[tuple[int, Any]], list[int]]] = {
 """Changes of one commit, where it is cut, the rows, and the keys in quarantine."""
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [pytest.param(one, marks=[pytest.mark.release] if one == "soft_delete" else []) for one in MODES])
 def test_a_commit_that_is_cut_leaves_what_it_leaves_whole(lake: Lake, mode: str) -> None:
     names = [f"{name}_{part}" for name in CUT for part in ("whole", "cut")]
     config = lake.config({f"public.{name}": {"mode": mode} for name in names})
