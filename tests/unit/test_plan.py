@@ -305,3 +305,13 @@ def test_prediction_comes_to_an_end_by_these_actions(given: dict[str, Any], requ
 def test_what_must_be_read_is_not_predicted(action: Action) -> None:
     with pytest.raises(TypeError):
         after(state(), action)
+
+
+@pytest.mark.parametrize(("files", "first"), [((EARLY, LATE), (EARLY,)), ((LATE,), (LATE,)), ((EARLY,), (EARLY,))])
+def test_a_rebuild_without_a_load_begins_with_the_changes_before_a_truncate(
+    files: tuple[BronzeFile, ...], first: tuple[BronzeFile, ...]
+) -> None:
+    """In one batch with those after it, a version of before would end with the next one, and not with the truncate."""
+    found = plan(state(branch=rebuilt(None), pending=pending(*files, truncates=(AT,))), NOTHING)
+    assert isinstance(found, ReadFiles)
+    assert found.batch.files == first

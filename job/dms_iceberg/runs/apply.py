@@ -141,11 +141,6 @@ def _batch(context: RunContext, target: TargetTable, state: TableState, action: 
         raise TypeError("a batch is merged once its files were read")
     if isinstance(action, SkipFiles):
         report = skip_files(context, state.table, target if state.exists else None, planned, opened.began)
-        if report.snapshot_id is None:
-            # Files without columns do not create a table, so only this run can remember them.
-            state.memory.skipped.update(file.key for file in planned.batch.files)
-            _log_batch(context, state.table, planned, report)
-            return Outcome(batch=report, warnings=report.warnings)
     else:
         batch = BatchContext(context, state.table, target, planned, opened.groups, opened.evolved.shape)
         if planned.is_replay:
@@ -153,8 +148,12 @@ def _batch(context: RunContext, target: TargetTable, state: TableState, action: 
             return Outcome(batch=report, warnings=report.warnings, more=False)
         report = merge_batch(batch, action, opened)
     _log_batch(context, state.table, planned, report)
+    is_skipped = report.snapshot_id is None
+    if is_skipped:
+        # Files without columns do not create a table, so only this run can remember them.
+        state.memory.skipped.update(file.key for file in planned.batch.files)
     # Plan a branch once more: its last file may have completed the load.
-    more = planned.batch.remaining > 0 or planned.more or planned.branch_state.branch is not None
+    more = is_skipped or planned.batch.remaining > 0 or planned.more or planned.branch_state.branch is not None
     return Outcome(batch=report, warnings=report.warnings, more=more)
 
 

@@ -145,4 +145,7 @@ class TableState:
     def files(self) -> list[BronzeFile]:
         """The files that come next: those before the next truncate."""
         files = [file for file in self.pending.files if file.key not in self.memory.skipped]
+        if self.is_rebuilding and self.branch.head is None:
+            # The truncate needs a snapshot of the branch, so a rebuild begins with files even where all are from after it.
+            return until(files, next_truncate(self.pending.truncates, self.branch.progress)) or files
         return until(files, self.truncate)
