@@ -201,6 +201,10 @@ def test_what_is_refused_and_what_a_plan_shows(lake: Lake) -> None:
     assert ([sql.split(" ")[0] for sql in plan.sql], plan.changes_rows) == (["DELETE"], True)
     assert "would end 2 of the 2 rows" in plan.warnings[-1]
     assert lake.rows("mirror", "id") == [(1,), (3,)]
+    # A rebuild that is asked for as well comes first, as in a run.
+    both = RunRequest(truncate=word.truncate, truncated_at=AT, rebuild=word.truncate)
+    [plan] = preview(lake.spark, lake.config(tables("mirror")), request=both)
+    assert (plan.error, plan.rebuilt_files > 0, [sql.split(" ")[0] for sql in plan.sql]) == (None, True, ["DELETE"])
     # The load may have rows from after such a moment.
     assert "its rows may be from after the truncate" in errors(merge(lake, "mirror", truncate=True, at="20260301095900000"))[0]
     [report] = merge(lake, "mirror", truncate=True).values()

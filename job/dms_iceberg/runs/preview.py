@@ -25,6 +25,7 @@ from dms_iceberg.runs.actions import (
     MergeBatch,
     PublishRebuild,
     ReadFiles,
+    RecordTruncate,
     RenameColumns,
     RestoreBackfills,
     SkipFiles,
@@ -102,6 +103,7 @@ def _preview_table(context: RunContext, table: Table, one: TablePreview) -> None
     memory = RunMemory()
     state = read_state(context, table, target, memory)
     begin, merges = state, False
+    recorded = list[RecordTruncate]()
     one.warnings += state.warnings
     while True:
         action = plan(state, context.request)
@@ -118,13 +120,18 @@ def _preview_table(context: RunContext, table: Table, one: TablePreview) -> None
             _show_opened(begin, state.columns, opened, one)
             continue
         _show(table, target, state, action, one)
-        if isinstance(action, PublishRebuild):
+        if isinstance(action, RecordTruncate):
+            # A rebuild that is asked for as well comes before it, as in a run.
+            recorded, state = [action], read_state(context, table, target, memory)
+        elif isinstance(action, PublishRebuild):
             memory.rebuilt = True
             rebuilt, state = state, read_state(context, table, target, memory, predicted_rebuild=True)
             state = attrs.evolve(state, columns=rebuilt.columns, switch=rebuilt.switch, renames=())
             one.warnings += [text for text in state.warnings if text not in one.warnings]
         else:
             state = after(state, action)
+        if recorded and not state.is_rebuilding:
+            state = after(state, recorded.pop())
     _show_end(context, table, target, state, action, one)
     reaches_main = state.branch.branch is None
     one.changes_rows = reaches_main and merges and (begin.exists or state.exists)
