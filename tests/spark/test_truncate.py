@@ -229,3 +229,17 @@ def test_what_is_refused_and_what_a_plan_shows(lake: Lake) -> None:
     lake.bronze = lake.folder / "bronze" / "epoch-2"
     lake.load("public.mirror", ID_V, [(7, "g")])
     assert "is being loaded again" in errors(merge(lake, "mirror", truncate=True))[0]
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("mode", ["mirror", "soft_delete", "history"])
+def test_a_rebuild_without_a_load_ends_what_the_truncate_ended(lake: Lake, mode: str) -> None:
+    lake.changes(f"public.{mode}", cdc(1), ID_V, [("I", clock(1), 61, 1, "a"), ("I", clock(1), 65, 2, "b")])
+    assert errors(merge(lake, mode)) == []
+    assert errors(merge(lake, mode, truncate=True)) == []
+    lake.changes(f"public.{mode}", cdc(4), ID_V, [("I", clock(3), 81, 1, "again")])
+    assert errors(merge(lake, mode)) == []
+    before = sorted(lake.rows(mode, SHOWN[mode]), key=str)
+    report = run(lake.spark, lake.config(tables(mode)), request=RunRequest(rebuild=frozenset({f"public.{mode}"})))
+    assert report.errors == {}
+    assert sorted(lake.rows(mode, SHOWN[mode]), key=str) == before

@@ -311,7 +311,7 @@ def test_what_must_be_read_is_not_predicted(action: Action) -> None:
 def test_a_rebuild_without_a_load_begins_with_the_changes_before_a_truncate(
     files: tuple[BronzeFile, ...], first: tuple[BronzeFile, ...]
 ) -> None:
-    """In one batch with those after it, a version of before would end with the next one, and not with the truncate."""
+    """As every other batch: it holds nothing from behind a truncate that is still to be applied."""
     found = plan(state(branch=rebuilt(None), pending=pending(*files, truncates=(AT,))), NOTHING)
     assert isinstance(found, ReadFiles)
     assert found.batch.files == first
