@@ -134,21 +134,6 @@ def test_file_names_rise_over_runs_even_when_the_clock_does_not(task: Task, monk
     assert [row["n"] for path in task.files("public.a")[1:] for row in read(path)] == [1, 2, 3]
 
 
-CAPTURE = """
-import sys, threading
-from dms_emulator import Emulator, EmulatorSettings
-from dms_emulator.postgres import LocalPostgres
-from dms_iceberg.storage.store import open_store
-dsn, bronze, state = sys.argv[1:]
-settings = EmulatorSettings(state_dir=state, interval=0.01, max_kb=1)
-with Emulator(dsn, ["public.a", "public.b"], open_store(bronze), settings) as emulator:
-    print("begun", flush=True)
-    if emulator.needs_full_load:
-        emulator.full_load()
-    emulator.capture(threading.Event())
-"""
-
-
 def _count(task: Task) -> int:
     return sum(len(task.files(table)) for table in TABLES)
 
@@ -167,7 +152,7 @@ def test_sigkill_at_random_moments_loses_and_doubles_nothing(task: Task) -> None
                 f"delete from a where id = {-number + 5}",
             )
 
-    command = [sys.executable, "-c", CAPTURE, task.dsn, str(task.bronze), str(task.settings.state_dir)]
+    command = [sys.executable, "-m", "support.capture_process", task.dsn, str(task.bronze), str(task.settings.state_dir), *TABLES]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with ThreadPoolExecutor(1) as pool:
         writer = pool.submit(write)
@@ -176,10 +161,12 @@ def test_sigkill_at_random_moments_loses_and_doubles_nothing(task: Task) -> None
             before = _count(task)
             with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
                 assert process.stdout is not None
-                process.stdout.readline()
+                assert process.stdout.readline() == b"begun\n"
                 deadline = time.monotonic() + 60
                 while _count(task) < before + files and time.monotonic() < deadline and not writer.done():
+                    assert process.poll() is None
                     time.sleep(0.001)
+                assert _count(task) >= before + files
                 process.send_signal(signal.SIGKILL)
         stop.set()
         writer.result()

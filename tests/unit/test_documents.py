@@ -1,5 +1,6 @@
-"""The form of the documents: short lines, whole tables, links that lead to a heading, and one line per term of the glossary."""
+"""The documents: short lines, whole tables, links that lead to a heading, names of code that exist, one line per term of the glossary."""
 
+import pkgutil
 import re
 from collections.abc import Iterator
 from itertools import groupby
@@ -85,6 +86,31 @@ def test_links_inside_the_repository_lead_to_a_file_and_its_heading(page: Path) 
             other = page.parent / target if target else page
             assert other.exists(), target
             assert not anchor or anchor in headings(other), f"{target}#{anchor}"
+
+
+@every(PAGES)
+def test_names_of_code_exist(page: Path) -> None:
+    """`dms_iceberg.runs.run.run` is a module and a name that it defines; `bronze/position.py` is a file of the job or of the repository."""
+    text = without(FENCE, page.read_text("utf-8"))
+    dotted = re.findall(r"`(dms_(?:iceberg|emulator|demo)(?:\.[a-z_]+)+)`", text)
+    assert [name for name in dotted if not resolves(name)] == []
+    files = re.findall(r"(?<![\w/])([\w-]+(?:/[\w-]+)+\.py)\b", text)
+    places = (ROOT, ROOT / "job", ROOT / "job/dms_iceberg", page.parent)
+    assert [name for name in files if not any((place / name).exists() for place in places)] == []
+
+
+def resolves(name: str) -> bool:
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True
+
+
+def test_a_name_of_code_that_has_moved_is_found() -> None:
+    assert resolves("dms_iceberg.bronze.position")
+    assert not resolves("dms_iceberg.changes.position")
+    assert not resolves("dms_iceberg.bronze.position.moved")
 
 
 def test_the_glossary_has_one_line_per_term() -> None:
