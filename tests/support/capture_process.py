@@ -9,10 +9,11 @@ from dms_iceberg.storage.open_store import open_store
 
 
 def capture(dsn: str, bronze: str, state_dir: str, tables: Sequence[str]) -> None:
-    """Print ``begun``, load the tables if that is due, and capture until the process is killed."""
+    """Write ``begun``, load the tables if that is due, and capture until the process is killed."""
     settings = EmulatorSettings(state_dir=state_dir, interval=0.01, max_kb=1)
     with Emulator(dsn, tables, open_store(bronze), settings) as emulator:
-        print("begun", flush=True)
+        sys.stdout.write("begun\n")
+        sys.stdout.flush()
         if emulator.needs_full_load:
             emulator.full_load()
         emulator.capture(threading.Event())
