@@ -3,6 +3,14 @@
 import copy
 from typing import Any
 
+import attrs
+import cattrs
+from cattrs.gen import make_dict_unstructure_fn, override
+
+from dms_iceberg.config.model import Config
+from dms_iceberg.config.parse import VERSION
+from dms_iceberg.config.structure import document_key
+
 SAMPLE: dict[str, Any] = {
     "version": 1,
     "pipeline": "shop",
@@ -95,3 +103,28 @@ def changed(path: str, value: object) -> dict[str, Any]:
         node = node[int(key)] if isinstance(node, list) else node.setdefault(key, {})
     node[int(last) if isinstance(node, list) else last] = value
     return document
+
+
+def to_document(config: Config) -> dict[str, Any]:
+    """Return the plain document of a configuration; values equal to the model's defaults are left out."""
+    document = {"version": VERSION, **_converter(omit_defaults=True).unstructure(config)}
+    whole = _converter(omit_defaults=False)
+    common = whole.unstructure(config.maintenance)
+    for name, table in config.tables.items():
+        # The document has the keys that differ for a table, one by one.
+        document["tables"][name].pop("maintenance", None)
+        own = whole.unstructure(table.maintenance)
+        if other := {key: value for key, value in own.items() if value != common[key]}:
+            document["tables"][name]["maintenance"] = other
+    return document
+
+
+def _converter(*, omit_defaults: bool) -> cattrs.Converter:
+    converter = cattrs.Converter(unstruct_collection_overrides={tuple: list})
+
+    def hook(cls: type) -> Any:
+        keys = {field.name: override(rename=document_key(field), omit=document_key(field) is None) for field in attrs.fields(cls)}
+        return make_dict_unstructure_fn(cls, converter, _cattrs_omit_if_default=omit_defaults, **keys)
+
+    converter.register_unstructure_hook_factory(attrs.has, hook)
+    return converter

@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 import pytest
-from config_documents import FULL, SAMPLE
+from config_documents import FULL, SAMPLE, to_document
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +13,6 @@ from dms_iceberg.config.parse import parse_config
 from dms_iceberg.config.partition import PartitionError, parse_partition
 from dms_iceberg.config.problems import below, item
 from dms_iceberg.config.types import TypeTextError, canonical_type
-from dms_iceberg.config.unparse import to_document
 from dms_iceberg.errors import ConfigError
 
 FREE = ("tables", "properties", "table_properties", "op_words")

@@ -3,11 +3,10 @@
 from typing import Any
 
 import pytest
-from config_documents import FULL, changed, sample
+from config_documents import FULL, changed, sample, to_document
 
 from dms_iceberg.config.model import CatalogType, Mask, NullInUpdate, OnFail, Timestamps
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.config.unparse import to_document
 from dms_iceberg.errors import ConfigError
 
 ORDERS = 'tables."public.orders"'

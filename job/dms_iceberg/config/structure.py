@@ -15,7 +15,6 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin
 import attrs
 import cattrs
 
-from dms_iceberg.config import model
 from dms_iceberg.config.problems import Problems, below, item, listed, shown, suggestion
 
 T = TypeVar("T")
@@ -61,12 +60,6 @@ class Structurer:
             yield
         finally:
             self._path = before
-
-    def read(self, value: object, cls: type[T], path: str) -> T:
-        """Return ``value`` as ``cls``; problems are recorded below ``path``."""
-        with self.at(path):
-            result: T = self._structure(value, cls)
-            return result
 
     def fields(
         self,
@@ -166,22 +159,13 @@ def _converter(structurer: Structurer) -> cattrs.Converter:
     def register(matches: Callable[[Any], bool], hook: Callable[[Any, Any], Any]) -> None:
         converter.register_structure_hook_func(matches, hook)
 
-    register(lambda cls: isinstance(cls, type) and attrs.has(cls), structurer.instance)
+    register(attrs.has, structurer.instance)
     register(lambda cls: get_origin(cls) is tuple, structurer.sequence)
     register(lambda cls: get_origin(cls) is dict, structurer.mapping)
+    register(lambda cls: get_origin(cls) in (Union, UnionType), _one_of)
     for primitive in _KINDS:
         converter.register_structure_hook(primitive, _scalar)
-    for cls in {field.type for field in _all_fields()}:
-        if get_origin(cls) in (Union, UnionType):
-            converter.register_structure_hook(cls, _one_of)
     return converter
-
-
-def _all_fields() -> "Iterator[attrs.Attribute[Any]]":
-    for name in model.__all__:
-        cls = getattr(model, name)
-        if attrs.has(cls):
-            yield from attrs.fields(cls)
 
 
 def _scalar(value: object, cls: Any) -> Any:
