@@ -4,15 +4,15 @@ import re
 from collections.abc import Mapping
 
 from dms_iceberg.config.gold_checks import check_models
-from dms_iceberg.config.identifier import check_identifier, quarantine_names
+from dms_iceberg.config.identifier import check_identifier, check_table_name, quarantine_names
 from dms_iceberg.config.model import Bronze, BronzeFormat, Catalog, CatalogType, Change, Config, Csv, Table
 from dms_iceberg.config.paths import S3_SCHEMES, scheme
+from dms_iceberg.config.place import SERVICE_FIELDS, Place
 from dms_iceberg.config.problems import Problems, below, listed, shown
-from dms_iceberg.config.table_checks import Place, check_table
+from dms_iceberg.config.table_checks import check_table
 
 _PIPELINE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _OPERATIONS = ("I", "U", "D")
-_SERVICE_COLUMNS = ("op_column", "timestamp_column", "sequence_column", "stream_position_column")
 _CONTROL_TABLE_PREFIX = "awsdms_"
 OWNED_CATALOG_PROPERTIES = {
     "type": "write catalog.type instead",
@@ -75,7 +75,7 @@ def _check_csv(csv: Csv, problems: Problems) -> None:
 def _check_change(change: Change, problems: Problems) -> None:
     path = "bronze.change"
     names: dict[str, str] = {}
-    for field in _SERVICE_COLUMNS:
+    for field in SERVICE_FIELDS:
         name = getattr(change, field)
         if name is None:
             continue
@@ -118,16 +118,8 @@ def _check_targets(config: Config, problems: Problems) -> None:
     first, owners = dict[str, str](), dict[str, str]()
     for name, table in config.tables.items():
         path = below(below("tables", name), "target")
-        if not table.target:
+        if not table.target or not check_table_name(table.target, path, config, problems):
             continue
-        if table.target.count(".") != 1:
-            problems.add(path, f"expected namespace.table, found '{table.target}'")
-            continue
-        namespace, _, short = table.target.partition(".")
-        for part in (namespace, short):
-            check_identifier(part, path, config.catalog.type, problems)
-        if namespace.lower() == config.quarantine.namespace.lower():
-            problems.add(path, f"namespace '{namespace}' is the quarantine's, which holds unmasked rows; use another")
         other = first.setdefault(table.target.lower(), name)
         if other != name:
             problems.add(path, f"'{table.target}' is also the target of {below('tables', other)}; each table needs its own")

@@ -2,7 +2,7 @@
 
 from graphlib import CycleError, TopologicalSorter
 
-from dms_iceberg.config.identifier import check_identifier
+from dms_iceberg.config.identifier import check_table_name
 from dms_iceberg.config.incremental import incremental_problems
 from dms_iceberg.config.model import Config, Model, Refresh
 from dms_iceberg.config.model_sql import ModelSqlError, references
@@ -30,14 +30,8 @@ def model_order(config: Config) -> list[str]:
 
 
 def _check_name(name: str, config: Config, path: str, problems: Problems) -> None:
-    if name.count(".") != 1:
-        problems.add(path, f"expected namespace.table, found '{name}'")
+    if not check_table_name(name, path, config, problems):
         return
-    namespace, _, short = name.partition(".")
-    for part in (namespace, short):
-        check_identifier(part, path, config.catalog.type, problems)
-    if namespace.lower() == config.quarantine.namespace.lower():
-        problems.add(path, f"namespace '{namespace}' is the quarantine's, which holds unmasked rows; use another")
     for source, table in config.tables.items():
         if table.target.lower() == name.lower():
             problems.add(path, f"'{name}' is the target of {below('tables', source)}; a model needs a table of its own")

@@ -13,6 +13,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 
 from dms_iceberg.config.statements import parse_statements
+from dms_iceberg.sql.quoting import quote_path
 
 
 class ModelSqlError(ValueError):
@@ -70,7 +71,7 @@ def pinned(sql: str, catalog: str, snapshots: Mapping[str, int]) -> str:
     """Return a query that reads its tables from a catalog, as of the given snapshots (by `Reference.name`)."""
 
     def text_of(one: Reference) -> str:
-        path = ".".join("`" + part.replace("`", "``") + "`" for part in (catalog, *one.parts[-2:]))
+        path = quote_path((catalog, *one.parts[-2:]))
         return f"{path} VERSION AS OF {snapshots[one.name]}" if one.name in snapshots else path
 
     return replaced(sql, text_of)

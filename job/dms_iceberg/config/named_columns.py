@@ -1,10 +1,10 @@
 """The columns that a table's entry names, and where: for checks against the columns that files have."""
 
-import difflib
 from collections.abc import Collection, Iterable, Iterator
 
 import attrs
 
+from dms_iceberg.config import problems
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Table
 from dms_iceberg.config.place import RESERVED_PREFIX
@@ -79,9 +79,8 @@ def absent(table: Table, source: Iterable[str], filled: Collection[str] = ()) ->
 
 def nearest(name: str, names: Iterable[str]) -> str:
     """Return ``Did you mean 'x'?`` for a similar name, otherwise the first of the names."""
-    folded = {one.casefold(): one for one in names}
-    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
-    if near:
-        return f"Did you mean {folded[near[0]]!r}?"
-    more = f" and {len(folded) - _SHOWN} more" if len(folded) > _SHOWN else ""
-    return f"They have {listed(list(folded.values())[:_SHOWN])}{more}."
+    words = list({one.casefold(): one for one in names}.values())
+    if near := problems.nearest(name, words):
+        return f"Did you mean {near!r}?"
+    more = f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
+    return f"They have {listed(words[:_SHOWN])}{more}."

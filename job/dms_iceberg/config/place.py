@@ -17,7 +17,8 @@ ICEBERG_COLUMNS = frozenset({"_file", "_pos", "_deleted", "_spec_id", "_partitio
 MERGE_COLUMNS = frozenset({"__row_from_source", "__row_from_target"})
 """Names that Spark 3.5 gives to its own columns while it plans a MERGE: a table with such a column cannot be merged into."""
 TAKEN_COLUMNS = ICEBERG_COLUMNS | MERGE_COLUMNS
-_SERVICE_FIELDS = ("op_column", "timestamp_column", "sequence_column", "stream_position_column")
+SERVICE_FIELDS = ("op_column", "timestamp_column", "sequence_column", "stream_position_column")
+"""The keys of ``bronze.change`` that name a service column."""
 
 
 @attrs.frozen
@@ -59,7 +60,7 @@ class Place:
             self.problems.add(
                 path, f"'{name}' is a name Spark needs to read files; let a DMS mapping rule rename or remove the column, or drop it"
             )
-        for field in _SERVICE_FIELDS:
+        for field in SERVICE_FIELDS:
             service = getattr(change, field)
             if service is not None and name.casefold() == service.casefold():
                 self.problems.add(path, f"'{name}' is a service column (bronze.change.{field}); rename one of them")

@@ -12,8 +12,6 @@ from dms_iceberg.config.problems import item, suggestion
 from dms_iceberg.config.publish import column_of
 from dms_iceberg.config.types import TypeTextError, canonical_type
 
-__all__ = ["OWNED_PROPERTIES", "Place", "check_table"]
-
 OWNED_PROPERTIES = {
     "format-version": "write format_version",
     "write.merge.mode": "write write_mode",

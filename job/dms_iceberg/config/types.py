@@ -5,6 +5,7 @@ from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 
 from dms_iceberg.config.problems import listed, suggestion
+from dms_iceberg.sql.types import decimal_of
 
 _ALIASES = {"integer": "int", "long": "bigint", "real": "float"}
 SIMPLE_TYPES = (
@@ -56,12 +57,6 @@ def canonical_type(text: str) -> str:
     result = reader.type()
     reader.end()
     return result
-
-
-def decimal_of(canonical: str) -> tuple[int, int] | None:
-    """Return precision and scale of a canonical decimal type, None for other types."""
-    match = re.fullmatch(r"decimal\((\d+),(\d+)\)", canonical)
-    return (int(match[1]), int(match[2])) if match else None
 
 
 class _Reader:
