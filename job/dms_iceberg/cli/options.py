@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import structlog
 import typer
@@ -16,9 +16,6 @@ from dms_iceberg.config.salts import unset_salts
 from dms_iceberg.context import RunRequest
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.logs import configure_logs
-
-if TYPE_CHECKING:
-    pass
 
 _LOG = structlog.get_logger("dms_iceberg")
 ConfigPath = Annotated[

@@ -2,11 +2,10 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from dms_iceberg.gold.preview import ModelPreview
@@ -20,29 +19,35 @@ from dms_iceberg.verify.reading import Read
 from dms_iceberg.verify.verdict import KINDS, TableVerdict, Verdict
 
 
-class TableProgress:
-    """A line per table that is being merged, on a terminal; silent elsewhere."""
+class _Lines:
+    """A line per table, on a terminal; silent elsewhere."""
 
-    def __init__(self, *, enabled: bool) -> None:
+    def __init__(self, *columns: ProgressColumn, enabled: bool) -> None:
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=20),
-            MofNCompleteColumn(),
-            TextColumn("files, {task.fields[rows]} rows"),
+            *columns,
             TimeElapsedColumn(),
             console=Console(stderr=True),
             disable=not (enabled and sys.stderr.isatty()),
         )
         self._tasks: dict[str, TaskID] = {}
-        self._rows: dict[str, int] = {}
 
     def __enter__(self) -> Self:
         self._progress.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._progress.stop()
+
+
+class TableProgress(_Lines):
+    """A line per table that is being merged."""
+
+    def __init__(self, *, enabled: bool) -> None:
+        columns = BarColumn(bar_width=20), MofNCompleteColumn(), TextColumn("files, {task.fields[rows]} rows")
+        super().__init__(*columns, enabled=enabled)
+        self._rows: dict[str, int] = {}
 
     def merged(self, table: str, batch: BatchReport) -> None:
         """Show a committed batch (a `runs.run.Listener`)."""
@@ -52,26 +57,11 @@ class TableProgress:
         self._progress.update(self._tasks[table], advance=batch.files, rows=self._rows[table])
 
 
-class SourceProgress:
-    """A line for the table whose source is being read, on a terminal; silent elsewhere."""
+class SourceProgress(_Lines):
+    """A line for the table whose source is being read."""
 
     def __init__(self, *, enabled: bool) -> None:
-        self._progress = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            TextColumn("{task.fields[rows]}", markup=False),
-            TimeElapsedColumn(),
-            console=Console(stderr=True),
-            disable=not (enabled and sys.stderr.isatty()),
-        )
-        self._tasks: dict[str, TaskID] = {}
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._progress.stop()
+        super().__init__(TextColumn("{task.fields[rows]}", markup=False), enabled=enabled)
 
     def read(self, read: Read) -> None:
         """Show how much of the source was read (a `verify.reading.Listener`)."""
