@@ -10,8 +10,9 @@ import pymysql.cursors
 
 from dms_iceberg.dms.mysql import bits, map_type
 from dms_iceberg.dms.types import Kind
+from dms_iceberg.sql.quoting import quote  # MySQL quotes names as Spark does.
 from dms_iceberg.verify.columns import SourceColumn
-from dms_iceberg.verify.source import Address, SourceError, SslMode, Throttle
+from dms_iceberg.verify.source import Address, SourceError, SslMode, Throttle, cannot_connect, no_such_table
 
 _SESSION = (
     "SET SESSION time_zone = '+00:00'",
@@ -27,11 +28,6 @@ _COLUMNS = """
 _BITS_OF_BYTE = 8
 _GEOMETRY = "geometry, of which nobody has said in which form DMS writes it"
 _BATCH = 1000
-
-
-def quote(name: str) -> str:
-    """Return a quoted identifier."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def map_column(name: str, type_: str, shown: str, precision: int | None, scale: int | None) -> SourceColumn:
@@ -97,10 +93,7 @@ class MySqlSource:
                 for statement in _SESSION:
                     cursor.execute(statement)
         except (pymysql.MySQLError, OSError) as error:
-            raise SourceError(
-                f"source: cannot connect to MySQL on {address.host}:{address.port}: {_reason(error)}. Check address, user, password "
-                "(see --help), sslmode, and that the network lets this machine in."
-            ) from None
+            raise cannot_connect("MySQL", address, _reason(error)) from None
 
     def columns(self, schema: str, table: str) -> tuple[SourceColumn, ...]:
         """Return the columns of a table; MySQL's databases are the schemas."""
@@ -108,10 +101,7 @@ class MySqlSource:
             cursor.execute(_COLUMNS, (schema, table))
             found = cursor.fetchall()
         if not found:
-            raise SourceError(
-                f"{schema}.{table}: the source has no such table, or the user may not see it. Names are compared as they are in the "
-                "configuration; grant SELECT on the table."
-            )
+            raise no_such_table(f"{schema}.{table}", "SELECT on the table")
         return tuple(map_column(*row) for row in found)
 
     def snapshot(self, schema: str, table: str, expressions: Sequence[str]) -> "MySqlReader":

@@ -11,7 +11,7 @@ from dms_iceberg.dms.mapped import Mapped
 from dms_iceberg.dms.postgres import Choices, built_in
 from dms_iceberg.dms.types import DmsType, Kind
 from dms_iceberg.verify.columns import SourceColumn
-from dms_iceberg.verify.source import Address, KeyDoesNotFitError, SourceError, SslMode, Throttle
+from dms_iceberg.verify.source import Address, KeyDoesNotFitError, SourceError, SslMode, Throttle, cannot_connect, no_such_table
 
 # Make texts of values what the columns' SQL expects, whatever the settings of the server and the role are.
 _SESSION = (
@@ -122,20 +122,14 @@ class PostgresSource:
             for statement in _SESSION:
                 self.connection.execute_simple(statement)
         except (pg8000.exceptions.Error, OSError) as error:
-            raise SourceError(
-                f"source: cannot connect to PostgreSQL on {address.host}:{address.port}: {_reason(error)}. Check address, user, password "
-                "(see --help), sslmode, and that the network lets this machine in."
-            ) from None
+            raise cannot_connect("PostgreSQL", address, _reason(error)) from None
 
     def columns(self, schema: str, table: str) -> tuple[SourceColumn, ...]:
         """Return the columns of an ordinary or partitioned table."""
         with translated(f"{schema}.{table}"):
             found = self.connection.run(_TABLE, schema=schema, name=table)
             if not found:
-                raise SourceError(
-                    f"{schema}.{table}: the source has no such table, or the user may not see it. Names are compared as they are in the "
-                    "configuration; grant USAGE on the schema and SELECT on the table."
-                )
+                raise no_such_table(f"{schema}.{table}", "USAGE on the schema and SELECT on the table")
             return tuple(map_column(*row) for row in self.connection.run(_COLUMNS, oid=found[0][0]))
 
     def snapshot(self, schema: str, table: str, expressions: Sequence[str]) -> "PostgresReader":

@@ -26,6 +26,22 @@ class KeyDoesNotFitError(SourceError):
     """A key that is looked up has a value that the source's type does not allow."""
 
 
+def cannot_connect(server: str, address: "Address", reason: str) -> SourceError:
+    """Return the error of a server that refuses a connection, or does not answer."""
+    return SourceError(
+        f"source: cannot connect to {server} on {address.host}:{address.port}: {reason}. Check address, user, password (see --help), "
+        "sslmode, and that the network lets this machine in."
+    )
+
+
+def no_such_table(table: str, rights: str) -> SourceError:
+    """Return the error of a table that is not there, or that the user may not see without certain rights."""
+    return SourceError(
+        f"{table}: the source has no such table, or the user may not see it. Names are compared as they are in the configuration; "
+        f"grant {rights}."
+    )
+
+
 class Engine(StrEnum):
     """The databases that can be compared."""
 
