@@ -4,7 +4,6 @@ sqlglot parses them. It accepts a little more than Spark, so Spark may still ref
 """
 
 from functools import lru_cache
-from itertools import pairwise
 
 import sqlglot
 from sqlglot import Token, TokenType, exp
@@ -30,31 +29,27 @@ def referenced_columns(expr: str) -> frozenset[str]:
     Raises:
         ExpressionError: the text is not one expression.
     """
-    columns = _parsed(expr).find_all(exp.Column)
+    columns = parsed_expression(expr).find_all(exp.Column)
     return frozenset(column.parts[0].name for column in columns)
-
-
-def parsed_expression(expr: str) -> "exp.Expr":
-    """Return an expression as sqlglot's tree, which the caller must not change.
-
-    Raises:
-        ExpressionError: the text is not one expression.
-    """
-    return _parsed(expr)
 
 
 def expression_problems(expr: str) -> list[str]:
     """Return what is wrong with an expression: at most one syntax error, or every refused construct."""
     try:
-        tree = _parsed(expr)
+        tree = parsed_expression(expr)
     except ExpressionError as error:
         return [str(error)]
     return [*_tree_problems(tree), *_token_problems(_tokens(expr))]
 
 
 @lru_cache(maxsize=4096)
-def _parsed(expr: str) -> "exp.Expr":
-    """Parse ``SELECT <expr>``: sqlglot would take a bare text such as ``set`` for a statement."""
+def parsed_expression(expr: str) -> "exp.Expr":
+    """Return an expression as sqlglot's tree, which the caller must not change.
+
+    Raises:
+        ExpressionError: the text is not one expression.
+    """
+    # Without SELECT, sqlglot would take a bare text such as `set` for a statement.
     statements = parse_statements(_PREFIX + expr, ExpressionError, _syntax_message)
     if len(statements) != 1:
         raise ExpressionError("several statements; write one expression, without ';'")
@@ -112,7 +107,7 @@ def _tree_problems(tree: "exp.Expr") -> list[str]:
 
 def _token_problems(tokens: tuple[Token, ...]) -> list[str]:
     found: list[str] = []
-    for before, token, after in _neighbours(tokens):
+    for before, token, after in zip((None, *tokens[:-1]), tokens, (*tokens[1:], None), strict=True):
         if token.comments:
             found.append("comments are not allowed; the expression becomes part of a longer line of SQL")
         if token.token_type is TokenType.SEMICOLON:
@@ -126,10 +121,6 @@ def _token_problems(tokens: tuple[Token, ...]) -> list[str]:
     if any(_is_clock_call(three) for three in zip(tokens, tokens[1:], tokens[2:], strict=False)):
         found.append(f"unix_timestamp() {REFUSED_CALLS['now']}")
     return list(dict.fromkeys(found))
-
-
-def _neighbours(tokens: tuple[Token, ...]) -> list[tuple[Token | None, Token, Token | None]]:
-    return [(a, b, c) for (a, b), (_, c) in pairwise(pairwise([None, *tokens, None])) if b is not None]
 
 
 def _refusal(before: Token | None, token: Token, after: Token | None) -> str | None:
