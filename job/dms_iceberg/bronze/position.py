@@ -81,9 +81,8 @@ def is_behind_sql(position: str) -> str:
     # The clock begins after the letter and the number of digits that it encodes.
     clock = f"substr({position}, ascii({position}) - {ord('a') - 3}, {CLOCK_DIGITS})"
     closed = f"substr({position}, {-FILE_DIGITS - COUNTER_DIGITS}, {FILE_DIGITS})"
-    times = [f"try_to_timestamp(substr({text}, 1, 14), 'yyyyMMddHHmmss')" for text in (clock, closed)]
     # Nearly every change was committed before its file was closed: the comparison of text saves parsing two times for these.
-    return f"{clock} > {closed} AND {times[0]} > {times[1]} + INTERVAL '{ZONE_MINUTES}' MINUTE"
+    return f"{clock} > {closed} AND {_time_sql(clock)} > {_time_sql(closed)} + INTERVAL '{ZONE_MINUTES}' MINUTE"
 
 
 def load_position_sql(epoch: int, order: str) -> str:
@@ -117,9 +116,8 @@ def timestamp_position_sql(epoch: int, committed_at: str, file_time: str, row: s
 
 def sequence_beyond_sql(sequence: str, file_time: str) -> str:
     """SQL that is true for a ``sequence`` of the right form whose clock is more than `AHEAD_HOURS` after its file's close time."""
-    clock = f"try_to_timestamp(substr({sequence}, 1, 14), 'yyyyMMddHHmmss')"
     # Nearly every change was committed before its file was closed: the comparison of text saves parsing two times for these.
-    return f"{sequence} > {file_time} AND coalesce({clock} > {_latest_sql(file_time)}, true)"
+    return f"{sequence} > {file_time} AND coalesce({_time_sql(sequence)} > {_latest_sql(file_time)}, true)"
 
 
 def timestamp_beyond_sql(committed_at: str, file_time: str) -> str:
@@ -128,7 +126,11 @@ def timestamp_beyond_sql(committed_at: str, file_time: str) -> str:
 
 
 def _latest_sql(file_time: str) -> str:
-    return f"try_to_timestamp(substr({file_time}, 1, 14), 'yyyyMMddHHmmss') + INTERVAL '{AHEAD_HOURS}' HOUR"
+    return f"{_time_sql(file_time)} + INTERVAL '{AHEAD_HOURS}' HOUR"
+
+
+def _time_sql(digits: str) -> str:
+    return f"try_to_timestamp(substr({digits}, 1, 14), 'yyyyMMddHHmmss')"
 
 
 def bytes_sql(text: str, start: int, length: int) -> str:

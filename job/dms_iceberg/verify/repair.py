@@ -28,6 +28,7 @@ from dms_iceberg.merge.ambiguous_keys import ambiguous_keys
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.sql.cdc_columns import ROW_ID
 from dms_iceberg.sql.quoting import quote
+from dms_iceberg.sql.types import decimal_of
 from dms_iceberg.verify.columns import SourceColumn, shown_rows
 from dms_iceberg.verify.compare import Comparison, Difference, Options
 from dms_iceberg.verify.fingerprint import COLLIDED
@@ -200,10 +201,8 @@ _TYPES: dict[str, tuple[pa.DataType, Callable[[str], Any]]] = {
 
 
 def _arrow_type(type_: str) -> pa.DataType:
-    if type_.startswith("decimal("):
-        precision, scale = type_.removeprefix("decimal(").removesuffix(")").split(",")
-        return pa.decimal128(int(precision), int(scale))
-    return _TYPES[type_][0]
+    decimal = decimal_of(type_)
+    return pa.decimal128(*decimal) if decimal else _TYPES[type_][0]
 
 
 def _value(type_: str, text: str | None) -> Any:
