@@ -47,14 +47,11 @@ def read_group(
         frame = reader.schema(_ddl(tuple(column for column in readable if column[1] != VOID))).parquet(*paths)
         columns = [f"NULL AS {quote(name)}" if type_ == VOID else quote(name) for name, type_ in readable]
         not_text = f"{_not_text_sql(readable, bronze, table, existing)} AS {NOT_TEXT}"
-        return frame.selectExpr(*columns, *_origin("_metadata.row_index"), f"CAST(NULL AS string) AS {CORRUPT}", not_text)
+        origin = *origin_of_file(), f"_metadata.row_index AS {ROW}"
+        return frame.selectExpr(*columns, *origin, f"CAST(NULL AS string) AS {CORRUPT}", not_text)
     if bronze.format is BronzeFormat.CSV:
         return read_csv(reader, paths, group, bronze, table)
     return read_json(reader, paths, group, bronze, table)
-
-
-def _origin(row: str) -> list[str]:
-    return [*origin_of_file(), f"{row} AS {ROW}"]
 
 
 def _ddl(columns: Columns) -> str:
