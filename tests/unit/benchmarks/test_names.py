@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.__main__ import BENCHMARKS, DEFAULT, chosen
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(

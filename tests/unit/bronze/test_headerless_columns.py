@@ -12,7 +12,7 @@ from dms_iceberg.bronze.csv_shapes import expected_columns, further_rows
 from dms_iceberg.bronze.schema_groups import inspect
 from dms_iceberg.config.model import Bronze, BronzeFormat, Change, Column, Csv, Table
 from dms_iceberg.errors import BronzeError
-from unit.stored_file import CDC, LOAD, TABLE, stored
+from unit.bronze.stored_file import CDC, LOAD, TABLE, stored
 
 SEQUENCE = "20260301100100000000000000000000061"
 TIME = "2026-03-01 10:00:00.000000"

@@ -13,7 +13,7 @@ from dms_iceberg.bronze.gzipped import blame_gzip
 from dms_iceberg.bronze.schema_groups import FirstRecord, first_record, inspect, spark_type
 from dms_iceberg.config.model import Bronze, BronzeFormat, Csv
 from dms_iceberg.errors import BronzeError
-from unit.stored_file import TABLE, stored
+from unit.bronze.stored_file import TABLE, stored
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from config_documents import SAMPLE, changed
 
 from dms_iceberg.cli.app import main
 from dms_iceberg.config.advice import advice
 from dms_iceberg.config.numeric_text import columns_as_numbers
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.config.typed_text import columns_as_types
+from unit.config.config_documents import SAMPLE, changed
 
 T = "tables/public.orders"
 

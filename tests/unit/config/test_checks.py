@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from config_documents import changed
 
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.errors import ConfigError
+from unit.config.config_documents import changed
 
 ORDERS = 'tables."public.orders"'
 T = "tables/public.orders"

@@ -4,7 +4,6 @@ import copy
 from typing import Any
 
 import pytest
-from config_documents import FULL, SAMPLE, to_document
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from dms_iceberg.config.partition import PartitionError, parse_partition
 from dms_iceberg.config.problems import below, item
 from dms_iceberg.config.types import TypeTextError, canonical_type
 from dms_iceberg.errors import ConfigError
+from unit.config.config_documents import FULL, SAMPLE, to_document
 
 FREE = ("tables", "properties", "table_properties", "op_words")
 """Objects whose keys are the user's own."""

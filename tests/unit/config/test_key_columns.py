@@ -1,9 +1,8 @@
 """Which declared column holds a key."""
 
-from config_documents import changed
-
 from dms_iceberg.config.key_columns import key_column
 from dms_iceberg.config.parse import parse_config
+from unit.config.config_documents import changed
 
 
 def test_key_column() -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import boto3
 import pytest
-from config_documents import FULL, sample
 from moto import mock_aws
 
 from dms_iceberg.config.load import load_config
 from dms_iceberg.config.paths import absolute
 from dms_iceberg.errors import ConfigError
+from unit.config.config_documents import FULL, sample
 
 YAML = """\
 version: 1

@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from config_documents import FULL, changed, sample, to_document
 
 from dms_iceberg.config.model import CatalogType, Mask, NullInUpdate, OnFail, Timestamps
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.errors import ConfigError
+from unit.config.config_documents import FULL, changed, sample, to_document
 
 ORDERS = 'tables."public.orders"'
 T = "tables/public.orders"

@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from config_documents import changed
 
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.config.publish import column_word, published_columns, publishes_filter
 from dms_iceberg.errors import ConfigError
+from unit.config.config_documents import changed
 
 T = "tables/public.orders"
 

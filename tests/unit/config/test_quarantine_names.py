@@ -1,10 +1,10 @@
 """The names of quarantine tables: no two targets share one."""
 
 import pytest
-from config_documents import changed
 
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.errors import ConfigError
+from unit.config.config_documents import changed
 
 
 @pytest.mark.parametrize(("first", "second"), [("shop.eu__people", "shop__eu.people"), ("shop.t", "shop.t__replays")])

@@ -7,14 +7,14 @@ from typing import Any
 import attrs
 import jsonschema
 import pytest
-from config_documents import FULL, SAMPLE, changed
 
 from dms_iceberg.config import model
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.config.schema import json_schema, main
 from dms_iceberg.config.structure import document_fields
+from unit.config.config_documents import FULL, SAMPLE, changed
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 VALIDATOR = jsonschema.Draft202012Validator(json_schema())
 
 

@@ -16,7 +16,7 @@ from dms_iceberg.replay.examples import HIDDEN, shown_key
 from dms_iceberg.replay.listing import OpenReason, OpenRows
 from dms_iceberg.silver.quarantine import chain, reason_is
 from dms_iceberg.silver.quarantine_records import parsed_sql, record_select
-from unit.config_documents import SAMPLE
+from unit.config.config_documents import SAMPLE
 
 HASH = "5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PLACES = ("*.md", "docs/**/*.md", "benchmarks/*.md", "lambda/*/*.md", "terraform/*/*/*.md")
 PAGES = sorted({page for place in PLACES for page in ROOT.glob(place)})
 WIDTH = 120

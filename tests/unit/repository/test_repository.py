@@ -13,7 +13,7 @@ import pytest
 from dms_iceberg.config.parse import parse_config
 from tools import file_length, lock
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")] + sorted((ROOT / "docs").rglob("*.md"))
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from tools import build_dist
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 ON_GLUE = ("boto3", "botocore", "s3transfer", "jmespath", "urllib3", "dateutil", "six", "pyarrow", "numpy", "pandas", "pyspark", "py4j")
 """Of the packages that Glue 5.x brings, those that ours and their requirements import."""
 

@@ -6,7 +6,7 @@ import pytest
 
 from tools import build_dist
 
-DIST = Path(__file__).resolve().parents[2] / "dist"
+DIST = Path(__file__).resolve().parents[3] / "dist"
 
 
 @pytest.mark.parametrize("name", build_dist.ZIPS)
