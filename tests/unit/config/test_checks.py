@@ -298,3 +298,13 @@ def test_a_problem_of_defaults_is_noted_there_and_once() -> None:
         "defaults.rules[0].expr: sum is an aggregate; an expression sees one row (greatest and least compare columns)",
         "defaults.filter: syntax error at line 1, column 3 near '>': something is missing",
     ]
+
+
+@pytest.mark.parametrize(("first", "second"), [("shop.eu__people", "shop__eu.people"), ("shop.t", "shop.t__replays")])
+def test_targets_that_would_share_a_quarantine(first: str, second: str) -> None:
+    """A replay of one table merged the rejected rows of the other."""
+    document = changed("catalog", {"warehouse": "wh"})
+    document["tables"] = {"public.orders": {"target": first, "key": ["id"]}, "public.lines": {"target": second, "key": ["id"]}}
+    with pytest.raises(ConfigError) as caught:
+        parse_config(document)
+    assert f"the quarantine of '{second}' would have a table of tables.\"public.orders\"'s" in str(caught.value)

@@ -1,17 +1,25 @@
-"""What the repository promises about itself: one lock, short files, pure planners, documents that agree with the code."""
+"""What the repository promises about itself: one lock, short files, pure planners, documents that agree with the code.
 
+And of its zips: the same bytes anywhere, a start without a network and with no more packages than Glue has, and that those which are
+committed are what a fresh build gives.
+"""
+
+import importlib.util
 import json
 import os
 import re
+import runpy
+import shutil
 import stat
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from dms_iceberg.config.parse import parse_config
-from tools import file_length, lock
+from tools import build_dist, file_length, lock
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")] + sorted((ROOT / "docs").rglob("*.md"))
@@ -165,3 +173,253 @@ class TestDocuments:
             register(app)
         documented = set(re.findall(r"^\| `([a-z]+)[ `]", read("README.md"), re.MULTILINE))
         assert documented == set(get_command(app).commands)  # type: ignore[attr-defined]
+
+
+ON_GLUE = ("boto3", "botocore", "s3transfer", "jmespath", "urllib3", "dateutil", "six", "pyarrow", "numpy", "pandas", "pyspark", "py4j")
+"""Of the packages that Glue 5.x brings, those that ours and their requirements import."""
+FOR_GLUE = ("job.zip", "requirements.zip")
+"""In the order in which Glue gets them."""
+DIST = ROOT / "dist"
+
+
+@pytest.fixture(scope="module")
+def zips(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("dist")
+    return [build_dist.build(name, folder) for name in FOR_GLUE]
+
+
+@pytest.fixture(scope="module")
+def full_zip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One zip with code and requirements, of a version whose command line was one module, `dms_iceberg/cli.py`."""
+    folder = tmp_path_factory.mktemp("former")
+    (folder / "cli.py").write_text(FORMER)
+    (folder / "__init__.py").touch()
+    own = {f"dms_iceberg/{name}": folder / name for name in ("__init__.py", "cli.py")}
+    build_dist.write_zip(folder / "full.zip", own | build_dist.requirements_members())
+    return folder / "full.zip"
+
+
+FORMER = """
+import typer
+
+app = typer.Typer()
+
+@app.command()
+def run(config: str) -> None:
+    print("former run", config, typer.__file__)
+
+@app.command()
+def validate(config: str) -> None:
+    print("former validate", config, typer.__file__)
+
+main = app
+"""
+
+
+def copy_of_sources(target: Path) -> Path:
+    """A checkout made by somebody else: other times, other modes, other order on disk."""
+    for path in sorted((ROOT / "job").rglob("*"), reverse=True):
+        if path.is_file() and "__pycache__" not in path.parts and "egg-info" not in str(path):
+            copy = target / path.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
+            copy.chmod(0o777)
+            os.utime(copy, (1_000_000_000, 1_000_000_000))
+    shutil.copyfile(ROOT / "pyproject.toml", target / "pyproject.toml")
+    return target
+
+
+def test_same_bytes_under_another_umask_and_with_other_file_times(zips: list[Path], tmp_path: Path) -> None:
+    checkout = copy_of_sources(tmp_path / "checkout")
+    before = os.umask(0o077)
+    try:
+        again = [build_dist.build(name, tmp_path, checkout) for name in FOR_GLUE]
+    finally:
+        os.umask(before)
+    assert [path.read_bytes() for path in again] == [path.read_bytes() for path in zips]
+
+
+def test_a_changed_line_leaves_the_requirements_as_they_are(zips: list[Path], tmp_path: Path) -> None:
+    checkout = copy_of_sources(tmp_path / "checkout")
+    with (checkout / "job/dms_iceberg/errors.py").open("a") as file:
+        file.write("# another line\n")
+    same = [build_dist.build(path.name, tmp_path, checkout).read_bytes() == path.read_bytes() for path in zips]
+    assert same == [False, True]
+
+
+def entries(path: Path) -> list[zipfile.ZipInfo]:
+    with zipfile.ZipFile(path) as archive:
+        return archive.infolist()
+
+
+def folders(path: Path) -> set[str]:
+    return {entry.filename.split("/")[0] for entry in entries(path)}
+
+
+@pytest.mark.parametrize("name", FOR_GLUE)
+def test_members_are_stored_in_order_with_one_time_and_mode(name: str, zips: list[Path]) -> None:
+    found = entries(zips[FOR_GLUE.index(name)])
+    assert [entry.filename for entry in found] == sorted(entry.filename for entry in found)
+    assert {(e.compress_type, e.date_time, e.external_attr, e.create_system) for e in found} == {
+        (zipfile.ZIP_STORED, (1980, 1, 1, 0, 0, 0), 0o644 << 16, 3)
+    }
+
+
+def test_own_code_is_by_itself_and_small(zips: list[Path]) -> None:
+    """Without the packages beside it: the emulator and the demo have no use on Glue."""
+    assert folders(zips[0]) == {"dms_iceberg"}
+    assert not [entry.filename for entry in entries(zips[0]) if entry.filename.endswith((".so", ".pyc"))]
+    assert zips[0].stat().st_size < 2_000_000
+
+
+def test_holds_requirements_and_their_licences_and_nothing_compiled(zips: list[Path]) -> None:
+    names = [entry.filename for entry in entries(zips[1])]
+    assert {"attr", "attrs", "cattrs", "typer", "rich", "sqlglot", "structlog", "tenacity", "yaml"} <= folders(zips[1])
+    assert not folders(zips[1]) & {"dms_iceberg", "dms_demo", "dms_emulator", "boto3", "pyarrow", "pyspark", "pydantic", "numpy"}
+    assert not [name for name in names if name.endswith((".so", ".pyc"))]
+    for metadata in [name for name in names if name.endswith(".dist-info/METADATA")]:
+        folder = metadata.split("/")[0]
+        assert any(name.startswith(folder) and "LICEN" in name.upper() for name in names), folder
+
+
+def test_compiled_requirement_is_refused() -> None:
+    with pytest.raises(ValueError, match="compiled parts"):
+        build_dist.collect(["duckdb"])
+
+
+def run_on_glue(zips: list[Path], folder: Path, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python code with nothing but the zips and Glue's packages: no site-packages, no network asked for."""
+    packages = folder / "glue"
+    packages.mkdir()
+    for name in ON_GLUE:
+        found = importlib.util.find_spec(name)
+        assert found is not None
+        assert found.origin is not None
+        origin = Path(found.origin)
+        source = origin.parent if origin.name == "__init__.py" else origin
+        (packages / source.name).symlink_to(source)
+    start = f"import sys; sys.path[:0] = {[*map(str, zips), str(packages)]!r}; {code}"
+    environment = {"PATH": os.environ["PATH"]}
+    command = [sys.executable, "-I", "-S", "-c", start, *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120)
+
+
+START = f"import runpy; sys.argv[0] = {str(ROOT / 'job/merge.py')!r}; runpy.run_path(sys.argv[0], run_name='__main__')"
+
+
+GLUES_OWN = (
+    "--JOB_NAME",
+    "merge",
+    "--JOB_RUN_ID",
+    "jr_1",
+    "--TempDir",
+    "s3://tmp/x",
+    "--enable-metrics",
+    "true",
+    "--job-bookmark-option",
+    "x",
+)
+
+
+def test_starts_with_glues_packages_and_ignores_glues_arguments(zips: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "shop.yaml").write_text(
+        "version: 1\npipeline: shop\nbronze: {uri: bronze}\ncatalog: {warehouse: lake}\n"
+        "tables: {public.orders: {target: silver.orders, key: [id], filter: id > 0}}\n"
+    )
+    done = run_on_glue(zips, tmp_path, START, "--command", "validate", "--config", "shop.yaml", *GLUES_OWN)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "valid, 1 tables" in done.stdout
+
+
+def test_wrong_configuration_ends_with_exit_code_2(zips: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "shop.json").write_text("{}")
+    done = run_on_glue(zips, tmp_path, START, *GLUES_OWN, "--config", "shop.json", "--command", "validate")
+    assert done.returncode == 2
+    # Where alarms are read from: Glue keeps a log group for each stream.
+    assert "shop.json" in done.stdout
+
+
+def test_every_module_imports_from_its_zip(zips: list[Path], tmp_path: Path) -> None:
+    modules = [
+        entry.filename[:-3].replace("/", ".").removesuffix(".__init__") for entry in entries(zips[0]) if entry.filename.endswith(".py")
+    ]
+    imports = f"import importlib; [print(importlib.import_module(name).__file__) for name in {modules!r}]; "
+    done = run_on_glue(zips, tmp_path, f"{imports}import typer, pg8000, pymysql; print(typer.__file__, pg8000.__file__, pymysql.__file__)")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(str(zips[0])) == len(modules) > 100
+    assert done.stdout.count(str(zips[1])) == 3
+
+
+def test_commands_of_packages_that_are_not_there_are_no_commands(zips: list[Path], tmp_path: Path) -> None:
+    done = run_on_glue(zips, tmp_path, START, "--command", "emulate", "--config", "shop.json")
+    assert done.returncode == 2
+    assert "invalid choice: 'emulate'" in done.stdout
+    assert "quarantine replay" in done.stdout
+
+
+@pytest.mark.parametrize("beside", [[], ["requirements.zip"]], ids=["alone", "beside the requirements"])
+def test_former_zip_with_all_in_one_starts(beside: list[str], full_zip: Path, zips: list[Path], tmp_path: Path) -> None:
+    others = [path for path in zips if path.name in beside]
+    done = run_on_glue([full_zip, *others], tmp_path, START, *GLUES_OWN, "--config", "shop.json", "--command", "validate")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"former validate shop.json {full_zip}"), "it brings requirements of its own"
+
+
+def test_own_code_wins_over_a_former_zip(full_zip: Path, zips: list[Path], tmp_path: Path) -> None:
+    done = run_on_glue([zips[0], full_zip], tmp_path, START, *GLUES_OWN, "--config", "shop.json", "--command", "validate")
+    assert done.returncode == 2
+    assert "the file does not exist" in done.stdout
+    assert "former validate" not in done.stdout
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_missing_zip_says_what_to_give(missing: int, zips: list[Path], tmp_path: Path) -> None:
+    done = run_on_glue([zips[1 - missing]], tmp_path, START, "--config", "shop.json")
+    assert done.returncode == 1
+    assert "--py-files job.zip,requirements.zip" in done.stderr
+
+
+def test_job_arguments_become_switches(zips: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "shop.json").write_text("{}")
+    arguments = ("--command", "validate", "--config", "shop.json")
+    as_json = run_on_glue(zips, tmp_path, START, *GLUES_OWN, *arguments, "--json", "true")
+    assert json.loads(as_json.stdout)["valid"] is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--config", "c"], ["run", "c"]),
+        (["--JOB_NAME", "x", "--table", "a.b", "--config", "c", "--table", "a.c"], ["run", "c", "--table", "a.b", "--table", "a.c"]),
+        (["--json", "--command", "status", "--config", "c"], ["status", "c", "--json"]),
+        (["--json", "false", "--config", "c"], ["run", "c"]),
+        (
+            ["--command", "watch", "--config", "c", "--for", "3h", "--queue", "https://sqs/q", "--json", "true"],
+            ["watch", "c", "--for", "3h", "--queue", "https://sqs/q", "--json"],
+        ),
+        (
+            ["--command", "quarantine replay", "--config", "c", "--reason", "rule: x", "--json"],
+            ["quarantine", "replay", "c", "--reason", "rule: x", "--json"],
+        ),
+        (
+            ["--command", "verify", "--config", "c", "--source", "postgresql://db/d", "--tries", "2", "--repair"],
+            ["verify", "c", "--source", "postgresql://db/d", "--tries", "2", "--repair"],
+        ),
+        (
+            ["--config", "c", "--truncate", "a.b", "--truncated-at", "2026-03-01T10:00:00Z"],
+            ["run", "c", "--truncate", "a.b", "--truncated-at", "2026-03-01T10:00:00Z"],
+        ),
+    ],
+)
+def test_command_line(arguments: list[str], words: list[str]) -> None:
+    assert runpy.run_path(str(ROOT / "job/merge.py"))["command_line"](arguments) == words
+
+
+@pytest.mark.parametrize("name", build_dist.ZIPS)
+def test_committed_zip_is_the_one_that_these_sources_give(name: str, tmp_path: Path) -> None:
+    same = (DIST / name).read_bytes() == build_dist.build(name, tmp_path).read_bytes()
+    assert same, f"dist/{name} is older than its sources: run `make dist` and commit it"
+
+
+def test_no_other_zip_is_committed() -> None:
+    assert {path.name for path in DIST.iterdir()} == set(build_dist.ZIPS)
