@@ -1,7 +1,11 @@
-"""Quarantined rows tried again: in their right order, as often as one likes, and seen by nobody who may not see them."""
+"""Quarantined rows tried again: in their right order, as often as one likes, and seen by nobody who may not see them.
+
+A replay that is killed is done again: nothing is lost, nothing counts twice.
+"""
 
 import hashlib
 import json
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +23,8 @@ from dms_iceberg.runs.report import RunReport
 from dms_iceberg.runs.status import table_statuses
 from dms_iceberg.silver.quarantine import open_rows
 from dms_iceberg.silver.table import TargetTable
-from support.crash_books import check_books
+from support.crash_books import check_books, snapshot_ids
+from support.crash_process import JobProcess
 from support.lake import Lake
 
 pytestmark = pytest.mark.long
@@ -183,7 +188,6 @@ def command(*words: object) -> object:
     return ended.value.code or 0
 
 
-@pytest.mark.long
 def test_rows_of_text_files_that_are_ordered_by_time_alone(lake: Lake) -> None:
     """Their place in the order has the number that another reading of the file gives in another way."""
     change = {"sequence_column": None, "before_image_prefix": None}
@@ -207,7 +211,6 @@ def test_rows_of_text_files_that_are_ordered_by_time_alone(lake: Lake) -> None:
     assert list_quarantine(lake.spark, mended)[0].rows == 0
 
 
-@pytest.mark.long
 def test_what_bronze_has_lost_is_not_needed_or_keeps_the_row_in_quarantine(lake: Lake) -> None:
     """The record is enough for the row itself; but an older change cannot be placed without the files that may delete its key."""
     lake.load("public.t", ID_V, [(1, "a", 1)])
@@ -251,3 +254,50 @@ def test_loaded_rows_do_not_wait_for_change_files_of_which_nothing_was_applied(l
     run(lake, lake.config({"public.t": STRICT}))
     assert books(again(lake, lake.config({"public.t": {}})), "t") == (2, 2, 0, 0, 0, 0)
     assert lake.rows("t", "id, v") == [(1, "A"), (2, "b")]
+
+
+POINTS = ("before-settled", "after-settled", "before-publish", "after-commit")
+BEFORE, AFTER = [(1, "a"), (2, "b")], [(1, "rejected"), (2, "later"), (4, "stays")]
+
+
+@pytest.mark.release
+@pytest.mark.timeout(1200)
+def test_killed_at_every_point_of_a_replay(lake: Lake) -> None:
+    tables = {point: f"r_{point.replace('-', '_')}" for point in POINTS}
+    sources = [f"public.{table}" for table in tables.values()]
+    for source in sources:
+        lake.load(source, ID_V, [(1, "a", 1), (2, "b", 2), (4, "stays", -4)])
+        changes = [
+            ("U", T1, 100, 1, "rejected", -1),
+            ("U", T1, 104, 2, "later", -2),
+            ("I", T1, 108, 3, "gone", -3),
+            ("D", T2, 112, 3, None, None),
+        ]
+        lake.changes(source, "2026/03/01/10/20260301-100230000.parquet", ID_V, changes)
+    strict, mended = lake.config(dict.fromkeys(sources, STRICT)), lake.config({source: {} for source in sources})
+    assert [one.error for one in lake.run(strict).tables.values()] == [None] * len(sources)
+
+    document = lake.document({source: {} for source in sources}, parallelism=len(sources))
+    named = [f"{point}@public.{table}" for point, table in tables.items()]
+    with JobProcess(document, lake.folder, named, command=("quarantine", "replay")) as job:
+        assert job.wait() == -signal.SIGKILL, job.text()
+    opened = {one.table: one.quarantined for one in table_statuses(lake.spark, mended)}
+    for point, table in tables.items():
+        done = point == "after-commit"
+        assert lake.rows(table, "id, v") == (AFTER if done else BEFORE), point
+        assert opened[f"public.{table}"] == (0 if done else 4), point
+
+    # A run finds no file, and leaves the quarantine alone.
+    assert not any(one.batches for one in lake.run(mended).tables.values())
+    report = replay(lake.spark, mended)
+    for point, table in tables.items():
+        one = report.tables[f"public.{table}"]
+        assert (one.error, one.rows_read) == (None, 0 if point == "after-commit" else 4), point
+        assert lake.rows(table, "id, v") == AFTER, point
+        name = f"lake.{lake.namespace}.{table}"
+        books = check_books(lake.spark, name, 7 + 4)
+        assert (books[-1]["applied"], books[-1]["stale"]) == (3, 1), point
+    assert [one.quarantined for one in table_statuses(lake.spark, mended)] == [0] * len(sources)
+    before = [snapshot_ids(lake.spark, f"lake.{lake.namespace}.{table}") for table in tables.values()]
+    assert not any(one.batches for one in replay(lake.spark, mended).tables.values())
+    assert [snapshot_ids(lake.spark, f"lake.{lake.namespace}.{table}") for table in tables.values()] == before
