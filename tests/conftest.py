@@ -3,7 +3,8 @@
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,43 +44,36 @@ os.environ.setdefault("JDK_JAVA_OPTIONS", _BRIEF_JVM)
 # And for every Spark.
 os.environ["SPARK_CONF_DIR"] = str(Path(__file__).with_name("quick_plans"))
 
-# Of the files that take minutes, the longest first: one that began last would keep one process busy and the others waiting.
-# pytest-xdist gives each process a second file at the start, so the fourth is a short one: it waits for the first.
-_FIRST = (
-    "test_examples",
-    "test_convergence",
-    "test_modes",
-    "test_module_roots",
-    "test_kept",
-    "test_rebuild",
-    "test_crashes",
-    "test_gold",
-    "test_maintenance_races",
-    "test_maintained_histories",
-    "test_maintenance",
-    "test_replayed_histories",
-    "test_outages",
-    "test_truncate",
-    "test_soak",
-    "test_history",
-    "test_soft_delete",
-    "test_verify",
-    "test_load_marker_run",
-    "test_watch",
-    "test_watch_queue",
-    "test_s3_glue",
-    "test_names_and_types",
-    "test_rollback",
-    "test_concurrency",
-    "test_bad_text",
-)
+# A file that began last would keep one process busy and the others waiting, so these layers, whose files take minutes, begin first.
+_LONG_LAYERS = ("terraform", "properties", "fuzz", "s3", "e2e", "spark")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test with the layer it belongs to: its folder, so that ``-m "not spark"`` chooses. Long files begin first."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
+    """Mark every test with the layer it belongs to: its folder, so that ``-m "not spark"`` chooses. Long files begin first.
+
+    Within a layer those begin first that ask for more time than others, then those with most of the chosen tests: pytest-xdist gives a
+    process a second file when its first has at most two tests left, also at the start, and that one waits for the first.
+    """
     for item in items:
-        item.add_marker(item.path.relative_to(Path(__file__).parent).parts[0])
-    items.sort(key=lambda item: _FIRST.index(item.path.stem) if item.path.stem in _FIRST else len(_FIRST))
+        item.add_marker(_layer(item))
+    yield
+    tests = Counter(item.path for item in items)
+    seconds: dict[Path, float] = {}
+    for item in items:
+        seconds[item.path] = max(seconds.get(item.path, 0), _time_limit(item))
+    ranks = {layer: rank for rank, layer in enumerate(_LONG_LAYERS)}
+    items.sort(key=lambda item: (ranks.get(_layer(item), len(ranks)), -seconds[item.path], -tests[item.path], item.path))
+
+
+def _layer(item: pytest.Item) -> str:
+    return item.path.relative_to(Path(__file__).parent).parts[0]
+
+
+def _time_limit(item: pytest.Item) -> float:
+    """Return the seconds that a test asks for in place of the usual ones, else 0."""
+    marker = item.get_closest_marker("timeout")
+    return float(marker.args[0]) if marker else 0
 
 
 @pytest.fixture(scope="session")
