@@ -20,16 +20,6 @@ def endpoint(dms: Any, name: str = "target") -> str:
     return str(made["Endpoint"]["EndpointArn"])
 
 
-def test_changed_endpoint_keeps_the_settings_it_was_not_told(aws: "LocalAws", account: str) -> None:
-    dms = aws.client("dms", account)
-    arn = endpoint(dms)
-    dms.modify_endpoint(EndpointArn=arn, S3Settings={"CdcMaxBatchInterval": 10})
-    [found] = dms.describe_endpoints(Filters=[{"Name": "endpoint-arn", "Values": [arn]}])["Endpoints"]
-    assert (found["S3Settings"]["CdcMaxBatchInterval"], found["S3Settings"]["BucketName"]) == (10, "bronze")
-    with pytest.raises(ClientError, match="could not be found"):
-        dms.modify_endpoint(EndpointArn=arn + "x")
-
-
 def test_subnet_group_keeps_its_subnets(aws: "LocalAws", account: str) -> None:
     dms = aws.client("dms", account)
     name = {"ReplicationSubnetGroupIdentifier": "g", "ReplicationSubnetGroupDescription": "d"}
@@ -39,15 +29,6 @@ def test_subnet_group_keeps_its_subnets(aws: "LocalAws", account: str) -> None:
     assert [subnet["SubnetIdentifier"] for subnet in group["Subnets"]] == ["subnet-a", "subnet-c"]
     tags = dms.list_tags_for_resource(ResourceArn=f"arn:aws:dms:us-east-1:{account}:subgrp:g")["TagList"]
     assert [(tag["Key"], tag["Value"]) for tag in tags] == [("k", "v")]
-
-
-def test_certificate(aws: "LocalAws", account: str) -> None:
-    dms = aws.client("dms", account)
-    arn = dms.import_certificate(CertificateIdentifier="ca", CertificatePem="PEM")["Certificate"]["CertificateArn"]
-    [found] = dms.describe_certificates(Filters=[{"Name": "certificate-id", "Values": ["ca"]}])["Certificates"]
-    assert (found["CertificateArn"], found["CertificatePem"]) == (arn, "PEM")
-    dms.delete_certificate(CertificateArn=arn)
-    assert dms.describe_certificates()["Certificates"] == []
 
 
 def test_task_reaches_its_states_and_is_changed_when_stopped(aws: "LocalAws", account: str) -> None:
@@ -158,14 +139,3 @@ def test_serverless_replication_says_what_a_test_lets_it_say(aws: "LocalAws", ac
     assert mine.describe_replication_table_statistics(ReplicationConfigArn=arn)["ReplicationTableStatistics"]
     with pytest.raises(ClientError, match="not authorized"):
         mine.describe_replication_table_statistics(ReplicationConfigArn=arn + "x")
-
-
-def test_event_subscription(aws: "LocalAws", account: str) -> None:
-    dms = aws.client("dms", account)
-    dms.create_event_subscription(SubscriptionName="s", SnsTopicArn="arn:t", SourceType="replication-task", SourceIds=["a"])
-    dms.modify_event_subscription(SubscriptionName="s", SnsTopicArn="arn:u", EventCategories=["failure"])
-    [found] = dms.describe_event_subscriptions(SubscriptionName="s")["EventSubscriptionsList"]
-    assert (found["SnsTopicArn"], found["SourceIdsList"], found["EventCategoriesList"]) == ("arn:u", ["a"], ["failure"])
-    dms.delete_event_subscription(SubscriptionName="s")
-    with pytest.raises(ClientError, match="could not be found"):
-        dms.describe_event_subscriptions(SubscriptionName="s")
