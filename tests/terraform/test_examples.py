@@ -14,7 +14,8 @@ from botocore.exceptions import ClientError
 
 from dms_emulator.postgres import LocalPostgres
 from dms_iceberg.config.parse import parse_config
-from support.chain import (
+from support.terraform.arrivals import check, replication_documents
+from support.terraform.chain import (
     CHANGES,
     LINES,
     ORDERS,
@@ -27,7 +28,6 @@ from support.chain import (
     until,
     words_of_the_function,
 )
-from support.terraform.arrivals import check, replication_documents
 from support.terraform.lives import chosen
 from support.terraform.load_complete import dms_has_loaded, markers, tell_state_change, way_of_state_changes
 from support.terraform.secret_values import secret_values
@@ -216,8 +216,8 @@ def test_changes_of_the_source_arrive_in_the_tables(applied: "Life", tmp_path: P
     The function decides when a run begins, and Glue's part runs the job that Terraform described, with its own arguments, script and zips.
     DMS, function and job have the rights of their roles and no others.
     """
-    from support.glue_runtime import glue_runtime
     from support.moto_gaps.lambda_functions import deliver_waiting
+    from support.terraform.glue_runtime import glue_runtime
 
     life = applied
     job, queue = life.pipeline["merge_job"]["name"], life.pipeline["trigger"]["queue"]["arn"]

@@ -14,11 +14,12 @@ import psycopg
 from pyiceberg.catalog import load_catalog
 
 from support.read_with_spark import read_with_spark
+from support.terraform.tree import ROOT
 
 if TYPE_CHECKING:
     from support.terraform.lives import Life
 
-_JOB = Path(__file__).parents[2] / "job"
+_JOB = ROOT / "job"
 _SECONDS = 60
 
 TABLES = """
