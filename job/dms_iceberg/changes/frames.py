@@ -14,9 +14,10 @@ from dms_iceberg.bronze.read import read_group
 from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.changes.clean import condition_columns, expression_columns, judged_select, masked_select, typed_steps
 from dms_iceberg.changes.identity import is_identified, stream_sql
-from dms_iceberg.changes.mapping import SilverColumn, salt_names, sources_of
+from dms_iceberg.changes.mapping import salt_names, sources_of
 from dms_iceberg.changes.normalise import half_sql, imaged_sql, moved_sql, normalise_sql
 from dms_iceberg.changes.partial_updates import kept_columns, mark_select, marker_of
+from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.images import image_of
 from dms_iceberg.config.model import BronzeFormat, Change, Config, Mode, Table
 from dms_iceberg.config.salts import resolve_salt
@@ -49,41 +50,6 @@ class ReadGroup:
     group: SchemaGroup
     frame: DataFrame
     columns: SourceColumns
-
-
-@attrs.frozen
-class Shape:
-    """What cleaning needs to know: the silver columns and their types in the target.
-
-    Attributes:
-        columns: the silver columns.
-        types: Spark type by silver column.
-        exact: columns whose value must survive the cast unchanged (files and table disagree on the type).
-        refused: problem text by number of the group, for files whose structure the schema policy rejects.
-        first_seen: since when the source has the columns with a backfill (`silver.first_seen`).
-        registers: deleted rows are kept, so a key has two registers (`merge.soft_delete_state`).
-        texts: the type that defines masked texts, by silver column (`sql.mask_text`).
-        salts: salts by their references (``mask_salt``); others are read when they are needed.
-    """
-
-    columns: tuple[SilverColumn, ...]
-    types: Mapping[str, str]
-    exact: frozenset[str] = frozenset()
-    refused: Mapping[int, str] = attrs.field(factory=dict)
-    first_seen: Mapping[str, str | None] = attrs.field(factory=dict)
-    registers: bool = False
-    texts: Mapping[str, str] = attrs.field(factory=dict)
-    salts: Mapping[str, str] = attrs.field(factory=dict, repr=False)
-
-    @property
-    def key(self) -> list[str]:
-        """Silver key columns."""
-        return [column.name for column in self.columns if column.is_key]
-
-    @property
-    def values(self) -> list[str]:
-        """The other silver columns."""
-        return [column.name for column in self.columns if not column.is_key]
 
 
 def read_groups(

@@ -10,8 +10,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast
 
 from dms_iceberg.bronze.keys import REPAIR_FOLDER
-from dms_iceberg.changes.frames import Shape, clean_groups
+from dms_iceberg.changes.frames import clean_groups
 from dms_iceberg.changes.normalise import AMBIGUOUS
+from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.context import RunContext
 from dms_iceberg.merge.batch_context import BatchContext

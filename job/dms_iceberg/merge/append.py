@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast, expr
 
 from dms_iceberg.bronze.position import is_behind
-from dms_iceberg.changes.frames import Shape
 from dms_iceberg.changes.identity import between_clocks, identity_sql, repeated_clocks
+from dms_iceberg.changes.shape import Shape
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse import USABLE

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import attrs
 from pyspark.sql import DataFrame
 
-from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
+from dms_iceberg.changes.frames import ReadGroup, clean_groups
+from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Table
 from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.silver.table import TargetTable

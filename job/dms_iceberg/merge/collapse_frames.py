@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
-from dms_iceberg.changes.frames import Shape
+from dms_iceberg.changes.shape import Shape
 from dms_iceberg.merge.collapse import latest_aggregates, latest_select
 from dms_iceberg.merge.soft_delete_state import register_aggregates, register_select
 from dms_iceberg.sql.quoting import quote

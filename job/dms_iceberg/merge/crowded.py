@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast, col, expr, lit
 
 from dms_iceberg.changes.clean import else_problem
-from dms_iceberg.changes.frames import Shape
 from dms_iceberg.changes.normalise import AMBIGUOUS
+from dms_iceberg.changes.shape import Shape
 from dms_iceberg.merge import crowding
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.crowding import ARRIVES, IS_LAST_WRITING, KIND, LEAVES, N_READ, OUTCOME, PLACE, SIDE, USABLE, WRITING_GROUPS

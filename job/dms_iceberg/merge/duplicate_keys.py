@@ -6,7 +6,7 @@ Keys become equal where DMS writes different values as one (a bare ``numeric`` r
 
 from collections.abc import Mapping
 
-from dms_iceberg.changes.frames import Shape
+from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Mode
 from dms_iceberg.context import BatchPlan
 from dms_iceberg.merge.batch_context import BatchContext

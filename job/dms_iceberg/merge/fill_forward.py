@@ -10,8 +10,8 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr, lit
 
-from dms_iceberg.changes.frames import Shape
 from dms_iceberg.changes.mapping import SilverColumn
+from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Column
 from dms_iceberg.merge import fill_forward_sql as fill_sql
 from dms_iceberg.merge.fill_forward_sql import CHANGE, CHILD, FRESH, KIND, LIFE, PARENT, SEGMENT

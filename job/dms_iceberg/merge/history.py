@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr, lit
 
 from dms_iceberg.bronze.position import is_load_position
-from dms_iceberg.changes.frames import Shape
 from dms_iceberg.changes.identity import clock_prefix
+from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Table
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.failpoints import failpoint

@@ -18,7 +18,7 @@ from pyspark.sql.functions import expr, lit
 from dms_iceberg.bronze.keys import REPAIR_FOLDER, BronzeFile, earlier
 from dms_iceberg.bronze.position import CLOCK_DIGITS, clock_of, epoch_prefix, is_load_position, truncate_position
 from dms_iceberg.changes.clean import else_problem
-from dms_iceberg.changes.frames import Shape
+from dms_iceberg.changes.shape import Shape
 from dms_iceberg.merge.collapse_frames import collapse
 from dms_iceberg.merge.soft_delete_state import loses_sql
 from dms_iceberg.merge.suspicion import MOVED_AT

@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 from pyspark.sql import DataFrame, Row
 
-from dms_iceberg.changes.frames import Shape
+from dms_iceberg.changes.shape import Shape
 from dms_iceberg.merge import suspicion
 from dms_iceberg.merge.collapse import books_aggregates
 from dms_iceberg.merge.statement import KeyRange

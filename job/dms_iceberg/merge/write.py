@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from dms_iceberg.changes.frames import Shape
+from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Mode
 from dms_iceberg.context import RunContext
 from dms_iceberg.iceberg.transaction import Transaction

@@ -7,8 +7,9 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 from dms_iceberg.changes.clean import condition_columns, expression_columns
-from dms_iceberg.changes.frames import ReadGroup, Shape
+from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.mapping import SilverColumn, typed_sql
+from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Mask, Table, Timestamps
 from dms_iceberg.config.named_columns import table_path

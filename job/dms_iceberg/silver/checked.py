@@ -10,8 +10,9 @@ from collections.abc import Sequence
 import attrs
 
 from dms_iceberg.bronze.keys import BronzeFile
-from dms_iceberg.changes.frames import ReadGroup, Shape
+from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.open_files import open_files
+from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import BronzeError

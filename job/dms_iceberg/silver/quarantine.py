@@ -15,7 +15,7 @@ from pyspark.sql.functions import broadcast, col, expr, row_number
 from pyspark.sql.functions import max as max_
 
 from dms_iceberg.bronze.keys import BronzeFile, parse_key, table_prefix, time_of
-from dms_iceberg.changes.frames import Shape
+from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.identifier import quarantine_names
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.errors import BronzeError

@@ -5,9 +5,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import attrs
 
 from dms_iceberg.bronze.keys import BronzeFile
-from dms_iceberg.changes.frames import ReadGroup, Shape
+from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.mapping import silver_columns
 from dms_iceberg.changes.open_files import open_files
+from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.key_columns import silver_key
 from dms_iceberg.config.model import BronzeFormat, Mask, SchemaChanges, Table
 from dms_iceberg.config.salts import check_of, resolved_salts

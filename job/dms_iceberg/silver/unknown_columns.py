@@ -12,8 +12,9 @@ import attrs
 from dms_iceberg.bronze.keys import BronzeFile, table_prefix
 from dms_iceberg.bronze.listing import list_files
 from dms_iceberg.bronze.schema_groups import inspect
-from dms_iceberg.changes.frames import ReadGroup, Shape
+from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.mapping import silver_columns
+from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.images import mentioned_sources
 from dms_iceberg.config.model import BronzeFormat, Table
 from dms_iceberg.config.named_columns import Named, absent, named_columns, nearest, table_path

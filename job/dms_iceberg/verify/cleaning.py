@@ -12,8 +12,9 @@ from pyspark.sql.types import StringType, StructField, StructType
 from dms_iceberg.bronze.columns import SourceColumns
 from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.changes.clean import condition_columns
-from dms_iceberg.changes.frames import ReadGroup, Shape, clean_groups
+from dms_iceberg.changes.frames import ReadGroup, clean_groups
 from dms_iceberg.changes.mapping import SilverColumn
+from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import SchemaChanges, Table
 from dms_iceberg.context import RunContext

@@ -40,6 +40,10 @@ PURE_MODULES = (
     "runs/state.py",
     "runs/plan.py",
     "runs/predict.py",
+    "changes/clean.py",
+    "changes/normalise.py",
+    "changes/partial_updates.py",
+    "changes/shape.py",
     "silver/schema_diff.py",
     "bronze/position.py",
 )

@@ -1,0 +1,42 @@
+"""The silver columns that cleaning makes, and their types. Pure."""
+
+from collections.abc import Mapping
+
+import attrs
+
+from dms_iceberg.changes.mapping import SilverColumn
+
+
+@attrs.frozen
+class Shape:
+    """What cleaning needs to know: the silver columns and their types in the target.
+
+    Attributes:
+        columns: the silver columns.
+        types: Spark type by silver column.
+        exact: columns whose value must survive the cast unchanged (files and table disagree on the type).
+        refused: problem text by number of the group, for files whose structure the schema policy rejects.
+        first_seen: since when the source has the columns with a backfill (`silver.first_seen`).
+        registers: deleted rows are kept, so a key has two registers (`merge.soft_delete_state`).
+        texts: the type that defines masked texts, by silver column (`sql.mask_text`).
+        salts: salts by their references (``mask_salt``); others are read when they are needed.
+    """
+
+    columns: tuple[SilverColumn, ...]
+    types: Mapping[str, str]
+    exact: frozenset[str] = frozenset()
+    refused: Mapping[int, str] = attrs.field(factory=dict)
+    first_seen: Mapping[str, str | None] = attrs.field(factory=dict)
+    registers: bool = False
+    texts: Mapping[str, str] = attrs.field(factory=dict)
+    salts: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+
+    @property
+    def key(self) -> list[str]:
+        """Silver key columns."""
+        return [column.name for column in self.columns if column.is_key]
+
+    @property
+    def values(self) -> list[str]:
+        """The other silver columns."""
+        return [column.name for column in self.columns if not column.is_key]
