@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 import attrs
 
 from dms_iceberg.bronze.before_images import Images, find_images
+from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.config.images import image_of
 from dms_iceberg.config.model import Change, Table
 from dms_iceberg.errors import BronzeError
@@ -45,20 +46,20 @@ class SourceColumns:
 
 
 def split_columns(
+    group: SchemaGroup,
     columns: list[tuple[str, str]],
     change: Change,
     table: Table,
-    *,
-    is_cdc: bool,
-    example: str,
     known: Collection[str] = (),
     existing: Collection[str] = (),
 ) -> SourceColumns:
     """Separate service columns and before-images from source columns.
 
     Args:
+        group: the files.
         columns: (name, Spark type) of the files.
-        example: a file of the group, for messages.
+        change: how the files name the service columns.
+        table: the table's configuration.
         known: source columns that other files of the table have.
         existing: the silver table's columns.
 
@@ -67,6 +68,7 @@ def split_columns(
             not text, the commit time is not a time, or a before-image has another type than its column.
     """
     by_name = {name.lower(): name for name, _ in columns}
+    is_cdc, example = group.is_cdc, group.files[0].key if group.files else f"records of {table.source} in quarantine"
 
     def find(name: str | None) -> str | None:
         return by_name.get(name.lower()) if name else None

@@ -70,9 +70,7 @@ def classify_columns(
     opened = []
     for group, frame in zip(groups, frames, strict=True):
         found = [(name, type_) for name, type_ in frame.dtypes if name not in ORIGIN_COLUMNS]
-        example = group.files[0].key if group.files else f"records of {table.source} in quarantine"
-        columns = split_columns(found, change, table, is_cdc=group.is_cdc, example=example, known=known, existing=existing)
-        opened.append(ReadGroup(group, frame, columns))
+        opened.append(ReadGroup(group, frame, split_columns(group, found, change, table, known, existing)))
     return opened
 
 

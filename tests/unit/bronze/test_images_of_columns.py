@@ -6,6 +6,7 @@ import pytest
 
 from dms_iceberg.bronze.before_images import Images, find_images, image_warnings, silver_images
 from dms_iceberg.bronze.columns import split_columns
+from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.config.images import image_of, imaged
 from dms_iceberg.config.model import Change, Column, Mask, OtherColumns, Rule, Table
 
@@ -92,7 +93,7 @@ def test_images_under_the_prefix_of_dms_are_left_out_where_the_configuration_doe
 def test_what_is_left_out_is_no_source_column_and_tells_of_key_changes() -> None:
     found = [(name, "string") for name in ("Op", "dms_change_seq", "id", "email", "id_was", "email_was", "other_was")]
     change = Change(before_image_prefix=None, before_image_suffix="_was", timestamp_column=None)
-    columns = split_columns(found, change, table(), is_cdc=True, example="f")
+    columns = split_columns(SchemaGroup(True, "", tuple(found), (), None), found, change, table())
     assert columns.names == ("id", "email")
     assert columns.before_image == {"id": "id_was"}
     assert columns.like_images == Images(frozenset({"id_was", "email_was"}), frozenset({"other_was"}))

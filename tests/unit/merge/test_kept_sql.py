@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from dms_iceberg.bronze.columns import split_columns
+from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.changes.mapping import silver_columns
 from dms_iceberg.changes.partial_updates import kept_columns, mark_select, with_positions
 from dms_iceberg.config.model import Config
@@ -56,7 +57,7 @@ def test_only_tables_with_such_columns_are_changed() -> None:
 
 def marks(one: Config) -> list[str]:
     table = with_positions(one, one.tables["public.t"])
-    columns = split_columns(FILE, one.bronze.change, table, is_cdc=True, example="f")
+    columns = split_columns(SchemaGroup(True, "", tuple(FILE), (), None), FILE, one.bronze.change, table)
     silver = silver_columns(table, columns.names)
     kept = kept_columns(one.bronze, table, silver)
     return mark_select([name for name, _ in FILE], columns, one.bronze.change, table, silver, kept, one.bronze.csv.no_supplement)

@@ -30,8 +30,8 @@ def evolution(one: Table, existing: dict[str, str] | None, *files: dict[str, str
     groups = []
     for number, file in enumerate(files):
         found = [*SERVICE.items(), *file.items()]
-        columns = split_columns(found, Change(), one, is_cdc=True, example="f", known=[name for file in files for name in file])
         group = SchemaGroup(True, "", tuple(found), (BronzeFile(True, f"{number:017d}", "f", "f", 1, "e", "parquet"),), 1)
+        columns = split_columns(group, found, Change(), one, known=[name for file in files for name in file])
         groups.append(ReadGroup(group, cast(DataFrame, None), columns))
     return plan_evolution(one, groups, {}, existing, change=Change(), ntz=ntz)
 
