@@ -4,9 +4,10 @@ The columns of a delete (``D``) besides its key are not data, so filters, rules 
 that leaves the filter becomes a delete at its position.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from dms_iceberg.changes.mapping import SilverColumn, backfill_text, is_json, masked_sql, salt_names, typed_sql
+from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import OnFail, Table
 from dms_iceberg.sql.cdc_columns import (
@@ -32,15 +33,7 @@ _CARRIED = (OP, POSITION, COMMITTED_AT, OLD_KEY, FILE_TIME, ROW, FILE_NAME, FILE
 
 
 def typed_steps(
-    table: Table,
-    columns: Sequence[SilverColumn],
-    source_types: Mapping[str, str],
-    target_types: Mapping[str, str],
-    exact: Collection[str] = (),
-    carried: Sequence[str] = (),
-    *,
-    first: Mapping[str, str | None] | None = None,
-    sparse: bool = False,
+    table: Table, shape: Shape, source_types: Mapping[str, str], carried: Sequence[str] = (), *, sparse: bool = False
 ) -> list[list[str]]:
     """Return the first two select lists: computed values; then unmasked silver columns in their types, and what conditions read besides.
 
@@ -53,15 +46,12 @@ def typed_steps(
 
     Args:
         table: the table's configuration.
-        columns: its silver columns.
+        shape: its silver columns.
         source_types: Spark type by source column; a silver column whose source column is not in the files is NULL.
-        target_types: Spark type by silver column.
-        exact: silver columns whose value must come back from its cast unchanged, because files and table disagree on the type.
         carried: further columns to pass through.
-        first: since when the source has the columns with a backfill (`silver.first_seen`); without it, no file has had them.
         sparse: a row may leave out a column that another row of its file has.
     """
-    columns, first = _live(columns), first or {}
+    columns, first, target_types = _live(shape.columns), shape.first_seen, shape.types
     # Files that are read again for a late change may spell a name in another case than those of the batch.
     present = {name.lower(): type_ for name, type_ in source_types.items()}
     deciding = {name.lower() for name in _outside_columns(table)}
@@ -85,7 +75,7 @@ def typed_steps(
         if sparse and column.source is not None and first.get(column.name.lower()):
             given = f"CASE WHEN {quote(column.source)} IS NULL THEN {_absent_sql(column, type_, first)} ELSE {value} END"
         selected.append(f"{given} AS {quote(column.name)}")
-        problem = _cast_problem(column, value, type_, source_type, exact=column.name in exact)
+        problem = _cast_problem(column, value, type_, source_type, exact=column.name in shape.exact)
         if problem:
             decides = column.is_key or column.name.lower() in deciding
             (problems if decides else value_problems).append(problem)

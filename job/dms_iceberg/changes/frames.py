@@ -186,7 +186,7 @@ def _clean(
     carried = (*carried, *flags, *streams)
     through = (*carried, *salts.values())
     sparse = config.bronze.format is BronzeFormat.JSON
-    typed = typed_steps(table, shape.columns, source, shape.types, shape.exact, through, first=shape.first_seen, sparse=sparse)
+    typed = typed_steps(table, shape, source, through, sparse=sparse)
     frame = reduce(lambda result, step: result.selectExpr(*step), typed, frame)
     frame = frame.selectExpr(*judged_select(table, shape.columns, through))
     # Spark analyses each select list, which takes long for a wide table; without masks and retired columns the last one would be a copy.

@@ -16,7 +16,7 @@ class Shape:
         types: Spark type by silver column.
         exact: columns whose value must survive the cast unchanged (files and table disagree on the type).
         refused: problem text by number of the group, for files whose structure the schema policy rejects.
-        first_seen: since when the source has the columns with a backfill (`silver.first_seen`).
+        first_seen: since when the source has the columns with a backfill (`silver.first_seen`); without an entry, no file has had them.
         registers: deleted rows are kept, so a key has two registers (`merge.soft_delete_state`).
         texts: the type that defines masked texts, by silver column (`sql.mask_text`).
         salts: salts by their references (``mask_salt``); others are read when they are needed.

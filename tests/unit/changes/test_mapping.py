@@ -6,6 +6,7 @@ import pytest
 
 from dms_iceberg.changes.clean import judged_select, masked_select, typed_steps
 from dms_iceberg.changes.mapping import SALT_PREFIX, SilverColumn, masked_sql, salt_names, silver_columns, typed_sql
+from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Column, Mask, OnFail, OtherColumns, Rule, Table
 from dms_iceberg.errors import ConfigError
 
@@ -84,7 +85,7 @@ def test_one_salt_column_for_each_place_of_a_salt() -> None:
 
 def selects(one: Table, source: dict[str, str], target: dict[str, str]) -> tuple[list[str], list[str], list[str]]:
     columns = silver_columns(one, list(source))
-    made, typed = typed_steps(one, columns, source, target)
+    made, typed = typed_steps(one, Shape(tuple(columns), target), source)
     return [*made, *typed], judged_select(one, columns), masked_select(columns)
 
 

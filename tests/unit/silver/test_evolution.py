@@ -36,7 +36,7 @@ def evolution(one: Table, existing: dict[str, str] | None, *files: dict[str, str
 
 def final_sql(one: Table, planned: Evolution, source: dict[str, str]) -> tuple[list[str], list[str], list[str]]:
     shape = planned.shape
-    _, typed = typed_steps(one, shape.columns, source, shape.types, shape.exact)
+    _, typed = typed_steps(one, shape, source)
     return typed, judged_select(one, shape.columns), masked_select(shape.columns)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from dms_iceberg.changes.clean import typed_steps
 from dms_iceberg.changes.mapping import silver_columns
+from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Column, Table
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.first_seen import known_before, remembered
@@ -52,7 +53,8 @@ def test_progress_carries_it_over_batches_and_loads() -> None:
 
 def sql(first: Any, source: dict[str, str], *, sparse: bool = False) -> str:
     one = table(EXTRA)
-    _, selected = typed_steps(one, silver_columns(one, list(source)), source, {"id": "bigint", "Extra": "int"}, first=first, sparse=sparse)
+    shape = Shape(silver_columns(one, list(source)), {"id": "bigint", "Extra": "int"}, first_seen=first)
+    _, selected = typed_steps(one, shape, source, sparse=sparse)
     return next(text for text in selected if text.endswith("AS `Extra`")).removesuffix(" AS `Extra`")
 
 

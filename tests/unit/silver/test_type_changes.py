@@ -39,7 +39,7 @@ def evolution(one: Table, existing: dict[str, str] | None, *files: dict[str, str
 def values(one: Table, planned: Evolution, file: dict[str, str]) -> dict[str, str]:
     """Which of the columns made of ``n`` takes its values from a file."""
     shape = planned.shape
-    made, selected = ([sql.rpartition(" AS ") for sql in step] for step in typed_steps(one, shape.columns, file, shape.types, shape.exact))
+    made, selected = ([sql.rpartition(" AS ") for sql in step] for step in typed_steps(one, shape, file))
     by_name = {name: sql for sql, _, name in made}
     return {name.strip("`"): by_name.get(sql, sql) for sql, _, name in selected if name.startswith("`n")}
 
