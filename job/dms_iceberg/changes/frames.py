@@ -159,9 +159,7 @@ def _clean(
         flags = (*flags, IMAGED)
     half = half_sql(columns, change, is_cdc=read.group.is_cdc, with_images=with_images)
     frame = frame.selectExpr("*", half, *(f"{text} AS {name}" for name, text in streams.items()))
-    *steps, last = normalise_sql(
-        columns, change, table, epoch, is_cdc=read.group.is_cdc, segment=read.group.segment, with_images=with_images
-    )
+    *steps, last = normalise_sql(read.group, columns, change, table, epoch, with_images=with_images)
     frame = reduce(lambda result, step: result.selectExpr(*step), steps, frame)
     frame = frame.selectExpr(*last, *carried, *flags, *streams, *([MISPLACED] if kept else []))
     if kept:

@@ -17,6 +17,7 @@ from dms_iceberg.bronze.position import (
     timestamp_beyond_sql,
     timestamp_position_sql,
 )
+from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.config.model import Change, Table
 from dms_iceberg.sql.cdc_columns import (
     COMMITTED_AT,
@@ -98,13 +99,22 @@ def imaged_sql(columns: SourceColumns, change: Change, table: Table, sources: Se
 
 
 def normalise_sql(
-    columns: SourceColumns, change: Change, table: Table, epoch: int, *, is_cdc: bool, segment: str, with_images: bool = False
+    group: SchemaGroup, columns: SourceColumns, change: Change, table: Table, load: int, *, with_images: bool = False
 ) -> list[list[str]]:
     """Return select lists, each over the one before, over a read group with `OLD_KEY`; the last has source columns and ``_cdc_`` columns.
 
     What several columns are computed from has a step of its own: otherwise Spark would compute it for each of them.
     The old-key half is a ``D`` whose key is coalesce(before-image, key) per column. `PROBLEM` says why a row cannot be used.
+
+    Args:
+        group: the files.
+        columns: their columns, classified.
+        change: how the files name service columns and operations.
+        table: the table's configuration.
+        load: number of the load that the files belong to (`Progress.load`).
+        with_images: see `half_sql`.
     """
+    is_cdc = group.is_cdc
     keys = {key.lower(): key for key in table.key}
     leaving = f"{OLD_KEY} IN (1, 2)" if with_images else f"{OLD_KEY} = 1"
     selected = []
@@ -126,7 +136,7 @@ def normalise_sql(
             f"{_committed_sql(columns.timestamp)} AS {COMMITTED_AT}",
             f"{_file_time_sql() if is_cdc else string_literal('')} AS {FILE_TIME}",
         ],
-        ["*", f"{_position_sql(columns, epoch, is_cdc=is_cdc, segment=segment)} AS {POSITION}"],
+        ["*", f"{_position_sql(group, columns, load)} AS {POSITION}"],
         [*selected, OP, POSITION, COMMITTED_AT, f"{problem} AS {PROBLEM}", OLD_KEY, FILE_TIME, f"{row_order} AS {ROW}", FILE_NAME, FILE],
     ]
 
@@ -149,14 +159,14 @@ def _file_time_sql() -> str:
     return f"CAST(concat({bytes_sql(FILE_NAME, 1, 8)}, {bytes_sql(FILE_NAME, 10, 9)}) AS string)"
 
 
-def _position_sql(columns: SourceColumns, epoch: int, *, is_cdc: bool, segment: str) -> str:
-    if not is_cdc:
+def _position_sql(group: SchemaGroup, columns: SourceColumns, load: int) -> str:
+    if not group.is_cdc:
         # One constant per file, so that the column takes almost no space; the row number breaks ties in the collapse.
         number = f"substr({FILE_NAME}, instr({FILE_NAME}, 'LOAD') + 4, 8)"
-        return load_position_sql(epoch, f"concat('{segment}', {number})")
+        return load_position_sql(load, f"concat('{group.segment}', {number})")
     if columns.sequence is None:
-        return timestamp_position_sql(epoch, COMMITTED_AT, FILE_TIME, ROW)
-    return sequence_position_sql(epoch, quote(columns.sequence), FILE_TIME)
+        return timestamp_position_sql(load, COMMITTED_AT, FILE_TIME, ROW)
+    return sequence_position_sql(load, quote(columns.sequence), FILE_TIME)
 
 
 def _problem_sql(columns: SourceColumns, change: Change, *, is_cdc: bool) -> str:

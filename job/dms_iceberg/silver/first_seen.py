@@ -102,7 +102,7 @@ def _first_positions(groups: Sequence[ReadGroup], bronze: Bronze, table: Table, 
         conditions = [f"{PROBLEM} IS NULL" + (f" AND {quote(name)} IS NOT NULL" if _is_sparse(bronze) else "") for name in present.values()]
         lowest = [f"min(CASE WHEN {condition} THEN {POSITION} END)" for condition in conditions]
         frame = group.frame.selectExpr("*", f"0 AS {OLD_KEY}")
-        for step in normalise_sql(group.columns, bronze.change, table, load, is_cdc=True, segment=group.group.segment):
+        for step in normalise_sql(group.group, group.columns, bronze.change, table, load):
             frame = frame.selectExpr(*step)
         row = frame.selectExpr(*lowest).collect()[0]
         found |= {name: min(filter(None, [found[name], row[n]]), default="") for n, name in enumerate(present)}
