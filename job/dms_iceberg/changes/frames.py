@@ -16,7 +16,7 @@ from dms_iceberg.changes.clean import condition_columns, expression_columns, jud
 from dms_iceberg.changes.identity import is_identified, stream_sql
 from dms_iceberg.changes.mapping import salt_names, sources_of
 from dms_iceberg.changes.normalise import half_sql, imaged_sql, moved_sql, normalise_sql
-from dms_iceberg.changes.partial_updates import kept_columns, mark_select, marker_of
+from dms_iceberg.changes.partial_updates import kept_columns, mark_select
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.images import image_of
 from dms_iceberg.config.model import BronzeFormat, Change, Config, Mode, Table
@@ -148,7 +148,7 @@ def _clean(
     kept = kept_columns(config.bronze, table, shape.columns)
     flags = (LACKS, MOVED) if kept else (MOVED,)
     if kept:
-        frame = frame.selectExpr(*mark_select(frame.columns, columns, change, table, shape.columns, kept, marker_of(config.bronze)))
+        frame = frame.selectExpr(*mark_select(frame.columns, columns, config.bronze, table, shape.columns))
     else:
         moved = moved_sql(columns, change) if read.group.is_cdc else "false"
         frame = frame.selectExpr("*", f"coalesce({moved}, false) AS {MOVED}")

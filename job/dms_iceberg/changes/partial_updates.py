@@ -49,15 +49,7 @@ def kept_columns(bronze: Bronze, table: Table, columns: Sequence[SilverColumn]) 
     return tuple(c for c in columns if not c.is_key and c.source is not None and (every or c.declared.null_in_update is NullInUpdate.KEEP))
 
 
-def mark_select(
-    names: Sequence[str],
-    columns: SourceColumns,
-    change: Change,
-    table: Table,
-    silver: Sequence[SilverColumn],
-    kept: Sequence[SilverColumn],
-    marker: str | None,
-) -> list[str]:
+def mark_select(names: Sequence[str], columns: SourceColumns, bronze: Bronze, table: Table, silver: Sequence[SilverColumn]) -> list[str]:
     """Select list over a file's own columns: the same columns with markers as NULL, then `LACKS`, `MISPLACED` and `MOVED`.
 
     `LACKS` has a boolean per kept silver column, true where the row does not supply it. `MISPLACED` is the problem of a row with a marker
@@ -66,10 +58,11 @@ def mark_select(
     Args:
         names: all columns of the frame.
         columns: the classified columns of the files.
+        bronze: how the files are written.
+        table: the table's configuration.
         silver: all silver columns of the table.
-        kept: those that an update may leave out.
-        marker: see `marker_of`.
     """
+    change, marker, kept = bronze.change, marker_of(bronze), kept_columns(bronze, table, silver)
     update = is_op_sql(columns, change, "U")
     present = {name.lower(): name for name in columns.names}
     marked = {*columns.names, *columns.before_image.values()} if marker is not None else set()

@@ -7,7 +7,7 @@ import pytest
 from dms_iceberg.bronze.columns import split_columns
 from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.changes.mapping import silver_columns
-from dms_iceberg.changes.partial_updates import kept_columns, mark_select, with_positions
+from dms_iceberg.changes.partial_updates import mark_select, with_positions
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.errors import ConfigError
@@ -59,8 +59,7 @@ def marks(one: Config) -> list[str]:
     table = with_positions(one, one.tables["public.t"])
     columns = split_columns(SchemaGroup(True, "", tuple(FILE), (), None), FILE, one.bronze.change, table)
     silver = silver_columns(table, columns.names)
-    kept = kept_columns(one.bronze, table, silver)
-    return mark_select([name for name, _ in FILE], columns, one.bronze.change, table, silver, kept, one.bronze.csv.no_supplement)
+    return mark_select([name for name, _ in FILE], columns, one.bronze, table, silver)
 
 
 def test_null_in_an_update_of_a_declared_column() -> None:
