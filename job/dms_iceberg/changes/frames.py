@@ -21,6 +21,7 @@ from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.images import image_of
 from dms_iceberg.config.model import BronzeFormat, Change, Config, Mode, Table
 from dms_iceberg.config.salts import resolve_salt
+from dms_iceberg.context import RunContext
 from dms_iceberg.sql.cdc_columns import (
     COMMITTED_AT,
     CORRUPT,
@@ -97,100 +98,110 @@ def _as_now(frame: DataFrame, table: Table, change: Change) -> DataFrame:
     return frame
 
 
-def clean_groups(
-    spark: SparkSession,
-    groups: Sequence[ReadGroup],
-    config: Config,
-    table: Table,
-    shape: Shape,
-    epoch: int,
-    *,
-    with_record: bool = False,
-    with_images: bool = False,
-    since: str = "",
-) -> DataFrame:
-    """Return the cleaned changes of all groups, united by name.
+def committed_since(groups: Sequence[ReadGroup], since: str) -> list[ReadGroup]:
+    """Leave out changes committed before ``since`` (17 digits; "" for none) where files have a sequence.
 
-    Args:
-        epoch: number of the load that the files belong to (`Progress.load`).
-        with_images: also the images of changes as rows of their own (`half_sql`), `IMAGED` and `STREAM`, to play changes one by one.
-        with_record: also `RECORD` (the file's own record as JSON), `ROW_NUMBER` and `LAYOUT` (the record's columns), for the quarantine.
-        since: 17 digits, for groups of change files only; changes committed before it are left out where files have a sequence, which saves
-            reading most of old files.
-
-    Rows that come from the quarantine have their `ROW_ID` as well.
+    This saves reading most of old files. All groups are of change files.
     """
-    elsewhere = {name: type_ for group in groups for name, type_ in group.columns.source}
-    extras = {"with_record": with_record, "with_images": with_images}
-    frames = [_clean(spark, g, n, config, table, shape, epoch, elsewhere, since, **extras) for n, g in enumerate(groups)]
-    return reduce(lambda left, right: left.unionByName(right), frames)
+    if not since:
+        return list(groups)
+    begin = string_literal(since[:CLOCK_DIGITS])
+    return [
+        attrs.evolve(one, frame=one.frame.where(f"{quote(one.columns.sequence)} >= {begin}")) if one.columns.sequence is not None else one
+        for one in groups
+    ]
 
 
-def _clean(
-    spark: SparkSession,
-    read: ReadGroup,
-    number: int,
-    config: Config,
-    table: Table,
-    shape: Shape,
-    epoch: int,
-    elsewhere: Mapping[str, str],
-    since: str,
-    *,
-    with_record: bool,
-    with_images: bool,
-) -> DataFrame:
-    change, columns = config.bronze.change, read.columns
-    carried = (RECORD, ROW_NUMBER, LAYOUT) if with_record else (ROW_ID,) if ROW_ID in read.frame.columns else ()
-    frame = _with_record(read) if with_record else read.frame
-    if since and columns.sequence is not None:
-        frame = frame.where(f"{quote(columns.sequence)} >= {string_literal(since[:CLOCK_DIGITS])}")
-    kept = kept_columns(config.bronze, table, shape.columns)
-    flags = (LACKS, MOVED) if kept else (MOVED,)
-    if kept:
-        frame = frame.selectExpr(*mark_select(frame.columns, columns, config.bronze, table, shape.columns))
-    else:
-        moved = moved_sql(columns, change) if read.group.is_cdc else "false"
-        frame = frame.selectExpr("*", f"coalesce({moved}, false) AS {MOVED}")
-    streams = {STREAM: stream_sql(read.frame.columns, change)} if is_identified(table) or with_images else {}
-    if with_images:
-        sources = [sources_of(column) for column in shape.columns if not column.is_key]
-        frame = frame.selectExpr("*", f"{imaged_sql(columns, change, table, sources)} AS {IMAGED}")
-        flags = (*flags, IMAGED)
-    half = half_sql(columns, change, is_cdc=read.group.is_cdc, with_images=with_images)
-    frame = frame.selectExpr("*", half, *(f"{text} AS {name}" for name, text in streams.items()))
-    *steps, last = normalise_sql(read.group, columns, change, table, epoch, with_images=with_images)
-    frame = reduce(lambda result, step: result.selectExpr(*step), steps, frame)
-    frame = frame.selectExpr(*last, *carried, *flags, *streams, *([MISPLACED] if kept else []))
-    if kept:
-        frame = _rejecting(frame, f"CASE WHEN {OLD_KEY} = 0 THEN {MISPLACED} END").drop(MISPLACED)
-    if table.mode is Mode.HISTORY:
-        frame = _rejecting(
-            frame, f"CASE WHEN {COMMITTED_AT} IS NULL THEN 'no_time: the change has no commit time, and its version no beginning' END"
-        )
-    if number in shape.refused:
-        frame = _rejecting(frame, string_literal(shape.refused[number]))
-    absent = _absent_columns(columns, table, shape, elsewhere)
-    if absent:
-        frame = frame.selectExpr("*", *(f"CAST(NULL AS {type_}) AS {quote(name)}" for name, type_ in absent.items()))
-    # A silver column of that name stays absent, because its value may be its backfill.
-    shown = _shown(shape)
-    source = dict(columns.source) | {name: type_ for name, type_ in absent.items() if name.lower() not in shown}
-    salts = salt_names(shape.columns)
-    if salts:
-        row = tuple(shape.salts.get(reference) or resolve_salt(reference) for reference in salts)
-        schema = ", ".join(f"{column} string" for column in salts.values())
-        frame = frame.crossJoin(broadcast(spark.createDataFrame([row], schema)))
-    carried = (*carried, *flags, *streams)
-    through = (*carried, *salts.values())
-    sparse = config.bronze.format is BronzeFormat.JSON
-    typed = typed_steps(table, shape, source, through, sparse=sparse)
-    frame = reduce(lambda result, step: result.selectExpr(*step), typed, frame)
-    frame = frame.selectExpr(*judged_select(table, shape.columns, through))
-    # Spark analyses each select list, which takes long for a wide table; without masks and retired columns the last one would be a copy.
-    if not salts and not any(column.retired or column.declared.mask for column in shape.columns):
-        return frame
-    return frame.selectExpr(*masked_select(shape.columns, carried, _mask_types(frame, shape, dict(columns.source)), shape.texts))
+@attrs.frozen(eq=False)
+class Cleaner:
+    """Cleans changes of a table.
+
+    Attributes:
+        context: the context of the run.
+        table: the table's configuration.
+        shape: its silver columns.
+        load: number of the load that the changes belong to (`Progress.load`).
+    """
+
+    context: RunContext
+    table: Table
+    shape: Shape
+    load: int
+
+    def clean(self, groups: Sequence[ReadGroup], *, with_record: bool = False, with_images: bool = False) -> DataFrame:
+        """Return the cleaned changes of all groups, united by name.
+
+        Args:
+            groups: opened files, or records of the quarantine.
+            with_record: also `RECORD` (the file's record as JSON), `ROW_NUMBER` and `LAYOUT` (the record's columns), for the quarantine.
+            with_images: also the images of changes as rows of their own (`half_sql`), `IMAGED` and `STREAM`, to play changes one by one.
+
+        Rows that come from the quarantine have their `ROW_ID` as well.
+        """
+        elsewhere = {name: type_ for group in groups for name, type_ in group.columns.source}
+        frames = []
+        for number, group in enumerate(groups):
+            carried = (RECORD, ROW_NUMBER, LAYOUT) if with_record else (ROW_ID,) if ROW_ID in group.frame.columns else ()
+            read = attrs.evolve(group, frame=_with_record(group)) if with_record else group
+            frame, further = self._normalised(read, carried, with_images=with_images)
+            if number in self.shape.refused:
+                frame = _rejecting(frame, string_literal(self.shape.refused[number]))
+            absent = _absent_columns(group.columns, self.table, self.shape, elsewhere)
+            frames.append(self._cleaned(frame, group.columns, absent, further))
+        return reduce(lambda left, right: left.unionByName(right), frames)
+
+    def _normalised(self, read: ReadGroup, carried: Sequence[str], *, with_images: bool) -> tuple[DataFrame, tuple[str, ...]]:
+        """Return the changes of a group in one form, and ``carried`` with the further columns that they have for later steps."""
+        bronze, columns, frame = self.context.config.bronze, read.columns, read.frame
+        change, is_cdc = bronze.change, read.group.is_cdc
+        kept = kept_columns(bronze, self.table, self.shape.columns)
+        flags = (LACKS, MOVED) if kept else (MOVED,)
+        if kept:
+            frame = frame.selectExpr(*mark_select(frame.columns, columns, bronze, self.table, self.shape.columns))
+        else:
+            moved = moved_sql(columns, change) if is_cdc else "false"
+            frame = frame.selectExpr("*", f"coalesce({moved}, false) AS {MOVED}")
+        streams = {STREAM: stream_sql(read.frame.columns, change)} if is_identified(self.table) or with_images else {}
+        if with_images:
+            sources = [sources_of(column) for column in self.shape.columns if not column.is_key]
+            frame = frame.selectExpr("*", f"{imaged_sql(columns, change, self.table, sources)} AS {IMAGED}")
+            flags = (*flags, IMAGED)
+        half = half_sql(columns, change, is_cdc=is_cdc, with_images=with_images)
+        frame = frame.selectExpr("*", half, *(f"{text} AS {name}" for name, text in streams.items()))
+        *steps, last = normalise_sql(read.group, columns, change, self.table, self.load, with_images=with_images)
+        frame = reduce(lambda result, step: result.selectExpr(*step), steps, frame)
+        further = (*carried, *flags, *streams)
+        frame = frame.selectExpr(*last, *further, *([MISPLACED] if kept else []))
+        if kept:
+            frame = _rejecting(frame, f"CASE WHEN {OLD_KEY} = 0 THEN {MISPLACED} END").drop(MISPLACED)
+        if self.table.mode is Mode.HISTORY:
+            frame = _rejecting(
+                frame, f"CASE WHEN {COMMITTED_AT} IS NULL THEN 'no_time: the change has no commit time, and its version no beginning' END"
+            )
+        return frame, further
+
+    def _cleaned(self, frame: DataFrame, columns: SourceColumns, absent: Mapping[str, str], carried: Sequence[str]) -> DataFrame:
+        """Return the silver columns of normalised changes; ``absent`` are columns that the files lack (`_absent_columns`)."""
+        table, shape = self.table, self.shape
+        if absent:
+            frame = frame.selectExpr("*", *(f"CAST(NULL AS {type_}) AS {quote(name)}" for name, type_ in absent.items()))
+        # A silver column of that name stays absent, because its value may be its backfill.
+        shown = _shown(shape)
+        source = dict(columns.source) | {name: type_ for name, type_ in absent.items() if name.lower() not in shown}
+        salts = salt_names(shape.columns)
+        if salts:
+            row = tuple(shape.salts.get(reference) or resolve_salt(reference) for reference in salts)
+            schema = ", ".join(f"{column} string" for column in salts.values())
+            frame = frame.crossJoin(broadcast(self.context.spark.createDataFrame([row], schema)))
+        through = (*carried, *salts.values())
+        sparse = self.context.config.bronze.format is BronzeFormat.JSON
+        typed = typed_steps(table, shape, source, through, sparse=sparse)
+        frame = reduce(lambda result, step: result.selectExpr(*step), typed, frame)
+        frame = frame.selectExpr(*judged_select(table, shape.columns, through))
+        # Spark analyses each select list, which takes long for a wide table; without masks and retired columns the last would be a copy.
+        if not salts and not any(column.retired or column.declared.mask for column in shape.columns):
+            return frame
+        return frame.selectExpr(*masked_select(shape.columns, carried, _mask_types(frame, shape, dict(columns.source)), shape.texts))
 
 
 def _mask_types(frame: DataFrame, shape: Shape, source: Mapping[str, str]) -> dict[str, str]:

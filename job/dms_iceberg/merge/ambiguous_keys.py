@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast
 
 from dms_iceberg.bronze.keys import REPAIR_FOLDER
-from dms_iceberg.changes.frames import clean_groups
+from dms_iceberg.changes.frames import Cleaner
 from dms_iceberg.changes.normalise import AMBIGUOUS
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Mode, Table
@@ -42,7 +42,7 @@ def keys_of_rows(context: RunContext, table: Table, progress: Progress, shape: S
 
 def _keys(context: RunContext, table: Table, progress: Progress, shape: Shape, rows: DataFrame, layouts: Sequence[str]) -> DataFrame:
     groups = record_groups(context, table, rows, layouts, [column.name for column in shape.columns])
-    cleaned = clean_groups(context.spark, groups, context.config, table, shape, progress.load)
+    cleaned = Cleaner(context, table, shape, progress.load).clean(groups)
     return cleaned.select(ROW_ID, *(quote(name) for name in shape.key))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import attrs
 from pyspark.sql import DataFrame
 
-from dms_iceberg.changes.frames import ReadGroup, clean_groups
+from dms_iceberg.changes.frames import Cleaner, ReadGroup
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Table
 from dms_iceberg.context import BatchPlan, RunContext
@@ -32,9 +32,7 @@ class BatchContext:
     groups: Sequence[ReadGroup]
     shape: Shape
 
-    def clean(self, *, with_record: bool = False, with_images: bool = False, since: str = "") -> DataFrame:
-        """Return the cleaned changes of the batch; see `clean_groups` for the options."""
-        spark, config, load = self.context.spark, self.context.config, self.planned.progress.load
-        return clean_groups(
-            spark, self.groups, config, self.table, self.shape, load, with_record=with_record, with_images=with_images, since=since
-        )
+    def clean(self, *, with_record: bool = False, with_images: bool = False) -> DataFrame:
+        """Return the cleaned changes of the batch; see `Cleaner.clean` for the options."""
+        cleaner = Cleaner(self.context, self.table, self.shape, self.planned.progress.load)
+        return cleaner.clean(self.groups, with_record=with_record, with_images=with_images)

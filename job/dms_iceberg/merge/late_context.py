@@ -10,7 +10,7 @@ from pyspark.sql.functions import col, expr, lit
 from dms_iceberg.bronze.keys import BronzeFile, digits_of, earlier, table_prefix
 from dms_iceberg.bronze.listing import list_files, oldest_change
 from dms_iceberg.bronze.position import clock_of, is_load_sql
-from dms_iceberg.changes.frames import ReadGroup
+from dms_iceberg.changes.frames import ReadGroup, committed_since
 from dms_iceberg.changes.normalise import AMBIGUOUS
 from dms_iceberg.changes.open_files import open_files
 from dms_iceberg.config.model import Mode
@@ -170,7 +170,7 @@ def second_look(
     # Files that are merged are not rejected now, whatever the schema policy says about those of the batch.
     plain, older = attrs.evolve(batch.shape, refused={}), None
     if files.groups:
-        older = attrs.evolve(batch, groups=files.groups, shape=plain).clean(since=files.since)
+        older = attrs.evolve(batch, groups=committed_since(files.groups, files.since), shape=plain).clean()
         if waiting is not None and (batch.planned.is_replay or not completes):
             older = _with_waiting(older, waiting, batch.shape.key, progress.load)
 

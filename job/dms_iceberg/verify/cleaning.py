@@ -12,7 +12,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from dms_iceberg.bronze.columns import SourceColumns
 from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.changes.clean import condition_columns
-from dms_iceberg.changes.frames import ReadGroup, clean_groups
+from dms_iceberg.changes.frames import Cleaner, ReadGroup
 from dms_iceberg.changes.mapping import SilverColumn
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.expressions import referenced_columns
@@ -103,7 +103,7 @@ class Cleaning:
     def clean(self, texts: Sequence[str]) -> DataFrame:
         """Return rows as they would be in silver; rows that would not be there are marked (`REJECTED_SQL`, `FILTERED_SQL`)."""
         group = _group(self.context, self.columns, self.source_frame(texts))
-        return clean_groups(self.context.spark, [group], self.context.config, self.table, self.shape, 0)
+        return Cleaner(self.context, self.table, self.shape, load=0).clean([group])
 
 
 def _group(context: RunContext, columns: Sequence[SourceColumn], frame: DataFrame) -> ReadGroup:

@@ -16,8 +16,9 @@ from pyspark.sql import SparkSession
 from dms_iceberg.bronze.keys import table_prefix
 from dms_iceberg.bronze.listing import list_files
 from dms_iceberg.bronze.schema_groups import inspect
-from dms_iceberg.changes.frames import clean_groups, read_groups
+from dms_iceberg.changes.frames import Cleaner, read_groups
 from dms_iceberg.config.model import Config
+from dms_iceberg.context import RunContext
 from dms_iceberg.runs.report import RunReport
 from dms_iceberg.silver.evolve import plan_evolution
 from dms_iceberg.storage.open_store import open_store
@@ -276,7 +277,7 @@ def test_salt_is_in_no_query_plan(cleaned: Cleaned) -> None:
     files = list(list_files(store, table_prefix("public", "people"), "", config.bronze.format))
     groups = read_groups(lake.spark, config, store.root, inspect(store, files, config.bronze, table), table)
     shape = plan_evolution(table, groups, {}, None, change=config.bronze.change, ntz=False).shape
-    frame = clean_groups(lake.spark, groups, config, table, shape, 0)
+    frame = Cleaner(RunContext(lake.spark, config, store, "run"), table, shape, load=0).clean(groups)
     plan = frame._jdf.queryExecution().toString()
     assert "sha2" in plan
     assert SALT not in plan

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from dms_iceberg.bronze.corrupt_files import blame
 from dms_iceberg.bronze.keys import BronzeFile
-from dms_iceberg.changes.frames import ReadGroup, clean_groups
+from dms_iceberg.changes.frames import Cleaner, ReadGroup
 from dms_iceberg.changes.open_files import open_files
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import DmsIcebergError
@@ -34,7 +34,7 @@ class _Reader:
 
     def read(self, files: Sequence[BronzeFile]) -> None:
         """Read files together, and without the one that is refused once more."""
-        config, entry = self.job.config, self.job.config.tables[self.table.source]
+        entry = self.job.config.tables[self.table.source]
         while files:
             try:
                 groups = open_files(self.job, entry, files)
@@ -44,7 +44,8 @@ class _Reader:
                 files = self._without_refused(files, error)
         else:
             return
-        frames = [clean_groups(self.job.spark, [one], config, entry, shape, 0, with_record=True) for one in groups]
+        cleaner = Cleaner(self.job, entry, shape, load=0)
+        frames = [cleaner.clean([one], with_record=True) for one in groups]
         for one, frame in zip(groups, frames, strict=True):
             self._collect(one, frame)
 
