@@ -57,37 +57,23 @@ def refresh_model(context: RunContext, name: str, model: Model, report: ModelRep
         last = last_made(target)
         if last is not None and last.is_of(made):
             return
-    sql = pinned(
-        model.sql, context.config.catalog.name, {one: read.snapshot for one, read in made.inputs.items() if read.snapshot is not None}
-    )
-    change = _change(context, model, target, tables, last, made, sql) if model.refresh is Refresh.INCREMENTAL else None
+    snapshots = {one: read.snapshot for one, read in made.inputs.items() if read.snapshot is not None}
+    due = _Refresh(context, model, target, made, pinned(model.sql, context.config.catalog.name, snapshots))
+    change = due.change(tables, last) if model.refresh is Refresh.INCREMENTAL else None
     if isinstance(change, Change):
         try:
-            report.groups = _follow(context, target, model, change, made)
+            report.groups = due.follow(change)
             report.refresh = Refresh.INCREMENTAL
         except AnalysisException as error:
             change = f"Spark refuses the refresh of groups: {describe(error)}"
     if not isinstance(change, Change):
         if change is not None:
             _LOG.info("model_made_anew", model=name, run_id=context.run_id, reason=change)
-        _replace_all(context, target, model, sql, made)
+        due.replace_all()
         report.refresh = Refresh.FULL
     head = target.head()
     if head is not None:
         report.snapshot_id, report.rows = head.id, int(head.summary.get("total-records", 0))
-
-
-def _replace_all(context: RunContext, target: TargetTable, model: Model, sql: str, made: Made) -> None:
-    """Replace the whole model in one commit; readers see the old content until then."""
-    # An existing table keeps its format version, because Iceberg cannot lower it.
-    settings = {**({} if target.exists() else {"format-version": "2"}), **_PROPERTIES, **model.table_properties}
-    properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in settings.items())
-    context.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote_path(target.parts[:-1])}")
-    statement = (
-        f"CREATE OR REPLACE TABLE {target.sql_name} USING iceberg{partition_sql(model.partition_by)} TBLPROPERTIES ({properties}) AS {sql}"
-    )
-    commit_with(context.spark, made.to_summary(), lambda: context.spark.sql(statement))
-    target.refresh()
 
 
 @attrs.frozen
@@ -99,50 +85,84 @@ class Change:
     until: int
 
 
-def _change(
-    context: RunContext, model: Model, target: TargetTable, tables: Mapping[str, TargetTable], last: Made | None, made: Made, sql: str
-) -> Change | str:
-    """Return the change that the model must follow, or why this refresh must be full."""
-    ((name, table),) = tables.items()
-    if last is None or name not in last.inputs:
-        return "nothing is known of its present content"
-    if last.definition != made.definition:
-        return "the configuration has changed"
-    until, was = made.inputs[name].snapshot, last.inputs[name]
-    since = next((one for one in (was.snapshot, was.content) if one is not None and table.has_snapshot(one)), None)
-    if until is None or since is None:
-        return "the snapshot that it was made of has expired"
-    if table.has_equality_deletes(since) or table.has_equality_deletes(until):
-        return "another writer wrote equality deletes"
-    before = table.fields(since)
-    if not before.items() <= table.fields(until).items():
-        return "columns of the table were renamed, dropped or got another type"
-    if not {one.source.casefold() for one in group_columns(model.sql)} <= {column.casefold() for column in before}:
-        return "the table got a column to group by"
-    columns = {field.name: stored(field.dataType.simpleString()) for field in context.spark.sql(sql).schema.fields}
-    return Change(table, since, until) if columns == target.all_columns() else "its columns or their types have changed"
+@attrs.frozen(eq=False)
+class _Refresh:
+    """A refresh that is due, because the tables of the model or its definition have changed.
 
+    Attributes:
+        context: the context of the run.
+        model: the model's configuration.
+        target: the table of the model.
+        made: what the model will be built from.
+        sql: its query over exactly these snapshots.
+    """
 
-def _follow(context: RunContext, target: TargetTable, model: Model, change: Change, made: Made) -> int:
-    """Recompute the changed groups in one commit; return their number."""
-    table = change.table.sql_name
-    groups = group_columns(model.sql)
-    head = target.head()
-    transaction = target.transaction(head.id if head is not None else None)
-    touched = touched_groups(context.spark, table, [one.source for one in groups], change.since, change.until).persist()
-    try:
-        count = touched.count()
-        if count == 0:
-            transaction.touch(made.to_summary())
-        else:
-            with named_view(context, broadcast_if_small(touched, count)) as keys:
-                fresh = _fresh_sql(model.sql, f"{table} VERSION AS OF {change.until}", keys, groups)
-                columns = list(target.all_columns())
-                transaction.execute(lambda name: _merge_sql(name, fresh, keys, groups, columns), made.to_summary())
-        target.commit(transaction)
-    finally:
-        touched.unpersist()
-    return count
+    context: RunContext
+    model: Model
+    target: TargetTable
+    made: Made
+    sql: str
+
+    def replace_all(self) -> None:
+        """Replace the whole model in one commit; readers see the old content until then."""
+        spark, target, model = self.context.spark, self.target, self.model
+        # An existing table keeps its format version, because Iceberg cannot lower it.
+        settings = {**({} if target.exists() else {"format-version": "2"}), **_PROPERTIES, **model.table_properties}
+        properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in settings.items())
+        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote_path(target.parts[:-1])}")
+        statement = (
+            f"CREATE OR REPLACE TABLE {target.sql_name} USING iceberg{partition_sql(model.partition_by)} "
+            f"TBLPROPERTIES ({properties}) AS {self.sql}"
+        )
+        commit_with(spark, self.made.to_summary(), lambda: spark.sql(statement))
+        target.refresh()
+
+    def change(self, tables: Mapping[str, TargetTable], last: Made | None) -> Change | str:
+        """Return the change that the model must follow, or why this refresh must be full.
+
+        Args:
+            tables: the model's only table, by its name.
+            last: what the present content was built from, None if that is unknown.
+        """
+        ((name, table),) = tables.items()
+        if last is None or name not in last.inputs:
+            return "nothing is known of its present content"
+        if last.definition != self.made.definition:
+            return "the configuration has changed"
+        until, was = self.made.inputs[name].snapshot, last.inputs[name]
+        since = next((one for one in (was.snapshot, was.content) if one is not None and table.has_snapshot(one)), None)
+        if until is None or since is None:
+            return "the snapshot that it was made of has expired"
+        if table.has_equality_deletes(since) or table.has_equality_deletes(until):
+            return "another writer wrote equality deletes"
+        before = table.fields(since)
+        if not before.items() <= table.fields(until).items():
+            return "columns of the table were renamed, dropped or got another type"
+        if not {one.source.casefold() for one in group_columns(self.model.sql)} <= {column.casefold() for column in before}:
+            return "the table got a column to group by"
+        columns = {field.name: stored(field.dataType.simpleString()) for field in self.context.spark.sql(self.sql).schema.fields}
+        return Change(table, since, until) if columns == self.target.all_columns() else "its columns or their types have changed"
+
+    def follow(self, change: Change) -> int:
+        """Recompute the changed groups in one commit; return their number."""
+        table, target, summary = change.table.sql_name, self.target, self.made.to_summary()
+        groups = group_columns(self.model.sql)
+        head = target.head()
+        transaction = target.transaction(head.id if head is not None else None)
+        touched = touched_groups(self.context.spark, table, [one.source for one in groups], change.since, change.until).persist()
+        try:
+            count = touched.count()
+            if count == 0:
+                transaction.touch(summary)
+            else:
+                with named_view(self.context, broadcast_if_small(touched, count)) as keys:
+                    fresh = _fresh_sql(self.model.sql, f"{table} VERSION AS OF {change.until}", keys, groups)
+                    columns = list(target.all_columns())
+                    transaction.execute(lambda name: _merge_sql(name, fresh, keys, groups, columns), summary)
+            target.commit(transaction)
+        finally:
+            touched.unpersist()
+        return count
 
 
 def _fresh_sql(sql: str, table: str, keys: str, groups: Sequence[GroupColumn]) -> str:
