@@ -23,6 +23,7 @@ from dms_iceberg.merge.collapse import USABLE
 from dms_iceberg.merge.collapse_frames import collapse
 from dms_iceberg.merge.crowded import Verdict, bronze_past, play, stored_past
 from dms_iceberg.merge.late_context import older_files, second_look, waiting_rows
+from dms_iceberg.merge.late_truncates import truncate_events
 from dms_iceberg.merge.merge_input import Judge, MergeInput, as_it_is, measure, of_the_batch
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.row_counts import BatchCounts
@@ -134,7 +135,7 @@ class _Events:
         counts = suspicion.aggregates(planned.progress.load)
         found = self._measured(events, counts)
         try:
-            truncated = late.truncate_events(first.latest, self.only_keys, planned.effective_truncates, planned.progress.load)
+            truncated = truncate_events(first.latest, self.only_keys, planned.effective_truncates, planned.progress.load)
             every = events.unionByName(truncated, allowMissingColumns=True) if truncated is not None else events
             judged = _Judged(every, found.row_counts, of_the_batch(look.judge), is_late=True, is_cut=look.is_cut)
             touched = None if waiting is None else touched_by(self.batch, first.latest)

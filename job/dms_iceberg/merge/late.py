@@ -12,13 +12,15 @@ and a repetition has the clock of its original.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr, lit
 
 from dms_iceberg.bronze.keys import REPAIR_FOLDER, BronzeFile, earlier
-from dms_iceberg.bronze.position import CLOCK_DIGITS, clock_of, epoch_prefix, is_load_position, truncate_position
+from dms_iceberg.bronze.position import CLOCK_DIGITS, clock_of, epoch_prefix, is_load_position
 from dms_iceberg.changes.clean import else_problem
 from dms_iceberg.changes.shape import Shape
+from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse_frames import collapse
 from dms_iceberg.merge.soft_delete_state import loses_sql
 from dms_iceberg.merge.suspicion import MOVED_AT
@@ -28,7 +30,6 @@ from dms_iceberg.sql.cdc_columns import (
     BATCH_POSITION,
     COMMITTED_AT,
     CONTEXT,
-    DELETE,
     DISORDER,
     FILE,
     FILE_NAME,
@@ -48,7 +49,7 @@ from dms_iceberg.sql.cdc_columns import (
     STORED_ROW_POSITION,
     WAITING,
 )
-from dms_iceberg.sql.quoting import quote, string_literal, timestamp_literal
+from dms_iceberg.sql.quoting import quote, string_literal
 
 SLACK_HOURS = 1.0
 # With DatePartitionTimezone DMS names files in local time, while commit times are in UTC; no zone is further behind UTC.
@@ -125,19 +126,26 @@ def keys_of(latest: DataFrame, shape: Shape, count: int) -> DataFrame:
     return broadcast_if_small(latest.select(*(quote(name) for name in shape.key)), count)
 
 
-def judge_late(
-    batch: DataFrame,
-    older: DataFrame | None,
-    keys: DataFrame,
-    shape: Shape,
-    progress: Progress,
-    oldest: str,
-    *,
-    replay: bool = False,
-    is_cut: bool = False,
-    with_waiting: bool = False,
-    moves: bool = True,
-) -> DataFrame:
+@attrs.frozen(eq=False)
+class OlderChanges:
+    """What late changes are compared with.
+
+    Attributes:
+        changes: cleaned changes of older files, with `WAITING` where some may be in quarantine; None when there are none.
+        keys: the keys to look up in them (`suspects`).
+        frontier: 17 digits; files closed later are new.
+        oldest: close time of the oldest merged file that bronze still has.
+        is_cut: bronze has lost change files that were merged.
+    """
+
+    changes: DataFrame | None
+    keys: DataFrame
+    frontier: str
+    oldest: str
+    is_cut: bool
+
+
+def judge_late(batch: BatchContext, rows: DataFrame, older: OlderChanges, *, with_waiting: bool = False, moves: bool = True) -> DataFrame:
     """Return the batch's rows and, with `CONTEXT`, those of older files that share a late key; `PROBLEM` has two more reasons.
 
     * ``older_than_bronze``: the change is late, and files that might hold a newer delete of its key are no longer in bronze.
@@ -145,32 +153,30 @@ def judge_late(
       (key, operation, commit time, values). A change that DMS writes again is in an earlier file; otherwise the source's clock must have
       gone back. A row from another key is compared at both: it comes to none while it cannot leave the other.
 
-    Open rows of the quarantine are known, but not merged, so they make no other change late.
+    Open rows of the quarantine are known, but not merged, so they make no other change late. The rows of a replay are in older files
+    themselves, and each of them counts as new.
 
     Args:
-        batch: cleaned changes of the batch.
-        older: cleaned changes of older files, with `WAITING` where some may be in quarantine; None when there are none.
-        keys: the keys to look up in ``older`` (`suspects`).
-        shape: the silver columns.
-        progress: the table's progress before the batch.
-        oldest: close time of the oldest merged file that bronze still has.
-        replay: the batch comes from the quarantine, so its rows are in older files themselves, and each of them counts as new.
-        is_cut: bronze has lost change files that were merged.
+        batch: the batch.
+        rows: its cleaned changes.
+        older: what they are compared with.
         with_waiting: the result has open rows of the quarantine as well, with `WAITING`: another writing of such a change may be merged.
         moves: the batch may have rows from other keys.
     """
-    rows = batch.withColumn(CONTEXT, lit(False))
-    if older is not None:
-        changes = older.where(f"{PROBLEM} IS NULL").join(keys, on=shape.key, how="left_semi")
+    shape, planned = batch.shape, batch.planned
+    rows = rows.withColumn(CONTEXT, lit(False))
+    if older.changes is not None:
+        changes = older.changes.where(f"{PROBLEM} IS NULL").join(older.keys, on=shape.key, how="left_semi")
         rows = rows.unionByName(changes.withColumn(CONTEXT, lit(True)), allowMissingColumns=True)
-        rows = _without_copies(rows, shape) if replay else rows
-    if is_cut:
-        limit = f"{epoch_prefix(progress.load)}{oldest[:CLOCK_DIGITS] or _FAR_FUTURE}"
-        expired = f"NOT {CONTEXT} AND {POSITION} <= {string_literal(progress.high_water)} AND {POSITION} < {string_literal(limit)}"
+        rows = _without_copies(rows, shape) if planned.is_replay else rows
+    if older.is_cut:
+        high, oldest = planned.progress.high_water, older.oldest
+        limit = f"{epoch_prefix(planned.progress.load)}{oldest[:CLOCK_DIGITS] or _FAR_FUTURE}"
+        expired = f"NOT {CONTEXT} AND {POSITION} <= {string_literal(high)} AND {POSITION} < {string_literal(limit)}"
         begins = f"bronze begins at {oldest}" if oldest else "bronze has no change file left"
         text = string_literal(f"older_than_bronze: {begins}, so a later delete of this key cannot be ruled out")
         rows = rows.withColumn(PROBLEM, expr(else_problem([f"WHEN {expired} THEN {text}"])))
-    frontier = "" if replay else progress.frontier
+    frontier = "" if planned.is_replay else older.frontier
     if WAITING not in rows.columns:
         return _mark_older_clock(rows, shape, frontier, moves=moves)
     rows = rows.withColumn(WAITING, expr(f"coalesce({WAITING}, false)"))
@@ -216,60 +222,6 @@ def _mark_older_clock(rows: DataFrame, shape: Shape, frontier: str, merged: str 
     cases = [f"WHEN {sql} THEN {string_literal(f'{OLDER_CLOCK}: {text}')}" for text, sql in found.items()]
     marked = marked.withColumn(PROBLEM, expr(else_problem(cases)))
     return marked.drop("_cdc_closed", "_cdc_identity", "_cdc_earlier", "_cdc_first_seen", "_cdc_stays")
-
-
-def apply_truncates(looked: DataFrame, shape: Shape, truncates: Sequence[str], load: int) -> DataFrame:
-    """Apply truncates to the latest changes of a late batch: rows from before a truncate are deleted, though no file has that delete.
-
-    Args:
-        looked: what `collapse_late` returned.
-        shape: the silver columns.
-        truncates: 17 digits each, in order: those applied.
-        load: number of the load.
-    """
-    if not truncates:
-        return looked
-    before = f"coalesce({POSITION} < {string_literal(truncate_position(load, truncates[-1]))}, false)"
-    if not shape.registers:
-        return looked.withColumns(
-            {STALE: expr(f"{STALE} OR coalesce({before} AND {BATCH_POSITION} = {HIGH}, false)"), CONTEXT: expr(f"{CONTEXT} OR {before}")}
-        )
-    # The values are new, and the key may be; but the truncate deleted the row, unless its newest change is a delete anyway.
-    ended = f"{before} AND NOT {DELETE} AND coalesce({STORED_POSITION} < {POSITION}, true)"
-    changed = {
-        DELETE: f"{DELETE} OR {ended}",
-        POSITION: f"CASE WHEN {ended} THEN {_first_behind(truncates, load, position=True)} ELSE {POSITION} END",
-        COMMITTED_AT: f"CASE WHEN {ended} THEN {_first_behind(truncates, load, position=False)} ELSE {COMMITTED_AT} END",
-    }
-    return looked.withColumns({name: expr(text) for name, text in changed.items()})
-
-
-def _first_behind(truncates: Sequence[str], load: int, *, position: bool) -> str:
-    """SQL of the position of the first truncate after `POSITION`, or of its time."""
-    cases = []
-    for at in truncates:
-        found = string_literal(truncate_position(load, at))
-        cases.append(f"WHEN {POSITION} < {found} THEN {found if position else timestamp_literal(at)}")
-    return f"CASE {' '.join(cases)} END"
-
-
-def truncate_events(latest: DataFrame, shape: Shape, truncates: Sequence[str], load: int) -> DataFrame | None:
-    """Return, for each key with a change from before the last truncate, a delete per truncate, with `CONTEXT`; None without truncates."""
-    if not truncates:
-        return None
-    deletes = [f"struct({string_literal(truncate_position(load, at))} AS position, {timestamp_literal(at)} AS at)" for at in truncates]
-    keys = [quote(name) for name in shape.key]
-    exploded = latest.where(f"{LOW} < {string_literal(truncate_position(load, truncates[-1]))}").selectExpr(
-        *keys, f"explode(array({', '.join(deletes)})) AS _cdc_truncate"
-    )
-    own = (
-        f"'D' AS {OP}",
-        f"_cdc_truncate.position AS {POSITION}",
-        f"_cdc_truncate.at AS {COMMITTED_AT}",
-        f"0 AS {OLD_KEY}",
-        f"0L AS {ROW}",
-    )
-    return exploded.selectExpr(*keys, *own, f"false AS {FILTERED}", f"true AS {CONTEXT}")
 
 
 def collapse_late(

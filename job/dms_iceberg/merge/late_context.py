@@ -153,7 +153,6 @@ def second_look(
     keys: DataFrame,
     waiting: DataFrame | None,
     *,
-    completes: bool = False,
     with_waiting: bool = False,
     moves: bool = True,
 ) -> SecondLook:
@@ -161,8 +160,7 @@ def second_look(
 
     Args:
         files: the older files.
-        waiting: see `waiting_rows`.
-        completes: a late change may complete one in quarantine, which is then merged after all (`fill_forward.resolve`).
+        waiting: those of `waiting_rows` that are marked among the rows of these files, None for none of them.
         with_waiting: see `late.judge_late`.
         moves: see `late.judge_late`.
     """
@@ -171,15 +169,15 @@ def second_look(
     plain, older = attrs.evolve(batch.shape, refused={}), None
     if files.groups:
         older = attrs.evolve(batch, groups=committed_since(files.groups, files.since), shape=plain).clean()
-        if waiting is not None and (batch.planned.is_replay or not completes):
+        if waiting is not None:
             older = _with_waiting(older, waiting, batch.shape.key, progress.load)
 
     # In comparison with a file named ahead of now, other files only look late: a clock that went back must still be noticed.
-    seen = attrs.evolve(progress, frontier=progress.frontier_until(digits_of(datetime.now(UTC))))
+    frontier = progress.frontier_until(digits_of(datetime.now(UTC)))
+    compared = late.OlderChanges(older, keys, frontier, files.oldest, files.is_cut)
 
     def look(rows: DataFrame) -> DataFrame:
-        asked = {"replay": batch.planned.is_replay, "is_cut": files.is_cut, "with_waiting": with_waiting, "moves": moves}
-        return late.judge_late(rows, older, keys, batch.shape, seen, files.oldest, **asked)
+        return late.judge_late(batch, rows, compared, with_waiting=with_waiting, moves=moves)
 
     return SecondLook(look, keys, files.is_cut)
 

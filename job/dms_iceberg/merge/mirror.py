@@ -14,6 +14,7 @@ from dms_iceberg.merge.collapse_frames import collapse
 from dms_iceberg.merge.crowded import Verdict, bronze_past, play, stored_past
 from dms_iceberg.merge.duplicate_keys import duplicate_counts, duplicate_figures
 from dms_iceberg.merge.late_context import OlderFiles, SecondLook, older_files, second_look, waiting_rows
+from dms_iceberg.merge.late_truncates import apply_truncates
 from dms_iceberg.merge.merge_input import Judge, MergeInput, as_it_is, measure, of_the_batch
 from dms_iceberg.merge.present import present
 from dms_iceberg.spark.broadcast import broadcast_if_small, materialised
@@ -147,7 +148,9 @@ class _SecondPass:
         older = older or older_files(batch, first.row_counts.low, self.waiting, completes=completes)
         suspects = keys if keys is not None else late.suspects(first.latest, shape, reached, first.row_counts.latest)
         moves = first.figures.get(suspicion.MOVED_AT) is not None
-        look = second_look(batch, older, suspects, self.waiting, completes=completes, moves=moves)
+        # A late change may complete one in quarantine, which is then merged after all (`fill_forward.resolve`).
+        waiting = self.waiting if planned.is_replay or not completes else None
+        look = second_look(batch, older, suspects, waiting, moves=moves)
         stored = batch.target.rows(planned.branch_state.branch)
         # Keys that were played are not checked for crowding again.
         counts = None if verdict else suspicion.aggregates(planned.progress.load)
@@ -163,7 +166,7 @@ class _SecondPass:
         looked = looked if verdict is None or not older.is_whole else verdict.restored(looked, shape, cleared)
         if filler is None:
             looked = looked.unionByName(self._plain(look, keys), allowMissingColumns=True)
-        looked = late.apply_truncates(looked, shape, planned.effective_truncates, planned.progress.load)
+        looked = apply_truncates(looked, shape, planned.effective_truncates, planned.progress.load)
         rewrite = fill.REFILL if fill.REFILL in looked.columns else None
         figures = suspicion.figures() if verdict is None else {}
         measured = measure(looked.persist(), shape, of_the_batch(judge), is_late=True, figures=figures)
