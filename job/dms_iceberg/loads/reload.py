@@ -20,6 +20,7 @@ from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge import versions
 from dms_iceberg.merge.history import made_versions
 from dms_iceberg.merge.soft_delete import soft_delete_sql
+from dms_iceberg.merge.statement import MergeSource
 from dms_iceberg.merge.write import named_view
 from dms_iceberg.progress.progress import ACCOUNTING_KEY, PROGRESS_KEY, Progress
 from dms_iceberg.silver.key import silver_key_of
@@ -70,11 +71,11 @@ class Difference:
     load: int
     loaded_at: str
 
-    def merge_sql(self, name: str, source: str, mode: Mode) -> str:
+    def merge_sql(self, name: str, view: str, mode: Mode) -> str:
         """Return the MERGE of a view of these differences into a table."""
         if mode is Mode.SOFT_DELETE:
-            return soft_delete_sql(name, source, self.key, self.values, [], compare=False)
-        return versions.history_sql(name, source, self.key, self.values, [])
+            return soft_delete_sql(name, MergeSource(view), self.key, self.values, compare=False)
+        return versions.history_sql(name, MergeSource(view), self.key, self.values)
 
     @property
     def position(self) -> str:
@@ -109,8 +110,8 @@ def load_transaction(
         present = IS_CURRENT
         made = _difference(context, table, target, loaded.where(present), target.rows().where(present), found)
         rows = _versions(made, target.rows())
-    with named_view(context, rows) as source:
-        transaction.execute(lambda name: made.merge_sql(name, source, table.mode), properties)
+    with named_view(context, rows) as view:
+        transaction.execute(lambda name: made.merge_sql(name, view, table.mode), properties)
     return transaction
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from dms_iceberg.merge.statement import MergeSource
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, DELETE, DELETED, DELETED_AT, OP, POSITION, ROW_COMMITTED_AT, ROW_OP, ROW_POSITION
 from dms_iceberg.sql.quoting import quote
 
@@ -9,30 +10,19 @@ IN_TABLE = f"{ROW_POSITION} IS NOT NULL"
 """SQL that is true for keys with a known row, deleted or not."""
 
 
-def soft_delete_sql(
-    target: str,
-    source: str,
-    key: Sequence[str],
-    values: Sequence[str],
-    pruning: Sequence[str],
-    *,
-    compare: bool,
-    rewrite: str | None = None,
-) -> str:
+def soft_delete_sql(target: str, source: MergeSource, key: Sequence[str], values: Sequence[str], *, compare: bool) -> str:
     """Return the MERGE of a batch's registers (`register_row_select`).
 
     Args:
         target: quoted name of the table.
-        source: name of the view.
+        source: the registers.
         key: silver key columns.
         values: the other silver columns.
-        pruning: conditions on the target (alias ``t``) that hold for every key of the batch.
         compare: the batch may have positions below the table's high-water position, so rows must be compared one by one.
-        rewrite: column of ``source`` that is true for rows to be written whatever positions the table's row has.
 
     A delete of a key without any known row inserts nothing.
     """
-    on = " AND ".join([*(f"t.{quote(c)} = s.{quote(c)}" for c in key), *pruning])
+    on, rewrite = source.on([quote(name) for name in key]), source.rewrite
     row = [*(quote(c) for c in (*key, *values)), ROW_POSITION, OP, COMMITTED_AT]
     event = [POSITION, DELETED, DELETED_AT]
     newer_row = f"s.{ROW_POSITION} > t.{ROW_POSITION}" if compare else f"s.{ROW_POSITION} IS NOT NULL"
@@ -40,7 +30,7 @@ def soft_delete_sql(
     only_row = f"WHEN MATCHED AND {newer_row} THEN UPDATE SET {_assigned(row)} " if compare else ""
     again = f"WHEN MATCHED AND s.{rewrite} THEN UPDATE SET {_assigned([*row, *event])} " if rewrite is not None else ""
     return (
-        f"MERGE INTO {target} t USING {source} s ON {on} {again}"
+        f"MERGE INTO {target} t USING {source.view} s ON {on} {again}"
         f"WHEN MATCHED AND {newer_row}{newer_event} THEN UPDATE SET {_assigned([*row, *event])} "
         f"{only_row}"
         f"WHEN MATCHED{newer_event} THEN UPDATE SET {_assigned(event)} "

@@ -67,39 +67,46 @@ def _literals(values: Sequence[str | None], type_: str) -> list[str] | None:
     return exact if len(exact) == len(values) else None
 
 
-def merge_sql(
-    target: str,
-    source: str,
-    key: Sequence[str],
-    values: Sequence[str],
-    pruning: Sequence[str],
-    *,
-    compare: bool,
-    rewrite: str | None = None,
-) -> str:
+@attrs.frozen
+class MergeSource:
+    """The rows that a MERGE writes.
+
+    Attributes:
+        view: name of the view with them.
+        pruning: conditions on the target (alias ``t``) that hold for every key in the view.
+        rewrite: column of the view that is true for rows to be written whatever positions the target's row has; None without one.
+    """
+
+    view: str
+    pruning: Sequence[str] = ()
+    rewrite: str | None = None
+
+    def on(self, columns: Sequence[str]) -> str:
+        """SQL of the ON clause by columns that identify a row."""
+        return " AND ".join([*(f"t.{column} = s.{column}" for column in columns), *self.pruning])
+
+
+def merge_sql(target: str, source: MergeSource, key: Sequence[str], values: Sequence[str], *, compare: bool) -> str:
     """Return the MERGE of a batch's latest changes.
 
     Args:
         target: quoted name of the table.
-        source: name of the view of latest changes.
+        source: the latest changes; their ``rewrite`` is used only with ``compare``.
         key: silver key columns.
         values: the other silver columns.
-        pruning: conditions on the target (alias ``t``) that hold for every key of the batch.
         compare: the batch may have positions below the table's high-water position, so rows must be compared one by one. For a batch in
             order the MERGE does not even read the position column of the target.
-        rewrite: column of ``source`` that is true for rows to be written whatever the table has; used only with ``compare``.
 
     There is always a WHEN MATCHED clause: without one Spark plans an append, which no concurrent commit can conflict with.
     """
-    on = " AND ".join([*(f"t.{quote(c)} = s.{quote(c)}" for c in key), *pruning])
     newer = f"s.{POSITION} > t.{POSITION}"
-    if rewrite is not None:
-        newer = f"({newer} OR s.{rewrite})"
+    if source.rewrite is not None:
+        newer = f"({newer} OR s.{source.rewrite})"
     newer = f" AND {newer}" if compare else ""
     columns = [*(quote(c) for c in (*key, *values)), POSITION, OP, COMMITTED_AT]
     assignments = ", ".join(f"t.{column} = s.{column}" for column in columns)
     return (
-        f"MERGE INTO {target} t USING {source} s ON {on} "
+        f"MERGE INTO {target} t USING {source.view} s ON {source.on([quote(name) for name in key])} "
         f"WHEN MATCHED AND s.{DELETE}{newer} THEN DELETE "
         f"WHEN MATCHED{newer} THEN UPDATE SET {assignments} "
         f"WHEN NOT MATCHED AND NOT s.{DELETE} THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(f's.{c}' for c in columns)})"

@@ -13,6 +13,7 @@ import attrs
 
 from dms_iceberg.changes.identity import file_sql, identity_sql
 from dms_iceberg.merge.collapse import deletes_sql
+from dms_iceberg.merge.statement import MergeSource
 from dms_iceberg.sql.cdc_columns import (
     COMMITTED_AT,
     CONTEXT,
@@ -218,20 +219,18 @@ def version_books() -> list[str]:
     ]
 
 
-def history_sql(target: str, source: str, key: Sequence[str], values: Sequence[str], pruning: Sequence[str]) -> str:
+def history_sql(target: str, source: MergeSource, key: Sequence[str], values: Sequence[str]) -> str:
     """Return the MERGE of versions that differ from the table's; key and position identify a version.
 
     Args:
         target: quoted name of the table.
-        source: name of the view of `version_select`, only rows with an `ACTION`.
+        source: the rows of `version_select`, only those with an `ACTION`.
         key: silver key columns.
         values: the other silver columns.
-        pruning: conditions on the target (alias ``t``) that hold for every key of the batch.
     """
-    on = " AND ".join([*(f"t.{quote(c)} = s.{quote(c)}" for c in key), f"t.{POSITION} = s.{POSITION}", *pruning])
     columns = version_columns(key, values)
     return (
-        f"MERGE INTO {target} t USING {source} s ON {on} "
+        f"MERGE INTO {target} t USING {source.view} s ON {source.on([*(quote(name) for name in key), POSITION])} "
         f"WHEN MATCHED AND s.{ACTION} = 'remove' THEN DELETE "
         f"WHEN MATCHED THEN UPDATE SET {', '.join(f't.{c} = s.{c}' for c in columns)} "
         f"WHEN NOT MATCHED THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(f's.{c}' for c in columns)})"

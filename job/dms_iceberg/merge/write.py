@@ -13,7 +13,7 @@ from dms_iceberg.merge.append import NEW, changelog_columns
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.merge_input import MergeInput
 from dms_iceberg.merge.soft_delete import IN_TABLE, register_row_select, soft_delete_sql
-from dms_iceberg.merge.statement import IN_LIST_KEYS, insert_columns, key_list_sql, merge_sql, mergeable
+from dms_iceberg.merge.statement import IN_LIST_KEYS, MergeSource, insert_columns, key_list_sql, merge_sql, mergeable
 from dms_iceberg.merge.versions import ACTION, history_sql, version_columns
 from dms_iceberg.sql.cdc_columns import DELETE
 from dms_iceberg.sql.quoting import quote
@@ -37,41 +37,34 @@ def batch_transaction(batch: BatchContext, merge_input: MergeInput, properties: 
 
 
 def _mirror(batch: BatchContext, transaction: Transaction, merge_input: MergeInput, properties: dict[str, str]) -> None:
-    source = merge_input.latest.where(mergeable())
+    rows, key, values = merge_input.latest.where(mergeable()), batch.shape.key, batch.shape.values
     if batch.planned.branch_state.head is None:
-        columns = insert_columns([*batch.shape.key, *batch.shape.values])
-        transaction.append(source.where(f"NOT {DELETE}").selectExpr(*columns), properties)
+        transaction.append(rows.where(f"NOT {DELETE}").selectExpr(*insert_columns([*key, *values])), properties)
         return
-    with named_view(batch.context, source) as view:
-        pruning, late, rewrite = _pruning(source, merge_input, batch.shape), merge_input.late, merge_input.rewrite
-        transaction.execute(
-            lambda name: merge_sql(name, view, batch.shape.key, batch.shape.values, pruning, compare=late, rewrite=rewrite), properties
-        )
+    with named_view(batch.context, rows) as view:
+        source = MergeSource(view, _pruning(rows, merge_input, batch.shape), merge_input.rewrite)
+        transaction.execute(lambda name: merge_sql(name, source, key, values, compare=merge_input.late), properties)
 
 
 def _soft_delete(batch: BatchContext, transaction: Transaction, merge_input: MergeInput, properties: dict[str, str]) -> None:
-    source = merge_input.latest.where(mergeable())
-    rewrite = merge_input.rewrite
-    columns = [*register_row_select([*batch.shape.key, *batch.shape.values]), *([rewrite] if rewrite else [])]
+    rows, key, values = merge_input.latest.where(mergeable()), batch.shape.key, batch.shape.values
+    rewrite, columns = merge_input.rewrite, register_row_select([*key, *values])
     if batch.planned.branch_state.head is None:
-        transaction.append(source.where(IN_TABLE).selectExpr(*register_row_select([*batch.shape.key, *batch.shape.values])), properties)
+        transaction.append(rows.where(IN_TABLE).selectExpr(*columns), properties)
         return
-    with named_view(batch.context, source.selectExpr(*columns)) as view:
-        pruning, late = _pruning(source, merge_input, batch.shape), merge_input.late
-        transaction.execute(
-            lambda name: soft_delete_sql(name, view, batch.shape.key, batch.shape.values, pruning, compare=late, rewrite=rewrite),
-            properties,
-        )
+    with named_view(batch.context, rows.selectExpr(*columns, *([rewrite] if rewrite else []))) as view:
+        source = MergeSource(view, _pruning(rows, merge_input, batch.shape), rewrite)
+        transaction.execute(lambda name: soft_delete_sql(name, source, key, values, compare=merge_input.late), properties)
 
 
 def _history(batch: BatchContext, transaction: Transaction, merge_input: MergeInput, properties: dict[str, str]) -> None:
-    source = merge_input.latest.where(f"{ACTION} IS NOT NULL")
+    rows, key, values = merge_input.latest.where(f"{ACTION} IS NOT NULL"), batch.shape.key, batch.shape.values
     if batch.planned.branch_state.head is None:
-        transaction.append(source.selectExpr(*version_columns(batch.shape.key, batch.shape.values)), properties)
+        transaction.append(rows.selectExpr(*version_columns(key, values)), properties)
         return
-    with named_view(batch.context, source) as view:
-        pruning = _pruning(source, merge_input, batch.shape)
-        transaction.execute(lambda name: history_sql(name, view, batch.shape.key, batch.shape.values, pruning), properties)
+    with named_view(batch.context, rows) as view:
+        source = MergeSource(view, _pruning(rows, merge_input, batch.shape))
+        transaction.execute(lambda name: history_sql(name, source, key, values), properties)
 
 
 def _append(batch: BatchContext, transaction: Transaction, merge_input: MergeInput, properties: dict[str, str]) -> None:
@@ -89,13 +82,13 @@ def named_view(context: RunContext, rows: "DataFrame") -> Iterator[str]:
         context.spark.catalog.dropTempView(name)
 
 
-def _pruning(source: "DataFrame", merge_input: MergeInput, shape: Shape) -> list[str]:
-    """Return conditions on the target (alias ``t``) that hold for all keys of ``source``, the rows to be merged."""
+def _pruning(rows: "DataFrame", merge_input: MergeInput, shape: Shape) -> list[str]:
+    """Return conditions on the target (alias ``t``) that hold for all keys of ``rows``, the rows to be merged."""
     conditions = [text for one in merge_input.ranges if (text := one.sql("t."))]
     if merge_input.row_counts.latest <= IN_LIST_KEYS and len(shape.key) == 1:
         name = shape.key[0]
-        rows = source.selectExpr(f"CAST({quote(name)} AS string)").collect()
-        listed = key_list_sql("t", name, shape.types[name], list(dict.fromkeys(row[0] for row in rows)))
+        found = rows.selectExpr(f"CAST({quote(name)} AS string)").collect()
+        listed = key_list_sql("t", name, shape.types[name], list(dict.fromkeys(row[0] for row in found)))
         return [listed] if listed else conditions
     return conditions
 

@@ -12,7 +12,7 @@ from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.merge.fill_forward_sql import filled_select, lost_select, settled_select, supply_select
-from dms_iceberg.merge.statement import merge_sql
+from dms_iceberg.merge.statement import MergeSource, merge_sql
 from dms_iceberg.sql.cdc_columns import KEPT_POSITIONS
 
 KEEP = {"name": "c", "from": "s", "null_in_update": "keep"}
@@ -112,9 +112,9 @@ def test_merge_is_the_same_as_ever_without_kept_columns() -> None:
     )
     late = " AND s._cdc_position > t._cdc_position"
     again = " AND (s._cdc_position > t._cdc_position OR s.again)"
-    assert merge_sql("t0", "v", ["id"], ["c"], ["p"], compare=False) == golden.format("")
-    assert merge_sql("t0", "v", ["id"], ["c"], ["p"], compare=True) == golden.format(late)
-    assert merge_sql("t0", "v", ["id"], ["c"], ["p"], compare=True, rewrite="again") == golden.format(again)
+    assert merge_sql("t0", MergeSource("v", ["p"]), ["id"], ["c"], compare=False) == golden.format("")
+    assert merge_sql("t0", MergeSource("v", ["p"]), ["id"], ["c"], compare=True) == golden.format(late)
+    assert merge_sql("t0", MergeSource("v", ["p"], "again"), ["id"], ["c"], compare=True) == golden.format(again)
 
 
 def test_a_row_in_quarantine_that_was_completed_since_is_no_obstacle() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.merge.soft_delete import soft_delete_sql
-from dms_iceberg.merge.statement import KeyRange, insert_columns, key_list_sql, merge_sql
+from dms_iceberg.merge.statement import KeyRange, MergeSource, insert_columns, key_list_sql, merge_sql
 from dms_iceberg.merge.versions import history_sql
 from dms_iceberg.silver.ddl import create_sql
 from dms_iceberg.silver.metadata_columns import METADATA_COLUMNS, metadata_columns, mode_of
@@ -12,7 +12,7 @@ from dms_iceberg.silver.switch_mode import given_sql
 
 
 def test_merge_of_an_in_order_batch_does_not_look_at_stored_positions() -> None:
-    text = merge_sql("`c`.`n`.`t`", "v", ["id"], ["a b"], ["t.`id` BETWEEN 1 AND 2"], compare=False)
+    text = merge_sql("`c`.`n`.`t`", MergeSource("v", ["t.`id` BETWEEN 1 AND 2"]), ["id"], ["a b"], compare=False)
     assert text == (
         "MERGE INTO `c`.`n`.`t` t USING v s ON t.`id` = s.`id` AND t.`id` BETWEEN 1 AND 2 "
         "WHEN MATCHED AND s._cdc_delete THEN DELETE "
@@ -24,7 +24,7 @@ def test_merge_of_an_in_order_batch_does_not_look_at_stored_positions() -> None:
 
 
 def test_merge_of_a_late_batch_compares_row_by_row() -> None:
-    text = merge_sql("t", "v", ["a", "b"], [], [], compare=True)
+    text = merge_sql("t", MergeSource("v"), ["a", "b"], [], compare=True)
     assert "ON t.`a` = s.`a` AND t.`b` = s.`b` WHEN" in text
     assert "WHEN MATCHED AND s._cdc_delete AND s._cdc_position > t._cdc_position THEN DELETE" in text
     assert "WHEN MATCHED AND s._cdc_position > t._cdc_position THEN UPDATE" in text
@@ -89,7 +89,7 @@ EVENT = "t._cdc_position = s._cdc_position, t._cdc_deleted = s._cdc_deleted, t._
 
 
 def test_soft_delete_in_order_does_not_compare() -> None:
-    sql = soft_delete_sql("lake.t", "w", ["id"], ["v"], ["t.`id` IN (1L)"], compare=False)
+    sql = soft_delete_sql("lake.t", MergeSource("w", ["t.`id` IN (1L)"]), ["id"], ["v"], compare=False)
     assert sql.startswith(
         "MERGE INTO lake.t t USING w s ON t.`id` = s.`id` AND t.`id` IN (1L) "
         f"WHEN MATCHED AND s._cdc_row_position IS NOT NULL THEN UPDATE SET {ROW}, {EVENT} "
@@ -99,7 +99,7 @@ def test_soft_delete_in_order_does_not_compare() -> None:
 
 
 def test_soft_delete_of_a_late_batch_compares_each_register() -> None:
-    sql = soft_delete_sql("lake.t", "w", ["id"], ["v"], [], compare=True)
+    sql = soft_delete_sql("lake.t", MergeSource("w"), ["id"], ["v"], compare=True)
     newer_row, newer_event = "s._cdc_row_position > t._cdc_row_position", "s._cdc_position > t._cdc_position"
     assert f"WHEN MATCHED AND {newer_row} AND {newer_event} THEN UPDATE SET {ROW}, {EVENT} " in sql
     assert f"WHEN MATCHED AND {newer_row} THEN UPDATE SET {ROW} WHEN" in sql
@@ -107,7 +107,7 @@ def test_soft_delete_of_a_late_batch_compares_each_register() -> None:
 
 
 def test_a_version_is_known_by_its_key_and_position() -> None:
-    sql = history_sql("lake.t", "w", ["a", "b"], ["v"], ["t.`a` BETWEEN 1L AND 2L"])
+    sql = history_sql("lake.t", MergeSource("w", ["t.`a` BETWEEN 1L AND 2L"]), ["a", "b"], ["v"])
     assert sql.startswith(
         "MERGE INTO lake.t t USING w s ON t.`a` = s.`a` AND t.`b` = s.`b` AND t._cdc_position = s._cdc_position "
         "AND t.`a` BETWEEN 1L AND 2L WHEN MATCHED AND s._cdc_action = 'remove' THEN DELETE WHEN MATCHED THEN UPDATE SET t.`a` = s.`a`, "
