@@ -146,27 +146,14 @@ class Progress:
         """Whether a file of either kind is merged."""
         return self.has_merged(file) if file.is_cdc else self.loads.has(file)
 
-    def after(
-        self,
-        files: Sequence[BronzeFile],
-        high: str,
-        look_back: LookBack,
-        loads: Sequence[BronzeFile],
-        *,
-        is_cut: bool = False,
-        behind: bool = False,
-        arrivals: Arrivals = NO_ARRIVALS,
-    ) -> Self:
-        """Return the progress once ``files`` are merged.
+    def after(self, files: Sequence[BronzeFile], look_back: LookBack, loads: Sequence[BronzeFile], *, is_cut: bool = False) -> Self:
+        """Return the progress once ``files`` are merged; `with_rows` adds what their rows show.
 
         Args:
             files: the files of the batch.
-            high: the highest position of the batch, "" for none.
             look_back: bounds the list of recently merged files.
             loads: all full-load files as listed.
             is_cut: bronze has lost some of the files that were merged before.
-            behind: some of ``files`` have names in a zone behind UTC.
-            arrivals: when rows last arrived at keys in ``files``.
         """
         cdc = [file for file in files if file.is_cdc]
         frontier = max([self.frontier, *(file.order for file in cdc)])
@@ -184,10 +171,19 @@ class Progress:
             frontier=frontier,
             since=since,
             recent=tuple(recent),
-            high_water=max(self.high_water, high),
             loads=merged,
-            arrivals=self.arrivals.plus(arrivals),
-            behind=self.behind or behind,
+        )
+
+    def with_rows(self, high: str, *, behind: bool, arrivals: Arrivals = NO_ARRIVALS) -> Self:
+        """Return the progress once the rows of a batch are merged.
+
+        Args:
+            high: their highest position, "" for none.
+            behind: some of their files have names in a zone behind UTC.
+            arrivals: when rows last arrived at keys in them.
+        """
+        return attrs.evolve(
+            self, high_water=max(self.high_water, high), arrivals=self.arrivals.plus(arrivals), behind=self.behind or behind
         )
 
     def to_json(self) -> str:

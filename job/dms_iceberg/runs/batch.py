@@ -85,16 +85,9 @@ def merge_batch(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) ->
 
 
 def _progress_after(batch: BatchContext, merge_input: MergeInput) -> Progress:
-    planned = batch.planned
-    after = planned.progress.after(
-        planned.batch.files,
-        merge_input.row_counts.high,
-        batch.context.look_back(),
-        planned.loads,
-        is_cut=merge_input.is_cut,
-        behind=merge_input.row_counts.behind,
-        arrivals=merge_input.arrivals,
-    )
+    planned, counts = batch.planned, merge_input.row_counts
+    after = planned.progress.after(planned.batch.files, batch.context.look_back(), planned.loads, is_cut=merge_input.is_cut)
+    after = after.with_rows(counts.high, behind=counts.behind, arrivals=merge_input.arrivals)
     return attrs.evolve(after, first_seen=first_seen.remembered(planned.progress, batch.shape.first_seen))
 
 
@@ -219,7 +212,7 @@ def skip_files(context: RunContext, table: Table, target: TargetTable | None, pl
         PlanIsStaleError: another writer committed since the batch was planned.
     """
     counts = BatchCounts()
-    after = planned.progress.after(planned.batch.files, "", context.look_back(), planned.loads)
+    after = planned.progress.after(planned.batch.files, context.look_back(), planned.loads)
     after = attrs.evolve(after, first_seen=first_seen.remembered(planned.progress, first_seen.known_before(table, planned.progress)))
     if target is not None:
         transaction = target.transaction(planned.branch_state.head, planned.branch_state.branch)

@@ -93,7 +93,7 @@ def _merged(state: TableState, action: SkipFiles | MergeBatch) -> TableState:
         return state
     left = [file for file in state.pending.files if file not in files]
     state = attrs.evolve(state, pending=attrs.evolve(state.pending, files=left), records=None)
-    progress = state.branch.progress.after(files, "", state.look_back, state.pending.loads)
+    progress = state.branch.progress.after(files, state.look_back, state.pending.loads)
     return _moved(state, progress, TO_COME)
 
 

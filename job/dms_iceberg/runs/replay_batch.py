@@ -53,9 +53,9 @@ def replay_batch(batch: BatchContext, opened: OpenedBatch) -> BatchReport:
                 resolve(context.spark, context.config, table, merge_input.resolved, replay, progress.replay, context.run_id)
             failpoint("after-settled", table.source)
             # The high water rises if a replayed row is the newest of all.
-            high, behind = max(progress.high_water, counts.high), progress.behind or counts.behind
+            merged = progress.with_rows(counts.high, behind=counts.behind)
             seen = first_seen.remembered(progress, batch.shape.first_seen)
-            progress = attrs.evolve(progress, replay=replay, high_water=high, behind=behind, first_seen=seen)
+            progress = attrs.evolve(merged, replay=replay, first_seen=seen)
             properties = summary_properties(progress, counts, 0, context.run_id)
             transaction = batch_transaction(batch, merge_input, properties)
             made = opened.memory.properties_after(table, target, batch.shape, source_names(batch.groups))

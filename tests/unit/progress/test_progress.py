@@ -52,7 +52,7 @@ def test_round_trip_through_the_summary(groups: list[list[BronzeFile]], high: st
     loads: dict[str, BronzeFile] = {}
     for files in groups:
         loads |= {file.key: file for file in files if not file.is_cdc}
-        progress = progress.after(sorted(files), high, LookBack(hours, NOW), list(loads.values()))
+        progress = progress.after(sorted(files), LookBack(hours, NOW), list(loads.values())).with_rows(high, behind=False)
         assert Progress.from_json(progress.to_json()) == progress
 
 
@@ -61,7 +61,7 @@ def test_whatever_was_merged_counts_as_merged_and_progress_never_goes_back(files
     progress = Progress()
     done: list[BronzeFile] = []
     for start in range(0, len(files), size):
-        after = progress.after(sorted(files[start : start + size]), "", LookBack(hours, NOW), [])
+        after = progress.after(sorted(files[start : start + size]), LookBack(hours, NOW), [])
         assert (after.frontier, after.since) >= (progress.frontier, progress.since)
         assert after.since <= after.frontier
         progress = after
@@ -75,7 +75,7 @@ def test_files_in_order_are_never_taken_for_merged_before_they_are(orders: list[
     progress = Progress()
     for start in range(0, len(files), size):
         assert not any(progress.has_merged(file) for file in files[start:])
-        progress = progress.after(files[start : start + size], "", DAY, [])
+        progress = progress.after(files[start : start + size], DAY, [])
 
 
 def test_look_back_is_bounded_and_the_summary_stays_small() -> None:
@@ -83,9 +83,9 @@ def test_look_back_is_bounded_and_the_summary_stays_small() -> None:
     known: list[BronzeFile] = []
     for number in range(LOOK_BACK_FILES):
         known.append(load(number))
-        progress = progress.after([known[-1]], "a0" + "9" * 52, DAY, known)
+        progress = progress.after([known[-1]], DAY, known).with_rows("a0" + "9" * 52, behind=False)
     for file in minutes(3 * LOOK_BACK_FILES):
-        progress = progress.after([file], "a0" + "9" * 52, DAY, known)
+        progress = progress.after([file], DAY, known).with_rows("a0" + "9" * 52, behind=False)
         assert len(progress.recent) <= LOOK_BACK_FILES
         assert len(progress.to_json()) < SUMMARY_LIMIT
     assert len(progress.recent) == LOOK_BACK_FILES
@@ -93,14 +93,14 @@ def test_look_back_is_bounded_and_the_summary_stays_small() -> None:
 
 def test_one_batch_of_more_files_than_the_look_back_holds() -> None:
     files = minutes(3 * LOOK_BACK_FILES)
-    progress = Progress().after(files, "", DAY, [])
+    progress = Progress().after(files, DAY, [])
     assert len(progress.recent) == LOOK_BACK_FILES
     assert all(progress.has_merged(file) for file in files)
     assert not progress.has_merged(cdc(earlier(FIRST, minutes=-3 * LOOK_BACK_FILES)))
 
 
 def test_late_file_within_the_look_back_is_new_and_behind_it_is_not() -> None:
-    progress = Progress().after(minutes(50), "", LookBack(0.5, NOW), [])
+    progress = Progress().after(minutes(50), LookBack(0.5, NOW), [])
     assert not progress.has_merged(cdc(earlier(progress.frontier, seconds=90)))
     assert progress.has_merged(cdc(earlier(progress.frontier, minutes=45, seconds=30)))
 
@@ -112,7 +112,7 @@ def test_no_file_within_the_look_back_is_passed_over_whatever_is_named_ahead(min
     merged = list(dict.fromkeys(cdc(earlier(FIRST, minutes=-minute)) for minute in minutes_ahead))
     assert all(is_credible(file, now) for file in merged)
     for start in range(0, len(merged), size):
-        progress = progress.after(merged[start : start + size], "", LookBack(hours, now), [])
+        progress = progress.after(merged[start : start + size], LookBack(hours, now), [])
     for minute in range(0, 60 * hours, 7):
         late = cdc(earlier(FIRST, minutes=minute), "late")
         assert not progress.has_merged(late)
@@ -120,35 +120,36 @@ def test_no_file_within_the_look_back_is_passed_over_whatever_is_named_ahead(min
 
 
 def test_names_behind_the_commits_in_them_are_remembered() -> None:
-    behind = Progress().after([cdc(FIRST)], "", DAY, [], behind=True)
-    assert behind.after([cdc("20260301180100000")], "", DAY, []).behind
+    behind = Progress().after([cdc(FIRST)], DAY, []).with_rows("", behind=True)
+    assert behind.after([cdc("20260301180100000")], DAY, []).behind
     assert Progress.from_json(behind.to_json()) == behind
-    assert not Progress().after([cdc(FIRST)], "", DAY, []).behind
+    assert not Progress().after([cdc(FIRST)], DAY, []).behind
 
 
 def test_rewritten_change_file_is_a_new_file() -> None:
-    progress = Progress().after([cdc(FIRST, "old")], "", DAY, [])
+    progress = Progress().after([cdc(FIRST, "old")], DAY, [])
     assert progress.has_merged(cdc(FIRST, "old"))
     assert not progress.has_merged(cdc(FIRST, "new"))
 
 
 def test_file_that_was_uploaded_again_is_not_lost_once_the_new_version_is_merged() -> None:
     old, new, other = cdc(FIRST, "old"), cdc(FIRST, "new"), minutes(3)[-1]
-    progress = Progress().after([old, other], "", DAY, [])
+    progress = Progress().after([old, other], DAY, [])
     assert progress.lost([old, other]) is None
     assert progress.lost([new, other]) is not None
     assert progress.rewritten([new, cdc(earlier(FIRST, minutes=-9))]) == [new]
-    assert progress.after([new], "", DAY, []).lost([new, other]) is None
-    assert progress.after([new], "", DAY, []).lost([other]) is not None
+    assert progress.after([new], DAY, []).lost([new, other]) is None
+    assert progress.after([new], DAY, []).lost([other]) is not None
 
 
 def test_files_of_one_millisecond_in_two_folders_are_two_files() -> None:
-    progress = Progress().after([cdc(FIRST, folder="a/")], "", DAY, [])
+    progress = Progress().after([cdc(FIRST, folder="a/")], DAY, [])
     assert not progress.has_merged(cdc(FIRST, folder="b/"))
 
 
 def test_high_water_mark_never_sinks() -> None:
-    progress = Progress().after([cdc(FIRST)], "b61", DAY, []).after([cdc(FIRST, "again")], "a9", DAY, [])
+    progress = Progress().after([cdc(FIRST)], DAY, []).with_rows("b61", behind=False)
+    progress = progress.after([cdc(FIRST, "again")], DAY, []).with_rows("a9", behind=False)
     assert progress.high_water == "b61"
 
 
@@ -187,8 +188,8 @@ def summary(progress: Progress | None, parent: str, rows: str = "0") -> dict[str
     return {"parent-id": parent, "total-records": rows} | ({PROGRESS_KEY: progress.to_json()} if progress else {})
 
 
-OLD = Progress().after(minutes(1), "", DAY, [])
-NEW = OLD.after(minutes(3), "", DAY, [])
+OLD = Progress().after(minutes(1), DAY, [])
+NEW = OLD.after(minutes(3), DAY, [])
 
 
 def copy_of(progress: Progress, snapshot: int) -> dict[str, str]:
@@ -242,7 +243,7 @@ def test_copy_does_not_count_for_a_table_that_was_rolled_back_before_its_first_b
 
 
 def test_progress_without_a_change_stays_itself() -> None:
-    assert NEW.after([], "", DAY, []) == NEW
+    assert NEW.after([], DAY, []) == NEW
 
 
 @pytest.mark.parametrize("count", [3, 2 * LOOK_BACK_FILES])

@@ -74,9 +74,9 @@ def test_progress_carries_the_newest_replay() -> None:
     file = parse_key("public/t/", "public/t/20260301-100000000.parquet", 1, "e")
     assert file is not None
     replayed, day = attrs.evolve(Progress(), replay="0a1b"), LookBack(24, datetime.now(UTC))
-    assert Progress.from_json(replayed.after([file], "", day, []).to_json()).replay == "0a1b"
+    assert Progress.from_json(replayed.after([file], day, []).to_json()).replay == "0a1b"
     assert Progress.from_json(Progress().to_json()).replay == ""
-    assert replayed.after([file], "", day, []).holds(file)
+    assert replayed.after([file], day, []).holds(file)
     assert not replayed.holds(file)
 
 
