@@ -101,9 +101,7 @@ def _bulk_load(batch: BatchContext) -> BulkLoad | None:
 
 def seen_backfills(batch: BatchContext) -> BatchContext:
     """Return the batch with what its files and the progress say about columns with a backfill."""
-    progress = batch.planned.progress
-    known = first_seen.known_before(batch.table, progress)
-    seen = first_seen.seen_with(batch.table, batch.groups, batch.context.config.bronze, progress.load, known)
+    seen = first_seen.seen_with(batch.table, batch.groups, batch.context.config.bronze, batch.planned.progress)
     return attrs.evolve(batch, shape=attrs.evolve(batch.shape, first_seen=seen))
 
 
@@ -125,9 +123,8 @@ def judge_batch(batch: BatchContext) -> tuple[MergeInput, BatchContext]:
         ConfigError: Spark refuses an expression of the configuration.
     """
     merge_input = _judged(batch)
-    table, progress, shape = batch.table, batch.planned.progress, batch.shape
-    known, bronze = first_seen.known_before(table, progress), batch.context.config.bronze
-    found = first_seen.seen_in_late(table, batch.groups, bronze, progress.load, known, shape.first_seen, merge_input.row_counts.low)
+    bronze, progress, shape = batch.context.config.bronze, batch.planned.progress, batch.shape
+    found = first_seen.seen_in_late(batch.table, batch.groups, bronze, progress, shape.first_seen, merge_input.row_counts.low)
     if found == shape.first_seen:
         return merge_input, batch
     merge_input.latest.unpersist()

@@ -51,9 +51,16 @@ def remembered(progress: Progress, found: FirstSeen) -> dict[str, str]:
     return {**progress.first_seen, **{name: first for name, first in found.items() if first is not None}}
 
 
-def seen_with(table: Table, groups: Sequence[ReadGroup], bronze: Bronze, load: int, known: FirstSeen) -> FirstSeen:
-    """Return ``known`` with what a batch's files show. Takes a Spark job if change files have a column that no file had before."""
-    found = dict(known)
+def seen_with(table: Table, groups: Sequence[ReadGroup], bronze: Bronze, progress: Progress) -> FirstSeen:
+    """Return what is known with the files of a batch. Takes a Spark job if change files have a column that no file had before.
+
+    Args:
+        table: the table's configuration.
+        groups: the batch, opened.
+        bronze: how its files are written.
+        progress: the progress before the batch.
+    """
+    found, load = dict(known_before(table, progress)), progress.load
     new: dict[str, str] = {}
     for name, source in _sources(table).items():
         having = [group for group in groups if source in _columns(group)]
@@ -65,15 +72,14 @@ def seen_with(table: Table, groups: Sequence[ReadGroup], bronze: Bronze, load: i
     return found | _first_positions(groups, bronze, table, load, new)
 
 
-def seen_in_late(
-    table: Table, groups: Sequence[ReadGroup], bronze: Bronze, load: int, known: FirstSeen, found: FirstSeen, low: str
-) -> FirstSeen:
-    """Correct ``found`` (`seen_with`) for a batch whose lowest position is ``low``: a late file may have a column earlier than known.
+def seen_in_late(table: Table, groups: Sequence[ReadGroup], bronze: Bronze, progress: Progress, found: FirstSeen, low: str) -> FirstSeen:
+    """Correct ``found``, the result of `seen_with`, for a batch whose lowest position is ``low``.
 
-    Takes a Spark job where that is possible.
+    A late file may have a column earlier than known. Takes a Spark job where that is possible.
     """
+    known = known_before(table, progress)
     late = {name: source for name, source in _sources(table).items() if low and known[name] and low < str(found[name])}
-    earlier = _first_positions(groups, bronze, table, load, late)
+    earlier = _first_positions(groups, bronze, table, progress.load, late)
     return {**found, **{name: min(position, str(found[name])) for name, position in earlier.items() if position}}
 
 
