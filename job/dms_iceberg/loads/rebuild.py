@@ -257,7 +257,7 @@ def resolve_rejected(context: RunContext, table: Table, target: TargetTable, fou
     replay = uuid.uuid4().hex[:16]
     rows = _rejected_before(context, table, found)
     if rows is not None:
-        resolve(context.spark, context.config, table, rows, replay, "", context.run_id)
+        resolve(context, table, rows, replay, "")
     transaction = target.transaction(found.head, found.branch)
     transaction.touch(summary_properties(attrs.evolve(found.progress, replay=replay), RowCounts(), 0, context.run_id))
     target.commit(transaction)

@@ -2,7 +2,6 @@
 
 import time
 import uuid
-from datetime import UTC, datetime
 from functools import reduce
 
 import attrs
@@ -160,13 +159,9 @@ def _quarantine(batch: BatchContext, merge_input: MergeInput) -> None:
     failpoint("before-quarantine", batch.table.source)
     prepare_quarantine(batch.context.spark, batch.context.config, batch.table)
     cleaned = batch.clean(with_record=True)
-    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
-    load = batch.planned.progress.load
     changes = rejected_changes(merge_input.judge(cleaned), batch.shape).persist()
     try:
-        rejected = rejected_rows(
-            batch.context.spark, changes, batch.planned.batch.files, batch.table, batch.shape, batch.context.run_id, now, load
-        )
+        rejected = rejected_rows(batch.context, batch.table, batch.planned, batch.shape, changes)
         with named_view(batch.context, rejected) as view:
             change_quarantine(batch.context.spark, batch.context.config, batch.table, lambda name: quarantine_sql(name, view))
     finally:
@@ -185,15 +180,7 @@ def _resolve(batch: BatchContext, merge_input: MergeInput, after: Progress) -> P
     if not resolved:
         return after
     replay = uuid.uuid4().hex[:16]
-    resolve(
-        batch.context.spark,
-        batch.context.config,
-        batch.table,
-        reduce(DataFrame.union, resolved).distinct(),
-        replay,
-        after.replay,
-        batch.context.run_id,
-    )
+    resolve(batch.context, batch.table, reduce(DataFrame.union, resolved).distinct(), replay, after.replay)
     return attrs.evolve(after, replay=replay)
 
 

@@ -50,7 +50,7 @@ def replay_batch(batch: BatchContext, opened: OpenedBatch) -> BatchReport:
             replay = uuid.uuid4().hex[:16]
             _write_resolved(context, table, outcome, replay, progress.replay, counts)
             if merge_input.resolved is not None:
-                resolve(context.spark, context.config, table, merge_input.resolved, replay, progress.replay, context.run_id)
+                resolve(context, table, merge_input.resolved, replay, progress.replay)
             failpoint("after-settled", table.source)
             # The high water rises if a replayed row is the newest of all.
             merged = progress.with_rows(counts.high, behind=counts.behind)
@@ -103,4 +103,4 @@ def _write_resolved(context: RunContext, table: Table, outcome: DataFrame, repla
             "settled. Nothing was written. Report this defect."
         )
     failpoint("before-settled", table.source)
-    resolve(context.spark, context.config, table, resolved, replay, parent, context.run_id)
+    resolve(context, table, resolved, replay, parent)

@@ -7,17 +7,19 @@ quarantine, with the id of the replay and that of the one before it. The silver 
 row is *open* unless a replay in the history of main's head has resolved it (``docs/adr/0010-replays-are-a-chain.md``).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql.functions import broadcast, col, expr, row_number
 from pyspark.sql.functions import max as max_
 
-from dms_iceberg.bronze.keys import BronzeFile, parse_key, table_prefix, time_of
+from dms_iceberg.bronze.keys import parse_key, table_prefix, time_of
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.identifier import quarantine_names
 from dms_iceberg.config.model import Config, Table
+from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.iceberg.format_v3 import session_for
 from dms_iceberg.progress.progress import Progress
@@ -105,12 +107,20 @@ def change_quarantine(spark: SparkSession, config: Config, table: Table, stateme
         spark.sql(statement(quarantine_table(config, table)))
 
 
-def resolve(spark: SparkSession, config: Config, table: Table, ids: DataFrame, replay: str, parent: str, run_id: str) -> None:
-    """Record which rows (column ``id``) a replay resolves. They count as resolved once main's head has the replay in its history."""
-    name = replays_table(config, table)
+def resolve(context: RunContext, table: Table, ids: DataFrame, replay: str, parent: str) -> None:
+    """Record which rows (column ``id``) a replay resolves. They count as resolved once main's head has the replay in its history.
+
+    Args:
+        context: the context of the run.
+        table: the table's configuration.
+        ids: the rows.
+        replay: id of the replay.
+        parent: id of the replay before it in the content's history, "" for none.
+    """
+    name = replays_table(context.config, table)
     body = ", ".join(f"{column} {type_}" for column, type_ in REPLAY_COLUMNS.items())
-    spark.sql(f"CREATE TABLE IF NOT EXISTS {name} ({body}) USING iceberg TBLPROPERTIES ('format-version' = '2')")
-    values = {"replay": replay, "parent": parent, "run_id": run_id}
+    context.spark.sql(f"CREATE TABLE IF NOT EXISTS {name} ({body}) USING iceberg TBLPROPERTIES ('format-version' = '2')")
+    values = {"replay": replay, "parent": parent, "run_id": context.run_id}
     ids.selectExpr("id", *(f"{string_literal(value)} AS {column}" for column, value in values.items())).writeTo(name).append()
 
 
@@ -152,26 +162,28 @@ def rejected_changes(cleaned: DataFrame, shape: Shape) -> DataFrame:
     return cleaned.selectExpr(*needed, problem)
 
 
-def rejected_rows(
-    spark: SparkSession, rejected: DataFrame, files: Sequence[BronzeFile], table: Table, shape: Shape, run_id: str, now: str, load: int
-) -> DataFrame:
-    """Return the quarantine rows of `rejected_changes`.
+def rejected_rows(context: RunContext, table: Table, planned: BatchPlan, shape: Shape, rejected: DataFrame) -> DataFrame:
+    """Return the quarantine rows of `rejected_changes`, all with the present time.
 
     Args:
-        now: UTC timestamp text, the same for the whole batch.
-        load: number of the load that the files belong to.
+        context: the context of the run.
+        table: the table's configuration.
+        planned: the batch.
+        shape: the silver columns.
+        rejected: the changes.
 
     Raises:
-        BronzeError: a row is of a file that is not among ``files``: a defect.
+        BronzeError: a row is of a file that is not in the batch: a defect.
     """
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
     # Spark returns percent-encoded paths with one slash or three after the scheme; the few that matter are matched here.
     paths = [row[0] for row in rejected.select(FILE).distinct().collect()]
-    known = {path: file for path in paths for file in files if unquote(path).endswith("/" + file.key)}
+    known = {path: file for path in paths for file in planned.batch.files if unquote(path).endswith("/" + file.key)}
     if len(known) < len(paths):
         lost = next(path for path in paths if path not in known)
         raise BronzeError(f"{unquote(lost)}: rejected rows of a file that is not in the batch of {table.source}. Report this defect.")
     path, key, etag = "_cdc_path", "_cdc_file_key", "_cdc_etag"
-    origin = spark.createDataFrame(
+    origin = context.spark.createDataFrame(
         [(path, file.key, file.etag) for path, file in known.items()] or [("", "", "")], f"{path} string, {key} string, {etag} string"
     )
     return rejected.join(broadcast(origin), col(FILE) == col(path)).selectExpr(
@@ -184,8 +196,8 @@ def rejected_rows(
         f"{json_sql(shape.key)} AS key",
         f"{RECORD} AS record",
         f"TIMESTAMP {string_literal(now)} AS quarantined_at",
-        f"{string_literal(run_id)} AS run_id",
-        f"{load}L AS load",
+        f"{string_literal(context.run_id)} AS run_id",
+        f"{planned.progress.load}L AS load",
         f"{LAYOUT} AS layout",
     )
 
