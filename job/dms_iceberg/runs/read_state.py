@@ -28,7 +28,7 @@ from dms_iceberg.silver.remembered import guarded, refuse_declared, source_names
 from dms_iceberg.silver.rename import cleaning_warnings, renamed_properties, renames
 from dms_iceberg.silver.switch_mode import silver_types, switch_statements
 from dms_iceberg.silver.table import TargetTable
-from dms_iceberg.silver.unknown_columns import by_hand, check_named
+from dms_iceberg.silver.unknown_columns import KnownTable, by_hand, check_named
 
 
 def read_state(context: RunContext, table: Table, target: TargetTable, memory: RunMemory, *, predicted_rebuild: bool = False) -> TableState:
@@ -169,9 +169,9 @@ def open_batch(
     lost = lost_backfills(target, branch.branch) if branch.branch is not None and branch.head is not None else ()
     if not groups:
         return OpenedBatch(batch, (), memory, lost_backfills=lost, began=began)
-    fresh = known is None or known.head() is None
-    # Records of older files may lack a column: only one that no file ever had is told of.
-    named = check_named(context, table, groups, existing, memory.seen, fresh=fresh, files=batch.files, progress=branch.progress)
+    is_new = known is None or known.head() is None
+    # Records of older files may lack a column: only one that no file ever had is reported.
+    named = check_named(context, table, groups, batch.files, KnownTable(existing or {}, memory.seen, branch.progress, is_new))
     evolution = analysed_evolution(context, table, groups, existing, memory.texts, memory.salts)
     warnings = evolution.warnings
     if not isinstance(batch, RecordBatch):

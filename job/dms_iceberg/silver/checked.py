@@ -23,7 +23,7 @@ from dms_iceberg.silver.remembered import Memory, guarded, source_names
 from dms_iceberg.silver.schema_diff import Types
 from dms_iceberg.silver.switch_mode import silver_types
 from dms_iceberg.silver.table import BEFORE_PROPERTY, TargetTable
-from dms_iceberg.silver.unknown_columns import Lacking, by_hand, check_named
+from dms_iceberg.silver.unknown_columns import KnownTable, Lacking, by_hand, check_named
 from dms_iceberg.storage.store import digest
 
 CHECKED_PROPERTY = "dms-iceberg.checked"
@@ -94,7 +94,7 @@ def check(
         typed = tuple(column for column in table.columns if column.type is not None)
         plan_evolution(attrs.evolve(table, columns=typed), (), {}, existing, change=context.config.bronze.change, ntz=False)
         return Checked(memory)
-    named = check_named(context, table, groups, existing, memory.seen, fresh=False, files=[file], progress=progress)
+    named = check_named(context, table, groups, [file], KnownTable(existing, memory.seen, progress, is_new=False))
     evolution = analysed_evolution(context, table, groups, existing, memory.texts, memory.salts)
     check_expressions(context, groups, table, evolution.shape)
     warnings = (*named.warnings, *evolution.warnings, *by_hand(table, evolution.shape, names, memory.seen))

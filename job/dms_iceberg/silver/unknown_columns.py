@@ -40,17 +40,44 @@ class Lacking:
     found: frozenset[str] = frozenset()
 
 
-def check_named(
-    context: RunContext,
-    table: Table,
-    groups: Sequence[ReadGroup],
-    existing: Types | None,
-    seen: Seen,
-    *,
-    fresh: bool,
-    files: Sequence[BronzeFile],
-    progress: Progress,
-) -> Lacking:
+@attrs.frozen
+class KnownTable:
+    """What is known of a table before a batch.
+
+    Attributes:
+        columns: its columns, empty when it does not exist.
+        seen: the columns that merged files have had, as far as the table remembers.
+        progress: its progress.
+        is_new: nothing has been merged into it.
+    """
+
+    columns: Types
+    seen: Seen
+    progress: Progress
+    is_new: bool
+
+    def filled(self, table: Table) -> set[str]:
+        """Return the silver columns with a backfill, in lower case, that have had values from a source column."""
+        if self.is_new:
+            return set()
+        there = {name.lower() for name in self.columns}
+        # A table that has the column but does not remember its backfill had it before the declaration, or is of an earlier version.
+        otherwise = "unknown" if self.seen.whole else ""
+        backfilled = {column.name.lower() for column in table.columns if column.backfill is not None}
+        return {name for name in backfilled & there if self.progress.first_seen.get(name, otherwise)}
+
+    def accepted(self, table: Table, names: Sequence[str]) -> set[str]:
+        """Return, in lower case, columns that are not typing errors, though files with the columns ``names`` lack them."""
+        if self.is_new:
+            return set()
+        known = set(self.seen.names)
+        if not self.seen.whole:
+            known |= {name.lower() for name in self.columns if is_kept(table, names, name)}
+        known |= {name.lower() for name in self.columns if name.lower() in {word.lower() for word in published_columns(table)}}
+        return known | _by_new_names(table, known)
+
+
+def check_named(context: RunContext, table: Table, groups: Sequence[ReadGroup], files: Sequence[BronzeFile], known: KnownTable) -> Lacking:
     """Return a warning for each column that these files lack, though others had it.
 
     Costs nothing unless the files lack a column that the table does not remember. Then its other files are inspected, newest first: only
@@ -60,33 +87,31 @@ def check_named(
         context: the context of the run.
         table: the table's configuration.
         groups: the batch, opened.
-        existing: the table's columns, None when it does not exist.
-        seen: the columns that merged files have had, as far as the table remembers.
-        fresh: nothing has been merged into the table.
         files: the batch's files.
-        progress: the table's progress.
+        known: what is known of the table.
 
     Raises:
         ConfigError: no file ever had a column.
     """
     names = list(dict.fromkeys(name for group in groups for name in group.columns.names))
-    lacking = absent(table, names, set() if fresh else _filled(table, existing or {}, seen, progress))
+    seen, is_new = known.seen, known.is_new
+    lacking = absent(table, names, known.filled(table))
     json = context.config.bronze.format is BronzeFormat.JSON
     # Columns that Spark cannot read are not among a group's source columns, but ``drop`` may name them for that reason.
     every = dict.fromkeys([*names, *(name for group in groups for name in group.group.names)])
-    kept = [] if json and not fresh else misspelt_drops(table, list(every), fresh=fresh)
+    kept = [] if json and not is_new else misspelt_drops(table, list(every), is_new=is_new)
     kept += _awaited_and_alike(table, names, seen)
     if not lacking:
         return Lacking(tuple(kept))
-    if json and (fresh or seen.whole):
+    if json and (is_new or seen.whole):
         every_name = {*seen.names, *(name.lower() for name in names)}
         _refuse_alike(table, _unseen(table, lacking, every_name), every_name)
-    if json and not fresh:
+    if json and not is_new:
         return Lacking((*_never_seen(table, lacking, seen), *kept))
-    known = set() if fresh else _known(table, names, existing or {}, seen)
-    suspects = [named for named in lacking if named.column.lower() not in known]
+    accepted = known.accepted(table, names)
+    suspects = [named for named in lacking if named.column.lower() not in accepted]
     # A JSON line may omit columns that are NULL, so a file does not show which columns exist.
-    unknown, found = ([], set[str]()) if json or not suspects else _search(context, table, suspects, seen, progress, files, fresh=fresh)
+    unknown, found = ([], set[str]()) if json or not suspects else _search(context, table, suspects, files, known)
     if unknown:
         raise ConfigError([_error(named, names) for named in unknown])
     warnings = [_warning(named, names) for named in lacking if not named.is_word and named.awaited is None]
@@ -105,15 +130,6 @@ def _awaited_and_alike(table: Table, names: Sequence[str], seen: Seen) -> list[s
         and named.column.lower() not in there | seen.names
         and difflib.get_close_matches(named.column.casefold(), free, n=1, cutoff=_ALIKE)
     ]
-
-
-def _filled(table: Table, existing: Types, seen: Seen, progress: Progress) -> set[str]:
-    """Return the silver columns with a backfill, in lower case, that have had values from a source column."""
-    there = {name.lower() for name in existing}
-    # A table that has the column but does not remember its backfill had it before the backfill was declared, or is of an earlier version.
-    otherwise = "unknown" if seen.whole else ""
-    backfilled = {column.name.lower() for column in table.columns if column.backfill is not None}
-    return {name for name in backfilled & there if progress.first_seen.get(name, otherwise)}
 
 
 def _unseen(table: Table, lacking: Sequence[Named], seen: set[str]) -> list[Named]:
@@ -140,15 +156,6 @@ def _never_seen(table: Table, lacking: Sequence[Named], seen: Seen) -> list[str]
         f"{named.path}: no line so far has had the column {named.column!r}. {nearest(named.column, sorted(seen.names))}"
         for named in (_unseen(table, lacking, set(seen.names)) if seen.whole else ())
     ]
-
-
-def _known(table: Table, names: Sequence[str], existing: Types, seen: Seen) -> set[str]:
-    """Return, in lower case, columns that are not typing errors, though these files lack them."""
-    known = set(seen.names)
-    if not seen.whole:
-        known |= {name.lower() for name in existing if is_kept(table, names, name)}
-    known |= {name.lower() for name in existing if name.lower() in {word.lower() for word in published_columns(table)}}
-    return known | _by_new_names(table, known)
 
 
 def _by_new_names(table: Table, names: set[str]) -> set[str]:
@@ -180,7 +187,7 @@ def by_hand(table: Table, shape: Shape, names: Sequence[str], seen: Seen) -> lis
     ]
 
 
-def misspelt_drops(table: Table, source: Sequence[str], *, fresh: bool) -> list[str]:
+def misspelt_drops(table: Table, source: Sequence[str], *, is_new: bool) -> list[str]:
     """Return a warning for each name in ``drop`` that no file of the batch has, if it resembles a column that silver keeps.
 
     If it resembles none, the source may have dropped it, or `defaults` name it for other tables: then only a new table gets the warning.
@@ -195,7 +202,7 @@ def misspelt_drops(table: Table, source: Sequence[str], *, fresh: bool) -> list[
     found = []
     for index, name in lacking:
         resembles = difflib.get_close_matches(name.casefold(), [one.casefold() for one in kept], n=1, cutoff=_ALIKE)
-        if resembles or fresh:
+        if resembles or is_new:
             found.append(
                 f"{item(below(table_path(table), 'drop'), index)}: the files have no column {name!r}, so nothing is dropped by it. "
                 f"{nearest(name, kept)}"
@@ -204,23 +211,16 @@ def misspelt_drops(table: Table, source: Sequence[str], *, fresh: bool) -> list[
 
 
 def _search(
-    context: RunContext,
-    table: Table,
-    suspects: Sequence[Named],
-    seen: Seen,
-    progress: Progress,
-    files: Sequence[BronzeFile],
-    *,
-    fresh: bool,
+    context: RunContext, table: Table, suspects: Sequence[Named], files: Sequence[BronzeFile], known: KnownTable
 ) -> tuple[list[Named], set[str]]:
     """Inspect other files for columns; return those that no file ever had, and the names of those that were found."""
-    own, whole = {file.key for file in files}, seen.whole and not fresh
+    progress, own, whole = known.progress, {file.key for file in files}, known.seen.whole and not known.is_new
     prefix = table_prefix(table.schema_name, table.table_name)
     listing = list(list_files(context.store, prefix, progress.since if whole else "", context.config.bronze.format))
     others = [file for file in listing if file.key not in own and not (whole and progress.holds(file))]
     nowhere = _nowhere(context, table, suspects, sorted(others, reverse=True))
     found = {named.column.lower() for named in suspects} - {named.column.lower() for named in nowhere}
-    if nowhere and not (fresh or whole) and progress.lost(listing) is not None:
+    if nowhere and not (known.is_new or whole) and progress.lost(listing) is not None:
         # An expired file may have had the column, so it is no error. Except for the filter, which would empty the table.
         loads = [file for file in listing if not file.is_cdc]
         nowhere = [named for named in nowhere if named.is_filter and loads]

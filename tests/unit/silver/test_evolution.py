@@ -82,9 +82,9 @@ def test_a_table_that_still_has_an_old_name_gets_no_second_column_beside_it() ->
 
 def test_names_in_drop_that_no_file_has_are_told_where_they_look_like_a_column_that_is_kept() -> None:
     source = ["id", "email", "BI_note"]
-    (warning,) = misspelt_drops(table(drop=("emial", "etl_time", "ID_OLD", "BI_NOTE")), source, fresh=False)
+    (warning,) = misspelt_drops(table(drop=("emial", "etl_time", "ID_OLD", "BI_NOTE")), source, is_new=False)
     assert warning.startswith("tables.\"public.t\".drop[0]: the files have no column 'emial'") and "Did you mean 'email'?" in warning
-    assert misspelt_drops(table(drop=("etl_time",)), source, fresh=False) == []
-    (warning,) = misspelt_drops(table(drop=("etl_time",)), source, fresh=True)
+    assert misspelt_drops(table(drop=("etl_time",)), source, is_new=False) == []
+    (warning,) = misspelt_drops(table(drop=("etl_time",)), source, is_new=True)
     assert "drop[0]" in warning and "They have id, email, BI_note" in warning
-    assert misspelt_drops(table(drop=("emial", "email")), source, fresh=False) == []
+    assert misspelt_drops(table(drop=("emial", "email")), source, is_new=False) == []
