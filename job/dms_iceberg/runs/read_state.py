@@ -24,7 +24,7 @@ from dms_iceberg.silver.checked import is_checked
 from dms_iceberg.silver.cleaning import refuse_other_key_mask
 from dms_iceberg.silver.key import refuse_other_key
 from dms_iceberg.silver.quarantine_records import open_records, record_groups
-from dms_iceberg.silver.remembered import guarded, refuse_declared, source_names
+from dms_iceberg.silver.remembered import guarded, refuse_declared, refuse_mixed_key, source_names
 from dms_iceberg.silver.rename import cleaning_warnings, renamed_properties, renames
 from dms_iceberg.silver.switch_mode import silver_types, switch_statements
 from dms_iceberg.silver.table import TargetTable
@@ -165,7 +165,9 @@ def open_batch(
         groups = open_files(context, table, batch.files, existing or ())
     failpoint("after-inspect", table.source)
     known = target if target.exists() else None
-    memory = guarded(context, table, known, groups, branch.branch, anew=branch.branch is not None, with_salts=not predicted)
+    memory = guarded(context, table, known, groups, branch.branch, with_salts=not predicted)
+    if branch.branch is None:
+        refuse_mixed_key(table, memory)
     lost = lost_backfills(target, branch.branch) if branch.branch is not None and branch.head is not None else ()
     if not groups:
         return OpenedBatch(batch, (), memory, lost_backfills=lost, began=began)

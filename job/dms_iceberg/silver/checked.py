@@ -19,7 +19,7 @@ from dms_iceberg.errors import BronzeError
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.analysis import analysed_evolution, check_expressions
 from dms_iceberg.silver.evolve import plan_evolution
-from dms_iceberg.silver.remembered import Memory, guarded, source_names
+from dms_iceberg.silver.remembered import Memory, guarded, refuse_mixed_key, source_names
 from dms_iceberg.silver.schema_diff import Types
 from dms_iceberg.silver.switch_mode import silver_types
 from dms_iceberg.silver.table import BEFORE_PROPERTY, TargetTable
@@ -89,6 +89,7 @@ def check(
     """
     file, groups = _newest(context, table, progress, existing)
     memory = guarded(context, table, target, groups, with_salts=with_salts)
+    refuse_mixed_key(table, memory)
     names = source_names(groups)
     if file is None or not groups:
         typed = tuple(column for column in table.columns if column.type is not None)

@@ -109,12 +109,12 @@ def guarded(
     groups: Sequence[ReadGroup],
     branch: str | None = None,
     *,
-    anew: bool = False,
     with_salts: bool = True,
 ) -> Memory:
     """Check that the configuration publishes nothing that a table withholds, and return what the table remembers.
 
     Reads nothing but the table's properties, except for a table of an earlier version: then two merged files are inspected.
+    Where the table's present rows stay, the caller calls `refuse_mixed_key` as well.
 
     Args:
         context: the context of the run.
@@ -122,12 +122,10 @@ def guarded(
         target: the table, None before it is created.
         groups: the batch, opened.
         branch: the branch that the batch goes to, None for main.
-        anew: all rows are built again, so the masks of the table's present rows do not matter.
         with_salts: read and check the contents of salts, too.
 
     Raises:
-        SchemaChangeError: something would be published (`refuse_published`), or the masked key of a table of an earlier version has
-            been hashed in several ways.
+        SchemaChangeError: something would be published (`refuse_published`).
         ConfigError: a salt cannot be read.
     """
     names = source_names(groups)
@@ -136,8 +134,6 @@ def guarded(
     if with_salts:
         memory = attrs.evolve(memory, salts=resolved_salts(table))
         refuse_published(table, memory.withheld, names, memory.checks)
-    if not anew:
-        _refuse_mixed_key(table, memory)
     summary = branch_summary(target, branch) if target is not None and branch is not None else {}
     memory = attrs.evolve(memory, seen=Seen.from_properties(summary, otherwise=memory.seen))
     built = Withheld.from_properties(summary)
@@ -251,7 +247,12 @@ def mixed_keys(context: RunContext, table: Table, target: TargetTable) -> list[s
     return [name for name in silver_key(table) if name.lower() in mixed]
 
 
-def _refuse_mixed_key(table: Table, memory: Memory) -> None:
+def refuse_mixed_key(table: Table, memory: Memory) -> None:
+    """Refuse a table whose masked key an earlier version has hashed in several ways; a rebuild makes all hashes again.
+
+    Raises:
+        SchemaChangeError: the table is such a one.
+    """
     for name in silver_key(table):
         if name.lower() in memory.mixed:
             first, later = memory.mixed[name.lower()]

@@ -135,7 +135,7 @@ def plan_cleaning(context: RunContext, table: Table, target: TargetTable, column
     group = _group(context, columns, context.spark.range(0))
     # The job applies the policy for differences in structure; here they are only reported.
     lenient = attrs.evolve(table, schema_changes=SchemaChanges.EVOLVE)
-    memory = guarded(context, lenient, target, [group], anew=True)
+    memory = guarded(context, lenient, target, [group])
     evolution = analysed_evolution(context, lenient, [group], existing, memory.texts, memory.salts)
     added = {operation.name for operation in evolution.plan.operations if isinstance(operation, AddColumn)}
     widened = {operation.name for operation in evolution.plan.operations} - added
