@@ -20,7 +20,7 @@ POINTS = (
     "before-state",
     "before-switch",
     "after-switch",
-    "after-truncate-told",
+    "after-truncate-recorded",
     "before-settled",
     "after-settled",
 )

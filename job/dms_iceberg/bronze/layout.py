@@ -12,7 +12,7 @@ def layout_text(group: SchemaGroup, columns: Sequence[tuple[str, str]]) -> str:
     Args:
         columns: (name, Spark type) as the files were read: JSON shows neither the type of a number nor whether a text is a time.
     """
-    optional = {"told": True} if group.images_told else {}
+    optional = {"told": True} if group.images_show_null else {}
     document = {"cdc": group.is_cdc, "segment": group.segment, **optional, "columns": [list(column) for column in columns]}
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
@@ -22,4 +22,4 @@ def layout_group(text: str) -> SchemaGroup:
     document = json.loads(text)
     columns = tuple((name, type_) for name, type_ in document["columns"])
     # Records of earlier versions lack the member.
-    return SchemaGroup(document["cdc"], document["segment"], columns, (), None, images_told="told" in document)
+    return SchemaGroup(document["cdc"], document["segment"], columns, (), None, images_show_null="told" in document)

@@ -66,7 +66,7 @@ def misread_cases(group: SchemaGroup, bronze: Bronze, table: Table) -> list[str]
     if not bronze.csv.null and (unsure := [name for key in images if _has_expression(table, key) and (name := _find(group, key))]):
         cases.append(f"WHEN {' OR '.join(f'{quote(name)} IS NULL' for name in unsure)} THEN {string_literal(EMPTY_KEY)}")
     empty = " OR ".join(f"{quote(image)} = ''" for key, image in images.items() if key_type(table, key) is None)
-    if bronze.csv.null and empty and not group.images_told:
+    if bronze.csv.null and empty and not group.images_show_null:
         given = " OR ".join(f"{quote(image)} <> ''" for image in images.values())
         update = _is_operation("U", group, bronze)
         cases.append(f"WHEN {update} AND ({empty}) AND NOT coalesce({given}, false) THEN {string_literal(EMPTY_IMAGE)}")
@@ -77,7 +77,7 @@ def unknown_image_sql(group: SchemaGroup, bronze: Bronze, table: Table) -> str:
     """SQL of `UNKNOWN_IMAGE` for quarantined updates that were read without telling empty before-images from NULL; else NULL."""
     images = _images(group, bronze, table)
     empty = " OR ".join(f"coalesce({quote(image)}, '') = ''" for key, image in images.items() if key_type(table, key) is None)
-    if bronze.format is not BronzeFormat.CSV or not bronze.csv.null or group.images_told or not group.is_cdc or not empty:
+    if bronze.format is not BronzeFormat.CSV or not bronze.csv.null or group.images_show_null or not group.is_cdc or not empty:
         return "CAST(NULL AS string)"
     return f"CASE WHEN {_is_operation('U', group, bronze)} AND ({empty}) THEN {string_literal(UNKNOWN_IMAGE)} END"
 

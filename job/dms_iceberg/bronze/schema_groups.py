@@ -36,7 +36,7 @@ class SchemaGroup:
 
     ``segment`` is the first part of `BronzeFile.order`, which full-load files of one parallel segment share; "" for CDC.
     ``line_end`` is the line end of CSV records; Spark's own detection takes a carriage return inside the first quoted field for it.
-    ``images_told``: the files distinguish a before-image that is NULL from one that is empty text.
+    ``images_show_null``: the files distinguish a before-image that is NULL from one that is empty text.
     """
 
     is_cdc: bool
@@ -45,7 +45,7 @@ class SchemaGroup:
     files: tuple[BronzeFile, ...]
     rows: int | None
     line_end: str = "\n"
-    images_told: bool = True
+    images_show_null: bool = True
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -59,7 +59,7 @@ class _Inspected:
     columns: Columns
     rows: int | None
     line_end: str = "\n"
-    images_told: bool = True
+    images_show_null: bool = True
 
 
 def inspect(store: ObjectStore, files: Sequence[BronzeFile], bronze: Bronze, table: Table) -> list[SchemaGroup]:
@@ -80,7 +80,7 @@ def inspect(store: ObjectStore, files: Sequence[BronzeFile], bronze: Bronze, tab
         _refuse_nameless(one.file, one.columns, store.root)
         refuse_twins(table, one.file, (name for name, _ in one.columns))
         segment = "" if one.file.is_cdc else one.file.order[:9]
-        alike = SchemaGroup(one.file.is_cdc, segment, one.columns, (), None, one.line_end, one.images_told)
+        alike = SchemaGroup(one.file.is_cdc, segment, one.columns, (), None, one.line_end, one.images_show_null)
         groups.setdefault(alike, []).append(one)
     return [
         attrs.evolve(alike, files=tuple(m.file for m in members), rows=_total(m.rows for m in members)) for alike, members in groups.items()
@@ -149,8 +149,8 @@ def _inspect_csv(store: ObjectStore, file: BronzeFile, bronze: Bronze, table: Ta
     if not form.header:
         names = [column.name for column in headerless_columns(file, first.records, bronze, table, store.root)]
     rows = 0 if form.header and first.only else None
-    images_told = not (file.is_cdc and has_empty_images(names, first.records[1 if form.header else 0 :], bronze, table))
-    return _Inspected(file, tuple((name, "string") for name in names), rows, first.line_end, images_told and form.null != "")
+    images_show_null = not (file.is_cdc and has_empty_images(names, first.records[1 if form.header else 0 :], bronze, table))
+    return _Inspected(file, tuple((name, "string") for name in names), rows, first.line_end, images_show_null and form.null != "")
 
 
 def _inspect_parquet(store: ObjectStore, file: BronzeFile) -> _Inspected:

@@ -109,22 +109,22 @@ def built_by_other_configuration(table: Table, target: TargetTable, found: Branc
     )
 
 
-def is_complete(table: Table, found: BranchState, batch: FileBatch | None, loads: Sequence[BronzeFile], *, told: bool) -> bool:
+def is_complete(table: Table, found: BranchState, batch: FileBatch | None, loads: Sequence[BronzeFile], *, confirmed: bool) -> bool:
     """Whether a reload is complete: nothing of the load is left to merge, and changes have begun, or the operator or DMS says so.
 
     Args:
         found: the state of the branch.
         batch: the next batch to merge; None if nothing is left.
         loads: all files of the load.
-        told: whether the operator (``--load-complete``) or DMS (`load_marker`) says that the load is complete.
+        confirmed: whether the operator (``--load-complete``) or DMS (`load_marker`) says that the load is complete.
 
     Raises:
         BronzeError: there are changes, but no full load that they could belong to.
     """
     if batch is not None and batch.is_load:
         return False
-    if told or batch is None:
-        return told
+    if confirmed or batch is None:
+        return confirmed
     if not loads:
         raise BronzeError(
             f"{table.source}: {batch.files[0].key} holds changes of load epoch {found.progress.epoch}, but there is no file of a full load "

@@ -90,20 +90,20 @@ def read_marker(store: ObjectStore, table: Table) -> LoadMarker | None:
     if found is None:
         return None
     marker = LoadMarker(join(store.root, key), digits_of(found.modified))
-    told = _parse(store.read(key))
-    if told is None or (told["schema"], told["table"]) != (table.schema_name, table.table_name):
+    content = _parse(store.read(key))
+    if content is None or (content["schema"], content["table"]) != (table.schema_name, table.table_name):
         return marker
-    return attrs.evolve(marker, epoch=told["epoch"], rows=told["rows"], began=digits_of(told["began"]))
+    return attrs.evolve(marker, epoch=content["epoch"], rows=content["rows"], began=digits_of(content["began"]))
 
 
 def _parse(data: bytes) -> dict[str, Any] | None:
     """Return the members of a marker, ``began`` as a time in UTC; None if the trigger did not write it so."""
     kinds = {"schema": str, "table": str, "epoch": int, "rows": int, "began": str}
     try:
-        told = json.loads(data)
-        if not isinstance(told, dict) or any(type(told.get(name)) is not kind for name, kind in kinds.items()):
+        content = json.loads(data)
+        if not isinstance(content, dict) or any(type(content.get(name)) is not kind for name, kind in kinds.items()):
             return None
-        began = datetime.fromisoformat(told["began"])
+        began = datetime.fromisoformat(content["began"])
     except ValueError:
         return None
-    return {**told, "began": began.astimezone(UTC)} if began.tzinfo else None
+    return {**content, "began": began.astimezone(UTC)} if began.tzinfo else None

@@ -31,7 +31,7 @@ def record_truncate(context: RunContext, table: Table, at: str) -> None:
     key = truncate_key(table_prefix(table.schema_name, table.table_name), at)
     context.store.put(key, json.dumps(document).encode())
     _LOG.info("truncate_told", table=table.source, run_id=context.run_id, file=key)
-    failpoint("after-truncate-told", table.source)
+    failpoint("after-truncate-recorded", table.source)
 
 
 def refuse_truncate(table: Table, found: BranchState, pending: Pending, at: str) -> bool:

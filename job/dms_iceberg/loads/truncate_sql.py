@@ -48,9 +48,9 @@ def truncate_sql(name: str, mode: Mode, load: int, at: str) -> str | None:
 
 def truncate_row(columns: Mapping[str, str], load: int, at: str) -> list[str]:
     """Select list of the row that records a truncate in mode ``append``; ``columns`` are all of the table, with their types."""
-    told = {
+    known = {
         POSITION: string_literal(truncate_position(load, at)),
         OP: string_literal(OP_TRUNCATE),
         COMMITTED_AT: timestamp_literal(at),
     }
-    return [f"CAST({told.get(name, 'NULL')} AS {type_}) AS {quote(name)}" for name, type_ in columns.items()]
+    return [f"CAST({known.get(name, 'NULL')} AS {type_}) AS {quote(name)}" for name, type_ in columns.items()]

@@ -187,7 +187,7 @@ def _with_waiting(older: DataFrame, waiting: DataFrame, key: Sequence[str], load
 
     The delete of such a row's old key is merged, unless the row does not identify the row it changes, or that key had something newer.
     Two date folders may have files of one name with the same changes: a row that is quarantined from one may be merged from the other.
-    All rows of a LOAD file have one position, so they are told apart by their key.
+    All rows of a LOAD file have one position, so only their key distinguishes them.
 
     Args:
         key: silver key columns.

@@ -71,12 +71,12 @@ class Pending:
         """Whether the listing has no object of the table, apart from merged change files."""
         return not (self.files or self.loads or self.incredible or self.truncates or self.unread)
 
-    def warnings(self, table: str, told: int = 0) -> list[str]:
+    def warnings(self, table: str, reported: int = 0) -> list[str]:
         """Return warnings about files that the job does not merge.
 
         Args:
             table: the table's source name.
-            told: the number of unread objects that an earlier warning has reported: later listings skip old ones.
+            reported: the number of unread objects in earlier warnings: later listings skip old ones.
         """
         found = []
         if self.incredible:
@@ -86,7 +86,7 @@ class Pending:
                 "merged, as every file after it would count as late; what is ahead waits until its time has come. Correct the clock of "
                 "whatever wrote it, and give the file the name of the time when it was closed."
             )
-        if self.unread_count > told:
+        if self.unread_count > reported:
             found.append(
                 f"{table}: {_some(self.unread, self.unread_count)}: not read, as DMS names no file so. It writes LOAD00000001 (eight "
                 "digits, hexadecimal in upper case) and 20260301-100130000 (eight digits and nine), and extensions in lower case. Give a "

@@ -1,6 +1,6 @@
 """A table's progress. It is stored in the summary of the Iceberg snapshot that holds the data, so both are committed or neither is.
 
-The list of recently merged files, by which a late file is told from a merged one, is bounded: at most 200 files of 15 bytes. So a
+The list of recently merged files, by which a late file is distinguished from a merged one, is bounded: at most 200 files of 15 bytes. So a
 summary stays far below 16 KB and metadata.json does not grow with the age of a pipeline.
 """
 

@@ -73,7 +73,7 @@ def _load(state: TableState, request: RunRequest, batch: FileBatch | None) -> Ac
     """Return what a load on a branch needs."""
     doubt = state.marker.doubt(state.branch.progress, state.pending.loads) if state.marker is not None else ""
     is_confirmed = state.table.source in request.load_complete or (state.marker is not None and not doubt)
-    if is_complete(state.table, state.branch, batch, state.pending.loads, told=is_confirmed):
+    if is_complete(state.table, state.branch, batch, state.pending.loads, confirmed=is_confirmed):
         return SwitchMode(state.switch) if state.switch else CompleteLoad(state.branch, state.main.head)
     if batch is not None and batch.is_load:
         return _batch(state, batch)

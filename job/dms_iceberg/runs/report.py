@@ -38,7 +38,7 @@ class TableReport:
     """What happened to one table: the sums of its batches, or the error that stopped it.
 
     Attributes:
-        told: warnings that an earlier report had.
+        reported: warnings that an earlier report had.
     """
 
     table: str
@@ -46,7 +46,7 @@ class TableReport:
     batches: list[BatchReport] = attrs.field(factory=list)
     ddl: list[str] = attrs.field(factory=list)
     warnings: list[str] = attrs.field(factory=list)
-    told: frozenset[str] = frozenset()
+    reported: frozenset[str] = frozenset()
     snapshot_id: int | None = None
     frontier: str = ""
     error: str | None = None
@@ -56,7 +56,7 @@ class TableReport:
         """Add warnings, each once; return those that no earlier report had."""
         new = [text for text in dict.fromkeys(texts) if text not in self.warnings]
         self.warnings += new
-        return [text for text in new if text not in self.told]
+        return [text for text in new if text not in self.reported]
 
     @property
     def counts(self) -> RowCounts:

@@ -138,7 +138,7 @@ class WatchedTable:
         self._report = TableReport(
             table=report.table,
             target=report.target,
-            told=frozenset(report.warnings),
+            reported=frozenset(report.warnings),
             snapshot_id=report.snapshot_id,
             frontier=report.frontier,
         )

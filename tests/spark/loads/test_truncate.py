@@ -169,7 +169,7 @@ def test_changes_from_after_are_merged_already(lake: Lake) -> None:
 
 @pytest.mark.release
 def test_killed_at_each_step(lake: Lake) -> None:
-    points = {"p_told": "after-truncate-told", "p_publish": "before-publish", "p_commit": "after-commit"}
+    points = {"p_told": "after-truncate-recorded", "p_publish": "before-publish", "p_commit": "after-commit"}
     for name in points:
         begin(lake, name)
     assert errors(merge(lake, *points)) == []
