@@ -21,8 +21,8 @@ POINTS = (
     "before-switch",
     "after-switch",
     "after-truncate-recorded",
-    "before-settled",
-    "after-settled",
+    "before-resolve",
+    "after-resolve",
 )
 _VARIABLE = "DMS_ICEBERG_KILL_AT"
 _arrived: set[str] = set()

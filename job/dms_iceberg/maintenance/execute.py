@@ -13,7 +13,7 @@ from dms_iceberg.iceberg.format_v3 import session_for
 from dms_iceberg.maintenance.orphans import remove_orphans
 from dms_iceberg.maintenance.plan import Facts, Scope, Step, missing_settings, needs, reason, to_expire
 from dms_iceberg.maintenance.procedures import compact_deletes_sql, compact_sql, expire_sql, manifests_sql
-from dms_iceberg.maintenance.settled_rows import count_settled, remove_settled
+from dms_iceberg.maintenance.resolved_rows import count_resolved, remove_resolved
 from dms_iceberg.maintenance.table_stats import read_facts, with_compactable
 from dms_iceberg.silver.row_counts import BatchCounts, summary_properties
 from dms_iceberg.silver.table import TargetTable
@@ -25,13 +25,13 @@ Counts = dict[str, int]
 
 
 @attrs.frozen(eq=False)
-class Kept:
+class MaintainedTable:
     """One table of the catalog under maintenance.
 
     Attributes:
         target: the silver table of an entry in the configuration, its quarantine table, its table of replays, or a gold model.
         rules: the thresholds.
-        settles: for a quarantine table, the entry, and the silver table whose progress shows which rows are resolved; None for others.
+        resolved_by: for a quarantine table, the entry, and the silver table whose progress shows which rows are resolved; None for others.
         deadline: no further step begins after it (`time.monotonic`).
     """
 
@@ -41,7 +41,7 @@ class Kept:
     scope: Scope
     deadline: float
     is_silver: bool = True
-    settles: tuple[Table, TargetTable] | None = None
+    resolved_by: tuple[Table, TargetTable] | None = None
     _read: dict[str, Facts] = attrs.field(factory=dict, init=False)
 
     @property
@@ -60,8 +60,8 @@ class Kept:
         found = self._read[state]
         if step is Step.COMPACT:
             found = with_compactable(found, self.context.spark, self.target.iceberg, self.rules)
-        if step is Step.SETTLED and self.settles is not None:
-            found = attrs.evolve(found, settled=count_settled(self.context, *self.settles))
+        if step is Step.RESOLVED and self.resolved_by is not None:
+            found = attrs.evolve(found, resolved=count_resolved(self.context, *self.resolved_by))
         return found
 
     def reason(self, step: Step, facts: Facts) -> str:
@@ -81,7 +81,7 @@ def needed(spark: "SparkSession", rules: Maintenance, target: TargetTable, *, is
     return {step.value: text for step, text in found.items() if step is not Step.ORPHANS}
 
 
-def execute(step: Step, kept: Kept, facts: Facts, counts: Counts) -> None:
+def execute(step: Step, table: MaintainedTable, facts: Facts, counts: Counts) -> None:
     """Execute a step that is needed.
 
     Args:
@@ -90,78 +90,78 @@ def execute(step: Step, kept: Kept, facts: Facts, counts: Counts) -> None:
     Raises:
         PlanIsStaleError, or an error for which `commit_errors.is_conflict` is true: another writer committed first.
     """
-    _DO[step](kept, facts, counts)
+    _DO[step](table, facts, counts)
 
 
-def _settings(kept: Kept, facts: Facts, counts: Counts) -> None:
+def _settings(table: MaintainedTable, facts: Facts, counts: Counts) -> None:
     missing = missing_settings(facts)
-    transaction = kept.target.transaction(facts.head.id if facts.head else None)
+    transaction = table.target.transaction(facts.head.id if facts.head else None)
     transaction.set_properties(missing)
-    kept.target.commit(transaction)
+    table.target.commit(transaction)
     counts["properties"] = len(missing)
 
 
-def _settled(kept: Kept, facts: Facts, counts: Counts) -> None:
-    counts["rows"] = remove_settled(kept.context, *kept.settles) if kept.settles is not None else 0
+def _resolved(table: MaintainedTable, facts: Facts, counts: Counts) -> None:
+    counts["rows"] = remove_resolved(table.context, *table.resolved_by) if table.resolved_by is not None else 0
 
 
-def _compact(kept: Kept, facts: Facts, counts: Counts) -> None:
+def _compact(table: MaintainedTable, facts: Facts, counts: Counts) -> None:
     counts |= {"data_files_before": 0, "data_files_after": 0}
-    while kept.reason(Step.COMPACT, facts):
-        with session_for(kept.context.spark, kept.target.iceberg):
-            row = _call(kept, compact_sql(kept.target.parts, kept.rules))
+    while table.reason(Step.COMPACT, facts):
+        with session_for(table.context.spark, table.target.iceberg):
+            row = _call(table, compact_sql(table.target.parts, table.rules))
         counts["data_files_before"] += row.rewritten_data_files_count
         counts["data_files_after"] += row.added_data_files_count
-        if not row.rewritten_data_files_count or not kept.has_time:
+        if not row.rewritten_data_files_count or not table.has_time:
             break
-        facts = kept.facts(Step.COMPACT)
-    left = kept.facts(Step.DELETE_FILES)
+        facts = table.facts(Step.COMPACT)
+    left = table.facts(Step.DELETE_FILES)
     if left.delete_files > left.data_files and left.format_version < 3 and counts["data_files_before"]:
         # There is more than one delete file for each data file: most of their deletes are for data files that no longer exist.
-        _delete_files(kept, left, counts)
+        _delete_files(table, left, counts)
 
 
-def _delete_files(kept: Kept, facts: Facts, counts: Counts) -> None:
-    row = _call(kept, compact_deletes_sql(kept.target.parts))
+def _delete_files(table: MaintainedTable, facts: Facts, counts: Counts) -> None:
+    row = _call(table, compact_deletes_sql(table.target.parts))
     counts |= {"delete_files_before": row.rewritten_delete_files_count, "delete_files_after": row.added_delete_files_count}
 
 
-def _manifests(kept: Kept, facts: Facts, counts: Counts) -> None:
-    row = _call(kept, manifests_sql(kept.target.parts))
+def _manifests(table: MaintainedTable, facts: Facts, counts: Counts) -> None:
+    row = _call(table, manifests_sql(table.target.parts))
     counts |= {"manifests_before": row.rewritten_manifests_count, "manifests_after": row.added_manifests_count}
 
 
-def _progress(kept: Kept, facts: Facts, counts: Counts) -> None:
+def _progress(table: MaintainedTable, facts: Facts, counts: Counts) -> None:
     """Write the progress into the newest snapshot, so that no expiry, whoever runs it, can remove it."""
-    transaction = kept.target.transaction(facts.head.id if facts.head else None)
-    transaction.touch(summary_properties(kept.target.progress(), BatchCounts(), 0, kept.context.run_id))
-    kept.target.commit(transaction)
+    transaction = table.target.transaction(facts.head.id if facts.head else None)
+    transaction.touch(summary_properties(table.target.progress(), BatchCounts(), 0, table.context.run_id))
+    table.target.commit(transaction)
     counts["snapshots"] = 1
 
 
-def _expire(kept: Kept, facts: Facts, counts: Counts) -> None:
-    ids = to_expire(facts, kept.rules, now_ms())
-    row = _call(kept, expire_sql(kept.target.parts, ids))
+def _expire(table: MaintainedTable, facts: Facts, counts: Counts) -> None:
+    ids = to_expire(facts, table.rules, now_ms())
+    row = _call(table, expire_sql(table.target.parts, ids))
     files = sum(count for name, count in row.asDict().items() if name.endswith(("_files_count", "_lists_count")))
     counts |= {"snapshots": len(ids), "files": files}
 
 
-def _orphans(kept: Kept, facts: Facts, counts: Counts) -> None:
-    hours = kept.rules.orphan_files_older_than_hours
+def _orphans(table: MaintainedTable, facts: Facts, counts: Counts) -> None:
+    hours = table.rules.orphan_files_older_than_hours
     if hours is None:
         return
     bound = datetime.now(UTC) - timedelta(hours=hours)
-    counts["files"] = remove_orphans(kept.context.spark, kept.target, bound.strftime("%Y-%m-%d %H:%M:%S"))
+    counts["files"] = remove_orphans(table.context.spark, table.target, bound.strftime("%Y-%m-%d %H:%M:%S"))
 
 
-def _call(kept: Kept, sql: str) -> "Row":
-    kept.target.refresh()
-    return kept.context.spark.sql(sql).collect()[0]
+def _call(table: MaintainedTable, sql: str) -> "Row":
+    table.target.refresh()
+    return table.context.spark.sql(sql).collect()[0]
 
 
-_DO: Mapping[Step, Callable[[Kept, Facts, Counts], None]] = {
+_DO: Mapping[Step, Callable[[MaintainedTable, Facts, Counts], None]] = {
     Step.SETTINGS: _settings,
-    Step.SETTLED: _settled,
+    Step.RESOLVED: _resolved,
     Step.COMPACT: _compact,
     Step.DELETE_FILES: _delete_files,
     Step.MANIFESTS: _manifests,

@@ -18,7 +18,7 @@ class Step(StrEnum):
     """
 
     SETTINGS = "settings"
-    SETTLED = "settled_rows"
+    RESOLVED = "settled_rows"  # The name in reports and logs of earlier versions.
     COMPACT = "compact"
     DELETE_FILES = "delete_files"
     MANIFESTS = "manifests"
@@ -50,7 +50,7 @@ _CHEAP = (Step.SETTINGS, Step.MANIFESTS, Step.PROGRESS, Step.EXPIRE)
 _STEPS: Mapping[Scope, tuple[Step, ...]] = {
     Scope.FULL: tuple(Step),
     # Looking for orphan files lists the whole folder, and counting resolved rows reads three tables: too much after every batch.
-    Scope.ALL: tuple(step for step in Step if step not in (Step.ORPHANS, Step.SETTLED)),
+    Scope.ALL: tuple(step for step in Step if step not in (Step.ORPHANS, Step.RESOLVED)),
     Scope.METADATA: _CHEAP,
     Scope.NOTHING: (),
 }
@@ -83,7 +83,7 @@ class Facts:
         small_manifests: manifests of main below half of Iceberg's target size that are not the only such one of their kind.
         compactable: see `Compactable`.
         target_bytes: target size of data files.
-        settled: resolved rows of a quarantine table that nothing can open again.
+        resolved: resolved rows of a quarantine table that nothing can open again.
         is_silver: whether the table has progress.
     """
 
@@ -97,7 +97,7 @@ class Facts:
     small_manifests: int = 0
     compactable: Compactable = Compactable()
     target_bytes: int = 512 << 20
-    settled: int = 0
+    resolved: int = 0
     is_silver: bool = True
 
     @property
@@ -135,8 +135,8 @@ def reason(step: Step, facts: Facts, rules: Maintenance, scope: Scope, now_ms: i
 
 
 def _of_files(step: Step, facts: Facts, rules: Maintenance) -> str:
-    if step is Step.SETTLED:
-        return f"{facts.settled:,} rows are settled for good" if facts.settled else ""
+    if step is Step.RESOLVED:
+        return f"{facts.resolved:,} rows are settled for good" if facts.resolved else ""
     if step is Step.MANIFESTS:
         return f"{facts.small_manifests} small manifests" if facts.small_manifests >= rules.manifests else ""
     if step is Step.DELETE_FILES:

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from dms_iceberg.config.model import Config, Maintenance, Table
 from dms_iceberg.context import PlanIsStaleError, RunContext
 from dms_iceberg.iceberg.retry import attempt, planned_again
-from dms_iceberg.maintenance.execute import Kept, execute
+from dms_iceberg.maintenance.execute import MaintainedTable, execute
 from dms_iceberg.maintenance.plan import Facts, Scope, Step
 from dms_iceberg.maintenance.report import MaintenanceReport, MaintenanceRun, Outcome, StepReport
 from dms_iceberg.silver.quarantine import quarantine_name, replays_name
@@ -54,28 +54,28 @@ def maintain_table(context: RunContext, table: Table, budget: float | None = Non
     """
     report = MaintenanceReport(table=table.source, target=table.target)
 
-    def kept(chosen: Scope, deadline: float) -> Iterator[Kept]:
+    def tables(chosen: Scope, deadline: float) -> Iterator[MaintainedTable]:
         silver = _named(context, table.target)
-        yield Kept(context, table.maintenance, silver, chosen, deadline)
+        yield MaintainedTable(context, table.maintenance, silver, chosen, deadline)
         if chosen is Scope.FULL:
             quarantine, replays = (
                 _named(context, quarantine_name(context.config, table)),
                 _named(context, replays_name(context.config, table)),
             )
-            yield Kept(context, table.maintenance, quarantine, chosen, deadline, is_silver=False, settles=(table, silver))
-            yield Kept(context, table.maintenance, replays, chosen, deadline, is_silver=False)
+            yield MaintainedTable(context, table.maintenance, quarantine, chosen, deadline, is_silver=False, resolved_by=(table, silver))
+            yield MaintainedTable(context, table.maintenance, replays, chosen, deadline, is_silver=False)
 
-    return _maintained(context, report, table.maintenance, budget, scope, kept)
+    return _maintained(context, report, table.maintenance, budget, scope, tables)
 
 
 def maintain_model(context: RunContext, name: str, budget: float | None = None, scope: Scope | None = None) -> MaintenanceReport:
     """Execute the steps that a model needs by the document's own rules; otherwise as `maintain_table`."""
     report, rules = MaintenanceReport(table=name, target=name), context.config.maintenance
 
-    def kept(chosen: Scope, deadline: float) -> Iterator[Kept]:
-        yield Kept(context, rules, _named(context, name), chosen, deadline, is_silver=False)
+    def tables(chosen: Scope, deadline: float) -> Iterator[MaintainedTable]:
+        yield MaintainedTable(context, rules, _named(context, name), chosen, deadline, is_silver=False)
 
-    return _maintained(context, report, rules, budget, scope, kept)
+    return _maintained(context, report, rules, budget, scope, tables)
 
 
 def _named(context: RunContext, name: str) -> TargetTable:
@@ -88,7 +88,7 @@ def _maintained(
     rules: Maintenance,
     budget: float | None,
     scope: Scope | None,
-    tables: Callable[[Scope, float], Iterable[Kept]],
+    tables: Callable[[Scope, float], Iterable[MaintainedTable]],
 ) -> MaintenanceReport:
     started = time.monotonic()
     deadline = started + (rules.budget_seconds if budget is None else budget)
@@ -101,29 +101,29 @@ def _maintained(
     return report
 
 
-def _maintain_all(tables: Iterable[Kept], report: MaintenanceReport) -> None:
-    for kept in tables:
-        if not kept.target.exists():
+def _maintain_all(tables: Iterable[MaintainedTable], report: MaintenanceReport) -> None:
+    for table in tables:
+        if not table.target.exists():
             continue
-        for step in kept.scope.steps:
-            facts = kept.facts(step)
-            reason = kept.reason(step, facts)
+        for step in table.scope.steps:
+            facts = table.facts(step)
+            reason = table.reason(step, facts)
             if reason:
-                done = _execute_step(step, kept, facts, reason)
+                done = _execute_step(step, table, facts, reason)
                 report.steps.append(done)
-                _LOG.info("table_maintained", table=report.table, run_id=kept.context.run_id, **done.to_document())
+                _LOG.info("table_maintained", table=report.table, run_id=table.context.run_id, **done.to_document())
 
 
-def _execute_step(step: Step, kept: Kept, facts: Facts, reason: str) -> StepReport:
+def _execute_step(step: Step, table: MaintainedTable, facts: Facts, reason: str) -> StepReport:
     started = time.monotonic()
     outcome, counts = Outcome.NO_TIME, dict[str, int]()
-    if kept.has_time:
+    if table.has_time:
         try:
             # A listing cannot conflict with another commit: an exception from Iceberg is an error.
             with nullcontext() if step is Step.ORPHANS else planned_again():
-                execute(step, kept, facts, counts)
+                execute(step, table, facts, counts)
             outcome = Outcome.DONE
         except PlanIsStaleError:
             outcome = Outcome.GAVE_WAY
     seconds = round(time.monotonic() - started, 3)
-    return StepReport(name=kept.target.name, step=step.value, reason=reason, outcome=outcome, counts=counts, seconds=seconds)
+    return StepReport(name=table.target.name, step=step.value, reason=reason, outcome=outcome, counts=counts, seconds=seconds)

@@ -17,7 +17,7 @@ CHANGE, STORED, REJECTED = "change", "stored", "rejected"
 STORED_ROW = "_cdc_stored_row"
 SEGMENT, LIFE, PARENT, CHILD = "_cdc_segment", "_cdc_life", "_cdc_parent", "_cdc_child"
 Q_OP, Q_POSITION, Q_KEY, Q_REASON = "_cdc_q_op", "_cdc_q_position", "_cdc_q_key", "_cdc_q_reason"
-REASON, SETTLED = "_cdc_reason", "_cdc_settled"
+REASON, COMPLETED = "_cdc_reason", "_cdc_completed"
 _START, _GONE, _TWIN, _LOST, _BEST = "_cdc_start", "_cdc_gone", "_cdc_twin", "_cdc_lost", "_cdc_best"
 
 # The table's row comes directly after the change that wrote it.
@@ -56,8 +56,8 @@ def rejected_select(key: Sequence[str]) -> list[str]:
     ]
 
 
-def settled_select(key: Sequence[str]) -> list[str]:
-    """Step before the others, where there are rows in quarantine: `SETTLED` marks those that no longer hide a value.
+def completed_select(key: Sequence[str]) -> list[str]:
+    """Step before the others, where there are rows in quarantine: `COMPLETED` marks those that no longer hide a value.
 
     Either the row is read again as a change, which can be completed now. Or it was in quarantine because it could not be completed, and the
     table's row is as new: a late change has completed it since.
@@ -66,7 +66,7 @@ def settled_select(key: Sequence[str]) -> list[str]:
     again = f"max({KIND} = '{CHANGE}' AND {OLD_KEY} = 0) OVER (PARTITION BY {keys}, {POSITION})"
     stored = f"max(CASE WHEN {KIND} = '{STORED}' THEN {POSITION} END) OVER (PARTITION BY {keys})"
     completed = f"{REASON} = 'not_supplied' AND {stored} >= {POSITION}"
-    return ["*", f"{KIND} = '{REJECTED}' AND ({again} OR coalesce({completed}, false)) AS {SETTLED}"]
+    return ["*", f"{KIND} = '{REJECTED}' AND ({again} OR coalesce({completed}, false)) AS {COMPLETED}"]
 
 
 def start_select(key: Sequence[str], values: Sequence[str], *, late: bool) -> list[str]:

@@ -51,7 +51,7 @@ def replay_batch(batch: BatchContext, opened: OpenedBatch) -> BatchReport:
             _write_resolved(context, table, outcome, replay, progress.replay, counts)
             if merge_input.resolved is not None:
                 resolve(context, table, merge_input.resolved, replay, progress.replay)
-            failpoint("after-settled", table.source)
+            failpoint("after-resolve", table.source)
             # The high water rises if a replayed row is the newest of all.
             merged = progress.with_rows(counts.high, behind=counts.behind)
             seen = first_seen.remembered(progress, batch.shape.first_seen)
@@ -102,5 +102,5 @@ def _write_resolved(context: RunContext, table: Table, outcome: DataFrame, repla
             f"{table.source}: {counts.rows_read - counts.quarantined:,} rows of the quarantine can be merged, but {count:,} would be "
             "settled. Nothing was written. Report this defect."
         )
-    failpoint("before-settled", table.source)
+    failpoint("before-resolve", table.source)
     resolve(context, table, resolved, replay, parent)

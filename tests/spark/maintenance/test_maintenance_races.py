@@ -119,13 +119,13 @@ def test_a_step_that_loses_its_race_gives_way(lake: Lake, other: SparkSession, m
     execute = maintenance_run.execute
     merged = []
 
-    def overtaken(name: object, kept: object, facts: object, counts: object) -> None:
+    def overtaken(name: object, table: object, facts: object, counts: object) -> None:
         if name == step and not merged:
             # The statement has read the table, and its commit finds another.
             merged.append(True)
             (report,) = run(other, config).tables.values()
             assert report.error is None and len(report.batches) == 1
-        execute(name, kept, facts, counts)  # type: ignore[arg-type]
+        execute(name, table, facts, counts)  # type: ignore[arg-type]
 
     monkeypatch.setattr(maintenance_run, "execute", overtaken)
     (report,) = kept_in_order(lake.spark, config)

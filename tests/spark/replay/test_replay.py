@@ -256,7 +256,7 @@ def test_loaded_rows_do_not_wait_for_change_files_of_which_nothing_was_applied(l
     assert lake.rows("t", "id, v") == [(1, "A"), (2, "b")]
 
 
-POINTS = ("before-settled", "after-settled", "before-publish", "after-commit")
+POINTS = ("before-resolve", "after-resolve", "before-publish", "after-commit")
 BEFORE, AFTER = [(1, "a"), (2, "b")], [(1, "rejected"), (2, "later"), (4, "stays")]
 
 

@@ -131,7 +131,7 @@ def test_a_table_in_order_needs_nothing() -> None:
         ({"compactable": Compactable(2, 512 << 20)}, Step.COMPACT, "files of 512 MiB have many deletes"),
         ({"delete_files": 28}, Step.DELETE_FILES, "28 delete files for 9 data files"),
         ({"small_manifests": 50}, Step.MANIFESTS, "50 small manifests"),
-        ({"settled": 7}, Step.SETTLED, "7 rows are settled for good"),
+        ({"resolved": 7}, Step.RESOLVED, "7 rows are settled for good"),
         ({"properties": {}}, Step.SETTINGS, f"{', '.join(METADATA_SETTINGS)} to be set"),
         (
             {"properties": {**METADATA_SETTINGS, "write.merge.distribution-mode": "none"}},
@@ -160,7 +160,7 @@ def test_just_below_a_threshold_nothing_is_needed() -> None:
 
 def test_steps_come_in_an_order_in_which_the_later_sees_the_earlier() -> None:
     facts = attrs.evolve(
-        CALM, snapshots=tuple(line(90, 80, 3, 2, 1, carriers="ccccn")), refs={"main": 5}, properties={}, settled=1, delete_files=99
+        CALM, snapshots=tuple(line(90, 80, 3, 2, 1, carriers="ccccn")), refs={"main": 5}, properties={}, resolved=1, delete_files=99
     )
     facts = attrs.evolve(facts, compactable=Compactable(99), small_manifests=99)
     everything = needs(facts, RULES, Scope.FULL, NOW)

@@ -11,7 +11,7 @@ from dms_iceberg.changes.partial_updates import mark_select, with_positions
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.errors import ConfigError
-from dms_iceberg.merge.fill_forward_sql import filled_select, lost_select, settled_select, supply_select
+from dms_iceberg.merge.fill_forward_sql import completed_select, filled_select, lost_select, supply_select
 from dms_iceberg.merge.statement import MergeSource, merge_sql
 from dms_iceberg.sql.cdc_columns import KEPT_POSITIONS
 
@@ -118,7 +118,7 @@ def test_merge_is_the_same_as_ever_without_kept_columns() -> None:
 
 
 def test_a_row_in_quarantine_that_was_completed_since_is_no_obstacle() -> None:
-    text = settled_select(["id"])[1]
+    text = completed_select(["id"])[1]
     assert text.startswith(
         "_cdc_kind = 'rejected' AND (max(_cdc_kind = 'change' AND _cdc_old_key = 0) OVER (PARTITION BY `id`, _cdc_position)"
     )

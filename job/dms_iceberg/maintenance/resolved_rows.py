@@ -16,13 +16,13 @@ _MARGIN = timedelta(hours=1)
 """Clocks of two machines are assumed to differ by less."""
 
 
-def count_settled(context: RunContext, table: Table, silver: TargetTable) -> int:
+def count_resolved(context: RunContext, table: Table, silver: TargetTable) -> int:
     """Return how many rows of a table's quarantine can be deleted for good."""
     found = _condition(context, table, silver)
     return context.spark.table(quarantine_table(context.config, table)).where(found).count() if found else 0
 
 
-def remove_settled(context: RunContext, table: Table, silver: TargetTable) -> int:
+def remove_resolved(context: RunContext, table: Table, silver: TargetTable) -> int:
     """Delete these rows; return how many."""
     found = _condition(context, table, silver)
     if not found:
@@ -50,7 +50,7 @@ def _condition(context: RunContext, table: Table, silver: TargetTable) -> str:
     common = set.intersection(*chains)
     if not common:
         return ""
-    settled = f"SELECT id FROM {replays_table(context.config, table)} WHERE replay IN ({', '.join(map(string_literal, sorted(common)))})"
+    resolved = f"SELECT id FROM {replays_table(context.config, table)} WHERE replay IN ({', '.join(map(string_literal, sorted(common)))})"
     # A row that a rebuild rejected again since then is another row under the same id.
     before = datetime.fromtimestamp(min(one.timestamp_ms for one in carriers) / 1000, UTC) - _MARGIN
-    return f"quarantined_at < TIMESTAMP '{before:%Y-%m-%d %H:%M:%S}' AND id IN ({settled})"
+    return f"quarantined_at < TIMESTAMP '{before:%Y-%m-%d %H:%M:%S}' AND id IN ({resolved})"
