@@ -13,7 +13,7 @@ from dms_iceberg.iceberg.format_v3 import session_for
 from dms_iceberg.iceberg.java_maps import to_dict
 from dms_iceberg.iceberg.staged_files import Staged
 from dms_iceberg.spark.java_errors import missing_metadata
-from dms_iceberg.spark.session import DRAFT_CATALOG
+from dms_iceberg.spark.session import TRANSACTION_CATALOG
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -247,7 +247,7 @@ class _Registered:
 
     def __enter__(self) -> str:
         self._cache.add(self._key, self._table)
-        return f"{DRAFT_CATALOG}.`{self._key}`"
+        return f"{TRANSACTION_CATALOG}.`{self._key}`"
 
     def __exit__(self, *_: object) -> None:
         self._cache.remove(self._key)

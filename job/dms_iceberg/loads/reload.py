@@ -18,7 +18,7 @@ from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.context import BranchState, RunContext
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge import versions
-from dms_iceberg.merge.history import made_versions
+from dms_iceberg.merge.history import build_versions
 from dms_iceberg.merge.soft_delete import soft_delete_sql
 from dms_iceberg.merge.statement import MergeSource
 from dms_iceberg.merge.write import named_view
@@ -192,5 +192,5 @@ def _versions(difference: Difference, stored: DataFrame) -> DataFrame:
     stored = stored.join(changes.select(*map(quote, key)), list(key), "left_semi")
     events = events.unionByName(stored.selectExpr(*versions.version_events(key, values)))
     ends = stored.where(f"{DELETE_POSITION} IS NOT NULL").selectExpr(*versions.end_events(key, values))
-    made = made_versions(events.unionByName(ends), key, values, (), difference.load, whole=True)
+    made = build_versions(events.unionByName(ends), key, values, (), difference.load, whole=True)
     return made.where(f"{versions.ACTION} IS NOT NULL")

@@ -63,7 +63,7 @@ def history_batch(batch: BatchContext) -> MergeInput:
         events = events.where(USABLE).selectExpr(*versions.change_events(batch.shape.key, batch.shape.values))
         if batch.planned.branch_state.head is not None:
             events = _with_stored(events, batch.target.rows(batch.planned.branch_state.branch), first, batch.shape, found, whole=whole)
-        rows = made_versions(events, batch.shape.key, batch.shape.values, tracked, load, whole=whole).persist()
+        rows = build_versions(events, batch.shape.key, batch.shape.values, tracked, load, whole=whole).persist()
         # Resolved rows may have keys that are not in the batch.
         ranges = first.ranges if found.resolved is None else ()
         row_counts = _with_versions(found.row_counts, rows)
@@ -182,7 +182,7 @@ class _Events:
         )
 
 
-def made_versions(
+def build_versions(
     events: DataFrame, key: Sequence[str], values: Sequence[str], tracked: Sequence[str], load: int, *, whole: bool
 ) -> DataFrame:
     """Compute versions from events (`versions.version_select`); see `versions.steps` for the arguments."""

@@ -182,7 +182,7 @@ def _found_out(context: RunContext, table: Table, target: TargetTable, names: Se
     existing = target.column_types()
     withheld = _of_earlier(table, target, target.properties())
     merged = _Merged(context, table, target)
-    if new := _kept_anew(table, names, existing):
+    if new := _newly_kept(table, names, existing):
         # A column that files had before, and that the table lacks, was left out.
         left_out = new & {name.lower() for name, type_ in merged.newest_columns() if type_ != VOID}
         withheld = attrs.evolve(withheld, sources={**dict.fromkeys(left_out, LEFT_OUT), **withheld.sources})
@@ -190,7 +190,7 @@ def _found_out(context: RunContext, table: Table, target: TargetTable, names: Se
     return Memory(withheld, seen, texts, mixed, is_earlier=True)
 
 
-def _kept_anew(table: Table, names: Sequence[str], existing: Collection[str]) -> set[str]:
+def _newly_kept(table: Table, names: Sequence[str], existing: Collection[str]) -> set[str]:
     """Return undeclared source columns that silver would get now; empty for other schema policies, which keep columns out anyway."""
     if table.schema_changes is not SchemaChanges.EVOLVE:
         return set()

@@ -12,7 +12,8 @@ from dms_iceberg.config.model import Catalog, CatalogType, Config
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-DRAFT_CATALOG = "dms_iceberg_draft"
+TRANSACTION_CATALOG = "dms_iceberg_draft"
+"""The catalog of tables that a transaction has changed and not published; the Terraform module of the job configures it as well."""
 _S3_SCHEMES = ("s3", "s3a")
 # How long a request is retried before it fails its table: about half a minute where S3 refuses, minutes where nothing answers. All
 # waits are random and double. The next run continues with what failed, so longer retries only keep the workers of other tables busy.
@@ -85,7 +86,7 @@ def session_settings(config: Config) -> dict[str, str]:
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         **catalog_settings(config.catalog),
         # Tables that exist in memory only (Iceberg's own maintenance procedures use the same): see `iceberg.transaction.Transaction`.
-        f"spark.sql.catalog.{DRAFT_CATALOG}": "org.apache.iceberg.spark.SparkCachedTableCatalog",
+        f"spark.sql.catalog.{TRANSACTION_CATALOG}": "org.apache.iceberg.spark.SparkCachedTableCatalog",
         # DMS writes UTC. It marks wall clocks in Parquet as UTC as well, so any other zone would shift them.
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "false",
