@@ -1,6 +1,6 @@
 """The script that Glue and spark-submit start: turns job arguments into the dms-iceberg command line.
 
-Glue passes every argument as ``--name value`` and adds some of its own, which the script ignores. A switch such as ``--json`` takes true
+Glue passes every argument as ``--name value`` and adds its own, which the script ignores. A switch such as ``--json`` takes true
 or false. Quote a command of two words: ``--command "quarantine replay"``.
 
 The code is in two zips, ``job.zip`` and ``requirements.zip``. Earlier versions have one zip that holds both.

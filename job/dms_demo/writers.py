@@ -165,7 +165,7 @@ class Writers:
 
 
 class Trader:
-    """The behaviour of one writer. It changes only orders of its own, so that writers seldom wait for each other."""
+    """The behaviour of one writer. It changes only its own orders, so that writers seldom wait for each other."""
 
     def __init__(self, dice: random.Random, number: int, column_added: threading.Event, tally: Tally) -> None:
         self._dice = dice
@@ -239,7 +239,7 @@ class Trader:
             )
 
     def _cancel_order(self, connection: Connection) -> None:
-        # ON DELETE CASCADE deletes the lines too: each is a delete of its own in the log.
+        # ON DELETE CASCADE deletes the lines too: the log has one delete for each.
         order = self._any_order()
         connection.execute("DELETE FROM orders WHERE order_id = %s", (order,))
         self._orders.remove(order)

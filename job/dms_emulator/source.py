@@ -171,7 +171,7 @@ class Source:
     def publish(self, names: Sequence[str]) -> None:
         """Create the publication, or set the tables of an existing one.
 
-        It must exist before the slot: decoding uses the catalog of its own time, and PostgreSQL 18 silently skips changes
+        It must exist before the slot: decoding uses the catalog as of that position, and PostgreSQL 18 silently skips changes
         from before the publication. An existing one is not created again: a statement of another session that writes to the
         table at that moment would fail (``cache lookup failed for publication``).
         """

@@ -17,7 +17,7 @@ def read_secret(arn: str) -> str:
         ConfigError: it cannot be read.
     """
     try:
-        # A session of its own: the default session keeps the credentials that it was created with. The region is that of the secret, not of
+        # Not the default session, because that keeps the credentials that it was created with. The region is that of the secret, not of
         # the machine.
         place = _ARN.match(arn)
         session = boto3.Session(region_name=place["region"] if place else None)

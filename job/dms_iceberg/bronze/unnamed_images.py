@@ -1,6 +1,6 @@
 """Before-images with a prefix or suffix that the configuration does not name.
 
-A source may have columns like that of its own: ``customer_id`` beside ``id``, ``old_status`` beside ``status``. Images differ from these in
+A source may itself have columns like that: ``customer_id`` beside ``id``, ``old_status`` beside ``status``. Images differ from these in
 that DMS writes at least one for each key column, with one prefix and suffix, after all other columns.
 """
 

@@ -134,7 +134,7 @@ class Cleaner:
         Args:
             groups: opened files, or records of the quarantine.
             with_record: also `RECORD` (the file's record as JSON), `ROW_NUMBER` and `LAYOUT` (the record's columns), for the quarantine.
-            with_images: also the images of changes as rows of their own (`half_sql`), `IMAGED` and `STREAM`, to play changes one by one.
+            with_images: also the images of changes as separate rows (`half_sql`), `IMAGED` and `STREAM`, to play changes one by one.
 
         Rows that come from the quarantine have their `ROW_ID` as well.
         """

@@ -1,6 +1,6 @@
-"""Gives changes of all sources one form: operation, position, commit time, and the old key of a key change as a row of its own.
+"""Gives changes of all sources one form: operation, position, commit time, and the old key of a key change as a separate row.
 
-All of this is SQL text over the file's columns, so it needs no pass of its own.
+All of this is SQL text over the file's columns, so it needs no additional pass.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -103,7 +103,7 @@ def normalise_sql(
 ) -> list[list[str]]:
     """Return select lists, each over the one before, over a read group with `OLD_KEY`; the last has source columns and ``_cdc_`` columns.
 
-    What several columns are computed from has a step of its own: otherwise Spark would compute it for each of them.
+    What several columns are computed from has its own step: otherwise Spark would compute it for each of them.
     The old-key half is a ``D`` whose key is coalesce(before-image, key) per column. `PROBLEM` says why a row cannot be used.
 
     Args:

@@ -1,6 +1,6 @@
 """Reads Java collections in few calls.
 
-Py4J reads each entry with calls of its own, and ends every iteration by an exception that PySpark then examines for ten
+Py4J reads each entry with separate calls, and ends every iteration by an exception that PySpark then examines for ten
 milliseconds. Jackson, which Spark brings, returns the whole collection in one call.
 """
 

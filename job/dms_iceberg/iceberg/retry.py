@@ -1,4 +1,4 @@
-"""The work of one table in a thread of its own: retried after a commit conflict, with its errors in the report."""
+"""The work of one table in its own thread: retried after a commit conflict, with its errors in the report."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -35,7 +35,7 @@ class Snapshot:
 class IcebergTable:
     """An Iceberg table through the session's catalog.
 
-    The catalog caches table instances for ever and this class refreshes them, so that a batch is planned on one state. All changes go
+    The catalog caches table instances without expiry and this class refreshes them, so that a batch is planned on one state. All changes go
     through a `Transaction`, which commits only if that state is still the table's.
     """
 
@@ -49,7 +49,7 @@ class IcebergTable:
         self._last: Snapshot | None = None
 
     def exists(self) -> bool:
-        """Whether the table is in the catalog; asks the catalog until it is, as the catalog caches the table for ever as well."""
+        """Whether the table is in the catalog; asks the catalog until it is, as the catalog caches the table without expiry as well."""
         self._is_known = self._is_known or self.spark.catalog.tableExists(self.sql_name)
         return self._is_known
 

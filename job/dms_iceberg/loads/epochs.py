@@ -1,6 +1,6 @@
 """Which branch the next batch goes to, and when a reload becomes the table's content.
 
-A load epoch is one full load: DMS writes each to a folder of its own (``.../epoch-2/``), and `bronze.uri` points to the current one. A new
+A load epoch is one full load: DMS writes each to its own folder (``.../epoch-2/``), and `bronze.uri` points to the current one. A new
 epoch is built on a branch that begins without rows. Readers see the old content until the load is complete, and rows that were deleted
 at the source while no task captured changes disappear in the same commit. Positions begin with the number of the load, so no change from
 an earlier load can win over the new content.

@@ -1,6 +1,6 @@
 """Change files that were uploaded again with another ETag: what becomes of quarantined rows of their earlier versions.
 
-The new version is merged as a late file, and its rejected rows become quarantined rows of their own. A change that it has, merged or
+The new version is merged as a late file, and its rejected rows become separate rows of the quarantine. A change that it has, merged or
 rejected, must not be read from an earlier version any more: it would count twice. A row that the new version lacks stays open, because only
 the quarantine has it.
 """

@@ -161,7 +161,7 @@ def _live_rows(spark: SparkSession, target: TargetTable, summary: Mapping[str, s
     """Count rows from metadata and position deletes, without reading data.
 
     The summary's ``total-position-deletes`` cannot be used. If two tasks both add deletes to a data file, both write its earlier deletes
-    again, into files of their own, and the summary counts these twice.
+    again, into separate files, and the summary counts these twice.
     """
     records, deletes = int(summary.get("total-records", 0)), int(summary.get("total-position-deletes", 0))
     if not deletes:

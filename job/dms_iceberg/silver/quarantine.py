@@ -1,4 +1,4 @@
-"""Rejected rows: one quarantine table per silver table, in a namespace of its own because its records are unmasked.
+"""Rejected rows: one quarantine table per silver table, in a separate namespace because its records are unmasked.
 
 A row's id is a hash of file key, ETag and row number, and rows are merged by id: a batch that is killed and run again writes each row once.
 

@@ -62,7 +62,7 @@ _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 def catalog_settings(catalog: Catalog) -> dict[str, str]:
     """Return the Spark settings of an Iceberg catalog.
 
-    Tables are cached for ever and refreshed when a batch is planned: see `iceberg.table.IcebergTable`.
+    Tables are cached without expiry and refreshed when a batch is planned: see `iceberg.table.IcebergTable`.
     """
     prefix = f"spark.sql.catalog.{catalog.name}"
     settings = {prefix: "org.apache.iceberg.spark.SparkCatalog", f"{prefix}.warehouse": catalog.warehouse}

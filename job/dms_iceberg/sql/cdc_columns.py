@@ -1,6 +1,6 @@
 """Names of the columns that this package adds to rows, and that more than one module knows.
 
-Those of silver tables and of the quarantine are persisted: they keep their names for ever.
+Those of silver tables and of the quarantine are persisted: their names never change.
 """
 
 FILE = "_cdc_file"

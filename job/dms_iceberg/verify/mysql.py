@@ -105,7 +105,7 @@ class MySqlSource:
         return tuple(map_column(*row) for row in found)
 
     def snapshot(self, schema: str, table: str, expressions: Sequence[str]) -> "MySqlReader":
-        """Return a reader of the table, in a snapshot of its own."""
+        """Return a reader of the table, in its own snapshot."""
         return MySqlReader(self, schema, table, expressions)
 
     def close(self) -> None:

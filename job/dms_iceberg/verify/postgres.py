@@ -133,7 +133,7 @@ class PostgresSource:
             return tuple(map_column(*row) for row in self.connection.run(_COLUMNS, oid=found[0][0]))
 
     def snapshot(self, schema: str, table: str, expressions: Sequence[str]) -> "PostgresReader":
-        """Return a reader of the table, in a snapshot of its own."""
+        """Return a reader of the table, in its own snapshot."""
         return PostgresReader(self, schema, table, expressions)
 
     def close(self) -> None:

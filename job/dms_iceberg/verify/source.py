@@ -205,7 +205,7 @@ class Source(Protocol):
         ...
 
     def snapshot(self, schema: str, table: str, expressions: Sequence[str]) -> Reader:
-        """Return a reader of these expressions (texts, see `SourceColumn.sql`) of a table, in a snapshot of its own."""
+        """Return a reader of these expressions (texts, see `SourceColumn.sql`) of a table, in its own snapshot."""
         ...
 
     def close(self) -> None:
