@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from dms_iceberg.config.load import load_config
-from dms_iceberg.watch import queue as queue_module
 from dms_iceberg.watch.queue import NotificationQueue
 from support.cloud import BRONZE, Cloud, open_cloud
 from support.fault_proxy import Fault, Rule
@@ -111,7 +110,7 @@ def test_a_queue_spares_the_listings_an_outage_passes_and_sigterm_leaves_nothing
 
 
 def test_tables_are_looked_at_while_the_queue_does_not_answer(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue_module, "_WAIT_SECONDS", 0)
+    monkeypatch.setattr("dms_iceberg.watch.queue._WAIT_SECONDS", 0)
     document = load_config(str(cloud.document("silent", ["t"])))
     made = cloud.client("sqs").create_queue(QueueName="gone")["QueueUrl"]
     queue = NotificationQueue(made, document)

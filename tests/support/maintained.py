@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config
-from dms_iceberg.maintenance import execute as steps
+from dms_iceberg.maintenance import execute
 from dms_iceberg.maintenance.report import MaintenanceReport
 from dms_iceberg.maintenance.run import maintain
 
@@ -29,7 +29,7 @@ EAGER: dict[str, Any] = {
 
 def let_hours_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let what was just done have been done three hours ago, as far as snapshots expire by age."""
-    monkeypatch.setattr(steps, "now_ms", lambda: int((dt.datetime.now(dt.UTC) + dt.timedelta(hours=3)).timestamp() * 1000))
+    monkeypatch.setattr(execute, "now_ms", lambda: int((dt.datetime.now(dt.UTC) + dt.timedelta(hours=3)).timestamp() * 1000))
 
 
 def kept_in_order(spark: SparkSession, config: Config, budget: float | None = None, *, fails: bool = False) -> list[MaintenanceReport]:

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from dms_iceberg.bronze.keys import time_of
 from dms_iceberg.config.model import Config
 from dms_iceberg.context import NO_REQUEST, RunRequest
-from dms_iceberg.merge import bulk_load as bulk
+from dms_iceberg.merge import bulk_load
 from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.preview import preview
 from dms_iceberg.runs.report import RunReport
@@ -87,7 +87,7 @@ def well(report: RunReport) -> RunReport:
 
 
 def test_loads_changes_late_files_replays_and_comparisons_in_every_mode(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "BULK_BYTES", 0)
+    monkeypatch.setattr(bulk_load, "BULK_BYTES", 0)
     named = Named(lake)
     lake.enter(1)
     for mode in MODES:

@@ -12,8 +12,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from dms_iceberg.iceberg.commit_errors import is_conflict
-from dms_iceberg.runs import batch as table_run
-from dms_iceberg.runs import read_state
+from dms_iceberg.runs import batch, read_state
 from support.crash_books import check_books
 from support.lake import Lake
 from support.pause import pausing
@@ -103,9 +102,9 @@ def test_expiry_between_plan_and_commit(lake: Lake, other: SparkSession, monkeyp
         "before-merge": lambda: expire(other, lake, older_than="2099-01-01"),
         "before-publish": lambda: (compact(other, lake), expire(other, lake, older_than="2099-01-01")),
     }
-    monkeypatch.setattr(table_run, "failpoint", lambda point, table="": waiting.pop(point, lambda: None)())
+    monkeypatch.setattr(batch, "failpoint", lambda point, table="": waiting.pop(point, lambda: None)())
     report = lake.run_one(config)
-    assert [batch.rows_read for batch in report.batches] == [2, 2]
+    assert [one.rows_read for one in report.batches] == [2, 2]
     assert lake.rows("t", "id, v") == [(1, "a2")]
     assert lake.run_one(config).batches == []
 
@@ -148,7 +147,7 @@ def test_full_disk_fails_its_table_and_the_next_run_goes_on(lake: Lake, limited:
 @contextmanager
 def limited_from(point: str, limit: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patch:
-        pausing(patch)(read_state if point == "after-inspect" else table_run, point, limit.__enter__)
+        pausing(patch)(read_state if point == "after-inspect" else batch, point, limit.__enter__)
         try:
             yield
         finally:

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg.iceberg.format_v3 import VECTORIZED
-from dms_iceberg.merge import bulk_load as bulk
+from dms_iceberg.merge import bulk_load
 from support.lake import Lake
 from support.maintained import EAGER, kept_in_order, taken
 from support.text_files import cdc_name
@@ -30,7 +30,7 @@ def nothing_stays(spark: SparkSession) -> Iterator[None]:
 
 def test_a_large_load_is_merged(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Iceberg refuses rows without ids where data files are staged: ``Structs do not match``."""
-    monkeypatch.setattr(bulk, "BULK_BYTES", 0)
+    monkeypatch.setattr(bulk_load, "BULK_BYTES", 0)
     lake.load("public.t", ID_V, LOADED)
     lake.run_one(lake.config({"public.t": {"format_version": 3}}))
     assert lake.rows("t", "id, v") == LOADED

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from dms_iceberg.bronze.listing import list_bronze
 from dms_iceberg.context import RunRequest
 from dms_iceberg.loads.epochs import building
 from dms_iceberg.runs.preview import preview
@@ -193,12 +194,10 @@ def test_reload_in_place_waits_for_the_operator_all_the_same(lake: Lake) -> None
 
 def test_files_that_a_listing_shows_after_the_marker_was_read_are_merged_first(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """DMS writes the last LOAD file and is called done between two calls of the job."""
-    from dms_iceberg import context as job
-
     epoch_one(lake, "t")
     lake.enter(2)
     lake.load("public.t", ID_V, NEW[:1])
-    listed, seen = job.list_bronze, list[int]()
+    listed, seen = list_bronze, list[int]()
 
     def list_then_write(*arguments: Any) -> Iterator[Any]:
         if len(seen) < 2:
@@ -210,7 +209,7 @@ def test_files_that_a_listing_shows_after_the_marker_was_read_are_merged_first(l
             return iter(files)
         return listed(*arguments)
 
-    monkeypatch.setattr(job, "list_bronze", list_then_write)
+    monkeypatch.setattr("dms_iceberg.context.list_bronze", list_then_write)
     report = merge(lake, "t")["t"]
     assert (report.error, seen) == (None, [1, 1])
     assert lake.rows("t", "id, v") == OLD, "the run did not know of the marker when it listed for the last time"

@@ -12,7 +12,6 @@ from dms_iceberg.config.model import Config
 from dms_iceberg.context import RunRequest
 from dms_iceberg.errors import TargetError
 from dms_iceberg.loads.rebuild import is_rebuilding
-from dms_iceberg.maintenance import run as maintenance_run
 from dms_iceberg.progress.progress import PROGRESS_KEY
 from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.run import run
@@ -290,7 +289,7 @@ def test_trouble_at_the_end_of_a_run_is_a_warning(lake: Lake, monkeypatch: pytes
     def fails(*_: object) -> None:
         raise TargetError("public.t: out of order")
 
-    monkeypatch.setattr(maintenance_run, "execute", fails)
+    monkeypatch.setattr("dms_iceberg.maintenance.run.execute", fails)
     config = lake.config({"public.t": {}}, batch={"max_files": 1}, maintenance={**EAGER, "after_run": "all"})
     lake.load("public.t", ID_V, [(1, "a")])
     lake.changes("public.t", cdc(1), ID_V, [("U", clock(1), 61, 1, "b")])

@@ -11,9 +11,8 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config
 from dms_iceberg.context import RunRequest
-from dms_iceberg.maintenance import run as maintenance_run
-from dms_iceberg.runs import batch as table_run
-from dms_iceberg.runs import read_state
+from dms_iceberg.maintenance.execute import execute
+from dms_iceberg.runs import batch, read_state
 from dms_iceberg.runs.run import run
 from support.crash_books import check_books
 from support.lake import Lake
@@ -87,7 +86,7 @@ def test_maintenance_and_batches_all_at_once(lake: Lake, other: SparkSession) ->
         outcomes = maintained.result()
     assert set(outcomes) <= {"done", "gave_way"}
     assert "done" in outcomes
-    assert sum(batch.rows_read for batch in report.batches) == 27
+    assert sum(one.rows_read for one in report.batches) == 27
     check(lake, config, expected, 13)
 
 
@@ -99,9 +98,9 @@ def test_maintenance_between_plan_and_commit_of_a_batch(lake: Lake, other: Spark
     write_batches(lake, 0, 5)
     lake.run_one(config)
     expected = write_batches(lake, 6, 6)
-    pause(read_state if point == "after-inspect" else table_run, point, lambda: assert_done(kept_in_order(other, config)))
+    pause(read_state if point == "after-inspect" else batch, point, lambda: assert_done(kept_in_order(other, config)))
     report = lake.run_one(config)
-    assert [batch.rows_read for batch in report.batches] == [3]
+    assert [one.rows_read for one in report.batches] == [3]
     check(lake, config, expected, 7)
 
 
@@ -116,7 +115,6 @@ def test_a_step_that_loses_its_race_gives_way(lake: Lake, other: SparkSession, m
     write_batches(lake, 0, 5)
     lake.run_one(config)
     expected = write_batches(lake, 6, 6)
-    execute = maintenance_run.execute
     merged = []
 
     def overtaken(name: object, table: object, facts: object, counts: object) -> None:
@@ -127,7 +125,7 @@ def test_a_step_that_loses_its_race_gives_way(lake: Lake, other: SparkSession, m
             assert report.error is None and len(report.batches) == 1
         execute(name, table, facts, counts)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(maintenance_run, "execute", overtaken)
+    monkeypatch.setattr("dms_iceberg.maintenance.run.execute", overtaken)
     (report,) = kept_in_order(lake.spark, config)
     outcomes = {one.step: one.outcome.value for one in report.steps}
     assert merged
@@ -161,7 +159,7 @@ def test_files_of_a_batch_in_flight_stay(lake: Lake, other: SparkSession, pause:
         assert (step.outcome.value, step.counts) == ("done", {"files": 1})
         assert all(path.exists() for path in in_flight)
 
-    pause(table_run, "before-publish", clean)
+    pause(batch, "before-publish", clean)
     report = lake.run_one(config)
     assert len(report.batches) == 1
     assert in_flight

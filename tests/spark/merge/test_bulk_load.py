@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from dms_iceberg.iceberg.transaction import Transaction
-from dms_iceberg.merge import bulk_load as bulk
+from dms_iceberg.merge import bulk_load
 from dms_iceberg.progress.progress import ACCOUNTING_KEY
 from support.crash_process import JobProcess
 from support.lake import Lake
@@ -30,7 +30,7 @@ def staged(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         found.append(made.rows)
         return made
 
-    monkeypatch.setattr(bulk, "BULK_BYTES", 0)
+    monkeypatch.setattr(bulk_load, "BULK_BYTES", 0)
     monkeypatch.setattr(Transaction, "stage", counting)
     yield found
 
@@ -161,10 +161,10 @@ def test_partitioned_table(lake: Lake, staged: list[int]) -> None:
 @pytest.mark.release
 def test_killed_with_files_written_and_no_snapshot(lake: Lake) -> None:
     """Before the snapshot and after it; both tables are loaded in bulk, by their size."""
-    rows = [(number, secrets.token_hex(512)) for number in range(bulk.BULK_BYTES // 500)]
+    rows = [(number, secrets.token_hex(512)) for number in range(bulk_load.BULK_BYTES // 500)]
     points = {"before-merge": "public.a", "after-commit": "public.b"}
     for table in points.values():
-        assert lake.load(table, ID_V, rows).stat().st_size >= bulk.BULK_BYTES
+        assert lake.load(table, ID_V, rows).stat().st_size >= bulk_load.BULK_BYTES
     tables: dict[str, Any] = {table: {} for table in points.values()}
     with JobProcess(lake.document(tables), lake.folder, [f"{point}@{table}" for point, table in points.items()]) as job:
         assert job.wait() == -signal.SIGKILL, job.text()

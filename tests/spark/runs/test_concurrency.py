@@ -8,8 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config
-from dms_iceberg.runs import batch as table_run
-from dms_iceberg.runs import read_state
+from dms_iceberg.runs import batch, read_state
 from dms_iceberg.runs.report import TableReport
 from dms_iceberg.runs.run import run
 from dms_iceberg.silver import backfill, evolve
@@ -43,7 +42,7 @@ def test_batch_that_somebody_else_merged_is_not_merged_again(lake: Lake, other: 
     lake.run_one(config)
     lake.changes("public.t", cdc(1), ID_V, [("U", T1, 61, 1, "A"), ("I", T1, 65, 3, "c"), ("D", T1, 69, 2, None)])
     won: list[TableReport] = []
-    pause(table_run, "before-merge", lambda: won.append(run_one(other, config)))
+    pause(batch, "before-merge", lambda: won.append(run_one(other, config)))
     lost = lake.run_one(config)
     assert (len(won[0].batches), lost.batches) == (1, [])
     assert lake.rows("t", "id, v") == [(1, "A"), (3, "c")]
@@ -54,7 +53,7 @@ def test_first_load_that_somebody_else_appended_is_not_appended_again(lake: Lake
     config = lake.config({"public.t": {}})
     lake.load("public.t", ID_V, [(1, "a"), (2, "b")])
     won: list[TableReport] = []
-    pause(table_run, "before-merge", lambda: won.append(run_one(other, config)))
+    pause(batch, "before-merge", lambda: won.append(run_one(other, config)))
     lost = lake.run_one(config)
     assert (len(won[0].batches), lost.batches) == (1, [])
     assert lake.rows("t", "id, v") == [(1, "a"), (2, "b")]
@@ -72,7 +71,7 @@ def test_stale_batch_does_not_bring_back_a_row_that_came_and_went(lake: Lake, ot
         lake.changes("public.t", cdc(2), ID_V, [("D", T2, 65, 9, None)])
         run_one(other, config)
 
-    pause(table_run, "before-merge", overtake)
+    pause(batch, "before-merge", overtake)
     assert lake.run_one(config).batches == []
     assert lake.rows("t", "id, v") == [(1, "a")]
     check_books(lake.spark, silver(lake), 3)
@@ -86,7 +85,7 @@ def test_stale_first_load_does_not_bring_back_a_deleted_row(lake: Lake, other: S
         lake.changes("public.t", cdc(1), ID_V, [("D", T1, 61, 2, None)])
         run_one(other, config)
 
-    pause(table_run, "before-merge", overtake)
+    pause(batch, "before-merge", overtake)
     assert lake.run_one(config).batches == []
     assert lake.rows("t", "id, v") == [(1, "a")]
     check_books(lake.spark, silver(lake), 3)
@@ -103,7 +102,7 @@ def test_stale_batch_of_rejected_rows_does_not_move_progress_back(lake: Lake, ot
         lake.changes("public.t", cdc(2), ID_V, [("I", T2, 65, 2, "b")])
         run_one(other, config)
 
-    pause(table_run, "before-merge", overtake)
+    pause(batch, "before-merge", overtake)
     assert lake.run_one(config).batches == []
     assert lake.rows("t", "id, v") == [(1, "a"), (2, "b")]
     assert lake.quarantine("t", "reason") == [("rule",)]
@@ -138,7 +137,7 @@ def _before_schema_change(lake: Lake) -> Config:
 
 @pytest.mark.parametrize(
     ("module", "point"),
-    [(read_state, "after-inspect"), (evolve, "after-evolve"), (backfill, "before-backfill"), (table_run, "before-merge")],
+    [(read_state, "after-inspect"), (evolve, "after-evolve"), (backfill, "before-backfill"), (batch, "before-merge")],
 )
 def test_schema_change_that_somebody_else_made(lake: Lake, other: SparkSession, pause: Pause, module: ModuleType, point: str) -> None:
     """The backfill must not be done again: by then a NULL may be a change's own."""
@@ -159,7 +158,7 @@ def test_compaction_between_plan_and_commit(lake: Lake, other: SparkSession, pau
     lake.run_one(config)
     lake.changes("public.t", cdc(1), ID_V, [("U", T1, 61, 1, "A"), ("D", T1, 65, 2, None)])
     compact = f"CALL lake.system.rewrite_data_files(table => '{lake.namespace}.t', options => map('rewrite-all', 'true'))"
-    pause(table_run, "before-merge", lambda: other.sql(compact))
+    pause(batch, "before-merge", lambda: other.sql(compact))
     assert len(lake.run_one(config).batches) == 1
     assert lake.rows("t", "id, v") == [(1, "A"), (3, "a")]
     check_books(lake.spark, silver(lake), 5)
@@ -175,7 +174,7 @@ def write_four_files(lake: Lake, table: str) -> None:
 def check_four_files(lake: Lake, table: str) -> None:
     assert lake.rows(table, "id, v") == [(1, "A"), (2, "b"), (5, "e")]
     books = check_books(lake.spark, f"lake.{lake.namespace}.`{table}`", 7)
-    assert [batch["files"] for batch in books] == [1, 1, 1, 1]
+    assert [book["files"] for book in books] == [1, 1, 1, 1]
 
 
 def test_two_sessions_race_over_many_batches(lake: Lake, other: SparkSession) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dms_iceberg import failpoints as faults
+from dms_iceberg import failpoints
 from support.crash_books import check_books, snapshot_ids
 from support.crash_process import JobProcess
 from support.lake import Lake
@@ -29,7 +29,7 @@ BEFORE = [(1, "a", 1), (3, "new", 3), (5, "e", 5)]
 AFTER = [(1, "A", 1, None), (3, "new", 3, 7), (6, "e", 5, 9)]
 LATE = (8, "late", 8, 7)
 NOT_OF_A_BATCH = ("before-switch", "after-switch", "after-truncate-recorded", "before-resolve", "after-resolve")
-NEW_POINTS = tuple(point for point in faults.POINTS if point not in ("after-create", *NOT_OF_A_BATCH))
+NEW_POINTS = tuple(point for point in failpoints.POINTS if point not in ("after-create", *NOT_OF_A_BATCH))
 FIRST_LOAD_POINTS = ("after-create", "before-publish", "after-commit")
 LATE_POINTS = ("before-merge", "before-publish", "after-commit")
 BY_TARGET = ("before-backfill", "after-backfill", "after-evolve")

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.runs.preview import TablePreview, preview
 from dms_iceberg.runs.report import RunReport
-from dms_iceberg.silver import table as target_table
+from dms_iceberg.silver.ddl import create_sql
 from support.lake import Lake
 from support.text_files import cdc_name
 
@@ -135,8 +135,7 @@ def evolved(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempP
     create_plans = preview(spark, before)
     created = set()
     with pytest.MonkeyPatch.context() as patch:
-        create_sql = target_table.create_sql
-        patch.setattr(target_table, "create_sql", lambda *args: (created.add(create_sql(*args)), create_sql(*args))[1])
+        patch.setattr("dms_iceberg.silver.table.create_sql", lambda *args: (created.add(create_sql(*args)), create_sql(*args))[1])
         assert lake.run(before).failed == []
     write_after(lake)
     plans = preview(spark, after)

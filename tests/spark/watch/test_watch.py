@@ -7,11 +7,8 @@ import time
 
 import pytest
 
-from dms_iceberg import context as job_module
+from dms_iceberg.bronze.listing import list_bronze
 from dms_iceberg.runs import read_state
-from dms_iceberg.runs import run as runner
-from dms_iceberg.watch import run as watch_run
-from dms_iceberg.watch import table as watched
 from dms_iceberg.watch.run import SessionLostError, Watch
 from support.crash_books import check_books
 from support.lake import Lake
@@ -46,9 +43,9 @@ def test_an_idle_table_costs_a_listing_and_nothing_of_the_catalog(lake: Lake, mo
     config = lake.config({"public.t": {}})
     lake.load("public.t", ID_V, [(1, "a")])
     plans, listings = [], []
-    plan, listing = runner.read_state, job_module.list_bronze
-    monkeypatch.setattr(runner, "read_state", lambda *all_: plans.append(1) or plan(*all_))
-    monkeypatch.setattr(job_module, "list_bronze", lambda *all_: listings.append(1) or listing(*all_))
+    plan, listing = read_state.read_state, list_bronze
+    monkeypatch.setattr("dms_iceberg.runs.run.read_state", lambda *all_: plans.append(1) or plan(*all_))
+    monkeypatch.setattr("dms_iceberg.context.list_bronze", lambda *all_: listings.append(1) or listing(*all_))
     with watching(lake, config) as job:
         job.until_rows(1)
         job.until(lambda: listings)
@@ -134,8 +131,10 @@ def test_what_is_told_while_a_table_waits_for_its_turn_is_looked_at_once(lake: L
     config = lake.config({"public.t": {}, "public.u": {}}, parallelism=1)
     for table in ("public.t", "public.u"):
         lake.load(table, ID_V, [(1, "a")])
-    plan, planned = runner.read_state, list[str]()
-    monkeypatch.setattr(runner, "read_state", lambda job, table, *more: planned.append(table.source) or plan(job, table, *more))
+    plan, planned = read_state.read_state, list[str]()
+    monkeypatch.setattr(
+        "dms_iceberg.runs.run.read_state", lambda job, table, *all_: planned.append(table.source) or plan(job, table, *all_)
+    )
     news, pause = News(), threading.Event()
     pause.set()
     with watching(lake, config, queue=news, pause=pause) as job:
@@ -165,7 +164,7 @@ def test_tables_that_fail_at_the_end_are_named(lake: Lake) -> None:
 
 
 def test_a_rollback_by_others_is_seen_within_the_full_look(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watched, "FULL_LOOK_SECONDS", 0.3)
+    monkeypatch.setattr("dms_iceberg.watch.table.FULL_LOOK_SECONDS", 0.3)
     config = lake.config({"public.t": {}})
     lake.load("public.t", ID_V, [(1, "a")])
     with watching(lake, config) as job:
@@ -180,7 +179,7 @@ def test_a_rollback_by_others_is_seen_within_the_full_look(lake: Lake, monkeypat
 
 @pytest.mark.long
 def test_a_table_that_others_drop_or_make_anew_is_made_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watched, "FULL_LOOK_SECONDS", 0.3)
+    monkeypatch.setattr("dms_iceberg.watch.table.FULL_LOOK_SECONDS", 0.3)
     config = lake.config({"public.t": {}})
     lake.load("public.t", ID_V, [(1, "a")])
     other = lake.spark.newSession()
@@ -224,7 +223,7 @@ def test_a_watch_without_spark_ends_and_says_so(lake: Lake, monkeypatch: pytest.
 
     with watching(lake, config) as job:
         job.until_rows(1)
-        monkeypatch.setattr(job_module, "list_bronze", gone)
+        monkeypatch.setattr("dms_iceberg.context.list_bronze", gone)
         monkeypatch.setattr(job.watch, "_is_alive", lambda: False)
         job.join()
     assert isinstance(job.error, SessionLostError)
@@ -232,7 +231,7 @@ def test_a_watch_without_spark_ends_and_says_so(lake: Lake, monkeypatch: pytest.
 
 
 def test_a_defect_in_one_turn_does_not_end_the_watch(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch_run, "LONGEST_BACK_OFF_SECONDS", 0.2)
+    monkeypatch.setattr("dms_iceberg.watch.run.LONGEST_BACK_OFF_SECONDS", 0.2)
     config = lake.config({"public.t": {}, "public.u": {}})
     for table in ("public.t", "public.u"):
         lake.load(table, ID_V, [(1, "a")])
@@ -242,8 +241,8 @@ def test_a_defect_in_one_turn_does_not_end_the_watch(lake: Lake, monkeypatch: py
         if broken:
             raise LookupError(broken.pop())
 
-    monkeypatch.setattr(watched, "keep_state", keep)
-    monkeypatch.setattr(watched, "STATE_SECONDS", 0.0)
+    monkeypatch.setattr("dms_iceberg.watch.table.keep_state", keep)
+    monkeypatch.setattr("dms_iceberg.watch.table.STATE_SECONDS", 0.0)
     with watching(lake, config) as job:
         job.until(lambda: not broken)
         job.until_rows(1)

@@ -12,8 +12,7 @@ from pyspark.sql import SparkSession
 from dms_iceberg.context import RunContext
 from dms_iceberg.spark.arrow_allocators import forget_readers
 from dms_iceberg.storage.open_store import open_store
-from dms_iceberg.watch import run as watch_run
-from dms_iceberg.watch import table as watched
+from dms_iceberg.watch.table import WatchedTable
 from support.lake import Lake
 from support.maintained import EAGER
 from support.watching import ID_V, change, watching
@@ -47,7 +46,7 @@ def test_a_draft_that_was_published_is_let_go(lake: Lake) -> None:
 
 
 def test_readers_that_have_ended_are_forgotten(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch_run, "TIDY_SECONDS", 0.1)
+    monkeypatch.setattr("dms_iceberg.watch.run.TIDY_SECONDS", 0.1)
     config = lake.config({"public.t": {}})
     lake.load("public.t", ID_V, [(1, "a")])
     with watching(lake, config) as job:
@@ -121,7 +120,7 @@ def test_models_follow_their_tables(lake: Lake) -> None:
 
 @pytest.mark.release
 def test_tables_are_kept_in_order_between_batches(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watched, "STATE_SECONDS", 0.2)
+    monkeypatch.setattr("dms_iceberg.watch.table.STATE_SECONDS", 0.2)
     config = lake.config({"public.t": {"table_properties": {"write.metadata.previous-versions-max": "9"}, "maintenance": {"manifests": 2}}})
     lake.load("public.t", ID_V, [(1, "a")])
     with watching(lake, config) as job:
@@ -141,7 +140,7 @@ def test_a_watch_maintains_between_two_batches(lake: Lake, monkeypatch: pytest.M
     for n, row in enumerate(rows, 1):
         lake.load("public.t", ID_V, [row], number=n)
     job = RunContext(lake.spark, config, open_store(config.bronze.uri), "watch")
-    table = watched.WatchedTable(job, config.tables["public.t"], open_store(config.state_uri), 0.1, None)
+    table = WatchedTable(job, config.tables["public.t"], open_store(config.state_uri), 0.1, None)
     for _ in rows:
         table.turn()
     assert lake.snapshots("t") == 3, "the first minute is not over"

@@ -8,7 +8,7 @@ import pytest
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.context import RunContext
 from dms_iceberg.gold.report import ModelReport
-from dms_iceberg.watch import models as watched
+from dms_iceberg.watch import models
 from dms_iceberg.watch.models import WatchedModels
 
 MODELS = {f"gold.{name}": {"sql": "SELECT id FROM silver.t", "refresh_seconds": 5} for name in "abc"}
@@ -42,8 +42,8 @@ def test_no_model_starves_beside_slow_ones(monkeypatch: pytest.MonkeyPatch) -> N
         done.update(only)
         return {name: ModelReport(table=name) for name in only}
 
-    monkeypatch.setattr(watched, "time", clock)
-    monkeypatch.setattr(watched, "refresh_models", refresh)
+    monkeypatch.setattr(models, "time", clock)
+    monkeypatch.setattr(models, "refresh_models", refresh)
     turns = WatchedModels(RunContext(None, CONFIG, None, "run"))  # type: ignore[arg-type]
     for _ in range(30):
         clock.now += turns.turn()
