@@ -236,5 +236,5 @@ def _with_stored(events: DataFrame, target: DataFrame, first: MergeInput, shape:
 
 
 def _with_versions(row_counts: BatchCounts, rows: DataFrame) -> BatchCounts:
-    row = rows.selectExpr(*versions.version_books()).collect()[0]
+    row = rows.selectExpr(*versions.version_counts()).collect()[0]
     return attrs.evolve(row_counts, applied=row.applied, superseded=row.superseded + row_counts.void, stale=row.stale, latest=row.actions)

@@ -198,7 +198,7 @@ def version_columns(key: Sequence[str], values: Sequence[str]) -> list[str]:
 
 
 def version_select(key: Sequence[str], values: Sequence[str]) -> list[str]:
-    """Select list over the result of `steps`: the table's columns, `ACTION`, and what `version_books` counts."""
+    """Select list over the result of `steps`: the table's columns, `ACTION`, and what `version_counts` counts."""
     return [
         *map(quote, (*key, *values)),
         *(POSITION, OP, COMMITTED_AT),
@@ -209,7 +209,7 @@ def version_select(key: Sequence[str], values: Sequence[str]) -> list[str]:
     ]
 
 
-def version_books() -> list[str]:
+def version_counts() -> list[str]:
     """Aggregates over `version_select`: rows of the batch that are new, repeated in the batch, or known already, and versions to write."""
     return [
         f"count_if({_COUNT} > 0 AND NOT {_KNOWN}) AS applied",

@@ -175,7 +175,7 @@ def other_cleaning(table: Table, properties: Mapping[str, str], columns: Iterabl
 
 
 def _is_live(table: Table, name: str) -> bool:
-    """Whether a column still gets values by the configuration; a column that is left out has a warning of its own."""
+    """Whether a column still gets values by the configuration; there is another warning for a column that is left out."""
     if any(column.name.lower() == name.lower() for column in table.columns):
         return True
     left_out = {*table.drop, *(column.source_name or "" for column in table.columns)}
