@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.context import NO_REQUEST, RunRequest
+from dms_iceberg.progress.merged_loads import MergedLoads
 from dms_iceberg.progress.progress import ACCOUNTING_KEY
 from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.report import BatchReport, RunReport
@@ -72,14 +73,21 @@ class Merging:
     """A world's bucket folder and silver tables, and the job between them."""
 
     def __init__(
-        self, spark: SparkSession, warehouse: Path, folder: Path, world: World, form: Format, before: "Merging | None" = None
+        self,
+        spark: SparkSession,
+        warehouse: Path,
+        folder: Path,
+        world: World,
+        form: Format,
+        before: "Merging | None" = None,
+        epoch: int | None = None,
     ) -> None:
-        """Prepare a world; one ``before`` it leaves its tables to be loaded again."""
+        """Prepare a world; one ``before`` it leaves its tables to be loaded again. The ``epoch`` of the load differs unless it is given."""
         number = next(_NUMBERS)
         self.world = world
         self._spark = spark
         self._namespace = before._namespace if before is not None else f"properties_{number}"
-        self._folder = BronzeFolder(folder / f"bronze_{number}" / f"epoch-{number}", world, form)
+        self._folder = BronzeFolder(folder / f"bronze_{number}" / f"epoch-{epoch or number}", world, form)
         self._folder.root.mkdir(parents=True)
         self._document = self._folder.document(warehouse, self._namespace)
         self.config = parse_config(self._document)
@@ -130,6 +138,31 @@ class Merging:
                 if _frozen(kind, expected.get(key, {})) != _frozen(kind, silver.get(key, {}))
             ]
         return found
+
+    def state(self, kind: TableKind) -> tuple[Any, ...]:
+        """All that a silver table and its quarantine tell: types, rows with their metadata columns, progress, open rows.
+
+        Without what differs between two deliveries of the same files: names of replays, and when files were written.
+        """
+        table = self.config.tables[kind.source]
+        target = TargetTable(self._spark, self.config.catalog.name, table.target)
+        if not target.exists():
+            return ()
+        self._spark.sql(f"REFRESH TABLE {self._name(kind)}")
+        frame = self._spark.table(self._name(kind))
+        progress = target.progress()
+        waiting = open_rows(self._spark, self.config, table, progress)
+        # Each file's folder has the number of its world.
+        reasons = (
+            Counter(tuple(row) for row in waiting.select("reason", "key", "row_number").collect()) if waiting is not None else Counter()
+        )
+        rows = sorted(repr(row.asDict()) for row in frame.collect())
+        return (
+            tuple(frame.dtypes),
+            rows,
+            attrs.evolve(progress, replay="", loads=MergedLoads(), recent=tuple((at, b"") for at, _ in progress.recent)),
+            reasons,
+        )
 
     def silver(self, kind: TableKind) -> dict[Key, Row]:
         """A silver table's declared columns by key, instants as UTC wall clocks."""

@@ -1,10 +1,11 @@
-"""Reads Java collections in few calls.
+"""Reads and makes Java collections in few calls.
 
 Py4J reads each entry with separate calls, and ends every iteration by an exception that PySpark then examines for ten
 milliseconds. Jackson, which Spark brings, returns the whole collection in one call.
 """
 
 import json
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +18,14 @@ def to_dict(jvm: Any, java_map: Any) -> dict[str, str]:
 def names(jvm: Any, java_map: Any) -> list[str]:
     """Return the keys of a Java map whose keys are strings."""
     return list(json.loads(_mapper(jvm).writeValueAsString(java_map.keySet())))
+
+
+def to_long_map(jvm: Any, values: Mapping[int, int]) -> Any:
+    """Return a Java map of Integers to Longs: Py4J itself would make Integers of all small numbers."""
+    mapper = _mapper(jvm)
+    integers, longs = jvm.java.lang.Class.forName("java.lang.Integer"), jvm.java.lang.Class.forName("java.lang.Long")
+    type_ = mapper.getTypeFactory().constructMapType(jvm.java.lang.Class.forName("java.util.HashMap"), integers, longs)
+    return mapper.readValue(json.dumps(values), type_)
 
 
 # Cached: Py4J looks up a class part by part of its name, with a call for each.

@@ -59,6 +59,11 @@ class Transaction:
             always: Any = spark._jvm.org.apache.iceberg.expressions.Expressions  # type: ignore[union-attr]
             self._table.newDelete().deleteFromRowFilter(always.alwaysTrue()).commit()
 
+    @property
+    def table(self) -> "JavaObject":
+        """Iceberg's own table within the transaction: what is committed to it belongs to the transaction."""
+        return self._table
+
     def _head_of(self, branch: str | None) -> int | None:
         ref = self._start.ref(branch or MAIN)
         return ref.snapshotId() if ref is not None else None

@@ -99,7 +99,8 @@ def duplicate_keys(batch: BatchContext, merge_input: MergeInput) -> tuple[str, .
 def _replaced(summary: Mapping[str, str], latest: int) -> int:
     """Return how many rows of the table a MERGE has deleted or replaced; for copy-on-write this assumes that no row was deleted."""
     if deletes := int(summary.get("added-position-deletes", 0)):
-        return deletes
+        # New delete files take over the deletes of those that they replace.
+        return deletes - int(summary.get("removed-position-deletes", 0))
     removed = int(summary.get("deleted-records", 0))
     return latest - int(summary.get("added-records", 0)) + removed if removed else 0
 

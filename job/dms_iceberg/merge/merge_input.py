@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
+import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.merge import suspicion
 from dms_iceberg.merge.collapse import books_aggregates
+from dms_iceberg.merge.direct import DirectPath, one_row, rows_select
 from dms_iceberg.merge.statement import KeyRange
 from dms_iceberg.progress.arrivals import NO_ARRIVALS, Arrivals
 from dms_iceberg.silver.row_counts import BatchCounts
@@ -33,6 +35,8 @@ class MergeInput:
         is_cut: the batch was compared with older files, and bronze has lost change files that were merged.
         arrivals: when rows last arrived at keys, by changes of the batch.
         resolved: rows of the quarantine that ``latest`` resolves, None without any.
+        path: the direct path of the batch, or why it takes the MERGE.
+        rows: the rows of ``latest`` to be merged, for the direct path; None for the MERGE.
     """
 
     latest: DataFrame
@@ -45,6 +49,8 @@ class MergeInput:
     is_cut: bool = False
     arrivals: Arrivals = NO_ARRIVALS
     resolved: DataFrame | None = None
+    path: DirectPath | str = ""
+    rows: pa.Table | None = None
 
     @property
     def suspects(self) -> int:
@@ -69,15 +75,17 @@ def measure(
     *,
     is_late: bool = False,
     figures: Mapping[str, str] | None = None,
+    path: DirectPath | str = "",
 ) -> MergeInput:
     """Materialise the latest changes, and compute row counts and ``figures`` (SQL aggregates by name) in the same Spark job.
 
-    Unpersists ``latest`` if the job fails.
+    On the direct path it returns the rows to be merged as well. Unpersists ``latest`` if the job fails.
     """
     figures = figures or {}
     wanted = (f"{sql} AS {name}" for name, sql in figures.items())
+    aggregates = latest.selectExpr(*books_aggregates(shape.key, STALE if is_late else "false"), *wanted, *rows_select(path, shape))
     try:
-        row = latest.selectExpr(*books_aggregates(shape.key, STALE if is_late else "false"), *wanted).collect()[0]
+        row, rows = one_row(aggregates) if isinstance(path, DirectPath) else (aggregates.collect()[0], None)
     except BaseException:
         latest.unpersist()
         raise
@@ -105,6 +113,8 @@ def measure(
         is_late,
         judge,
         figures=values,
+        path=path,
+        rows=rows,
         arrivals=Arrivals(values.get(suspicion.INSERTED_AT), values.get(suspicion.MOVED_AT)),
     )
 

@@ -12,6 +12,7 @@ from dms_iceberg.merge.ambiguous_keys import keys_of_rows, touched_by
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse_frames import collapse
 from dms_iceberg.merge.crowded import Verdict, bronze_past, play, stored_past
+from dms_iceberg.merge.direct import direct_path
 from dms_iceberg.merge.duplicate_keys import duplicate_counts, duplicate_figures
 from dms_iceberg.merge.late_context import OlderFiles, SecondLook, older_files, second_look, waiting_rows
 from dms_iceberg.merge.late_truncates import apply_truncates
@@ -32,21 +33,26 @@ def collapse_batch(batch: BatchContext) -> MergeInput:
     counts = count_aggregates(kept) if kept else {}
     if watched:
         counts |= suspicion.aggregates(progress.load, progress.arrivals) | duplicate_counts(progress.load)
-    latest = collapse(cleaned, batch.shape, with_context=False, counts=counts, size=batch.planned.batch.size).persist()
+    path = direct_path(batch)
+    latest = collapse(cleaned, batch.shape, with_context=False, counts=counts, size=batch.planned.batch.size)
+    if isinstance(path, str):
+        latest.persist()
     result = None
     try:
         figures = {one: f"coalesce(sum({one}), 0)" for one in (N_LACKING, N_MOVED) if kept}
         figures |= (suspicion.figures() if watched else {}) | duplicate_figures(batch.planned, batch.shape)
-        first = measure(latest, batch.shape, as_it_is, figures=figures)
+        first = measure(latest, batch.shape, as_it_is, figures=figures, path=path)
         failpoint("after-collapse", batch.table.source)
         is_late = late.is_late(first.row_counts.low, progress) or bool(first.row_counts.disordered_keys)
         lacks = bool(kept) and first.figures[N_LACKING] > 0
         if is_late or lacks or first.suspects or (watched and first.figures[suspicion.LEAVES]):
+            latest.persist()
+            first = attrs.evolve(first, path="late or crowded", rows=None)
             waiting = waiting_rows(batch)
             second = _SecondPass(batch, cleaned, first, kept, waiting, is_late, lacks)
             result = attrs.evolve(second.collapsed(), arrivals=first.arrivals)
         else:
-            result = first
+            result = first if isinstance(path, str) or first.rows is not None else attrs.evolve(first, path="rows")
         return result
     finally:
         if result is None or result.latest is not latest:

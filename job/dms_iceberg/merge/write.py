@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Mode
 from dms_iceberg.context import RunContext
+from dms_iceberg.iceberg.live_files import NotPossibleError
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge.append import NEW, changelog_columns
 from dms_iceberg.merge.batch_context import BatchContext
+from dms_iceberg.merge.direct import PATH_KEY, DirectPath, add_directly
 from dms_iceberg.merge.merge_input import MergeInput
 from dms_iceberg.merge.soft_delete import IN_TABLE, register_row_select, soft_delete_sql
 from dms_iceberg.merge.statement import IN_LIST_KEYS, MergeSource, insert_columns, key_list_sql, merge_sql, mergeable
@@ -31,8 +33,16 @@ def batch_transaction(batch: BatchContext, merge_input: MergeInput, properties: 
     transaction = batch.target.transaction(batch.planned.branch_state.head, batch.planned.branch_state.branch)
     if merge_input.row_counts.latest == 0:
         transaction.touch(properties)
-    else:
-        _WRITERS[batch.table.mode](batch, transaction, merge_input, properties)
+        return transaction
+    reason = merge_input.path
+    if isinstance(reason, DirectPath) and merge_input.rows is not None:
+        try:
+            add_directly(batch, reason, transaction, merge_input.rows, {**properties, PATH_KEY: "direct"})
+        except NotPossibleError as error:
+            reason = str(error)
+        else:
+            return transaction
+    _WRITERS[batch.table.mode](batch, transaction, merge_input, {**properties, PATH_KEY: f"merge ({reason})" if reason else "merge"})
     return transaction
 
 

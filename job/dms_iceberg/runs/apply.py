@@ -173,4 +173,5 @@ def _log_batch(context: RunContext, table: Table, planned: BatchPlan, report: Ba
         quarantined=report.quarantined,
         seconds=report.seconds,
         lag_seconds=report.lag_seconds,
+        path=report.path,
     )

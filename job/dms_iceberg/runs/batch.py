@@ -16,6 +16,7 @@ from dms_iceberg.merge.ambiguous_keys import closed_by_repair
 from dms_iceberg.merge.append import changelog_batch
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.bulk_load import BulkLoad, bulk_load
+from dms_iceberg.merge.direct import PATH_KEY
 from dms_iceberg.merge.duplicate_keys import duplicate_keys
 from dms_iceberg.merge.history import history_batch
 from dms_iceberg.merge.merge_input import MergeInput
@@ -226,4 +227,5 @@ def report_batch(target: TargetTable | None, planned: BatchPlan, counts: BatchCo
         lag_seconds=lags[2],
         is_load=batch.is_load,
         remaining=batch.remaining,
+        path=head.summary.get(PATH_KEY, "") if head is not None else "",
     )

@@ -1,0 +1,221 @@
+"""Writes a few new rows and deletes a few others in one snapshot of a transaction, without a Spark job.
+
+The files are what Iceberg's own Spark writer makes of the same rows: Parquet with field ids, and metrics that Iceberg computes. Where
+that would write a delete file for each data file, which takes over the deletes that the file had, a delta has one delete file for all.
+Every few deltas these are folded into delete files of single data files, so a reader never meets more than a few.
+"""
+
+import inspect
+import io
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dms_iceberg.iceberg.arrow_schema import FIELD_ID, POSITION_DELETES, arrow_schema, field_ids
+from dms_iceberg.iceberg.file_io import write_file
+from dms_iceberg.iceberg.java_maps import to_long_map
+from dms_iceberg.iceberg.live_files import SMALL_ROWS, FileCache, LiveFile, LiveFiles, NotPossibleError, ordered
+
+_CODEC = "write.parquet.compression-codec"
+MOST_SHARED = 8
+"""So many delete files of several data files a table has at most."""
+CODECS = {"zstd": "zstd", "snappy": "snappy", "gzip": "gzip", "uncompressed": "none"}
+_WRITES_DECIMALS = "store_decimal_as_integer" in inspect.signature(pq.ParquetWriter.__init__).parameters
+"""Iceberg stores decimals of up to 18 digits as integers: https://iceberg.apache.org/spec/#parquet. PyArrow can since version 20."""
+
+
+@attrs.frozen(eq=False)
+class Delta:
+    """What a transaction does to a table's rows.
+
+    Attributes:
+        rows: new rows, with the columns of `columns_of`.
+        deleted: positions to delete, by data file.
+        files: the files of the snapshot that the delta was computed on.
+        ids: field ids of the key columns.
+    """
+
+    rows: pa.Table
+    deleted: Sequence[tuple[LiveFile, pa.Int64Array]]
+    files: LiveFiles
+    ids: tuple[int, ...]
+
+
+def refusal(jvm: Any, table: Any, properties: Mapping[str, str]) -> str | None:
+    """Return why a table's files cannot be written here as Iceberg's own writer would, in a few words; None if they can."""
+    checks = {
+        # Deletes belong to the spec and partition of their data file.
+        "partitions": not table.spec().isUnpartitioned() or table.specs().size() > 1,
+        "written in order": table.sortOrder().isSorted(),
+        "format version": int(jvm.org.apache.iceberg.TableUtil.formatVersion(table)) != 2,
+        "copy-on-write": properties.get("write.merge.mode", "copy-on-write") != "merge-on-read",
+        "file format": {"parquet"} != {properties.get(f"write.{kind}format.default", "parquet") for kind in ("", "delete.")},
+        "granularity of deletes": properties.get("write.delete.granularity", "file") != "file",
+        "compression": properties.get(_CODEC, "zstd") not in CODECS or "write.parquet.compression-level" in properties,
+        "bloom filters": any(name.startswith("write.parquet.bloom-filter") for name in properties),
+        "encryption": any(name.startswith("encryption.") for name in properties),
+    }
+    return next((reason for reason, applies in checks.items() if applies), None)
+
+
+def columns_of(jvm: Any, table: Any) -> pa.Schema:
+    """Return the Arrow schema of a table's new data files.
+
+    Raises:
+        NotPossibleError: a column has a type that only Iceberg's writer writes.
+    """
+    schema = arrow_schema(str(jvm.org.apache.iceberg.SchemaParser.toJson(table.schema())))
+    if schema is None or (not _WRITES_DECIMALS and any(pa.types.is_decimal(field.type) for field in schema)):
+        raise NotPossibleError("a column's type")
+    return schema
+
+
+def add_delta(jvm: Any, table: Any, delta: Delta, cache: FileCache, properties: Mapping[str, str]) -> None:
+    """Commit a delta to a table of a transaction; the snapshot carries ``properties`` in its summary.
+
+    Args:
+        jvm: of the session.
+        table: the transaction's table.
+        delta: the rows to write and to delete.
+        cache: gets the new snapshot's files and the new rows' keys.
+        properties: of the snapshot.
+    """
+    writer = _Writer(jvm, table)
+    change = table.newRowDelta()
+    after = dict(delta.files.data)
+    if delta.rows.num_rows:
+        location = writer.add_rows(change, delta.rows)
+        after[location] = LiveFile(location, delta.rows.num_rows)
+        if delta.rows.num_rows <= SMALL_ROWS:
+            places = field_ids(delta.rows.schema)
+            columns = {str(number): delta.rows.column(places[id_]) for number, id_ in enumerate(delta.ids)}
+            cache.put_keys(location, delta.ids, pa.table(columns))
+    after |= {file.location: attrs.evolve(file, deleted=ordered([file.deleted, new])) for file, new in delta.deleted}
+    shared = writer.add_deletes(change, delta.deleted, after, delta.files.shared)
+    for name, text in properties.items():
+        change.set(name, text)
+    change.commit()
+    cache.put_files(str(table.uuid()), table.currentSnapshot().snapshotId(), LiveFiles(after, shared))
+
+
+@attrs.frozen(eq=False)
+class _Classes:
+    """Iceberg's classes. Py4J looks up a class part by part of its name, with a call for each: once is enough."""
+
+    data_files: Any
+    file_metadata: Any
+    metrics_config: Any
+    parquet_util: Any
+    memory_file: Any
+    metrics: Any
+    longs: Any
+
+
+@lru_cache(maxsize=1)
+def _classes(jvm: Any) -> _Classes:
+    iceberg = jvm.org.apache.iceberg
+    return _Classes(
+        iceberg.DataFiles,
+        iceberg.FileMetadata,
+        iceberg.MetricsConfig,
+        iceberg.parquet.ParquetUtil,
+        iceberg.inmemory.InMemoryInputFile,
+        iceberg.Metrics,
+        jvm.java.util.stream.LongStream,
+    )
+
+
+class _Writer:
+    def __init__(self, jvm: Any, table: Any) -> None:
+        self._classes = _classes(jvm)
+        self._jvm, self._table, self._io, self._spec = jvm, table, table.io(), table.spec()
+        self._locations = table.locationProvider()
+        self._name = uuid.uuid4().hex
+        self._codec = CODECS[str(table.properties().getOrDefault(_CODEC, "zstd"))]
+        self._count = 0
+
+    def add_rows(self, change: Any, rows: pa.Table) -> str:
+        config = self._classes.metrics_config.forTable(self._table)
+        builder = self._classes.data_files.builder(self._spec)
+        location, built = self._write(builder, rows, config, lambda footer: self._row_metrics(footer, rows))
+        change.addRows(built)
+        return location
+
+    def add_deletes(
+        self,
+        change: Any,
+        deleted: Sequence[tuple[LiveFile, pa.Int64Array]],
+        after: dict[str, LiveFile],
+        shared: tuple[Any, ...],
+    ) -> tuple[Any, ...]:
+        """Add deletes, and say in ``after`` where those of each file are; return the delete files of several data files."""
+        if len(deleted) > 1 and len(shared) < MOST_SHARED:
+            every = pa.concat_tables(_positions(file.location, new) for file, new in sorted(deleted, key=lambda one: one[0].location))
+            after |= {file.location: attrs.evolve(after[file.location], is_shared=True) for file, _ in deleted}
+            return (*shared, self._add_deletes(change, every, None))
+        folds = len(shared) >= MOST_SHARED
+        touched = {file.location for file, _ in deleted}
+        for file in list(after.values()):
+            if file.location in touched or (folds and file.is_shared):
+                own = self._add_deletes(change, _positions(file.location, file.deleted), file.location)
+                for former in file.own:
+                    change.removeDeletes(former)
+                after[file.location] = attrs.evolve(file, own=(own,), is_shared=file.is_shared and not folds)
+        for former in shared if folds else ():
+            change.removeDeletes(former)
+        return () if folds else shared
+
+    def _add_deletes(self, change: Any, positions: pa.Table, location: str | None) -> Any:
+        config = self._classes.metrics_config.forPositionDelete(self._table)
+        builder = self._classes.file_metadata.deleteFileBuilder(self._spec).ofPositionDeletes()
+        builder = builder if location is None else builder.withReferencedDataFile(location)
+        _, deletes = self._write(
+            builder, positions, config, lambda footer: self._delete_metrics(footer, of_one_file=location is not None), "-deletes"
+        )
+        change.addDeletes(deletes)
+        return deletes
+
+    def _write(self, builder: Any, rows: pa.Table, config: Any, made: Callable[[Any], Any], suffix: str = "") -> tuple[str, Any]:
+        sink = io.BytesIO()
+        options = {"store_decimal_as_integer": True} if _WRITES_DECIMALS else {}
+        with pq.ParquetWriter(sink, rows.schema, compression=self._codec, store_schema=False, **options) as writer:
+            writer.write_table(rows, row_group_size=rows.num_rows)
+        data = sink.getvalue()
+        self._count += 1
+        location = str(self._locations.newDataLocation(f"{self._name}-{self._count:05d}{suffix}.parquet"))
+        write_file(self._io, location, data)
+        footer = self._classes.parquet_util.fileMetrics(self._classes.memory_file(location, data), config)
+        start = _start(pq.read_metadata(io.BytesIO(data)).row_group(0))
+        # From a stream, as Py4J makes Integers of the numbers of a list, and Iceberg takes them for Longs.
+        offsets = self._classes.longs.rangeClosed(start, start).boxed().toList()
+        described = builder.withPath(location).withFormat("parquet").withFileSizeInBytes(len(data)).withMetrics(made(footer))
+        return location, described.withSplitOffsets(offsets).build()
+
+    def _row_metrics(self, footer: Any, rows: pa.Table) -> Any:
+        """Add the numbers of NaN, which a Parquet footer does not have."""
+        floats = [field for field in rows.schema if pa.types.is_floating(field.type)]
+        if not floats:
+            return footer
+        nans = {int(field.metadata[FIELD_ID]): pc.sum(pc.is_nan(rows[field.name])).as_py() or 0 for field in floats}
+        counts = (footer.valueCounts(), footer.nullValueCounts(), to_long_map(self._jvm, nans))
+        return self._classes.metrics(footer.recordCount(), footer.columnSizes(), *counts, footer.lowerBounds(), footer.upperBounds())
+
+    def _delete_metrics(self, footer: Any, *, of_one_file: bool) -> Any:
+        """Leave out counts; and bounds, unless they say which data file the deletes are of, as Iceberg's own ``PositionDeleteWriter``."""
+        bounds = (footer.lowerBounds(), footer.upperBounds()) if of_one_file else (None, None)
+        return self._classes.metrics(footer.recordCount(), footer.columnSizes(), None, None, None, *bounds)
+
+
+def _positions(location: str, positions: pa.Int64Array) -> pa.Table:
+    return pa.Table.from_arrays([pa.array([location] * len(positions), pa.string()), positions], schema=POSITION_DELETES)
+
+
+def _start(group: Any) -> int:
+    first = group.column(0)
+    return int(first.dictionary_page_offset if first.has_dictionary_page else first.data_page_offset)
