@@ -11,6 +11,7 @@ DEFAULT: Final = "handwritten"
 BENCHMARKS: Final = {
     DEFAULT: "benchmarks.handwritten",
     "full": "benchmarks.full.comparison",
+    "small": "benchmarks.small",
     "watch": "benchmarks.following",
     "late": "benchmarks.protection",
     "maintain": "benchmarks.maintained",

@@ -8,6 +8,7 @@ import asyncio
 import statistics
 import threading
 import time
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -36,11 +37,14 @@ class Writer(threading.Thread):
     def run(self) -> None:
         """Write until the time is over."""
         closing = time.time()
+        # A file begins where the one before it was really closed: commit times that overlap would make the batches late ones.
+        closed = dict.fromkeys(self._folders, closing)
         while closing < self._until:
-            began, closing = closing, closing + 1.0
+            closing += 1.0
             time.sleep(max(0.0, closing - time.time()))
             for folder in self._folders:
-                self._close(folder, began, time.time())
+                began, closed[folder] = closed[folder], time.time()
+                self._close(folder, began, closed[folder])
 
     def _close(self, folder: Path, began: float, now: float) -> None:
         ids = self._random.integers(0, self._rows + self._rows // 100, self._changes)
@@ -129,5 +133,7 @@ def _print_results(seen: Seen, first: int, last: int, seconds: float, heaps: lis
     )
     CONSOLE.print(f"source commit to visible: p50 {_quantile(p50, 0.5):.1f} s, p95 {_quantile(p95, 0.95):.1f} s")
     CONSOLE.print(f"file closed to visible, newest file of a batch: p50 {_quantile(own, 0.5):.1f} s, p95 {_quantile(own, 0.95):.1f} s")
+    paths = Counter(batch.path.split(" ")[0] or "none" for batch in batches)
+    CONSOLE.print(f"batches by path: {', '.join(f'{path} {count}' for path, count in paths.most_common())}")
     CONSOLE.print(f"a batch takes {statistics.median(b.seconds for b in batches):.2f} s (median)")
     CONSOLE.print(f"heap in use at rest: {heaps[0]:,.0f} MiB before, {heaps[1]:,.0f} MiB after {len(seen.batches):,} batches")
