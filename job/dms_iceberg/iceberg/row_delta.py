@@ -22,6 +22,9 @@ from dms_iceberg.iceberg.file_io import write_file
 from dms_iceberg.iceberg.java_maps import to_long_map
 from dms_iceberg.iceberg.live_files import SMALL_ROWS, FileCache, LiveFile, LiveFiles, NotPossibleError, ordered
 
+_SIZES = ("write.target-file-size-bytes", "write.delete.target-file-size-bytes")
+_LARGE = 8 << 20
+"""Every file that is written here is smaller."""
 _CODEC = "write.parquet.compression-codec"
 MOST_SHARED = 8
 """So many delete files of several data files a table has at most."""
@@ -58,6 +61,7 @@ def refusal(jvm: Any, table: Any, properties: Mapping[str, str]) -> str | None:
         "file format": {"parquet"} != {properties.get(f"write.{kind}format.default", "parquet") for kind in ("", "delete.")},
         "granularity of deletes": properties.get("write.delete.granularity", "file") != "file",
         "compression": properties.get(_CODEC, "zstd") not in CODECS or "write.parquet.compression-level" in properties,
+        "size of files": any(int(properties.get(name, _LARGE)) < _LARGE for name in _SIZES),
         "bloom filters": any(name.startswith("write.parquet.bloom-filter") for name in properties),
         "encryption": any(name.startswith("encryption.") for name in properties),
     }

@@ -117,8 +117,8 @@ def add_directly(batch: BatchContext, path: DirectPath, transaction: Transaction
         found = [(file, find_rows(table.io(), file, keys, path.ids, cache)) for file in files.data.values()]
         written = rows.filter(pc.invert(rows[DELETE]))
         new = pa.Table.from_arrays([written[field.name].cast(field.type) for field in path.columns], schema=path.columns)
-    except pa.ArrowException as error:
-        raise NotPossibleError(f"{type(error).__name__} of Arrow") from error
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise NotPossibleError(type(error).__name__) from error
     if any(not field.nullable and new[field.name].null_count for field in path.columns):
         raise NotPossibleError("NULL in a required column")
     delta = Delta(new, [(file, positions) for file, positions in found if len(positions)], files, path.ids)

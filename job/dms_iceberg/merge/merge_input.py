@@ -86,6 +86,9 @@ def measure(
     aggregates = latest.selectExpr(*books_aggregates(shape.key, STALE if is_late else "false"), *wanted, *rows_select(path, shape))
     try:
         row, rows = one_row(aggregates) if isinstance(path, DirectPath) else (aggregates.collect()[0], None)
+    except UnicodeDecodeError:
+        # A key that is no UTF-8, of an expression: Spark makes U+FFFD of it where Arrow refuses it.
+        row, rows = aggregates.collect()[0], None
     except BaseException:
         latest.unpersist()
         raise

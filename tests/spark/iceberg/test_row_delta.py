@@ -152,6 +152,7 @@ def test_random_deltas_are_a_dictionary(spark: SparkSession, namespace: str) -> 
         ("SET TBLPROPERTIES ('write.parquet.bloom-filter-enabled.column.id' = 'true')", "bloom filters"),
         ("ADD PARTITION FIELD bucket(4, id)", "partitions"),
         ("WRITE ORDERED BY v", "written in order"),
+        ("SET TBLPROPERTIES ('write.target-file-size-bytes' = '100000')", "size of files"),
         ("SET TBLPROPERTIES ('comment' = 'nothing')", None),
     ],
 )

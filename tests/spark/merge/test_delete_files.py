@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg.iceberg.format_v3 import SPLIT
+from dms_iceberg.merge import direct
 from support.lake import Lake
 from support.session_settings import session_settings
 from support.text_files import cdc_name
@@ -18,8 +19,9 @@ TINY = {"write.spark.advisory-partition-size-bytes": "1"}
 
 
 @pytest.fixture
-def as_in_large_batches(spark: SparkSession, planned_as_on_glue: None) -> Iterator[None]:
-    """A few rows have as many tasks as many rows would."""
+def as_in_large_batches(spark: SparkSession, planned_as_on_glue: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A few rows take the MERGE, with as many tasks as many rows would have."""
+    monkeypatch.setattr(direct, "MOST_ROWS", 0)
     many_tasks = {"spark.sql.adaptive.coalescePartitions.enabled": "false", "spark.sql.shuffle.partitions": "4"}
     with session_settings(spark, many_tasks):
         yield
