@@ -193,10 +193,10 @@ class Examiner:
         captured = sum(len(file.commits) for file in applied)
         books = job.books(table.source)
         problem = job.errors.get(table.source)
-        if problem is None and not books.balanced:
+        if problem is None and books.booked != books.rows_read:
             problem = f"the books do not balance: {books}"
-        elif problem is None and books.read != captured:
-            problem = f"the job read {books.read:,} changes, the change files hold {captured:,}"
+        elif problem is None and books.rows_read != captured:
+            problem = f"the job read {books.rows_read:,} changes, the change files hold {captured:,}"
         elif problem is None and {row.key for row in refused} != _expected_rejects(table):
             problem = f"in quarantine are {sorted({row.key for row in refused})}, expected {sorted(_expected_rejects(table))}"
         return TableOutcome(

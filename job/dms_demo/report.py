@@ -10,26 +10,7 @@ from dms_demo.check import Comparison
 from dms_demo.lag import Lags
 from dms_demo.story import Chapter, Rejected
 from dms_demo.writers import Event
-
-
-@attrs.frozen(kw_only=True)
-class RowCounts:
-    """Row counts of the changes of one table, summed over all batches after the full load.
-
-    ``applied + superseded + stale + filtered + quarantined = read``.
-    """
-
-    read: int = 0
-    applied: int = 0
-    superseded: int = 0
-    stale: int = 0
-    filtered: int = 0
-    quarantined: int = 0
-
-    @property
-    def balanced(self) -> bool:
-        """Whether every change that was read is in exactly one category."""
-        return self.read == self.applied + self.superseded + self.stale + self.filtered + self.quarantined
+from dms_iceberg.silver.row_counts import PARTS, RowCounts
 
 
 @attrs.frozen(kw_only=True)
@@ -76,7 +57,7 @@ class TableOutcome:
             "last_good_version_expected": list(self.comparison.substituted),
             "rows_loaded": self.loaded,
             "changes_captured": self.captured,
-            "books": attrs.asdict(self.books),
+            "books": {"read": self.books.rows_read, **{name: getattr(self.books, name) for name in PARTS}},
             "change_files": self.files,
             "snapshots": self.snapshots,
             "problem": self.problem,

@@ -168,7 +168,7 @@ def _advice(message: str) -> str:
     if "wal_level" in message:
         return ". Set wal_level = logical (RDS: rds.logical_replication = 1) and restart the server"
     if "does not exist" in message:
-        return ". The slot was dropped since: start the task anew with a reload"
+        return ". The slot was dropped since: start the task again with a reload"
     if "permission" in message:
         return ". The user needs the REPLICATION attribute (RDS: role rds_replication)"
     return ""

@@ -128,7 +128,7 @@ class StateFolder:
         except (ValueError, KeyError, AttributeError, cattrs.BaseValidationError) as error:
             raise EmulatorError(
                 f"{self._path}: not a state of this emulator ({type(error).__name__});"
-                " remove the folder and start the task anew with a full load"
+                " remove the folder and start the task again with a full load"
             ) from error
 
     def save(self, state: TaskState) -> None:

@@ -14,7 +14,7 @@ from emulator.bronze import make_task, run
 
 
 def test_a_reload_fails_no_statement_of_others(dsn: str, tmp_path: Path) -> None:
-    """A publication dropped and made anew failed updates that ran meanwhile: ``cache lookup failed for publication``."""
+    """A publication dropped and made again failed updates that ran meanwhile: ``cache lookup failed for publication``."""
     run(dsn, "create table a (id int primary key, n int)", "insert into a values (1, 0)")
     task = make_task(dsn, tmp_path, "public.a")
     task.load()

@@ -1,4 +1,4 @@
-"""What befalls files on their way: late arrival, names in another zone or ahead, copies in a second date folder, and uploads anew.
+"""What befalls files on their way: late arrival, names in another zone or ahead, copies in a second date folder, and uploads again.
 
 None of it changes what happened at the source, nor breaks the promise of `task_files`: whatever is written again is written to its end.
 """

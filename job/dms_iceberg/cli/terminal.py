@@ -137,7 +137,7 @@ def print_report(report: RunReport) -> None:
             console.print(f"model {name}: waits for {', '.join(model.waits_for)}", soft_wrap=True)
         elif model.refresh:
             what = "all groups" if model.groups is None else f"{model.groups:,} groups"
-            console.print(f"model {name}: {what} made anew, {model.rows or 0:,} rows, {model.seconds:.1f} s", soft_wrap=True)
+            console.print(f"model {name}: {what} made again, {model.rows or 0:,} rows, {model.seconds:.1f} s", soft_wrap=True)
     for error in report.errors.values():
         console.print(f"failed: {error}", style="red", soft_wrap=True)
 

@@ -105,7 +105,7 @@ def built_by_other_configuration(table: Table, target: TargetTable, found: Branc
         return None
     return (
         f"{table.source}: what was built of load epoch {found.progress.epoch} was made with another configuration of key, columns, filter "
-        f"or rules, so it is built anew from its first file. Readers see the old content of {table.target} until it is complete."
+        f"or rules, so it is built again from its first file. Readers see the old content of {table.target} until it is complete."
     )
 
 

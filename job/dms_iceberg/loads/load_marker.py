@@ -51,11 +51,11 @@ class LoadMarker:
             loads: every LOAD file of the table, listed after the marker was read.
         """
         if self.epoch is None:
-            return f"{self.uri} is damaged or another table's, so it is not heeded."
+            return f"{self.uri} is damaged or another table's, so it is ignored."
         if self.epoch != progress.epoch:
-            return f"{self.uri} speaks of load epoch {self.epoch}, so it is not heeded: whoever copied the folder should leave it out."
+            return f"{self.uri} names load epoch {self.epoch}, so it is ignored: whoever copied the folder should leave it out."
         if progress.reload:
-            return f"{self.uri} speaks of the load before the reload in place, so it is not heeded."
+            return f"{self.uri} names the load before the reload in place, so it is ignored."
         if not loads:
             said = "that the table was empty" if self.rows == 0 else f"that {self.rows} rows were loaded"
             return (
@@ -64,15 +64,15 @@ class LoadMarker:
             )
         if missing := find_gaps(loads, progress.loads).keys:
             return (
-                f"{missing[0]} is not there, although LOAD files with higher numbers are, so {self.uri} is not heeded: rows of the load "
+                f"{missing[0]} is not there, although LOAD files with higher numbers are, so {self.uri} is ignored: rows of the load "
                 "are missing. Restore the file, or load the table again; if all rows are there, run with --load-complete."
             )
         if late := [file.key for file in loads if file.modified > self.written]:
-            return f"{late[0]} was written after {self.uri}, which is not heeded therefore: DMS loads the table again into the same folder."
+            return f"{late[0]} was written after {self.uri}, which is therefore ignored: DMS loads the table again into the same folder."
         began = earlier(self.began, seconds=_CLOCKS_DIFFER_SECONDS)
         if left := [file.key for file in loads if file.modified < began]:
             return (
-                f"{left[0]} was written before the load that {self.uri} speaks of began, so it is not heeded: the file is left over from "
+                f"{left[0]} was written before the load that {self.uri} names began, so it is ignored: the file is left over from "
                 "another load into the same folder, and its rows may be gone at the source."
             )
         return ""

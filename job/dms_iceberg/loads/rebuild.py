@@ -119,7 +119,7 @@ def _pending(context: RunContext, table: Table, target: TargetTable, main: Progr
         raise BronzeError(
             f"{table.source}: bronze.uri {context.config.bronze.uri} holds load epoch {context.config.bronze.epoch}, {table.target} epoch "
             f"{main.epoch}; or a reload is under way. A rebuild reads the load that the table holds. Complete the reload: it is made by "
-            "the configuration of now. Nothing was written."
+            "the present configuration. Nothing was written."
         )
     begins = found.head is None
     since, committed = (main.reloaded_at, None) if begins else (found.progress.since, found.progress.committed)
@@ -133,7 +133,7 @@ def _pending(context: RunContext, table: Table, target: TargetTable, main: Progr
         raise BronzeError(
             f"{table.source}: {table.target} cannot be rebuilt, because bronze no longer has all that it was made of: {lost or 'files'} "
             f"are missing below {context.config.bronze.uri}. Restore them (versions of the bucket, a backup), or let DMS load the table "
-            "again into a new load epoch, which is made by the configuration of now. Nothing was written."
+            "again into a new load epoch, which is made by the present configuration. Nothing was written."
         )
     if begins:
         _refuse_earlier_loads(table, target, main)
@@ -151,7 +151,7 @@ def _refuse_earlier_loads(table: Table, target: TargetTable, main: Progress) -> 
     if low is not None and low < epoch_prefix(main.load):
         raise TargetError(
             f"{table.source}: {table.target} (mode {table.mode.value}) holds rows of earlier full loads, which the files of epoch "
-            f"{main.epoch} do not tell of: a rebuild would lose them. Give the table a new target, or leave its rows "
+            f"{main.epoch} do not show: a rebuild would lose them. Give the table a new target, or leave its rows "
             "as they are. Nothing was written."
         )
 

@@ -136,7 +136,7 @@ def reason(step: Step, facts: Facts, rules: Maintenance, scope: Scope, now_ms: i
 
 def _of_files(step: Step, facts: Facts, rules: Maintenance) -> str:
     if step is Step.RESOLVED:
-        return f"{facts.resolved:,} rows are settled for good" if facts.resolved else ""
+        return f"{facts.resolved:,} rows are resolved for good" if facts.resolved else ""
     if step is Step.MANIFESTS:
         return f"{facts.small_manifests} small manifests" if facts.small_manifests >= rules.manifests else ""
     if step is Step.DELETE_FILES:

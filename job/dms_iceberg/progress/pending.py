@@ -102,7 +102,7 @@ class Pending:
             found.append(
                 f"{table}: an earlier version has merged a file that is named {self.ahead[:14]} (UTC), more than {NAME_AHEAD_HOURS} hours "
                 "ahead of now. Late files that came since may have been passed over: compare with the source (verify), or make the table "
-                f"anew from bronze (run --rebuild {table}). This warning ends when that time comes near."
+                f"again from bronze (run --rebuild {table}). This warning ends when that time comes near."
             )
         return found
 

@@ -126,7 +126,7 @@ class Progress:
         if not {(time, mark[:KEY_BYTES]) for time, mark in self.recent} <= {
             (file.order, fingerprint(file)[:KEY_BYTES]) for file in changes
         }:
-            return "change files of late"
+            return "recent change files"
         return None
 
     def has_merged(self, file: BronzeFile) -> bool:

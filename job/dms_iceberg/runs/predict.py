@@ -89,8 +89,8 @@ def _merged(state: TableState, action: SkipFiles | MergeBatch) -> TableState:
     if isinstance(action, MergeBatch) and action.creates is not None:
         state = attrs.evolve(state, columns=dict(action.creates))
     if not state.exists:
-        state.memory.skipped.update(file.key for file in files)
-        return state
+        skipped = state.memory.skipped | {file.key for file in files}
+        return attrs.evolve(state, memory=attrs.evolve(state.memory, skipped=skipped))
     left = [file for file in state.pending.files if file not in files]
     state = attrs.evolve(state, pending=attrs.evolve(state.pending, files=left), records=None)
     progress = state.branch.progress.after(files, state.look_back, state.pending.loads)

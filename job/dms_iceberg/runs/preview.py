@@ -100,14 +100,13 @@ def preview(spark: SparkSession, config: Config, only: Iterable[str] = (), reque
 
 def _preview_table(context: RunContext, table: Table, one: TablePreview) -> None:
     target = TargetTable(context.spark, context.config.catalog.name, table.target)
-    memory = RunMemory()
-    state = read_state(context, table, target, memory)
+    state = read_state(context, table, target, RunMemory())
     begin, merges = state, False
     recorded = list[RecordTruncate]()
     one.warnings += state.warnings
     while True:
         action = plan(state, context.request)
-        memory.truncate_seen = True
+        state.memory.truncate_seen = True
         if isinstance(action, Wait | Done):
             break
         merges = merges or isinstance(action, MergeBatch | SkipFiles | ApplyTruncate | CompleteLoad | CreateTable)
@@ -122,10 +121,10 @@ def _preview_table(context: RunContext, table: Table, one: TablePreview) -> None
         _show(table, target, state, action, one)
         if isinstance(action, RecordTruncate):
             # A rebuild that is asked for as well comes before it, as in a run.
-            recorded, state = [action], read_state(context, table, target, memory)
+            recorded, state = [action], read_state(context, table, target, state.memory)
         elif isinstance(action, PublishRebuild):
-            memory.rebuilt = True
-            rebuilt, state = state, read_state(context, table, target, memory, predicted_rebuild=True)
+            state.memory.rebuilt = True
+            rebuilt, state = state, read_state(context, table, target, state.memory, predicted_rebuild=True)
             state = attrs.evolve(state, columns=rebuilt.columns, switch=rebuilt.switch, renames=())
             one.warnings += [text for text in state.warnings if text not in one.warnings]
         else:

@@ -189,7 +189,7 @@ def _last_run(state: ObjectStore, table: Table) -> tuple[dict[str, Any], str | N
         reason = "not what a run writes"
     return {}, (
         f"{join(state.root, key)}: the state file is damaged ({reason}), so what became of the last run is not known. The table does not "
-        "depend on it; the next run that merges or fails writes it anew."
+        "depend on it; the next run that merges or fails writes it again."
     )
 
 

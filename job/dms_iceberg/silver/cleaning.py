@@ -170,7 +170,7 @@ def other_cleaning(table: Table, properties: Mapping[str, str], columns: Iterabl
         return None
     return (
         f"{table.source}: {table.target} was made with another configuration of {', '.join(found)}. Rows written before the change "
-        f"stay as they are until they change at the source. To make all rows anew from bronze run with --rebuild {table.source}."
+        f"stay as they are until they change at the source. To make all rows again from bronze run with --rebuild {table.source}."
     )
 
 
@@ -204,5 +204,5 @@ def refuse_other_key_mask(table: Table, properties: Mapping[str, str]) -> None:
             raise SchemaChangeError(
                 f'tables."{table.source}".columns: the key column {key[name]!r} of {table.target} was masked in another way (mask, salt, '
                 "type, trim, format or expr) than it would be now, so its values would have other hashes: changes would not find their "
-                f"rows. Put its declaration back; or make the table anew with run --rebuild {table.source}. Nothing was written."
+                f"rows. Put its declaration back; or make the table again with run --rebuild {table.source}. Nothing was written."
             )

@@ -36,6 +36,6 @@ def refuse_other_key(table: Table, properties: Mapping[str, str]) -> None:
         raise SchemaChangeError(
             f'tables."{table.source}".key: the key in silver is now {", ".join(wanted)}, but {table.target} was made with one row for each '
             f"{', '.join(recorded)} (table property {KEY_PROPERTY}), and merging by another key would leave rows behind or mix them up. "
-            "Allowed is the key the table was made with: put back key, and the names of its columns; or make the table anew by the new key "
+            "Allowed is the key the table was made with: put back key, and the names of its columns; or build the table by the new key "
             f"with run --rebuild {table.source}. Nothing was written."
         )

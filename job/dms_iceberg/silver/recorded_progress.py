@@ -59,7 +59,7 @@ def _foreign(parts: tuple[str, ...], head: Mapping[str, str], snapshots: Iterabl
     carrier = next((one for one, carries in reversed(list(snapshots)) if carries), None)
     back = (
         f"go back to the content that the job made, CALL {parts[0]}.system.set_current_snapshot({string_literal('.'.join(parts[1:]))}, "
-        f"{carrier}), which lets go of these rows"
+        f"{carrier}), which removes these rows"
         if carrier is not None
         else "load it into a new target, which leaves these rows as they are"
     )

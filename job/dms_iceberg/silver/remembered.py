@@ -259,6 +259,6 @@ def refuse_mixed_key(table: Table, memory: Memory) -> None:
             raise SchemaChangeError(
                 f'tables."{table.source}".columns: the key column {name!r} of {table.target} is masked, and an earlier version has hashed '
                 f"each value as the type of its file shows it: {first} in the first files and {later} in later ones. So one key has two "
-                f"hashes, and changes do not find their rows. Make the table anew with run --rebuild {table.source}: all hashes are made "
+                f"hashes, and changes do not find their rows. Make the table again with run --rebuild {table.source}: all hashes are made "
                 f"of one text then, that of {first}. Nothing was written."
             )

@@ -179,7 +179,7 @@ def by_hand(table: Table, shape: Shape, names: Sequence[str], seen: Seen) -> lis
     known |= _by_new_names(table, known)
     ordinary = (column for column in shape.columns if column.source is not None and not column.retired and not column.family)
     return [
-        f"{table.source}: {table.target} has a column {column.name!r} that no file and no configuration ever had, so somebody has added it "
+        f"{table.source}: {table.target} has a column {column.name!r} that no file and no configuration ever had, so it was added "
         "by hand. It is NULL in every row that is written from now on. Keep values of your own in another table, or let a gold model make "
         "them."
         for column in ordinary

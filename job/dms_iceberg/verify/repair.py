@@ -142,7 +142,7 @@ def _refuse_clock(comparison: Comparison, now: str) -> None:
     if newest > now[: len(newest)]:
         raise TargetError(
             f"{table.source}: silver holds a change committed at {newest}, but the source's clock shows {now[: len(newest)]} (UTC): it "
-            "went back. A repair of now would be older than that change; repair when the clock has passed it, or load the table again."
+            "went back. A repair written now would be older than that change; repair when the clock has passed it, or load the table again."
         )
 
 

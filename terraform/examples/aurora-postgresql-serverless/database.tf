@@ -12,7 +12,7 @@ resource "aws_db_subnet_group" "source" {
   subnet_ids = values(aws_subnet.this)[*].id
 }
 
-# Made anew in every run and kept by nobody but Aurora and the secret; password_version says when both take a new one.
+# Made again in every run and kept by nobody but Aurora and the secret; password_version says when both take a new one.
 ephemeral "aws_secretsmanager_random_password" "source" {
   password_length     = 32
   exclude_punctuation = true

@@ -29,7 +29,7 @@ variable "past_bronze_folders" {
 
 variable "bronze_retention" {
   description = <<-EOT
-    What becomes of old files of a created bronze bucket; null keeps them as they are. The files of the current full load never expire: silver can be built anew from them and the changes since.
+    What becomes of old files of a created bronze bucket; null keeps them as they are. The files of the current full load never expire: silver can be built again from them and the changes since.
     - `transition_after_days` and `storage_class`: move to `STANDARD_IA`, `INTELLIGENT_TIERING` or `GLACIER_IR` (all can be read at once, as the job must)
     - `changes_expire_after_days`: delete change files of the current epoch; a later repair or rebuild then needs a new full load. At least 30
     - `past_epochs_expire_after_days`: delete the folders in `past_bronze_folders`

@@ -279,7 +279,7 @@ def test_models_wait_for_tables_and_fail_alone(lake: Lake) -> None:
 def test_models_are_put_in_order_and_not_made_anew_for_it(lake: Lake) -> None:
     models = {"groups": {"sql": ALL_GROUPS, "refresh": "incremental"}, "all": {"sql": "SELECT max(id) AS m FROM {silver}.t"}}
     configured = config(lake, models)
-    # The table's own past is no concern here: a model that finds it expired is made anew.
+    # The table's own past is no concern here: a model that finds it expired is made again.
     in_order = config(lake, models, {"public.t": {"maintenance": {"snapshots_kept": 500}}}, maintenance=EAGER)
     lake.load("public.t", COLUMNS, [(id_, f"c{id_ % 10}", 1, id_) for id_ in range(40)])
     refresh(lake, configured)

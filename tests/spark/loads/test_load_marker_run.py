@@ -121,7 +121,7 @@ def test_marker_of_another_epoch_does_nothing(lake: Lake) -> None:
     epoch_one(lake, "t")
     reload_into(lake, 2, "t")
     mark(lake, "t", epoch=1)
-    assert "speaks of load epoch 1" in merge(lake, "t")["t"].warnings[0]
+    assert "names load epoch 1" in merge(lake, "t")["t"].warnings[0]
     assert lake.rows("t", "id, v") == OLD
     # The folder of an epoch before is not looked at any more, marked or not.
     mark(lake, "t")
@@ -147,7 +147,7 @@ def test_load_that_goes_on_after_the_marker_is_not_complete(lake: Lake) -> None:
 
 
 def test_load_among_files_of_another_one_is_not_complete_by_itself(lake: Lake) -> None:
-    """A load was begun anew in the same folder, and the files of the first attempt that have no successor are still there."""
+    """A load was begun again in the same folder, and the files of the first attempt that have no successor are still there."""
     epoch_one(lake, "t")
     reload_into(lake, 2, "t")
     left = lake.load("public.t", ID_V, [(9, "gone since")], number=3)

@@ -1,4 +1,4 @@
-"""Tables that are made anew from bronze after a change of configuration: one run before, one rebuild of all, and what came of each.
+"""Tables that are made again from bronze after a change of configuration: one run before, one rebuild of all, and what came of each.
 
 Then rebuilds that are killed, given up or overtaken by runs: readers see the old content or the new, and what is left over is told of.
 """

@@ -272,13 +272,13 @@ def test_a_load_that_was_begun_with_another_configuration_is_built_anew(lake: La
     plans = {one.table: one for one in preview(lake.spark, config)}
     assert (plans["public.masked"].files, plans["public.same"].files) == (2, 1)
     reports = merge_as(changed)
-    told = {name: [text for text in one.warnings if "built anew" in text] for name, one in reports.items()}
+    told = {name: [text for text in one.warnings if "built again" in text] for name, one in reports.items()}
     assert {name: len(texts) for name, texts in told.items()} == {"masked": 1, "rekeyed": 1, "soft": 1, "same": 0}
     assert {name: one.files for name, one in reports.items()} == {"masked": 2, "rekeyed": 2, "soft": 2, "same": 1}
     for name in tables:
         lake.changes(f"public.{name}", cdc(2), columns, [("I", T2, 61, 9, 1, "e")], key=("id", "part"))
     reports = merge_as(changed)
-    assert [text for one in reports.values() for text in one.warnings if "built anew" in text] == []
+    assert [text for one in reports.values() for text in one.warnings if "built again" in text] == []
     for name in ("masked", "soft"):
         assert lake.rows(name, "id, v") == [(1, "***"), (2, "***"), (3, "***"), (9, "***")], name
     assert lake.rows("rekeyed", "id, part, v", "1, 2") == [(1, 1, "a"), (1, 2, "c"), (2, 1, "b"), (3, 1, "d"), (9, 1, "e")]

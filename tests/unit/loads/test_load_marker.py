@@ -83,7 +83,7 @@ def test_a_load_that_was_there_before_it_is_complete() -> None:
 @pytest.mark.parametrize(
     ("marker", "progress", "modified", "why"),
     [
-        (MARKER, Progress(epoch=3), [WRITTEN], "speaks of load epoch 2"),
+        (MARKER, Progress(epoch=3), [WRITTEN], "names load epoch 2"),
         (MARKER, Progress(epoch=2, reload=1), [WRITTEN], "before the reload in place"),
         (MARKER, Progress(epoch=2), [WRITTEN, "20260301100000501"], "was written after"),
         (MARKER, Progress(epoch=2), [WRITTEN, "20260301092859999"], "was written before the load"),

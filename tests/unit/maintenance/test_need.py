@@ -131,7 +131,7 @@ def test_a_table_in_order_needs_nothing() -> None:
         ({"compactable": Compactable(2, 512 << 20)}, Step.COMPACT, "files of 512 MiB have many deletes"),
         ({"delete_files": 28}, Step.DELETE_FILES, "28 delete files for 9 data files"),
         ({"small_manifests": 50}, Step.MANIFESTS, "50 small manifests"),
-        ({"resolved": 7}, Step.RESOLVED, "7 rows are settled for good"),
+        ({"resolved": 7}, Step.RESOLVED, "7 rows are resolved for good"),
         ({"properties": {}}, Step.SETTINGS, f"{', '.join(METADATA_SETTINGS)} to be set"),
         (
             {"properties": {**METADATA_SETTINGS, "write.merge.distribution-mode": "none"}},

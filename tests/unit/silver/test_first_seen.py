@@ -47,7 +47,7 @@ def test_progress_carries_it_over_batches_and_loads() -> None:
     assert progress.first_seen == {"other": "", "extra": FIRST, "none": ""}
     assert Progress.from_json(progress.to_json()) == progress
     assert "first_seen" not in BEGUN.to_json()
-    # Another load begins anew, but what happened at the source has happened.
+    # Another load begins again, but what happened at the source has happened.
     assert progress.start == Progress(first_seen={"extra": FIRST})
 
 
