@@ -205,6 +205,44 @@ def test_every_action_is_in_the_table() -> None:
     assert {case[3] for case in CASES} == set(Action.__args__)
 
 
+FIRST: list[tuple[dict[str, Any], RunRequest, type[Action]]] = [
+    ({}, TRUNCATE, RecordTruncate),
+    ({"renames": (RENAME,)}, NOTHING, RenameColumns),
+    ({"outdated": ("b",)}, NOTHING, DropBranches),
+    ({"lost_backfills": (FILLED,)}, NOTHING, RestoreBackfills),
+]
+"""What precedes everything else, in this order."""
+THEN: list[tuple[dict[str, Any], type[Action]]] = [
+    ({"pending": pending(truncates=(LATER,))}, ApplyTruncate),
+    ({"pending": pending(truncates=(LATER,)), "switch": SWITCH}, SwitchMode),
+    ({"pending": pending(EARLY)}, ReadFiles),
+    (opened(switch=SWITCH), SwitchMode),
+    (opened(ADDED), EvolveSchema),
+    (opened(), MergeBatch),
+    (opened(groups=False), SkipFiles),
+    ({"branch": load(), "pending": pending(loads=(LOAD,)), "marker": MARKER}, CompleteLoad),
+    ({"branch": load(), "pending": pending(loads=(LOAD,))}, Wait),
+    ({"branch": rebuilt()}, PublishRebuild),
+    ({"branch": rebuilt(), "unresolved": True}, ResolveRejected),
+    ({}, Done),
+]
+
+
+@pytest.mark.parametrize("later", THEN, ids=lambda one: one[1].__name__)
+@pytest.mark.parametrize("number", range(len(FIRST)), ids=[one[2].__name__ for one in FIRST])
+def test_what_prepares_a_table_comes_before_all_else_and_in_order(number: int, later: tuple[dict[str, Any], type[Action]]) -> None:
+    assert type(plan(state(**later[0]), NOTHING)) is later[1]
+    given, request_, action = FIRST[number]
+    for other, _, _ in [({}, NOTHING, action), *FIRST[number + 1 :]]:
+        found = state(**{**later[0], **other, **given})
+        if action is RecordTruncate and "branch" in later[0]:
+            # A run that is asked for a rebuild as well looks at main first (`runs.read_state`).
+            with pytest.raises(TargetError, match="is being loaded again"):
+                plan(found, request_)
+        else:
+            assert type(plan(found, request_)) is action
+
+
 REFUSED: list[tuple[str, dict[str, Any], RunRequest, type[DmsIcebergError], str]] = [
     ("truncate of a load", {"branch": load()}, TRUNCATE, TargetError, "is being loaded again"),
     ("truncate of nothing", FRESH, TRUNCATE, TargetError, "holds nothing yet"),
