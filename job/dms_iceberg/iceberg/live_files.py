@@ -21,9 +21,14 @@ from dms_iceberg.iceberg.java_maps import to_dict
 
 MOST_FILES = 256
 """With more data files, a table's files cost more to look at one by one than a MERGE."""
+MOST_DELETES = 1_000_000
+MOST_LARGE_FILES = 16
+MOST_LARGE_ROWS = 8_000_000
+"""Beyond these, a MERGE reads keys in parallel and sooner: the key columns of large files are read for each batch, one after the other."""
 SMALL_ROWS = 50_000
 """The keys of files of at most so many rows are kept: most files of a table that changes all the time are small."""
 _KEPT_BYTES = 256 << 20
+_KEPT_TABLES = 64
 _PRUNED = (pa.int32(), pa.int64(), pa.string())
 NO_POSITIONS = pa.array([], pa.int64())
 
@@ -84,7 +89,7 @@ class FileCache:
         with self._lock:
             self._snapshots[table] = snapshot, files
             self._snapshots.move_to_end(table)
-            while len(self._snapshots) > MOST_FILES:
+            while len(self._snapshots) > _KEPT_TABLES:
                 self._snapshots.popitem(last=False)
 
     def keys(self, location: str, ids: tuple[int, ...]) -> pa.Table | None:
@@ -114,10 +119,14 @@ def live_files(jvm: Any, table: Any, cache: FileCache) -> LiveFiles:
     uuid, snapshot = str(table.uuid()), table.currentSnapshot()
     known = cache.files(uuid, snapshot.snapshotId())
     if known is not None:
+        if len(known.data) > MOST_FILES:
+            raise NotPossibleError("many files")
         return known
     summary = to_dict(jvm, snapshot.summary())
     if any(int(summary.get(f"total-{kind}-files", MOST_FILES + 1)) > MOST_FILES for kind in ("data", "delete")):
         raise NotPossibleError("many files")
+    if int(summary.get("total-position-deletes", MOST_DELETES + 1)) > MOST_DELETES:
+        raise NotPossibleError("many deletes")
     tasks = table.newScan().planFiles()
     try:
         planned = list(_planned(tasks.iterator()))
@@ -126,6 +135,9 @@ def live_files(jvm: Any, table: Any, cache: FileCache) -> LiveFiles:
     read: dict[str, pa.Table] = {}
     shared: dict[str, Any] = {}
     files = [_live_file(jvm, table.io(), file, deletes, read, shared) for file, deletes in planned]
+    large = [file for file in files if file.rows > SMALL_ROWS]
+    if len(large) > MOST_LARGE_FILES or sum(file.rows for file in large) > MOST_LARGE_ROWS:
+        raise NotPossibleError("large table")
     found = LiveFiles({file.location: file for file in files}, tuple(shared.values()))
     cache.put_files(uuid, snapshot.snapshotId(), found)
     return found
@@ -205,7 +217,8 @@ def find_rows(file_io: Any, file: LiveFile, keys: pa.Table, ids: tuple[int, ...]
             rows = parquet.metadata.row_group(number).num_rows
             if is_small or _may_hold(parquet, number, columns[0], keys.column(0)):
                 part = _key_columns(parquet, number, columns, keys.schema)
-                read.append(part)
+                if is_small:
+                    read.append(part)
                 found.append(pc.add(matching(part, keys), start))
             start += rows
     finally:

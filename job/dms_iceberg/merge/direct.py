@@ -12,29 +12,36 @@ from weakref import WeakKeyDictionary
 import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, Row, SparkSession
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import DataFrame, SparkSession
 
 from dms_iceberg.changes.partial_updates import kept_columns
-from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Mode
 from dms_iceberg.iceberg.arrow_schema import field_ids
+from dms_iceberg.iceberg.java_maps import to_dict
 from dms_iceberg.iceberg.live_files import FileCache, NotPossibleError, find_rows, live_files
 from dms_iceberg.iceberg.row_delta import Delta, add_delta, columns_of, refusal
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge.batch_context import BatchContext
-from dms_iceberg.merge.statement import insert_columns, mergeable
+from dms_iceberg.merge.statement import insert_columns
 from dms_iceberg.silver.metadata_columns import METADATA_COLUMNS
 from dms_iceberg.spark.arrow import to_arrow
 from dms_iceberg.sql.cdc_columns import DELETE
+from dms_iceberg.sql.quoting import quote
 
 PATH_KEY = "dms-iceberg.path"
-"""In the summary of a batch's snapshot: ``direct``, or ``merge``."""
+"""In the summary of a batch's snapshot: ``direct``, or ``merge`` and the reason."""
+REPLACED_KEY = "dms-iceberg.replaced-rows"
+"""In the summary of a direct batch's snapshot: how many rows of the table it has deleted or replaced."""
 MOST_ROWS = 10_000
+MOST_TEXT = 16 << 20
+"""The most rows, and bytes of text in them, that come to the driver."""
 MOST_BYTES = 4 << 20
-"""A batch of more rows, or of larger files, takes the MERGE."""
-# Equality of floats is not that of Arrow: NaN equals NaN, and 0.0 equals -0.0.
-_ROWS = "_cdc_merged_rows"
-_FLOATS = ("float", "double")
+"""A batch of larger files takes the MERGE."""
+_ROWS, _TEXT = "_cdc_direct_rows", "_cdc_direct_text"
+# Equality of floats is not that of Arrow: NaN equals NaN, and 0.0 equals -0.0. Binaries have no text to be compared with bounds.
+_UNFIT_KEYS = ("float", "double", "binary")
+_LONG = ("string", "binary")
 _CACHES: "WeakKeyDictionary[SparkSession, FileCache]" = WeakKeyDictionary()
 
 
@@ -45,10 +52,24 @@ class DirectPath:
     Attributes:
         columns: of the table's data files.
         ids: field ids of the key columns.
+        long: silver columns whose values may be long.
     """
 
     columns: pa.Schema
     ids: tuple[int, ...]
+    long: tuple[str, ...]
+
+    def figures(self) -> dict[str, str]:
+        """Aggregates over the latest changes, for `unless_large`. A small file may hold much: text that repeats, or is compressed."""
+        lengths = [f"coalesce(octet_length({quote(name)}), 0)" for name in self.long]
+        text = f"sum(CAST({' + '.join(lengths)} AS bigint))" if lengths else "0"
+        return {_ROWS: "count(1)", _TEXT: f"coalesce({text}, 0)"}
+
+    def unless_large(self, figures: Mapping[str, Any]) -> "DirectPath | str":
+        """Return the path, or why the rows do not come to the driver."""
+        if figures[_ROWS] > MOST_ROWS:
+            return "rows"
+        return self if figures[_TEXT] <= MOST_TEXT else "long values"
 
 
 def direct_path(batch: BatchContext) -> DirectPath | str:
@@ -60,10 +81,12 @@ def direct_path(batch: BatchContext) -> DirectPath | str:
         columns = columns_of(_jvm(batch), batch.target.iceberg)
     except NotPossibleError as error:
         return str(error)
-    if set(columns.names) != {*batch.shape.key, *batch.shape.values, *METADATA_COLUMNS}:
+    shape = batch.shape
+    if set(columns.names) != {*shape.key, *shape.values, *METADATA_COLUMNS}:
         return "columns that the batch does not have"
     places = {columns.field(number).name: id_ for id_, number in field_ids(columns).items()}
-    return DirectPath(columns, tuple(places[name] for name in batch.shape.key))
+    long = tuple(name for name in (*shape.key, *shape.values) if shape.types[name] in _LONG)
+    return DirectPath(columns, tuple(places[name] for name in shape.key), long)
 
 
 def _unfit(batch: BatchContext) -> str | None:
@@ -73,56 +96,52 @@ def _unfit(batch: BatchContext) -> str | None:
         "first batch": planned.branch_state.head is None,
         "branch": planned.branch_state.branch is not None,
         "size": planned.is_replay or planned.batch.size > MOST_BYTES,
-        "key of floats": any(shape.types[name] in _FLOATS for name in shape.key),
+        "type of the key": any(shape.types[name] in _UNFIT_KEYS for name in shape.key),
         "columns that updates leave out": bool(kept_columns(batch.context.config.bronze, table, shape.columns)),
     }
     return next((reason for reason, applies in checks.items() if applies), None)
 
 
-def rows_select(path: DirectPath | str, shape: Shape) -> list[str]:
-    """Select list over the latest changes, for `one_row`: the rows that a MERGE would get, NULL if they are too many for the driver."""
-    if isinstance(path, str):
-        return []
-    row = f"struct({', '.join([*insert_columns([*shape.key, *shape.values]), DELETE])})"
-    return [f"IF(count(1) <= {MOST_ROWS}, collect_list(CASE WHEN {mergeable()} THEN {row} END), NULL) AS {_ROWS}"]
-
-
-def one_row(frame: DataFrame) -> tuple[Row, pa.Table | None]:
-    """Return the one row of a frame with the column of `rows_select`, without that, and the rows that it holds."""
-    found = to_arrow(frame)
-    listed = found[_ROWS].combine_chunks()
-    values = found.drop_columns([_ROWS]).to_pylist()[0]
-    rows = None if listed.null_count else pa.Table.from_struct_array(listed.flatten())
-    return Row(**values), rows
-
-
-def add_directly(batch: BatchContext, path: DirectPath, transaction: Transaction, rows: pa.Table, properties: Mapping[str, str]) -> None:
+def add_directly(batch: BatchContext, path: DirectPath, transaction: Transaction, latest: DataFrame, properties: Mapping[str, str]) -> None:
     """Write the latest changes of a batch into a transaction; its snapshot carries ``properties``.
 
     Args:
         batch: the batch.
         path: how its rows become files.
         transaction: of the table, on the state that the batch was planned on.
-        rows: the result of `rows_figure`.
+        latest: the rows that a MERGE would get.
         properties: for the snapshot's summary.
 
     Raises:
         NotPossibleError: the table's files do not allow it; nothing was added to the transaction.
     """
-    jvm, table = _jvm(batch), transaction.table
     cache = _CACHES.setdefault(batch.context.spark, FileCache())
-    files = live_files(jvm, table, cache)
     try:
-        keys = pa.table({str(n): rows[name].cast(path.columns.field(name).type) for n, name in enumerate(batch.shape.key)})
-        found = [(file, find_rows(table.io(), file, keys, path.ids, cache)) for file in files.data.values()]
-        written = rows.filter(pc.invert(rows[DELETE]))
-        new = pa.Table.from_arrays([written[field.name].cast(field.type) for field in path.columns], schema=path.columns)
-    except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise NotPossibleError(type(error).__name__) from error
+        delta = _delta(batch, path, transaction, latest, cache)
+    except (pa.ArrowException, OSError, UnicodeDecodeError, Py4JJavaError) as error:
+        # Whatever a file has that cannot be read here, Spark reads it, or reports it as ever.
+        raise NotPossibleError(f"{type(error).__name__} while files were read") from error
+    replaced = {REPLACED_KEY: str(sum(len(positions) for _, positions in delta.deleted))}
+    add_delta(_jvm(batch), transaction.table, delta, cache, {**properties, **replaced})
+
+
+def _delta(batch: BatchContext, path: DirectPath, transaction: Transaction, latest: DataFrame, cache: FileCache) -> Delta:
+    jvm, table = _jvm(batch), transaction.table
+    # Another writer may have changed more than rows since the batch was planned.
+    reason = refusal(jvm, table, to_dict(jvm, table.properties()))
+    if reason is not None:
+        raise NotPossibleError(reason)
+    if not columns_of(jvm, table).equals(path.columns, check_metadata=True):
+        raise NotPossibleError("columns that have changed")
+    files = live_files(jvm, table, cache)
+    rows = to_arrow(latest.selectExpr(*insert_columns([*batch.shape.key, *batch.shape.values]), DELETE))
+    keys = pa.table({str(n): rows[name].cast(path.columns.field(name).type) for n, name in enumerate(batch.shape.key)})
+    found = [(file, find_rows(table.io(), file, keys, path.ids, cache)) for file in files.data.values()]
+    written = rows.filter(pc.invert(rows[DELETE]))
+    new = pa.Table.from_arrays([written[field.name].cast(field.type) for field in path.columns], schema=path.columns)
     if any(not field.nullable and new[field.name].null_count for field in path.columns):
         raise NotPossibleError("NULL in a required column")
-    delta = Delta(new, [(file, positions) for file, positions in found if len(positions)], files, path.ids)
-    add_delta(jvm, table, delta, cache, properties)
+    return Delta(new, [(file, positions) for file, positions in found if len(positions)], files, path.ids)
 
 
 def _jvm(batch: BatchContext) -> Any:

@@ -11,6 +11,7 @@ from dms_iceberg.config.model import Mode
 from dms_iceberg.context import BatchPlan
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse import key_ends
+from dms_iceberg.merge.direct import REPLACED_KEY
 from dms_iceberg.merge.merge_input import MergeInput, key_ranges
 from dms_iceberg.merge.present import PRESENT, hides_rows
 from dms_iceberg.merge.suspicion import ARRIVED_AT, ARRIVES, LEFT_AT, N_ARRIVED, commit_sql
@@ -98,6 +99,8 @@ def duplicate_keys(batch: BatchContext, merge_input: MergeInput) -> tuple[str, .
 
 def _replaced(summary: Mapping[str, str], latest: int) -> int:
     """Return how many rows of the table a MERGE has deleted or replaced; for copy-on-write this assumes that no row was deleted."""
+    if REPLACED_KEY in summary:
+        return int(summary[REPLACED_KEY])
     if deletes := int(summary.get("added-position-deletes", 0)):
         # New delete files take over the deletes of those that they replace.
         return deletes - int(summary.get("removed-position-deletes", 0))

@@ -4,13 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
-import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.merge import suspicion
 from dms_iceberg.merge.collapse import books_aggregates
-from dms_iceberg.merge.direct import DirectPath, one_row, rows_select
+from dms_iceberg.merge.direct import DirectPath
 from dms_iceberg.merge.statement import KeyRange
 from dms_iceberg.progress.arrivals import NO_ARRIVALS, Arrivals
 from dms_iceberg.silver.row_counts import BatchCounts
@@ -36,7 +35,6 @@ class MergeInput:
         arrivals: when rows last arrived at keys, by changes of the batch.
         resolved: rows of the quarantine that ``latest`` resolves, None without any.
         path: the direct path of the batch, or why it takes the MERGE.
-        rows: the rows of ``latest`` to be merged, for the direct path; None for the MERGE.
     """
 
     latest: DataFrame
@@ -50,7 +48,6 @@ class MergeInput:
     arrivals: Arrivals = NO_ARRIVALS
     resolved: DataFrame | None = None
     path: DirectPath | str = ""
-    rows: pa.Table | None = None
 
     @property
     def suspects(self) -> int:
@@ -75,20 +72,15 @@ def measure(
     *,
     is_late: bool = False,
     figures: Mapping[str, str] | None = None,
-    path: DirectPath | str = "",
 ) -> MergeInput:
     """Materialise the latest changes, and compute row counts and ``figures`` (SQL aggregates by name) in the same Spark job.
 
-    On the direct path it returns the rows to be merged as well. Unpersists ``latest`` if the job fails.
+    Unpersists ``latest`` if the job fails.
     """
     figures = figures or {}
     wanted = (f"{sql} AS {name}" for name, sql in figures.items())
-    aggregates = latest.selectExpr(*books_aggregates(shape.key, STALE if is_late else "false"), *wanted, *rows_select(path, shape))
     try:
-        row, rows = one_row(aggregates) if isinstance(path, DirectPath) else (aggregates.collect()[0], None)
-    except UnicodeDecodeError:
-        # A key that is no UTF-8, of an expression: Spark makes U+FFFD of it where Arrow refuses it.
-        row, rows = aggregates.collect()[0], None
+        row = latest.selectExpr(*books_aggregates(shape.key, STALE if is_late else "false"), *wanted).collect()[0]
     except BaseException:
         latest.unpersist()
         raise
@@ -116,8 +108,6 @@ def measure(
         is_late,
         judge,
         figures=values,
-        path=path,
-        rows=rows,
         arrivals=Arrivals(values.get(suspicion.INSERTED_AT), values.get(suspicion.MOVED_AT)),
     )
 

@@ -34,25 +34,23 @@ def collapse_batch(batch: BatchContext) -> MergeInput:
     if watched:
         counts |= suspicion.aggregates(progress.load, progress.arrivals) | duplicate_counts(progress.load)
     path = direct_path(batch)
-    latest = collapse(cleaned, batch.shape, with_context=False, counts=counts, size=batch.planned.batch.size)
-    if isinstance(path, str):
-        latest.persist()
+    latest = collapse(cleaned, batch.shape, with_context=False, counts=counts, size=batch.planned.batch.size).persist()
     result = None
     try:
         figures = {one: f"coalesce(sum({one}), 0)" for one in (N_LACKING, N_MOVED) if kept}
         figures |= (suspicion.figures() if watched else {}) | duplicate_figures(batch.planned, batch.shape)
-        first = measure(latest, batch.shape, as_it_is, figures=figures, path=path)
+        if not isinstance(path, str):
+            figures |= path.figures()
+        first = measure(latest, batch.shape, as_it_is, figures=figures)
         failpoint("after-collapse", batch.table.source)
         is_late = late.is_late(first.row_counts.low, progress) or bool(first.row_counts.disordered_keys)
         lacks = bool(kept) and first.figures[N_LACKING] > 0
         if is_late or lacks or first.suspects or (watched and first.figures[suspicion.LEAVES]):
-            latest.persist()
-            first = attrs.evolve(first, path="late or crowded", rows=None)
             waiting = waiting_rows(batch)
             second = _SecondPass(batch, cleaned, first, kept, waiting, is_late, lacks)
-            result = attrs.evolve(second.collapsed(), arrivals=first.arrivals)
+            result = attrs.evolve(second.collapsed(), arrivals=first.arrivals, path="late or crowded")
         else:
-            result = first if isinstance(path, str) or first.rows is not None else attrs.evolve(first, path="rows")
+            result = attrs.evolve(first, path=path if isinstance(path, str) else path.unless_large(first.figures))
         return result
     finally:
         if result is None or result.latest is not latest:

@@ -35,9 +35,9 @@ def batch_transaction(batch: BatchContext, merge_input: MergeInput, properties: 
         transaction.touch(properties)
         return transaction
     reason = merge_input.path
-    if isinstance(reason, DirectPath) and merge_input.rows is not None:
+    if isinstance(reason, DirectPath):
         try:
-            add_directly(batch, reason, transaction, merge_input.rows, {**properties, PATH_KEY: "direct"})
+            add_directly(batch, reason, transaction, merge_input.latest.where(mergeable()), {**properties, PATH_KEY: "direct"})
         except NotPossibleError as error:
             reason = str(error)
         else:
