@@ -1,0 +1,128 @@
+"""Small batches that are written directly: what takes the MERGE all the same, and what must come out alike."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from dms_iceberg.iceberg import live_files
+from dms_iceberg.merge import direct
+from dms_iceberg.runs import batch
+from dms_iceberg.runs.report import BatchReport
+from support.lake import Lake
+from support.pause import Pause, pausing
+
+ID_V = [("id", pa.int64()), ("v", pa.string())]
+
+_LOADED_AT = 1_772_355_600
+"""2026-03-01 09:00 UTC."""
+
+
+@pytest.fixture
+def pause(monkeypatch: pytest.MonkeyPatch) -> Pause:
+    return pausing(monkeypatch)
+
+
+def name(number: int) -> str:
+    return f"2026/03/01/10/20260301-10{number:02d}30000.parquet"
+
+
+def at(number: int) -> str:
+    return f"2026030110{number:02d}0000"
+
+
+def merged(lake: Lake, number: int, *rows: tuple[Any, ...], columns: list[tuple[str, pa.DataType]] = ID_V, **entry: Any) -> BatchReport:
+    """Write a file of changes (operation, then the values) and merge it."""
+    lake.changes("public.t", name(number), columns, [(op, at(number), 61 + 4 * n, *values, None) for n, (op, *values) in enumerate(rows)])
+    (report,) = lake.run_one(lake.config({"public.t": entry})).batches
+    return report
+
+
+def loaded(lake: Lake, rows: int = 10, columns: list[tuple[str, pa.DataType]] = ID_V, make: Callable[[int], Any] = lambda n: n) -> None:
+    path = lake.load("public.t", columns, [(make(number), f"a{number}") for number in range(rows)])
+    # Before every change: an insert that the load may contain is none of a live key.
+    os.utime(path, (_LOADED_AT, _LOADED_AT))
+    lake.run_one(lake.config({"public.t": {}}))
+
+
+def test_a_batch_in_order_is_written_directly_and_its_snapshot_says_so(lake: Lake) -> None:
+    loaded(lake)
+    report = merged(lake, 1, ("U", 1, "b"), ("I", 77, "new"), ("D", 2, None), ("D", 99, None))
+    assert (report.path, report.applied) == ("direct", 4)
+    assert lake.rows("t", "id, v")[:3] == [(0, "a0"), (1, "b"), (3, "a3")]
+    head = lake.target("t").head()
+    assert head is not None
+    assert (head.summary[direct.PATH_KEY], head.summary[direct.REPLACED_KEY]) == ("direct", "2")
+
+
+def test_binary_keys_take_the_merge(lake: Lake) -> None:
+    columns = [("id", pa.binary()), ("v", pa.string())]
+    loaded(lake, 2, columns, lambda number: bytes([255 - number]))
+    assert merged(lake, 1, ("U", b"\xff", "b"), ("I", b"\x00", "c"), columns=columns).path == "merge (type of the key)"
+    assert lake.rows("t", "hex(id), v") == [("00", "c"), ("FE", "a1"), ("FF", "b")]
+
+
+def test_long_values_and_many_rows_in_a_small_file_take_the_merge(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded(lake)
+    # A dictionary makes a small file of them.
+    text = "x" * 300_000
+    assert merged(lake, 1, *(("U", number, text) for number in range(100))).path == "merge (long values)"
+    monkeypatch.setattr(direct, "MOST_ROWS", 5)
+    assert merged(lake, 2, *(("U", number, "b") for number in range(6))).path == "merge (rows)"
+    assert merged(lake, 3, *(("U", number, "c") for number in range(5))).path == "direct"
+    assert [value[:2] for (value,) in lake.rows("t", "v", "id")[:7]] == ["c", "c", "c", "c", "c", "b", "xx"]
+
+
+@pytest.mark.parametrize("change", ["ADD PARTITION FIELD bucket(4, id)", "SET TBLPROPERTIES ('format-version' = '3')"])
+def test_a_table_that_is_changed_meanwhile_is_written_as_it_is_then(lake: Lake, pause: Pause, change: str) -> None:
+    loaded(lake)
+    assert merged(lake, 1, ("U", 1, "b")).path == "direct"
+    other = lake.spark.newSession()
+    pause(batch, "before-merge", lambda: other.sql(f"ALTER TABLE lake.{lake.namespace}.t {change}"))
+    assert merged(lake, 2, ("U", 1, "c"), ("U", 2, "c")).path.startswith("merge (")
+    assert lake.rows("t", "id, v")[:4] == [(0, "a0"), (1, "c"), (2, "c"), (3, "a3")]
+    assert lake.spark.sql(f"SELECT v FROM lake.{lake.namespace}.t WHERE id = 1").collect() == [("c",)]
+
+
+def test_what_the_files_do_not_allow_is_merged_from_the_rows_that_were_counted(
+    lake: Lake, pause: Pause, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded(lake)
+    monkeypatch.setattr(live_files, "MOST_FILES", -1)
+
+    def overwrite() -> None:
+        lake.changes("public.t", name(1), ID_V, [("U", at(1), 61, 1, "OTHER", None), ("I", at(1), 65, 777, "OTHER", None)])
+
+    pause(batch, "before-merge", overwrite)
+    report = merged(lake, 1, ("U", 1, "first"))
+    assert (report.path, report.applied) == ("merge (many files)", 1)
+    assert lake.rows("t", "id, v")[1] == (1, "first")
+    assert len(lake.rows("t", "id")) == 10
+
+
+def test_a_duplicate_key_is_reported_where_delete_files_are_folded(lake: Lake) -> None:
+    loaded(lake, 100)
+    merged(lake, 1, *(("I", 1_000 + number, "b") for number in range(1, 60)))
+    pairs = [[("U", number, "s"), ("U", 1_000 + number, "s")] for number in range(1, 11)]
+    changes = [*pairs[:3], [("U", 50, "own")], [("U", 1_050, "own")], *pairs[3:8]]
+    for number, rows in enumerate(changes, 2):
+        assert merged(lake, number, *rows).path == "direct"
+    report = merged(lake, 20, ("I", 60, "again"), ("I", 1_055, "again"), ("I", 61, "again"))
+    assert report.path == "direct"
+    assert [text for text in report.warnings if "came to a key that another row has, 3 times" in text]
+    assert lake.rows("t", "count(1), count(DISTINCT id)") == [(159, 159)]
+
+
+def test_a_damaged_file_without_the_batchs_keys_does_not_stop_the_table(lake: Lake) -> None:
+    loaded(lake)
+    table = f"lake.{lake.namespace}.t"
+    before = {row[0] for row in lake.spark.sql(f"SELECT file_path FROM {table}.files").collect()}
+    lake.spark.sql(f"INSERT INTO {table} SELECT id + 1000000, 'other', '0', 'I', timestamp '2026-01-01' FROM range(60000)")
+    after = {row[0] for row in lake.spark.sql(f"SELECT file_path FROM {table}.files").collect()}
+    for one in after - before:
+        Path(one.removeprefix("file:")).unlink()
+    assert merged(lake, 1, ("U", 5, "x")).path.endswith("while files were read)")
+    assert lake.spark.sql(f"SELECT v FROM {table} WHERE id = 5").collect() == [("x",)]
