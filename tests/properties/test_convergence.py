@@ -103,7 +103,7 @@ def test_silver_is_the_oracles_table(
     else:
         # Every load counts as a large one.
         monkeypatch.setattr(bulk_load, "BULK_BYTES", 0)
-    if FORMATS.index(form) % 2:
+    if form.name in ("json", "csv-headerless"):
         # Small batches take the MERGE as well.
         monkeypatch.setattr(direct, "MOST_ROWS", 0)
     world = seeded_world(seed, kinds, histories=HISTORIES, per_table=140 // len(kinds), **shape)
