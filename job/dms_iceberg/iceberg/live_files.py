@@ -134,7 +134,8 @@ def live_files(jvm: Any, table: Any, cache: FileCache) -> LiveFiles:
         tasks.close()
     read: dict[str, pa.Table] = {}
     shared: dict[str, Any] = {}
-    files = [_live_file(jvm, table.io(), file, deletes, read, shared) for file, deletes in planned]
+    is_own = jvm.org.apache.iceberg.util.ContentFileUtil.isFileScoped
+    files = [_live_file(is_own, table.io(), file, deletes, read, shared) for file, deletes in planned]
     large = [file for file in files if file.rows > SMALL_ROWS]
     if len(large) > MOST_LARGE_FILES or sum(file.rows for file in large) > MOST_LARGE_ROWS:
         raise NotPossibleError("large table")
@@ -151,7 +152,7 @@ def _planned(tasks: Any) -> Iterator[tuple[Any, list[Any]]]:
         yield task.file(), [deletes.get(number) for number in range(deletes.size())]
 
 
-def _live_file(jvm: Any, file_io: Any, file: Any, deletes: Sequence[Any], read: dict[str, pa.Table], shared: dict[str, Any]) -> LiveFile:
+def _live_file(is_own: Any, file_io: Any, file: Any, deletes: Sequence[Any], read: dict[str, pa.Table], shared: dict[str, Any]) -> LiveFile:
     location = str(file.location())
     if str(file.format()) != "PARQUET":
         raise NotPossibleError("data files of another format than Parquet")
@@ -161,7 +162,7 @@ def _live_file(jvm: Any, file_io: Any, file: Any, deletes: Sequence[Any], read: 
             raise NotPossibleError("equality deletes or deletion vectors")
         path = str(delete.location())
         positions.append(_positions(file_io, path, read).filter(pc.field("path") == location)["pos"].combine_chunks())
-        if jvm.org.apache.iceberg.util.ContentFileUtil.isFileScoped(delete):
+        if is_own(delete):
             own.append(delete)
         else:
             shared[path] = delete

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from dms_iceberg.iceberg.arrow_schema import FIELD_ID, POSITION_DELETES, arrow_schema, field_ids
 from dms_iceberg.iceberg.file_io import write_file
-from dms_iceberg.iceberg.java_maps import to_long_map
+from dms_iceberg.iceberg.java_maps import to_dict, to_long_map
 from dms_iceberg.iceberg.live_files import SMALL_ROWS, FileCache, LiveFile, LiveFiles, NotPossibleError, ordered
 
 _SIZES = ("write.target-file-size-bytes", "write.delete.target-file-size-bytes")
@@ -50,8 +50,9 @@ class Delta:
     ids: tuple[int, ...]
 
 
-def refusal(jvm: Any, table: Any, properties: Mapping[str, str]) -> str | None:
+def refusal(jvm: Any, table: Any) -> str | None:
     """Return why a table's files cannot be written here as Iceberg's own writer would, in a few words; None if they can."""
+    properties = to_dict(jvm, table.properties())
     checks = {
         # Deletes belong to the spec and partition of their data file.
         "partitions": not table.spec().isUnpartitioned() or table.specs().size() > 1,

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, Row
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.merge import suspicion
 from dms_iceberg.merge.collapse import books_aggregates
-from dms_iceberg.merge.direct import DirectPath
+from dms_iceberg.merge.direct import MERGE
 from dms_iceberg.merge.statement import KeyRange
 from dms_iceberg.progress.arrivals import NO_ARRIVALS, Arrivals
 from dms_iceberg.silver.row_counts import BatchCounts
@@ -34,7 +34,7 @@ class MergeInput:
         is_cut: the batch was compared with older files, and bronze has lost change files that were merged.
         arrivals: when rows last arrived at keys, by changes of the batch.
         resolved: rows of the quarantine that ``latest`` resolves, None without any.
-        path: the direct path of the batch, or why it takes the MERGE.
+        path: how ``latest`` is to be written: `direct.DIRECT`, or `direct.MERGE` and the reason.
     """
 
     latest: DataFrame
@@ -47,7 +47,7 @@ class MergeInput:
     is_cut: bool = False
     arrivals: Arrivals = NO_ARRIVALS
     resolved: DataFrame | None = None
-    path: DirectPath | str = ""
+    path: str = MERGE
 
     @property
     def suspects(self) -> int:

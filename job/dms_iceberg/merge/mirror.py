@@ -12,7 +12,7 @@ from dms_iceberg.merge.ambiguous_keys import keys_of_rows, touched_by
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse_frames import collapse
 from dms_iceberg.merge.crowded import Verdict, bronze_past, play, stored_past
-from dms_iceberg.merge.direct import direct_path
+from dms_iceberg.merge.direct import DIRECT, measured_path, merge_path, planned_path, size_figures
 from dms_iceberg.merge.duplicate_keys import duplicate_counts, duplicate_figures
 from dms_iceberg.merge.late_context import OlderFiles, SecondLook, older_files, second_look, waiting_rows
 from dms_iceberg.merge.late_truncates import apply_truncates
@@ -33,14 +33,13 @@ def collapse_batch(batch: BatchContext) -> MergeInput:
     counts = count_aggregates(kept) if kept else {}
     if watched:
         counts |= suspicion.aggregates(progress.load, progress.arrivals) | duplicate_counts(progress.load)
-    path = direct_path(batch)
+    path = planned_path(batch)
     latest = collapse(cleaned, batch.shape, with_context=False, counts=counts, size=batch.planned.batch.size).persist()
     result = None
     try:
         figures = {one: f"coalesce(sum({one}), 0)" for one in (N_LACKING, N_MOVED) if kept}
         figures |= (suspicion.figures() if watched else {}) | duplicate_figures(batch.planned, batch.shape)
-        if not isinstance(path, str):
-            figures |= path.figures()
+        figures |= size_figures(batch.shape) if path == DIRECT else {}
         first = measure(latest, batch.shape, as_it_is, figures=figures)
         failpoint("after-collapse", batch.table.source)
         is_late = late.is_late(first.row_counts.low, progress) or bool(first.row_counts.disordered_keys)
@@ -48,9 +47,9 @@ def collapse_batch(batch: BatchContext) -> MergeInput:
         if is_late or lacks or first.suspects or (watched and first.figures[suspicion.LEAVES]):
             waiting = waiting_rows(batch)
             second = _SecondPass(batch, cleaned, first, kept, waiting, is_late, lacks)
-            result = attrs.evolve(second.collapsed(), arrivals=first.arrivals, path="late or crowded")
+            result = attrs.evolve(second.collapsed(), arrivals=first.arrivals, path=merge_path("late or crowded"))
         else:
-            result = attrs.evolve(first, path=path if isinstance(path, str) else path.unless_large(first.figures))
+            result = attrs.evolve(first, path=measured_path(path, first.figures))
         return result
     finally:
         if result is None or result.latest is not latest:

@@ -12,7 +12,7 @@ from dms_iceberg.iceberg.live_files import NotPossibleError
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge.append import NEW, changelog_columns
 from dms_iceberg.merge.batch_context import BatchContext
-from dms_iceberg.merge.direct import PATH_KEY, DirectPath, add_directly
+from dms_iceberg.merge.direct import DIRECT, PATH_KEY, add_directly, merge_path
 from dms_iceberg.merge.merge_input import MergeInput
 from dms_iceberg.merge.soft_delete import IN_TABLE, register_row_select, soft_delete_sql
 from dms_iceberg.merge.statement import IN_LIST_KEYS, MergeSource, insert_columns, key_list_sql, merge_sql, mergeable
@@ -34,15 +34,15 @@ def batch_transaction(batch: BatchContext, merge_input: MergeInput, properties: 
     if merge_input.row_counts.latest == 0:
         transaction.touch(properties)
         return transaction
-    reason = merge_input.path
-    if isinstance(reason, DirectPath):
+    path = merge_input.path
+    if path == DIRECT:
         try:
-            add_directly(batch, reason, transaction, merge_input.latest.where(mergeable()), {**properties, PATH_KEY: "direct"})
+            add_directly(batch, transaction, merge_input.latest.where(mergeable()), {**properties, PATH_KEY: path})
         except NotPossibleError as error:
-            reason = str(error)
+            path = merge_path(str(error))
         else:
             return transaction
-    _WRITERS[batch.table.mode](batch, transaction, merge_input, {**properties, PATH_KEY: f"merge ({reason})" if reason else "merge"})
+    _WRITERS[batch.table.mode](batch, transaction, merge_input, {**properties, PATH_KEY: path})
     return transaction
 
 

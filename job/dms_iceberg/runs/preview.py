@@ -102,7 +102,7 @@ def _preview_table(context: RunContext, table: Table, one: TablePreview) -> None
     target = TargetTable(context.spark, context.config.catalog.name, table.target)
     state = read_state(context, table, target, RunMemory())
     begin, merges = state, False
-    recorded = list[RecordTruncate]()
+    recorded: RecordTruncate | None = None
     one.warnings += state.warnings
     while True:
         action = plan(state, context.request)
@@ -121,7 +121,7 @@ def _preview_table(context: RunContext, table: Table, one: TablePreview) -> None
         _show(table, target, state, action, one)
         if isinstance(action, RecordTruncate):
             # A rebuild that is asked for as well comes before it, as in a run.
-            recorded, state = [action], read_state(context, table, target, state.memory)
+            recorded, state = action, read_state(context, table, target, state.memory)
         elif isinstance(action, PublishRebuild):
             state.memory.rebuilt = True
             rebuilt, state = state, read_state(context, table, target, state.memory, predicted_rebuild=True)
@@ -129,8 +129,8 @@ def _preview_table(context: RunContext, table: Table, one: TablePreview) -> None
             one.warnings += [text for text in state.warnings if text not in one.warnings]
         else:
             state = after(state, action)
-        if recorded and not state.is_rebuilding:
-            state = after(state, recorded.pop())
+        if recorded is not None and not state.is_rebuilding:
+            state, recorded = after(state, recorded), None
     _show_end(context, table, target, state, action, one)
     reaches_main = state.branch.branch is None
     one.changes_rows = reaches_main and merges and (begin.exists or state.exists)

@@ -160,7 +160,7 @@ def test_tables_that_are_written_otherwise_are_refused(spark: SparkSession, name
     world = World(spark, f"{namespace}.refused", {"id": "bigint", "v": "string"}, ("id",))
     spark.sql(f"ALTER TABLE {world.name} {statement}")
     world.table.refresh()
-    assert refusal(world.jvm, world.table.iceberg, world.table.raw_properties()) == reason
+    assert refusal(world.jvm, world.table.iceberg) == reason
 
 
 def test_nested_columns_are_refused(spark: SparkSession, namespace: str) -> None:

@@ -18,7 +18,6 @@ def close_gaps() -> None:
     os.environ.setdefault("MOTO_IAM_LOAD_MANAGED_POLICIES", "true")
     from support.moto_gaps import (
         dms_endpoints,
-        dms_events,
         dms_networks,
         dms_serverless,
         dms_tasks,
@@ -39,7 +38,6 @@ def close_gaps() -> None:
         dms_endpoints,
         dms_tasks,
         dms_serverless,
-        dms_events,
         ec2,
         events,
         glue_catalog,
