@@ -15,7 +15,7 @@ import attrs
 import structlog
 
 from dms_iceberg.bronze.keys import BronzeFile
-from dms_iceberg.config.model import Config, Mode, Table
+from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.context import BranchState, RunContext
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.failpoints import failpoint
@@ -28,6 +28,7 @@ from dms_iceberg.silver.cleaning import Cleaning, made_by
 from dms_iceberg.silver.key import key_property
 from dms_iceberg.silver.seen_columns import Seen
 from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.storage.store import ObjectStore
 
 _LOG = structlog.get_logger("dms_iceberg")
@@ -51,15 +52,17 @@ def _loads(target: TargetTable) -> dict[tuple[int, ...], str]:
     return {tuple(map(int, name.removeprefix(_BRANCH).split("_"))): name for name in names}
 
 
-def branch_state(target: TargetTable, config: Config, table: Table, reload_started: str = "") -> BranchState:
+def branch_state(here: TableContext, reload_started: str = "") -> BranchState:
     """Return the state of the branch that the next batch goes to: main, or the branch of a newer load than main's.
 
     Args:
+        here: the table.
         reload_started: 17 digits, when DMS began to load the table again in place, as the operator stated; "" for no reload.
 
     Raises:
         BronzeError: the files belong to an older epoch than the table's content.
     """
+    config, table, target = here.context.config, here.table, here.target
     epoch = config.bronze.epoch
     head = target.head() if target.exists() else None
     if head is None:
@@ -136,7 +139,7 @@ def is_complete(table: Table, found: BranchState, batch: FileBatch | None, loads
     return not found.progress.reload
 
 
-def complete(context: RunContext, table: Table, target: TargetTable, found: BranchState, planned_on: int | None) -> None:
+def complete(here: TableContext, found: BranchState, planned_on: int | None) -> None:
     """Publish a complete load as the table's content.
 
     In a mirror the load replaces the content. In other modes the content stays, and what the load changes is merged into it (`reload`).
@@ -145,6 +148,7 @@ def complete(context: RunContext, table: Table, target: TargetTable, found: Bran
         BronzeError: bronze has no file at all, so the operator's statement is probably a mistake.
         PlanIsStaleError: another writer committed since ``planned_on``, main's head when the reload was found complete.
     """
+    context, table, target = here.context, here.table, here.target
     progress = found.progress
     branch = branch_of(progress.epoch, progress.reload)
     if found.head is None:
@@ -158,7 +162,7 @@ def complete(context: RunContext, table: Table, target: TargetTable, found: Bran
         made = key_property(table, target.column_types()) | Cleaning.of(table).to_properties() | withheld_by(target, branch)
         transaction = target.transaction_of_branch(branch, planned_on, made)
     else:
-        transaction = load_transaction(context, table, target, found, branch, planned_on)
+        transaction = load_transaction(here, found, branch, planned_on)
         target.record_properties(transaction, withheld_by(target, branch))
     transaction.set_properties(_seen_by(target, branch, found).to_properties())
     transaction.remove_branches(done)

@@ -15,7 +15,6 @@ from dms_iceberg.context import BranchState, RunContext
 from dms_iceberg.loads.epochs import has_bronze
 from dms_iceberg.loads.load_marker import read_marker
 from dms_iceberg.progress.pending import Pending
-from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.failures import FAILURES
 from dms_iceberg.storage.store import join
 
@@ -40,7 +39,7 @@ class NoFiles:
         return bool(self.text) and not (self.has_content and self.has_bronze)
 
 
-def find_no_files(context: RunContext, table: Table, target: TargetTable, found: BranchState, pending: Pending) -> NoFiles | None:
+def find_no_files(context: RunContext, table: Table, found: BranchState, pending: Pending) -> NoFiles | None:
     """Return what is known of a table with nothing to merge; None if its folder has any file, merged or not.
 
     Costs one request if the listing from the frontier was empty, and some more if the folder is empty.

@@ -17,7 +17,7 @@ import structlog
 from dms_iceberg.bronze.keys import BronzeFile, Truncate, digits_of, earlier, table_prefix
 from dms_iceberg.bronze.listing import list_bronze
 from dms_iceberg.bronze.position import epoch_prefix
-from dms_iceberg.config.model import Config, Mode, Table
+from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.context import BranchState, RunContext
 from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.failpoints import failpoint
@@ -33,6 +33,7 @@ from dms_iceberg.silver.quarantine import all_rows, rejected_since, resolve
 from dms_iceberg.silver.remembered import mixed_keys
 from dms_iceberg.silver.row_counts import COUNTS, RowCounts, summary_properties
 from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.silver.withheld import Withheld
 from dms_iceberg.sql.cdc_columns import IS_CURRENT, POSITION, ROW_POSITION
 from dms_iceberg.sql.quoting import quote, string_literal
@@ -68,10 +69,11 @@ def left_rebuilds(table: Table, target: TargetTable) -> list[str]:
     ]
 
 
-def branch_state(target: TargetTable, config: Config, table: Table, main: Progress, now: datetime) -> BranchState:
+def branch_state(here: TableContext, main: Progress, now: datetime) -> BranchState:
     """Return the state of the branch for the next batch of a rebuild: one begun with the same configuration, else a new branch."""
+    target = here.target
     # A rebuild by another configuration, or from before a reload, cannot be continued.
-    mark = f"_{main.load}_{digest(configuration_text(config, table), _DIGEST_BYTES).hex()}"
+    mark = f"_{main.load}_{digest(configuration_text(here.context.config, here.table), _DIGEST_BYTES).hex()}"
     branch = next((name for name in _branches(target) if name.endswith(mark)), f"{REBUILD_BRANCH}{digits_of(now)}{mark}")
     started = branch.removeprefix(REBUILD_BRANCH).removesuffix(mark)
     head = target.head(branch)
@@ -93,7 +95,7 @@ class Rebuild:
     outdated: tuple[str, ...] = ()
 
 
-def read_rebuild(context: RunContext, table: Table, target: TargetTable, main: Progress) -> Rebuild:
+def read_rebuild(here: TableContext, main: Progress) -> Rebuild:
     """Return the state of a table's rebuild; ``main`` is the progress that it must reach.
 
     Raises:
@@ -101,20 +103,21 @@ def read_rebuild(context: RunContext, table: Table, target: TargetTable, main: P
         TargetError: the table holds rows of earlier loads.
     """
     now = datetime.now(UTC)
-    found = branch_state(target, context.config, table, main, now)
-    pending = _pending(context, table, target, main, found, now)
+    found = branch_state(here, main, now)
+    pending = _pending(here, main, found, now)
     truncates = applied_truncates(sorted({*pending.truncates, main.truncated} - {""}), main)
-    outdated = tuple(_branches(target)) if found.head is None else ()
+    outdated = tuple(_branches(here.target)) if found.head is None else ()
     return Rebuild(found, attrs.evolve(pending, truncates=truncates), outdated)
 
 
-def _pending(context: RunContext, table: Table, target: TargetTable, main: Progress, found: BranchState, now: datetime) -> Pending:
+def _pending(here: TableContext, main: Progress, found: BranchState, now: datetime) -> Pending:
     """Return the files that the table has merged and the rebuild has not.
 
     Raises:
         BronzeError: bronze lacks some that were merged, or holds another load than the table.
         TargetError: the table holds rows of earlier loads, which are not in bronze.
     """
+    context, table, target = here.context, here.table, here.target
     if context.config.bronze.epoch != main.epoch or building(target):
         raise BronzeError(
             f"{table.source}: bronze.uri {context.config.bronze.uri} holds load epoch {context.config.bronze.epoch}, {table.target} epoch "
@@ -156,29 +159,31 @@ def _refuse_earlier_loads(table: Table, target: TargetTable, main: Progress) -> 
         )
 
 
-def publish_rebuild(context: RunContext, table: Table, target: TargetTable, found: BranchState, planned_on: int | None) -> None:
+def publish_rebuild(here: TableContext, found: BranchState, planned_on: int | None) -> None:
     """Publish the rebuilt content, after a check against the row counts of its batches and the table's keys.
 
     Raises:
         TargetError: the check failed; the branch is removed, and readers see the old content.
         PlanIsStaleError: another writer committed after ``planned_on``, main's head, was read.
     """
-    _check(context, table, target, found)
+    table, target = here.table, here.target
+    _check(here, found)
     failpoint("before-switch", table.source)
     made = key_property(table, target.column_types()) | Cleaning.of(table).to_properties() | withheld_by(target, str(found.branch))
     transaction = target.transaction_of_branch(str(found.branch), planned_on, made)
     transaction.remove_branches(_branches(target))
     target.commit(transaction)
     failpoint("after-switch", table.source)
-    _LOG.info("rebuilt", table=table.source, run_id=context.run_id)
+    _LOG.info("rebuilt", table=table.source, run_id=here.context.run_id)
 
 
-def _check(context: RunContext, table: Table, target: TargetTable, found: BranchState) -> None:
+def _check(here: TableContext, found: BranchState) -> None:
     """Compare the rebuilt content with the row counts of its batches and with the table's keys.
 
     Raises:
         TargetError: they differ.
     """
+    table, target = here.table, here.target
     counts = RowCounts()
     for snapshot in target.lineage(found.branch):
         if ACCOUNTING_KEY not in snapshot.summary and BACKFILL_KEY not in snapshot.summary:
@@ -188,8 +193,8 @@ def _check(context: RunContext, table: Table, target: TargetTable, found: Branch
         counts += RowCounts(*(accounting.get(name, 0) for name in COUNTS))
     key = json.loads(key_property(table, target.column_types())[KEY_PROPERTY])
     doubled, lost = _compare(table, target, str(found.branch), key)
-    refused, same = counts.filtered + counts.quarantined, _same_keys(context, table, target, key)
-    deletes = 0 if same else _rejected_deletes(context, table, found)
+    refused, same = counts.filtered + counts.quarantined, _same_keys(here, key)
+    deletes = 0 if same else _rejected_deletes(here.context, table, found)
     problem = None
     if counts.rows_read != counts.booked:
         problem = f"{counts.rows_read} rows were read and {counts.booked} are in the books. Report this defect"
@@ -226,14 +231,14 @@ def _compare(table: Table, target: TargetTable, branch: str, key: Sequence[str])
     return row[0], row[1]
 
 
-def _same_keys(context: RunContext, table: Table, target: TargetTable, key: Collection[str]) -> bool:
+def _same_keys(here: TableContext, key: Collection[str]) -> bool:
     """Whether the configuration builds keys as the table's were built; otherwise the keys cannot be compared."""
-    properties = target.properties()
+    properties = here.target.properties()
     made, withheld = Cleaning.from_properties(properties), Withheld.from_properties(properties)
     names = {name.lower() for name in key}
     same = {name.lower() for name in json.loads(properties.get(KEY_PROPERTY, "[]"))} == names
-    alike = same and made is not None and not made.other_columns(table, names, withheld)
-    return alike and (withheld is not None or not mixed_keys(context, table, target))
+    alike = same and made is not None and not made.other_columns(here.table, names, withheld)
+    return alike and (withheld is not None or not mixed_keys(here))
 
 
 def _rejected_deletes(context: RunContext, table: Table, found: BranchState) -> int:
@@ -249,11 +254,12 @@ def has_unresolved(context: RunContext, table: Table, found: BranchState) -> boo
     return rows is not None and not rows.isEmpty()
 
 
-def resolve_rejected(context: RunContext, table: Table, target: TargetTable, found: BranchState) -> None:
+def resolve_rejected(here: TableContext, found: BranchState) -> None:
     """Resolve rows that were rejected before the rebuild and not again by it: they are in the new content, or superseded.
 
     As with a replay (decision 10), they count as resolved for content that descends from the branch, and are open again after a rollback.
     """
+    context, table, target = here.context, here.table, here.target
     replay = uuid.uuid4().hex[:16]
     rows = _rejected_before(context, table, found)
     if rows is not None:

@@ -27,6 +27,7 @@ from dms_iceberg.silver.key import silver_key_of
 from dms_iceberg.silver.metadata_columns import metadata_columns
 from dms_iceberg.silver.quarantine import all_rows
 from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.sql.cdc_columns import (
     COMMITTED_AT,
     CONTEXT,
@@ -83,12 +84,11 @@ class Difference:
         return string_literal(load_position(self.load, "0" * FILE_DIGITS))
 
 
-def load_transaction(
-    context: RunContext, table: Table, target: TargetTable, found: BranchState, branch: str, planned_on: int | None
-) -> Transaction:
+def load_transaction(here: TableContext, found: BranchState, branch: str, planned_on: int | None) -> Transaction:
     """Return a transaction, not yet committed, that merges a complete load into the table.
 
     Args:
+        here: the table.
         found: the state of the load's branch.
         branch: the branch on which it is built.
         planned_on: main's head.
@@ -96,6 +96,7 @@ def load_transaction(
     Raises:
         PlanIsStaleError: another writer committed since ``planned_on``.
     """
+    context, table, target = here.context, here.table, here.target
     properties = {PROGRESS_KEY: found.progress.to_json(), ACCOUNTING_KEY: _accounting(context, target, found.progress, branch)}
     transaction = target.transaction(planned_on)
     loaded = target.rows(branch)
@@ -104,11 +105,11 @@ def load_transaction(
         return transaction
     if table.mode is Mode.SOFT_DELETE:
         present = f"NOT {DELETED}"
-        made = _difference(context, table, target, loaded.where(present), target.rows().where(present), found)
+        made = _difference(here, loaded.where(present), target.rows().where(present), found)
         rows = _registers(made)
     else:
         present = IS_CURRENT
-        made = _difference(context, table, target, loaded.where(present), target.rows().where(present), found)
+        made = _difference(here, loaded.where(present), target.rows().where(present), found)
         rows = _versions(made, target.rows())
     with named_view(context, rows) as view:
         transaction.execute(lambda name: made.merge_sql(name, view, table.mode), properties)
@@ -128,11 +129,9 @@ def _accounting(context: RunContext, target: TargetTable, progress: Progress, br
     return json.dumps({**counts, "load": progress.load, "run_id": context.run_id}, separators=(",", ":"))
 
 
-def _difference(
-    context: RunContext, table: Table, target: TargetTable, loaded: DataFrame, present: DataFrame, found: BranchState
-) -> Difference:
-    own = metadata_columns(table.mode)
-    silver = [name for name in target.all_columns() if name not in own]
+def _difference(here: TableContext, loaded: DataFrame, present: DataFrame, found: BranchState) -> Difference:
+    table, own = here.table, metadata_columns(here.table.mode)
+    silver = [name for name in here.target.all_columns() if name not in own]
     key = silver_key_of(table, silver)
     values = [name for name in silver if name not in key]
     tracked = {name.lower() for name in table.track_columns}
@@ -142,7 +141,7 @@ def _difference(
     joined = loaded.join(there, key, "left").where(f"{_PRESENT} IS NULL OR NOT ({_PRESENT} <=> {compared})")
     written = joined.withColumn(OP, expr(f"CASE WHEN {_PRESENT} IS NULL THEN 'I' ELSE 'U' END")).drop(_PRESENT)
     vanished = present.select(*keys, COMMITTED_AT).join(loaded.select(*keys), key, "left_anti")
-    rejected = _rejected(context, table, found.progress.load)
+    rejected = _rejected(here.context, table, found.progress.load)
     if rejected is not None:
         # The source has such a row: what the table has of it stays, as with any quarantined change.
         vanished = vanished.withColumn(_TEXT, expr(json_sql(key))).join(rejected, _TEXT, "left_anti").drop(_TEXT)

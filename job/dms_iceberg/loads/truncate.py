@@ -21,6 +21,7 @@ from dms_iceberg.progress.pending import Pending
 from dms_iceberg.silver.metadata_columns import mode_of
 from dms_iceberg.silver.row_counts import RowCounts, summary_properties
 from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.table_context import TableContext
 
 _LOG = structlog.get_logger("dms_iceberg")
 
@@ -75,12 +76,13 @@ def refuse_truncate(table: Table, found: BranchState, pending: Pending, at: str)
     return False
 
 
-def apply_truncate(context: RunContext, table: Table, target: TargetTable, found: BranchState, at: str) -> tuple[str, ...]:
+def apply_truncate(here: TableContext, found: BranchState, at: str) -> tuple[str, ...]:
     """Truncate the table, which has the declared mode, in one commit with the progress; return the statements that were executed.
 
     Raises:
         PlanIsStaleError: another writer committed after ``found`` was read.
     """
+    context, table, target = here.context, here.table, here.target
     load, mode = found.progress.load, table.mode
     properties = summary_properties(attrs.evolve(found.progress, truncated=at), RowCounts(), 0, context.run_id, truncated_at=at)
     transaction = target.transaction(found.head, found.branch)

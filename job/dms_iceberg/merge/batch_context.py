@@ -7,27 +7,20 @@ from pyspark.sql import DataFrame
 
 from dms_iceberg.changes.frames import Cleaner, ReadGroup
 from dms_iceberg.changes.shape import Shape
-from dms_iceberg.config.model import Table
-from dms_iceberg.context import BatchPlan, RunContext
-from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.context import BatchPlan
+from dms_iceberg.silver.table_context import TableContext
 
 
 @attrs.frozen(eq=False)
-class BatchContext:
+class BatchContext(TableContext):
     """A batch that is being merged into its table.
 
     Attributes:
-        context: the context of the run.
-        table: the table's configuration.
-        target: the table.
         planned: the batch, and the state of the table that it was planned on.
         groups: its files, or records of the quarantine, opened.
         shape: the silver columns of its rows.
     """
 
-    context: RunContext
-    table: Table
-    target: TargetTable
     planned: BatchPlan
     groups: Sequence[ReadGroup]
     shape: Shape

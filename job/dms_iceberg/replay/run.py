@@ -15,7 +15,7 @@ from dms_iceberg.runs.report import RunReport, TableReport
 from dms_iceberg.runs.request import chosen_tables
 from dms_iceberg.runs.run import describe_end, step
 from dms_iceberg.runs.state import RunMemory
-from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.storage.open_store import open_store
 
 _LOG = structlog.get_logger("dms_iceberg")
@@ -42,16 +42,15 @@ def replay(spark: SparkSession, config: Config, only: Iterable[str] = (), reason
 def _replay_table(context: RunContext, table: Table) -> TableReport:
     started = time.monotonic()
     report = TableReport(table=table.source, target=table.target)
-    attempt(context, report, lambda: _replay_all(context, table, report))
+    attempt(context, report, lambda: _replay_all(TableContext.of(context, table), report))
     report.seconds = time.monotonic() - started
     if report.error:
         _LOG.error("replay_failed", table=table.source, run_id=context.run_id, error=report.error)
     return report
 
 
-def _replay_all(context: RunContext, table: Table, report: TableReport) -> None:
-    target = TargetTable(context.spark, context.config.catalog.name, table.target)
+def _replay_all(here: TableContext, report: TableReport) -> None:
     memory = RunMemory()
-    while step(context, table, target, memory, report):
+    while step(here, memory, report):
         pass
-    describe_end(target, report)
+    describe_end(here.target, report)

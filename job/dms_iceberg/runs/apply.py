@@ -38,6 +38,7 @@ from dms_iceberg.silver.rename import rename_columns
 from dms_iceberg.silver.row_counts import RowCounts, summary_properties
 from dms_iceberg.silver.switch_mode import switch_mode
 from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.table_context import TableContext
 
 _LOG = structlog.get_logger("dms_iceberg")
 
@@ -59,7 +60,7 @@ class Outcome:
     more: bool = True
 
 
-def apply(context: RunContext, target: TargetTable, state: TableState, action: Action) -> Outcome:
+def apply(here: TableContext, state: TableState, action: Action) -> Outcome:
     """Execute an action that was planned on ``state``.
 
     Raises:
@@ -68,55 +69,55 @@ def apply(context: RunContext, target: TargetTable, state: TableState, action: A
     """
     match action:
         case MergeBatch() | SkipFiles():
-            return _batch(context, target, state, action)
+            return _batch(here, state, action)
         case RenameColumns() | RestoreBackfills() | SwitchMode() | EvolveSchema():
-            statements = _schema(target, state, action)
-            _LOG.info("schema_changed", table=state.table.source, run_id=context.run_id, statements=list(statements))
+            statements = _schema(here.target, state, action)
+            _LOG.info("schema_changed", table=here.table.source, run_id=here.context.run_id, statements=list(statements))
             return Outcome(statements)
         case Wait(warnings):
             return Outcome(warnings=warnings, more=False)
         case Done(warnings, checks):
             if checks:
-                check_changed(context, state.table, target, state.branch.progress)
+                check_changed(here, state.branch.progress)
             return Outcome(warnings=warnings, more=False)
         case _:
-            return Outcome(_content(context, target, state, action))
+            return Outcome(_content(here, state, action))
 
 
-def _content(context: RunContext, target: TargetTable, state: TableState, action: Action) -> tuple[str, ...]:
+def _content(here: TableContext, state: TableState, action: Action) -> tuple[str, ...]:
     """Replace or end the table's content, or prepare for it; return the statements to report."""
-    table = state.table
     match action:
         case RecordTruncate(at):
-            record_truncate(context, table, at)
+            record_truncate(here.context, here.table, at)
         case ApplyTruncate(branch, at):
-            statements = apply_truncate(context, table, target, branch, at)
+            statements = apply_truncate(here, branch, at)
             # A rebuild applies the truncate to old rows only: there is nothing to report.
             return () if branch.rebuild else statements
         case DropBranches(names):
             for name in names:
-                target.remove_branch(name)
+                here.target.remove_branch(name)
         case CompleteLoad(branch, main):
-            complete(context, table, target, branch, main)
+            complete(here, branch, main)
         case ResolveRejected(branch):
-            resolve_rejected(context, table, target, branch)
+            resolve_rejected(here, branch)
         case PublishRebuild(branch, main):
             state.memory.comparisons += 1
-            publish_rebuild(context, table, target, branch, main)
+            publish_rebuild(here, branch, main)
             state.memory.rebuilt = True
         case CreateTable():
-            _create(context, target, state, action)
+            _create(here, state, action)
         case _:
             raise TypeError(f"no action to apply: {action!r}")
     return ()
 
 
-def _create(context: RunContext, target: TargetTable, state: TableState, action: CreateTable) -> None:
+def _create(here: TableContext, state: TableState, action: CreateTable) -> None:
+    target = here.target
     if action.columns is not None:
-        target.create(action.columns, state.table)
+        target.create(action.columns, here.table)
     if action.is_loaded:
         transaction = target.transaction(None)
-        transaction.touch(summary_properties(state.branch.progress, RowCounts(), 0, context.run_id))
+        transaction.touch(summary_properties(state.branch.progress, RowCounts(), 0, here.context.run_id))
         target.commit(transaction)
 
 
@@ -135,19 +136,19 @@ def _schema(
             return evolve(target, state.table, plan, state.main.head)
 
 
-def _batch(context: RunContext, target: TargetTable, state: TableState, action: MergeBatch | SkipFiles) -> Outcome:
+def _batch(here: TableContext, state: TableState, action: MergeBatch | SkipFiles) -> Outcome:
     planned, opened = action.plan, state.opened
     if opened is None:
         raise TypeError("a batch is merged once its files were read")
     if isinstance(action, SkipFiles):
-        report = skip_files(context, state.table, target if state.exists else None, planned, opened.began)
+        report = skip_files(here, planned, opened.began)
     else:
-        batch = BatchContext(context, state.table, target, planned, opened.groups, opened.evolved.shape)
+        batch = BatchContext(here.context, here.table, here.target, planned, opened.groups, opened.evolved.shape)
         if planned.is_replay:
             report = replay_batch(batch, opened)
             return Outcome(batch=report, warnings=report.warnings, more=False)
         report = merge_batch(batch, action, opened)
-    _log_batch(context, state.table, planned, report)
+    _log_batch(here.context, here.table, planned, report)
     is_skipped = report.snapshot_id is None
     if is_skipped:
         # Files without columns do not create a table, so only this run can remember them.

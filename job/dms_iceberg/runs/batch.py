@@ -35,6 +35,7 @@ from dms_iceberg.silver.quarantine import change_quarantine, prepare_quarantine,
 from dms_iceberg.silver.remembered import source_names
 from dms_iceberg.silver.row_counts import COUNTS, BatchCounts, summary_properties
 from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.table_context import TableContext
 
 _JUDGES = {Mode.HISTORY: history_batch, Mode.APPEND: changelog_batch}
 
@@ -71,7 +72,7 @@ def merge_batch(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) ->
         properties |= memory.summary_after(table, opened.evolved.shape, names) if planned.branch_state.branch is not None else {}
         transaction = bulk.with_properties(properties) if bulk is not None else batch_transaction(batch, merge_input, properties)
         made = memory.properties_after(table, target, batch.shape, names, opened.named.found)
-        target.record_changed_properties(transaction, made | checked_property(batch.context.config, table, target))
+        target.record_changed_properties(transaction, made | checked_property(batch))
         failpoint("before-publish", table.source)
         target.commit(transaction)
         failpoint("after-commit", table.source)
@@ -190,13 +191,14 @@ def _properties(context: RunContext, table: Table, planned: BatchPlan, after: Pr
     return summary_properties(after, counts, len(planned.batch.files), context.run_id) | made
 
 
-def skip_files(context: RunContext, table: Table, target: TargetTable | None, planned: BatchPlan, began: float) -> BatchReport:
-    """Move the frontier past files that have no rows and no columns; ``target`` is None if the table does not exist.
+def skip_files(here: TableContext, planned: BatchPlan, began: float) -> BatchReport:
+    """Move the frontier past files that have no rows and no columns, if the table exists.
 
     Raises:
         PlanIsStaleError: another writer committed since the batch was planned.
     """
-    counts = BatchCounts()
+    context, table, counts = here.context, here.table, BatchCounts()
+    target = here.target if here.target.exists() else None
     after = planned.progress.after(planned.batch.files, context.look_back(), planned.loads)
     after = attrs.evolve(after, first_seen=first_seen.remembered(planned.progress, first_seen.known_before(table, planned.progress)))
     if target is not None:

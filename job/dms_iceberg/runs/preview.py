@@ -43,7 +43,7 @@ from dms_iceberg.silver.checked import check
 from dms_iceberg.silver.ddl import create_sql
 from dms_iceberg.silver.first_seen import known_before, unknown_warnings
 from dms_iceberg.silver.schema_diff import AddColumn, Incompatible, Types
-from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.spark.failures import FAILURES, describe
 from dms_iceberg.storage.open_store import open_store
 
@@ -89,7 +89,7 @@ def preview(spark: SparkSession, config: Config, only: Iterable[str] = (), reque
     for table in chosen_tables(config, only):
         one = TablePreview(table=table.source)
         try:
-            _preview_table(context, table, one)
+            _preview_table(TableContext.of(context, table), one)
         except DmsIcebergError as error:
             one.error = str(error)
         except FAILURES as error:
@@ -98,9 +98,9 @@ def preview(spark: SparkSession, config: Config, only: Iterable[str] = (), reque
     return previews
 
 
-def _preview_table(context: RunContext, table: Table, one: TablePreview) -> None:
-    target = TargetTable(context.spark, context.config.catalog.name, table.target)
-    state = read_state(context, table, target, RunMemory())
+def _preview_table(here: TableContext, one: TablePreview) -> None:
+    context = here.context
+    state = read_state(here, RunMemory())
     begin, merges = state, False
     recorded: RecordTruncate | None = None
     one.warnings += state.warnings
@@ -112,32 +112,33 @@ def _preview_table(context: RunContext, table: Table, one: TablePreview) -> None
         merges = merges or isinstance(action, MergeBatch | SkipFiles | ApplyTruncate | CompleteLoad | CreateTable)
         if isinstance(action, ReadFiles):
             with blame_corrupt_file(context.spark, context.store, action.batch.files):
-                opened = open_batch(context, target, state, action.batch, predicted=bool(one.batches))
+                opened = open_batch(here, state, action.batch, predicted=bool(one.batches))
                 if opened.evolution is not None:
-                    check_expressions(context, opened.groups, table, opened.evolution.shape)
+                    check_expressions(context, opened.groups, here.table, opened.evolution.shape)
             state = attrs.evolve(state, opened=opened)
             _show_opened(begin, state.columns, opened, one)
             continue
-        _show(table, target, state, action, one)
+        _show(here, state, action, one)
         if isinstance(action, RecordTruncate):
             # A rebuild that is asked for as well comes before it, as in a run.
-            recorded, state = action, read_state(context, table, target, state.memory)
+            recorded, state = action, read_state(here, state.memory)
         elif isinstance(action, PublishRebuild):
             state.memory.rebuilt = True
-            rebuilt, state = state, read_state(context, table, target, state.memory, predicted_rebuild=True)
+            rebuilt, state = state, read_state(here, state.memory, predicted_rebuild=True)
             state = attrs.evolve(state, columns=rebuilt.columns, switch=rebuilt.switch, renames=())
             one.warnings += [text for text in state.warnings if text not in one.warnings]
         else:
             state = after(state, action)
         if recorded is not None and not state.is_rebuilding:
             state, recorded = after(state, recorded), None
-    _show_end(context, table, target, state, action, one)
+    _show_end(here, state, action, one)
     reaches_main = state.branch.branch is None
     one.changes_rows = reaches_main and merges and (begin.exists or state.exists)
 
 
-def _show(table: Table, target: TargetTable, state: TableState, action: Action, one: TablePreview) -> None:
+def _show(here: TableContext, state: TableState, action: Action, one: TablePreview) -> None:
     """Add what an action would do."""
+    table, target = here.table, here.target
     name = target.sql_name
     match action:
         case ApplyTruncate(branch, at) if not branch.rebuild:
@@ -203,7 +204,7 @@ def _show_opened(begin: TableState, columns: Types | None, opened: OpenedBatch, 
     one.warnings += [text for text in texts if text not in one.warnings]
 
 
-def _show_end(context: RunContext, table: Table, target: TargetTable, state: TableState, action: Wait | Done, one: TablePreview) -> None:
+def _show_end(here: TableContext, state: TableState, action: Wait | Done, one: TablePreview) -> None:
     """Add what to report of a table once nothing is left to merge."""
     nothing = state.no_files
     if nothing is not None and nothing.is_wrong and not one.files:
@@ -211,7 +212,7 @@ def _show_end(context: RunContext, table: Table, target: TargetTable, state: Tab
     one.warnings += [text for text in action.warnings if text != one.no_files and text not in one.warnings]
     if not one.batches and state.branch.branch is None and state.main.head not in (None, TO_COME) and state.columns is not None:
         # There is nothing to do, but an expression that was changed may be wrong.
-        one.warnings += check(context, table, target, state.columns, state.branch.progress).warnings
+        one.warnings += check(here, state.columns, state.branch.progress).warnings
 
 
 def _explain(table: Table, change: Incompatible) -> str:

@@ -7,9 +7,8 @@ import attrs
 
 from dms_iceberg.bronze.keys import Truncate
 from dms_iceberg.changes.open_files import open_files
-from dms_iceberg.config.model import Table
 from dms_iceberg.config.salts import refuse_unset_salts
-from dms_iceberg.context import BranchState, RunContext
+from dms_iceberg.context import BranchState
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.loads.epochs import branch_state, built_by_other_configuration, is_replaced
 from dms_iceberg.loads.load_marker import read_marker
@@ -27,28 +26,27 @@ from dms_iceberg.silver.quarantine_records import open_records, record_groups
 from dms_iceberg.silver.remembered import guarded, refuse_declared, refuse_mixed_key, source_names
 from dms_iceberg.silver.rename import cleaning_warnings, renamed_properties, renames
 from dms_iceberg.silver.switch_mode import silver_types, switch_statements
-from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.silver.unknown_columns import KnownTable, by_hand, check_named
 
 
-def read_state(context: RunContext, table: Table, target: TargetTable, memory: RunMemory, *, predicted_rebuild: bool = False) -> TableState:
+def read_state(here: TableContext, memory: RunMemory, *, predicted_rebuild: bool = False) -> TableState:
     """Read the state of a table.
 
     Args:
-        context: the run.
-        table: the table's configuration.
-        target: the table.
+        here: the table.
         memory: what the run remembers.
         predicted_rebuild: a rebuild is taken to be published, so that it does not count how the present content was built.
 
     Raises:
         DmsIcebergError: the configuration contradicts the table, or bronze lacks what the table was merged from.
     """
+    context, table, target = here.context, here.table, here.target
     refuse_unset_salts(table)
     exists = target.exists()
     if exists:
         target.refresh()
-        refuse_declared(context, table, target)
+        refuse_declared(here)
     columns = silver_types(target, table)
     head = target.head() if exists else None
     main = BranchState(target.progress() if head else Progress(epoch=context.config.bronze.epoch), head.id if head else None)
@@ -66,30 +64,27 @@ def read_state(context: RunContext, table: Table, target: TargetTable, memory: R
         memory=memory,
     )
     if context.request.replay is not None:
-        return _with_records(context, target, state)
-    if table.source in context.request.rebuild and not memory.rebuilt and (memory.truncate_seen or not _is_truncated(context, table)):
+        return _with_records(here, state)
+    is_told_first = table.source in context.request.truncate and not memory.truncate_seen
+    if table.source in context.request.rebuild and not memory.rebuilt and not is_told_first:
         if main.head is not None and not main.progress.is_empty:
-            return _with_rebuild(context, target, state)
+            return _with_rebuild(here, state)
         memory.rebuilt = True
-    return _with_bronze(context, target, state, predicted_rebuild=predicted_rebuild)
+    return _with_bronze(here, state, predicted_rebuild=predicted_rebuild)
 
 
-def _is_truncated(context: RunContext, table: Table) -> bool:
-    return table.source in context.request.truncate
-
-
-def _with_rebuild(context: RunContext, target: TargetTable, state: TableState) -> TableState:
-    found = read_rebuild(context, state.table, target, state.main.progress)
-    failpoint("after-listing", state.table.source)
+def _with_rebuild(here: TableContext, state: TableState) -> TableState:
+    found = read_rebuild(here, state.main.progress)
+    failpoint("after-listing", here.table.source)
     state = attrs.evolve(state, branch=found.branch, pending=found.pending, outdated=found.outdated)
     if state.branch.head is None or state.files or state.truncate is not None:
         return state
-    return attrs.evolve(state, unresolved=has_unresolved(context, state.table, state.branch))
+    return attrs.evolve(state, unresolved=has_unresolved(here.context, here.table, state.branch))
 
 
-def _with_bronze(context: RunContext, target: TargetTable, state: TableState, *, predicted_rebuild: bool) -> TableState:
-    table, memory = state.table, state.memory
-    found = branch_state(target, context.config, table, context.request.reload_started)
+def _with_bronze(here: TableContext, state: TableState, *, predicted_rebuild: bool) -> TableState:
+    context, table, target, memory = here.context, here.table, here.target, state.memory
+    found = branch_state(here, context.request.reload_started)
     outdated = built_by_other_configuration(table, target, found)
     warnings = [*filter(None, [outdated]), *left_rebuilds(table, target)]
     if target.exists() and not predicted_rebuild:
@@ -118,18 +113,18 @@ def _with_bronze(context: RunContext, target: TargetTable, state: TableState, *,
     is_begun = found.branch is not None and found.head is not None
     return attrs.evolve(
         state,
-        no_files=None if is_begun else find_no_files(context, table, target, found, pending),
-        is_checked=state.main.head is None or is_checked(context.config, table, target),
+        no_files=None if is_begun else find_no_files(context, table, found, pending),
+        is_checked=state.main.head is None or is_checked(here),
     )
 
 
-def _with_records(context: RunContext, target: TargetTable, state: TableState) -> TableState:
-    table = state.table
+def _with_records(here: TableContext, state: TableState) -> TableState:
+    context, table, target = here.context, here.table, here.target
     if state.main.head is None:
         return state
     refuse_other_key(table, target.properties())
     refuse_other_key_mask(table, target.properties())
-    found = branch_state(target, context.config, table)
+    found = branch_state(here)
     state = attrs.evolve(state, branch=found, lost_backfills=lost_backfills(target))
     if found.branch is not None or state.lost_backfills:
         return state
@@ -142,14 +137,11 @@ def _with_records(context: RunContext, target: TargetTable, state: TableState) -
     return attrs.evolve(state, records=records, pending=pending, warnings=tuple(records.warnings(table)))
 
 
-def open_batch(
-    context: RunContext, target: TargetTable, state: TableState, batch: FileBatch | RecordBatch, *, predicted: bool = False
-) -> OpenedBatch:
+def open_batch(here: TableContext, state: TableState, batch: FileBatch | RecordBatch, *, predicted: bool = False) -> OpenedBatch:
     """Read the columns of a batch, and compare them with the configuration and the table.
 
     Args:
-        context: the run.
-        target: the table.
+        here: the table.
         state: its state, or a predicted one.
         batch: what to look into.
         predicted: earlier batches were predicted, so the table does not remember their columns. Salts are not read again.
@@ -158,20 +150,20 @@ def open_batch(
         DmsIcebergError: the batch cannot be merged; nothing was written.
     """
     began = time.monotonic()
-    table, existing, branch = state.table, state.columns, state.branch
+    context, table, target = here.context, here.table, here.target
+    existing, branch = state.columns, state.branch
     if isinstance(batch, RecordBatch) and state.records is not None:
         groups = record_groups(context, table, state.records.rows, state.records.layouts, existing or ())
     else:
         groups = open_files(context, table, batch.files, existing or ())
     failpoint("after-inspect", table.source)
-    known = target if target.exists() else None
-    memory = guarded(context, table, known, groups, branch.branch, with_salts=not predicted)
+    memory = guarded(here, groups, branch.branch, with_salts=not predicted)
     if branch.branch is None:
         refuse_mixed_key(table, memory)
     lost = lost_backfills(target, branch.branch) if branch.branch is not None and branch.head is not None else ()
     if not groups:
         return OpenedBatch(batch, (), memory, lost_backfills=lost, began=began)
-    is_new = known is None or known.head() is None
+    is_new = not target.exists() or target.head() is None
     # Records of older files may lack a column: only one that no file ever had is reported.
     named = check_named(context, table, groups, batch.files, KnownTable(existing or {}, memory.seen, branch.progress, is_new))
     evolution = analysed_evolution(context, table, groups, existing, memory.texts, memory.salts)

@@ -27,6 +27,7 @@ from dms_iceberg.runs.report import BatchReport, RunReport, TableReport
 from dms_iceberg.runs.request import check_request, chosen_tables
 from dms_iceberg.runs.state import RunMemory
 from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.spark.failures import FAILURES, describe
 from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.storage.store import ObjectStore
@@ -69,7 +70,7 @@ def run_table(context: RunContext, table: Table, state: ObjectStore, listener: L
     started = time.monotonic()
     report = TableReport(table=table.source, target=table.target)
     log = _LOG.bind(table=table.source, run_id=context.run_id)
-    attempt(context, report, lambda: _merge_all(context, table, report, listener))
+    attempt(context, report, lambda: _merge_all(TableContext.of(context, table), report, listener))
     report.seconds = time.monotonic() - started
     if report.error:
         log.error("table_failed", error=report.error)
@@ -88,12 +89,11 @@ def run_table(context: RunContext, table: Table, state: ObjectStore, listener: L
     return report
 
 
-def _merge_all(context: RunContext, table: Table, report: TableReport, listener: Listener | None) -> None:
-    target = TargetTable(context.spark, context.config.catalog.name, table.target)
+def _merge_all(here: TableContext, report: TableReport, listener: Listener | None) -> None:
     memory = RunMemory()
-    while step(context, table, target, memory, report, listener):
+    while step(here, memory, report, listener):
         pass
-    describe_end(target, report)
+    describe_end(here.target, report)
 
 
 def maintain_after_run(context: RunContext, table: Table, report: TableReport) -> None:
@@ -106,41 +106,40 @@ def maintain_after_run(context: RunContext, table: Table, report: TableReport) -
         report.warn(f"maintenance: {error}")
 
 
-def step(
-    context: RunContext, table: Table, target: TargetTable, memory: RunMemory, report: TableReport, listener: Listener | None = None
-) -> bool:
+def step(here: TableContext, memory: RunMemory, report: TableReport, listener: Listener | None = None) -> bool:
     """Read the table's state, plan one action and execute it, again after a lost race for the commit; return False if nothing is left.
 
     Raises:
         DmsIcebergError: the action cannot be planned or executed; the table is unchanged.
         RetryError: the race was lost too often.
     """
-    outcome = on_conflict(lambda: _step(context, table, target, memory, report))
+    outcome = on_conflict(lambda: _step(here, memory, report))
     report.ddl.extend(outcome.statements)
     if outcome.batch is not None:
         report.batches.append(outcome.batch)
-    _warn(context, report, *outcome.warnings)
+    _warn(here.context, report, *outcome.warnings)
     if outcome.batch is not None and listener is not None:
-        listener(table.source, outcome.batch)
+        listener(here.table.source, outcome.batch)
     return outcome.more
 
 
-def _step(context: RunContext, table: Table, target: TargetTable, memory: RunMemory, report: TableReport) -> Outcome:
+def _step(here: TableContext, memory: RunMemory, report: TableReport) -> Outcome:
+    context = here.context
     with planned_again():
-        state = read_state(context, table, target, memory)
+        state = read_state(here, memory)
         _warn(context, report, *state.warnings)
         action = plan(state, context.request)
         memory.truncate_seen = True
         if isinstance(action, DropBranches):
             # Only the branch tells when a reload in place began, so the state is not read again without it.
-            apply(context, target, state, action)
+            apply(here, state, action)
             state = after(state, action)
             action = plan(state, context.request)
         if not isinstance(action, ReadFiles):
-            return apply(context, target, state, action)
+            return apply(here, state, action)
         with blame_corrupt_file(context.spark, context.store, action.batch.files):
-            state = attrs.evolve(state, opened=open_batch(context, target, state, action.batch))
-            return apply(context, target, state, plan(state, context.request))
+            state = attrs.evolve(state, opened=open_batch(here, state, action.batch))
+            return apply(here, state, plan(state, context.request))
 
 
 def _warn(context: RunContext, report: TableReport, *texts: str) -> None:

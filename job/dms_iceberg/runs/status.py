@@ -27,6 +27,7 @@ from dms_iceberg.silver.remembered import refuse_declared
 from dms_iceberg.silver.rename import cleaning_warnings, renamed, renamed_properties, renames
 from dms_iceberg.silver.switch_mode import silver_types
 from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.spark.failures import FAILURES, describe
 from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.storage.store import ObjectStore, join
@@ -76,20 +77,22 @@ class TableStatus:
 
 def table_statuses(spark: SparkSession, config: Config, only: Iterable[str] = ()) -> list[TableStatus]:
     """Return the status of every (chosen) table."""
-    state = open_store(config.state_uri)
-    return [_isolated(spark, config, table, state) for table in chosen_tables(config, only)]
+    context, state = RunContext(spark, config, open_store(config.bronze.uri), "status"), open_store(config.state_uri)
+    return [_isolated(TableContext.of(context, table), state) for table in chosen_tables(config, only)]
 
 
-def _isolated(spark: SparkSession, config: Config, table: Table, state: ObjectStore) -> TableStatus:
+def _isolated(here: TableContext, state: ObjectStore) -> TableStatus:
+    table = here.table
     try:
-        return _status(spark, config, table, state)
+        return _status(here, state)
     except FAILURES as error:
         return TableStatus(table=table.source, target=table.target, last_error=describe(error))
     except DmsIcebergError as error:
         return TableStatus(table=table.source, target=table.target, last_error=str(error))
 
 
-def _status(spark: SparkSession, config: Config, table: Table, state: ObjectStore) -> TableStatus:
+def _status(here: TableContext, state: ObjectStore) -> TableStatus:
+    context, table, target = here.context, here.table, here.target
     last, damage = _last_run(state, table)
     status = TableStatus(
         table=table.source,
@@ -98,44 +101,44 @@ def _status(spark: SparkSession, config: Config, table: Table, state: ObjectStor
         last_run=last.get("ended_at"),
         last_error=damage or last.get("error"),
     )
-    target = TargetTable(spark, config.catalog.name, table.target)
     if not target.exists():
-        return attrs.evolve(status, warnings=bronze_warnings(spark, config, table, target))
+        return attrs.evolve(status, warnings=bronze_warnings(here))
     target.refresh()
     head, progress = target.head(), target.progress()
     summary = head.summary if head else {}
-    rows, keys = _quarantined(spark, config, table, progress)
+    rows, keys = _quarantined(context, table, progress)
     return attrs.evolve(
         status,
         exists=True,
         epoch=progress.epoch,
         building=building(target) + (["rebuild"] if is_rebuilding(target) else []),
         frontier=progress.frontier,
-        rows=_live_rows(spark, target, summary) if head else None,
+        rows=_live_rows(target, summary) if head else None,
         snapshots=target.snapshot_count(),
         delete_files=int(summary.get("total-delete-files", 0)),
-        problem=_problem(RunContext(spark, config, open_store(config.bronze.uri), "status"), table, target),
-        warnings=[*cleaning_warnings(target, table), *bronze_warnings(spark, config, table, target)],
+        problem=_problem(here),
+        warnings=[*cleaning_warnings(target, table), *bronze_warnings(here)],
         quarantined=rows,
         quarantined_keys=keys,
-        maintenance=needed(spark, table.maintenance, target),
+        maintenance=needed(context.spark, table.maintenance, target),
     )
 
 
-def _problem(context: RunContext, table: Table, target: TargetTable) -> str | None:
+def _problem(here: TableContext) -> str | None:
     """Return why a run would fail even with nothing to merge. Salts are not checked: they are available where the job runs."""
-    if target.head() is None or is_checked(context.config, table, target):
+    table, target = here.table, here.target
+    if target.head() is None or is_checked(here):
         return None
     try:
-        found = branch_state(target, context.config, table)
+        found = branch_state(here)
         if found.branch is not None:
             return None
-        refuse_declared(context, table, target)
+        refuse_declared(here)
         done = renames(table, target.column_types())
         properties = target.properties() | renamed_properties(done, target.properties())
         refuse_other_key(table, properties)
         refuse_other_key_mask(table, properties)
-        check(context, table, target, renamed(silver_types(target, table) or {}, done), found.progress, with_salts=False)
+        check(here, renamed(silver_types(target, table) or {}, done), found.progress, with_salts=False)
     except DmsIcebergError as error:
         return str(error)
     except FAILURES as error:
@@ -143,13 +146,13 @@ def _problem(context: RunContext, table: Table, target: TargetTable) -> str | No
     return None
 
 
-def bronze_warnings(spark: SparkSession, config: Config, table: Table, target: TargetTable) -> list[str]:
+def bronze_warnings(here: TableContext) -> list[str]:
     """Return the warnings of the next run about files that it does not read, or does not find; costs a listing from the frontier."""
+    context, table = here.context, here.table
     try:
-        context = RunContext(spark, config, open_store(config.bronze.uri), "status")
-        found = branch_state(target, config, table)
+        found = branch_state(here)
         pending = pending_files(context.listing(table, found.progress), found.progress, table.source, datetime.now(UTC))
-        nothing = find_no_files(context, table, target, found, pending)
+        nothing = find_no_files(context, table, found, pending)
     except FAILURES as error:
         return [f"{table.source}: bronze could not be looked at: {describe(error)}"]
     except DmsIcebergError as error:
@@ -157,7 +160,7 @@ def bronze_warnings(spark: SparkSession, config: Config, table: Table, target: T
     return pending.warnings(table.source) + ([nothing.text] if nothing is not None and nothing.text else [])
 
 
-def _live_rows(spark: SparkSession, target: TargetTable, summary: Mapping[str, str]) -> int:
+def _live_rows(target: TargetTable, summary: Mapping[str, str]) -> int:
     """Count rows from metadata and position deletes, without reading data.
 
     The summary's ``total-position-deletes`` cannot be used. If two tasks both add deletes to a data file, both write its earlier deletes
@@ -169,7 +172,7 @@ def _live_rows(spark: SparkSession, target: TargetTable, summary: Mapping[str, s
     name = target.sql_name
     there = f"SELECT file_path FROM {name}.data_files"
     sql = f"SELECT count(DISTINCT file_path, pos) AS deleted FROM {name}.position_deletes WHERE file_path IN ({there})"
-    return records - int(spark.sql(sql).collect()[0].deleted)
+    return records - int(target.spark.sql(sql).collect()[0].deleted)
 
 
 def _last_run(state: ObjectStore, table: Table) -> tuple[dict[str, Any], str | None]:
@@ -193,9 +196,9 @@ def _last_run(state: ObjectStore, table: Table) -> tuple[dict[str, Any], str | N
     )
 
 
-def _quarantined(spark: SparkSession, config: Config, table: Table, progress: Progress) -> tuple[int, int]:
+def _quarantined(context: RunContext, table: Table, progress: Progress) -> tuple[int, int]:
     """Return the number of open rows, and of their keys."""
-    found = open_rows(spark, config, table, progress)
+    found = open_rows(context.spark, context.config, table, progress)
     if found is None:
         return 0, 0
     row = found.selectExpr("count(1) AS n", "count(DISTINCT key) AS keys").collect()[0]

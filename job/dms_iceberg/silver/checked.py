@@ -22,7 +22,8 @@ from dms_iceberg.silver.evolve import plan_evolution
 from dms_iceberg.silver.remembered import Memory, guarded, refuse_mixed_key, source_names
 from dms_iceberg.silver.schema_diff import Types
 from dms_iceberg.silver.switch_mode import silver_types
-from dms_iceberg.silver.table import BEFORE_PROPERTY, TargetTable
+from dms_iceberg.silver.table import BEFORE_PROPERTY
+from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.silver.unknown_columns import KnownTable, Lacking, by_hand, check_named
 from dms_iceberg.storage.store import digest
 
@@ -59,27 +60,23 @@ def configuration_text(config: Config, table: Table) -> str:
     return json.dumps(entry, sort_keys=True)
 
 
-def checked_property(config: Config, table: Table, target: TargetTable) -> dict[str, str]:
+def checked_property(here: TableContext) -> dict[str, str]:
     """Return the table property which records that the configuration fits the table with its present schema."""
-    schema = target.iceberg.schema().schemaId()
-    text = f"{_VERSION} {schema} {configuration_text(config, table)}"
+    schema = here.target.iceberg.schema().schemaId()
+    text = f"{_VERSION} {schema} {configuration_text(here.context.config, here.table)}"
     return {CHECKED_PROPERTY: digest(text, _DIGEST_BYTES).hex()}
 
 
-def is_checked(config: Config, table: Table, target: TargetTable) -> bool:
+def is_checked(here: TableContext) -> bool:
     """Whether the table records that the configuration fits."""
-    return checked_property(config, table, target).items() <= target.properties().items()
+    return checked_property(here).items() <= here.target.properties().items()
 
 
-def check(
-    context: RunContext, table: Table, target: TargetTable, existing: Types, progress: Progress, *, with_salts: bool = True
-) -> Checked:
+def check(here: TableContext, existing: Types, progress: Progress, *, with_salts: bool = True) -> Checked:
     """Check the configuration with the newest merged file.
 
     Args:
-        context: the context of the run.
-        table: the table's configuration.
-        target: the table.
+        here: the table.
         existing: its columns, after declared renames.
         progress: its progress.
         with_salts: read and check the contents of salts, too.
@@ -87,8 +84,9 @@ def check(
     Raises:
         DmsIcebergError: a batch of such files would fail.
     """
+    context, table = here.context, here.table
     file, groups = _newest(context, table, progress, existing)
-    memory = guarded(context, table, target, groups, with_salts=with_salts)
+    memory = guarded(here, groups, with_salts=with_salts)
     refuse_mixed_key(table, memory)
     names = source_names(groups)
     if file is None or not groups:
@@ -113,20 +111,21 @@ def _newest(context: RunContext, table: Table, progress: Progress, existing: Typ
         return None, []
 
 
-def check_changed(context: RunContext, table: Table, target: TargetTable, progress: Progress) -> None:
+def check_changed(here: TableContext, progress: Progress) -> None:
     """Check a table that has nothing to merge, unless it was checked with this configuration, and record the check in the table.
 
     Raises:
         DmsIcebergError: a batch would fail.
         PlanIsStaleError: another writer committed meanwhile.
     """
+    table, target = here.table, here.target
     head = target.head() if target.exists() else None
-    if head is None or is_checked(context.config, table, target):
+    if head is None or is_checked(here):
         return
     transaction = target.transaction(head.id)
-    found = check(context, table, target, silver_types(target, table) or {}, progress)
+    found = check(here, silver_types(target, table) or {}, progress)
     was_switched = any(name.startswith(BEFORE_PROPERTY) for name in target.properties())
     if found.memory.is_earlier and found.shape is not None and not was_switched:
         transaction.set_properties(found.memory.properties_after(table, target, found.shape, found.names, found.named.found))
-    transaction.set_properties(checked_property(context.config, table, target))
+    transaction.set_properties(checked_property(here))
     target.commit(transaction)

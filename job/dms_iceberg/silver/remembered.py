@@ -12,7 +12,6 @@ from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.key_columns import silver_key
 from dms_iceberg.config.model import BronzeFormat, Mask, SchemaChanges, Table
 from dms_iceberg.config.salts import check_of, resolved_salts
-from dms_iceberg.context import RunContext
 from dms_iceberg.errors import BronzeError, SchemaChangeError
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.analysis import masked_types
@@ -24,6 +23,7 @@ from dms_iceberg.silver.published import refuse_published
 from dms_iceberg.silver.rename import renamed_properties, renames
 from dms_iceberg.silver.seen_columns import Seen
 from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.silver.withheld import LEFT_OUT, WITHHELD_PROPERTY, MadeMask, Withheld, other_salts, written_columns
 from dms_iceberg.sql.mask_text import is_plain
 from dms_iceberg.sql.types import VOID
@@ -102,24 +102,14 @@ def source_names(groups: Iterable[ReadGroup]) -> list[str]:
     return list(dict.fromkeys(name for group in groups for name in group.columns.names))
 
 
-def guarded(
-    context: RunContext,
-    table: Table,
-    target: TargetTable | None,
-    groups: Sequence[ReadGroup],
-    branch: str | None = None,
-    *,
-    with_salts: bool = True,
-) -> Memory:
+def guarded(here: TableContext, groups: Sequence[ReadGroup], branch: str | None = None, *, with_salts: bool = True) -> Memory:
     """Check that the configuration publishes nothing that a table withholds, and return what the table remembers.
 
     Reads nothing but the table's properties, except for a table of an earlier version: then two merged files are inspected.
     Where the table's present rows stay, the caller calls `refuse_mixed_key` as well.
 
     Args:
-        context: the context of the run.
-        table: the table's configuration.
-        target: the table, None before it is created.
+        here: the table.
         groups: the batch, opened.
         branch: the branch that the batch goes to, None for main.
         with_salts: read and check the contents of salts, too.
@@ -128,19 +118,19 @@ def guarded(
         SchemaChangeError: something would be published (`refuse_published`).
         ConfigError: a salt cannot be read.
     """
-    names = source_names(groups)
-    memory = Memory() if target is None or target.head() is None else _recalled(context, table, target, names)
+    table, target, names = here.table, here.target, source_names(groups)
+    memory = _recalled(here, names) if target.exists() and target.head() is not None else Memory()
     refuse_published(table, memory.withheld, names)
     if with_salts:
         memory = attrs.evolve(memory, salts=resolved_salts(table))
         refuse_published(table, memory.withheld, names, memory.checks)
-    summary = branch_summary(target, branch) if target is not None and branch is not None else {}
+    summary = branch_summary(target, branch) if branch is not None else {}
     memory = attrs.evolve(memory, seen=Seen.from_properties(summary, otherwise=memory.seen))
     built = Withheld.from_properties(summary)
     return memory if built is None else attrs.evolve(memory, withheld=built, texts={**memory.texts, **_texts(built)})
 
 
-def refuse_declared(context: RunContext, table: Table, target: TargetTable) -> None:
+def refuse_declared(here: TableContext) -> None:
     """Refuse a configuration that would publish something by its declarations, before a batch is planned and declared renames are done.
 
     A rename changes the table, so before one the newest merged file is inspected as well.
@@ -148,29 +138,30 @@ def refuse_declared(context: RunContext, table: Table, target: TargetTable) -> N
     Raises:
         SchemaChangeError: something would be published.
     """
+    table, target = here.table, here.target
     if target.head() is None:
         return
     properties, names = target.properties(), None
     if any(column.renamed_from for column in table.columns) and (due := renames(table, target.column_types())):
         properties |= renamed_properties(due, properties)
-        names = [name for name, _ in _Merged(context, table, target).newest_columns()]
+        names = [name for name, _ in _Merged(here).newest_columns()]
     withheld = Withheld.from_properties(properties)
-    withheld = withheld if withheld is not None else _of_earlier(table, target, properties)
+    withheld = withheld if withheld is not None else _of_earlier(here, properties)
     refuse_published(table, withheld, None)
     if names:
         refuse_published(table, withheld, names)
 
 
-def _of_earlier(table: Table, target: TargetTable, properties: Mapping[str, str]) -> Withheld:
+def _of_earlier(here: TableContext, properties: Mapping[str, str]) -> Withheld:
     made = Cleaning.from_properties(properties)
-    return withheld_of_earlier(table, made, target.column_types()) if made is not None else Withheld()
+    return withheld_of_earlier(here.table, made, here.target.column_types()) if made is not None else Withheld()
 
 
-def _recalled(context: RunContext, table: Table, target: TargetTable, names: Sequence[str]) -> Memory:
-    properties = target.properties()
+def _recalled(here: TableContext, names: Sequence[str]) -> Memory:
+    properties = here.target.properties()
     withheld, seen = Withheld.from_properties(properties), Seen.from_properties(properties)
     if withheld is None:
-        return _found_out(context, table, target, names, seen)
+        return _found_out(here, names, seen)
     return Memory(withheld, seen, _texts(withheld))
 
 
@@ -178,15 +169,14 @@ def _texts(withheld: Withheld) -> dict[str, str]:
     return {name: made.text for name, made in withheld.masks.items() if made.text}
 
 
-def _found_out(context: RunContext, table: Table, target: TargetTable, names: Sequence[str], seen: Seen) -> Memory:
-    existing = target.column_types()
-    withheld = _of_earlier(table, target, target.properties())
-    merged = _Merged(context, table, target)
-    if new := _newly_kept(table, names, existing):
+def _found_out(here: TableContext, names: Sequence[str], seen: Seen) -> Memory:
+    withheld = _of_earlier(here, here.target.properties())
+    merged = _Merged(here)
+    if new := _newly_kept(here.table, names, here.target.column_types()):
         # A column that files had before, and that the table lacks, was left out.
         left_out = new & {name.lower() for name, type_ in merged.newest_columns() if type_ != VOID}
         withheld = attrs.evolve(withheld, sources={**dict.fromkeys(left_out, LEFT_OUT), **withheld.sources})
-    texts, mixed = _hashed_texts(context, table, merged)
+    texts, mixed = _hashed_texts(here, merged)
     return Memory(withheld, seen, texts, mixed, is_earlier=True)
 
 
@@ -202,9 +192,9 @@ def _newly_kept(table: Table, names: Sequence[str], existing: Collection[str]) -
 class _Merged:
     """The earliest and the newest merged file of a table, as far as bronze still has them; opened only when needed."""
 
-    def __init__(self, context: RunContext, table: Table, target: TargetTable) -> None:
-        self._context, self._table = context, table
-        self._progress: Progress = target.progress()
+    def __init__(self, here: TableContext) -> None:
+        self._context, self._table = here.context, here.table
+        self._progress: Progress = here.target.progress()
 
     def ends(self) -> list[BronzeFile]:
         """Return the earliest and the newest file, only one if they are the same, none if there is none."""
@@ -226,25 +216,25 @@ class _Merged:
         return [column for file in self.ends()[-1:] for group in self.opened(file) for column in group.columns.source]
 
 
-def _hashed_texts(context: RunContext, table: Table, merged: _Merged) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
+def _hashed_texts(here: TableContext, merged: _Merged) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
     """Return the types whose texts an earlier version has masked, and the columns whose files had another type later.
 
     That version masked the text of a value in the type of its file. In text formats all files have one type.
     """
-    undeclared = [column for column in table.columns if column.mask not in (None, Mask.REDACT) and column.type is None]
-    if not undeclared or context.config.bronze.format is not BronzeFormat.PARQUET:
+    undeclared = [column for column in here.table.columns if column.mask not in (None, Mask.REDACT) and column.type is None]
+    if not undeclared or here.context.config.bronze.format is not BronzeFormat.PARQUET:
         return {}, {}
-    found = [masked_types(context, merged.opened(file), table) for file in merged.ends()]
+    found = [masked_types(here.context, merged.opened(file), here.table) for file in merged.ends()]
     texts = {name.lower(): type_ for types in reversed(found) for name, type_ in types.items()}
     later = {name.lower(): type_ for types in found for name, type_ in types.items()}
     mixed = {name: (type_, later[name]) for name, type_ in texts.items() if not is_plain(later[name], type_)}
     return texts, mixed
 
 
-def mixed_keys(context: RunContext, table: Table, target: TargetTable) -> list[str]:
+def mixed_keys(here: TableContext) -> list[str]:
     """Return the key columns of a table of an earlier version that were masked by the texts of several types."""
-    _, mixed = _hashed_texts(context, table, _Merged(context, table, target))
-    return [name for name in silver_key(table) if name.lower() in mixed]
+    _, mixed = _hashed_texts(here, _Merged(here))
+    return [name for name in silver_key(here.table) if name.lower() in mixed]
 
 
 def refuse_mixed_key(table: Table, memory: Memory) -> None:

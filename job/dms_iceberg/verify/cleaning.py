@@ -23,7 +23,7 @@ from dms_iceberg.silver.analysis import analysed_evolution
 from dms_iceberg.silver.remembered import guarded
 from dms_iceberg.silver.schema_diff import AddColumn
 from dms_iceberg.silver.switch_mode import silver_types
-from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.sql.cdc_columns import CORRUPT, FAILED_RULE, FILE, FILE_NAME, FILTERED, NOT_TEXT, PROBLEM, ROW
 from dms_iceberg.sql.quoting import quote
 from dms_iceberg.sql.types import fits
@@ -46,7 +46,7 @@ _ROWS = StructType([StructField("row", StringType())])
 
 
 @attrs.frozen(eq=False)
-class Cleaning:
+class Cleaning(TableContext):
     """How rows of one source table become rows of its silver table.
 
     Attributes:
@@ -57,8 +57,6 @@ class Cleaning:
         not_compared: names of columns that only one side has, with the reason.
     """
 
-    context: RunContext
-    table: Table
     columns: tuple[SourceColumn, ...]
     all_columns: tuple[SourceColumn, ...]
     shape: Shape
@@ -111,7 +109,7 @@ def _group(context: RunContext, columns: Sequence[SourceColumn], frame: DataFram
     return ReadGroup(SchemaGroup(False, _SEGMENT, typed, (), None), frame, SourceColumns(typed, None, None, None, {}))
 
 
-def plan_cleaning(context: RunContext, table: Table, target: TargetTable, columns: tuple[SourceColumn, ...]) -> Cleaning:
+def plan_cleaning(here: TableContext, columns: tuple[SourceColumn, ...]) -> Cleaning:
     """Determine how rows of the source compare with the silver table as it is now.
 
     Raises:
@@ -119,7 +117,8 @@ def plan_cleaning(context: RunContext, table: Table, target: TargetTable, column
         SourceError: the source lacks a key column, or a condition reads a column that cannot be compared.
         SchemaChangeError: the configuration contradicts the silver table.
     """
-    existing = silver_types(target, table)
+    context, table = here.context, here.table
+    existing = silver_types(here.target, table)
     if existing is None:
         raise TargetError(f"{table.target}: does not exist, so there is nothing to compare {table.source} with. Run the job first.")
     unknown = {column.name.lower(): column.unknown for column in columns if column.unknown is not None}
@@ -135,7 +134,7 @@ def plan_cleaning(context: RunContext, table: Table, target: TargetTable, column
     group = _group(context, columns, context.spark.range(0))
     # The job applies the policy for differences in structure; here they are only reported.
     lenient = attrs.evolve(table, schema_changes=SchemaChanges.EVOLVE)
-    memory = guarded(context, lenient, target, [group])
+    memory = guarded(attrs.evolve(here, table=lenient), [group])
     evolution = analysed_evolution(context, lenient, [group], existing, memory.texts, memory.salts)
     added = {operation.name for operation in evolution.plan.operations if isinstance(operation, AddColumn)}
     widened = {operation.name for operation in evolution.plan.operations} - added
@@ -151,6 +150,7 @@ def plan_cleaning(context: RunContext, table: Table, target: TargetTable, column
     return Cleaning(
         context,
         table,
+        here.target,
         read,
         all_columns,
         shape,

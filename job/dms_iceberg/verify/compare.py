@@ -85,13 +85,11 @@ class Comparison:
         clock: source time just before the first snapshot, 20 digits: a difference that remains has not changed since then.
     """
 
-    def __init__(
-        self, source: Source, cleaning: Cleaning, target: TargetTable, options: Options, verdict: TableVerdict, reading: Reading
-    ) -> None:
-        self.source, self.cleaning, self.target, self.options, self.verdict = source, cleaning, target, options, verdict
+    def __init__(self, source: Source, cleaning: Cleaning, options: Options, verdict: TableVerdict, reading: Reading) -> None:
+        self.source, self.cleaning, self.target, self.options, self.verdict = source, cleaning, cleaning.target, options, verdict
         self._reading = reading
         self._key = cleaning.shape.key
-        reading.expected = _live_rows(target)
+        reading.expected = _live_rows(self.target)
         self._bits = range_bits(reading.expected)
         self._head = self._seen()
         # Whether one task is enough; determined while the source is read.

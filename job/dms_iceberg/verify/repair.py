@@ -110,7 +110,7 @@ def _refuse_state(comparison: Comparison, count: int) -> None:
         )
     if count > _MOST_KEYS:
         raise TargetError(f"{table.source}: {count:,} keys differ, and at most {_MOST_KEYS:,} are repaired. Load the table again.")
-    found = branch_state(comparison.target, context.config, table)
+    found = branch_state(cleaning)
     if found.branch is not None:
         raise TargetError(f"{table.source}: is being loaded again. Repair it, if it is still needed, once the new load is its content.")
     progress = found.progress

@@ -11,7 +11,7 @@ from dms_iceberg.config.model import Config, Mode, Table
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.runs.request import chosen_tables
-from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.spark.failures import FAILURES, describe
 from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.verify.cleaning import plan_cleaning
@@ -56,7 +56,7 @@ def _verify_table(context: RunContext, source: Source, table: Table, options: Op
     started = time.monotonic()
     verdict = TableVerdict(table=table.source, target=table.target)
     try:
-        _compare(context, source, table, options, verdict, reading)
+        _compare(TableContext.of(context, table), source, options, verdict, reading)
     except FAILURES as error:
         verdict.error = f"{table.source}: {describe(error)}"
     except DmsIcebergError as error:
@@ -75,16 +75,16 @@ def _verify_table(context: RunContext, source: Source, table: Table, options: Op
     return verdict
 
 
-def _compare(context: RunContext, source: Source, table: Table, options: Options, verdict: TableVerdict, reading: Reading) -> None:
+def _compare(here: TableContext, source: Source, options: Options, verdict: TableVerdict, reading: Reading) -> None:
+    table, target = here.table, here.target
     if table.mode is not Mode.MIRROR:
         verdict.skipped = f"mode is {table.mode}: only silver tables in mode mirror hold what the source holds now"
         return
-    target = TargetTable(context.spark, context.config.catalog.name, table.target)
     if target.exists():
         target.refresh()
-    cleaning = plan_cleaning(context, table, target, source.columns(table.schema_name, table.table_name))
+    cleaning = plan_cleaning(here, source.columns(table.schema_name, table.table_name))
     verdict.not_compared = list(cleaning.not_compared)
-    comparison = Comparison(source, cleaning, target, options, verdict, reading)
+    comparison = Comparison(source, cleaning, options, verdict, reading)
     difference = comparison.run()
     if options.repair:
         verdict.repaired = write_repair(comparison, difference)

@@ -16,7 +16,7 @@ from dms_iceberg.progress.progress import Progress
 from dms_iceberg.runs.report import TableReport
 from dms_iceberg.runs.run import Listener, describe_end, keep_state, maintain_after_run, step
 from dms_iceberg.runs.state import RunMemory
-from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.storage.store import ObjectStore
 
 _LOG = structlog.get_logger("dms_iceberg")
@@ -82,7 +82,7 @@ class WatchedTable:
             if report.error:
                 self._known = None
                 # Another writer may have created the table again; the catalog's cache would keep the old one.
-                self._target().forget()
+                self._afresh().target.forget()
                 return self._back_off()
             # Come back in time to report what was merged and to maintain the table, even if no file comes.
             pause = min(self._interval, STATE_SECONDS) if self._report.batches else self._interval
@@ -94,8 +94,8 @@ class WatchedTable:
             if self._report.batches:
                 self._write_state()
 
-    def _target(self) -> TargetTable:
-        return TargetTable(self._context.spark, self._context.config.catalog.name, self._table.target)
+    def _afresh(self) -> TableContext:
+        return TableContext.of(self._context, self._table)
 
     @property
     def _is_due(self) -> bool:
@@ -104,10 +104,10 @@ class WatchedTable:
     def _look(self, *, woken: bool) -> None:
         if not (woken or time.monotonic() >= self._full_look_at or self._has_news()):
             return
-        target = self._target()
-        self._more = step(self._context, self._table, target, self._memory, self._report, self._listener)
-        describe_end(target, self._report)
-        found = branch_state(target, self._context.config, self._table)
+        here = self._afresh()
+        self._more = step(here, self._memory, self._report, self._listener)
+        describe_end(here.target, self._report)
+        found = branch_state(here)
         # The absence of files in the listing can complete a load on a branch, so a branch always gets a full look.
         self._known = found.progress if found.branch is None else None
         self._full_look_at = time.monotonic() + FULL_LOOK_SECONDS

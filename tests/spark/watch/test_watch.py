@@ -132,9 +132,7 @@ def test_what_is_told_while_a_table_waits_for_its_turn_is_looked_at_once(lake: L
     for table in ("public.t", "public.u"):
         lake.load(table, ID_V, [(1, "a")])
     plan, planned = read_state.read_state, list[str]()
-    monkeypatch.setattr(
-        "dms_iceberg.runs.run.read_state", lambda job, table, *all_: planned.append(table.source) or plan(job, table, *all_)
-    )
+    monkeypatch.setattr("dms_iceberg.runs.run.read_state", lambda here, *all_: planned.append(here.table.source) or plan(here, *all_))
     news, pause = News(), threading.Event()
     pause.set()
     with watching(lake, config, queue=news, pause=pause) as job:
