@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from dms_iceberg.config.model import Maintenance, Table
+from dms_iceberg.config.model import Maintenance
 from dms_iceberg.context import RunContext
 from dms_iceberg.iceberg.format_v3 import session_for
 from dms_iceberg.maintenance.orphans import remove_orphans
@@ -17,6 +17,7 @@ from dms_iceberg.maintenance.resolved_rows import count_resolved, remove_resolve
 from dms_iceberg.maintenance.table_stats import read_facts, with_compactable
 from dms_iceberg.silver.row_counts import BatchCounts, summary_properties
 from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.table_context import TableContext
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -31,7 +32,7 @@ class MaintainedTable:
     Attributes:
         target: the silver table of an entry in the configuration, its quarantine table, its table of replays, or a gold model.
         rules: the thresholds.
-        resolved_by: for a quarantine table, the entry, and the silver table whose progress shows which rows are resolved; None for others.
+        resolved_by: for a quarantine table, the silver table whose progress shows which rows are resolved; None for others.
         deadline: no further step begins after it (`time.monotonic`).
     """
 
@@ -41,7 +42,7 @@ class MaintainedTable:
     scope: Scope
     deadline: float
     is_silver: bool = True
-    resolved_by: tuple[Table, TargetTable] | None = None
+    resolved_by: TableContext | None = None
     _read: dict[str, Facts] = attrs.field(factory=dict, init=False)
 
     @property
@@ -61,7 +62,7 @@ class MaintainedTable:
         if step is Step.COMPACT:
             found = with_compactable(found, self.context.spark, self.target.iceberg, self.rules)
         if step is Step.RESOLVED and self.resolved_by is not None:
-            found = attrs.evolve(found, resolved=count_resolved(self.context, *self.resolved_by))
+            found = attrs.evolve(found, resolved=count_resolved(self.resolved_by))
         return found
 
     def reason(self, step: Step, facts: Facts) -> str:
@@ -102,7 +103,7 @@ def _settings(table: MaintainedTable, facts: Facts, counts: Counts) -> None:
 
 
 def _resolved(table: MaintainedTable, facts: Facts, counts: Counts) -> None:
-    counts["rows"] = remove_resolved(table.context, *table.resolved_by) if table.resolved_by is not None else 0
+    counts["rows"] = remove_resolved(table.resolved_by) if table.resolved_by is not None else 0
 
 
 def _compact(table: MaintainedTable, facts: Facts, counts: Counts) -> None:

@@ -5,26 +5,25 @@ The table of replays keeps which rows a replay resolved, because a rebuild write
 
 from datetime import UTC, datetime, timedelta
 
-from dms_iceberg.config.model import Table
-from dms_iceberg.context import RunContext
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
 from dms_iceberg.silver.quarantine import chain, change_quarantine, quarantine_table, replays_name, replays_table
 from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.sql.quoting import string_literal
 
 _MARGIN = timedelta(hours=1)
 """Clocks of two machines are assumed to differ by less."""
 
 
-def count_resolved(context: RunContext, table: Table, silver: TargetTable) -> int:
+def count_resolved(here: TableContext) -> int:
     """Return how many rows of a table's quarantine can be deleted for good."""
-    found = _condition(context, table, silver)
+    context, table, found = here.context, here.table, _condition(here)
     return context.spark.table(quarantine_table(context.config, table)).where(found).count() if found else 0
 
 
-def remove_resolved(context: RunContext, table: Table, silver: TargetTable) -> int:
+def remove_resolved(here: TableContext) -> int:
     """Delete these rows; return how many."""
-    found = _condition(context, table, silver)
+    context, table, found = here.context, here.table, _condition(here)
     if not found:
         return 0
     count = context.spark.table(quarantine_table(context.config, table)).where(found).count()
@@ -32,8 +31,9 @@ def remove_resolved(context: RunContext, table: Table, silver: TargetTable) -> i
     return count
 
 
-def _condition(context: RunContext, table: Table, silver: TargetTable) -> str:
+def _condition(here: TableContext) -> str:
     """Return a SQL condition for these rows, "" if there are none."""
+    context, table, silver = here.context, here.table, here.target
     replays = TargetTable(context.spark, context.config.catalog.name, replays_name(context.config, table))
     if not silver.exists() or not replays.exists():
         return ""

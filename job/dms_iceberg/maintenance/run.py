@@ -17,6 +17,7 @@ from dms_iceberg.maintenance.plan import Facts, Scope, Step
 from dms_iceberg.maintenance.report import MaintenanceReport, MaintenanceRun, Outcome, StepReport
 from dms_iceberg.silver.quarantine import quarantine_name, replays_name
 from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.storage.open_store import open_store
 
 _LOG = structlog.get_logger("dms_iceberg")
@@ -55,14 +56,14 @@ def maintain_table(context: RunContext, table: Table, budget: float | None = Non
     report = MaintenanceReport(table=table.source, target=table.target)
 
     def tables(chosen: Scope, deadline: float) -> Iterator[MaintainedTable]:
-        silver = _named(context, table.target)
-        yield MaintainedTable(context, table.maintenance, silver, chosen, deadline)
+        silver = TableContext.of(context, table)
+        yield MaintainedTable(context, table.maintenance, silver.target, chosen, deadline)
         if chosen is Scope.FULL:
             quarantine, replays = (
                 _named(context, quarantine_name(context.config, table)),
                 _named(context, replays_name(context.config, table)),
             )
-            yield MaintainedTable(context, table.maintenance, quarantine, chosen, deadline, is_silver=False, resolved_by=(table, silver))
+            yield MaintainedTable(context, table.maintenance, quarantine, chosen, deadline, is_silver=False, resolved_by=silver)
             yield MaintainedTable(context, table.maintenance, replays, chosen, deadline, is_silver=False)
 
     return _maintained(context, report, table.maintenance, budget, scope, tables)
