@@ -106,7 +106,7 @@ def plan(
     rebuild: Rebuild = [],  # noqa: B006 - the same
     json_: AsJson = False,
 ) -> None:
-    """Show what a run would do: files, rows, schema changes as SQL, and the gold models that it would refresh. Changes nothing."""
+    """Show what a run would do: its steps, files, rows, schema changes as SQL, and gold models to refresh. Changes nothing."""
     loaded = prepared(config, quiet=json_)
     from dms_iceberg.gold.preview import preview_models
     from dms_iceberg.gold.status import model_statuses

@@ -1,5 +1,6 @@
 """Output on a terminal: tables and progress bars, drawn by rich."""
 
+import itertools
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Self
@@ -168,6 +169,10 @@ def print_plan(previews: Sequence[TablePreview], models: Sequence[ModelPreview] 
         table.add_row(one.table, f"{one.files:,}", f"{one.bytes:,}", "?" if one.rows is None else f"{one.rows:,}", f"{one.batches:,}")
     console.print(table)
     for one in previews:
+        if one.steps:
+            steps = ((step, len(list(same))) for step, same in itertools.groupby(one.steps))
+            texts = (step if times == 1 else f"{step} ({times:,} times)" for step, times in steps)
+            console.print(f"{one.table} would {'; '.join(texts)}", soft_wrap=True)
         if one.rebuilt_files:
             console.print(
                 f"{one.table}: {one.rebuilt_files:,} merged files are read again, for a content that replaces the table's at once"

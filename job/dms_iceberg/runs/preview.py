@@ -1,4 +1,4 @@
-"""What a run would do, without changing anything: files, rows if footers have their number, and schema changes as SQL.
+"""What a run would do, without changing anything: steps, files, rows if footers have their number, and schema changes as SQL.
 
 The actions are those of a run (`runs.plan`). Instead of executing one, the preview predicts its outcome (`runs.predict`).
 """
@@ -14,6 +14,7 @@ from dms_iceberg.config.model import Config, Table
 from dms_iceberg.context import NO_REQUEST, BatchPlan, RunContext, RunRequest
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.loads.epochs import completed
+from dms_iceberg.loads.rebuild import has_unresolved
 from dms_iceberg.loads.truncate import preview_truncate
 from dms_iceberg.runs.actions import (
     Action,
@@ -37,6 +38,7 @@ from dms_iceberg.runs.predict import TO_COME, after
 from dms_iceberg.runs.read_state import open_batch, read_state
 from dms_iceberg.runs.request import check_request, chosen_tables
 from dms_iceberg.runs.state import OpenedBatch, RunMemory, TableState
+from dms_iceberg.runs.wording import words
 from dms_iceberg.silver.analysis import check_expressions
 from dms_iceberg.silver.backfill import restore_statements
 from dms_iceberg.silver.checked import check
@@ -53,6 +55,7 @@ class TablePreview:
     """What a run would do to one table.
 
     Attributes:
+        steps: what the run would do to the table, in plain words, in this order.
         rebuilt_files: those of ``files`` that are already merged, and that a rebuild reads again.
         rows: None if only reading the files would give their number (CSV, JSON).
         no_files: the message for a table without any file in bronze, for which a run would do nothing; None for others.
@@ -60,6 +63,7 @@ class TablePreview:
     """
 
     table: str
+    steps: list[str] = attrs.field(factory=list)
     files: int = 0
     rebuilt_files: int = 0
     bytes: int = 0
@@ -100,13 +104,14 @@ def preview(spark: SparkSession, config: Config, only: Iterable[str] = (), reque
 
 def _preview_table(here: TableContext, one: TablePreview) -> None:
     context = here.context
-    state = read_state(here, RunMemory())
+    state = _read(here, RunMemory())
     begin, merges = state, False
     recorded: RecordTruncate | None = None
     one.warnings += state.warnings
     while True:
         action = plan(state, context.request)
         state.memory.truncate_seen = True
+        one.steps += [text] if (text := words(action)) is not None else []
         if isinstance(action, Wait | Done):
             break
         merges = merges or isinstance(action, MergeBatch | SkipFiles | ApplyTruncate | CompleteLoad | CreateTable)
@@ -121,7 +126,7 @@ def _preview_table(here: TableContext, one: TablePreview) -> None:
         _show(here, state, action, one)
         if isinstance(action, RecordTruncate):
             # A rebuild that is asked for as well comes before it, as in a run.
-            recorded, state = action, read_state(here, state.memory)
+            recorded, state = action, _read(here, state.memory)
         elif isinstance(action, PublishRebuild):
             state.memory.rebuilt = True
             rebuilt, state = state, read_state(here, state.memory, predicted_rebuild=True)
@@ -134,6 +139,12 @@ def _preview_table(here: TableContext, one: TablePreview) -> None:
     _show_end(here, state, action, one)
     reaches_main = state.branch.branch is None
     one.changes_rows = reaches_main and merges and (begin.exists or state.exists)
+
+
+def _read(here: TableContext, memory: RunMemory) -> TableState:
+    """Read the state. Which rows a rebuild will reject again is not known, so all that it can resolve are taken to be left for its end."""
+    state = read_state(here, memory)
+    return attrs.evolve(state, unresolved=state.is_rebuilding and has_unresolved(here.context, here.table, state.branch))
 
 
 def _show(here: TableContext, state: TableState, action: Action, one: TablePreview) -> None:

@@ -47,6 +47,8 @@ def test_plan_and_status_show_what_is_not_known_as_such(capsys: pytest.CaptureFi
     print_plan([TablePreview(table="a", files=1234, bytes=5, rows=None, batches=2), TablePreview(table="b", rows=1000)])
     lines = capsys.readouterr().out.splitlines()
     assert [line.split() for line in lines[1:3]] == [["a", "1,234", "5", "?", "2"], ["b", "0", "0", "1,000", "0"]]
+    print_plan([TablePreview(table=ODD, steps=["rename columns", "merge a batch", "merge a batch"])])
+    assert capsys.readouterr().out.splitlines()[-1] == f"{ODD} would rename columns; merge a batch (2 times)"
     print_status([TableStatus(table="a", target="t", epoch=2, frontier="20260301", rows=1000, lag_seconds=1.0, snapshots=3)])
     assert capsys.readouterr().out.splitlines()[1].split() == ["a", "t", "2", "20260301", "1,000", "1.0", "3", "0", "0", "0"]
 

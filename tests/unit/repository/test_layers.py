@@ -40,6 +40,7 @@ PURE_MODULES = (
     "runs/state.py",
     "runs/plan.py",
     "runs/predict.py",
+    "runs/wording.py",
     "changes/clean.py",
     "changes/normalise.py",
     "changes/partial_updates.py",

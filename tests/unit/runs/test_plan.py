@@ -36,6 +36,7 @@ from dms_iceberg.runs.actions import (
 from dms_iceberg.runs.plan import MOST_COMPARISONS, plan
 from dms_iceberg.runs.predict import after
 from dms_iceberg.runs.state import OpenedBatch, RunMemory, TableState
+from dms_iceberg.runs.wording import words
 from dms_iceberg.silver.rename import RenameColumn
 from dms_iceberg.silver.schema_diff import AddColumn, SchemaPlan
 
@@ -198,7 +199,17 @@ CASES: list[tuple[str, dict[str, Any], RunRequest, type[Action]]] = [
 def test_what_comes_next(given: dict[str, Any], request_: RunRequest, action: type[Action]) -> None:
     found = plan(state(**given), request_)
     assert type(found) is action, found
+    assert (words(found) is None) == (action in (ReadFiles, Done)), "`plan` names all that is done to a table"
     assert plan(state(**given), request_) == found or isinstance(found, MergeBatch | SkipFiles), "planning changes nothing"
+
+
+def test_words_tell_what_a_batch_is_for() -> None:
+    branches = {"": main(), " for the load": load(), " for the rebuild": rebuilt()}
+    for words_, branch in branches.items():
+        assert words(plan(state(**opened(branch=branch, pending=pending(LOAD_2))), NOTHING)) == f"merge a batch{words_}"
+    assert words(plan(state(**opened(**FRESH)), NOTHING)) == "create the table and merge a batch"
+    made = CreateTable({"id": "int"}, is_loaded=True)
+    assert words(made) == "create the table and record its load as complete"
 
 
 def test_every_action_is_in_the_table() -> None:

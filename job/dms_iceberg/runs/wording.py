@@ -1,0 +1,83 @@
+"""What an action does, in plain words: `plan` shows them in their order. Pure."""
+
+from dms_iceberg.context import BranchState
+from dms_iceberg.runs.actions import (
+    Action,
+    ApplyTruncate,
+    CompleteLoad,
+    CreateTable,
+    Done,
+    DropBranches,
+    EvolveSchema,
+    MergeBatch,
+    PublishRebuild,
+    ReadFiles,
+    RecordTruncate,
+    RenameColumns,
+    ResolveRejected,
+    RestoreBackfills,
+    SkipFiles,
+    SwitchMode,
+    Wait,
+)
+
+
+def words(action: Action) -> str | None:
+    """Return what a run does to the table by an action; None if it only reads files, or ends."""
+    match action:
+        case RenameColumns() | RestoreBackfills() | SwitchMode() | EvolveSchema():
+            return _schema_words(action)
+        case MergeBatch() | SkipFiles() | ApplyTruncate():
+            return _rows_words(action)
+        case CompleteLoad() | ResolveRejected() | PublishRebuild():
+            return _published_words(action)
+        case RecordTruncate(at):
+            return f"record in bronze the truncate at {at} (UTC)"
+        case DropBranches(names):
+            return f"remove what was built with another configuration ({', '.join(names)})"
+        case CreateTable(columns, is_loaded):
+            done = (["create the table"] if columns is not None else []) + (["record its load as complete"] if is_loaded else [])
+            return " and ".join(done)
+        case Wait():
+            return "wait until the load is complete"
+        case ReadFiles() | Done():
+            return None
+
+
+def _schema_words(action: RenameColumns | RestoreBackfills | SwitchMode | EvolveSchema) -> str:
+    match action:
+        case RenameColumns():
+            return "rename columns"
+        case RestoreBackfills():
+            return "write backfill values again"
+        case SwitchMode():
+            return "switch the mode"
+        case EvolveSchema():
+            return "add or widen columns"
+
+
+def _rows_words(action: MergeBatch | SkipFiles | ApplyTruncate) -> str:
+    match action:
+        case MergeBatch(planned, creates):
+            return f"{'create the table and ' if creates is not None else ''}merge a batch{_place(planned.branch_state)}"
+        case SkipFiles(planned):
+            return f"go past files without rows and columns{_place(planned.branch_state)}"
+        case ApplyTruncate(branch, at):
+            return f"apply the truncate at {at} (UTC){_place(branch)}"
+
+
+def _published_words(action: CompleteLoad | ResolveRejected | PublishRebuild) -> str:
+    match action:
+        case CompleteLoad():
+            return "publish the load"
+        case ResolveRejected():
+            return "resolve the quarantined rows that the rebuild did not reject again"
+        case PublishRebuild():
+            return "check and publish the rebuild"
+
+
+def _place(state: BranchState) -> str:
+    """Name what is built on the branch; "" for main."""
+    if state.branch is None:
+        return ""
+    return " for the rebuild" if state.rebuild else " for the load"
