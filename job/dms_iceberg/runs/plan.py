@@ -35,6 +35,17 @@ MOST_COMPARISONS = 8
 """How often a rebuild's content is compared with the table before the run gives up, when commits of other writers prevent publishing it."""
 
 
+def is_rebuild_next(state: TableState, request: RunRequest) -> bool:
+    """Whether a requested rebuild comes next. It decides which branch is read, so ``state`` has nothing but main's yet.
+
+    A truncate that is requested as well is recorded first, because main's state tells whether it can be; it is applied after the rebuild.
+    """
+    table, main, memory = state.table, state.main, state.memory
+    is_told_first = table.source in request.truncate and not memory.truncate_seen
+    has_content = main.head is not None and not main.progress.is_empty
+    return table.source in request.rebuild and not memory.rebuilt and not is_told_first and has_content
+
+
 def plan(state: TableState, request: RunRequest) -> Action:
     """Return the next action.
 

@@ -125,7 +125,7 @@ def _preview_table(here: TableContext, one: TablePreview) -> None:
             continue
         _show(here, state, action, one)
         if isinstance(action, RecordTruncate):
-            # A rebuild that is asked for as well comes before it, as in a run.
+            # A requested rebuild comes before it is applied, as in a run.
             recorded, state = action, _read(here, state.memory)
         elif isinstance(action, PublishRebuild):
             state.memory.rebuilt = True

@@ -16,6 +16,7 @@ from dms_iceberg.loads.no_files import find_no_files
 from dms_iceberg.loads.rebuild import has_unresolved, left_rebuilds, read_rebuild
 from dms_iceberg.progress.pending import FileBatch, Pending, RecordBatch, pending_files
 from dms_iceberg.progress.progress import Progress
+from dms_iceberg.runs.plan import is_rebuild_next
 from dms_iceberg.runs.state import OpenedBatch, RunMemory, TableState
 from dms_iceberg.silver.analysis import analysed_evolution
 from dms_iceberg.silver.backfill import lost_backfills
@@ -65,11 +66,10 @@ def read_state(here: TableContext, memory: RunMemory, *, predicted_rebuild: bool
     )
     if context.request.replay is not None:
         return _with_records(here, state)
-    is_told_first = table.source in context.request.truncate and not memory.truncate_seen
-    if table.source in context.request.rebuild and not memory.rebuilt and not is_told_first:
-        if main.head is not None and not main.progress.is_empty:
-            return _with_rebuild(here, state)
-        memory.rebuilt = True
+    if is_rebuild_next(state, context.request):
+        return _with_rebuild(here, state)
+    # What is merged into a table without content is made by the present configuration.
+    memory.rebuilt = memory.rebuilt or main.head is None or main.progress.is_empty
     return _with_bronze(here, state, predicted_rebuild=predicted_rebuild)
 
 

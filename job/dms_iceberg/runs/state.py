@@ -31,7 +31,7 @@ class RunMemory:
         skipped: keys of files without columns that were found before the table existed.
         unread: the number of objects which are not read and about which the run warned.
         truncate_seen: whether the run has looked at the operator's request for a truncate.
-        rebuilt: whether a requested rebuild is done.
+        rebuilt: whether a requested rebuild is done, or the table had nothing to rebuild.
         comparisons: how often the rebuilt content was compared with the old one before publishing it.
     """
 

@@ -33,7 +33,7 @@ from dms_iceberg.runs.actions import (
     SwitchMode,
     Wait,
 )
-from dms_iceberg.runs.plan import MOST_COMPARISONS, plan
+from dms_iceberg.runs.plan import MOST_COMPARISONS, is_rebuild_next, plan
 from dms_iceberg.runs.predict import after
 from dms_iceberg.runs.state import OpenedBatch, RunMemory, TableState
 from dms_iceberg.runs.wording import words
@@ -123,6 +123,7 @@ NOTHING, MARKER = RunRequest(), LoadMarker("s3://m", "20260302000000000", 2, 0, 
 COMPLETE = RunRequest(load_complete=frozenset({"public.t"}))
 TRUNCATE = RunRequest(truncate=frozenset({"public.t"}), truncated_at=AT)
 REPLAY = RunRequest(replay=())
+REBUILT = RunRequest(rebuild=frozenset({"public.t"}))
 TOLD = RunMemory(truncate_seen=True)
 FRESH = {"columns": None, "main": main(Progress(epoch=1), None)}
 
@@ -247,11 +248,30 @@ def test_what_prepares_a_table_comes_before_all_else_and_in_order(number: int, l
     for other, _, _ in [({}, NOTHING, action), *FIRST[number + 1 :]]:
         found = state(**{**later[0], **other, **given})
         if action is RecordTruncate and "branch" in later[0]:
-            # A run that is asked for a rebuild as well looks at main first (`runs.read_state`).
+            # A run that is asked for a rebuild as well looks at main first (`is_rebuild_next`).
             with pytest.raises(TargetError, match="is being loaded again"):
                 plan(found, request_)
         else:
             assert type(plan(found, request_)) is action
+
+
+@pytest.mark.parametrize(
+    ("given", "request_", "is_next"),
+    [
+        ({}, REBUILT, True),
+        ({}, NOTHING, False),
+        ({}, attrs.evolve(REBUILT, rebuild=frozenset({"public.other"})), False),
+        ({"memory": RunMemory(rebuilt=True)}, REBUILT, False),
+        (FRESH, REBUILT, False),
+        ({"main": main(Progress(epoch=1))}, REBUILT, False),
+        ({}, attrs.evolve(TRUNCATE, rebuild=REBUILT.rebuild), False),
+        ({"memory": TOLD}, attrs.evolve(TRUNCATE, rebuild=REBUILT.rebuild), True),
+        ({}, attrs.evolve(REBUILT, truncate=frozenset({"public.other"}), truncated_at=AT), True),
+    ],
+    ids=["asked for", "not", "another table", "done", "no table", "no content", "truncate first", "truncate told", "another's truncate"],
+)
+def test_a_rebuild_is_next_once_a_truncate_is_told(given: dict[str, Any], request_: RunRequest, is_next: bool) -> None:
+    assert is_rebuild_next(state(**given), request_) is is_next
 
 
 REFUSED: list[tuple[str, dict[str, Any], RunRequest, type[DmsIcebergError], str]] = [
