@@ -16,6 +16,7 @@ class BatchReport(RowCounts):
         seconds: wall time from planning to commit.
         remaining: new files that were listed after those of this batch.
         warnings: about the batch, for the operator.
+        ddl: the schema statements that were executed for it, since the table's batch before.
         path: how its rows were written: "direct" (`merge.direct`) or "merge", with the reason against the direct path; "" if no row was.
         lag_seconds: from the newest source commit in the batch until readers saw it; None without a commit time.
         lag_p50_seconds: the same for the median change; ``lag_p95_seconds`` is the 95th percentile.
@@ -33,6 +34,7 @@ class BatchReport(RowCounts):
     remaining: int = 0
     warnings: tuple[str, ...] = ()
     path: str = ""
+    ddl: tuple[str, ...] = ()
 
 
 @attrs.define(kw_only=True)

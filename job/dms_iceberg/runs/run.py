@@ -115,11 +115,14 @@ def step(here: TableContext, memory: RunMemory, report: TableReport, listener: L
     """
     outcome = on_conflict(lambda: _step(here, memory, report))
     report.ddl.extend(outcome.statements)
-    if outcome.batch is not None:
-        report.batches.append(outcome.batch)
+    memory.statements += outcome.statements
+    batch = outcome.batch
+    if batch is not None:
+        batch, memory.statements = attrs.evolve(batch, ddl=memory.statements), ()
+        report.batches.append(batch)
     _warn(here.context, report, *outcome.warnings)
-    if outcome.batch is not None and listener is not None:
-        listener(here.table.source, outcome.batch)
+    if batch is not None and listener is not None:
+        listener(here.table.source, batch)
     return outcome.more
 
 

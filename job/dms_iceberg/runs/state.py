@@ -33,6 +33,7 @@ class RunMemory:
         truncate_seen: whether the run has looked at the operator's request for a truncate.
         rebuilt: whether a requested rebuild is done, or the table had nothing to rebuild.
         comparisons: how often the rebuilt content was compared with the old one before publishing it.
+        statements: schema statements that no batch has reported yet.
     """
 
     skipped: set[str] = attrs.field(factory=set)
@@ -40,6 +41,7 @@ class RunMemory:
     truncate_seen: bool = False
     rebuilt: bool = False
     comparisons: int = 0
+    statements: tuple[str, ...] = ()
 
 
 @attrs.frozen(eq=False)

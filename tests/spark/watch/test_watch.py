@@ -5,6 +5,7 @@ import queue
 import threading
 import time
 
+import pyarrow as pa
 import pytest
 
 from dms_iceberg.bronze.listing import list_bronze
@@ -37,6 +38,22 @@ def test_what_comes_is_merged_and_a_run_afterwards_finds_nothing(lake: Lake) -> 
     assert [(one.error, one.batches) for one in lake.run(config).tables.values()] == [(None, [])] * len(tables)
     state = json.loads((lake.folder / "runs" / "public.t.json").read_text())
     assert (state["rows_read"], state["error"], state["frontier"]) == (6, None, "20260301100330000")
+
+
+def test_a_listener_hears_of_schema_changes_with_the_batch_that_needed_them(lake: Lake) -> None:
+    config = lake.config({"public.t": {}})
+    lake.load("public.t", ID_V, [(1, "a")])
+    with watching(lake, config) as job:
+        job.until_rows(1)
+        row = ("U", "20260301100100", 1, 1, "b", 5)
+        lake.changes("public.t", "2026/03/01/10/20260301-100130000.parquet", [*ID_V, ("extra", pa.int64())], [row])
+        job.until_rows(2)
+        change(lake, "public.t", 2, 1, "c")
+        job.until_rows(3)
+    load, wider, last = (batch.ddl for _, batch in job.merged)
+    assert load == last == ()
+    assert len(wider) == 1
+    assert "ADD COLUMN `extra`" in wider[0]
 
 
 def test_an_idle_table_costs_a_listing_and_nothing_of_the_catalog(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
