@@ -1,5 +1,6 @@
 """The shop: its tables in PostgreSQL, and the configuration document that mirrors and cleans them."""
 
+import os
 import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -139,6 +140,8 @@ def configuration() -> dict[str, Any]:
         "pipeline": "shop-demo",
         "bronze": {"uri": "bronze", "format": "parquet"},
         "catalog": {"name": "lake", "type": "hadoop", "warehouse": "warehouse"},
+        # No more than Spark has cores.
+        "parallelism": min(4, os.cpu_count() or 1),
         "tables": {
             "public.customers": {
                 "target": "silver.customers",
