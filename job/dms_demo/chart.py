@@ -44,7 +44,7 @@ def nice_step(span: float, steps: int = _TICKS) -> float:
 
 
 def lag_chart(points: Sequence[LagPoint], events: Sequence[tuple[float, str]], lines: Mapping[str, float | None]) -> str:
-    """Return the ``<svg>``.
+    """Return the ``<svg>``. Dots of first batches are hollow (class ``first``).
 
     Args:
         points: the dots; their tables get the CSS classes ``t0``, ``t1``, ... in order of appearance.
@@ -96,8 +96,9 @@ def _dots(axes: _Axes, points: Sequence[LagPoint], tables: Sequence[str]) -> Ite
     for point in points:
         radius = max(_MIN_RADIUS, _MAX_RADIUS * math.sqrt(point.changes / most))
         title = f"{point.table}: {point.changes} changes, {point.lag:.2f} s"
+        classes = f"t{tables.index(point.table)}{' first' if point.is_of_first else ''}"
         yield (
-            f'<circle class="t{tables.index(point.table)}" cx="{axes.x(point.second):.1f}" cy="{axes.y(point.lag):.1f}"'
+            f'<circle class="{classes}" cx="{axes.x(point.second):.1f}" cy="{axes.y(point.lag):.1f}"'
             f' r="{radius:.1f}"><title>{escape(title)}</title></circle>'
         )
 

@@ -1,46 +1,78 @@
-"""The job, run repeatedly in one warm Spark session, and the sums of its reports."""
+"""The job: a watch in a thread of its own, and the sums of what it reports."""
+
+import asyncio
+import contextlib
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import Self
 
 from pyspark.sql import SparkSession
 
+from dms_iceberg.bronze.keys import table_prefix
+from dms_iceberg.bronze.listing import list_files
 from dms_iceberg.config.model import Config
-from dms_iceberg.runs import run as runner
-from dms_iceberg.runs.report import BatchReport, TableReport
+from dms_iceberg.runs.report import BatchReport
 from dms_iceberg.silver.row_counts import RowCounts
 from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.storage.open_store import open_store
+from dms_iceberg.watch.run import Watch
 
 
 class JobSide:
-    """Runs the job and sums up its reports.
-
-    Attributes:
-        runs: number of runs.
-        schema_changes: the SQL statements with which it evolved tables.
-        errors: by table, the error of its last run; empty without errors.
-    """
+    """Watches the shop's files from the beginning of the context to `end`, or to the end of the context."""
 
     def __init__(self, spark: SparkSession, config: Config) -> None:
         self._spark = spark
         self._config = config
         self._batches: dict[str, list[BatchReport]] = {name: [] for name in config.tables}
-        self.runs = 0
-        self.schema_changes: list[str] = []
-        self.errors: dict[str, str] = {}
+        self._watch = Watch(spark, config, listener=lambda table, batch: self._batches[table].append(batch))
+        self._stack = contextlib.ExitStack()
 
-    def run(self) -> bool:
-        """Merge all new files; return whether there were any. A table's error is kept, and the next run tries again."""
-        report = runner.run(self._spark, self._config)
-        self.runs += 1
-        for name, table in report.tables.items():
-            self._take(name, table)
-        return any(table.batches for table in report.tables.values())
+    def __enter__(self) -> Self:
+        pool = self._stack.enter_context(ThreadPoolExecutor(1, "watch"))
+        self._stack.callback(self._watch.stop)
+        self._ended: Future[list[str]] = pool.submit(lambda: asyncio.run(self._watch.run()))
+        return self
 
-    def _take(self, name: str, table: TableReport) -> None:
-        self._batches[name] += table.batches
-        self.schema_changes += table.ddl
-        if table.error is not None:
-            self.errors[name] = table.error
-        else:
-            self.errors.pop(name, None)
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._stack.close()
+
+    def check(self) -> None:
+        """Raise the error that ended the watch too early, if any."""
+        if self._ended.done():
+            self._ended.result()
+            raise RuntimeError("the watch ended although nobody asked it to")
+
+    def end(self) -> None:
+        """Let the watch end after the batches at hand."""
+        self._watch.stop()
+        self._ended.result()
+
+    @property
+    def errors(self) -> dict[str, str]:
+        """By table, the error of its last turn; empty without errors."""
+        return {name: table.error for name, table in self._watch.tables.items() if table.error}
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there are files that are not merged; of a table with an error none is expected."""
+        watched = self._batches.keys() - self.errors.keys()
+        return any(sum(batch.files for batch in self._batches[name]) < self._files(name) for name in watched)
+
+    def _files(self, name: str) -> int:
+        table, bronze = self._config.tables[name], self._config.bronze
+        prefix = table_prefix(table.schema_name, table.table_name)
+        return len(list(list_files(open_store(bronze.uri), prefix, "", bronze.format)))
+
+    @property
+    def batches(self) -> int:
+        """Number of batches, all tables."""
+        return sum(map(len, self._batches.values()))
+
+    @property
+    def schema_changes(self) -> list[str]:
+        """The SQL statements with which the job evolved tables."""
+        return [statement for batches in self._batches.values() for batch in batches for statement in batch.ddl]
 
     def books(self, table: str) -> RowCounts:
         """Return the sums of a table's batches after its full load."""

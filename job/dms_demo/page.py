@@ -31,10 +31,11 @@ def render_page(report: DemoReport) -> str:
         tables_note=escape(wording.TABLES_NOTE),
         tables=_tables(report),
         lag_note=escape(wording.LAG_NOTE),
+        lags="".join(f"<p>{escape(line)}</p>" for line in wording.lag_lines(report)),
         chart=lag_chart(
             report.points,
             [(second, event.text) for second, event in report.events],
-            {"p50": report.lags.p50, "p95": report.lags.p95},
+            {"p50": report.later_lags.p50, "p95": report.later_lags.p95},
         ),
         story_note=escape(wording.story_note()),
         story=_table(wording.STORY_COLUMNS, wording.story_rows(report), left=4),

@@ -29,6 +29,7 @@ from dms_iceberg.config.load import load_config
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.iceberg.table import Snapshot
 from dms_iceberg.runs.request import chosen_tables
+from dms_iceberg.runs.run import run
 from dms_iceberg.silver.quarantine import quarantine_table
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.session import open_session
@@ -36,7 +37,7 @@ from dms_iceberg.spark.session import open_session
 BRONZE: Final = "bronze"
 _OURS: Final = (BRONZE, "warehouse", "runs", "config.json", "report.html", "report.json")
 _SALT_BYTES: Final = 16
-_IDLE_SECONDS: Final = 0.1
+_PAUSE_SECONDS: Final = 0.1
 _SESSION: Final = {
     "spark.driver.memory": os.environ.get("DMS_ICEBERG_DRIVER_MEMORY", "2g"),
     # With a minute of small batches, the optimising compiler costs more than it saves.
@@ -62,7 +63,7 @@ def run_demo(directory: Path, seconds: float, screen: Screen, stop: StopRequest)
         directory: folder for configuration, bronze, warehouse and run state.
         seconds: how long the writers write.
         screen: shows every step.
-        stop: checked between the steps and between runs of the job.
+        stop: checked between the steps and while they last.
 
     Raises:
         Stopped: the user asked for the end.
@@ -74,12 +75,16 @@ def run_demo(directory: Path, seconds: float, screen: Screen, stop: StopRequest)
         spark = _start(config, source, stack, screen)
         stop.check()
         last_good = last_good_order(source.dsn, salt)
-        job = JobSide(spark, config)
-        job.run()
+        job = stack.enter_context(JobSide(spark, config))
+        screen.now("merging the full load ...")
+        _catch_up(job, stop)
         screen.step(f"full load merged into Iceberg: {job.loaded:,} rows")
         started_at = datetime.now(UTC)
         _live(source, job, seconds, screen, stop)
-        idle = _finish(source, job, screen, stop)
+        _finish(source, job, screen, stop)
+        before = job.snapshot_count()
+        run(spark, config)
+        idle = job.snapshot_count() - before
         screen.now("comparing source and silver ...")
         examiner = Examiner(config, spark, source, salt, last_good, directory / BRONZE)
         return examiner.examine(job, started_at, seconds, idle, screen)
@@ -104,10 +109,10 @@ def _start(config: Config, source: SourceSide, stack: ExitStack, screen: Screen)
 
 
 def _live(source: SourceSide, job: JobSide, seconds: float, screen: Screen, stop: StopRequest) -> None:
-    """Run writers, capture and job until the writers' time is over."""
+    """Let writers and capture work beside the watch until the writers' time is over."""
     source.capture()
     source.write()
-    screen.step(f"writers, capture and job run together for {seconds:g} s")
+    screen.step(f"writers, capture and watch run together for {seconds:g} s")
     writers = source.writers
     screen.now(
         lambda: (
@@ -118,22 +123,26 @@ def _live(source: SourceSide, job: JobSide, seconds: float, screen: Screen, stop
     while not writers.done:
         stop.check()
         source.check()
-        if not job.run():
-            time.sleep(_IDLE_SECONDS)
+        job.check()
+        time.sleep(_PAUSE_SECONDS)
     screen.now("writers stopped, the rest is merged ...")
     writers.end()
     source.check()
 
 
-def _finish(source: SourceSide, job: JobSide, screen: Screen, stop: StopRequest) -> int:
-    """Merge the rest; return how many snapshots a run with nothing to do creates."""
+def _finish(source: SourceSide, job: JobSide, screen: Screen, stop: StopRequest) -> None:
+    """Let the watch merge the rest, and end it."""
     source.drain()
-    while job.run():
+    _catch_up(job, stop)
+    job.end()
+    screen.step(f"writers stopped, the rest is merged: {job.applied:,} changes in {job.batches} batches")
+
+
+def _catch_up(job: JobSide, stop: StopRequest) -> None:
+    while job.is_behind:
         stop.check()
-    screen.step(f"writers stopped, the rest is merged: {job.applied:,} changes in {job.runs} runs")
-    before = job.snapshot_count()
-    job.run()
-    return job.snapshot_count() - before
+        job.check()
+        time.sleep(_PAUSE_SECONDS)
 
 
 class Examiner:
@@ -170,13 +179,15 @@ class Examiner:
             total_seconds=screen.elapsed,
             tables=outcomes,
             lags=Lags.of(files),
+            later_lags=Lags.of([file for file in files if not file.is_of_first]),
+            later_changes=sum(len(file.commits) for file in files if not file.is_of_first),
             points=points,
             events=[((event.at - started_at).total_seconds(), event) for event in writers.events],
             quarantined=rejected,
             story=story,
             schema_changes=job.schema_changes,
             transactions=writers.tally.to_document(),
-            runs=job.runs,
+            batches=job.batches,
             idle_snapshots=idle,
             environment=self._environment(),
         )
@@ -205,6 +216,7 @@ class Examiner:
             comparison=self._compare(table, target),
             books=books,
             lags=Lags.of(applied),
+            later_lags=Lags.of([file for file in applied if not file.is_of_first]),
             loaded=job.loads(table.source),
             captured=captured,
             files=len(applied),
@@ -236,6 +248,7 @@ def lag_points(table: str, files: Sequence[AppliedFile], start: datetime) -> lis
             round(statistics.median(file.commits) / 1e6 - start.timestamp(), 3),
             round(statistics.median(file.lags), 3),
             len(file.commits),
+            file.is_of_first,
         )
         for file in files
         if file.commits

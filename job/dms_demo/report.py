@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from dms_demo.check import Comparison
-from dms_demo.lag import Lags
+from dms_demo.lag import FIRST_BATCHES, Lags
 from dms_demo.story import Chapter, Rejected
 from dms_demo.writers import Event
 from dms_iceberg.silver.row_counts import PARTS, RowCounts
@@ -20,6 +20,7 @@ class TableOutcome:
     Attributes:
         loaded: rows of the full load.
         captured: rows in the table's change files, counted from the files.
+        later_lags: those of the changes after the table's first batches.
         problem: what else is wrong with the table if its rows are equal; None for nothing.
     """
 
@@ -28,6 +29,7 @@ class TableOutcome:
     comparison: Comparison
     books: RowCounts
     lags: Lags
+    later_lags: Lags
     loaded: int
     captured: int
     files: int
@@ -45,9 +47,7 @@ class TableOutcome:
             "equal": self.equal,
             "rows": self.comparison.silver_rows,
             "changes": self.books.applied,
-            "lag_p50_seconds": self.lags.p50,
-            "lag_p95_seconds": self.lags.p95,
-            "lag_max_seconds": self.lags.worst,
+            **_lags(self.lags, self.later_lags),
             "target": self.target,
             "source_rows": self.comparison.source_rows,
             "source_md5": self.comparison.source_md5,
@@ -66,12 +66,17 @@ class TableOutcome:
 
 @attrs.frozen
 class LagPoint:
-    """A dot of the chart: the changes of one file. ``second`` counts from the writers' start; lags are in seconds."""
+    """A dot of the chart: the changes of one file. ``second`` counts from the writers' start; lags are in seconds.
+
+    Attributes:
+        is_of_first: whether one of the table's first batches brought them.
+    """
 
     table: str
     second: float
     lag: float
     changes: int
+    is_of_first: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -82,9 +87,12 @@ class DemoReport:
         seconds: how long the writers wrote.
         total_seconds: the whole demo, from its first step to the end of the checks.
         lags: over the changes of all tables.
+        later_lags: the same without each table's first batches.
+        later_changes: how many changes these are.
         schema_changes: SQL statements with which the job changed tables meanwhile.
         transactions: counts of what the writers did, by name.
-        idle_snapshots: snapshots of one more run with nothing to do; must be 0.
+        batches: of all tables, full loads included.
+        idle_snapshots: snapshots of a run after the watch, with nothing to do; must be 0.
         environment: versions.
     """
 
@@ -93,13 +101,15 @@ class DemoReport:
     total_seconds: float
     tables: Sequence[TableOutcome]
     lags: Lags
+    later_lags: Lags
+    later_changes: int
     points: Sequence[LagPoint]
     events: Sequence[tuple[float, Event]]
     quarantined: Sequence[Rejected]
     story: Sequence[Chapter]
     schema_changes: Sequence[str]
     transactions: dict[str, int]
-    runs: int
+    batches: int
     idle_snapshots: int
     environment: dict[str, str]
 
@@ -121,19 +131,28 @@ class DemoReport:
             "writing_seconds": round(self.seconds, 1),
             "total_seconds": round(self.total_seconds, 1),
             "changes": self.changes,
-            "lag_p50_seconds": self.lags.p50,
-            "lag_p95_seconds": self.lags.p95,
-            "lag_max_seconds": self.lags.worst,
+            **_lags(self.lags, self.later_lags),
+            "first_batches": FIRST_BATCHES,
+            "changes_after_first_batches": self.later_changes,
             "tables": {table.source: table.to_document() for table in self.tables},
             "quarantined": [attrs.asdict(row) for row in self.quarantined],
             "story": [_chapter(chapter) for chapter in self.story],
             "schema_changes": list(self.schema_changes),
             "events": [{"second": round(second, 1), "what": event.text} for second, event in self.events],
             "transactions": self.transactions,
-            "runs": self.runs,
+            "batches": self.batches,
             "idle_snapshots": self.idle_snapshots,
             "environment": self.environment,
         }
+
+
+def _lags(every: Lags, later: Lags) -> dict[str, Any]:
+    return {
+        "lag_p50_seconds": every.p50,
+        "lag_p95_seconds": every.p95,
+        "lag_max_seconds": every.worst,
+        "lag_after_first_batches": {"p50_seconds": later.p50, "p95_seconds": later.p95, "max_seconds": later.worst},
+    }
 
 
 def _chapter(chapter: Chapter) -> dict[str, Any]:

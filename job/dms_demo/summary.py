@@ -27,6 +27,8 @@ def print_summary(report: DemoReport, directory: Path, console: Console) -> None
     console.print(story)
     style = "bold green" if report.equal else "bold red"
     console.print(f"\n{wording.conclusion(report)}", style=style, markup=False)
+    for line in wording.lag_lines(report):
+        console.print(line, markup=False, soft_wrap=True)
     console.print(f"report: {directory / 'report.html'}", markup=False, soft_wrap=True)
     console.print(f"look:   {_command()} status {directory / 'config.json'}", markup=False, soft_wrap=True)
 

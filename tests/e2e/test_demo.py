@@ -58,6 +58,8 @@ def test_every_table_equals_its_source(report: dict[str, Any]) -> None:
         assert table["source_md5"] == table["silver_md5"]
         assert table["changes"] > 0
         assert 0 < table["lag_p50_seconds"] <= table["lag_p95_seconds"] <= table["lag_max_seconds"]
+        later = table["lag_after_first_batches"]["max_seconds"]
+        assert later is None or 0 < later <= table["lag_max_seconds"]
     assert report["equal"] is True
 
 

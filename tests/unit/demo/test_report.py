@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from dms_demo import pipeline
+from dms_demo import pipeline, wording
 from dms_demo.chart import lag_chart, nice_step
 from dms_demo.check import Comparison
-from dms_demo.lag import Lags, applied_files
+from dms_demo.lag import FIRST_BATCHES, Lags, applied_files
 from dms_demo.page import render_page
 from dms_demo.report import DemoReport, LagPoint, TableOutcome
 from dms_demo.story import Chapter, Rejected
@@ -37,7 +37,8 @@ def report(**changes: object) -> DemoReport:
         target="silver.orders",
         comparison=comparison(),
         books=RowCounts(rows_read=7, applied=5, superseded=1, quarantined=1),
-        lags=Lags(1.0, 2.0, 3.0),
+        lags=Lags(1.0, 4.0, 5.0),
+        later_lags=Lags(0.5, 2.0, 3.0),
         loaded=2,
         captured=7,
         files=1,
@@ -49,13 +50,15 @@ def report(**changes: object) -> DemoReport:
         total_seconds=30,
         tables=[attrs.evolve(outcome, **changes)],
         lags=outcome.lags,
-        points=[LagPoint("public.orders", 1.5, 1.0, 7)],
+        later_lags=outcome.later_lags,
+        later_changes=4,
+        points=[LagPoint("public.orders", 1.5, 4.0, 3, is_of_first=True), LagPoint("public.orders", 2.5, 0.5, 4)],
         events=[(2.0, Event(NOON, "<column> added"))],
         quarantined=[Rejected("public.orders", "rule", "<b>", "U", '{"order_id":2}', "", "f", 1, {"name": "<script>"})],
         story=[Chapter(4, NOON, None, {"status": "new", "amount": "1.00"})],
         schema_changes=["ALTER TABLE t ADD COLUMN c int"],
         transactions={"commits": 1, "rollbacks": 0, "key_changes": 0},
-        runs=3,
+        batches=3,
         idle_snapshots=0,
         environment={"Spark": "3.5", "processors": "2"},
     )
@@ -79,13 +82,40 @@ def test_a_change_lags_until_the_first_snapshot_that_covers_its_file(tmp_path: P
     # The second snapshot, a maintenance one, carries no progress; the fifth covers no new file.
     lineage = [snapshot(5, "20260301120001500"), snapshot(3, "20260301120001500"), snapshot(2, ""), snapshot(1, "20260301120000500")]
     files = applied_files(tmp_path, "public.orders", "order_id", lineage)
-    assert [file.snapshot.id for file in files] == [1, 3]
+    assert [(file.snapshot.id, file.batch) for file in files] == [(1, 1), (3, 2)]
     assert [[round(lag, 6) for lag in file.lags] for file in files] == [[0.9], [2.0, 1.75]]
     assert Lags.of(files) == Lags(1.75, 1.975, 2.0)
 
 
+def test_batches_are_counted_by_snapshots_and_the_first_ones_are_told_apart(tmp_path: Path) -> None:
+    # Two files in each snapshot, the full load in an earlier one.
+    names = [f"2026030112{minute:02d}00000" for minute in range(2 * FIRST_BATCHES + 2)]
+    for name in names:
+        put(tmp_path, f"{name[:8]}-{name[8:]}", ["2026-03-01 12:00:00"])
+    lineage = [snapshot(number + 1, name) for number, name in enumerate(names) if number % 2]
+    files = applied_files(tmp_path, "public.orders", "order_id", [*reversed(lineage), snapshot(0, "")])
+    assert [file.batch for file in files] == [number // 2 + 1 for number in range(len(names))]
+    assert [file.is_of_first for file in files] == [True] * 2 * FIRST_BATCHES + [False] * 2
+
+
 def test_without_changes_there_is_no_lag() -> None:
     assert Lags.of([]) == Lags(None, None, None)
+
+
+def test_the_lag_is_given_with_and_without_the_first_batches() -> None:
+    assert list(wording.lag_lines(report())) == [
+        "lag after the first 5 batches of each table: p50 0.5 s, p95 2.0 s (4 changes)",
+        "lag with them, in a session that is still cold: p50 1.0 s, p95 4.0 s (7 changes)",
+    ]
+    document = report().to_document()
+    assert (document["lag_p95_seconds"], document["lag_after_first_batches"]["p95_seconds"]) == (4.0, 2.0)
+
+
+def test_a_short_demo_says_that_all_of_it_was_cold() -> None:
+    short = attrs.evolve(report(), later_changes=0, later_lags=Lags.of([]))
+    assert list(wording.lag_lines(short)) == [
+        "lag with no more than 5 batches of a table, in a session that is still cold: p50 1.0 s, p95 4.0 s (7 changes)"
+    ]
 
 
 @pytest.mark.parametrize(("span", "step"), [(6, 1), (7, 2), (30, 5), (31, 10), (0.6, 0.1), (950, 200)])
@@ -98,6 +128,12 @@ def test_a_chart_of_one_dot_and_of_none() -> None:
     assert "<svg" not in lag_chart([], [], {})
 
 
+def test_dots_of_the_first_batches_are_hollow() -> None:
+    chart = lag_chart(report().points, [], {})
+    assert chart.count('class="t0 first"') == 1
+    assert chart.count('class="t0"') == 2
+
+
 def test_the_page_escapes_what_comes_from_data() -> None:
     page = render_page(report())
     assert "<script" not in page
@@ -108,7 +144,7 @@ def test_the_page_escapes_what_comes_from_data() -> None:
 @pytest.mark.parametrize(
     ("changes", "code", "text"),
     [
-        ({}, 0, "equal: 5 changes, lag p50 1.0 s, p95 2.0 s"),
+        ({}, 0, "equal: 5 changes"),
         ({"comparison": comparison(silver_md5="bb", differing=2, examples=("17",))}, 1, "first keys: 17"),
         ({"problem": "the books do not balance"}, 1, "the books do not balance"),
     ],
