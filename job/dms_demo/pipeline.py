@@ -33,6 +33,7 @@ from dms_iceberg.runs.run import run
 from dms_iceberg.silver.quarantine import quarantine_table
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.session import open_session
+from dms_iceberg.verify.small import interpreted
 
 BRONZE: Final = "bronze"
 _OURS: Final = (BRONZE, "warehouse", "runs", "config.json", "report.html", "report.json")
@@ -75,6 +76,8 @@ def run_demo(directory: Path, seconds: float, screen: Screen, stop: StopRequest)
         spark = _start(config, source, stack, screen)
         stop.check()
         last_good = last_good_order(source.dsn, salt)
+        # Compiling a plan takes longer than running it over the few rows of a second.
+        stack.enter_context(interpreted(spark, enabled=True))
         job = stack.enter_context(JobSide(spark, config))
         screen.now("merging the full load ...")
         _catch_up(job, stop)

@@ -26,7 +26,8 @@ LAG_NOTE: Final = (
     f"Each dot is a change file, larger for more changes. The emulated DMS task closes a file {FLUSH_SECONDS:g} s after its first change"
     " (DMS: 60 s unless told otherwise), so that time is part of the lag. Percentiles count every single change, from the commit time"
     f" in its file to the time of the first snapshot whose progress covers that file. Hollow dots are of the first {FIRST_BATCHES} batches"
-    " of each table, in a session that is still cold: Java loads and compiles its code. The lines leave them out."
+    " of each table, in a session that is still cold: Java loads and compiles its code. The lines leave them out. The session is set for"
+    " small tables: Spark interprets its plans, and Java's optimising compiler is off."
 )
 QUARANTINE_NOTE: Final = (
     f"Order {BAD_ORDER} was given a negative amount, against the declared rule amount >= 0. The table goes on without it, silver keeps the"
