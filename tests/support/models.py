@@ -1,11 +1,24 @@
 """Gold models beside what their queries tell."""
 
+import random
 from collections import Counter
 from collections.abc import Collection
 
+import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.config.model import Config
+from dms_iceberg.config.model import Config, Refresh
+from dms_iceberg.gold import replace_groups
+from dms_iceberg.gold.choice import Choice, Figures
+
+
+def choose_by_chance(monkeypatch: pytest.MonkeyPatch, chance: random.Random) -> None:
+    """Let models with ``auto`` take either way at any point of their refresh: of small tables the full one is always the cheaper."""
+
+    def choose(known: Figures) -> Choice:
+        return Choice(chance.choice([Refresh.INCREMENTAL] * 3 + [Refresh.FULL]), f"by chance, of {known}")
+
+    monkeypatch.setattr(replace_groups, "choose", choose)
 
 
 def check_models(spark: SparkSession, config: Config, silver: str, waiting: Collection[str] = ()) -> None:

@@ -139,6 +139,7 @@ def print_report(report: RunReport) -> None:
         elif model.refresh:
             what = "all groups" if model.groups is None else f"{model.groups:,} groups"
             console.print(f"model {name}: {what} made again, {model.rows or 0:,} rows, {model.seconds:.1f} s", soft_wrap=True)
+            console.print(f"  because: {model.reason}", markup=False, soft_wrap=True)
     for error in report.errors.values():
         console.print(f"failed: {error}", style="red", soft_wrap=True)
 

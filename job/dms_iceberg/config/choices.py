@@ -114,7 +114,8 @@ class AfterRun(StrEnum):
 
 
 class Refresh(StrEnum):
-    """How a gold model is refreshed: in full, or only the groups that changes have touched."""
+    """How a gold model is refreshed: in full, only the groups that changes have touched, or whichever of both costs less."""
 
+    AUTO = "auto"
     FULL = "full"
     INCREMENTAL = "incremental"

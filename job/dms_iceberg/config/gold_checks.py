@@ -51,7 +51,7 @@ def _check_sql(name: str, model: Model, config: Config, path: str, problems: Pro
     """Return the models that this one reads."""
     try:
         read = references(model.sql)
-        refused = incremental_problems(model.sql) if model.refresh is Refresh.INCREMENTAL else []
+        refused = incremental_problems(model.sql, config.gold) if model.refresh is Refresh.INCREMENTAL else []
     except ModelSqlError as error:
         problems.add(path, str(error))
         return set()
@@ -65,12 +65,10 @@ def _check_sql(name: str, model: Model, config: Config, path: str, problems: Pro
             problems.add(path, f"'{one.name}' is neither the target of a table nor a model; {suggestion(one.name, [*known.values()])}")
         elif (written := ".".join(one.parts[-2:])) != known[one.name]:
             problems.add(path, f"'{written}' is '{known[one.name]}' in this document; write it so: catalogs find no other spelling")
-        elif model.refresh is Refresh.INCREMENTAL and one.name in models:
-            refused.append(f"it reads the model '{models[one.name]}'; only changes of a silver table are known row by row")
     if not read:
         problems.add(path, "it reads no table")
     for reason in refused:
-        problems.add(below(below("gold", name), "refresh"), f"cannot be incremental: {reason}; correct it, or use full")
+        problems.add(below(below("gold", name), "refresh"), f"cannot be incremental: {reason}; correct it, or use auto")
     return {models[one.name] for one in read if one.name in models}
 
 

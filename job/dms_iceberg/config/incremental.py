@@ -1,6 +1,6 @@
 """Which gold models can be refreshed group by group: one SELECT over one table, whose groups depend only on their own rows."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import chain
 
 import attrs
@@ -41,12 +41,22 @@ def group_columns(sql: str) -> tuple[GroupColumn, ...]:
     return tuple(GroupColumn(column.name, outputs[column.name.casefold()]) for column in tree.args["group"].expressions)
 
 
-def incremental_problems(sql: str) -> list[str]:
+def incremental_problems(sql: str, models: Collection[str] = ()) -> list[str]:
     """Return why a model cannot be refreshed group by group; empty if it can.
+
+    Args:
+        sql: its query.
+        models: names of all models.
 
     Raises:
         ModelSqlError: see `references`.
     """
+    named = {one.casefold(): one for one in models}
+    read = [named[one.name] for one in references(sql) if one.name in named]
+    return [*_query_problems(sql), *(f"it reads the model '{one}'; only changes of a silver table are known row by row" for one in read)]
+
+
+def _query_problems(sql: str) -> list[str]:
     tree = parse_query(sql)
     tables = references(sql)
     if not isinstance(tree, exp.Select) or len(tables) != 1 or any(tree.args.get(key) for key in ("joins", "laterals", "with_", "with")):

@@ -265,7 +265,7 @@ class Model:
     """A gold table: the result of a query over silver tables and other models. The job refreshes it after one of them has changed."""
 
     sql: str = attrs.field(metadata=about("One query; tables as namespace.table."))
-    refresh: Refresh = attrs.field(default=Refresh.FULL, metadata=about("Replace all of the model, or only the groups that changed."))
+    refresh: Refresh = attrs.field(default=Refresh.AUTO, metadata=about("Replace all of it, the groups that changed, or what costs less."))
     partition_by: tuple[str, ...] = attrs.field(default=(), metadata=about("Iceberg partition transforms over the query's columns."))
     table_properties: dict[str, str] = attrs.field(factory=dict, metadata=about("Iceberg table properties."))
     refresh_seconds: float = attrs.field(default=60.0, metadata=about("In a watch, the least seconds between two refreshes.", minimum=1))

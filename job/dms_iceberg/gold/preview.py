@@ -6,6 +6,7 @@ from typing import Any
 import attrs
 
 from dms_iceberg.config.gold_checks import model_order
+from dms_iceberg.config.incremental import incremental_problems
 from dms_iceberg.config.model import Config, Refresh
 from dms_iceberg.config.model_sql import references
 from dms_iceberg.gold.status import ModelStatus
@@ -16,8 +17,8 @@ class ModelPreview:
     """What a run would do to one model.
 
     Attributes:
-        refresh: ``full`` or ``incremental``; None if nothing that the model reads changes. Some incremental refreshes turn out to be full,
-            such as the one after a column of its table was renamed.
+        refresh: ``full`` or ``incremental``, or ``auto`` if the run chooses; None if nothing that the model reads changes. Some incremental
+            refreshes turn out to be full, such as the one after a column of its table was renamed.
         because: names of the tables that it reads and that changed or would change; ``definition`` and ``content`` as in
             `ModelStatus.behind`; or ``new``.
         waits_for: tables that it reads, that do not exist, and that the run would not create.
@@ -59,6 +60,6 @@ def _preview_model(config: Config, status: ModelStatus, changed: set[str]) -> Mo
     behind = status.behind if status.exists else ["new"]
     known = {name.casefold() for name in behind}
     because = [*behind, *sorted({one.name for one in references(model.sql)} & (changed - known))]
-    is_full = model.refresh is Refresh.FULL or bool(known & {"new", "definition", "content"})
-    refresh = Refresh.FULL if is_full else Refresh.INCREMENTAL
+    is_full = bool(known & {"new", "definition", "content"}) or incremental_problems(model.sql, config.gold)
+    refresh = Refresh.FULL if is_full else model.refresh
     return ModelPreview(model=status.model, refresh=refresh.value if because else None, because=because)

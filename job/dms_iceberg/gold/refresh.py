@@ -1,29 +1,25 @@
 """Refresh one model: check whether its tables have changed, then rebuild it or only its changed groups."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import attrs
-import structlog
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from dms_iceberg.config.incremental import KEY, PRESENT, GroupColumn, group_columns
+from dms_iceberg.config.incremental import group_columns, incremental_problems
 from dms_iceberg.config.model import Model, Refresh
-from dms_iceberg.config.model_sql import Reference, pinned, references, replaced
+from dms_iceberg.config.model_sql import pinned, references
 from dms_iceberg.context import RunContext
-from dms_iceberg.gold.changed_groups import touched_groups
 from dms_iceberg.gold.model_inputs import Input, Made, definition_of, last_made
+from dms_iceberg.gold.replace_groups import Change, Replaced, replace_changed_groups
 from dms_iceberg.gold.report import ModelReport
 from dms_iceberg.iceberg.commit_properties import commit_with
-from dms_iceberg.merge.write import named_view
 from dms_iceberg.silver.ddl import METADATA_SETTINGS, partition_sql
 from dms_iceberg.silver.table import TargetTable
-from dms_iceberg.spark.broadcast import broadcast_if_small
 from dms_iceberg.spark.failures import describe
-from dms_iceberg.sql.quoting import quote, quote_path, string_literal
+from dms_iceberg.sql.quoting import quote_path, string_literal
 from dms_iceberg.sql.types import stored
 
-_LOG = structlog.get_logger("dms_iceberg")
 _PROPERTIES = {
     # A model is read more often than written: no reader should have to apply deletes.
     "write.merge.mode": "copy-on-write",
@@ -59,30 +55,15 @@ def refresh_model(context: RunContext, name: str, model: Model, report: ModelRep
             return
     snapshots = {one: read.snapshot for one, read in made.inputs.items() if read.snapshot is not None}
     due = _Refresh(context, model, target, made, pinned(model.sql, context.config.catalog.name, snapshots))
-    change = due.change(tables, last) if model.refresh is Refresh.INCREMENTAL else None
-    if isinstance(change, Change):
-        try:
-            report.groups = due.follow(change)
-            report.refresh = Refresh.INCREMENTAL
-        except AnalysisException as error:
-            change = f"Spark refuses the refresh of groups: {describe(error)}"
-    if not isinstance(change, Change):
-        if change is not None:
-            _LOG.info("model_made_anew", model=name, run_id=context.run_id, reason=change)
+    done = due.replace_groups(tables, last)
+    if isinstance(done, str):
         due.replace_all()
-        report.refresh = Refresh.FULL
+        report.refresh, report.reason = Refresh.FULL, done
+    else:
+        report.refresh, report.reason, report.groups = Refresh.INCREMENTAL, done.reason, done.groups
     head = target.head()
     if head is not None:
         report.snapshot_id, report.rows = head.id, int(head.summary.get("total-records", 0))
-
-
-@attrs.frozen
-class Change:
-    """A change of the only table of an incremental model since the model's last refresh: from one snapshot to another."""
-
-    table: TargetTable
-    since: int
-    until: int
 
 
 @attrs.frozen(eq=False)
@@ -117,14 +98,29 @@ class _Refresh:
         commit_with(spark, self.made.to_summary(), lambda: spark.sql(statement))
         target.refresh()
 
-    def change(self, tables: Mapping[str, TargetTable], last: Made | None) -> Change | str:
-        """Return the change that the model must follow, or why this refresh must be full.
+    def replace_groups(self, tables: Mapping[str, TargetTable], last: Made | None) -> Replaced | str:
+        """Replace the changed groups in one commit, or return why this refresh must be full, or better is.
 
         Args:
-            tables: the model's only table, by its name.
+            tables: the tables that the model reads, by name.
             last: what the present content was built from, None if that is unknown.
         """
+        if self.model.refresh is Refresh.FULL:
+            return "configured"
+        if not self.target.exists():
+            return "new"
+        if refused := incremental_problems(self.model.sql, self.context.config.gold):
+            return refused[0]
         ((name, table),) = tables.items()
+        change = self._change(name, table, last)
+        if isinstance(change, str):
+            return change
+        try:
+            return replace_changed_groups(self.context, self.model, self.target, change, self.made.to_summary())
+        except AnalysisException as error:
+            return f"Spark refuses the refresh of groups: {describe(error)}"
+
+    def _change(self, name: str, table: TargetTable, last: Made | None) -> Change | str:
         if last is None or name not in last.inputs:
             return "nothing is known of its present content"
         if last.definition != self.made.definition:
@@ -136,54 +132,9 @@ class _Refresh:
         if table.has_equality_deletes(since) or table.has_equality_deletes(until):
             return "another writer wrote equality deletes"
         before = table.fields(since)
-        if not before.items() <= table.fields(until).items():
+        if not before.items() <= table.fields(until).items() <= table.fields().items():
             return "columns of the table were renamed, dropped or got another type"
         if not {one.source.casefold() for one in group_columns(self.model.sql)} <= {column.casefold() for column in before}:
             return "the table got a column to group by"
         columns = {field.name: stored(field.dataType.simpleString()) for field in self.context.spark.sql(self.sql).schema.fields}
         return Change(table, since, until) if columns == self.target.all_columns() else "its columns or their types have changed"
-
-    def follow(self, change: Change) -> int:
-        """Recompute the changed groups in one commit; return their number."""
-        table, target, summary = change.table.sql_name, self.target, self.made.to_summary()
-        groups = group_columns(self.model.sql)
-        head = target.head()
-        transaction = target.transaction(head.id if head is not None else None)
-        touched = touched_groups(self.context.spark, table, [one.source for one in groups], change.since, change.until).persist()
-        try:
-            count = touched.count()
-            if count == 0:
-                transaction.touch(summary)
-            else:
-                with named_view(self.context, broadcast_if_small(touched, count)) as keys:
-                    fresh = _fresh_sql(self.model.sql, f"{table} VERSION AS OF {change.until}", keys, groups)
-                    columns = list(target.all_columns())
-                    transaction.execute(lambda name: _merge_sql(name, fresh, keys, groups, columns), summary)
-            target.commit(transaction)
-        finally:
-            touched.unpersist()
-        return count
-
-
-def _fresh_sql(sql: str, table: str, keys: str, groups: Sequence[GroupColumn]) -> str:
-    """Return the model's query over the rows of the changed groups."""
-    on = " AND ".join(f"t.{quote(one.source)} <=> k.{KEY}{n}" for n, one in enumerate(groups))
-
-    def text_of(one: Reference) -> str:
-        return f"(SELECT t.* FROM {table} t LEFT SEMI JOIN {keys} k ON {on})" + ("" if one.has_alias else f" {quote(one.alias)}")
-
-    return replaced(sql, text_of)
-
-
-def _merge_sql(name: str, fresh: str, keys: str, groups: Sequence[GroupColumn], columns: Sequence[str]) -> str:
-    """Return the MERGE that replaces the changed groups; groups that have no rows any more are deleted."""
-    joined = " AND ".join(f"k.{KEY}{n} <=> n.{quote(one.output)}" for n, one in enumerate(groups))
-    matched = " AND ".join(f"g.{quote(one.output)} <=> s.{KEY}{n}" for n, one in enumerate(groups))
-    names = [quote(column) for column in columns]
-    source = f"SELECT k.*, n.* FROM {keys} k LEFT JOIN (SELECT *, true AS {PRESENT} FROM ({fresh}\n)) n ON {joined}"
-    return (
-        f"MERGE INTO {name} g USING ({source}) s ON {matched} "
-        f"WHEN MATCHED AND s.{PRESENT} IS NULL THEN DELETE "
-        f"WHEN MATCHED THEN UPDATE SET {', '.join(f'g.{column} = s.{column}' for column in names)} "
-        f"WHEN NOT MATCHED AND s.{PRESENT} THEN INSERT ({', '.join(names)}) VALUES ({', '.join(f's.{column}' for column in names)})"
-    )

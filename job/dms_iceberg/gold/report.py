@@ -12,6 +12,7 @@ class ModelReport:
     Attributes:
         table: the model's name; ``target`` is the same.
         refresh: ``full`` or ``incremental``, None if its tables have not changed.
+        reason: why it was refreshed this way.
         groups: how many groups an incremental refresh recomputed.
         rows: rows of the model.
         waits_for: tables that it reads and that do not exist yet.
@@ -19,6 +20,7 @@ class ModelReport:
 
     table: str
     refresh: str | None = None
+    reason: str | None = None
     groups: int | None = None
     rows: int | None = None
     snapshot_id: int | None = None
@@ -33,5 +35,5 @@ class ModelReport:
 
     def to_document(self) -> dict[str, Any]:
         """Return the model's part of ``--json``."""
-        names = ("refresh", "groups", "rows", "snapshot_id", "waits_for", "error")
+        names = ("refresh", "reason", "groups", "rows", "snapshot_id", "waits_for", "error")
         return {**{name: getattr(self, name) for name in names}, "seconds": round(self.seconds, 3)}

@@ -47,7 +47,8 @@ def _refresh(context: RunContext, name: str) -> ModelReport:
         for table in (TargetTable(context.spark, catalog, name), *tables_of(context.spark, catalog, context.config.gold[name]).values()):
             table.forget()
     elif report.refresh:
-        log.info("model_refreshed", refresh=report.refresh, groups=report.groups, rows=report.rows, seconds=round(report.seconds, 3))
+        done = {name: value for name, value in report.to_document().items() if name in ("refresh", "reason", "groups", "rows", "seconds")}
+        log.info("model_refreshed", **done)
         # Errors of maintenance are logged; the model is up to date nevertheless.
         maintain_model(context, name)
     return report

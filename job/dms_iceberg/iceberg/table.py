@@ -134,12 +134,18 @@ class IcebergTable:
 
     def has_equality_deletes(self, snapshot: int) -> bool:
         """Whether a snapshot has equality deletes: other writers write them, this package does not."""
-        summary = to_dict(self.spark._jvm, self._java.snapshot(snapshot).summary())
-        return int(summary.get("total-equality-deletes", 0)) > 0
+        return self.total("equality-deletes", snapshot) > 0
 
-    def fields(self, snapshot: int) -> dict[str, tuple[int, str]]:
-        """Return id and type by name of a snapshot's columns: a column that was dropped and added again has another id."""
-        schema = self._java.schemas().get(self._java.snapshot(snapshot).schemaId())
+    def total(self, what: str, snapshot: int) -> int:
+        """Return a total of a snapshot's summary: its ``records``, ``data-files`` and others; 0 if the summary does not tell it."""
+        return int(to_dict(self.spark._jvm, self._java.snapshot(snapshot).summary()).get(f"total-{what}", 0))
+
+    def fields(self, snapshot: int | None = None) -> dict[str, tuple[int, str]]:
+        """Return id and type by name of a snapshot's columns, or of the present ones.
+
+        A column that was dropped and added again has another id.
+        """
+        schema = self._java.schema() if snapshot is None else self._java.schemas().get(self._java.snapshot(snapshot).schemaId())
         return {field.name(): (int(field.fieldId()), str(field.type().toString())) for field in schema.columns()}
 
     def forget(self) -> None:

@@ -16,7 +16,7 @@ from dms_iceberg.runs.preview import preview
 from dms_iceberg.silver.table import TargetTable
 from support.lake import Lake
 from support.maintained import EAGER, kept_in_order, taken
-from support.models import check_models
+from support.models import check_models, choose_by_chance
 
 COLUMNS = [("id", pa.int64()), ("city", pa.string()), ("kind", pa.int32()), ("amount", pa.decimal128(12, 2))]
 ALL_GROUPS = "SELECT city, kind AS sort, count(*) AS n, sum(amount) AS total FROM {silver}.t WHERE amount <> 13 GROUP BY city, kind"
@@ -56,8 +56,11 @@ def refresh(lake: Lake, configured: Any) -> dict[str, ModelReport]:
         pytest.param({"mode": "history"}, 8, id="history", marks=pytest.mark.release),
     ],
 )
-def test_a_model_equals_its_query_after_every_run_of_a_random_history(lake: Lake, table: dict[str, Any], runs: int) -> None:
+def test_a_model_equals_its_query_after_every_run_of_a_random_history(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, table: dict[str, Any], runs: int
+) -> None:
     chance = random.Random(str(table))
+    choose_by_chance(monkeypatch, random.Random(1))
     cities = [None, "Ulm", "Bonn", "Köln", "Trier", "O'Higgins"]
 
     def row(id_: int) -> tuple[Any, ...]:
@@ -66,14 +69,14 @@ def test_a_model_equals_its_query_after_every_run_of_a_random_history(lake: Lake
     configured = config(
         lake,
         {
-            "groups": {"sql": f"{ALL_GROUPS} HAVING count(*) > 1", "refresh": "incremental"},
+            **{way: {"sql": f"{ALL_GROUPS} HAVING count(*) > 1", "refresh": way} for way in ("incremental", "auto")},
             "all": {"sql": "SELECT max(id) AS m FROM {silver}.t"},
         },
         {"public.t": table},
     )
     lake.load("public.t", COLUMNS, [row(id_) for id_ in range(40)])
-    assert refresh(lake, configured)["groups"].refresh == "full"
-    kinds = []
+    assert refresh(lake, configured)["incremental"].refresh == "full"
+    kinds: dict[str, set[str | None]] = {"incremental": set(), "auto": set()}
     for minute in range(1, runs + 1):
         rows = [
             (op := chance.choice("UUD"), *(row(id_) if op == "U" else (id_, None, None, None)))
@@ -83,10 +86,12 @@ def test_a_model_equals_its_query_after_every_run_of_a_random_history(lake: Lake
         cdc(lake, minute * 3 - (5 if minute % 4 == 0 else 0), rows)
         if minute == 5:
             lake.spark.sql(f"CALL lake.system.rewrite_data_files(table => '{lake.namespace}.t', options => map('rewrite-all', 'true'))")
-        kinds.append(refresh(lake, configured)["groups"].refresh)
+        reports = refresh(lake, configured)
+        for way, found in kinds.items():
+            found.add(reports[way].refresh)
     # A batch may have no effect.
-    assert "incremental" in kinds
-    assert "full" not in kinds
+    assert kinds["incremental"] - {None} == {"incremental"}
+    assert {"incremental", "full"} <= kinds["auto"]
 
 
 def test_a_refresh_touches_the_groups_of_the_batch_and_no_other(lake: Lake) -> None:

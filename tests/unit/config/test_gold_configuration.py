@@ -6,6 +6,7 @@ import pytest
 
 from dms_iceberg.config.gold_checks import model_order
 from dms_iceberg.config.incremental import group_columns, incremental_problems
+from dms_iceberg.config.model import Refresh
 from dms_iceberg.config.model_sql import ModelSqlError, pinned, references
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.errors import ConfigError
@@ -96,7 +97,7 @@ def test_why_a_model_cannot_be_incremental(sql: str, reason: str) -> None:
     assert any(reason in one for one in incremental_problems(sql)), incremental_problems(sql)
     (problem,) = {one for one in problems({"gold.m": {"sql": sql, "refresh": "incremental"}}) if reason in one}
     assert problem.startswith('gold."gold.m".refresh: cannot be incremental')
-    config({"gold.m": {"sql": sql}})
+    assert config({"gold.m": {"sql": sql}}).gold["gold.m"].refresh is Refresh.AUTO
 
 
 def test_groups_of_an_incremental_model() -> None:

@@ -46,6 +46,7 @@ PURE_MODULES = (
     "changes/partial_updates.py",
     "changes/shape.py",
     "silver/schema_diff.py",
+    "gold/choice.py",
     "bronze/position.py",
 )
 
