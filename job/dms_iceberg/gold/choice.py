@@ -7,9 +7,9 @@ from dms_iceberg.config.model import Refresh
 # Seconds on two cores: `make bench BENCH=models` (benchmarks/README.md). Only their ratios matter, so a faster machine decides alike.
 _FULL = 0.3
 """Any full refresh: a statement with one commit."""
-_FIND = 1.0
+_FIND = 1.5
 """Any search for changed groups: Spark jobs over the files that came or went, and over delete files."""
-_REPLACE = 1.5
+_REPLACE = 2.5
 """Any replacement of groups: a MERGE, which plans and reads twice as often as a full refresh."""
 _READ = 0.25e-6
 """A row that is read: a few of its columns."""
