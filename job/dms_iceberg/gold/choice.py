@@ -4,7 +4,8 @@ import attrs
 
 from dms_iceberg.config.model import Refresh
 
-# Seconds on two cores: `make bench BENCH=models` (benchmarks/README.md). Only their ratios matter, so a faster machine decides alike.
+# Seconds on two cores. `_READ`, and the sum of `_FIND` and `_REPLACE`, fit single runs on a busy machine (benchmarks/README.md); how that
+# sum is divided, and the others, are assumed. With more cores rows cost less and the fixed parts do not: the full way is cheaper than told.
 _FULL = 0.3
 """Any full refresh: a statement with one commit."""
 _FIND = 1.5
