@@ -5,26 +5,27 @@ which change of a key is the latest, Spark says in both cases; here only keys ar
 the MERGE, and the reason is reported.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from dms_iceberg.changes.partial_updates import kept_columns
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Mode
 from dms_iceberg.iceberg.arrow_schema import field_ids
-from dms_iceberg.iceberg.live_files import FileCache, NotPossibleError, find_rows, live_files
+from dms_iceberg.iceberg.live_files import FileCache, LiveFiles, NotPossibleError, find_rows, live_files
 from dms_iceberg.iceberg.row_delta import Delta, add_delta, columns_of, refusal
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge.batch_context import BatchContext
-from dms_iceberg.merge.statement import insert_columns
+from dms_iceberg.merge.statement import insert_columns, mergeable
 from dms_iceberg.silver.metadata_columns import METADATA_COLUMNS
-from dms_iceberg.spark.arrow import to_arrow
 from dms_iceberg.sql.cdc_columns import DELETE
 from dms_iceberg.sql.quoting import quote
 
@@ -33,12 +34,14 @@ PATH_KEY = "dms-iceberg.path"
 """In the summary of a batch's snapshot: `DIRECT`, or `MERGE` and the reason."""
 REPLACED_KEY = "dms-iceberg.replaced-rows"
 """In the summary of a direct batch's snapshot: how many rows of the table it has deleted or replaced."""
+ROWS = "_cdc_direct_rows"
+"""The column of `rows_figures` with the rows themselves."""
 MOST_ROWS = 10_000
-MOST_TEXT = 16 << 20
-"""The most rows, and bytes of text in them, that come to the driver."""
-MOST_BYTES = 4 << 20
-"""A batch of larger files takes the MERGE."""
-_ROWS, _TEXT = "_cdc_direct_rows", "_cdc_direct_text"
+LONGEST_ROW = 16 << 10
+"""The most rows, and bytes of text in one of them, that come to the driver."""
+MOST_BYTES, MOST_COMPRESSED_BYTES = 4 << 20, 64 << 10
+"""A batch of larger files takes the MERGE: compressed text files hide how many rows they have, Parquet files do not."""
+_COUNT, _LONGEST = "_cdc_direct_count", "_cdc_direct_longest"
 # Equality of floats is not that of Arrow: NaN equals NaN, and 0.0 equals -0.0. Binaries have no text to be compared with bounds.
 _UNFIT_KEYS = ("float", "double", "binary")
 _LONG = ("string", "binary")
@@ -48,15 +51,24 @@ _CACHES: "WeakKeyDictionary[SparkSession, FileCache]" = WeakKeyDictionary()
 def planned_path(batch: BatchContext) -> str:
     """Return `DIRECT` for a batch that may be written directly, else `merge_path`, as far as this is known before anything is read."""
     planned, table, shape = batch.planned, batch.table, batch.shape
+    compressed = sum(file.size for file in planned.batch.files if file.extension.endswith(".gz"))
     checks = {
         "mode": table.mode is not Mode.MIRROR,
         "first batch": planned.branch_state.head is None,
         "branch": planned.branch_state.branch is not None,
-        "size": planned.is_replay or planned.batch.size > MOST_BYTES,
+        "size": planned.is_replay or planned.batch.size > MOST_BYTES or compressed > MOST_COMPRESSED_BYTES,
+        "rows": sum(group.group.rows or 0 for group in batch.groups) > MOST_ROWS,
         "type of the key": any(shape.types[name] in _UNFIT_KEYS for name in shape.key),
         "columns that updates leave out": bool(kept_columns(batch.context.config.bronze, table, shape.columns)),
     }
-    return next((merge_path(reason) for reason, applies in checks.items() if applies), DIRECT)
+    reason = next((reason for reason, applies in checks.items() if applies), batch.refused)
+    reason = reason or _cache(batch).refusal(str(batch.target.iceberg.uuid()))
+    if not reason:
+        try:
+            _table_files(batch.context.spark, batch.target.iceberg, _cache(batch))
+        except NotPossibleError as error:
+            reason = str(error)
+    return merge_path(reason) if reason else DIRECT
 
 
 def merge_path(reason: str) -> str:
@@ -64,59 +76,94 @@ def merge_path(reason: str) -> str:
     return f"{MERGE} ({reason})"
 
 
-def size_figures(shape: Shape) -> dict[str, str]:
-    """Aggregates over the latest changes, for `measured_path`. A small file may hold much: text that repeats, or is compressed."""
+def rows_figures(shape: Shape) -> dict[str, str]:
+    """Aggregates over the latest changes: those that a MERGE would get, as one list, and what `measured_path` asks.
+
+    A small file may hold much, text that repeats or is compressed: rows with long text are not in the list.
+    """
     lengths = [f"coalesce(octet_length({quote(name)}), 0)" for name in (*shape.key, *shape.values) if shape.types[name] in _LONG]
-    text = f"coalesce(sum(CAST({' + '.join(lengths)} AS bigint)), 0)" if lengths else "0"
-    return {_ROWS: "count(1)", _TEXT: text}
+    length = " + ".join(["0", *lengths])
+    columns = ", ".join([*insert_columns([*shape.key, *shape.values]), DELETE])
+    return {
+        _COUNT: f"count_if({mergeable()})",
+        _LONGEST: f"coalesce(max(CASE WHEN {mergeable()} THEN {length} END), 0)",
+        ROWS: f"collect_list(CASE WHEN {mergeable()} AND {length} <= {LONGEST_ROW} THEN struct({columns}) END)",
+    }
 
 
 def measured_path(path: str, figures: Mapping[str, Any]) -> str:
-    """Return the path of a batch once the results of `size_figures` are known: many rows, and long ones, do not come to the driver."""
+    """Return the path of a batch once the results of `rows_figures` are known."""
     if path != DIRECT:
         return path
-    if figures[_ROWS] > MOST_ROWS:
+    if figures[_COUNT] > MOST_ROWS:
         return merge_path("rows")
-    return DIRECT if figures[_TEXT] <= MOST_TEXT else merge_path("long values")
+    return DIRECT if figures[_LONGEST] <= LONGEST_ROW else merge_path("long values")
 
 
-def add_directly(batch: BatchContext, transaction: Transaction, latest: DataFrame, properties: Mapping[str, str]) -> None:
+def add_directly(batch: BatchContext, transaction: Transaction, rows: pa.Table, properties: Mapping[str, str]) -> None:
     """Write the latest changes of a batch into a transaction; its snapshot carries ``properties``.
 
     Args:
         batch: the batch.
         transaction: of the table, on the state that the batch was planned on.
-        latest: the rows that a MERGE would get.
+        rows: those of `ROWS`.
         properties: for the snapshot's summary.
 
     Raises:
         NotPossibleError: the table, or its files, do not allow it; nothing was added to the transaction.
     """
-    cache = _CACHES.setdefault(batch.context.spark, FileCache())
+    cache = _cache(batch)
     jvm: Any = batch.context.spark._jvm
-    try:
-        delta = _delta(jvm, batch.shape, transaction.table, latest, cache)
-    except (pa.ArrowException, OSError, UnicodeDecodeError, Py4JJavaError) as error:
-        # Whatever a file has that cannot be read here, Spark reads it, or reports it as ever.
-        raise NotPossibleError(f"{type(error).__name__} while files were read") from error
+    with _reading():
+        delta = _delta(batch, transaction.table, rows, cache)
     replaced = {REPLACED_KEY: str(sum(len(positions) for _, positions in delta.deleted))}
     add_delta(jvm, transaction.table, delta, cache, {**properties, **replaced})
 
 
-def _delta(jvm: Any, shape: Shape, table: Any, latest: DataFrame, cache: FileCache) -> Delta:
-    # The table within the transaction: another writer may have changed more than rows since the batch was planned.
+def refused(batch: BatchContext, error: NotPossibleError) -> BatchContext:
+    """Return a batch that takes the MERGE because `add_directly` raised ``error``; so do the table's next ones, for a while."""
+    _cache(batch).refuse(str(batch.target.iceberg.uuid()), str(error))
+    return attrs.evolve(batch, refused=str(error))
+
+
+def _cache(batch: BatchContext) -> FileCache:
+    return _CACHES.setdefault(batch.context.spark, FileCache())
+
+
+def _table_files(spark: SparkSession, table: Any, cache: FileCache) -> tuple[pa.Schema, LiveFiles]:
+    """Return the Arrow schema of a table's new files, and its files.
+
+    Raises:
+        NotPossibleError: the table is not one to be written to directly.
+    """
+    jvm: Any = spark._jvm
     reason = refusal(jvm, table)
     if reason is not None:
         raise NotPossibleError(reason)
-    columns = columns_of(jvm, table)
+    with _reading():
+        return columns_of(jvm, table), live_files(jvm, table, cache)
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """Whatever a file has that cannot be read here, Spark reads it, or reports it as ever."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError, Py4JJavaError) as error:
+        raise NotPossibleError(f"{type(error).__name__} while files were read") from error
+
+
+def _delta(batch: BatchContext, table: Any, rows: pa.Table, cache: FileCache) -> Delta:
+    # The table within the transaction: another writer may have changed more than rows since the batch was planned.
+    columns, files = _table_files(batch.context.spark, table, cache)
+    shape = batch.shape
     if set(columns.names) != {*shape.key, *shape.values, *METADATA_COLUMNS}:
         raise NotPossibleError("columns that the batch does not have")
     ids = {columns.field(number).name: id_ for id_, number in field_ids(columns).items()}
     of_key = tuple(ids[name] for name in shape.key)
-    files = live_files(jvm, table, cache)
-    rows = to_arrow(latest.selectExpr(*insert_columns([*shape.key, *shape.values]), DELETE))
     keys = pa.table({str(number): rows[name].cast(columns.field(name).type) for number, name in enumerate(shape.key)})
-    found = [(file, find_rows(table.io(), file, keys, of_key, cache)) for file in files.data.values()]
+    file_io = table.io()
+    found = [(file, find_rows(file_io, file, keys, of_key, cache)) for file in files.data.values()]
     written = rows.filter(pc.invert(rows[DELETE]))
     new = pa.Table.from_arrays([written[field.name].cast(field.type) for field in columns], schema=columns)
     if any(not field.nullable and new[field.name].null_count for field in columns):

@@ -120,7 +120,7 @@ def _in_table(batch: BatchContext, merge_input: MergeInput, condition: str) -> t
         .table(batch.target.sql_name)
         .where(PRESENT.get(batch.table.mode, "true"))
     )
-    for text in filter(None, (one.sql() for one in key_ranges(batch.shape, ends))):
+    for text in filter(None, (one.sql() for one in key_ranges(batch.shape, ends.asDict()))):
         rows = rows.where(text)
     found = asked.join(rows.select(*keys), batch.shape.key, "left_semi")
     row = found.selectExpr("count(1) AS found", f"max({json_sql(batch.shape.key)}) AS example").collect()[0]

@@ -4,17 +4,23 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
-from pyspark.sql import DataFrame, Row
+import pyarrow as pa
+from pyspark.sql import DataFrame
 
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.merge import suspicion
 from dms_iceberg.merge.collapse import books_aggregates
-from dms_iceberg.merge.direct import MERGE
+from dms_iceberg.merge.direct import MERGE, ROWS
 from dms_iceberg.merge.statement import KeyRange
 from dms_iceberg.progress.arrivals import NO_ARRIVALS, Arrivals
 from dms_iceberg.silver.row_counts import BatchCounts
+from dms_iceberg.spark.arrow import to_arrow
 from dms_iceberg.sql.cdc_columns import CONTEXT, STALE
 
+_AS_THEY_ARE = (
+    *("rows_read", "applied", "stale", "filtered", "quarantined"),
+    *("latest", "low", "high", "disordered_keys", "failed_rule", "behind"),
+)
 Judge = Callable[[DataFrame], DataFrame]
 
 
@@ -23,8 +29,8 @@ class MergeInput:
     """What a batch writes into its table, and its row counts.
 
     Attributes:
-        latest: the rows for the MERGE or append, cached: the latest change of each key; in mode ``history`` versions, in ``append``
-            changes.
+        latest: the rows for the MERGE or append: the latest change of each key; in mode ``history`` versions, in ``append`` changes.
+            Cached, unless ``rows`` has them.
         row_counts: what became of the batch's rows.
         ranges: lowest and highest value of each key column among ``latest``.
         late: the batch has changes older than the table's newest, so the MERGE must compare row by row.
@@ -34,6 +40,7 @@ class MergeInput:
         is_cut: the batch was compared with older files, and bronze has lost change files that were merged.
         arrivals: when rows last arrived at keys, by changes of the batch.
         resolved: rows of the quarantine that ``latest`` resolves, None without any.
+        rows: what `direct.add_directly` writes; None if ``latest`` is to be merged.
         path: how ``latest`` is to be written: `direct.DIRECT`, or `direct.MERGE` and the reason.
     """
 
@@ -47,6 +54,7 @@ class MergeInput:
     is_cut: bool = False
     arrivals: Arrivals = NO_ARRIVALS
     resolved: DataFrame | None = None
+    rows: pa.Table | None = None
     path: str = MERGE
 
     @property
@@ -79,39 +87,36 @@ def measure(
     """
     figures = figures or {}
     wanted = (f"{sql} AS {name}" for name, sql in figures.items())
+    rows = None
     try:
-        row = latest.selectExpr(*books_aggregates(shape.key, STALE if is_late else "false"), *wanted).collect()[0]
+        frame = latest.selectExpr(*books_aggregates(shape.key, STALE if is_late else "false"), *wanted)
+        if ROWS in figures:
+            found = to_arrow(frame)
+            rows = pa.Table.from_struct_array(found[ROWS].combine_chunks().flatten())
+            (row,) = found.drop_columns([ROWS]).to_pylist()
+        else:
+            row = frame.collect()[0].asDict()
     except BaseException:
         latest.unpersist()
         raise
     counts = BatchCounts(
-        rows_read=row.rows_read,
-        applied=row.applied,
-        superseded=row.good - row.applied - row.stale,
-        stale=row.stale,
-        filtered=row.filtered,
-        quarantined=row.quarantined,
-        latest=row.latest,
-        low=row.low,
-        high=row.high,
-        disordered_keys=row.disordered_keys,
-        failed_rule=row.failed_rule,
-        behind=row.behind,
-        commit_micros=tuple(row.commit_micros) if row.commit_micros else None,
+        superseded=row["good"] - row["applied"] - row["stale"],
+        commit_micros=tuple(row["commit_micros"]) if row["commit_micros"] else None,
+        **{name: row[name] for name in _AS_THEY_ARE},
     )
-    ranges = key_ranges(shape, row)
-    values = {name: row[name] for name in figures}
+    values = {name: row[name] for name in figures if name != ROWS}
     return MergeInput(
         latest,
         counts,
-        ranges,
+        key_ranges(shape, row),
         is_late,
         judge,
         figures=values,
         arrivals=Arrivals(values.get(suspicion.INSERTED_AT), values.get(suspicion.MOVED_AT)),
+        rows=rows,
     )
 
 
-def key_ranges(shape: Shape, row: Row) -> tuple[KeyRange, ...]:
+def key_ranges(shape: Shape, row: Mapping[str, Any]) -> tuple[KeyRange, ...]:
     """Return the ranges of the key columns from a row with the aggregates of `collapse.key_ends`."""
     return tuple(KeyRange(name, shape.types[name], row[f"_cdc_min_{i}"], row[f"_cdc_max_{i}"]) for i, name in enumerate(shape.key))

@@ -12,7 +12,7 @@ from dms_iceberg.merge.ambiguous_keys import keys_of_rows, touched_by
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse_frames import collapse
 from dms_iceberg.merge.crowded import Verdict, bronze_past, play, stored_past
-from dms_iceberg.merge.direct import DIRECT, measured_path, merge_path, planned_path, size_figures
+from dms_iceberg.merge.direct import DIRECT, measured_path, merge_path, planned_path, rows_figures
 from dms_iceberg.merge.duplicate_keys import duplicate_counts, duplicate_figures
 from dms_iceberg.merge.late_context import OlderFiles, SecondLook, older_files, second_look, waiting_rows
 from dms_iceberg.merge.late_truncates import apply_truncates
@@ -32,24 +32,32 @@ def collapse_batch(batch: BatchContext) -> MergeInput:
     watched = not batch.planned.batch.is_load
     counts = count_aggregates(kept) if kept else {}
     if watched:
-        counts |= suspicion.aggregates(progress.load, progress.arrivals) | duplicate_counts(progress.load)
+        counts |= suspicion.aggregates(progress.load) | duplicate_counts(progress.load)
     path = planned_path(batch)
-    latest = collapse(cleaned, batch.shape, with_context=False, counts=counts, size=batch.planned.batch.size).persist()
+    latest = collapse(cleaned, batch.shape, with_context=False, counts=counts, size=batch.planned.batch.size)
+    # A direct batch needs its rows only once: they come with the counts.
+    latest = latest if path == DIRECT else latest.persist()
     result = None
     try:
         figures = {one: f"coalesce(sum({one}), 0)" for one in (N_LACKING, N_MOVED) if kept}
         figures |= (suspicion.figures() if watched else {}) | duplicate_figures(batch.planned, batch.shape)
-        figures |= size_figures(batch.shape) if path == DIRECT else {}
+        figures |= rows_figures(batch.shape) if path == DIRECT else {}
         first = measure(latest, batch.shape, as_it_is, figures=figures)
         failpoint("after-collapse", batch.table.source)
         is_late = late.is_late(first.row_counts.low, progress) or bool(first.row_counts.disordered_keys)
         lacks = bool(kept) and first.figures[N_LACKING] > 0
-        if is_late or lacks or first.suspects or (watched and first.figures[suspicion.LEAVES]):
+        spans = not is_late and suspicion.spans(first.figures, progress.arrivals)
+        leaves = suspicion.leaves(first.figures, progress.arrivals)
+        path = measured_path(path, first.figures)
+        if is_late or lacks or first.suspects or spans or leaves:
+            latest.persist()
             waiting = waiting_rows(batch)
-            second = _SecondPass(batch, cleaned, first, kept, waiting, is_late, lacks)
+            second = _SecondPass(batch, cleaned, first, kept, waiting, is_late, lacks, spans, leaves)
             result = attrs.evolve(second.collapsed(), arrivals=first.arrivals, path=merge_path("late or crowded"))
         else:
-            result = attrs.evolve(first, path=measured_path(path, first.figures))
+            result = attrs.evolve(first, path=path)
+            if path != DIRECT:
+                latest.persist()
         return result
     finally:
         if result is None or result.latest is not latest:
@@ -66,6 +74,8 @@ class _SecondPass:
         waiting: see `waiting_rows`.
         is_late: it has changes older than the table's newest, or files out of order.
         lacks: updates leave columns out.
+        spans: see `suspicion.spans`; not asked for a late batch.
+        leaves: see `suspicion.leaves`.
     """
 
     batch: BatchContext
@@ -75,11 +85,13 @@ class _SecondPass:
     waiting: DataFrame | None
     is_late: bool
     lacks: bool
+    spans: bool
+    leaves: bool
 
     def collapsed(self) -> MergeInput:
         found = self._collapsed_late() if self.is_late else self.first
         others = self._others()
-        if found.suspects or others is not None:
+        if found.suspects or self.spans or others is not None:
             try:
                 return self._collapsed_crowded(found, others)
             finally:
@@ -91,7 +103,7 @@ class _SecondPass:
         """Return keys that must be played although the batch's changes do not make them suspects; None without any."""
         if self.is_late:
             return None if self.waiting is None else touched_by(self.batch, self.first.latest)
-        return self._left_by_others() if self.first.figures.get(suspicion.LEAVES) else None
+        return self._left_by_others() if self.leaves else None
 
     def _left_by_others(self) -> DataFrame | None:
         """Return keys that a row leaves in the same commit in which an earlier batch brought the table's row there; None without any.
@@ -111,11 +123,12 @@ class _SecondPass:
     def _collapsed_crowded(self, found: MergeInput, others: DataFrame | None) -> MergeInput:
         batch, planned, shape = self.batch, self.batch.planned, self.batch.shape
         keys = [quote(name) for name in shape.key]
-        suspects = found.latest.where(suspicion.suspect_sql()).select(*keys)
+        moved = planned.progress.arrivals.moved if self.spans else None
+        suspects = found.latest.where(suspicion.suspect_sql(moved)).select(*keys)
         suspects = materialised(suspects if others is None else suspects.union(others).distinct())
         suspects = broadcast_if_small(suspects, suspects.count())
         past = None
-        if not self.is_late and others is None and not found.figures[suspicion.SPANS]:
+        if not self.is_late and others is None and not self.spans:
             past = stored_past(batch, suspects, found.ranges, self.waiting)
         if past is not None:
             return self._collapsed_in_order(play(batch, suspects, past, self.waiting))
