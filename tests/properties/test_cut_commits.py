@@ -6,6 +6,7 @@
 import json
 import os
 from collections import Counter
+from collections.abc import Collection
 from random import Random
 from typing import Any
 
@@ -20,10 +21,15 @@ LOADED = [(1, "a"), (2, "b"), (3, "c")]
 _TABLES = {"mirror": 4, "soft_delete": 2, "history": 2}
 _LOADED_AT = 1_772_355_600
 """2026-03-01 09:00, before every change."""
+_LATE: Change = ("I", (77, "late"), None)
+_LATE_AT = "2026030110003000"
+"""Before the commit that is cut, of a key that it does not have."""
 
 
-def merged(lake: Lake, config: Config, stories: dict[str, list[Change]], cuts: dict[str, int], *, images: bool) -> None:
-    """Load the tables, and merge what comes before the cut of each story, then the rest."""
+def merged(
+    lake: Lake, config: Config, stories: dict[str, list[Change]], cuts: dict[str, int], *, images: bool, late: Collection[str] = ()
+) -> None:
+    """Load the tables, and merge what comes before the cut of each story, then the rest, for ``late`` ones with a late change."""
     # See the limits in docs/guarantees.md.
     streams = {name: images and happens_again(story) for name, story in stories.items()}
     for name, story in stories.items():
@@ -33,6 +39,8 @@ def merged(lake: Lake, config: Config, stories: dict[str, list[Change]], cuts: d
     for name, story in stories.items():
         if story[cuts[name] :]:
             write(lake, f"public.{name}", 2, story[cuts[name] :], first=61 + 4 * cuts[name], images=images, stream=streams[name])
+        if name in late:
+            write(lake, f"public.{name}", 3, [_LATE], at=_LATE_AT, images=images, stream=streams[name])
     assert lake.run(config).errors == {}
 
 
@@ -46,10 +54,14 @@ def test_rows_are_those_of_the_source_wherever_the_commit_is_cut(lake: Lake, num
             name, random = f"{mode}_{place}", Random(f"{SEED}:{number}:{mode}:{place}")
             stories[name], expected[name] = random_commit(LOADED, random)
             cuts[name], modes[name] = random.randint(1, len(stories[name])), mode
+    late = {name for name in stories if Random(f"{SEED}:{number}:{name}:late").random() < 0.5}
+    for name in late:
+        expected[name] = sorted([*expected[name], _LATE[1]])
     config = lake.config({f"public.{name}": {"mode": mode} for name, mode in modes.items()})
-    merged(lake, config, stories, cuts, images=True)
+    merged(lake, config, stories, cuts, images=True, late=late)
     wrong = [
-        f"{name} (cut {cuts[name]}): {found} instead of {expected[name]}, {lake.open_quarantine(config, name)} in quarantine: {story}"
+        f"{name} (cut {cuts[name]}{', late' if name in late else ''}): {found} instead of {expected[name]}, "
+        f"{lake.open_quarantine(config, name)} in quarantine: {story}"
         for name, story in stories.items()
         if (found := rows(lake, name, modes[name])) != expected[name] or lake.open_quarantine(config, name)
     ]

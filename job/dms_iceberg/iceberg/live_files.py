@@ -29,7 +29,6 @@ SMALL_ROWS = 50_000
 """The keys of files of at most so many rows are kept: most files of a table that changes all the time are small."""
 _KEPT_BYTES = 256 << 20
 _KEPT_TABLES = 64
-_REFUSED_BATCHES = 50
 _PRUNED = (pa.int32(), pa.int64(), pa.string())
 NO_POSITIONS = pa.array([], pa.int64())
 
@@ -77,7 +76,6 @@ class FileCache:
         self._lock = Lock()
         self._snapshots: OrderedDict[str, tuple[int, LiveFiles]] = OrderedDict()
         self._keys: OrderedDict[tuple[str, tuple[int, ...]], pa.Table] = OrderedDict()
-        self._refused: dict[str, tuple[str, int]] = {}
         self._bytes, self._most = 0, most_bytes
 
     def files(self, table: str, snapshot: int) -> LiveFiles | None:
@@ -101,19 +99,6 @@ class FileCache:
             if found is not None:
                 self._keys.move_to_end((location, ids))
             return found
-
-    def refuse(self, table: str, reason: str) -> None:
-        """Remember that the rows of a table's files could not be looked up: finding it out costs each batch a second reading."""
-        with self._lock:
-            self._refused[table] = reason, _REFUSED_BATCHES
-
-    def refusal(self, table: str) -> str:
-        """Return the reason of `refuse` for the table's next batches, then ""."""
-        with self._lock:
-            reason, left = self._refused.pop(table, ("", 0))
-            if left > 1:
-                self._refused[table] = reason, left - 1
-            return reason
 
     def put_keys(self, location: str, ids: tuple[int, ...], keys: pa.Table) -> None:
         """Keep the key columns of a file."""

@@ -19,13 +19,11 @@ class BatchContext(TableContext):
         planned: the batch, and the state of the table that it was planned on.
         groups: its files, or records of the quarantine, opened.
         shape: the silver columns of its rows.
-        refused: why it is not written directly although it seemed possible, "" if nothing is known.
     """
 
     planned: BatchPlan
     groups: Sequence[ReadGroup]
     shape: Shape
-    refused: str = ""
 
     def clean(self, *, with_record: bool = False, with_images: bool = False) -> DataFrame:
         """Return the cleaned changes of the batch; see `Cleaner.clean` for the options."""

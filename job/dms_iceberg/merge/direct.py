@@ -10,14 +10,12 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from dms_iceberg.changes.partial_updates import kept_columns
-from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Mode
 from dms_iceberg.iceberg.arrow_schema import field_ids
 from dms_iceberg.iceberg.live_files import FileCache, LiveFiles, NotPossibleError, find_rows, live_files
@@ -37,11 +35,11 @@ REPLACED_KEY = "dms-iceberg.replaced-rows"
 ROWS = "_cdc_direct_rows"
 """The column of `rows_figures` with the rows themselves."""
 MOST_ROWS = 10_000
-LONGEST_ROW = 16 << 10
-"""The most rows, and bytes of text in one of them, that come to the driver."""
+MOST_TEXT = 16 << 20
+"""The most rows, and bytes of text in them, that come to the driver."""
 MOST_BYTES, MOST_COMPRESSED_BYTES = 4 << 20, 64 << 10
 """A batch of larger files takes the MERGE: compressed text files hide how many rows they have, Parquet files do not."""
-_COUNT, _LONGEST = "_cdc_direct_count", "_cdc_direct_longest"
+_COUNT, _LONG_ROWS = "_cdc_direct_count", "_cdc_direct_long"
 # Equality of floats is not that of Arrow: NaN equals NaN, and 0.0 equals -0.0. Binaries have no text to be compared with bounds.
 _UNFIT_KEYS = ("float", "double", "binary")
 _LONG = ("string", "binary")
@@ -57,18 +55,18 @@ def planned_path(batch: BatchContext) -> str:
         "first batch": planned.branch_state.head is None,
         "branch": planned.branch_state.branch is not None,
         "size": planned.is_replay or planned.batch.size > MOST_BYTES or compressed > MOST_COMPRESSED_BYTES,
-        "rows": sum(group.group.rows or 0 for group in batch.groups) > MOST_ROWS,
+        "rows": _rows(batch) > MOST_ROWS,
         "type of the key": any(shape.types[name] in _UNFIT_KEYS for name in shape.key),
         "columns that updates leave out": bool(kept_columns(batch.context.config.bronze, table, shape.columns)),
     }
-    reason = next((reason for reason, applies in checks.items() if applies), batch.refused)
-    reason = reason or _cache(batch).refusal(str(batch.target.iceberg.uuid()))
-    if not reason:
-        try:
-            _table_files(batch.context.spark, batch.target.iceberg, _cache(batch))
-        except NotPossibleError as error:
-            reason = str(error)
-    return merge_path(reason) if reason else DIRECT
+    reason = next((reason for reason, applies in checks.items() if applies), None)
+    if reason is not None:
+        return merge_path(reason)
+    try:
+        _table_files(batch.context.spark, batch.target.iceberg, _cache(batch))
+    except NotPossibleError as error:
+        return merge_path(str(error))
+    return DIRECT
 
 
 def merge_path(reason: str) -> str:
@@ -76,28 +74,29 @@ def merge_path(reason: str) -> str:
     return f"{MERGE} ({reason})"
 
 
-def rows_figures(shape: Shape) -> dict[str, str]:
+def rows_figures(batch: BatchContext) -> dict[str, str]:
     """Aggregates over the latest changes: those that a MERGE would get, as one list, and what `measured_path` asks.
 
-    A small file may hold much, text that repeats or is compressed: rows with long text are not in the list.
+    A Parquet file hides how much text it has, as text that repeats is stored once. So the list has no row with more than its share of
+    `MOST_TEXT`; the share is rounded to a power of two, because the generated code contains it.
     """
+    shape = batch.shape
     lengths = [f"coalesce(octet_length({quote(name)}), 0)" for name in (*shape.key, *shape.values) if shape.types[name] in _LONG]
-    length = " + ".join(["0", *lengths])
+    is_long = f"{' + '.join(['0L', *lengths])} > {MOST_TEXT >> _rows(batch).bit_length()}L"
     columns = ", ".join([*insert_columns([*shape.key, *shape.values]), DELETE])
     return {
         _COUNT: f"count_if({mergeable()})",
-        _LONGEST: f"coalesce(max(CASE WHEN {mergeable()} THEN {length} END), 0)",
-        ROWS: f"collect_list(CASE WHEN {mergeable()} AND {length} <= {LONGEST_ROW} THEN struct({columns}) END)",
+        _LONG_ROWS: f"count_if({mergeable()} AND {is_long})",
+        ROWS: f"collect_list(CASE WHEN {mergeable()} AND NOT ({is_long}) THEN struct({columns}) END)",
     }
 
 
-def measured_path(path: str, figures: Mapping[str, Any]) -> str:
-    """Return the path of a batch once the results of `rows_figures` are known."""
+def measured_path(path: str, figures: Mapping[str, Any], rows: pa.Table | None) -> str:
+    """Return the path of a batch once the results of `rows_figures` are known; ``rows`` are those of `ROWS`."""
     if path != DIRECT:
         return path
-    if figures[_COUNT] > MOST_ROWS:
-        return merge_path("rows")
-    return DIRECT if figures[_LONGEST] <= LONGEST_ROW else merge_path("long values")
+    checks = {"values": rows is None, "rows": figures[_COUNT] > MOST_ROWS, "long values": figures[_LONG_ROWS] > 0}
+    return next((merge_path(reason) for reason, applies in checks.items() if applies), DIRECT)
 
 
 def add_directly(batch: BatchContext, transaction: Transaction, rows: pa.Table, properties: Mapping[str, str]) -> None:
@@ -120,10 +119,9 @@ def add_directly(batch: BatchContext, transaction: Transaction, rows: pa.Table, 
     add_delta(jvm, transaction.table, delta, cache, {**properties, **replaced})
 
 
-def refused(batch: BatchContext, error: NotPossibleError) -> BatchContext:
-    """Return a batch that takes the MERGE because `add_directly` raised ``error``; so do the table's next ones, for a while."""
-    _cache(batch).refuse(str(batch.target.iceberg.uuid()), str(error))
-    return attrs.evolve(batch, refused=str(error))
+def _rows(batch: BatchContext) -> int:
+    """Return how many rows the batch's Parquet files have."""
+    return sum(group.group.rows or 0 for group in batch.groups)
 
 
 def _cache(batch: BatchContext) -> FileCache:

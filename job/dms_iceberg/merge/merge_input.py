@@ -1,6 +1,6 @@
 """The latest changes and the row counts of one batch. One pass computes them; late changes and crowded keys need a second one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -29,8 +29,8 @@ class MergeInput:
     """What a batch writes into its table, and its row counts.
 
     Attributes:
-        latest: the rows for the MERGE or append: the latest change of each key; in mode ``history`` versions, in ``append`` changes.
-            Cached, unless ``rows`` has them.
+        latest: the rows for the MERGE or append, cached: the latest change of each key; in mode ``history`` versions, in ``append``
+            changes.
         row_counts: what became of the batch's rows.
         ranges: lowest and highest value of each key column among ``latest``.
         late: the batch has changes older than the table's newest, so the MERGE must compare row by row.
@@ -40,7 +40,7 @@ class MergeInput:
         is_cut: the batch was compared with older files, and bronze has lost change files that were merged.
         arrivals: when rows last arrived at keys, by changes of the batch.
         resolved: rows of the quarantine that ``latest`` resolves, None without any.
-        rows: what `direct.add_directly` writes; None if ``latest`` is to be merged.
+        rows: those of ``latest`` for `direct.add_directly`, None if they were not asked for, or Arrow cannot read them.
         path: how ``latest`` is to be written: `direct.DIRECT`, or `direct.MERGE` and the reason.
     """
 
@@ -86,16 +86,9 @@ def measure(
     Unpersists ``latest`` if the job fails.
     """
     figures = figures or {}
-    wanted = (f"{sql} AS {name}" for name, sql in figures.items())
-    rows = None
+    books = books_aggregates(shape.key, STALE if is_late else "false")
     try:
-        frame = latest.selectExpr(*books_aggregates(shape.key, STALE if is_late else "false"), *wanted)
-        if ROWS in figures:
-            found = to_arrow(frame)
-            rows = pa.Table.from_struct_array(found[ROWS].combine_chunks().flatten())
-            (row,) = found.drop_columns([ROWS]).to_pylist()
-        else:
-            row = frame.collect()[0].asDict()
+        row, rows = _collected(latest, books, figures)
     except BaseException:
         latest.unpersist()
         raise
@@ -115,6 +108,20 @@ def measure(
         arrivals=Arrivals(values.get(suspicion.INSERTED_AT), values.get(suspicion.MOVED_AT)),
         rows=rows,
     )
+
+
+def _collected(latest: DataFrame, books: Sequence[str], figures: Mapping[str, str]) -> tuple[dict[str, Any], pa.Table | None]:
+    """Return the results of the aggregates by name, and the rows of `ROWS` if ``figures`` has it and Arrow can read them."""
+    if ROWS in figures:
+        try:
+            found = to_arrow(latest.selectExpr(*books, *(f"{sql} AS {name}" for name, sql in figures.items())))
+            rows = pa.Table.from_struct_array(found[ROWS].combine_chunks().flatten())
+            (row,) = found.drop_columns([ROWS]).to_pylist()
+        except (pa.ArrowException, UnicodeDecodeError):
+            figures = {name: sql for name, sql in figures.items() if name != ROWS}
+        else:
+            return row, rows
+    return latest.selectExpr(*books, *(f"{sql} AS {name}" for name, sql in figures.items())).collect()[0].asDict(), None
 
 
 def key_ranges(shape: Shape, row: Mapping[str, Any]) -> tuple[KeyRange, ...]:

@@ -1,5 +1,7 @@
 """The latest change of each key of a batch (modes ``mirror`` and ``soft_delete``): in one pass if it is in order, else with older files."""
 
+from functools import reduce
+
 import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
@@ -34,30 +36,24 @@ def collapse_batch(batch: BatchContext) -> MergeInput:
     if watched:
         counts |= suspicion.aggregates(progress.load) | duplicate_counts(progress.load)
     path = planned_path(batch)
-    latest = collapse(cleaned, batch.shape, with_context=False, counts=counts, size=batch.planned.batch.size)
-    # A direct batch needs its rows only once: they come with the counts.
-    latest = latest if path == DIRECT else latest.persist()
+    latest = collapse(cleaned, batch.shape, with_context=False, counts=counts, size=batch.planned.batch.size).persist()
     result = None
     try:
         figures = {one: f"coalesce(sum({one}), 0)" for one in (N_LACKING, N_MOVED) if kept}
         figures |= (suspicion.figures() if watched else {}) | duplicate_figures(batch.planned, batch.shape)
-        figures |= rows_figures(batch.shape) if path == DIRECT else {}
+        figures |= rows_figures(batch) if path == DIRECT else {}
         first = measure(latest, batch.shape, as_it_is, figures=figures)
         failpoint("after-collapse", batch.table.source)
         is_late = late.is_late(first.row_counts.low, progress) or bool(first.row_counts.disordered_keys)
         lacks = bool(kept) and first.figures[N_LACKING] > 0
-        spans = not is_late and suspicion.spans(first.figures, progress.arrivals)
+        spans = suspicion.spans(first.figures, progress.arrivals)
         leaves = suspicion.leaves(first.figures, progress.arrivals)
-        path = measured_path(path, first.figures)
         if is_late or lacks or first.suspects or spans or leaves:
-            latest.persist()
             waiting = waiting_rows(batch)
             second = _SecondPass(batch, cleaned, first, kept, waiting, is_late, lacks, spans, leaves)
             result = attrs.evolve(second.collapsed(), arrivals=first.arrivals, path=merge_path("late or crowded"))
         else:
-            result = attrs.evolve(first, path=path)
-            if path != DIRECT:
-                latest.persist()
+            result = attrs.evolve(first, path=measured_path(path, first.figures, first.rows))
         return result
     finally:
         if result is None or result.latest is not latest:
@@ -74,7 +70,7 @@ class _SecondPass:
         waiting: see `waiting_rows`.
         is_late: it has changes older than the table's newest, or files out of order.
         lacks: updates leave columns out.
-        spans: see `suspicion.spans`; not asked for a late batch.
+        spans: see `suspicion.spans`.
         leaves: see `suspicion.leaves`.
     """
 
@@ -91,7 +87,7 @@ class _SecondPass:
     def collapsed(self) -> MergeInput:
         found = self._collapsed_late() if self.is_late else self.first
         others = self._others()
-        if found.suspects or self.spans or others is not None:
+        if found.suspects or others is not None or (self.spans and not self.is_late):
             try:
                 return self._collapsed_crowded(found, others)
             finally:
@@ -101,9 +97,22 @@ class _SecondPass:
 
     def _others(self) -> DataFrame | None:
         """Return keys that must be played although the batch's changes do not make them suspects; None without any."""
-        if self.is_late:
-            return None if self.waiting is None else touched_by(self.batch, self.first.latest)
-        return self._left_by_others() if self.leaves else None
+        if not self.is_late:
+            return self._left_by_others() if self.leaves else None
+        touched = None if self.waiting is None else touched_by(self.batch, self.first.latest)
+        spanning = self._spanning() if self.spans else None
+        found = [one for one in (touched, spanning) if one is not None]
+        return reduce(DataFrame.union, found) if found else None
+
+    def _spanning(self) -> DataFrame | None:
+        """Return keys with changes in order, of which one is not later than the last move of an earlier batch; None without any.
+
+        Keys with a late change are compared with their older changes, and only these show whether they are crowded.
+        """
+        progress, latest = self.batch.planned.progress, self.first.latest
+        in_order = latest.where(f"NOT {late.suspect_sql(progress.reached, latest.columns)}")
+        keys = materialised(in_order.where(suspicion.spanning_sql(progress.arrivals)).select(*map(quote, self.batch.shape.key)))
+        return None if keys.isEmpty() else keys
 
     def _left_by_others(self) -> DataFrame | None:
         """Return keys that a row leaves in the same commit in which an earlier batch brought the table's row there; None without any.
@@ -123,8 +132,10 @@ class _SecondPass:
     def _collapsed_crowded(self, found: MergeInput, others: DataFrame | None) -> MergeInput:
         batch, planned, shape = self.batch, self.batch.planned, self.batch.shape
         keys = [quote(name) for name in shape.key]
-        moved = planned.progress.arrivals.moved if self.spans else None
-        suspects = found.latest.where(suspicion.suspect_sql(moved)).select(*keys)
+        crowded = suspicion.suspect_sql()
+        if self.spans and not self.is_late:
+            crowded = f"({crowded} OR {suspicion.spanning_sql(planned.progress.arrivals)})"
+        suspects = found.latest.where(crowded).select(*keys)
         suspects = materialised(suspects if others is None else suspects.union(others).distinct())
         suspects = broadcast_if_small(suspects, suspects.count())
         past = None

@@ -68,16 +68,17 @@ def _until(first: int | None, time: int | None) -> bool:
     return first is not None and time is not None and first <= time
 
 
-def suspect_sql(moved: int | None = None) -> str:
+def spanning_sql(before: Arrivals) -> str:
+    """SQL over collapsed keys that is true where `spans` is."""
+    return f"coalesce({BEGUN_AT} <= {before.moved}L, false)" if before.moved is not None else "false"
+
+
+def suspect_sql() -> str:
     """SQL over collapsed keys that is true where a key may be crowded: false for nearly all keys, and never for one that is.
 
     It is true if a row has left the key no later than the commit in which one arrived, or if a row came from another key and is not the
     only change. A single arrival that is the newest change is not enough: nothing left after it.
-
-    Args:
-        moved: when a row last came from another key by changes of earlier batches: keys with a change that is not later are suspects, too.
     """
     newest_arrives = f"{N_ARRIVED} = 1 AND coalesce({OP} <> 'D', false)"
     left = f"coalesce({ARRIVED_AT} >= {LEFT_AT}, false) AND NOT ({newest_arrives})"
-    spanned = f" OR coalesce({BEGUN_AT} <= {moved}L, false)" if moved is not None else ""
-    return f"({left} OR {MOVED_AT} IS NOT NULL AND {N_EVENTS} > 1{spanned})"
+    return f"({left} OR {MOVED_AT} IS NOT NULL AND {N_EVENTS} > 1)"

@@ -12,12 +12,11 @@ from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.errors import RuleFailedError
 from dms_iceberg.failpoints import failpoint
-from dms_iceberg.iceberg.live_files import NotPossibleError
 from dms_iceberg.merge.ambiguous_keys import closed_by_repair
 from dms_iceberg.merge.append import changelog_batch
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.bulk_load import BulkLoad, bulk_load
-from dms_iceberg.merge.direct import PATH_KEY, refused
+from dms_iceberg.merge.direct import PATH_KEY
 from dms_iceberg.merge.duplicate_keys import duplicate_keys
 from dms_iceberg.merge.history import history_batch
 from dms_iceberg.merge.merge_input import MergeInput
@@ -53,14 +52,6 @@ def merge_batch(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) ->
         DmsIcebergError: the batch cannot be merged; nothing was written to the table.
         PlanIsStaleError: another writer committed since the batch was planned.
     """
-    try:
-        return _merge_batch(batch, action, opened)
-    except NotPossibleError as error:
-        # Nothing is committed. The rows are read and counted again, so that what is written is what was counted.
-        return _merge_batch(refused(batch, error), action, opened)
-
-
-def _merge_batch(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) -> BatchReport:
     table, target, planned, memory = batch.table, batch.target, batch.planned, opened.memory
     names = source_names(batch.groups)
     if action.creates is not None:

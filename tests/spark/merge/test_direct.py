@@ -70,7 +70,7 @@ def test_long_values_and_many_rows_in_a_small_file_take_the_merge(lake: Lake, mo
     # A dictionary makes a small file of them.
     text = "x" * 300_000
     assert merged(lake, 1, *(("U", number, text) for number in range(100))).path == "merge (long values)"
-    assert merged(lake, 2, ("U", 1, "y" * direct.LONGEST_ROW)).path == "direct"
+    assert merged(lake, 2, ("U", 1, "y" * (direct.MOST_TEXT >> 1))).path == "direct"
     monkeypatch.setattr(direct, "MOST_ROWS", 5)
     assert merged(lake, 3, *(("U", number, "b") for number in range(6))).path == "merge (rows)"
     assert merged(lake, 4, *(("U", number, "c") for number in range(5))).path == "direct"
@@ -88,8 +88,9 @@ def test_a_table_that_is_changed_meanwhile_is_written_as_it_is_then(lake: Lake, 
     assert lake.spark.sql(f"SELECT v FROM lake.{lake.namespace}.t WHERE id = 1").collect() == [("c",)]
 
 
-def test_what_turns_out_not_to_be_possible_is_counted_again_and_merged(lake: Lake, pause: Pause, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A batch refused after it was counted: the file may have been written over since, and what is written is what is reported."""
+def test_what_the_files_do_not_allow_is_merged_from_the_rows_that_were_counted(
+    lake: Lake, pause: Pause, monkeypatch: pytest.MonkeyPatch
+) -> None:
     loaded(lake)
 
     def refuse(*_: Any) -> None:
@@ -102,25 +103,9 @@ def test_what_turns_out_not_to_be_possible_is_counted_again_and_merged(lake: Lak
 
     pause(batch, "before-merge", overwrite)
     report = merged(lake, 1, ("U", 1, "first"))
-    assert (report.path, report.applied) == ("merge (data files that lack a key column)", 2)
-    assert lake.rows("t", "id, v")[1] == (1, "OTHER")
-    assert len(lake.rows("t", "id")) == 11
-
-
-def test_a_table_that_was_refused_is_not_tried_again_at_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded(lake)
-    tried = []
-
-    def refuse(*_: Any) -> None:
-        tried.append(True)
-        raise live_files.NotPossibleError("data files that lack a key column")
-
-    monkeypatch.setattr(direct, "find_rows", refuse)
-    monkeypatch.setattr(live_files, "_REFUSED_BATCHES", 2)
-    paths = [merged(lake, number, ("U", 1, f"v{number}")).path for number in range(1, 5)]
-    assert paths == ["merge (data files that lack a key column)"] * 4
-    assert len(tried) == 2
-    assert lake.rows("t", "id, v")[1] == (1, "v4")
+    assert (report.path, report.applied) == ("merge (data files that lack a key column)", 1)
+    assert lake.rows("t", "id, v")[1] == (1, "first")
+    assert len(lake.rows("t", "id")) == 10
 
 
 @pytest.mark.usefixtures("planned_as_on_glue")

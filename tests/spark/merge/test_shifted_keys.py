@@ -40,6 +40,18 @@ STORIES: dict[str, tuple[list[Change], list[tuple[int, Any]]]] = {
 }
 
 
+@pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
+def test_the_second_half_of_a_commit_may_come_with_a_late_change(lake: Lake, mode: str) -> None:
+    config = lake.config({"public.t": {"mode": mode}})
+    lake.load("public.t", COLUMNS, LOADED)
+    write(lake, "public.t", 1, SHIFT[:1])
+    assert lake.run(config).errors == {}
+    write(lake, "public.t", 2, SHIFT[1:], first=65)
+    write(lake, "public.t", 3, [("I", (77, "late"), None)], at="2026030110003000")
+    assert lake.run(config).errors == {}
+    assert rows(lake, "t", mode) == [(2, "a"), (3, "b"), (4, "c"), (77, "late")]
+
+
 KEYS_ALONE = [(2, "a"), (3, "c")]
 """After the shift with images of keys alone: the first update leaves a key that nobody else has; of the others neither half is done."""
 
