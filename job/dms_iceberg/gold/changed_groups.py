@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from dms_iceberg.config.incremental import KEY
-from dms_iceberg.iceberg.scan_files import ScanFile, only_of, scan_files
+from dms_iceberg.iceberg.scan_files import Deletes, ScanFile, only_of, scan_files
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.broadcast import broadcast_if_small
 from dms_iceberg.sql.quoting import quote
@@ -28,13 +28,13 @@ class Gone:
         other: the id of the other snapshot.
         whole: data files that only the one has.
         partly: data files of both, of which the other may have deleted rows.
-        deletes: delete files that only the other has, with their numbers of deletes, by location.
+        deletes: what only the other has of delete files and deletion vectors, with their numbers of deletes.
     """
 
     other: int
     whole: Sequence[ScanFile]
     partly: Sequence[ScanFile]
-    deletes: Mapping[str, int]
+    deletes: Mapping[Deletes, int]
 
     @property
     def rows(self) -> int:
@@ -49,16 +49,14 @@ def gone_each_way(table: TargetTable, before: int, after: int) -> tuple[Gone, Go
 
 
 def _gone(one: Mapping[str, ScanFile], other: Mapping[str, ScanFile], snapshot: int) -> Gone:
-    new = {
-        location: {path: count for path, count in other[location].deletes.items() if path not in file.deletes}
-        for location, file in one.items()
-        if location in other
-    }
+    new = {location: other[location].deletes.keys() - file.deletes.keys() for location, file in one.items() if location in other}
+    paths = {deletes.location for found in new.values() for deletes in found}
     return Gone(
         snapshot,
         [file for location, file in one.items() if location not in other],
         [one[location] for location, deletes in new.items() if deletes],
-        {path: count for deletes in new.values() for path, count in deletes.items()},
+        # All that are read of these files: also vectors of data files that only the other has.
+        {deletes: count for file in other.values() for deletes, count in file.deletes.items() if deletes.location in paths},
     )
 
 
@@ -86,7 +84,8 @@ def touched_groups(spark: SparkSession, table: TargetTable, columns: Sequence[st
 
 def _places(spark: SparkSession, table: TargetTable, gone: Gone) -> DataFrame:
     """Return the positions that the delete files delete."""
-    paths = f.broadcast(spark.createDataFrame([(path,) for path in gone.deletes], "delete_file_path string"))
+    found = {deletes.location for deletes in gone.deletes}
+    paths = f.broadcast(spark.createDataFrame([(path,) for path in found], "delete_file_path string"))
     deleted = spark.read.option("snapshot-id", gone.other).table(f"{table.sql_name}.position_deletes")
     hits = deleted.join(paths, "delete_file_path", "left_semi").selectExpr("file_path AS _file", "pos AS _pos")
     return broadcast_if_small(hits, sum(gone.deletes.values()))

@@ -11,6 +11,19 @@ from pyspark.sql import DataFrame, SparkSession
 from dms_iceberg.iceberg.table import IcebergTable
 
 
+@attrs.frozen
+class Deletes:
+    """A delete file, or the deletion vector of one data file.
+
+    Attributes:
+        location: of the file, which may hold the vectors of many data files.
+        of_file: the data file of a vector; None for a delete file, which may concern many.
+    """
+
+    location: str
+    of_file: str | None = None
+
+
 @attrs.frozen(eq=False)
 class ScanFile:
     """A data file of a snapshot.
@@ -18,12 +31,12 @@ class ScanFile:
     Attributes:
         task: Iceberg's task to read it, without the rows that the snapshot has deleted.
         rows: how many it has, deleted ones included.
-        deletes: delete files that may delete rows of it, with their numbers of deletes, by location.
+        deletes: delete files that may delete rows of it, and its deletion vector, with their numbers of deletes.
     """
 
     task: Any
     rows: int
-    deletes: Mapping[str, int]
+    deletes: Mapping[Deletes, int]
 
 
 def scan_files(table: IcebergTable, snapshot: int) -> dict[str, ScanFile]:
@@ -40,8 +53,14 @@ def _files(tasks: Any) -> Iterator[tuple[str, ScanFile]]:
     while tasks.hasNext():
         task = tasks.next()
         file, deletes = task.file(), task.deletes()
+        location = str(file.location())
         found = (deletes.get(number) for number in range(deletes.size()))
-        yield str(file.location()), ScanFile(task, int(file.recordCount()), {str(one.location()): int(one.recordCount()) for one in found})
+        yield location, ScanFile(task, int(file.recordCount()), {_deletes(one, location): int(one.recordCount()) for one in found})
+
+
+def _deletes(java: Any, of_file: str) -> Deletes:
+    # Only a vector has an offset in its file.
+    return Deletes(str(java.location()), None if java.contentOffset() is None else of_file)
 
 
 @contextmanager

@@ -8,8 +8,10 @@ import pytest
 from dms_iceberg.config.model import Config
 from dms_iceberg.context import RunContext
 from dms_iceberg.gold import choice
+from dms_iceberg.gold.changed_groups import gone_each_way
 from dms_iceberg.gold.report import ModelReport
 from dms_iceberg.gold.run import refresh_models
+from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.storage.open_store import open_store
 from support.lake import Lake
 from support.models import check_models
@@ -36,11 +38,12 @@ def configured(lake: Lake, models: dict[str, dict[str, str]]) -> Config:
     return lake.config({"public.t": {}}, gold=gold)
 
 
-def create(lake: Lake, query: str) -> str:
+def create(lake: Lake, query: str, version: int = 2, properties: dict[str, str] | None = None) -> str:
     name = f"lake.{lake.namespace}.t"
     lake.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS lake.{lake.namespace}")
-    modes = ", ".join(f"'write.{one}.mode' = 'merge-on-read'" for one in ("merge", "update", "delete"))
-    lake.spark.sql(f"CREATE TABLE {name} USING iceberg TBLPROPERTIES ('format-version' = '2', {modes}) AS {query}")
+    settings = {"format-version": str(version), **{f"write.{one}.mode": "merge-on-read" for one in ("merge", "update", "delete")}}
+    told = ", ".join(f"'{key}' = '{value}'" for key, value in {**settings, **(properties or {})}.items())
+    lake.spark.sql(f"CREATE TABLE {name} USING iceberg TBLPROPERTIES ({told}) AS {query}")
     return name
 
 
@@ -66,6 +69,28 @@ def test_groups_of_every_type_are_found_again(lake: Lake) -> None:
         assert [one.refresh for one in reports] == ["incremental"] * len(_PAIRS)
         assert max(one.groups or 0 for one in reports) > (200 if "AND" in where else 0)
         check_models(lake.spark, config, lake.namespace)
+
+
+def snapshots(table: TargetTable) -> tuple[int, int]:
+    """Return the ids of the newest snapshot and of its parent, the older one first."""
+    table.refresh()
+    head = table.head()
+    assert head is not None
+    assert head.parent_id is not None
+    return head.parent_id, head.id
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_every_delete_is_counted_once(lake: Lake, version: int) -> None:
+    # Partition granularity lets one delete file of version 2 concern all data files; one file of version 3 has all vectors.
+    name = create(lake, "SELECT id FROM range(0, 400, 1, 4)", version, {"write.delete.granularity": "partition"})
+    lake.spark.sql(f"DELETE FROM {name} WHERE id % 100 < 10 OR id = 99")
+    table = TargetTable(lake.spark, "lake", f"{lake.namespace}.t")
+    first, second = gone_each_way(table, *snapshots(table))
+    assert len(first.partly) == 4
+    assert len({one.location for one in first.deletes}) < 4
+    assert sum(first.deletes.values()) == 41
+    assert (second.rows, dict(second.deletes)) == (0, {})
 
 
 def _files(lake: Lake, table: str, where: str) -> list[Path]:
