@@ -131,10 +131,10 @@ class _Refresh:
             return "the snapshot that it was made of has expired"
         if table.has_equality_deletes(since) or table.has_equality_deletes(until):
             return "another writer wrote equality deletes"
-        before = table.fields(since)
-        if not before.items() <= table.fields(until).items() <= table.fields().items():
-            return "columns of the table were renamed, dropped or got another type"
-        if not {one.source.casefold() for one in group_columns(self.model.sql)} <= {column.casefold() for column in before}:
+        change = Change(table, since, until)
+        if refused := change.refusal():
+            return refused
+        if not {one.source.casefold() for one in group_columns(self.model.sql)} <= {column.casefold() for column in table.fields(since)}:
             return "the table got a column to group by"
         columns = {field.name: stored(field.dataType.simpleString()) for field in self.context.spark.sql(self.sql).schema.fields}
-        return Change(table, since, until) if columns == self.target.all_columns() else "its columns or their types have changed"
+        return change if columns == self.target.all_columns() else "its columns or their types have changed"

@@ -32,6 +32,14 @@ class Change:
         """The table as it is now, for FROM."""
         return f"{self.table.sql_name} VERSION AS OF {self.until}"
 
+    def refusal(self) -> str | None:
+        """Return why rows of the two snapshots cannot be read by the table's present schema, None if they can."""
+        # The table as the session has it: another thread may have changed it, or made the catalog load it again.
+        present = TargetTable(self.table.spark, self.table.parts[0], self.table.name).fields()
+        if self.table.fields(self.since).items() <= self.table.fields(self.until).items() <= present.items():
+            return None
+        return "columns of the table were renamed, dropped or got another type"
+
 
 @attrs.frozen
 class Replaced:
@@ -44,7 +52,7 @@ class Replaced:
 def replace_changed_groups(
     context: RunContext, model: Model, target: TargetTable, change: Change, summary: Mapping[str, str]
 ) -> Replaced | str:
-    """Recompute the changed groups in one commit, or return why a full refresh costs less.
+    """Recompute the changed groups in one commit, or return why the refresh must be full, or better is.
 
     Args:
         context: the context of the run.
@@ -66,7 +74,8 @@ def replace_changed_groups(
     with touched_groups(context.spark, change.table, [one.source for one in work.groups], gone) as found:
         touched = found.persist()
         try:
-            return work.replace(touched, known, summary)
+            # Only now are the frames planned. They read by the schema that the table had at that moment.
+            return change.refusal() or work.replace(touched, known, summary)
         finally:
             touched.unpersist()
 

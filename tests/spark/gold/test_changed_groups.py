@@ -1,14 +1,15 @@
 """What a refresh of groups reads, by which conditions, and when it is refused."""
 
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlparse
 
 import pytest
 
 from dms_iceberg.config.model import Config
 from dms_iceberg.context import RunContext
-from dms_iceberg.gold import choice
-from dms_iceberg.gold.changed_groups import gone_each_way
+from dms_iceberg.gold import choice, replace_groups
+from dms_iceberg.gold.changed_groups import Gone, gone_each_way
 from dms_iceberg.gold.report import ModelReport
 from dms_iceberg.gold.run import refresh_models
 from dms_iceberg.silver.table import TargetTable
@@ -144,3 +145,26 @@ def test_a_model_that_cannot_be_refreshed_by_groups_is_made_anew_with_the_reason
     assert "costs too much beside reading all 11 rows" in str(reports["small"].reason)
     assert "needs GROUP BY" in str(reports["all"].reason)
     assert reports["told"].reason == "configured"
+
+
+@pytest.mark.parametrize("renames", [[("kind", "was"), ("part", "kind"), ("was", "part")], [("kind", "was")]], ids=["swapped", "gone"])
+def test_groups_are_not_looked_for_by_columns_that_changed_meanwhile(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, renames: list[tuple[str, str]]
+) -> None:
+    table = create(lake, "SELECT id, id % 3 AS kind, id % 5 AS part FROM range(10)")
+    config = configured(lake, {"kinds": {"sql": "SELECT kind, count(*) AS n FROM {t} GROUP BY kind", "refresh": "incremental"}})
+    refresh(lake, config)
+    lake.spark.sql(f"INSERT INTO {table} VALUES (11, 7, 8)")
+
+    def gone(*args: Any) -> tuple[Gone, Gone]:
+        for old, new in renames:
+            lake.spark.sql(f"ALTER TABLE {table} RENAME COLUMN {old} TO {new}")
+        if len(renames) == 1:
+            lake.spark.sql(f"ALTER TABLE {table} ADD COLUMN kind bigint")
+        return gone_each_way(*args)
+
+    monkeypatch.setattr(replace_groups, "gone_each_way", gone)
+    (report,) = refresh(lake, config)
+    assert (report.refresh, report.reason) == ("full", "columns of the table were renamed, dropped or got another type")
+    made = lake.spark.table(f"lake.gold_{lake.namespace}.kinds").collect()
+    assert {tuple(row) for row in made} == {(0, 4), (1, 3), (2, 3), (7, 1)}
