@@ -10,13 +10,15 @@ from dms_iceberg.config.incremental import group_columns, incremental_problems
 from dms_iceberg.config.model import Model, Refresh
 from dms_iceberg.config.model_sql import pinned, references
 from dms_iceberg.context import RunContext
+from dms_iceberg.errors import TargetError
 from dms_iceberg.gold.model_inputs import Input, Made, definition_of, last_made
 from dms_iceberg.gold.replace_groups import Change, Replaced, replace_changed_groups
 from dms_iceberg.gold.report import ModelReport
+from dms_iceberg.iceberg.commit_errors import is_conflict
 from dms_iceberg.iceberg.commit_properties import commit_with
 from dms_iceberg.silver.ddl import METADATA_SETTINGS, partition_sql
 from dms_iceberg.silver.table import TargetTable
-from dms_iceberg.spark.failures import describe
+from dms_iceberg.spark.failures import FAILURES, describe
 from dms_iceberg.sql.quoting import quote_path, string_literal
 from dms_iceberg.sql.types import stored
 
@@ -104,6 +106,9 @@ class _Refresh:
         Args:
             tables: the tables that the model reads, by name.
             last: what the present content was built from, None if that is unknown.
+
+        Raises:
+            TargetError: Spark or the catalog failed. Its statements hold values of groups, which the error does not quote.
         """
         if self.model.refresh is Refresh.FULL:
             return "configured"
@@ -118,7 +123,11 @@ class _Refresh:
         try:
             return replace_changed_groups(self.context, self.model, self.target, change, self.made.to_summary())
         except AnalysisException as error:
-            return f"Spark refuses the refresh of groups: {describe(error)}"
+            return f"Spark refuses the refresh of groups: {describe(error, has_values=True)}"
+        except FAILURES as error:
+            if is_conflict(error):
+                raise
+            raise TargetError(f"{self.target.name}: {describe(error, has_values=True)}") from None
 
     def _change(self, name: str, table: TargetTable, last: Made | None) -> Change | str:
         if last is None or name not in last.inputs:

@@ -25,14 +25,19 @@ _CAUSE = re.compile(r"^(?:Caused by|): (?P<name>[\w.$]+)(?:: (?P<message>.*))?$"
 _IN_TASK = re.compile(r"Job aborted due to stage failure: .* executor [^)]*\): (?P<name>[\w.$]+)")
 _OF_VALUES = re.compile(r"java\.(?:lang|math|net|text|time|util)\.(?!concurrent)[\w.]*Exception\Z")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_LEFT_OUT = "its message is left out, as it may quote a value; Spark's own log has it"
 _ERROR_CLASS = re.compile(r"\[(?P<name>[A-Z][A-Z_0-9.]+)\]")
 
 
-def describe(error: BaseException) -> str:
+def describe(error: BaseException, *, has_values: bool = False) -> str:
     """Return what failed and, where it is known, what to do.
 
     Messages of errors that Spark raises while it processes rows may quote a value, so only their names are returned. The two that bad input
     causes, a change file that cannot be decoded and one that vanished, are explained in full, and so are failures of S3, catalog and disk.
+
+    Args:
+        error: what failed.
+        has_values: whether the text of the statement that failed has values of rows. Any message of Spark may quote that text.
     """
     text = str(error).strip()
     if (metadata := missing_metadata(error)) is not None:
@@ -59,8 +64,10 @@ def describe(error: BaseException) -> str:
             "quote a value; Spark's own log has it). Write it so that it is NULL there: with a try_ function, or CASE."
         )
     if isinstance(error, Py4JJavaError) and causes:
-        return _of_cause(causes[-1]["name"].rpartition(".")[2], causes[-1]["message"] or "")
+        return _of_cause(causes[-1]["name"].rpartition(".")[2], causes[-1]["message"] or "", has_values=has_values)
     first = text.splitlines()[0] if text else ""
+    if has_values:
+        return _of_cause(type(error).__name__, first, has_values=True)
     if isinstance(error, AnalysisException) or not isinstance(error, PySparkException):
         return f"{type(error).__name__}: {first[:500]}" if first else type(error).__name__
     return _of_cause(type(error).__name__, first)
@@ -89,9 +96,11 @@ def describe_defect(error: BaseException) -> str:
     return f"unexpected {type(error).__name__}{place}. This is a defect of dms-iceberg: please report it. Nothing of the batch is lost."
 
 
-def _of_cause(name: str, message: str) -> str:
+def _of_cause(name: str, message: str, *, has_values: bool = False) -> str:
     if found := _ERROR_CLASS.match(message):
-        return f"{name}: {found['name']} (its message is left out, as it may quote a value; Spark's own log has it)"
+        return f"{name}: {found['name']} ({_LEFT_OUT})"
+    if has_values:
+        return f"{name} ({_LEFT_OUT})"
     # Spark's own errors without an error class are about jobs and stages. Those of expressions have a class, or are Java's, and are handled
     # above.
     return f"{name}: {message[:500]}" if message else name

@@ -10,6 +10,7 @@ from dms_iceberg.config.model import Config
 from dms_iceberg.context import RunContext
 from dms_iceberg.gold import choice, replace_groups
 from dms_iceberg.gold.changed_groups import Gone, gone_each_way
+from dms_iceberg.gold.group_values import GroupValues
 from dms_iceberg.gold.report import ModelReport
 from dms_iceberg.gold.run import refresh_models
 from dms_iceberg.silver.table import TargetTable
@@ -168,3 +169,24 @@ def test_groups_are_not_looked_for_by_columns_that_changed_meanwhile(
     assert (report.refresh, report.reason) == ("full", "columns of the table were renamed, dropped or got another type")
     made = lake.spark.table(f"lake.gold_{lake.namespace}.kinds").collect()
     assert {tuple(row) for row in made} == {(0, 4), (1, 3), (2, 3), (7, 1)}
+
+
+@pytest.mark.parametrize(
+    ("condition", "told"),
+    [
+        ("array('secret') > 1", "DATATYPE_MISMATCH"),
+        # Not found by the analysis, but in a task.
+        ("raise_error('secret') IS NULL", "message is left out"),
+    ],
+)
+def test_values_of_groups_are_not_told(lake: Lake, monkeypatch: pytest.MonkeyPatch, condition: str, told: str) -> None:
+    table = create(lake, "SELECT id, id % 3 AS kind FROM range(10)")
+    config = configured(lake, {"kinds": {"sql": "SELECT kind, count(*) AS n FROM {t} GROUP BY kind", "refresh": "incremental"}})
+    refresh(lake, config)
+    lake.spark.sql(f"INSERT INTO {table} VALUES (11, 7)")
+    monkeypatch.setattr(GroupValues, "sql", lambda *_: condition)
+    context = RunContext(lake.spark, config, open_store(config.bronze.uri), "test")
+    (report,) = refresh_models(context).values()
+    text = str(report.to_document())
+    assert told in text
+    assert "secret" not in text

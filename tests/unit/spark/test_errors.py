@@ -4,7 +4,7 @@ import errno
 
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, ResponseStreamingError
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.failures import FAILURES, describe, describe_defect
@@ -37,6 +37,14 @@ def test_bronze_files_are_named(text: str, parts: list[str]) -> None:
 def test_other_errors_keep_their_first_line() -> None:
     assert describe(OSError("disk full\nmore")) == "OSError: disk full"
     assert describe(OSError()) == "OSError"
+
+
+@pytest.mark.parametrize("kind", [AnalysisException, PySparkException, RuntimeError])
+@pytest.mark.parametrize("text", ["[DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES] Cannot resolve 's = secret'", "of secret"])
+def test_a_statement_with_values_is_not_quoted(kind: type[Exception], text: str) -> None:
+    told = describe(kind(text), has_values=True)
+    assert "secret" not in told
+    assert told.startswith(f"{kind.__name__}: DATATYPE_MISMATCH.BINARY_OP" if "[" in text else f"{kind.__name__} (its message")
 
 
 OF_A_ROW = (
