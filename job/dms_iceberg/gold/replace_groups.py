@@ -67,7 +67,7 @@ def replace_changed_groups(
     known = Figures(rows=change.table.total("records", change.until), files=change.table.total("data-files", change.until), model_rows=rows)
     if reason := work.refusal(known):
         return reason
-    gone = gone_each_way(change.table, change.since, change.until)
+    gone = gone_each_way(context.spark, change.table, change.since, change.until)
     known = attrs.evolve(known, searched=sum(one.rows for one in gone))
     if reason := work.refusal(known):
         return reason

@@ -9,7 +9,7 @@ import pytest
 from dms_iceberg.config.model import Config
 from dms_iceberg.context import RunContext
 from dms_iceberg.gold import choice, replace_groups
-from dms_iceberg.gold.changed_groups import Gone, gone_each_way
+from dms_iceberg.gold.changed_groups import Gone, gone_each_way, touched_groups
 from dms_iceberg.gold.group_values import GroupValues
 from dms_iceberg.gold.report import ModelReport
 from dms_iceberg.gold.run import refresh_models
@@ -88,11 +88,22 @@ def test_every_delete_is_counted_once(lake: Lake, version: int) -> None:
     name = create(lake, "SELECT id FROM range(0, 400, 1, 4)", version, {"write.delete.granularity": "partition"})
     lake.spark.sql(f"DELETE FROM {name} WHERE id % 100 < 10 OR id = 99")
     table = TargetTable(lake.spark, "lake", f"{lake.namespace}.t")
-    first, second = gone_each_way(table, *snapshots(table))
+    first, second = gone_each_way(lake.spark, table, *snapshots(table))
     assert len(first.partly) == 4
     assert len({one.location for one in first.deletes}) < 4
     assert sum(first.deletes.values()) == 41
     assert (second.rows, dict(second.deletes)) == (0, {})
+
+
+def test_data_files_that_a_shared_delete_file_does_not_hit_are_left_out(lake: Lake) -> None:
+    name = create(lake, "SELECT id FROM range(0, 400, 1, 4)", 2, {"write.delete.granularity": "partition"})
+    lake.spark.sql(f"DELETE FROM {name} WHERE id IN (5, 305)")
+    table = TargetTable(lake.spark, "lake", f"{lake.namespace}.t")
+    first, second = gone_each_way(lake.spark, table, *snapshots(table))
+    hit = {row[0] for row in lake.spark.sql(f"SELECT DISTINCT _file FROM {name} WHERE id IN (6, 306)").collect()}
+    assert (set(first.partly), first.rows, second.rows) == (hit, 200, 0)
+    with touched_groups(lake.spark, table, ["id"], [first, second]) as touched:
+        assert {row[0] for row in touched.collect()} == {5, 305}
 
 
 def _files(lake: Lake, table: str, where: str) -> list[Path]:
