@@ -236,7 +236,7 @@ class Trigger:
             advice = "The message stays in the queue. Allow the function's role sqs:SendMessage on the dead-letter queue."
             _log("ERROR", "dead_letter_failed", **facts, error=str(error), advice=advice)
             return False
-        advice = "Find who sends such messages. If one told of a change file, start a run of the job by hand; then delete the message."
+        advice = "Find who sends such messages. If one named a change file, start a run of the job by hand; then delete the message."
         _log("ERROR", "dead_lettered", **facts, advice=advice)
         return True
 

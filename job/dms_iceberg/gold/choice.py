@@ -5,7 +5,7 @@ import attrs
 from dms_iceberg.config.model import Refresh
 
 # Seconds on two cores. `_READ`, and the sum of `_FIND` and `_REPLACE`, fit single runs on a busy machine (benchmarks/README.md); how that
-# sum is divided, and the others, are assumed. With more cores rows cost less and the fixed parts do not: the full way is cheaper than told.
+# sum is divided, and the others, are assumed. With more cores rows cost less, the fixed parts do not: the full way is cheaper then.
 _FULL = 0.3
 """Any full refresh: a statement with one commit."""
 _FIND = 1.5

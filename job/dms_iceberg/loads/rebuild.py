@@ -197,7 +197,7 @@ def _check(here: TableContext, found: BranchState) -> None:
     deletes = 0 if same else _rejected_deletes(here.context, table, found)
     problem = None
     if counts.rows_read != counts.booked:
-        problem = f"{counts.rows_read} rows were read and {counts.booked} are in the books. Report this defect"
+        problem = f"{counts.rows_read} rows were read and {counts.booked} are accounted for. Report this defect"
     elif doubled:
         problem = f"{doubled} keys have more than one row. Report this defect"
     elif same and lost > refused:

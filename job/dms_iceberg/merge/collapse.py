@@ -101,7 +101,7 @@ def latest_select(key_columns: Sequence[str], value_columns: Sequence[str], *, w
     ]
 
 
-def books_aggregates(key_columns: Sequence[str], stale: str = "false") -> list[str]:
+def row_count_aggregates(key_columns: Sequence[str], stale: str = "false") -> list[str]:
     """Aggregates over the latest changes of all keys: row counts, the range of positions, and each key column's range as text.
 
     Args:

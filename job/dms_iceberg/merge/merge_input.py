@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.merge import suspicion
-from dms_iceberg.merge.collapse import books_aggregates
+from dms_iceberg.merge.collapse import row_count_aggregates
 from dms_iceberg.merge.direct import MERGE, ROWS
 from dms_iceberg.merge.statement import KeyRange
 from dms_iceberg.progress.arrivals import NO_ARRIVALS, Arrivals
@@ -86,9 +86,9 @@ def measure(
     Unpersists ``latest`` if the job fails.
     """
     figures = figures or {}
-    books = books_aggregates(shape.key, STALE if is_late else "false")
+    aggregates = row_count_aggregates(shape.key, STALE if is_late else "false")
     try:
-        row, rows = _collected(latest, books, figures)
+        row, rows = _collected(latest, aggregates, figures)
     except BaseException:
         latest.unpersist()
         raise
@@ -110,18 +110,18 @@ def measure(
     )
 
 
-def _collected(latest: DataFrame, books: Sequence[str], figures: Mapping[str, str]) -> tuple[dict[str, Any], pa.Table | None]:
+def _collected(latest: DataFrame, counts: Sequence[str], figures: Mapping[str, str]) -> tuple[dict[str, Any], pa.Table | None]:
     """Return the results of the aggregates by name, and the rows of `ROWS` if ``figures`` has it and Arrow can read them."""
     if ROWS in figures:
         try:
-            found = to_arrow(latest.selectExpr(*books, *(f"{sql} AS {name}" for name, sql in figures.items())))
+            found = to_arrow(latest.selectExpr(*counts, *(f"{sql} AS {name}" for name, sql in figures.items())))
             rows = pa.Table.from_struct_array(found[ROWS].combine_chunks().flatten())
             (row,) = found.drop_columns([ROWS]).to_pylist()
         except (pa.ArrowException, UnicodeDecodeError):
             figures = {name: sql for name, sql in figures.items() if name != ROWS}
         else:
             return row, rows
-    return latest.selectExpr(*books, *(f"{sql} AS {name}" for name, sql in figures.items())).collect()[0].asDict(), None
+    return latest.selectExpr(*counts, *(f"{sql} AS {name}" for name, sql in figures.items())).collect()[0].asDict(), None
 
 
 def key_ranges(shape: Shape, row: Mapping[str, Any]) -> tuple[KeyRange, ...]:

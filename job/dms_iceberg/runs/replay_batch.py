@@ -100,7 +100,7 @@ def _write_resolved(context: RunContext, table: Table, outcome: DataFrame, repla
     if count != counts.rows_read - counts.quarantined:
         raise TargetError(
             f"{table.source}: {counts.rows_read - counts.quarantined:,} rows of the quarantine can be merged, but {count:,} would be "
-            "settled. Nothing was written. Report this defect."
+            "resolved. Nothing was written. Report this defect."
         )
     failpoint("before-resolve", table.source)
     resolve(context, table, resolved, replay, parent)

@@ -57,7 +57,7 @@ variable "bronze_retention" {
   }
   validation {
     condition     = var.bronze_retention.changes_expire_after_days == null || length(var.source_tables) > 0
-    error_message = "bronze_retention.changes_expire_after_days: needs `source_tables`: without their folders, change files cannot be told from full-load files."
+    error_message = "bronze_retention.changes_expire_after_days: needs `source_tables`: without their folders, change files cannot be distinguished from full-load files."
   }
 }
 

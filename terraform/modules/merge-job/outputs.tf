@@ -18,7 +18,7 @@ output "maintenance_job_name" {
 }
 
 output "arguments" {
-  description = "Arguments that a run is started with unless told otherwise."
+  description = "Default arguments of a run."
   value       = aws_glue_job.merge.default_arguments
 }
 

@@ -1,5 +1,5 @@
 output "topic_arn" {
-  description = "Topic that is told."
+  description = "Topic of the notifications."
   value       = local.topic_arn
 }
 

@@ -17,12 +17,12 @@ variable "tags" {
 }
 
 ################################################################################
-# Who is told
+# Who is notified
 ################################################################################
 
 variable "topic" {
   description = <<-EOT
-    The SNS topic that is told.
+    The SNS topic of the notifications.
     - `create`: false takes `arn`, whose policy must let CloudWatch and EventBridge publish
     - `arn`: an existing topic
     - `kms_key_arn`: key of the created topic, whose policy must let CloudWatch and EventBridge use it; null for none. Messages hold names and numbers, no rows

@@ -1,4 +1,4 @@
-# Composition only: what is in here decides which module is told what.
+# Composition only: it decides which module gets which input.
 #
 # Inputs are read with lookup, not with try: of a list that holds something yet to be made, try forgets even how long it is.
 locals {
@@ -16,7 +16,7 @@ locals {
   alarms       = try(coalesce(var.alarms.enabled, true), true)
   reaches      = try(coalesce(var.merge_job.reach_source, false), false)
 
-  # Twice the time between two wake-ups; a day and two hours where the clock asks daily. Null where that cannot be told.
+  # Twice the time between two wake-ups; a day and two hours where the clock asks daily. Null where that is not known.
   schedule = try(coalesce(var.trigger.schedule, null), lookup({ event = "rate(6 hours)", continuous = "rate(1 minute)" }, local.trigger_type, "-"))
   rate     = try(regex("^rate\\(([0-9]+) (minute|hour|day)s?\\)$", local.schedule), null)
   interval = local.rate == null ? null : tonumber(local.rate[0]) * { minute = 1 / 60, hour = 1, day = 24 }[local.rate[1]]

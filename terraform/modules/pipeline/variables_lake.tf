@@ -47,7 +47,7 @@ variable "bronze_retention" {
   }
   validation {
     condition     = try(var.bronze_retention.changes_expire_after_days, null) == null || var.source_database != null
-    error_message = "bronze_retention.changes_expire_after_days: only in the layout of this module's replication can change files be told from the full load; source_database is null."
+    error_message = "bronze_retention.changes_expire_after_days: only in the layout of this module's replication can change files be distinguished from the full load; source_database is null."
   }
 }
 

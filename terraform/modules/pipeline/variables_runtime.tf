@@ -66,7 +66,7 @@ variable "trigger" {
 variable "alarms" {
   description = <<-EOT
     - `enabled`: false makes neither alarms, topic nor dashboard
-    - `emails`: addresses that are told
+    - `emails`: e-mail addresses to notify
     - `create_topic`: false takes `topic_arn`, an existing SNS topic
     - `dashboard`: false for none
     - `disabled`: names of alarms that are not made (README of the module observability)

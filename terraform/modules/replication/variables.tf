@@ -78,7 +78,7 @@ variable "source_database" {
   }
 
   validation {
-    # MySQL engines verify unless told otherwise.
+    # MySQL engines verify by default.
     condition = !contains(["verify-ca", "verify-full"], coalesce(var.source_database.tls.mode, startswith(var.source_database.engine, "postgres") || var.source_database.engine == "aurora-postgresql" ? "require" : "verify-ca")) || (
       (var.source_database.tls.ca_certificate_pem == null) != (var.source_database.tls.certificate_arn == null)
     )

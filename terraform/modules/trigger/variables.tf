@@ -64,7 +64,7 @@ variable "watch" {
   description = <<-EOT
     With `continuous`:
     - `hours`: how long a run watches before the next one takes over, on new machines. The job's own timeout must be longer
-    - `queue`: whether it is told of new files by a queue of its own, and looks at a table at once when it has some, and every five minutes besides. Merge jobs in a network without a way to the internet need an endpoint
+    - `queue`: whether a queue of its own notifies it of new files. It looks at a table at once when it has some, and every five minutes besides. Merge jobs in a network without a way to the internet need an endpoint
       of SQS. False looks at all tables by the clock
     - `interval_seconds`: without the queue, how often each table is looked at for new files; a look is a request to S3 that costs money
   EOT
