@@ -80,12 +80,12 @@ def run(
     json_: AsJson = False,
 ) -> None:
     """Merge all new files, once."""
-    loaded = prepared(config, quiet=json_)
+    request = run_request(load_complete, reload_started_at, truncate, truncated_at, rebuild)
+    loaded = prepared(config, table, request, quiet=json_)
     warn_of_salts(loaded, table)
     from dms_iceberg.runs import run as runner
     from dms_iceberg.spark.session import open_session
 
-    request = run_request(load_complete, reload_started_at, truncate, truncated_at, rebuild)
     with TableProgress(enabled=not json_) as progress:
         report = runner.run(open_session(loaded), loaded, table, progress.merged, request)
     if json_:
@@ -107,13 +107,13 @@ def plan(
     json_: AsJson = False,
 ) -> None:
     """Show what a run would do: its steps, files, rows, schema changes as SQL, and gold models to refresh. Changes nothing."""
-    loaded = prepared(config, quiet=json_)
+    request = run_request(load_complete, reload_started_at, truncate, truncated_at, rebuild)
+    loaded = prepared(config, table, request, quiet=json_)
     from dms_iceberg.gold.preview import preview_models
     from dms_iceberg.gold.status import model_statuses
     from dms_iceberg.runs.preview import preview
     from dms_iceberg.spark.session import open_session
 
-    request = run_request(load_complete, reload_started_at, truncate, truncated_at, rebuild)
     spark = open_session(loaded)
     previews = preview(spark, loaded, table, request)
     changing = [loaded.tables[one.table].target for one in previews if one.changes_rows]
@@ -130,7 +130,7 @@ def plan(
 @app.command()
 def status(config: ConfigPath, table: Tables = [], json_: AsJson = False) -> None:  # noqa: B006 - typer needs a list
     """Show per table: frontier, rows, lag, snapshots, delete files, quarantine, last error; and which gold models are out of date."""
-    loaded = prepared(config, quiet=json_)
+    loaded = prepared(config, table, quiet=json_)
     from dms_iceberg.gold.status import model_statuses
     from dms_iceberg.runs.status import table_statuses
     from dms_iceberg.spark.session import open_session

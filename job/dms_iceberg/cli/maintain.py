@@ -24,7 +24,7 @@ def maintain(
 
     Gold models are maintained only without --table.
     """
-    loaded = prepared(config, quiet=json_)
+    loaded = prepared(config, table, quiet=json_)
     from dms_iceberg.maintenance.run import maintain
     from dms_iceberg.runs.request import chosen_tables
     from dms_iceberg.spark.session import open_session

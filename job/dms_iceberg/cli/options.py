@@ -13,9 +13,10 @@ from dms_iceberg.bronze.keys import digits_of
 from dms_iceberg.config.load import load_config
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.salts import unset_salts
-from dms_iceberg.context import RunRequest
+from dms_iceberg.context import NO_REQUEST, RunRequest
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.logs import configure_logs
+from dms_iceberg.runs.request import check_request, chosen_tables
 
 _LOG = structlog.get_logger("dms_iceberg")
 ConfigPath = Annotated[
@@ -71,14 +72,23 @@ def seconds(text: str) -> float:
     return float(match[1]) * _SECONDS[match[2]]
 
 
-def prepared(config: str, *, quiet: bool) -> Config:
-    """Load a command's configuration, and set up logs.
+def prepared(config: str, only: Sequence[str], request: RunRequest = NO_REQUEST, *, quiet: bool) -> Config:
+    """Load a command's configuration, set up logs, and check what the command asks for: all before Spark starts.
+
+    Args:
+        config: the document.
+        only: the tables of ``--table``.
+        request: the operator's request.
+        quiet: without a terminal's progress.
 
     Raises:
-        ConfigError: see `load_config`.
+        ConfigError: see `load_config`, `chosen_tables` and `check_request`.
     """
     configure_logs(terminal=sys.stderr.isatty() and not quiet)
-    return load_config(config)
+    loaded = load_config(config)
+    chosen_tables(loaded, only)
+    check_request(loaded, only, request)
+    return loaded
 
 
 def warn_of_salts(config: Config, only: Sequence[str]) -> None:

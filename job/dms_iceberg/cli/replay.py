@@ -25,7 +25,7 @@ def list_(
     json_: AsJson = False,
 ) -> None:
     """Show the open rows of the quarantine by table and reason; of their values only the key, as silver has it."""
-    loaded = prepared(config, quiet=json_)
+    loaded = prepared(config, table, quiet=json_)
     from dms_iceberg.replay.listing import list_quarantine
     from dms_iceberg.spark.session import open_session
 
@@ -45,7 +45,7 @@ def replay_(
     json_: AsJson = False,
 ) -> None:
     """Merge the open rows of the quarantine again, in their place in the order of changes; rows that fail again stay open."""
-    loaded = prepared(config, quiet=json_)
+    loaded = prepared(config, table, quiet=json_)
     from dms_iceberg.replay.run import replay
     from dms_iceberg.spark.session import open_session
 

@@ -30,7 +30,7 @@ def verify(
     json_: AsJson = False,
 ) -> None:
     """Compare the source database with the silver tables; exit code 1 if differences remain."""
-    loaded = prepared(config, quiet=json_)
+    loaded = prepared(config, table, quiet=json_)
     address = parse_source(source)
     from dms_iceberg.spark.session import open_session
     from dms_iceberg.verify import run

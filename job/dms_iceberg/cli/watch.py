@@ -37,7 +37,7 @@ def watch(
     pause, limit = seconds(interval), None if for_ is None else seconds(for_)
     if pause < _SHORTEST_INTERVAL:
         raise typer.BadParameter(f"--interval {interval}: at least {_SHORTEST_INTERVAL:g} s")
-    loaded = prepared(config, quiet=True)
+    loaded = prepared(config, table, quiet=True)
     warn_of_salts(loaded, table)
     from dms_iceberg.spark.session import open_session
     from dms_iceberg.watch.queue import NotificationQueue

@@ -1,0 +1,58 @@
+"""What the command line refuses, it refuses before Spark starts."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dms_iceberg.cli.app import main
+from dms_iceberg.spark import session
+
+COMMANDS = {
+    "run": ["run"],
+    "plan": ["plan"],
+    "status": ["status"],
+    "watch": ["watch"],
+    "maintain": ["maintain"],
+    "quarantine list": ["quarantine", "list"],
+    "quarantine replay": ["quarantine", "replay"],
+    "verify": ["verify"],
+}
+REQUESTS = {
+    "a load that is complete": ["--load-complete", "public.x"],
+    "a rebuild": ["--rebuild", "public.x"],
+    "a truncate": ["--truncate", "public.x"],
+    "a table that is not chosen": ["--table", "public.t", "--rebuild", "public.u"],
+    "a reload of all tables": ["--reload-started-at", "2026-03-01T10:00:00Z"],
+}
+
+
+@pytest.fixture
+def document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    def start(*_: object) -> None:
+        pytest.fail("Spark was started")
+
+    monkeypatch.setattr(session, "open_session", start)
+    path = tmp_path / "config.json"
+    tables = {f"public.{name}": {"target": f"silver.{name}", "key": ["id"]} for name in "tu"}
+    catalog = {"name": "lake", "type": "hadoop", "warehouse": str(tmp_path / "lake")}
+    content = {"version": 1, "pipeline": "shop", "bronze": {"uri": str(tmp_path / "bronze")}, "catalog": catalog, "tables": tables}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
+def test_an_unknown_table_is_refused_before_spark_starts(document: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    source = ["--source", "postgresql://reader@localhost:1/shop"] if words == ["verify"] else []
+    with pytest.raises(SystemExit) as ended:
+        main([*words, document, *source, "--table", "public.tt"])
+    assert ended.value.code == 2
+    assert "--table public.tt: not among the configured tables" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", REQUESTS.values(), ids=REQUESTS)
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_a_request_that_contradicts_the_document_is_refused_before_spark_starts(document: str, command: str, words: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([command, document, *words])
+    assert ended.value.code == 2
