@@ -3,21 +3,24 @@
 import itertools
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from dms_iceberg.gold.preview import ModelPreview
-from dms_iceberg.gold.status import ModelStatus
-from dms_iceberg.maintenance.report import MaintenanceRun
-from dms_iceberg.replay.listing import OpenRows
-from dms_iceberg.runs.preview import TablePreview
-from dms_iceberg.runs.report import BatchReport, RunReport
-from dms_iceberg.runs.status import TableStatus
-from dms_iceberg.verify.reading import Read
 from dms_iceberg.verify.verdict import KINDS, TableVerdict, Verdict
+
+if TYPE_CHECKING:
+    # Their modules import Spark, which takes longer to import than most commands' checks take.
+    from dms_iceberg.gold.preview import ModelPreview
+    from dms_iceberg.gold.status import ModelStatus
+    from dms_iceberg.maintenance.report import MaintenanceRun
+    from dms_iceberg.replay.listing import OpenRows
+    from dms_iceberg.runs.preview import TablePreview
+    from dms_iceberg.runs.report import BatchReport, RunReport
+    from dms_iceberg.runs.status import TableStatus
+    from dms_iceberg.verify.reading import Read
 
 
 class _Lines:
@@ -50,7 +53,7 @@ class TableProgress(_Lines):
         super().__init__(*columns, enabled=enabled)
         self._rows: dict[str, int] = {}
 
-    def merged(self, table: str, batch: BatchReport) -> None:
+    def merged(self, table: str, batch: "BatchReport") -> None:
         """Show a committed batch (a `runs.run.Listener`)."""
         self._rows[table] = self._rows.get(table, 0) + batch.rows_read
         if table not in self._tasks:
@@ -64,7 +67,7 @@ class SourceProgress(_Lines):
     def __init__(self, *, enabled: bool) -> None:
         super().__init__(TextColumn("{task.fields[rows]}", markup=False), enabled=enabled)
 
-    def read(self, read: Read) -> None:
+    def read(self, read: "Read") -> None:
         """Show how much of the source was read (a `verify.reading.Listener`)."""
         if read.table not in self._tasks:
             for earlier in self._tasks.values():
@@ -119,7 +122,7 @@ def _print_verdict_of(console: Console, one: TableVerdict) -> None:
         console.print(f"failed: {one.error}", markup=False, style="red", soft_wrap=True)
 
 
-def print_report(report: RunReport) -> None:
+def print_report(report: "RunReport") -> None:
     """Print a run's row counts, warnings and errors."""
     names = ("rows_read", "applied", "superseded", "stale", "filtered", "quarantined", "files")
     table = _table("table", *(name.replace("_", " ") for name in names), "lag s", "seconds")
@@ -144,7 +147,7 @@ def print_report(report: RunReport) -> None:
         console.print(f"failed: {error}", style="red", soft_wrap=True)
 
 
-def print_maintenance(report: MaintenanceRun) -> None:
+def print_maintenance(report: "MaintenanceRun") -> None:
     """Print each step that a table needed, and its outcome."""
     console = _console()
     table = _table("table", "step", "outcome", "why", "done", "seconds", left=5)
@@ -162,7 +165,7 @@ def print_maintenance(report: MaintenanceRun) -> None:
             console.print(f"failed: {one.error}", style="red", soft_wrap=True)
 
 
-def print_plan(previews: Sequence[TablePreview], models: Sequence[ModelPreview] = ()) -> None:
+def print_plan(previews: "Sequence[TablePreview]", models: "Sequence[ModelPreview]" = ()) -> None:
     """Print what a run would do."""
     console = _console()
     table = _table("table", "files", "bytes", "rows", "batches")
@@ -190,7 +193,7 @@ def print_plan(previews: Sequence[TablePreview], models: Sequence[ModelPreview] 
         _print_model_plan(console, model)
 
 
-def _print_model_plan(console: Console, one: ModelPreview) -> None:
+def _print_model_plan(console: Console, one: "ModelPreview") -> None:
     if one.error:
         console.print(f"{one.model} would fail: {one.error}", style="red", soft_wrap=True)
     elif one.waits_for:
@@ -199,7 +202,7 @@ def _print_model_plan(console: Console, one: ModelPreview) -> None:
         console.print(f"{one.model}: {one.refresh} refresh, because of: {', '.join(one.because)}", soft_wrap=True)
 
 
-def print_quarantine(tables: Sequence[OpenRows]) -> None:
+def print_quarantine(tables: "Sequence[OpenRows]") -> None:
     """Print the open rows of the quarantine, with examples."""
     console = _console()
     table = _table("table", "reason", "rows", "keys", "first commit", "last commit", left=2)
@@ -220,7 +223,7 @@ def print_quarantine(tables: Sequence[OpenRows]) -> None:
             console.print(f"failed: {one.error}", style="red", soft_wrap=True)
 
 
-def print_status(statuses: Sequence[TableStatus], models: Sequence[ModelStatus] = ()) -> None:
+def print_status(statuses: "Sequence[TableStatus]", models: "Sequence[ModelStatus]" = ()) -> None:
     """Print the status of every table and gold model."""
     console = _console()
     table = _table("table", "target", "epoch", "frontier", "rows", "lag s", "snapshots", "delete files", "quarantined", "of keys", left=2)
@@ -252,7 +255,7 @@ def print_status(statuses: Sequence[TableStatus], models: Sequence[ModelStatus] 
         _print_models(console, models)
 
 
-def _print_models(console: Console, models: Sequence[ModelStatus]) -> None:
+def _print_models(console: Console, models: "Sequence[ModelStatus]") -> None:
     table = _table("model", "refreshed at", "rows", "snapshots", "behind", "waits for", left=2)
     for one in models:
         rows = "" if one.rows is None else f"{one.rows:,}"

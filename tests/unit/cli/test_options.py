@@ -1,6 +1,8 @@
 """What the command line refuses, it refuses before Spark starts."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,3 +58,9 @@ def test_a_request_that_contradicts_the_document_is_refused_before_spark_starts(
     with pytest.raises(SystemExit) as ended:
         main([command, document, *words])
     assert ended.value.code == 2
+
+
+def test_the_command_line_is_there_without_spark() -> None:
+    """Importing Spark takes longer than checking a document."""
+    check = "import sys, dms_iceberg.cli.app; sys.exit('pyspark' in sys.modules)"
+    subprocess.run([sys.executable, "-c", check], check=True)
