@@ -28,11 +28,11 @@ setup: ## Install Python packages, Java, jars and PostgreSQL into .venv; every t
 	@PYTHON="$(PYTHON)" tools/setup.sh
 
 .PHONY: test
-test: setup ## Run the main test suite, half an hour; PYTEST_ARGS="-k position" chooses
+test: setup ## Run the main test suite, a quarter of an hour; PYTEST_ARGS="-k position" chooses
 	$(PYTEST) -m "$(TEST_MARKS)" $(PYTEST_ARGS)
 
 .PHONY: test-long
-test-long: setup ## Run the long tests (Terraform modules, mutated files, reloads, faults, kills), half an hour
+test-long: setup ## Run the long tests (Terraform, mutated files, reloads, faults, kills), half an hour
 	$(PYTEST) -m "long and not release" $(PYTEST_ARGS)
 
 .PHONY: test-release

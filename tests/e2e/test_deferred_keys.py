@@ -57,6 +57,7 @@ def open_reasons(world: World) -> Counter[str]:
     return Counter(row.reason for row in rows.select("reason").collect()) if rows is not None else Counter()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("images", BeforeImages)
 def test_shifted_and_swapped_keys(world: World, images: BeforeImages) -> None:
     world.execute("update seats set id = id + 1")

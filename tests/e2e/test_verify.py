@@ -112,6 +112,7 @@ def test_each_tampered_row_is_found_and_nothing_else(tampered: World) -> None:
     assert "nothing was committed" in verdict.warnings[0]
 
 
+@pytest.mark.long
 def test_the_way_of_small_tables_and_that_of_large_ones_say_the_same(tampered: World) -> None:
     def verdicts(options: Options) -> dict[str, Any]:
         found = tampered.verify(options=options)

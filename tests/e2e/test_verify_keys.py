@@ -63,6 +63,7 @@ def test_it_tells_how_far_it_has_read(world: World) -> None:
     assert [(read.table, read.number, read.tables, read.rows) for read in heard] == [(MOMENTS, 1, 2, 3), (PAIRS, 2, 2, 3)]
 
 
+@pytest.mark.long
 def test_a_repair_mends_what_it_can_and_deletes_no_key_that_is_rounded(world: World) -> None:
     world.silver("UPDATE silver.moments SET v = 'wrong' WHERE v = 'c'")
     world.silver("UPDATE silver.rounded SET v = 'wrong' WHERE v = 'c'")

@@ -77,7 +77,7 @@ def _cases() -> list[ParameterSet]:
             _kinds(number, place, form),
             _SHAPES[(number + place) % len(_SHAPES)],
             id=f"{form.name}-{number}",
-            marks=[pytest.mark.release] if number else [],
+            marks=[pytest.mark.release] if number else [pytest.mark.long] if place else [],
         )
         for number in range(WORLDS)
         for place, form in enumerate(FORMATS)

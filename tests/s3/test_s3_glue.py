@@ -77,6 +77,7 @@ def change(op: str, clock: str, counter: int, id_: int, v: str | None, before: i
     return (op, timestamp(clock), id_, v, sequence(clock, counter), before)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_full_load_changes_and_a_second_run(cloud: Cloud) -> None:
     cloud.put("LOAD00000001.parquet", [("I", COMMIT, n, f"row {n}", "", None) for n in range(1, 5)])

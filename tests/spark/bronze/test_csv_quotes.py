@@ -128,6 +128,7 @@ def test_quotes(ran: dict[str, tuple[Lake, dict[str, TableReport]]], document: s
     assert all(part in detail for (_, detail), part in zip(rejected, case.rejected, strict=True))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("change", [ONLY_SEQUENCE, {**ONLY_SEQUENCE, "timestamp_column": None}], ids=["time", "sequence"])
 def test_a_quote_that_swallows_changes_is_not_passed_over(lake: Lake, change: dict[str, Any]) -> None:
     """The row that swallows others waits in quarantine, also in a replay; made again without quotes, the table has all of them."""

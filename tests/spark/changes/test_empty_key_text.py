@@ -180,6 +180,7 @@ def test_key_change_away_from_empty_text_in_other_modes(lake: Lake, mode: str) -
     assert lake.rows("t", columns, "1, 2") == rows
 
 
+@pytest.mark.long
 def test_an_update_that_an_earlier_version_quarantined_may_have_moved(lake: Lake) -> None:
     """Its record lacks the before-image, be it empty text or not there: a replay leaves it, and a rebuild reads it again."""
     header = "Op,dms_commit_ts,id,code,v,dms_change_seq,BI_code"

@@ -180,6 +180,7 @@ def ran(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempPathF
     yield Ran(lake, first, lake.run(config))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("source", ODD_TABLES)
 def test_awkward_names(ran: Ran, source: str) -> None:
     first, second = ran.first.tables[source], ran.second.tables[source]

@@ -86,6 +86,7 @@ def well(report: RunReport) -> RunReport:
     return report
 
 
+@pytest.mark.long
 def test_loads_changes_late_files_replays_and_comparisons_in_every_mode(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk_load, "BULK_BYTES", 0)
     named = Named(lake)

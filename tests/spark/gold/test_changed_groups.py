@@ -57,6 +57,7 @@ def refresh(lake: Lake, config: Config, *names: str) -> list[ModelReport]:
     return reports
 
 
+@pytest.mark.long
 def test_groups_of_every_type_are_found_again(lake: Lake) -> None:
     columns = ", ".join(f"IF(id % 11 = 3, NULL, {first}) AS {name}" for name, (first, _) in _VALUES.items())
     table = create(lake, f"SELECT id, {columns} FROM range(0, 600, 1, 4)")

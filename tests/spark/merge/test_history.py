@@ -152,6 +152,7 @@ def test_what_is_refused(lake: Lake) -> None:
     assert "track_columns: " in (lake.run_one(config, fails=True).error or "")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_known_in_part", [False, True])
 def test_a_copy_that_came_before_its_original_has_the_place_of_a_change_whole(lake: Lake, *, is_known_in_part: bool) -> None:
     """Of the copy the old keys counted, and the rows, which wait in quarantine, did not: a version ended with what came before it."""

@@ -43,6 +43,7 @@ def test_unseen_change_with_an_older_clock_inside_one_batch(lake: Lake) -> None:
     assert lake.rows("t", "id, v") == [(1, "new")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_one_batch", [True, False])
 def test_a_row_that_cannot_leave_its_key_for_an_older_clock_does_not_come_to_another_one(lake: Lake, *, is_one_batch: bool) -> None:
     """Its old key stayed, as it has something newer, the row came to its new one all the same, and nothing was said."""

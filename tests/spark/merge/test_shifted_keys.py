@@ -52,6 +52,7 @@ def test_the_second_half_of_a_commit_may_come_with_a_late_change(lake: Lake, mod
     assert rows(lake, "t", mode) == [(2, "a"), (3, "b"), (4, "c"), (77, "late")]
 
 
+_MARKS: dict[tuple[str, int], Any] = {("mirror", 1): [], **{(mode, 0): pytest.mark.release for mode in MODES}}
 KEYS_ALONE = [(2, "a"), (3, "c")]
 """After the shift with images of keys alone: the first update leaves a key that nobody else has; of the others neither half is done."""
 
@@ -60,7 +61,7 @@ KEYS_ALONE = [(2, "a"), (3, "c")]
     ("mode", "cut"),
     [
         # All at once, or in two batches.
-        pytest.param(mode, cut, id=f"{mode}-cut-{cut}", marks=[] if cut else pytest.mark.release)
+        pytest.param(mode, cut, id=f"{mode}-cut-{cut}", marks=_MARKS.get((mode, cut), pytest.mark.long))
         for mode, cuts in {"mirror": (0, 1, 2), "soft_delete": (0, 1), "history": (0, 2)}.items()
         for cut in cuts
     ],
@@ -82,6 +83,7 @@ def test_rows_whose_keys_are_shifted_in_one_statement_stay(lake: Lake, mode: str
     assert [name for name, table in lake.run(config).tables.items() if table.batches] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
 def test_a_loaded_row_is_not_taken_for_another_one_of_its_file_that_waits_in_quarantine(lake: Lake, mode: str) -> None:
     """All rows of a LOAD file have one position, by which alone the waiting ones were known: the row that another had covered was lost."""
@@ -118,9 +120,10 @@ CUT: dict[str, tuple[list[Change], int, list[tuple[int, Any]], list[int]]] = {
     ),
 }
 """Changes of one commit, where it is cut, the rows, and the keys in quarantine."""
+_CUT_MARKS: dict[str, Any] = {"mirror": [], "soft_delete": pytest.mark.release, "history": pytest.mark.long}
 
 
-@pytest.mark.parametrize("mode", [pytest.param(one, marks=[pytest.mark.release] if one == "soft_delete" else []) for one in MODES])
+@pytest.mark.parametrize("mode", [pytest.param(one, marks=_CUT_MARKS[one]) for one in MODES])
 def test_a_commit_that_is_cut_leaves_what_it_leaves_whole(lake: Lake, mode: str) -> None:
     names = [f"{name}_{part}" for name in CUT for part in ("whole", "cut")]
     config = lake.config({f"public.{name}": {"mode": mode} for name in names})
@@ -169,6 +172,7 @@ def keys_alone(lake: Lake, mode: str) -> Config:
     return config
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", MODES)
 def test_images_of_the_key_alone_are_quarantined_and_a_replay_leaves_them_open(lake: Lake, mode: str) -> None:
     config = keys_alone(lake, mode)
@@ -205,6 +209,7 @@ def test_each_row_of_two_copies_of_a_file_is_in_the_books(lake: Lake, *, images:
     assert lake.run_one(config).rows_read == 3 + 2 * 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", MODES)
 def test_a_late_delete_ends_what_was_crowded_without_it(lake: Lake, mode: str) -> None:
     """The delete of the row that had left had no effect while the other row seemed to be there, and nobody asked again."""
@@ -223,6 +228,7 @@ TURN: list[Change] = [("U", (2, "a"), (1, "a")), ("U", (1, "b"), (3, "b")), ("U"
 """Row 1 goes to 3 by way of 2, a key that no row has; the row of 3 goes to 1. A row comes to 2 after that."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", ["together", "new row first", "one by one"])
 def test_a_loaded_row_that_came_later_was_not_there(lake: Lake, order: str) -> None:
     """The load has seen the changes, and an insert behind them at a key that a row had passed through: no key was ever crowded."""

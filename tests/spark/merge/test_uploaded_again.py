@@ -55,6 +55,7 @@ def write(lake: Lake, rows: list[Any], name: str = FILE) -> None:
         lake.changes(f"public.{mode}", name, ID_N, rows)
 
 
+@pytest.mark.long
 def test_rejected_rows_that_come_again_are_replayed_once(lake: Lake) -> None:
     strict, mended = configs(lake)
     rows = [("I", T1, 61, 1, 1), ("I", T1, 65, 2, -2), ("I", T2, 69, 3, -3), ("D", T2, 73, 3, None), ("I", T2, 77, 4, -4)]

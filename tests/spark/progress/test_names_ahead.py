@@ -32,6 +32,7 @@ def write(lake: Lake, closed: str, *rows: tuple[int, str], committed: str = "") 
     lake.changes("public.t", cdc(closed), ID_V, [("I", clock, 61 + 4 * number, *row) for number, row in enumerate(rows)])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["mirror", "append"])
 @pytest.mark.parametrize(("ahead", "look_back", "waits"), [(30, 24, True), (14, 5, False)])
 def test_file_named_hours_ahead_hides_no_late_file(lake: Lake, ahead: int, look_back: int, waits: bool, mode: str) -> None:
@@ -79,6 +80,7 @@ def test_clock_that_went_back_is_noticed_behind_a_file_named_ahead(lake: Lake) -
     assert (report.stale, report.quarantined) == (0, 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("runs", ["in two runs", "in one run"])
 @pytest.mark.parametrize("mode", ["mirror", "append"])
 def test_delete_in_a_file_from_before_a_change_of_the_zone_is_found(lake: Lake, mode: str, runs: str) -> None:

@@ -111,6 +111,7 @@ def test_a_new_load_without_a_column_that_was_there_before_has_null(parquet: Fil
     assert [row for row in parquet.filled("soft_delete") if row[0] in (1, 11)] == [(1, None), (11, None)]
 
 
+@pytest.mark.long
 def test_json_lines_tell_row_by_row(lake: Lake) -> None:
     config = lake.config({"public.t": ADDED}, bronze={"format": "json"})
     write_text(lake, "public.t", "LOAD00000001.json", [loaded(id="1", v="a"), loaded(id="2", v="b"), loaded(id="3", v="c")], None)

@@ -86,6 +86,7 @@ def test_the_old_key_of_a_moved_row_has_the_text_of_any_key(lake: Lake) -> None:
     assert rows(lake) == [(10, sha256("3")), (20, sha256("4"))]
 
 
+@pytest.mark.long
 def test_the_texts_stay_those_of_the_first_file_through_renames_rebuilds_and_rollbacks(lake: Lake) -> None:
     load(lake, CENTS, "1.00", "2.50")
     change(lake, 1, WHOLE, ("U", "1", 10))
@@ -165,6 +166,7 @@ def test_a_masked_key_that_would_have_other_hashes_is_refused_until_the_rebuild(
     assert lake.run_one(other).warnings == []
 
 
+@pytest.mark.long
 class TestEarlierVersion:
     def test_hashes_of_one_type_were_right_and_stay(self, lake: Lake) -> None:
         config = lake.config({"public.t": KEYED})

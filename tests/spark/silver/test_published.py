@@ -317,6 +317,7 @@ def test_a_salt_that_is_not_set_stops_a_table_before_anything_else(lake: Lake, m
     assert plan["public.t"].error == of(report).error
 
 
+@pytest.mark.long
 class TestEarlierVersion:
     """Tables that tell only digests of how they were made."""
 

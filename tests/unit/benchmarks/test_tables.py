@@ -54,6 +54,7 @@ def test_old_files_lie_before_the_look_back() -> None:
     assert max(times) == CLOSED - timedelta(days=2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_listing_behind_old_files_finds_the_new_ones(layout: str, tmp_path: Path) -> None:
     assert all(taken > 0 for taken in local_seconds(tmp_path, 100, layout))
