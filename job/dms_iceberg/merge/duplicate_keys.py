@@ -23,8 +23,9 @@ _SURPLUS, _EXAMPLE, _FRESH, _BRIEF = "_cdc_surplus", "_cdc_example", "_cdc_fresh
 _FIRST_ARRIVED_AT, _BEGINS = "_cdc_first_arrived_at", "_cdc_begins"
 # Filtered rows count: of a row in silver and one outside the filter with the same key, the newer one decides whether silver has a row.
 _TWICE = f"{N_GOOD} > 0 AND {N_GOOD} + {N_FILTERED} > 1"
-# Two arrivals at different commit times are two rows: a change that DMS writes again has the same commit time.
-_AGAIN = f"{LEFT_AT} IS NULL AND coalesce({_FIRST_ARRIVED_AT} < {ARRIVED_AT}, false)"
+# Two arrivals at different commit times are two rows: a change that DMS writes again has the same commit time. Rows of which none is usable
+# are in quarantine; those whose key is not usable share the key NULL.
+_AGAIN = f"{POSITION} IS NOT NULL AND {LEFT_AT} IS NULL AND coalesce({_FIRST_ARRIVED_AT} < {ARRIVED_AT}, false)"
 
 
 def duplicate_counts(load: int) -> dict[str, str]:

@@ -107,3 +107,13 @@ def test_a_row_that_comes_and_goes_hides_no_insert_of_a_live_key(lake: Lake) -> 
     lake.changes(SOURCE, cdc_name(1), COLUMNS, [("I", T1, 61, "1", "other", None), *brief])
     (text,) = warnings(lake, given)
     assert "came to a key that another row has, 1 times" in text and '{"id":"1"}' in text
+
+
+@pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
+def test_rows_without_a_usable_key_do_not_share_one(lake: Lake, mode: str) -> None:
+    given = config(lake, mode=mode, columns=[{"name": "id", "type": "bigint"}])
+    lake.load(SOURCE, COLUMNS, [("1", "a")])
+    assert warnings(lake, given) == []
+    lake.changes(SOURCE, cdc_name(1), COLUMNS, [("I", T1, 61, "x", "b", None), ("I", T2, 65, "y", "c", None)])
+    assert warnings(lake, given) == []
+    assert len(lake.open_quarantine(given, "t")) == 2
