@@ -56,7 +56,6 @@ def replicating(applied: "Life") -> "Life":
     return applied
 
 
-@pytest.mark.long
 @examples
 class TestApplied:
     def test_second_plan_is_empty(self, applied: "Life") -> None:
