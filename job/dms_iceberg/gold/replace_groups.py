@@ -10,7 +10,7 @@ from dms_iceberg.config.model import Model, Refresh
 from dms_iceberg.config.model_sql import Reference, replaced
 from dms_iceberg.context import RunContext
 from dms_iceberg.gold.changed_groups import gone_each_way, touched_groups
-from dms_iceberg.gold.choice import Figures, choose
+from dms_iceberg.gold.choice import Choice, Figures, choose
 from dms_iceberg.gold.group_values import GroupValues, values_of
 from dms_iceberg.iceberg.scan_files import planned_rows
 from dms_iceberg.merge.write import named_view
@@ -65,12 +65,12 @@ def replace_changed_groups(
     head = target.head()
     rows = target.total("records", head.id) if head is not None else 0
     known = Figures(rows=change.table.total("records", change.until), files=change.table.total("data-files", change.until), model_rows=rows)
-    if reason := work.refusal(known):
-        return reason
+    if (choice := work.choice(known)).refresh is Refresh.FULL:
+        return choice.reason
     gone = gone_each_way(context.spark, change.table, change.since, change.until)
     known = attrs.evolve(known, searched=sum(one.rows for one in gone))
-    if reason := work.refusal(known):
-        return reason
+    if (choice := work.choice(known)).refresh is Refresh.FULL:
+        return choice.reason
     with touched_groups(context.spark, change.table, [one.source for one in work.groups], gone) as found:
         touched = found.persist()
         try:
@@ -88,12 +88,13 @@ class _Work:
     change: Change
     groups: Sequence[GroupColumn]
 
-    def refusal(self, known: Figures) -> str | None:
-        """Return why a full refresh costs less, as far as is known; None if it does not, or does not matter."""
-        if self.model.refresh is Refresh.INCREMENTAL:
-            return None
-        choice = choose(known)
-        return choice.reason if choice.refresh is Refresh.FULL else None
+    @property
+    def _is_configured(self) -> bool:
+        return self.model.refresh is Refresh.INCREMENTAL
+
+    def choice(self, known: Figures) -> Choice:
+        """Return the way to refresh the model, as far as is known."""
+        return Choice(Refresh.INCREMENTAL, "configured") if self._is_configured else choose(known)
 
     def replace(self, touched: DataFrame, known: Figures, summary: Mapping[str, str]) -> Replaced | str:
         """Replace groups, or return why a full refresh costs less."""
@@ -105,11 +106,10 @@ class _Work:
             reason = "no row came, went or changed"
         else:
             values = values_of(touched, count)
-            if self.model.refresh is not Refresh.INCREMENTAL:
-                known = self._with_files(known, values)
-                if refusal := self.refusal(known):
-                    return refusal
-            reason = "configured" if self.model.refresh is Refresh.INCREMENTAL else choose(known).reason
+            choice = self.choice(known if self._is_configured else self._with_files(known, values))
+            if choice.refresh is Refresh.FULL:
+                return choice.reason
+            reason = choice.reason
             with named_view(self.context, broadcast_if_small(touched, count)) as keys:
                 fresh = _fresh_sql(self.model.sql, self.change.sql_name, keys, self.groups, values)
                 columns = list(self.target.all_columns())

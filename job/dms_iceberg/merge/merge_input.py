@@ -1,6 +1,7 @@
 """The latest changes and the row counts of one batch. One pass computes them; late changes and crowded keys need a second one."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -112,16 +113,15 @@ def measure(
 
 def _collected(latest: DataFrame, counts: Sequence[str], figures: Mapping[str, str]) -> tuple[dict[str, Any], pa.Table | None]:
     """Return the results of the aggregates by name, and the rows of `ROWS` if ``figures`` has it and Arrow can read them."""
+    wanted = [*counts, *(f"{sql} AS {name}" for name, sql in figures.items() if name != ROWS)]
     if ROWS in figures:
-        try:
-            found = to_arrow(latest.selectExpr(*counts, *(f"{sql} AS {name}" for name, sql in figures.items())))
+        # Where Arrow cannot read a value, the counts come without the rows.
+        with suppress(pa.ArrowException, UnicodeDecodeError):
+            found = to_arrow(latest.selectExpr(*wanted, f"{figures[ROWS]} AS {ROWS}"))
             rows = pa.Table.from_struct_array(found[ROWS].combine_chunks().flatten())
             (row,) = found.drop_columns([ROWS]).to_pylist()
-        except (pa.ArrowException, UnicodeDecodeError):
-            figures = {name: sql for name, sql in figures.items() if name != ROWS}
-        else:
             return row, rows
-    return latest.selectExpr(*counts, *(f"{sql} AS {name}" for name, sql in figures.items())).collect()[0].asDict(), None
+    return latest.selectExpr(*wanted).collect()[0].asDict(), None
 
 
 def key_ranges(shape: Shape, row: Mapping[str, Any]) -> tuple[KeyRange, ...]:

@@ -87,7 +87,7 @@ class _SecondPass:
     def collapsed(self) -> MergeInput:
         found = self._collapsed_late() if self.is_late else self.first
         others = self._others()
-        if found.suspects or others is not None or (self.spans and not self.is_late):
+        if found.suspects or others is not None:
             try:
                 return self._collapsed_crowded(found, others)
             finally:
@@ -97,21 +97,23 @@ class _SecondPass:
 
     def _others(self) -> DataFrame | None:
         """Return keys that must be played although the batch's changes do not make them suspects; None without any."""
+        found = [self._spanning() if self.spans else None]
         if not self.is_late:
-            return self._left_by_others() if self.leaves else None
-        touched = None if self.waiting is None else touched_by(self.batch, self.first.latest)
-        spanning = self._spanning() if self.spans else None
-        found = [one for one in (touched, spanning) if one is not None]
-        return reduce(DataFrame.union, found) if found else None
+            found.append(self._left_by_others() if self.leaves else None)
+        elif self.waiting is not None:
+            found.append(touched_by(self.batch, self.first.latest))
+        there = [one for one in found if one is not None]
+        return reduce(DataFrame.union, there) if there else None
 
     def _spanning(self) -> DataFrame | None:
-        """Return keys with changes in order, of which one is not later than the last move of an earlier batch; None without any.
+        """Return keys with a change that is not later than the last move of an earlier batch; None without any.
 
-        Keys with a late change are compared with their older changes, and only these show whether they are crowded.
+        Of a late batch, only keys without a late change: the others are compared with their older changes, which show whether they are
+        crowded.
         """
         progress, latest = self.batch.planned.progress, self.first.latest
-        in_order = latest.where(f"NOT {late.suspect_sql(progress.reached, latest.columns)}")
-        keys = materialised(in_order.where(suspicion.spanning_sql(progress.arrivals)).select(*map(quote, self.batch.shape.key)))
+        latest = latest.where(f"NOT {late.suspect_sql(progress.reached, latest.columns)}") if self.is_late else latest
+        keys = materialised(latest.where(suspicion.spanning_sql(progress.arrivals)).select(*map(quote, self.batch.shape.key)))
         return None if keys.isEmpty() else keys
 
     def _left_by_others(self) -> DataFrame | None:
@@ -132,14 +134,11 @@ class _SecondPass:
     def _collapsed_crowded(self, found: MergeInput, others: DataFrame | None) -> MergeInput:
         batch, planned, shape = self.batch, self.batch.planned, self.batch.shape
         keys = [quote(name) for name in shape.key]
-        crowded = suspicion.suspect_sql()
-        if self.spans and not self.is_late:
-            crowded = f"({crowded} OR {suspicion.spanning_sql(planned.progress.arrivals)})"
-        suspects = found.latest.where(crowded).select(*keys)
+        suspects = found.latest.where(suspicion.suspect_sql()).select(*keys)
         suspects = materialised(suspects if others is None else suspects.union(others).distinct())
         suspects = broadcast_if_small(suspects, suspects.count())
         past = None
-        if not self.is_late and others is None and not self.spans:
+        if not self.is_late and others is None:
             past = stored_past(batch, suspects, found.ranges, self.waiting)
         if past is not None:
             return self._collapsed_in_order(play(batch, suspects, past, self.waiting))

@@ -40,10 +40,15 @@ def is_rebuild_next(state: TableState, request: RunRequest) -> bool:
 
     A truncate that is requested as well is recorded first, because main's state tells whether it can be; it is applied after the rebuild.
     """
-    table, main, memory = state.table, state.main, state.memory
-    is_told_first = table.source in request.truncate and not memory.truncate_seen
+    main = state.main
     has_content = main.head is not None and not main.progress.is_empty
-    return table.source in request.rebuild and not memory.rebuilt and not is_told_first and has_content
+    is_asked_for = state.table.source in request.rebuild and not state.memory.rebuilt
+    return is_asked_for and has_content and not _is_truncate_first(state, request)
+
+
+def _is_truncate_first(state: TableState, request: RunRequest) -> bool:
+    """Whether the run has not looked yet at a request for a truncate."""
+    return state.table.source in request.truncate and not state.memory.truncate_seen
 
 
 def plan(state: TableState, request: RunRequest) -> Action:
@@ -70,8 +75,7 @@ def plan(state: TableState, request: RunRequest) -> Action:
 
 def _preparation(state: TableState, request: RunRequest) -> Action | None:
     """Return what must precede any file: the operator's requests, and changes of the table that the configuration requires."""
-    is_truncated = state.table.source in request.truncate and not state.memory.truncate_seen
-    if is_truncated and not refuse_truncate(state.table, state.branch, state.pending, request.truncated_at):
+    if _is_truncate_first(state, request) and not refuse_truncate(state.table, state.branch, state.pending, request.truncated_at):
         return RecordTruncate(request.truncated_at)
     if state.renames:
         return RenameColumns(state.renames)
