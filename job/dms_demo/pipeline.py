@@ -33,7 +33,7 @@ from dms_iceberg.runs.run import run
 from dms_iceberg.silver.quarantine import quarantine_table
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.session import open_session
-from dms_iceberg.verify.small import interpreted
+from dms_iceberg.verify.small_tables import interpreted
 
 BRONZE: Final = "bronze"
 _OURS: Final = (BRONZE, "warehouse", "runs", "config.json", "report.html", "report.json")

@@ -5,8 +5,8 @@ from typing import Any, Final
 import psycopg
 
 from dms_emulator.settings import EmulatorSettings
-from dms_iceberg.dms.mapped import Mapped
 from dms_iceberg.dms.postgres import Choices, built_in, lob, user_defined
+from dms_iceberg.dms.type_mapping import Mapped
 
 # Oids of built-in types are fixed (pg_type.dat).
 _NAMES: Final[dict[int, str]] = {

@@ -12,7 +12,7 @@ from dms_iceberg.config.parse import parse_config
 from dms_iceberg.storage.store import LocalStore
 from dms_iceberg.verify.compare import Options
 from dms_iceberg.verify.open_source import open_source
-from dms_iceberg.verify.reading import Read
+from dms_iceberg.verify.reading_progress import Read
 from dms_iceberg.verify.run import verify
 from dms_iceberg.verify.source import Throttle, parse_source
 from support.lake import Lake

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from dms_iceberg.config.model import Column, Config
-from dms_iceberg.silver.checked import CHECKED_PROPERTY
+from dms_iceberg.silver.check_configuration import CHECKED_PROPERTY
 from dms_iceberg.silver.cleaning import CLEANING_PROPERTY
 from dms_iceberg.silver.seen_columns import SEEN_PROPERTY
 from dms_iceberg.silver.withheld import WITHHELD_PROPERTY

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 import attrs
 
 from dms_iceberg.bronze.unnamed_images import OF_DMS, Affix, unnamed_images
-from dms_iceberg.config.images import affixes, declared_sources, imaged, mentioned_sources
+from dms_iceberg.config.image_names import affixes, declared_sources, imaged, mentioned_sources
 from dms_iceberg.config.model import Change, OtherColumns, Table
 
 

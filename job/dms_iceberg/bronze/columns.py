@@ -6,7 +6,7 @@ import attrs
 
 from dms_iceberg.bronze.before_images import Images, find_images
 from dms_iceberg.bronze.schema_groups import SchemaGroup
-from dms_iceberg.config.images import image_of
+from dms_iceberg.config.image_names import image_of
 from dms_iceberg.config.model import Change, Table
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.sql.types import VOID

@@ -8,7 +8,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from dms_iceberg.bronze.gzipped import blame_gzip
+from dms_iceberg.bronze.gzip_checks import blame_gzip
 from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.storage.store import ObjectStore, join

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from dms_iceberg.bronze.gzipped import decompress
+from dms_iceberg.bronze.gzip_checks import decompress
 from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.storage.store import ObjectStore, join

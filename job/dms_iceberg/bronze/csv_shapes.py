@@ -13,7 +13,7 @@ from itertools import combinations
 import attrs
 
 from dms_iceberg.bronze.position import is_sequence
-from dms_iceberg.config.images import image_of, image_settings
+from dms_iceberg.config.image_names import image_of, image_settings
 from dms_iceberg.config.key_columns import key_column
 from dms_iceberg.config.model import Bronze, Table
 from dms_iceberg.sql.types import canonical

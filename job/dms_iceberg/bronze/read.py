@@ -11,7 +11,7 @@ from dms_iceberg.bronze.read_csv import read_csv
 from dms_iceberg.bronze.read_json import read_json
 from dms_iceberg.bronze.reserved_names import is_reserved, is_used, refuse_reserved
 from dms_iceberg.bronze.schema_groups import Columns, SchemaGroup
-from dms_iceberg.config.images import image_of
+from dms_iceberg.config.image_names import image_of
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.config.named_columns import named_columns
 from dms_iceberg.errors import BronzeError
@@ -33,8 +33,8 @@ def read_group(
     """Return the rows of ``group``.
 
     Adds `FILE` (full path), `FILE_NAME`, `ROW` (place in the file: the row number in Parquet, for text formats a number that rises
-    within a file), `CORRUPT` (the raw line when it did not parse, or one of `misread.MISREAD`, else NULL) and `NOT_TEXT` (whether the row
-    has bytes that are not UTF-8).
+    within a file), `CORRUPT` (the raw line when it did not parse, or one of `misread_values.MISREAD`, else NULL) and `NOT_TEXT` (whether
+    the row has bytes that are not UTF-8).
 
     Raises:
         BronzeError: a column that is not dropped has a type that Spark cannot read, or a name that Spark or this package reserves.

@@ -4,10 +4,10 @@ from pyspark.sql import DataFrame, DataFrameReader
 from pyspark.sql.functions import expr
 
 from dms_iceberg.bronze.csv_shapes import key_type
-from dms_iceberg.bronze.misread import misread_cases
+from dms_iceberg.bronze.misread_values import misread_cases
 from dms_iceberg.bronze.origin import origin_of_file
 from dms_iceberg.bronze.schema_groups import SchemaGroup
-from dms_iceberg.config.images import image_of
+from dms_iceberg.config.image_names import image_of
 from dms_iceberg.config.model import Bronze, Table
 from dms_iceberg.sql.cdc_columns import CORRUPT, NOT_TEXT, ROW
 from dms_iceberg.sql.quoting import quote, string_literal

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from dms_iceberg.config.check_context import RESERVED_PREFIX, SPARK_COLUMN
 from dms_iceberg.config.model import Bronze, BronzeFormat, OtherColumns, Table
-from dms_iceberg.config.place import RESERVED_PREFIX, SPARK_COLUMN
 from dms_iceberg.errors import BronzeError
 
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from dms_iceberg.bronze.csv_names import header_names, headerless_columns
 from dms_iceberg.bronze.csv_sample import FirstRecord, first_record, refuse_unquoted
 from dms_iceberg.bronze.csv_shapes import expected_columns, further_rows, has_empty_images
-from dms_iceberg.bronze.gzipped import is_blank, refuse_cut_off
+from dms_iceberg.bronze.gzip_checks import is_blank, refuse_cut_off
 from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.errors import BronzeError

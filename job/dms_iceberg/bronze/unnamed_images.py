@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import attrs
 
-from dms_iceberg.config.images import imaged, sources_of
+from dms_iceberg.config.image_names import imaged, sources_of
 from dms_iceberg.config.model import Change, Table
 
 OF_DMS = "BI_"

@@ -18,7 +18,7 @@ from dms_iceberg.changes.mapping import salt_names, sources_of
 from dms_iceberg.changes.normalise import half_sql, imaged_sql, moved_sql, normalise_sql
 from dms_iceberg.changes.partial_updates import kept_columns, mark_select
 from dms_iceberg.changes.shape import Shape
-from dms_iceberg.config.images import image_of
+from dms_iceberg.config.image_names import image_of
 from dms_iceberg.config.model import BronzeFormat, Change, Config, Mode, Table
 from dms_iceberg.config.salts import resolve_salt
 from dms_iceberg.context import RunContext

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
+from dms_iceberg.config.check_context import SALT_PREFIX
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Column, Mask, OtherColumns, Table
-from dms_iceberg.config.place import SALT_PREFIX
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.sql.json_documents import document_sql, is_nested, quoted_type
 from dms_iceberg.sql.quoting import quote, string_literal

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from dms_iceberg.bronze.columns import SourceColumns
 from dms_iceberg.bronze.keys import AHEAD_HOURS
-from dms_iceberg.bronze.misread import unread_cases
+from dms_iceberg.bronze.misread_values import unread_cases
 from dms_iceberg.bronze.position import (
     bytes_sql,
     is_sequence_sql,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dms_iceberg.runs.preview import TablePreview
     from dms_iceberg.runs.report import BatchReport, RunReport
     from dms_iceberg.runs.status import TableStatus
-    from dms_iceberg.verify.reading import Read
+    from dms_iceberg.verify.reading_progress import Read
 
 
 class _Lines:
@@ -68,7 +68,7 @@ class SourceProgress(_Lines):
         super().__init__(TextColumn("{task.fields[rows]}", markup=False), enabled=enabled)
 
     def read(self, read: "Read") -> None:
-        """Show how much of the source was read (a `verify.reading.Listener`)."""
+        """Show how much of the source was read (a `verify.reading_progress.Listener`)."""
         if read.table not in self._tasks:
             for earlier in self._tasks.values():
                 self._progress.update(earlier, visible=False)

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Mapping
 
+from dms_iceberg.config.check_context import SERVICE_FIELDS, Place
 from dms_iceberg.config.gold_checks import check_models
 from dms_iceberg.config.identifier import check_identifier, check_table_name, quarantine_names
 from dms_iceberg.config.model import Bronze, BronzeFormat, Catalog, CatalogType, Change, Config, Csv, Table
 from dms_iceberg.config.paths import S3_SCHEMES, scheme
-from dms_iceberg.config.place import SERVICE_FIELDS, Place
 from dms_iceberg.config.problems import Problems, below, listed, shown
 from dms_iceberg.config.table_checks import check_table
 

@@ -2,10 +2,10 @@
 
 import re
 
+from dms_iceberg.config.check_context import ICEBERG_COLUMNS, TAKEN_COLUMNS, Place
 from dms_iceberg.config.datetime_pattern import pattern_problem
 from dms_iceberg.config.key_columns import key_column
 from dms_iceberg.config.model import Column, Mask, NullInUpdate, TypeChanges
-from dms_iceberg.config.place import ICEBERG_COLUMNS, TAKEN_COLUMNS, Place
 from dms_iceberg.config.problems import item
 from dms_iceberg.config.types import TypeTextError, canonical_type, value_problem
 

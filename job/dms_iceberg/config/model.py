@@ -1,14 +1,13 @@
 """The configuration as frozen values with every default in one place. No I/O, no Spark.
 
 ``docs/configuration.md`` describes the document; ``config.parse`` turns it into these values.
-A field's metadata has its description, its key in the document and its limits: see `about`.
+A field's metadata has its description, its key in the document and its limits: see `field_metadata`.
 """
 
 import re
 
 import attrs
 
-from dms_iceberg.config.about import about
 from dms_iceberg.config.choices import (
     AfterRun,
     BronzeFormat,
@@ -23,6 +22,7 @@ from dms_iceberg.config.choices import (
     Timestamps,
     TypeChanges,
 )
+from dms_iceberg.config.field_metadata import about
 
 __all__ = [
     "AfterRun",

@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Iterator
 import attrs
 
 from dms_iceberg.config import problems
+from dms_iceberg.config.check_context import RESERVED_PREFIX
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Table
-from dms_iceberg.config.place import RESERVED_PREFIX
 from dms_iceberg.config.problems import below, item, listed
 from dms_iceberg.config.publish import published_columns
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import attrs
 
+from dms_iceberg.config.canonical_values import normalised
 from dms_iceberg.config.checks import check_config
 from dms_iceberg.config.model import CatalogType, Config, Maintenance, Table
-from dms_iceberg.config.normal import normalised
 from dms_iceberg.config.paths import absolute
 from dms_iceberg.config.problems import Problems, below, shown, suggestion
 from dms_iceberg.config.structure import Structurer, document_fields

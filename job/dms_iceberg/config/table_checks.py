@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
+from dms_iceberg.config.check_context import Place
 from dms_iceberg.config.column_checks import check_columns
-from dms_iceberg.config.kept_checks import check_kept
 from dms_iceberg.config.key_columns import key_column, silver_key
 from dms_iceberg.config.model import BronzeFormat, Column, Mode, OtherColumns, Table
+from dms_iceberg.config.partial_update_checks import check_kept
 from dms_iceberg.config.partition import PartitionError, PartitionField, parse_partition, unfit_type
-from dms_iceberg.config.place import Place
 from dms_iceberg.config.problems import item, suggestion
 from dms_iceberg.config.publish import column_of
 from dms_iceberg.config.types import TypeTextError, canonical_type

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from dms_iceberg.dms import convert
-from dms_iceberg.dms.mapped import Mapped
+from dms_iceberg.dms.type_mapping import Mapped
 from dms_iceberg.dms.types import DmsType, Kind
 
 _SIGNED: Final = {"tinyint": Kind.INT1, "smallint": Kind.INT2, "mediumint": Kind.INT4, "int": Kind.INT4, "bigint": Kind.INT8}

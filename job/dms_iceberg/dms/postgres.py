@@ -6,7 +6,7 @@ import attrs
 
 from dms_iceberg.dms import convert
 from dms_iceberg.dms.convert import Converter
-from dms_iceberg.dms.mapped import Mapped
+from dms_iceberg.dms.type_mapping import Mapped
 from dms_iceberg.dms.types import DmsType, Kind
 
 _PLAIN: Final[dict[str, tuple[Kind, Converter]]] = {

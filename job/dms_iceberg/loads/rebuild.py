@@ -26,11 +26,11 @@ from dms_iceberg.progress.pending import Pending, applied_truncates, new_loads, 
 from dms_iceberg.progress.progress import ACCOUNTING_KEY, Progress
 from dms_iceberg.silver.backfill import BACKFILL_KEY
 from dms_iceberg.silver.branch_summary import withheld_by
-from dms_iceberg.silver.checked import configuration_text
+from dms_iceberg.silver.check_configuration import configuration_text
 from dms_iceberg.silver.cleaning import Cleaning
 from dms_iceberg.silver.key import KEY_PROPERTY, key_property
 from dms_iceberg.silver.quarantine import all_rows, rejected_since, resolve
-from dms_iceberg.silver.remembered import mixed_keys
+from dms_iceberg.silver.recorded_declarations import mixed_keys
 from dms_iceberg.silver.row_counts import COUNTS, RowCounts, summary_properties
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext

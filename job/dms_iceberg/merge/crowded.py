@@ -18,7 +18,7 @@ from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.crowding import ARRIVES, IS_LAST_WRITING, KIND, LEAVES, N_READ, OUTCOME, PLACE, SIDE, USABLE, WRITING_GROUPS
 from dms_iceberg.merge.crowding import ID as EVENT
 from dms_iceberg.merge.fill_forward import REFILL
-from dms_iceberg.merge.present import hides_rows, present
+from dms_iceberg.merge.present_rows import hides_rows, present
 from dms_iceberg.merge.statement import KeyRange
 from dms_iceberg.merge.versions import VOID
 from dms_iceberg.silver.row_counts import BatchCounts

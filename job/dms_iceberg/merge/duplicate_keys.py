@@ -13,7 +13,7 @@ from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse import key_ends
 from dms_iceberg.merge.direct import REPLACED_KEY
 from dms_iceberg.merge.merge_input import MergeInput, key_ranges
-from dms_iceberg.merge.present import PRESENT, hides_rows
+from dms_iceberg.merge.present_rows import PRESENT, hides_rows
 from dms_iceberg.merge.suspicion import ARRIVED_AT, ARRIVES, LEFT_AT, N_ARRIVED, commit_sql
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, N_FILTERED, N_GOOD, POSITION
 from dms_iceberg.sql.json_text import json_sql

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.context import RunContext, RunRequest
-from dms_iceberg.iceberg.retry import attempt
+from dms_iceberg.iceberg.commit_retry import attempt
 from dms_iceberg.runs.report import RunReport, TableReport
 from dms_iceberg.runs.request import chosen_tables
 from dms_iceberg.runs.run import describe_end, step

@@ -32,7 +32,7 @@ from dms_iceberg.runs.replay_batch import replay_batch
 from dms_iceberg.runs.report import BatchReport
 from dms_iceberg.runs.state import TableState
 from dms_iceberg.silver.backfill import restore_backfills
-from dms_iceberg.silver.checked import check_changed
+from dms_iceberg.silver.check_configuration import check_changed
 from dms_iceberg.silver.evolve import evolve
 from dms_iceberg.silver.rename import rename_columns
 from dms_iceberg.silver.row_counts import RowCounts, summary_properties

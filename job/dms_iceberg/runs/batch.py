@@ -29,10 +29,10 @@ from dms_iceberg.runs.report import BatchReport
 from dms_iceberg.runs.state import OpenedBatch
 from dms_iceberg.silver import first_seen
 from dms_iceberg.silver.analysis import check_expressions
-from dms_iceberg.silver.checked import checked_property
+from dms_iceberg.silver.check_configuration import checked_property
 from dms_iceberg.silver.cleaning import made_by
 from dms_iceberg.silver.quarantine import change_quarantine, prepare_quarantine, quarantine_sql, rejected_changes, rejected_rows, resolve
-from dms_iceberg.silver.remembered import source_names
+from dms_iceberg.silver.recorded_declarations import source_names
 from dms_iceberg.silver.row_counts import COUNTS, BatchCounts, summary_properties
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext

@@ -41,7 +41,7 @@ from dms_iceberg.runs.state import OpenedBatch, RunMemory, TableState
 from dms_iceberg.runs.wording import words
 from dms_iceberg.silver.analysis import check_expressions
 from dms_iceberg.silver.backfill import restore_statements
-from dms_iceberg.silver.checked import check
+from dms_iceberg.silver.check_configuration import check
 from dms_iceberg.silver.ddl import create_sql
 from dms_iceberg.silver.first_seen import known_before, unknown_warnings
 from dms_iceberg.silver.schema_diff import AddColumn, Incompatible, Types

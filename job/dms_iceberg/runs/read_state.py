@@ -20,11 +20,11 @@ from dms_iceberg.runs.plan import is_rebuild_next
 from dms_iceberg.runs.state import OpenedBatch, RunMemory, TableState
 from dms_iceberg.silver.analysis import analysed_evolution
 from dms_iceberg.silver.backfill import lost_backfills
-from dms_iceberg.silver.checked import is_checked
+from dms_iceberg.silver.check_configuration import is_checked
 from dms_iceberg.silver.cleaning import refuse_other_key_mask
 from dms_iceberg.silver.key import refuse_other_key
 from dms_iceberg.silver.quarantine_records import open_records, record_groups
-from dms_iceberg.silver.remembered import guarded, refuse_declared, refuse_mixed_key, source_names
+from dms_iceberg.silver.recorded_declarations import guarded, refuse_declared, refuse_mixed_key, source_names
 from dms_iceberg.silver.rename import cleaning_warnings, renamed_properties, renames
 from dms_iceberg.silver.switch_mode import silver_types, switch_statements
 from dms_iceberg.silver.table_context import TableContext

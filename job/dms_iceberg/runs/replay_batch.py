@@ -18,7 +18,7 @@ from dms_iceberg.runs.report import BatchReport
 from dms_iceberg.runs.state import OpenedBatch
 from dms_iceberg.silver import first_seen
 from dms_iceberg.silver.quarantine import JUDGEMENT, change_quarantine, judge_again_sql, resolve
-from dms_iceberg.silver.remembered import source_names
+from dms_iceberg.silver.recorded_declarations import source_names
 from dms_iceberg.silver.row_counts import BatchCounts, summary_properties
 from dms_iceberg.sql.cdc_columns import OLD_KEY, PROBLEM, ROW_ID
 from dms_iceberg.sql.json_text import json_sql

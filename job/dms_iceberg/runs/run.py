@@ -16,7 +16,7 @@ from dms_iceberg.config.model import Config, Table
 from dms_iceberg.context import NO_REQUEST, RunContext, RunRequest
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.gold.run import refresh_models
-from dms_iceberg.iceberg.retry import attempt, on_conflict, planned_again
+from dms_iceberg.iceberg.commit_retry import attempt, on_conflict, planned_again
 from dms_iceberg.maintenance.run import maintain_table
 from dms_iceberg.runs.actions import DropBranches, ReadFiles
 from dms_iceberg.runs.apply import Outcome, apply

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dms_iceberg.changes.frames import ReadGroup
     from dms_iceberg.silver.evolve import Evolution
     from dms_iceberg.silver.quarantine_records import OpenRecords
-    from dms_iceberg.silver.remembered import Memory
+    from dms_iceberg.silver.recorded_declarations import Memory
 
 
 @attrs.define

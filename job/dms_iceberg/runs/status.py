@@ -19,11 +19,11 @@ from dms_iceberg.progress.pending import pending_files
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.runs.request import chosen_tables
 from dms_iceberg.runs.run import state_key
-from dms_iceberg.silver.checked import check, is_checked
+from dms_iceberg.silver.check_configuration import check, is_checked
 from dms_iceberg.silver.cleaning import refuse_other_key_mask
 from dms_iceberg.silver.key import refuse_other_key
 from dms_iceberg.silver.quarantine import open_rows
-from dms_iceberg.silver.remembered import refuse_declared
+from dms_iceberg.silver.recorded_declarations import refuse_declared
 from dms_iceberg.silver.rename import cleaning_warnings, renamed, renamed_properties, renames
 from dms_iceberg.silver.switch_mode import silver_types
 from dms_iceberg.silver.table import TargetTable

@@ -185,7 +185,7 @@ def _is_live(table: Table, name: str) -> bool:
 def refuse_other_key_mask(table: Table, properties: Mapping[str, str]) -> None:
     """Refuse to merge by a masked key whose values would have other hashes: new rows would not replace old ones.
 
-    A removed mask that ``publish`` does not allow is left to `published.refuse_published`, which also checks the files.
+    A removed mask that ``publish`` does not allow is left to `publish_guard.refuse_published`, which also checks the files.
 
     Raises:
         SchemaChangeError: a key column is masked, or was, and its values would be computed in another way.

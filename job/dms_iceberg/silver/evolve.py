@@ -8,8 +8,8 @@ from dms_iceberg.bronze.before_images import image_warnings, silver_images
 from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.mapping import SilverColumn, silver_columns
 from dms_iceberg.changes.shape import Shape
+from dms_iceberg.config.check_context import ICEBERG_COLUMNS, RESERVED_PREFIX, TAKEN_COLUMNS
 from dms_iceberg.config.model import Change, Column, Mode, SchemaChanges, Table
-from dms_iceberg.config.place import ICEBERG_COLUMNS, RESERVED_PREFIX, TAKEN_COLUMNS
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.silver.backfill import backfill, unseen

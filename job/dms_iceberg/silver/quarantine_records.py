@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
 from dms_iceberg.bronze.layout import layout_group
-from dms_iceberg.bronze.misread import unknown_image_sql
+from dms_iceberg.bronze.misread_values import unknown_image_sql
 from dms_iceberg.bronze.position import COUNTER_DIGITS
 from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.changes.frames import ReadGroup, classify_columns

@@ -15,10 +15,10 @@ from dms_iceberg.bronze.schema_groups import inspect
 from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.mapping import silver_columns
 from dms_iceberg.changes.shape import Shape
-from dms_iceberg.config.images import mentioned_sources
+from dms_iceberg.config.check_context import RESERVED_PREFIX
+from dms_iceberg.config.image_names import mentioned_sources
 from dms_iceberg.config.model import BronzeFormat, Table
 from dms_iceberg.config.named_columns import Named, absent, named_columns, nearest, table_path
-from dms_iceberg.config.place import RESERVED_PREFIX
 from dms_iceberg.config.problems import below, item
 from dms_iceberg.config.publish import published_columns
 from dms_iceberg.context import RunContext

@@ -20,7 +20,7 @@ from dms_iceberg.config.model import SchemaChanges, Table
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import TargetError
 from dms_iceberg.silver.analysis import analysed_evolution
-from dms_iceberg.silver.remembered import guarded
+from dms_iceberg.silver.recorded_declarations import guarded
 from dms_iceberg.silver.schema_diff import AddColumn
 from dms_iceberg.silver.switch_mode import silver_types
 from dms_iceberg.silver.table_context import TableContext

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from dms_iceberg.config.model import Bronze, BronzeFormat
-from dms_iceberg.dms.mapped import Mapped, Shown
+from dms_iceberg.dms.type_mapping import Mapped, Shown
 from dms_iceberg.dms.types import DmsType, Kind
 from dms_iceberg.sql.quoting import quote, string_literal
 

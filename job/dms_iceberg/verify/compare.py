@@ -29,8 +29,8 @@ from dms_iceberg.verify.fingerprint import (
     rejected,
     state,
 )
-from dms_iceberg.verify.reading import Reading
-from dms_iceberg.verify.small import interpreted
+from dms_iceberg.verify.reading_progress import Reading
+from dms_iceberg.verify.small_tables import interpreted
 from dms_iceberg.verify.source import KeyDoesNotFitError, Reader, Source, chunks
 from dms_iceberg.verify.verdict import TableVerdict
 

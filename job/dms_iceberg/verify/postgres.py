@@ -7,8 +7,8 @@ from typing import Any, Self
 import pg8000.exceptions
 import pg8000.native
 
-from dms_iceberg.dms.mapped import Mapped
 from dms_iceberg.dms.postgres import Choices, built_in
+from dms_iceberg.dms.type_mapping import Mapped
 from dms_iceberg.dms.types import DmsType, Kind
 from dms_iceberg.verify.columns import SourceColumn
 from dms_iceberg.verify.source import Address, KeyDoesNotFitError, SourceError, SslMode, Throttle, cannot_connect, no_such_table

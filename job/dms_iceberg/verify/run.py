@@ -16,7 +16,7 @@ from dms_iceberg.spark.failures import FAILURES, describe
 from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.verify.cleaning import plan_cleaning
 from dms_iceberg.verify.compare import Comparison, Options
-from dms_iceberg.verify.reading import Listener, Reading
+from dms_iceberg.verify.reading_progress import Listener, Reading
 from dms_iceberg.verify.repair import refuse_repair, write_repair
 from dms_iceberg.verify.source import Source
 from dms_iceberg.verify.verdict import TableVerdict, Verdict

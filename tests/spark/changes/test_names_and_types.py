@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.config.place import ICEBERG_COLUMNS
+from dms_iceberg.config.check_context import ICEBERG_COLUMNS
 from dms_iceberg.runs.report import RunReport
 from support.lake import Lake
 from support.text_files import cdc_name

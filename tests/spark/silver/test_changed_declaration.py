@@ -8,7 +8,7 @@ import pytest
 from dms_iceberg.context import RunContext
 from dms_iceberg.runs.preview import preview
 from dms_iceberg.runs.status import table_statuses
-from dms_iceberg.silver import checked
+from dms_iceberg.silver import check_configuration
 from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.watch.table import WatchedTable
 from support.lake import Lake
@@ -67,8 +67,8 @@ def test_a_changed_declaration_that_is_right_is_looked_at_once(lake: Lake, monke
     lake.load("public.t", PRICED, [(1, "a")])
     lake.run_one(lake.config({"public.t": {}}))
     head, opened = lake.target("t").head(), []
-    open_files = checked.open_files
-    monkeypatch.setattr(checked, "open_files", lambda *all_: opened.append(1) or open_files(*all_))
+    open_files = check_configuration.open_files
+    monkeypatch.setattr(check_configuration, "open_files", lambda *all_: opened.append(1) or open_files(*all_))
     config = lake.config({"public.t": {"filter": "price <> 'b'"}})
     states = [lake.target("t").metadata_location() for _ in range(3) if lake.run_one(config).batches == []]
     assert (len(opened), len(states), len(set(states))) == (1, 3, 1)

@@ -7,7 +7,7 @@ import pytest
 from dms_iceberg.bronze.before_images import Images, find_images, image_warnings, silver_images
 from dms_iceberg.bronze.columns import split_columns
 from dms_iceberg.bronze.schema_groups import SchemaGroup
-from dms_iceberg.config.images import image_of, imaged
+from dms_iceberg.config.image_names import image_of, imaged
 from dms_iceberg.config.model import Change, Column, Mask, OtherColumns, Rule, Table
 
 MASKED = Column(name="email", mask=Mask.SHA256)

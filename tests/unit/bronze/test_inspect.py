@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dms_iceberg.bronze.gzipped import blame_gzip
+from dms_iceberg.bronze.gzip_checks import blame_gzip
 from dms_iceberg.bronze.schema_groups import FirstRecord, first_record, inspect, spark_type
 from dms_iceberg.config.model import Bronze, BronzeFormat, Csv
 from dms_iceberg.errors import BronzeError

@@ -9,7 +9,7 @@ from dms_iceberg.config.salts import check_of, refuse_unset_salts, resolve_salt,
 from dms_iceberg.errors import ConfigError, SchemaChangeError
 from dms_iceberg.silver.cleaning import CLEANING_PROPERTY, Cleaning, other_cleaning, refuse_other_key_mask
 from dms_iceberg.silver.earlier_masks import withheld_of_earlier
-from dms_iceberg.silver.published import refuse_published
+from dms_iceberg.silver.publish_guard import refuse_published
 from dms_iceberg.silver.seen_columns import Seen
 from dms_iceberg.silver.withheld import LEFT_OUT, UNKNOWN, MadeMask, Withheld
 from dms_iceberg.sql.mask_text import is_plain

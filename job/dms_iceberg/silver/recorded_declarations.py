@@ -19,7 +19,7 @@ from dms_iceberg.silver.branch_summary import branch_summary
 from dms_iceberg.silver.cleaning import Cleaning
 from dms_iceberg.silver.earlier_masks import withheld_of_earlier
 from dms_iceberg.silver.key import KEY_PROPERTY, key_property
-from dms_iceberg.silver.published import refuse_published
+from dms_iceberg.silver.publish_guard import refuse_published
 from dms_iceberg.silver.rename import renamed_properties, renames
 from dms_iceberg.silver.seen_columns import Seen
 from dms_iceberg.silver.table import TargetTable

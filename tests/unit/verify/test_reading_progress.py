@@ -2,7 +2,7 @@
 
 import pytest
 
-from dms_iceberg.verify.reading import Read, Reading
+from dms_iceberg.verify.reading_progress import Read, Reading
 from support.log_settings import logs_for
 
 

@@ -1,7 +1,7 @@
 """Checks of columns that an update may leave out; they refuse before a run what cannot be right."""
 
+from dms_iceberg.config.check_context import Place
 from dms_iceberg.config.model import BronzeFormat, Column, Mode, NullInUpdate, Table
-from dms_iceberg.config.place import Place
 from dms_iceberg.config.problems import item
 
 

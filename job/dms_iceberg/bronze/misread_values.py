@@ -3,7 +3,7 @@
 from dms_iceberg.bronze.csv_shapes import STREAM_POSITION, further_rows, key_type
 from dms_iceberg.bronze.position import is_sequence_sql
 from dms_iceberg.bronze.schema_groups import SchemaGroup
-from dms_iceberg.config.images import image_of
+from dms_iceberg.config.image_names import image_of
 from dms_iceberg.config.key_columns import key_column
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.sql.cdc_columns import CORRUPT

@@ -19,7 +19,7 @@ from dms_iceberg.errors import BronzeError
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.analysis import analysed_evolution, check_expressions
 from dms_iceberg.silver.evolve import plan_evolution
-from dms_iceberg.silver.remembered import Memory, guarded, refuse_mixed_key, source_names
+from dms_iceberg.silver.recorded_declarations import Memory, guarded, refuse_mixed_key, source_names
 from dms_iceberg.silver.schema_diff import Types
 from dms_iceberg.silver.switch_mode import silver_types
 from dms_iceberg.silver.table import BEFORE_PROPERTY

@@ -3,7 +3,7 @@
 import attrs
 
 from dms_iceberg.config.expressions import ExpressionError, expression_problems, referenced_columns
-from dms_iceberg.config.images import affixes, imaged, mentioned_sources
+from dms_iceberg.config.image_names import affixes, imaged, mentioned_sources
 from dms_iceberg.config.model import BronzeFormat, Config, Table
 from dms_iceberg.config.problems import Problems, below, suggestion
 
