@@ -15,6 +15,7 @@ from properties.merging import Merging
 from support.awkward_kinds import AWKWARD, CHANGING, EXACT, NO_TEXT, OURS
 from support.bronze_writer import FORMATS
 from support.histories import NUMBERS, SEED, seeded_world
+from support.mode_oracles import SOFT_DELETE, ModeOracle
 from support.table_kinds import CLOCK, CODED, CROWDED, FILTERED, JUDGED, MASKED, NUMBERED, PLAIN
 
 # A further world takes other kinds.
@@ -29,9 +30,12 @@ def _merged_only() -> Iterator[None]:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("mode", [None, SOFT_DELETE], ids=["mirror", "soft-delete"])
 @pytest.mark.parametrize("number", NUMBERS)
-def test_both_paths_leave_the_same(spark: SparkSession, warehouse: Path, tmp_path: Path, number: int) -> None:
-    world = seeded_world(SEED + 100 * number + 90, _KINDS[number % len(_KINDS)], histories=4, per_table=30, runs=3, restarts=1, max_files=6)
+def test_both_paths_leave_the_same(spark: SparkSession, warehouse: Path, tmp_path: Path, number: int, mode: ModeOracle | None) -> None:
+    kinds = _KINDS[number % len(_KINDS)]
+    kinds = kinds if mode is None else tuple(mode.of(kind) for kind in kinds)
+    world = seeded_world(SEED + 100 * number + 90, kinds, histories=4, per_table=30, runs=3, restarts=1, max_files=6)
     ours, reference = (Merging(spark, warehouse, tmp_path, world, FORMATS[0], epoch=1) for _ in range(2))
     batches = list[tuple[BatchReport, BatchReport]]()
     for run in range(world.runs):

@@ -5,7 +5,7 @@ which change of a key is the latest, Spark says in both cases; here only keys ar
 the MERGE, and the reason is reported.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -18,13 +18,15 @@ from pyspark.sql import SparkSession
 from dms_iceberg.changes.partial_updates import kept_columns
 from dms_iceberg.config.model import Mode
 from dms_iceberg.iceberg.arrow_schema import field_ids
-from dms_iceberg.iceberg.live_files import FileCache, LiveFiles, NotPossibleError, find_rows, live_files
+from dms_iceberg.iceberg.live_files import FileCache, LiveFile, LiveFiles, NotPossibleError, find_rows, live_files
 from dms_iceberg.iceberg.row_delta import Delta, add_delta, columns_of, refusal
+from dms_iceberg.iceberg.stored_rows import read_rows
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge.batch_context import BatchContext
+from dms_iceberg.merge.soft_delete import register_row_select
 from dms_iceberg.merge.statement import insert_columns, mergeable
-from dms_iceberg.silver.metadata_columns import METADATA_COLUMNS
-from dms_iceberg.sql.cdc_columns import DELETE
+from dms_iceberg.silver.metadata_columns import metadata_columns
+from dms_iceberg.sql.cdc_columns import DELETE, DELETED, DELETED_AT, POSITION, ROW_POSITION
 from dms_iceberg.sql.quoting import quote
 
 DIRECT, MERGE = "direct", "merge"
@@ -44,6 +46,12 @@ _COUNT, _LONG_ROWS = "_cdc_direct_count", "_cdc_direct_long"
 _UNFIT_KEYS = ("float", "double", "binary")
 _LONG = ("string", "binary")
 _CACHES: "WeakKeyDictionary[SparkSession, FileCache]" = WeakKeyDictionary()
+_COLUMNS: Mapping[Mode, Callable[[Sequence[str]], list[str]]] = {
+    Mode.MIRROR: lambda columns: [*insert_columns(columns), DELETE],
+    Mode.SOFT_DELETE: register_row_select,
+}
+_EVENT = (POSITION, DELETED, DELETED_AT)
+"""What a delete changes of a row that stays in the table."""
 
 
 def planned_path(batch: BatchContext) -> str:
@@ -51,7 +59,7 @@ def planned_path(batch: BatchContext) -> str:
     planned, table, shape = batch.planned, batch.table, batch.shape
     compressed = sum(file.size for file in planned.batch.files if file.extension.endswith(".gz"))
     checks = {
-        "mode": table.mode is not Mode.MIRROR,
+        "mode": table.mode not in _COLUMNS,
         "first batch": planned.branch_state.head is None,
         "branch": planned.branch_state.branch is not None,
         "size": planned.is_replay or planned.batch.size > MOST_BYTES or compressed > MOST_COMPRESSED_BYTES,
@@ -83,7 +91,7 @@ def rows_figures(batch: BatchContext) -> dict[str, str]:
     shape = batch.shape
     lengths = [f"coalesce(octet_length({quote(name)}), 0)" for name in (*shape.key, *shape.values) if shape.types[name] in _LONG]
     is_long = f"{' + '.join(['0L', *lengths])} > {MOST_TEXT >> _rows(batch).bit_length()}L"
-    columns = ", ".join([*insert_columns([*shape.key, *shape.values]), DELETE])
+    columns = ", ".join(_COLUMNS[batch.table.mode]([*shape.key, *shape.values]))
     return {
         _COUNT: f"count_if({mergeable()})",
         _LONG_ROWS: f"count_if({mergeable()} AND {is_long})",
@@ -154,16 +162,38 @@ def _reading() -> Iterator[None]:
 def _delta(batch: BatchContext, table: Any, rows: pa.Table, cache: FileCache) -> Delta:
     # The table within the transaction: another writer may have changed more than rows since the batch was planned.
     columns, files = _table_files(batch.context.spark, table, cache)
-    shape = batch.shape
-    if set(columns.names) != {*shape.key, *shape.values, *METADATA_COLUMNS}:
+    shape, mode = batch.shape, batch.table.mode
+    if set(columns.names) != {*shape.key, *shape.values, *metadata_columns(mode)}:
         raise NotPossibleError("columns that the batch does not have")
     ids = {columns.field(number).name: id_ for id_, number in field_ids(columns).items()}
     of_key = tuple(ids[name] for name in shape.key)
-    keys = pa.table({str(number): rows[name].cast(columns.field(name).type) for number, name in enumerate(shape.key)})
     file_io = table.io()
-    found = [(file, find_rows(file_io, file, keys, of_key, cache)) for file in files.data.values()]
-    written = rows.filter(pc.invert(rows[DELETE]))
+
+    def places(changes: pa.Table, among: Iterable[LiveFile]) -> list[tuple[LiveFile, pa.Int64Array]]:
+        keys = pa.table({str(number): changes[name].cast(columns.field(name).type) for number, name in enumerate(shape.key)})
+        found = ((file, find_rows(file_io, file, keys, of_key, cache)) for file in among)
+        return [(file, positions) for file, positions in found if len(positions)]
+
+    deleted = places(rows, files.data.values())
+    is_event = rows[ROW_POSITION].is_null() if mode is Mode.SOFT_DELETE else rows[DELETE]
+    written, events = rows.filter(pc.invert(is_event)), rows.filter(is_event)
     new = pa.Table.from_arrays([written[field.name].cast(field.type) for field in columns], schema=columns)
+    if mode is Mode.SOFT_DELETE and events.num_rows:
+        touched = [file for file, _ in deleted]
+        stored = [read_rows(file_io, file.location, positions, columns) for file, positions in places(events, touched)]
+        new = pa.concat_tables([new, _marked(pa.concat_tables([columns.empty_table(), *stored]), events, shape.key)])
     if any(not field.nullable and new[field.name].null_count for field in columns):
         raise NotPossibleError("NULL in a required column")
-    return Delta(new, [(file, positions) for file, positions in found if len(positions)], files, of_key)
+    return Delta(new, deleted, files, of_key)
+
+
+def _marked(stored: pa.Table, events: pa.Table, key: Sequence[str]) -> pa.Table:
+    """Return rows of the table as they are after the deletes of their keys; each key has one of ``events``."""
+    row, event = "_row", "_event"
+    names = [str(number) for number in range(len(key))]
+    left = pa.table([*(stored[name] for name in key), pa.array(range(stored.num_rows))], [*names, row])
+    right = pa.table([*(events[name].cast(stored[name].type) for name in key), pa.array(range(events.num_rows))], [*names, event])
+    pairs = left.join(right, names, join_type="inner", use_threads=False)
+    marked, of_events = stored.take(pairs[row]), events.take(pairs[event])
+    columns = [(of_events[field.name].cast(field.type) if field.name in _EVENT else marked[field.name]) for field in stored.schema]
+    return pa.Table.from_arrays(columns, schema=stored.schema)

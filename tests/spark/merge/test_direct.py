@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dms_iceberg.iceberg import live_files
+from dms_iceberg.iceberg import live_files, stored_rows
 from dms_iceberg.merge import direct
 from dms_iceberg.runs import batch
 from dms_iceberg.runs.report import BatchReport
@@ -30,22 +30,34 @@ def name(number: int) -> str:
     return f"2026/03/01/10/20260301-10{number:02d}30000.parquet"
 
 
-def at(number: int) -> str:
-    return f"2026030110{number:02d}0000"
+def at(number: int, second: int = 0) -> str:
+    return f"2026030110{number:02d}{second:02d}00"
 
 
 def merged(lake: Lake, number: int, *rows: tuple[Any, ...], columns: list[tuple[str, pa.DataType]] = ID_V, **entry: Any) -> BatchReport:
-    """Write a file of changes (operation, then the values) and merge it."""
-    lake.changes("public.t", name(number), columns, [(op, at(number), 61 + 4 * n, *values, None) for n, (op, *values) in enumerate(rows)])
+    """Write a file of changes (operation, then the values) of one commit and merge it."""
+    return _merged(lake, number, [(at(number), *row) for row in rows], columns, entry)
+
+
+def merged_apart(lake: Lake, number: int, *rows: tuple[Any, ...], **entry: Any) -> BatchReport:
+    """Do the same with a commit for each change."""
+    return _merged(lake, number, [(at(number, second), *row) for second, row in enumerate(rows)], ID_V, entry)
+
+
+def _merged(lake: Lake, number: int, rows: list[tuple[Any, ...]], columns: list[tuple[str, pa.DataType]], entry: Any) -> BatchReport:
+    changes = [(op, commit, 61 + 4 * n, *values, None) for n, (commit, op, *values) in enumerate(rows)]
+    lake.changes("public.t", name(number), columns, changes)
     (report,) = lake.run_one(lake.config({"public.t": entry})).batches
     return report
 
 
-def loaded(lake: Lake, rows: int = 10, columns: list[tuple[str, pa.DataType]] = ID_V, make: Callable[[int], Any] = lambda n: n) -> None:
+def loaded(
+    lake: Lake, rows: int = 10, columns: list[tuple[str, pa.DataType]] = ID_V, make: Callable[[int], Any] = lambda n: n, entry: Any = None
+) -> None:
     path = lake.load("public.t", columns, [(make(number), f"a{number}") for number in range(rows)])
     # Before every change: an insert that the load may contain is none of a live key.
     os.utime(path, (_LOADED_AT, _LOADED_AT))
-    lake.run_one(lake.config({"public.t": {}}))
+    lake.run_one(lake.config({"public.t": entry or {}}))
 
 
 def test_a_batch_in_order_is_written_directly_and_its_snapshot_says_so(lake: Lake) -> None:
@@ -56,6 +68,46 @@ def test_a_batch_in_order_is_written_directly_and_its_snapshot_says_so(lake: Lak
     head = lake.target("t").head()
     assert head is not None
     assert (head.summary[direct.PATH_KEY], head.summary[direct.REPLACED_KEY]) == ("direct", "2")
+
+
+SOFT_DELETE = {"mode": "soft_delete"}
+
+
+def marks(lake: Lake) -> list[tuple[Any, ...]]:
+    return lake.rows("t", "id, v, _cdc_deleted, _cdc_op, minute(_cdc_committed_at), minute(_cdc_deleted_at)")
+
+
+def test_a_row_that_is_only_marked_as_deleted_keeps_its_values(lake: Lake) -> None:
+    loaded(lake, 4, entry=SOFT_DELETE)
+    changes = [("D", 0, None), ("U", 1, "b"), ("D", 1, None), ("D", 99, None), ("I", 5, "new"), ("D", 5, None)]
+    assert merged_apart(lake, 1, *changes, **SOFT_DELETE).path == "direct"
+    assert marks(lake) == [
+        (0, "a0", True, "I", 0, 1),
+        (1, "b", True, "U", 1, 1),
+        (2, "a2", False, "I", 0, None),
+        (3, "a3", False, "I", 0, None),
+        (5, "new", True, "I", 1, 1),
+    ]
+    assert merged_apart(lake, 2, ("I", 0, "back"), ("D", 5, None), ("D", 2, None), **SOFT_DELETE).path == "direct"
+    assert marks(lake)[:3] == [(0, "back", False, "I", 2, None), (1, "b", True, "U", 1, 1), (2, "a2", True, "I", 0, 2)]
+    assert marks(lake)[4:] == [(5, "new", True, "I", 1, 2)]
+
+
+def test_a_marked_row_of_an_older_file_gets_the_columns_of_the_table(lake: Lake) -> None:
+    loaded(lake, 4, entry=SOFT_DELETE)
+    wider = [*ID_V, ("added", pa.int32())]
+    assert merged(lake, 1, ("U", 1, "b", 7), columns=wider, **SOFT_DELETE).path.startswith("direct")
+    assert merged(lake, 2, ("D", 0, None, None), ("D", 1, None, None), columns=wider, **SOFT_DELETE).path == "direct"
+    rows = lake.rows("t", "id, v, added, _cdc_deleted")
+    assert rows[:3] == [(0, "a0", None, True), (1, "b", 7, True), (2, "a2", None, False)]
+
+
+def test_deletes_in_large_files_take_the_merge(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded(lake, 4, entry=SOFT_DELETE)
+    monkeypatch.setattr(stored_rows, "MOST_VALUES", 4)
+    assert merged(lake, 1, ("D", 0, None), **SOFT_DELETE).path == "merge (deleted rows in large files)"
+    assert merged(lake, 2, ("U", 1, "b"), **SOFT_DELETE).path == "direct"
+    assert marks(lake)[:2] == [(0, "a0", True, "I", 0, 1), (1, "b", False, "U", 2, None)]
 
 
 def test_binary_keys_take_the_merge(lake: Lake) -> None:
