@@ -16,7 +16,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Work, emptied, heap_mib, session
+from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Work, emptied, heap_mib, resident_mib, session
 from benchmarks.small_tables import columns, document, file_name, folder_of, sequence, write, write_load
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.runs.report import BatchReport
@@ -103,19 +103,23 @@ def main(
         if loaded.errors:
             raise typer.Exit(1)
         CONSOLE.print(f"{tables} tables of {rows:,} rows loaded in {loaded.seconds:.1f} s")
-        heaps = [heap_mib(spark)]
+        heaps, resident = [heap_mib(spark)], list[float]()
         writer = Writer(work, tables, rows, changes_per_second // tables, warm_up + seconds)
         thread = threading.Thread(target=lambda: asyncio.run(watch.run()))
         thread.start()
         writer.start()
         time.sleep(warm_up)
         first = len(seen.batches)
+        resident.append(resident_mib())
         writer.join()
         last = len(seen.batches)
         watch.stop()
         thread.join()
         heaps.append(heap_mib(spark))
-        _print_results(seen, first, last, seconds, heaps)
+        resident.append(resident_mib())
+        _print_results(seen, first, last, seconds)
+        CONSOLE.print(f"heap in use at rest: {heaps[0]:,.0f} MiB before, {heaps[1]:,.0f} MiB after {len(seen.batches):,} batches")
+        CONSOLE.print(f"Python: {resident[0]:,.0f} MiB after the warm-up, {resident[1]:,.0f} MiB at the end")
         after = run(spark, config)
         read = sum(batch.rows_read for batch in seen.batches) + sum(one.rows_read for one in after.tables.values())
         if read != writer.written or after.errors:
@@ -123,7 +127,7 @@ def main(
             raise typer.Exit(1)
 
 
-def _print_results(seen: Seen, first: int, last: int, seconds: float, heaps: list[float]) -> None:
+def _print_results(seen: Seen, first: int, last: int, seconds: float) -> None:
     batches, own = seen.batches[first:last], seen.own[first:last]
     rows = sum(batch.rows_read for batch in batches)
     p50 = [batch.lag_p50_seconds or 0.0 for batch in batches]
@@ -136,4 +140,3 @@ def _print_results(seen: Seen, first: int, last: int, seconds: float, heaps: lis
     paths = Counter(batch.path.split(" ")[0] or "none" for batch in batches)
     CONSOLE.print(f"batches by path: {', '.join(f'{path} {count}' for path, count in paths.most_common())}")
     CONSOLE.print(f"a batch takes {statistics.median(b.seconds for b in batches):.2f} s (median)")
-    CONSOLE.print(f"heap in use at rest: {heaps[0]:,.0f} MiB before, {heaps[1]:,.0f} MiB after {len(seen.batches):,} batches")

@@ -59,6 +59,12 @@ def seconds(spark: SparkSession, work: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
+def resident_mib() -> float:
+    """Return the memory of this Python process, without the JVM: resident pages."""
+    pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+
+
 def heap_mib(spark: SparkSession) -> float:
     """Return the used MiB of the JVM's heap after two collections: what Spark releases because of the first goes with the second."""
     jvm: Any = spark._jvm

@@ -24,7 +24,7 @@ SCHEMA: Final = pa.schema(
 )
 
 
-def document(work: Path, names: Iterable[str], parallelism: int) -> dict[str, Any]:
+def document(work: Path, names: Iterable[str], parallelism: int, mode: str = "mirror") -> dict[str, Any]:
     """Return the configuration of the tables ``shop.<name>``, whose silver tables have the same names."""
     return {
         "version": 1,
@@ -32,7 +32,7 @@ def document(work: Path, names: Iterable[str], parallelism: int) -> dict[str, An
         "bronze": {"uri": str(work / "bronze")},
         "catalog": {"name": "lake", "type": "hadoop", "warehouse": str(work / "lake")},
         "parallelism": parallelism,
-        "tables": {f"shop.{name}": {"target": f"silver.{name}", "key": ["id"]} for name in names},
+        "tables": {f"shop.{name}": {"target": f"silver.{name}", "key": ["id"], "mode": mode} for name in names},
     }
 
 

@@ -191,8 +191,10 @@ def _marked(stored: pa.Table, events: pa.Table, key: Sequence[str]) -> pa.Table:
     """Return rows of the table as they are after the deletes of their keys; each key has one of ``events``."""
     row, event = "_row", "_event"
     names = [str(number) for number in range(len(key))]
-    left = pa.table([*(stored[name] for name in key), pa.array(range(stored.num_rows))], [*names, row])
-    right = pa.table([*(events[name].cast(stored[name].type) for name in key), pa.array(range(events.num_rows))], [*names, event])
+    left = pa.table([*(stored[name] for name in key), pa.array(range(stored.num_rows), pa.int64())], [*names, row])
+    right = pa.table(
+        [*(events[name].cast(stored[name].type) for name in key), pa.array(range(events.num_rows), pa.int64())], [*names, event]
+    )
     pairs = left.join(right, names, join_type="inner", use_threads=False)
     marked, of_events = stored.take(pairs[row]), events.take(pairs[event])
     columns = [(of_events[field.name].cast(field.type) if field.name in _EVENT else marked[field.name]) for field in stored.schema]

@@ -91,6 +91,9 @@ def test_a_row_that_is_only_marked_as_deleted_keeps_its_values(lake: Lake) -> No
     assert merged_apart(lake, 2, ("I", 0, "back"), ("D", 5, None), ("D", 2, None), **SOFT_DELETE).path == "direct"
     assert marks(lake)[:3] == [(0, "back", False, "I", 2, None), (1, "b", True, "U", 1, 1), (2, "a2", True, "I", 0, 2)]
     assert marks(lake)[4:] == [(5, "new", True, "I", 1, 2)]
+    before = marks(lake)
+    assert merged_apart(lake, 3, ("D", 98, None), ("D", 99, None), **SOFT_DELETE).path == "direct"
+    assert marks(lake) == before
 
 
 def test_a_marked_row_of_an_older_file_gets_the_columns_of_the_table(lake: Lake) -> None:
