@@ -11,8 +11,8 @@ from typing import Any
 _JOB = Path(__file__).parents[2] / "job"
 
 
-def run_command(*arguments: str, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Run ``dms-iceberg <arguments> --json`` and return its report; an exit code other than 0 fails the test."""
+def run_command(*arguments: str, environment: Mapping[str, str] | None = None, code: int = 0) -> dict[str, Any]:
+    """Run ``dms-iceberg <arguments> --json`` and return its report; another exit code than ``code`` fails the test."""
     done = subprocess.run(
         [sys.executable, "-m", "dms_iceberg.cli.app", *arguments, "--json"],
         env={"DMS_ICEBERG_DRIVER_MEMORY": "1g"} | os.environ | {"PYTHONPATH": str(_JOB)} | (environment or {}),
@@ -21,6 +21,6 @@ def run_command(*arguments: str, environment: Mapping[str, str] | None = None) -
         timeout=400,
         check=False,
     )
-    assert done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert done.returncode == code, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
     report: dict[str, Any] = json.loads(done.stdout)
     return report

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from dms_iceberg import __version__
+from dms_iceberg.cli.doctor import doctor
 from dms_iceberg.cli.maintain import maintain
 from dms_iceberg.cli.options import (
     AsJson,
@@ -148,6 +149,7 @@ def status(config: ConfigPath, table: Tables = [], json_: AsJson = False) -> Non
 app.command()(watch)
 app.command()(verify)
 app.command()(maintain)
+app.command()(doctor)
 app.add_typer(quarantine, name="quarantine")
 
 

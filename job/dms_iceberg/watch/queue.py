@@ -65,6 +65,11 @@ class NotificationQueue:
             self._delete([message["ReceiptHandle"] for message in messages])
         return None if None in named else {name for names in named for name in names or ()}
 
+    def peek(self) -> str:
+        """Look at one message, which stays in the queue; return whether there is one. Raises what boto3 raises."""
+        answer = self._client.receive_message(QueueUrl=self._url, MaxNumberOfMessages=1, WaitTimeSeconds=0, VisibilityTimeout=0)
+        return f"{self._url}: answers, {'a message is' if answer.get('Messages') else 'no message was'} there"
+
     def _delete(self, handles: list[str]) -> None:
         entries = [{"Id": str(number), "ReceiptHandle": handle} for number, handle in enumerate(handles)]
         try:

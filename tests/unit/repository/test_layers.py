@@ -13,6 +13,7 @@ JOB = ROOT / "job"
 PACKAGE = JOB / "dms_iceberg"
 LAYERS = (
     {"cli"},
+    {"doctor"},
     {"watch", "replay", "verify"},
     {"runs"},
     {"gold"},

@@ -1,0 +1,1 @@
+"""Tries what the job needs, where it runs: `dms-iceberg doctor`."""

@@ -1,0 +1,58 @@
+"""Tries the catalog: the namespaces of silver, quarantine and gold, the tables in them, and writing where they lie."""
+
+from collections.abc import Iterable
+
+from pyspark.sql import SparkSession
+
+from dms_iceberg.config.model import CatalogType, Config
+from dms_iceberg.doctor.finding import Examination, Finding, Verdict, tried
+from dms_iceberg.doctor.stores import examine_writing
+from dms_iceberg.iceberg.table import IcebergTable
+from dms_iceberg.silver.quarantine import quarantine_name
+from dms_iceberg.sql.quoting import quote_path
+from dms_iceberg.storage.open_store import open_store
+
+_ADVICE = (
+    "The job needs glue:GetDatabase and glue:GetTable (or the same of another catalog), and with Lake Formation the right to the database; "
+    "catalog.properties name the catalog."
+)
+_NO_NAMESPACE = {
+    True: "The job's role of the Terraform modules must not create databases: add it to the module lake, or create it.",
+    False: "The first run creates it.",
+}
+
+
+def examine_catalog(spark: SparkSession, config: Config) -> Examination:
+    """Yield what each namespace of the configuration finds."""
+    namespaces: dict[str, list[str]] = {}
+    for name in _tables(config):
+        namespaces.setdefault(name.rpartition(".")[0], []).append(name)
+    for namespace, names in namespaces.items():
+        yield from _examine_namespace(spark, config, namespace, names)
+
+
+def _tables(config: Config) -> Iterable[str]:
+    for table in config.tables.values():
+        yield from (table.target, quarantine_name(config, table))
+    yield from config.gold
+
+
+def _examine_namespace(spark: SparkSession, config: Config, namespace: str, names: list[str]) -> Examination:
+    subject, locations = f"namespace {namespace}", list[str]()
+
+    def attempt() -> str:
+        quoted = quote_path([config.catalog.name, *namespace.split(".")])
+        if not spark.catalog.databaseExists(quoted):
+            return ""
+        rows = spark.sql(f"DESCRIBE NAMESPACE EXTENDED {quoted}").collect()
+        locations.extend(row.info_value for row in rows if row.info_name == "Location" and row.info_value)
+        there = sum(IcebergTable(spark, config.catalog.name, name).exists() for name in names)
+        return f"{config.catalog.type} catalog: {there:,} of {len(names):,} tables exist"
+
+    finding = tried(subject, attempt, _ADVICE)
+    if finding.found:
+        yield finding
+    else:
+        yield Finding(subject, Verdict.NOTE, "does not exist yet", _NO_NAMESPACE[config.catalog.type is CatalogType.GLUE])
+    for location in locations:
+        yield from examine_writing(f"files of {namespace}", open_store(location), "")

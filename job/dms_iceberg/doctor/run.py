@@ -1,0 +1,58 @@
+"""The examination: what is cheap comes first, and nothing that fails stops the rest."""
+
+import platform
+import sys
+from typing import Any
+
+from dms_iceberg.config.model import Config
+from dms_iceberg.config.salts import resolve_salt, salts_of
+from dms_iceberg.doctor.catalog import examine_catalog
+from dms_iceberg.doctor.finding import Examination, Finding, Verdict, tried
+from dms_iceberg.doctor.packages import examine_packages
+from dms_iceberg.doctor.stores import examine_stores
+from dms_iceberg.spark.failures import FAILURES, describe
+from dms_iceberg.spark.session import open_session, runs_managed
+from dms_iceberg.watch.queue import NotificationQueue
+
+TESTED_SPARK = "3.5"
+"""The job's tests run on this line of Spark: that of Glue 5.x."""
+
+
+def examine(config: Config, queue: str | None = None) -> Examination:
+    """Yield what is found of everything that a run of ``config`` needs; ``queue`` is the URL of a watch's queue."""
+    yield examine_packages(sys.path, sys.modules)
+    yield from examine_stores(config)
+    for reference in dict.fromkeys(salt for table in config.tables.values() for salt in salts_of(table)):
+        yield _salt(reference)
+    if queue is not None:
+        advice = "A watch needs sqs:ReceiveMessage and sqs:DeleteMessage on its queue."
+        yield tried("queue", lambda: NotificationQueue(queue, config).peek(), advice)
+    try:
+        spark = open_session(config)
+    except FAILURES as error:
+        yield Finding("Spark", Verdict.WRONG, describe(error), "No session starts: Java 17 is needed (see JAVA_HOME), and the jars.")
+        return
+    yield _runtime(spark)
+    yield from examine_catalog(spark, config)
+
+
+def _salt(reference: str) -> Finding:
+    def attempt() -> str:
+        resolve_salt(reference)
+        return "can be read"
+
+    advice = "A secret needs secretsmanager:GetSecretValue, and kms:Decrypt on its key."
+    return tried(f"salt {reference}", attempt, advice if reference.startswith("secret:") else "")
+
+
+def _runtime(spark: Any) -> Finding:
+    jvm = spark._jvm
+    iceberg = str(jvm.org.apache.iceberg.IcebergBuild.version())
+    starter = "Glue or spark-submit" if runs_managed() else "this command"
+    found = (
+        f"Spark {spark.version}, Iceberg {iceberg}, Java {jvm.System.getProperty('java.version')}, Python {platform.python_version()}; "
+        f"started by {starter} on {spark.sparkContext.master}"
+    )
+    if not spark.version.startswith(f"{TESTED_SPARK}."):
+        return Finding("runtime", Verdict.WRONG, found, f"The job is tested on Spark {TESTED_SPARK}; use Glue 5.x.")
+    return Finding("runtime", Verdict.OK, found)
