@@ -24,6 +24,9 @@ _EXTENSION = r"\.(?:parquet|csv|csv\.gz|json|json\.gz|jsonl|jsonl\.gz)"
 _CHANGE_FILE = re.compile(r"(?:(?:SEGMENT\d+_)?LOAD[0-9A-F]{8}|\d{8}-\d{9})" + _EXTENSION)
 _DMS_FOLDER = "awsdms_"
 """Prefix of the folders of DMS's control tables, which are beside the tables' folders or below a control schema."""
+REPORTING_TABLES = frozenset({"awsdms_suspended_tables", "awsdms_apply_exceptions", "awsdms_validation_failures_v1"})
+"""Control tables in which DMS writes what it has not done: a table that it left out, a row, a difference. The task goes on meanwhile.
+https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Tasks.CustomizingTasks.TaskSettings.ControlTable.html"""
 _EPOCH = re.compile(r"(?:^|/)epoch-(\d{1,9})/$")
 _STATE_CHANGES = frozenset({"DMS Replication Task State Change", "DMS Replication State Change"})
 """For tasks, and for serverless replications."""
@@ -55,6 +58,13 @@ class Bronze:
         is_below = bucket == self.bucket and key.startswith(self.prefix + MARKER_FOLDER)
         return is_below and len(parts) == 2 and parts[1].endswith(".json")
 
+    def reports(self, bucket: str, key: str) -> bool:
+        """Whether an object is a file of one of `REPORTING_TABLES`."""
+        if bucket != self.bucket or not key.startswith(self.prefix):
+            return False
+        *folders, name = key.removeprefix(self.prefix).split("/")
+        return not REPORTING_TABLES.isdisjoint(folders) and _CHANGE_FILE.fullmatch(name) is not None
+
     @property
     def epoch(self) -> int | None:
         """Number of the full load that the files belong to; None for a folder without one, where a load replaces nothing."""
@@ -69,12 +79,14 @@ class News:
     Attributes:
         newest: when the newest change file was created, or the wake-up was due; None if there is nothing to merge.
         of_replication: whether the replication has changed its state.
+        reports: keys of new files in which DMS reports what it has not done.
     """
 
     files: int
     ignored: int
     newest: datetime | None
     of_replication: bool = False
+    reports: tuple[str, ...] = ()
 
 
 def read_message(body: str, bronze: Bronze, replication_arn: str = "") -> News:
@@ -139,7 +151,8 @@ def _of_record(record: dict[str, Any]) -> tuple[str, str, datetime] | None:
 def _news(objects: Iterable[tuple[str, str, datetime] | None], bronze: Bronze) -> News:
     found = list(objects)
     times = [one[2] for one in found if one is not None and (bronze.holds(*one[:2]) or bronze.holds_marker(*one[:2]))]
-    return News(len(times), len(found) - len(times), max(times, default=None))
+    reports = tuple(one[1] for one in found if one is not None and bronze.reports(*one[:2]))
+    return News(len(times), len(found) - len(times), max(times, default=None), reports=reports)
 
 
 def _time(text: str) -> datetime:

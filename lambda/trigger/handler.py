@@ -23,6 +23,10 @@ from events import Bronze, UnreadableMessageError, read_message
 
 _RUNS_LOOKED_AT = 50
 """Glue lists the newest runs first. A missing one can only cost an unnecessary run, never a file."""
+_REPORTED = (
+    "DMS goes on, but has left out a table or a row, or found a difference: read the file. A suspended table gets no more changes: correct "
+    "the cause, then load it again."
+)
 _TABLES_NAMED = 50
 """Maximum in one log line."""
 
@@ -141,6 +145,8 @@ class Trigger:
                     kept.append(record["messageId"])
                 continue
             files, ignored = files + news.files, ignored + news.ignored
+            for key in news.reports:
+                _log("ERROR", "reported_by_dms", key=key, advice=_REPORTED)
             if news.of_replication:
                 states.append(record)
             if news.newest is not None:

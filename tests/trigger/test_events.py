@@ -54,6 +54,24 @@ class TestKeys:
     def test_other_objects(self, key: str) -> None:
         assert not BRONZE.holds("bronze", key)
 
+    @pytest.mark.parametrize(
+        ("key", "reports"),
+        [
+            ("dms/shop/awsdms_suspended_tables/LOAD00000001.parquet", True),
+            ("dms/shop/control/awsdms_suspended_tables/20260314-115959123.csv", True),
+            ("dms/shop/control/awsdms_apply_exceptions/20260314-115959123.csv", True),
+            ("dms/shop/public/orders/awsdms_validation_failures_v1/20260314-115959123.csv", True),
+            ("dms/shop/awsdms_status/LOAD00000001.parquet", False),
+            ("dms/shop/awsdms_suspended_tables/", False),
+            ("dms/shop/public/awsdms_suspended_tables_too/LOAD00000001.parquet", False),
+            ("other/awsdms_suspended_tables/LOAD00000001.parquet", False),
+        ],
+    )
+    def test_reports_of_dms(self, key: str, reports: bool) -> None:
+        assert BRONZE.reports("bronze", key) is reports
+        assert not BRONZE.reports("silver", key)
+        assert not (reports and BRONZE.holds("bronze", key))
+
     def test_other_bucket(self) -> None:
         assert not BRONZE.holds("silver", FILE)
 

@@ -139,6 +139,17 @@ class TestOnAws:
         (line,) = log_lines()
         assert line == {"level": "INFO", "event": "batch", "outcome": "ignored", "messages": 4, "files": 0, "ignored": 3}
 
+    def test_a_suspended_table_is_an_error_that_starts_nothing(self, aws: Aws, log_lines: LogLines) -> None:
+        key = "dms/shop/awsdms_suspended_tables/20260314-115959123.csv"
+        aws.put(key)
+        log_lines()
+        aws.poll()
+        assert (aws.runs(), aws.in_queue()) == ([], (0, 0))
+        reported, batch = log_lines()
+        assert (reported["level"], reported["event"], reported["key"]) == ("ERROR", "reported_by_dms", key)
+        assert "load it again" in reported["advice"]
+        assert (batch["outcome"], batch["ignored"]) == ("ignored", 1)
+
     def test_files_during_a_run_wait_as_one_message_and_start_the_next(self, aws: Aws, log_lines: LogLines) -> None:
         aws.put()
         aws.poll()
