@@ -58,7 +58,7 @@ variable "trigger" {
     error_message = "trigger.watch is ${try(jsonencode(var.trigger.watch), "something")}. Expected an object with hours, queue or interval_seconds."
   }
   validation {
-    condition     = try(var.buckets.bronze.create, true) != false || try(var.trigger.type == "schedule" || var.trigger.type == "continuous" && var.trigger.watch.queue == false, false) || try(var.trigger.notification != null, false)
+    condition     = try(var.buckets.bronze.create, true) != false || try(var.trigger.type == "schedule", false) || try(var.trigger.type == "continuous" && var.trigger.watch.queue == false, false) || try(var.trigger.notification != null, false)
     error_message = "trigger.notification is missing: the bronze bucket exists already, and s3 would remove the notifications that it has. Say s3, eventbridge or none."
   }
 }

@@ -166,6 +166,21 @@ run "somebody_elses_dms" {
   }
 }
 
+run "a_schedule_hears_of_no_files_of_an_existing_bucket" {
+  command = plan
+  variables {
+    trigger         = { type = "schedule", schedule = "cron(0 5 * * ? *)" }
+    source_database = null
+    network         = null
+    buckets         = { bronze = { create = false, name = "acme-bronze", owner = "210987654321" } }
+    alarms          = { thresholds = { hours_without_run = 30 } }
+  }
+  assert {
+    condition     = output.trigger.schedule == "cron(0 5 * * ? *)" && output.trigger.news_queue == null
+    error_message = "no queue hears of files, so notification need not be said"
+  }
+}
+
 run "quiet_nights" {
   command = plan
   variables { trigger = { type = "schedule", schedule = "cron(0 5 * * ? *)" } }
