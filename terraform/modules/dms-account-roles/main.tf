@@ -41,9 +41,11 @@ resource "aws_iam_role" "this" {
       Principal = { Service = "dms.${data.aws_partition.current.dns_suffix}" }
       # Roles are for all regions; DMS takes them for resources of this account only.
       # https://docs.aws.amazon.com/dms/latest/userguide/cross-service-confused-deputy-prevention.html
+      # IfExists: DMS does not name account and resource whenever it takes the role for its logs. A hard condition left the log empty
+      # elsewhere, without an error, and the alarms on its lines blind: https://github.com/terraform-aws-modules/terraform-aws-dms/issues/84
       Condition = {
-        StringEquals = { "aws:SourceAccount" = local.account }
-        ArnLike      = { "aws:SourceArn" = "arn:${local.partition}:dms:*:${local.account}:*" }
+        StringEqualsIfExists = { "aws:SourceAccount" = local.account }
+        ArnLikeIfExists      = { "aws:SourceArn" = "arn:${local.partition}:dms:*:${local.account}:*" }
       }
     }]
   })

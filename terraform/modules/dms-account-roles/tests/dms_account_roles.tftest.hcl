@@ -32,8 +32,8 @@ run "both" {
   }
   assert {
     condition = alltrue([for role in aws_iam_role.this : jsondecode(role.assume_role_policy).Statement[0].Condition == {
-      StringEquals = { "aws:SourceAccount" = "123456789012" }
-      ArnLike      = { "aws:SourceArn" = "arn:aws:dms:*:123456789012:*" }
+      StringEqualsIfExists = { "aws:SourceAccount" = "123456789012" }
+      ArnLikeIfExists      = { "aws:SourceArn" = "arn:aws:dms:*:123456789012:*" }
     }])
     error_message = "for this account only"
   }
