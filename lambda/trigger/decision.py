@@ -12,6 +12,10 @@ _MERGES = frozenset({"STARTING", "RUNNING", "SUCCEEDED"})
 """States of runs that merge, or have merged, the files that existed when they began. Runs in other states may never have listed a file:
 a run that Glue refused because another one was active is FAILED, and a queued run may become FAILED."""
 
+FAILURES = frozenset({"FAILED", "TIMEOUT", "ERROR"})
+"""States of runs that ended by themselves and badly. STOPPED is not one: somebody meant it."""
+_FIRST_PAUSE, _LONGEST_PAUSE = timedelta(minutes=5), timedelta(hours=6)
+
 _MERGING_COMMANDS = ("run", "watch")
 """A watch begins with a look at every table, as a run does."""
 
@@ -87,6 +91,33 @@ def is_covered(existed_at: datetime, runs: Iterable[Run]) -> bool:
 def active_run(runs: Iterable[Run]) -> Run | None:
     """Return a run whose end is a reason to look again. Runs that merge other things do not prevent a start: Glue decides."""
     return next((run for run in runs if run.merges_all and run.is_active), None)
+
+
+def is_followed(failed: str, at: datetime, runs: Iterable[Run]) -> bool:
+    """Whether another run has begun after a run failed, or is active: if it fails as well, its own failure asks for the next.
+
+    Args:
+        failed: id of the run that failed.
+        at: when it failed.
+        runs: those of the job.
+    """
+    others = [run for run in runs if run.merges_all and run.id != failed]
+    return any(run.is_active or (run.started_on is not None and run.started_on >= at - SLACK) for run in others)
+
+
+def pause(runs: Iterable[Run]) -> timedelta:
+    """Return how long a job is left alone after a failure: five minutes, and twice as long for each failure before it, up to six hours.
+
+    Args:
+        runs: those of the job, the newest first. Failures are counted back to the last run that succeeded.
+    """
+    failures = 0
+    for run in runs:
+        if run.merges_all and run.state == "SUCCEEDED":
+            break
+        failures += run.merges_all and run.state in FAILURES
+    doubled: int = 2 ** min(max(failures - 1, 0), 16)
+    return min(_FIRST_PAUSE * doubled, _LONGEST_PAUSE)
 
 
 @dataclass(frozen=True, slots=True)

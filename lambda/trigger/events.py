@@ -1,8 +1,8 @@
 """What a message in the queue says: whether there are new change files in bronze, and since when.
 
 It reads the notifications of S3, plain or in the envelope of SNS, and the events of EventBridge: `Object Created`, `Scheduled Event` as a
-wake-up, and DMS's state changes. The job's key grammar determines which keys are change files (``dms_iceberg.bronze.keys``); a test
-compares the two.
+wake-up, DMS's state changes, and Glue's of a run that failed. The job's key grammar determines which keys are change files
+(``dms_iceberg.bronze.keys``); a test compares the two.
 
 It reads only source, detail-type and resources of a DMS event. `resources` has the ARN of a task, according to
 https://docs.aws.amazon.com/dms/latest/userguide/CHAP_EventBridge.html; the detail-type of serverless replications is in
@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote_plus
 
+from decision import FAILURES
 from loads import MARKER_FOLDER
 
 _EXTENSION = r"\.(?:parquet|csv|csv\.gz|json|json\.gz|jsonl|jsonl\.gz)"
@@ -30,6 +31,7 @@ https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Tasks.CustomizingTasks.Tas
 _EPOCH = re.compile(r"(?:^|/)epoch-(\d{1,9})/$")
 _STATE_CHANGES = frozenset({"DMS Replication Task State Change", "DMS Replication State Change"})
 """For tasks, and for serverless replications."""
+_RUN_STATE = "Glue Job State Change"
 
 
 class UnreadableMessageError(ValueError):
@@ -73,6 +75,14 @@ class Bronze:
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """A run of the job that ended badly: its id, and when."""
+
+    run_id: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class News:
     """The content of one message.
 
@@ -80,6 +90,7 @@ class News:
         newest: when the newest change file was created, or the wake-up was due; None if there is nothing to merge.
         of_replication: whether the replication has changed its state.
         reports: keys of new files in which DMS reports what it has not done.
+        failure: the run that failed; None without one.
     """
 
     files: int
@@ -87,10 +98,11 @@ class News:
     newest: datetime | None
     of_replication: bool = False
     reports: tuple[str, ...] = ()
+    failure: Failure | None = None
 
 
-def read_message(body: str, bronze: Bronze, replication_arn: str = "") -> News:
-    """Return the content of a message's body; ``replication_arn`` is that of this pipeline, "" for none.
+def read_message(body: str, bronze: Bronze, replication_arn: str = "", job_name: str = "") -> News:
+    """Return the content of a message's body; ``replication_arn`` and ``job_name`` are those of this pipeline, "" for none.
 
     Raises:
         UnreadableMessageError: the body has none of the known forms.
@@ -99,7 +111,7 @@ def read_message(body: str, bronze: Bronze, replication_arn: str = "") -> News:
     if document.get("Type") == "Notification" and isinstance(document.get("Message"), str):
         document = _load(document["Message"])
     try:
-        return _read(document, bronze, replication_arn)
+        return _read(document, bronze, replication_arn, job_name)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UnreadableMessageError(f"not a notification of S3, SNS or EventBridge: {type(error).__name__} while it was read") from error
 
@@ -114,7 +126,7 @@ def _load(text: str) -> dict[str, Any]:
     return document
 
 
-def _read(document: dict[str, Any], bronze: Bronze, replication_arn: str) -> News:
+def _read(document: dict[str, Any], bronze: Bronze, replication_arn: str, job_name: str) -> News:
     if document.get("Event") == "s3:TestEvent":  # S3 sends one whenever the notification is configured.
         return News(0, 0, None)
     if "Records" in document:
@@ -127,6 +139,8 @@ def _read(document: dict[str, Any], bronze: Bronze, replication_arn: str) -> New
         return _news([(detail["bucket"]["name"], detail["object"]["key"], _time(document["time"]))], bronze)
     if document["source"] == "aws.dms":
         return _of_replication(document, replication_arn)
+    if kind == ("aws.glue", _RUN_STATE):
+        return _of_run(document, job_name)
     if document["source"] == "aws.s3":
         return News(0, 1, None)
     raise ValueError
@@ -138,6 +152,14 @@ def _of_replication(document: dict[str, Any], arn: str) -> News:
         raise TypeError
     is_ours = bool(arn) and arn in resources and document["detail-type"] in _STATE_CHANGES
     return News(0, 0, None, of_replication=True) if is_ours else News(0, 1, None)
+
+
+def _of_run(document: dict[str, Any], job_name: str) -> News:
+    """Read https://docs.aws.amazon.com/glue/latest/dg/automating-awsglue-with-cloudwatch-events.html."""
+    detail = document["detail"]
+    if not job_name or detail["jobName"] != job_name or detail["state"] not in FAILURES:
+        return News(0, 1, None)
+    return News(0, 0, None, failure=Failure(str(detail["jobRunId"]), _time(document["time"])))
 
 
 def _of_record(record: dict[str, Any]) -> tuple[str, str, datetime] | None:

@@ -9,8 +9,9 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
+from math import ceil
 from typing import Any, Protocol
 
 import boto3
@@ -18,8 +19,8 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from completion import LoadWatch, Noted
-from decision import Judgement, Run, active_run, is_covered, judge, judge_asking, merges_all, wait_seconds
-from events import Bronze, UnreadableMessageError, read_message
+from decision import Judgement, Run, active_run, is_covered, is_followed, judge, judge_asking, merges_all, pause, wait_seconds
+from events import Bronze, Failure, UnreadableMessageError, read_message
 
 _RUNS_LOOKED_AT = 50
 """Glue lists the newest runs first. A missing one can only cost an unnecessary run, never a file."""
@@ -101,6 +102,27 @@ class Answer:
     waiting: Message | None = None
 
 
+@dataclass(slots=True)
+class Batch:
+    """What a batch of messages says.
+
+    Attributes:
+        messages: those that ask for a run.
+        states: records about the replication's state.
+        failed: records about runs that failed.
+        kept: ids of messages that stay in the queue.
+        files: number of change files.
+        ignored: number of other objects and events.
+    """
+
+    messages: list[Message] = field(default_factory=list)
+    states: list[Mapping[str, Any]] = field(default_factory=list)
+    failed: list[tuple[Mapping[str, Any], Failure]] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    files: int = 0
+    ignored: int = 0
+
+
 def handler(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
     """Answer one batch of SQS messages. Lambda calls this."""
     return trigger().handle(event["Records"])
@@ -133,34 +155,63 @@ class Trigger:
 
     def handle(self, records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Answer a batch: Lambda deletes the messages that the answer does not name."""
-        messages: list[Message] = []
-        states: list[Mapping[str, Any]] = []
-        kept: list[str] = []
-        files = ignored = 0
-        for record in records:
-            try:
-                news = read_message(record["body"], self._settings.bronze, self._settings.replication_arn)
-            except UnreadableMessageError as error:
-                if not self._dead_letter(record, str(error)):
-                    kept.append(record["messageId"])
-                continue
-            files, ignored = files + news.files, ignored + news.ignored
-            for key in news.reports:
-                _log("ERROR", "reported_by_dms", key=key, advice=_REPORTED)
-            if news.of_replication:
-                states.append(record)
-            if news.newest is not None:
-                messages.append(Message(record["messageId"], record["receiptHandle"], _receives(record), news.newest))
+        read = self._read(records)
+        messages, kept = read.messages, read.kept
         # A message of DMS is done with the markers: each is an object in bronze, whose notification asks for a run that begins after it.
-        if states and not self._note_loads():
-            kept += [record["messageId"] for record in states]
-            for record in states:
-                self._hide(record["messageId"], record["receiptHandle"], wait_seconds(_receives(record)))
+        if read.states and not self._note_loads():
+            kept += [self._hide_for_a_while(record) for record in read.states]
+        if read.failed:
+            due, waiting = self._due_again(read.failed)
+            messages, kept = messages + due, kept + waiting
         answer = self._ask_for_run(messages) if messages else Answer("INFO", "ignored")
         if answer.waiting is not None:
             kept.append(answer.waiting.id)
-        _log(answer.level, "batch", outcome=answer.outcome, messages=len(records), files=files, ignored=ignored, **answer.facts)
+        counts = {"messages": len(records), "files": read.files, "ignored": read.ignored}
+        _log(answer.level, "batch", outcome=answer.outcome, **counts, **answer.facts)
         return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in kept]}
+
+    def _read(self, records: Sequence[Mapping[str, Any]]) -> Batch:
+        batch, settings = Batch(), self._settings
+        for record in records:
+            try:
+                news = read_message(record["body"], settings.bronze, settings.replication_arn, settings.job_name)
+            except UnreadableMessageError as error:
+                if not self._dead_letter(record, str(error)):
+                    batch.kept.append(record["messageId"])
+                continue
+            batch.files += news.files
+            batch.ignored += news.ignored
+            for key in news.reports:
+                _log("ERROR", "reported_by_dms", key=key, advice=_REPORTED)
+            if news.of_replication:
+                batch.states.append(record)
+            if news.failure is not None:
+                batch.failed.append((record, news.failure))
+            if news.newest is not None:
+                batch.messages.append(_message(record, news.newest))
+        return batch
+
+    def _due_again(self, failed: Sequence[tuple[Mapping[str, Any], Failure]]) -> tuple[list[Message], list[str]]:
+        """Return messages about failed runs that ask for the next one now, and the ids of those that wait; others are done."""
+        due, waiting = list[Message](), list[str]()
+        try:
+            runs = self._runs()
+        except (ClientError, BotoCoreError) as error:
+            why = judge(error.response["Error"]["Code"] if isinstance(error, ClientError) else "ServiceUnavailable")
+            _log(why.level, "failures", outcome=why.outcome, error=str(error), advice=why.advice)
+            return due, [self._hide_for_a_while(record) for record, _ in failed]
+        now = datetime.now(UTC)
+        for record, failure in failed:
+            left = failure.at + pause(runs) - now
+            if is_followed(failure.run_id, failure.at, runs):
+                continue
+            if left > timedelta(0):
+                self._hide(record["messageId"], record["receiptHandle"], ceil(left.total_seconds()))
+                waiting.append(record["messageId"])
+                _log("INFO", "failures", outcome="waiting", run_id=failure.run_id, wait_seconds=ceil(left.total_seconds()))
+            else:
+                due.append(_message(record, failure.at))
+        return due, waiting
 
     def _ask_for_run(self, messages: list[Message]) -> Answer:
         """Make sure that a run begins after the files of these messages, or return the one message that waits for all."""
@@ -190,6 +241,11 @@ class Trigger:
         self._hide(newest.id, newest.receipt_handle, seconds)
         waiting = {"wait_seconds": seconds, "receives": newest.receives, "message_id": newest.id, "advice": why.advice}
         return Answer(why.level, why.outcome, {**facts, **waiting}, newest)
+
+    def _hide_for_a_while(self, record: Mapping[str, Any]) -> str:
+        """Hide a message, longer with each receive; return its id."""
+        self._hide(record["messageId"], record["receiptHandle"], wait_seconds(_receives(record)))
+        return str(record["messageId"])
 
     def _hide(self, message_id: str, receipt_handle: str, seconds: int) -> None:
         try:
@@ -245,6 +301,10 @@ class Trigger:
         advice = "Find who sends such messages. If one named a change file, start a run of the job by hand; then delete the message."
         _log("ERROR", "dead_lettered", **facts, advice=advice)
         return True
+
+
+def _message(record: Mapping[str, Any], newest: datetime) -> Message:
+    return Message(record["messageId"], record["receiptHandle"], _receives(record), newest)
 
 
 def _receives(record: Mapping[str, Any]) -> int:

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from decision import SLACK, Run, active_run, is_covered, judge, merges_all, wait_seconds
+from decision import SLACK, Run, active_run, is_covered, is_followed, judge, merges_all, pause, wait_seconds
 from support.notifications import CONFIG_URI, NOON
 
 MAX_RECEIVES = 1000
@@ -55,6 +55,50 @@ class TestActive:
 
     def test_runs_of_something_else_are_left_to_glue(self) -> None:
         assert active_run([run(all_=False)]) is None
+
+
+def named(id_: str, state: str, began: timedelta = SLACK, *, all_: bool = True) -> Run:
+    return Run(id_, state, NOON + began, all_)
+
+
+class TestFollowed:
+    def test_not_by_itself(self) -> None:
+        assert not is_followed("jr_1", NOON, [named("jr_1", "FAILED", -SLACK / 2)])
+
+    @pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED"])
+    def test_by_a_later_run_however_it_ended(self, state: str) -> None:
+        assert is_followed("jr_1", NOON, [named("jr_2", state), named("jr_1", "FAILED", -SLACK * 9)])
+
+    def test_by_an_active_run_whenever_it_began(self) -> None:
+        assert is_followed("jr_1", NOON, [Run("jr_2", "STARTING", None, True)])
+
+    def test_not_by_an_earlier_run(self) -> None:
+        assert not is_followed("jr_1", NOON, [named("jr_0", "SUCCEEDED", -SLACK * 2)])
+
+    @pytest.mark.parametrize("state", ["SUCCEEDED", "RUNNING"])
+    def test_not_by_a_run_that_does_something_else(self, state: str) -> None:
+        assert not is_followed("jr_1", NOON, [named("jr_2", state, all_=False)])
+
+
+class TestPause:
+    @pytest.mark.parametrize(
+        ("states", "minutes"),
+        [
+            ([], 5),
+            (["FAILED"], 5),
+            (["FAILED", "TIMEOUT"], 10),
+            (["ERROR", "FAILED", "FAILED"], 20),
+            (["FAILED", "SUCCEEDED", "FAILED"], 5),
+            (["FAILED", "STOPPED", "FAILED"], 10),
+            (["FAILED"] * 50, 360),
+        ],
+    )
+    def test_doubles_with_each_failure_since_the_last_success(self, states: list[str], minutes: int) -> None:
+        assert pause([named("jr", state) for state in states]) == timedelta(minutes=minutes)
+
+    def test_runs_of_something_else_do_not_count(self) -> None:
+        runs = [named("jr", "FAILED"), named("jr", "FAILED", all_=False), named("jr", "SUCCEEDED", all_=False), named("jr", "FAILED")]
+        assert pause(runs) == timedelta(minutes=10)
 
 
 class TestMergesAll:

@@ -19,6 +19,13 @@ REGION = "eu-central-1"
 JOB = "shop-merge"
 
 
+def failed_body(run_id: str, at: datetime) -> str:
+    """What EventBridge sends when a run of the job fails."""
+    detail = {"jobName": JOB, "severity": "ERROR", "state": "FAILED", "jobRunId": run_id, "message": "SystemExit: 1"}
+    time = at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return json.dumps({"version": "0", "source": "aws.glue", "detail-type": "Glue Job State Change", "time": time, "detail": detail})
+
+
 class Aws:
     """A pipeline's AWS: bucket with notification, queue with dead-letter queue, Glue job; Lambda's poller is `poll`."""
 
@@ -149,6 +156,39 @@ class TestOnAws:
         assert (reported["level"], reported["event"], reported["key"]) == ("ERROR", "reported_by_dms", key)
         assert "load it again" in reported["advice"]
         assert (batch["outcome"], batch["ignored"]) == ("ignored", 1)
+
+    def test_a_run_that_failed_is_tried_again_after_a_pause(self, aws: Aws, log_lines: LogLines) -> None:
+        aws.put()
+        aws.poll()
+        (first,) = aws.runs()
+        aws.run_ends("FAILED")
+        failed_at = datetime.now(UTC) + timedelta(seconds=20)
+        aws.send(failed_body(first.job_run_id, failed_at))
+        log_lines()
+        assert len(aws.poll()["batchItemFailures"]) == 1
+        assert (len(aws.runs()), aws.in_queue()) == (1, (0, 1))
+        waiting, _ = log_lines()
+        assert (waiting["event"], waiting["outcome"], 300 <= waiting["wait_seconds"] <= 321) == ("failures", "waiting", True)
+        aws.sqs.purge_queue(QueueUrl=aws.queue)
+        aws.send(failed_body(first.job_run_id, datetime.now(UTC) - timedelta(minutes=6)))
+        first.started_on -= timedelta(minutes=9)
+        assert aws.poll()["batchItemFailures"] == []
+        assert (len(aws.runs()), aws.in_queue()) == (2, (0, 0))
+
+    def test_a_failure_that_another_run_followed_asks_for_nothing(self, aws: Aws) -> None:
+        aws.put()
+        aws.poll()
+        aws.run_ends("FAILED")
+        aws.send(failed_body("jr_before", datetime.now(UTC) - timedelta(hours=1)))
+        assert aws.poll()["batchItemFailures"] == []
+        assert (len(aws.runs()), aws.in_queue()) == (1, (0, 0))
+
+    @pytest.mark.parametrize("changed", [{"jobName": "another"}, {"state": "STOPPED"}, {"state": "SUCCEEDED"}])
+    def test_other_jobs_and_other_ends_ask_for_nothing(self, aws: Aws, changed: dict[str, str]) -> None:
+        body = json.loads(failed_body("jr_1", datetime.now(UTC) - timedelta(hours=1)))
+        aws.send(json.dumps({**body, "detail": {**body["detail"], **changed}}))
+        assert aws.poll()["batchItemFailures"] == []
+        assert (aws.runs(), aws.in_queue(), aws.dead_letters()) == ([], (0, 0), [])
 
     def test_files_during_a_run_wait_as_one_message_and_start_the_next(self, aws: Aws, log_lines: LogLines) -> None:
         aws.put()

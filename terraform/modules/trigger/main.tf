@@ -13,7 +13,7 @@ locals {
 
   function_name = "${var.name}-trigger"
   queue_names   = { changes = "${var.name}-changes", dead = "${var.name}-changes-dead-letters", news = "${var.name}-news" }
-  rule_names    = { schedule = "${var.name}-schedule", files = "${var.name}-files", replication = "${var.name}-replication" }
+  rule_names    = { schedule = "${var.name}-schedule", files = "${var.name}-files", replication = "${var.name}-replication", failures = "${var.name}-failures" }
 
   # Made of their parts, so that each can stand in the policy of the other.
   bucket_arn  = "arn:${local.partition}:s3:::${var.bronze.bucket}"
@@ -27,6 +27,8 @@ locals {
   hearer   = local.is_told ? "news" : "changes"
   timeout  = 60
   asks     = var.replication != null
+  # A watch is started again by the schedule.
+  retries = var.type != "continuous"
 }
 
 ################################################################################
@@ -67,6 +69,14 @@ locals {
       Resource  = local.queue_arns.changes
       Condition = { ArnEquals = { "aws:SourceArn" = rule } }
     } if local.asks],
+    [for rule in [local.rule_arns.failures] : {
+      Sid       = "RuleTellsOfFailures"
+      Effect    = "Allow"
+      Principal = { Service = "events.amazonaws.com" }
+      Action    = "sqs:SendMessage"
+      Resource  = local.queue_arns.changes
+      Condition = { ArnEquals = { "aws:SourceArn" = rule } }
+    } if local.retries],
   )
 }
 
@@ -216,6 +226,27 @@ resource "aws_cloudwatch_event_target" "replication" {
   count = local.asks ? 1 : 0
 
   rule = aws_cloudwatch_event_rule.replication[0].name
+  arn  = aws_sqs_queue.changes.arn
+}
+
+# https://docs.aws.amazon.com/glue/latest/dg/automating-awsglue-with-cloudwatch-events.html
+resource "aws_cloudwatch_event_rule" "failures" {
+  count = local.retries ? 1 : 0
+
+  name        = local.rule_names.failures
+  description = "A run of ${var.job.name} failed: the queue ${local.queue_names.changes} asks for the next after a pause"
+  tags        = var.tags
+  event_pattern = jsonencode({
+    source      = ["aws.glue"]
+    detail-type = ["Glue Job State Change"]
+    detail      = { jobName = [var.job.name], state = ["FAILED", "TIMEOUT", "ERROR"] }
+  })
+}
+
+resource "aws_cloudwatch_event_target" "failures" {
+  count = local.retries ? 1 : 0
+
+  rule = aws_cloudwatch_event_rule.failures[0].name
   arn  = aws_sqs_queue.changes.arn
 }
 

@@ -43,8 +43,17 @@ run "event" {
     condition = { for s in jsondecode(aws_sqs_queue.changes.policy).Statement : s.Sid => s.Condition if s.Effect == "Allow" } == {
       BucketTellsOfFiles       = { ArnEquals = { "aws:SourceArn" = "arn:aws:s3:::shop-bronze" }, StringEquals = { "aws:SourceAccount" = "123456789012" } }
       RulesTellOfFilesAndTimes = { ArnEquals = { "aws:SourceArn" = ["arn:aws:events:eu-central-1:123456789012:rule/shop-schedule", "arn:aws:events:eu-central-1:123456789012:rule/shop-files"] } }
+      RuleTellsOfFailures      = { ArnEquals = { "aws:SourceArn" = "arn:aws:events:eu-central-1:123456789012:rule/shop-failures" } }
     }
     error_message = "found ${aws_sqs_queue.changes.policy}"
+  }
+  assert {
+    condition = jsondecode(aws_cloudwatch_event_rule.failures[0].event_pattern) == {
+      source      = ["aws.glue"]
+      detail-type = ["Glue Job State Change"]
+      detail      = { jobName = ["shop-merge"], state = ["FAILED", "TIMEOUT", "ERROR"] }
+    }
+    error_message = "found ${aws_cloudwatch_event_rule.failures[0].event_pattern}"
   }
   assert {
     condition     = alltrue([for policy in [aws_sqs_queue.changes.policy, aws_sqs_queue.dead_letters.policy] : anytrue([for s in jsondecode(policy).Statement : s.Sid == "DenyPlainHttp"])])
