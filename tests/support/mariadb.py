@@ -75,3 +75,14 @@ class LocalMariaDb:
             for statement in statements:
                 text, values = statement if isinstance(statement, tuple) else (statement, None)
                 cursor.execute(text, values)
+
+    def script(self, text: str) -> list[tuple[Any, ...]]:
+        """Run a script, as the command line does, in one connection; returns the rows of its last query that has any."""
+        connection = pymysql.connect(host="127.0.0.1", port=self.port, user="root", charset="utf8mb4", autocommit=True)
+        rows: list[tuple[Any, ...]] = []
+        with connection, connection.cursor() as cursor:
+            for statement in text.split(";\n"):
+                if statement.strip():
+                    cursor.execute(statement)
+                    rows = list(cursor.fetchall()) or rows
+        return rows

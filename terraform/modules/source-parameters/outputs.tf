@@ -24,14 +24,24 @@ output "reboot_parameters" {
 }
 
 output "setup_sql" {
-  description = "Statements to run once as the master user, after the reboot: what no parameter can say."
-  value = local.is_postgres ? concat(
-    var.plugin == "pglogical" ? ["CREATE EXTENSION IF NOT EXISTS pglogical;"] : [],
-    ["GRANT rds_superuser, rds_replication TO ${var.user};"],
-    ) : [
+  description = "Statements for the master user, after the reboot: what no parameter can say. Running them again does no harm. With PostgreSQL run them in the database that DMS reads."
+  value = local.is_postgres ? local.postgres_setup : [
     "CALL mysql.rds_set_configuration('binlog retention hours', ${var.binlog_retention_hours});",
     "GRANT REPLICATION CLIENT, REPLICATION SLAVE, SELECT ON *.* TO '${var.user}'@'%';",
   ]
+}
+
+output "teardown_sql" {
+  description = "Statements for the master user that take away what `setup_sql` and DMS have made: before a major upgrade of PostgreSQL, and at the end. They refuse while DMS reads. Running them again does no harm."
+  value = local.is_postgres ? local.postgres_teardown : [
+    "CALL mysql.rds_set_configuration('binlog retention hours', NULL);",
+    "REVOKE REPLICATION CLIENT, REPLICATION SLAVE, SELECT ON *.* FROM '${var.user}'@'%';",
+  ]
+}
+
+output "lob_sizes_sql" {
+  description = "Script that prints, for each column whose values DMS handles as LOBs, the largest value in bytes and KB: set `lob_max_size_kb` by it before the first load. It reads each of these tables once (MySQL: once per column)."
+  value       = local.lob_sizes
 }
 
 output "check_sql" {

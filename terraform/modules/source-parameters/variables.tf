@@ -91,6 +91,31 @@ variable "plugin" {
   }
 }
 
+variable "capture_ddls" {
+  description = "PostgreSQL: let `setup_sql` make what captures DDL; the same value as `source_database.postgres.capture_ddls`. False needs no `rds_superuser`: DMS's user gets `rds_replication`, and SELECT on `tables`."
+  type        = bool
+  default     = true
+  nullable    = false
+
+  validation {
+    # The schema pglogical is closed to others: https://github.com/2ndQuadrant/pglogical/issues/483
+    condition     = var.capture_ddls || var.plugin == "test_decoding" || !strcontains(var.engine, "postgres")
+    error_message = "capture_ddls = false needs plugin = \"test_decoding\", here and in source_database.postgres: without rds_superuser DMS's user may not use the schema of pglogical."
+  }
+}
+
+variable "artifacts_schema" {
+  description = "PostgreSQL: schema for DMS's own tables in the source, as `source_database.postgres.artifacts_schema`. `setup_sql` makes it, unless it is `public`."
+  type        = string
+  default     = "awsdms"
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[a-z_][a-z0-9_]{0,62}$", var.artifacts_schema)) && !startswith(var.artifacts_schema, "pg_")
+    error_message = "artifacts_schema is ${jsonencode(var.artifacts_schema)}. Give up to 63 lower case letters, digits and underscores, not beginning with pg_."
+  }
+}
+
 variable "preload_libraries" {
   description = "PostgreSQL: libraries to preload besides pglogical. The list replaces the engine's own, which is pg_stat_statements."
   type        = list(string)
@@ -199,5 +224,18 @@ variable "user" {
   validation {
     condition     = can(regex("^[a-z_][a-z0-9_]{0,31}$", var.user))
     error_message = "user is ${jsonencode(var.user)}. Give up to 32 lower case letters, digits and underscores."
+  }
+}
+
+variable "tables" {
+  description = "Source tables as `schema.table`, written as in the source: the keys of the pipeline's `tables`. With PostgreSQL `setup_sql` lets DMS's user read them; `lob_sizes_sql` looks at them only. Without any, no rights on tables are granted, and all tables are looked at."
+  type        = set(string)
+  default     = []
+  nullable    = false
+
+  validation {
+    # A text between two dollar signs could end the quoted block of a statement.
+    condition     = alltrue([for name in var.tables : can(regex("^[^./\\\\%]+\\.[^/\\\\%]+$", name)) && !can(regex("\\$[a-z]*\\$", name))])
+    error_message = "tables has ${join(", ", [for name in var.tables : jsonencode(name) if !can(regex("^[^./\\\\%]+\\.[^/\\\\%]+$", name)) || can(regex("\\$[a-z]*\\$", name))])}. Expected schema.table, without slashes, backslashes, % and texts between two dollar signs."
   }
 }

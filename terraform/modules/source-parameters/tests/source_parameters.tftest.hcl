@@ -33,9 +33,18 @@ run "postgres" {
     condition     = !contains(output.reboot_parameters, "wal_sender_timeout") && contains(output.reboot_parameters, "rds.logical_replication")
     error_message = "what needs a reboot: ${join(", ", output.reboot_parameters)}"
   }
+  # What the statements do is shown on a real PostgreSQL: tests/terraform/test_source_sql.py.
   assert {
-    condition     = output.setup_sql == ["CREATE EXTENSION IF NOT EXISTS pglogical;", "GRANT rds_superuser, rds_replication TO dms;"]
+    condition     = slice(output.setup_sql, 0, 4) == tolist(["CREATE EXTENSION IF NOT EXISTS pglogical;", "GRANT rds_superuser, rds_replication TO \"dms\";", "CREATE SCHEMA IF NOT EXISTS \"awsdms\";", "GRANT USAGE, CREATE ON SCHEMA \"awsdms\" TO \"dms\";"])
     error_message = "statements: ${join(" ", output.setup_sql)}"
+  }
+  assert {
+    condition     = length([for statement in output.setup_sql : statement if strcontains(statement, "GRANT SELECT")]) == 0 && strcontains(output.lob_sizes_sql, "NOT c.relispartition")
+    error_message = "no tables are named: no rights on any, and all of them are looked at"
+  }
+  assert {
+    condition     = contains(output.teardown_sql, "DROP EXTENSION IF EXISTS pglogical;") && output.teardown_sql[length(output.teardown_sql) - 1] == "DROP SCHEMA IF EXISTS \"awsdms\";"
+    error_message = "statements: ${join(" ", output.teardown_sql)}"
   }
   assert {
     condition     = strcontains(output.check_sql, "'rds.logical_replication'")
@@ -63,6 +72,29 @@ run "postgres_with_a_bounded_slot_and_own_parameters" {
   assert {
     condition     = output.parameters["log_min_duration_statement"] == { value = "500", apply_method = "immediate" }
     error_message = "own parameters"
+  }
+}
+
+run "postgres_without_capturing_ddl" {
+  command = plan
+
+  variables {
+    plugin           = "test_decoding"
+    capture_ddls     = false
+    artifacts_schema = "public"
+    user             = "reader"
+    tables           = ["public.orders", "sales.Order lines"]
+  }
+  assert {
+    condition = output.setup_sql == tolist([
+      "GRANT rds_replication TO \"reader\";", "GRANT USAGE, CREATE ON SCHEMA \"public\" TO \"reader\";", "GRANT USAGE ON SCHEMA \"public\" TO \"reader\";",
+      "GRANT USAGE ON SCHEMA \"sales\" TO \"reader\";", "GRANT SELECT ON TABLE \"public\".\"orders\" TO \"reader\";", "GRANT SELECT ON TABLE \"sales\".\"Order lines\" TO \"reader\";",
+    ])
+    error_message = "nothing of rds_superuser, no trigger: ${join(" ", output.setup_sql)}"
+  }
+  assert {
+    condition     = alltrue([for statement in output.teardown_sql : !startswith(statement, "DROP SCHEMA")])
+    error_message = "public is nobody's own"
   }
 }
 
@@ -104,6 +136,10 @@ run "mysql" {
   assert {
     condition     = output.setup_sql[0] == "CALL mysql.rds_set_configuration('binlog retention hours', 168);"
     error_message = "retention is a statement"
+  }
+  assert {
+    condition     = output.teardown_sql == tolist(["CALL mysql.rds_set_configuration('binlog retention hours', NULL);", "REVOKE REPLICATION CLIENT, REPLICATION SLAVE, SELECT ON *.* FROM 'dms'@'%';"])
+    error_message = "what setup has made is taken away: ${join(" ", output.teardown_sql)}"
   }
   assert {
     condition     = length(output.reboot_parameters) == 0

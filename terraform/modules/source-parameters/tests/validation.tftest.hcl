@@ -148,3 +148,13 @@ run "user" {
   }
   expect_failures = [var.user]
 }
+
+run "no_rds_superuser_and_pglogical" {
+  command = plan
+  variables {
+    capture_ddls     = false
+    artifacts_schema = "Aws-DMS"
+    tables           = ["orders", "public.a$x$b"]
+  }
+  expect_failures = [var.capture_ddls, var.artifacts_schema, var.tables]
+}
