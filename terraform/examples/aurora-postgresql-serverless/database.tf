@@ -5,6 +5,7 @@ module "source_parameters" {
   engine = "aurora-postgresql"
   family = "aurora-postgresql16"
   user   = "postgres"
+  tables = ["public.customers", "public.orders"]
 }
 
 resource "aws_db_subnet_group" "source" {

@@ -16,8 +16,9 @@ module "pipeline" {
   source_database = {
     engine     = "aurora-postgresql"
     database   = aws_rds_cluster.source.database_name
-    identifier = aws_rds_cluster.source.cluster_identifier
+    identifier = aws_rds_cluster.source.id
     secret_arn = aws_secretsmanager_secret_version.source.arn
+    tls        = { ca_certificate_pem = file(var.ca_bundle) }
   }
 
   network = {

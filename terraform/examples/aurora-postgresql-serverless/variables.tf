@@ -4,6 +4,11 @@ variable "alarm_emails" {
   default     = []
 }
 
+variable "ca_bundle" {
+  description = "File with the CA certificates of RDS in this region: https://truststore.pki.rds.amazonaws.com/<region>/<region>-bundle.pem."
+  type        = string
+}
+
 variable "password_version" {
   description = "A higher number gives the database a new password."
   type        = number

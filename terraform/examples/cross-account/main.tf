@@ -19,10 +19,17 @@ data "aws_region" "current" {}
 module "pipeline" {
   source = "../../modules/pipeline" # git::https://github.com/acme/dms-iceberg.git//terraform/modules/pipeline?ref=COMMIT (COMMIT: the full hash of a commit)
 
-  name            = local.name
-  source_database = { engine = "postgres", database = "shop", secret_arn = var.secret_arn }
-  network         = var.network
-  tables          = { "public.orders" = { key = ["order_id"] } }
+  name    = local.name
+  network = var.network
+  tables  = { "public.orders" = { key = ["order_id"] } }
+
+  source_database = {
+    engine     = "postgres"
+    database   = "shop"
+    identifier = var.database_identifier
+    secret_arn = var.secret_arn
+    tls        = { ca_certificate_pem = file(var.ca_bundle) }
+  }
 
   # The first apply makes the roles that the other account then trusts; the second one starts DMS.
   replication = { start = var.start }

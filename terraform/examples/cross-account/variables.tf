@@ -8,6 +8,16 @@ variable "secret_arn" {
   type        = string
 }
 
+variable "database_identifier" {
+  description = "Identifier of the RDS instance, for the alarms on its replication slot and its disk."
+  type        = string
+}
+
+variable "ca_bundle" {
+  description = "File with the CA certificates of RDS in this region: https://truststore.pki.rds.amazonaws.com/<region>/<region>-bundle.pem."
+  type        = string
+}
+
 variable "network" {
   description = "`network` of the module pipeline: VPC, subnets, route tables and the database's security groups."
   type        = any

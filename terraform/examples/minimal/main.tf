@@ -7,7 +7,9 @@ module "pipeline" {
   source_database = {
     engine     = "postgres"
     database   = "shop"
+    identifier = var.database_identifier
     secret_arn = var.secret_arn
+    tls        = { ca_certificate_pem = file(var.ca_bundle) }
   }
 
   network = {
@@ -21,4 +23,6 @@ module "pipeline" {
     "public.orders"      = { key = ["order_id"] }
     "public.order_lines" = { key = ["order_id", "line_no"] }
   }
+
+  alarms = { emails = var.alarm_emails }
 }

@@ -18,6 +18,21 @@ variable "database_security_group_id" {
   type        = string
 }
 
+variable "database_identifier" {
+  description = "Identifier of the RDS instance, for the alarms on its replication slot and its disk."
+  type        = string
+}
+
+variable "ca_bundle" {
+  description = "File with the CA certificates of RDS in this region: https://truststore.pki.rds.amazonaws.com/<region>/<region>-bundle.pem."
+  type        = string
+}
+
+variable "alarm_emails" {
+  description = "Addresses that are told when something needs a person; each must confirm."
+  type        = set(string)
+}
+
 variable "secret_arn" {
   description = "Secrets Manager secret with `username`, `password`, `host` and `port` of the database."
   type        = string

@@ -10,6 +10,7 @@ module "source_parameters" {
   name   = local.name
   engine = "mysql"
   family = var.family
+  tables = ["billing.invoices", "billing.payments"]
 }
 
 module "pipeline" {

@@ -1,6 +1,8 @@
 locals {
   is_postgres = contains(["postgres", "aurora-postgresql"], try(var.source_database.engine, ""))
-  has_cdc     = try(var.replication.has_cdc, false)
+  # The storage of Aurora grows by itself; its instances have none that the log could fill.
+  has_disk = contains(["postgres", "mysql", "mariadb"], try(var.source_database.engine, ""))
+  has_cdc  = try(var.replication.has_cdc, false)
 
   silence = try(var.replication.started, true) ? "breaching" : "notBreaching"
 
@@ -53,7 +55,13 @@ locals {
       slot-lag = merge(local.counted, { namespace = "AWS/RDS", statistic = "Maximum", periods = 3, threshold = var.thresholds.slot_lag_bytes,
         metric     = var.source_database.engine == "postgres" ? "OldestReplicationSlotLag" : "TransactionLogsDiskUsage"
         dimensions = var.source_database.engine == "postgres" ? { DBInstanceIdentifier = var.source_database.identifier } : { DBClusterIdentifier = var.source_database.identifier, Role = "WRITER" }
-      about = "The source keeps log for a replication slot that nobody reads. Unread for long, it fills the disk: resume the replication, or drop the slot." })
+      about = "The source keeps log for a replication slot that nobody reads. Unread for long, it fills the disk: resume the replication, or drop the slot. docs/operations.md has the commands." })
+    } : {},
+    local.has_disk ? {
+      # RDS always sends it, so silence means a wrong identifier, or a database that is stopped.
+      source-storage = merge(local.counted, { namespace = "AWS/RDS", statistic = "Minimum", periods = 3, threshold = var.thresholds.free_storage_bytes, below = true, missing = "breaching",
+        metric = "FreeStorageSpace", dimensions = { DBInstanceIdentifier = var.source_database.identifier },
+      about = "The disk of the source is nearly full, or ${var.source_database.identifier} sends no such metric. If the log that a slot keeps takes it, resume the replication or drop the slot: docs/operations.md has the commands." })
     } : {},
   ) : alarm => one if !contains(var.disabled_alarms, alarm) }
 }

@@ -24,6 +24,9 @@ locals {
         concat(["AWS/RDS", local.alarms.slot-lag.metric], flatten([for name, value in local.alarms.slot-lag.dimensions : [name, value]]))
       ] },
     ] : [],
+    contains(keys(local.alarms), "source-storage") ? [
+      { title = "Free disk of the source, bytes", stat = "Minimum", metrics = [["AWS/RDS", "FreeStorageSpace", "DBInstanceIdentifier", var.source_database.identifier]] },
+    ] : [],
   )
   dms_dimensions = flatten([for name, value in try(var.replication.metric_dimensions, {}) : [name, value]])
 }

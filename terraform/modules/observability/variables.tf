@@ -60,9 +60,9 @@ variable "disabled_alarms" {
   validation {
     condition = length(setsubtract(var.disabled_alarms, [
       "job-failed", "table-failed", "no-run", "rows-quarantined", "lag", "dead-letters", "trigger-needs-help", "trigger-errors", "source-latency", "target-latency",
-      "table-suspended", "value-truncated", "load-error", "slot-lag", "replication-state", "job-state",
+      "table-suspended", "value-truncated", "load-error", "slot-lag", "source-storage", "replication-state", "job-state",
     ])) == 0
-    error_message = "disabled_alarms has ${join(", ", var.disabled_alarms)}. Allowed: job-failed, table-failed, no-run, rows-quarantined, lag, dead-letters, trigger-needs-help, trigger-errors, source-latency, target-latency, table-suspended, value-truncated, load-error, slot-lag, replication-state, job-state."
+    error_message = "disabled_alarms has ${join(", ", var.disabled_alarms)}. Allowed: job-failed, table-failed, no-run, rows-quarantined, lag, dead-letters, trigger-needs-help, trigger-errors, source-latency, target-latency, table-suspended, value-truncated, load-error, slot-lag, source-storage, replication-state, job-state."
   }
 }
 
@@ -82,6 +82,7 @@ variable "thresholds" {
     - `source_latency_seconds`: DMS is so far behind the source, for 15 minutes
     - `target_latency_seconds`: the same for what it has not written yet; null is the batch interval and 5 minutes
     - `slot_lag_bytes`: the source keeps so much log for DMS
+    - `free_storage_bytes`: the source's disk has less than this left, for 15 minutes; not Aurora. Give a tenth of the disk or more
   EOT
   type = object({
     hours_without_run      = optional(number, 12)
@@ -90,6 +91,7 @@ variable "thresholds" {
     source_latency_seconds = optional(number, 300)
     target_latency_seconds = optional(number)
     slot_lag_bytes         = optional(number, 10737418240)
+    free_storage_bytes     = optional(number, 10737418240)
   })
   default  = {}
   nullable = false
@@ -147,7 +149,7 @@ variable "replication" {
 
 variable "source_database" {
   description = <<-EOT
-    The database, for what it keeps for DMS; null for none. MySQL engines keep their binlog for a set time, so nothing is watched there.
+    The database, for what it keeps for DMS and for its disk; null for none. MySQL engines keep their binlog for a set time: only the disk is watched there.
     - `engine`: as in the module replication
     - `identifier`: of the RDS instance, or of the Aurora cluster
   EOT
@@ -157,5 +159,9 @@ variable "source_database" {
   validation {
     condition     = var.source_database == null ? true : contains(["postgres", "aurora-postgresql", "mysql", "mariadb", "aurora-mysql"], var.source_database.engine)
     error_message = "source_database.engine is ${jsonencode(try(var.source_database.engine, null))}. Allowed: postgres, aurora-postgresql, mysql, mariadb, aurora-mysql."
+  }
+  validation {
+    condition     = var.source_database == null ? true : var.source_database.identifier != null
+    error_message = "source_database.identifier is null. Without a name there is nothing to watch: source_database = null; in the module pipeline write identifier = null itself, for a variable that is null cannot be told from a name that is yet to be made."
   }
 }

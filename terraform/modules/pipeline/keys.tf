@@ -4,7 +4,7 @@ locals {
   allowed = {
     source_database = ["engine", "database", "port", "identifier", "secret_arn", "secret_kms_key_arn", "tls", "postgres", "mysql"]
     tls             = ["mode", "ca_certificate_pem", "certificate_arn"]
-    postgres        = ["plugin", "heartbeat_minutes", "artifacts_schema", "execute_timeout_seconds", "slot_name"]
+    postgres        = ["plugin", "heartbeat_minutes", "artifacts_schema", "capture_ddls", "execute_timeout_seconds", "slot_name"]
     mysql           = ["server_timezone"]
     network = [
       "vpc_id", "subnet_ids", "security_group_ids", "database_security_group_ids", "database_cidr_blocks", "open_database_security_groups", "create_s3_endpoint", "route_table_ids",
@@ -31,6 +31,6 @@ locals {
     package    = ["zip_path", "requirements_path", "script_path", "zip_s3_uri", "requirements_s3_uri", "script_s3_uri"]
     trigger    = ["type", "schedule", "notification", "watch", "batching_window_seconds", "package"]
     alarms     = ["enabled", "emails", "create_topic", "topic_arn", "dashboard", "disabled", "thresholds"]
-    thresholds = ["hours_without_run", "quarantined_rows", "lag_seconds", "source_latency_seconds", "target_latency_seconds", "slot_lag_bytes"]
+    thresholds = ["hours_without_run", "quarantined_rows", "lag_seconds", "source_latency_seconds", "target_latency_seconds", "slot_lag_bytes", "free_storage_bytes"]
   }
 }

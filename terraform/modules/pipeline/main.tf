@@ -14,7 +14,9 @@ locals {
 
   trigger_type = try(coalesce(var.trigger.type, "event"), "event")
   alarms       = try(coalesce(var.alarms.enabled, true), true)
-  reaches      = try(coalesce(var.merge_job.reach_source, false), false)
+  # An identifier that is yet to be made cannot be compared with null. But it is a text, so it never equals false, which stands for null here.
+  watches_source = coalesce(lookup(local.source, "identifier", null), false) != false
+  reaches        = try(coalesce(var.merge_job.reach_source, false), false)
 
   # Twice the time between two wake-ups; a day and two hours where the clock asks daily. Null where that is not known.
   schedule = try(coalesce(var.trigger.schedule, null), lookup({ event = "rate(6 hours)", continuous = "rate(1 minute)" }, local.trigger_type, "-"))
@@ -206,6 +208,5 @@ module "observability" {
     started                = lookup(var.replication, "start", null)
     batch_interval_seconds = lookup(var.replication, "cdc_max_batch_interval_seconds", null)
   } : null
-  # By the key, not the value: an identifier that is yet to be made cannot be compared.
-  source_database = contains(keys(local.source), "identifier") ? { engine = local.engine, identifier = local.source.identifier } : null
+  source_database = local.watches_source ? { engine = local.engine, identifier = local.source.identifier } : null
 }

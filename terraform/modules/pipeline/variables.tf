@@ -55,8 +55,8 @@ variable "source_database" {
     - `secret_arn`, `secret_kms_key_arn`: the Secrets Manager secret, and its key unless that is AWS's own
     - `database`: name of the database; PostgreSQL engines only
     - `port`: for the security group; by default 5432 or 3306
-    - `identifier`: of the RDS instance or Aurora cluster, for the alarm on what it keeps for DMS; leave the key out for none
-    - `tls`: `mode`, and `ca_certificate_pem` or `certificate_arn`
+    - `identifier`: of the RDS instance or Aurora cluster, for the alarms on what it keeps for DMS and on its disk. Required for PostgreSQL engines; null, written here as such, for none
+    - `tls`: `ca_certificate_pem` or `certificate_arn`, which the server's certificate is verified with; `mode`
     - `postgres`, `mysql`: further settings of the module replication
   EOT
   type        = any
@@ -73,6 +73,11 @@ variable "source_database" {
   validation {
     condition     = var.source_database == null ? true : alltrue([for key in ["engine", "secret_arn"] : try(var.source_database[key] != null, false)])
     error_message = "source_database: engine and secret_arn are required."
+  }
+  validation {
+    # Whatever `alarms` says: a reference to it would hide the problems of other inputs.
+    condition     = !strcontains(try(var.source_database.engine, ""), "postgres") || contains(try(keys(var.source_database), []), "identifier")
+    error_message = "source_database.identifier is missing: a replication slot that nobody reads fills the disk of the database, and its alarms need the name. Give the identifier of the RDS instance or Aurora cluster, or identifier = null for a database without (outside of RDS)."
   }
 }
 

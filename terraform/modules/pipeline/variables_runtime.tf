@@ -70,7 +70,7 @@ variable "alarms" {
     - `create_topic`: false takes `topic_arn`, an existing SNS topic
     - `dashboard`: false for none
     - `disabled`: names of alarms that are not made (README of the module observability)
-    - `thresholds`: `hours_without_run`, `quarantined_rows`, `lag_seconds`, `source_latency_seconds`, `target_latency_seconds`, `slot_lag_bytes`
+    - `thresholds`: `hours_without_run`, `quarantined_rows`, `lag_seconds`, `source_latency_seconds`, `target_latency_seconds`, `slot_lag_bytes`, `free_storage_bytes`
   EOT
   type        = any
   default     = {}

@@ -3,7 +3,7 @@
 
 locals {
   dms_engine = var.source_database.engine == "aurora-mysql" ? "aurora" : var.source_database.engine
-  tls_mode   = coalesce(var.source_database.tls.mode, local.is_postgres ? "require" : "verify-ca")
+  tls_mode   = coalesce(var.source_database.tls.mode, local.is_postgres ? "verify-full" : "verify-ca")
 
   # Numbers that are not given are sent as 0, and 0 is not DMS's default (provider issue 47884).
   postgres_settings = local.is_postgres ? [{
@@ -20,7 +20,8 @@ locals {
   # A change inside postgres_settings is never sent to AWS (provider issue 35834), so another setting makes another endpoint, as another key does.
   # Its name must be another one, too: the old endpoint can be deleted only when nothing refers to it any more.
   endpoint_marks = concat(
-    local.is_postgres ? [substr(sha1(jsonencode(local.postgres_settings)), 0, 8)] : [],
+    # What is true by default is not marked: endpoints of former versions keep their names.
+    local.is_postgres ? [substr(sha1(jsonencode([for settings in local.postgres_settings : merge(settings, var.source_database.postgres.capture_ddls ? {} : { capture_ddls = false })])), 0, 8)] : [],
     [for arn in [var.kms_key_arn] : substr(sha1(arn), 0, 8) if arn != null],
   )
   source_endpoint_id = join("-", concat(["${var.name}-source"], local.endpoint_marks))
@@ -68,8 +69,8 @@ resource "aws_dms_endpoint" "source" {
       ddl_artifacts_schema = postgres_settings.value.ddl_artifacts_schema
       execute_timeout      = postgres_settings.value.execute_timeout
       max_file_size        = postgres_settings.value.max_file_size
-      # Without it DMS never learns of a new column, and leaves it out.
-      capture_ddls = true
+      # Without it nothing tells DMS of a new column.
+      capture_ddls = var.source_database.postgres.capture_ddls
       # The default cuts a long value and says so in the log only.
       fail_tasks_on_lob_truncation = true
       map_boolean_as_boolean       = true

@@ -20,11 +20,12 @@ variable "source_database" {
     - `database`: name of the database; required for the PostgreSQL engines. MySQL engines read the schemas that `tables` names.
     - `secret_arn`: ARN of the Secrets Manager secret.
     - `secret_kms_key_arn`: ARN of the secret's own KMS key; null means the key that AWS manages.
-    - `tls.mode`: `require` (PostgreSQL only), `verify-ca`, `verify-full` or `none`; null means `require` for PostgreSQL and `verify-ca` for MySQL, which knows no `require`.
+    - `tls.mode`: `verify-full`, `verify-ca`, `require` (PostgreSQL only; the certificate is not verified) or `none`; null means `verify-full` for PostgreSQL and `verify-ca` for MySQL.
     - `tls.ca_certificate_pem`, `tls.certificate_arn`: the CA bundle as text, or as a DMS certificate that exists; one of them with `verify-ca` and `verify-full`.
     - `postgres.plugin`: `pglogical` or `test_decoding`.
     - `postgres.heartbeat_minutes`: how often DMS writes to its heartbeat table, which lets the replication slot of an idle database move; 0 turns it off.
-    - `postgres.artifacts_schema`: schema of DMS's own tables in the source: heartbeat and captured DDL.
+    - `postgres.artifacts_schema`: schema of DMS's own tables in the source, heartbeat and captured DDL; as in the module source-parameters, whose `setup_sql` makes it.
+    - `postgres.capture_ddls`: false where DMS's user has no `rds_superuser`; as in the module source-parameters. Nothing tells DMS of new columns then.
     - `postgres.execute_timeout_seconds`: how long a statement of DMS may take.
     - `postgres.slot_name`: replication slot that exists; only with `migration_type` `cdc`, where `cdc_start_position` is a place in it.
     - `mysql.server_timezone`: time zone of a server that is not in UTC, such as `Europe/Paris`.
@@ -42,7 +43,8 @@ variable "source_database" {
     postgres = optional(object({
       plugin                  = optional(string, "pglogical")
       heartbeat_minutes       = optional(number, 5)
-      artifacts_schema        = optional(string, "public")
+      artifacts_schema        = optional(string, "awsdms")
+      capture_ddls            = optional(bool, true)
       execute_timeout_seconds = optional(number, 60)
       slot_name               = optional(string)
     }), {})
@@ -78,11 +80,11 @@ variable "source_database" {
   }
 
   validation {
-    # MySQL engines verify by default.
-    condition = !contains(["verify-ca", "verify-full"], coalesce(var.source_database.tls.mode, startswith(var.source_database.engine, "postgres") || var.source_database.engine == "aurora-postgresql" ? "require" : "verify-ca")) || (
+    # All engines verify by default.
+    condition = !contains(["verify-ca", "verify-full"], coalesce(var.source_database.tls.mode, "verify-full")) || (
       (var.source_database.tls.ca_certificate_pem == null) != (var.source_database.tls.certificate_arn == null)
     )
-    error_message = "source_database.tls: verify-ca (what MySQL engines have by default) and verify-full need the CA certificate, as one of ca_certificate_pem (for RDS: file() of the region's bundle from https://truststore.pki.rds.amazonaws.com) and certificate_arn."
+    error_message = "source_database.tls: verify-full (the default of PostgreSQL) and verify-ca (that of MySQL) need the CA certificate, as one of ca_certificate_pem (for RDS: file() of the region's bundle from https://truststore.pki.rds.amazonaws.com) and certificate_arn. PostgreSQL without a check of the certificate, as former versions had it: tls = { mode = \"require\" }."
   }
 
   validation {

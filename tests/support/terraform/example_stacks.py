@@ -49,6 +49,12 @@ class World:
             "secret_arn": self.client("secretsmanager").create_secret(Name="shop/dms", SecretString=json.dumps(secret))["ARN"],
         }
 
+    def ca_bundle(self) -> str:
+        """Write the certificate of a CA; returns the file."""
+        bundle = self.folder / "bundle.pem"
+        bundle.write_bytes(_certificate())
+        return str(bundle)
+
     def log_bucket(self) -> str:
         """Make a bucket that S3 may write access logs to."""
         s3, bucket = self.client("s3"), f"access-logs-{self.account}"
@@ -61,21 +67,19 @@ class World:
 
 def minimal(world: World) -> dict[str, Any]:
     """A database that exists."""
-    return world.database()
+    return world.database() | {"database_identifier": "shop-db", "ca_bundle": world.ca_bundle(), "alarm_emails": ["data@example.com"]}
 
 
 def aurora(world: World) -> dict[str, Any]:
-    """Nothing: the example makes all of it."""
-    return {"alarm_emails": ["data@example.com"], "deletion_protection": False}
+    """The CA only: the example makes all else."""
+    return {"ca_bundle": world.ca_bundle(), "alarm_emails": ["data@example.com"], "deletion_protection": False}
 
 
 def mysql(world: World) -> dict[str, Any]:
-    """A database that exists, and the CA that its certificate is checked with."""
+    """A database that exists."""
     found = world.database()
     del found["route_table_ids"]
-    bundle = world.folder / "bundle.pem"
-    bundle.write_bytes(_certificate())
-    return found | {"ca_bundle": str(bundle), "start": True}
+    return found | {"ca_bundle": world.ca_bundle(), "start": True}
 
 
 def cross_account(world: World) -> dict[str, Any]:
@@ -84,7 +88,8 @@ def cross_account(world: World) -> dict[str, Any]:
     network = {name: found[name] for name in ("vpc_id", "subnet_ids", "route_table_ids")}
     network["database_security_group_ids"] = [found["database_security_group_id"]]
     role = f"arn:aws:iam::{world.lake_account}:role/administrator"
-    return {"lake_role_arn": role, "secret_arn": found["secret_arn"], "network": network}
+    database = {"database_identifier": "shop-db", "ca_bundle": world.ca_bundle(), "secret_arn": found["secret_arn"]}
+    return {"lake_role_arn": role, "network": network, **database}
 
 
 def bring_your_own_dms(world: World) -> dict[str, Any]:

@@ -67,7 +67,7 @@ run "everything" {
   }
   assert {
     condition = sort(keys(aws_cloudwatch_metric_alarm.this)) == tolist([
-      "dead-letters", "job-failed", "lag", "load-error", "no-run", "rows-quarantined", "slot-lag", "source-latency", "table-failed", "table-suspended", "target-latency", "trigger-errors", "trigger-needs-help",
+      "dead-letters", "job-failed", "lag", "load-error", "no-run", "rows-quarantined", "slot-lag", "source-latency", "source-storage", "table-failed", "table-suspended", "target-latency", "trigger-errors", "trigger-needs-help",
       "value-truncated",
     ])
     error_message = "found ${join(", ", keys(aws_cloudwatch_metric_alarm.this))}"
@@ -79,6 +79,11 @@ run "everything" {
   assert {
     condition     = aws_cloudwatch_metric_alarm.this["slot-lag"].metric_name == "OldestReplicationSlotLag" && aws_cloudwatch_metric_alarm.this["slot-lag"].dimensions == tomap({ DBInstanceIdentifier = "shop-db" })
     error_message = "the slot of an RDS instance"
+  }
+  assert {
+    condition = (aws_cloudwatch_metric_alarm.this["source-storage"].dimensions == tomap({ DBInstanceIdentifier = "shop-db" }) && aws_cloudwatch_metric_alarm.this["source-storage"].comparison_operator == "LessThanThreshold"
+    && aws_cloudwatch_metric_alarm.this["source-storage"].threshold == 10737418240 && aws_cloudwatch_metric_alarm.this["source-storage"].treat_missing_data == "breaching")
+    error_message = "the disk of an RDS instance; its silence is an alarm"
   }
   assert {
     condition     = aws_cloudwatch_log_metric_filter.this["SuspendedTables"].log_group_name == "dms-serverless-replication-shop-e1" && aws_cloudwatch_log_metric_filter.this["TriggerErrors"].log_group_name == "/aws/lambda/shop-trigger"
@@ -101,7 +106,7 @@ run "everything" {
     error_message = "subscribed, encrypted"
   }
   assert {
-    condition     = length(jsondecode(aws_cloudwatch_dashboard.this[0].dashboard_body).widgets) == 9
+    condition     = length(jsondecode(aws_cloudwatch_dashboard.this[0].dashboard_body).widgets) == 10
     error_message = "found ${length(jsondecode(aws_cloudwatch_dashboard.this[0].dashboard_body).widgets)} widgets"
   }
 }
@@ -122,7 +127,7 @@ run "off" {
   variables {
     dashboard       = false
     topic           = { create = false, arn = "arn:aws:sns:eu-central-1:123456789012:ours" }
-    disabled_alarms = ["no-run", "job-failed", "table-failed", "rows-quarantined", "replication-state", "job-state", "source-latency", "target-latency"]
+    disabled_alarms = ["no-run", "job-failed", "table-failed", "rows-quarantined", "replication-state", "job-state", "source-latency", "target-latency", "source-storage"]
     replication     = { arn = "arn:aws:dms:eu-central-1:123456789012:task:X", metric_dimensions = { ReplicationTaskIdentifier = "X", ReplicationInstanceIdentifier = "shop" } }
     source_database = { engine = "mysql", identifier = "shop-db" }
   }
@@ -154,7 +159,7 @@ run "full_load_only_from_aurora" {
     source_database = { engine = "aurora-postgresql", identifier = "shop-cluster" }
   }
   assert {
-    condition     = !contains(keys(aws_cloudwatch_metric_alarm.this), "source-latency") && aws_cloudwatch_metric_alarm.this["slot-lag"].metric_name == "TransactionLogsDiskUsage" && aws_cloudwatch_metric_alarm.this["slot-lag"].dimensions == tomap({ DBClusterIdentifier = "shop-cluster", Role = "WRITER" })
-    error_message = "a full load has no latency; a cluster is watched by its writer"
+    condition     = !contains(keys(aws_cloudwatch_metric_alarm.this), "source-latency") && !contains(keys(aws_cloudwatch_metric_alarm.this), "source-storage") && aws_cloudwatch_metric_alarm.this["slot-lag"].metric_name == "TransactionLogsDiskUsage" && aws_cloudwatch_metric_alarm.this["slot-lag"].dimensions == tomap({ DBClusterIdentifier = "shop-cluster", Role = "WRITER" })
+    error_message = "a full load has no latency; a cluster is watched by its writer, and has no disk of a size"
   }
 }

@@ -21,10 +21,11 @@ run "first_rules" {
 run "second_rules" {
   command = plan
   variables {
-    topic      = { create = false, arn = "arn:aws:sns:eu-central-1:123456789012:ours", emails = ["ops@example.org"] }
-    thresholds = { quarantined_rows = -1 }
+    topic           = { create = false, arn = "arn:aws:sns:eu-central-1:123456789012:ours", emails = ["ops@example.org"] }
+    thresholds      = { quarantined_rows = -1 }
+    source_database = { engine = "postgres", identifier = null }
   }
-  expect_failures = [var.topic, var.thresholds]
+  expect_failures = [var.topic, var.thresholds, var.source_database]
 }
 
 run "third_rules" {

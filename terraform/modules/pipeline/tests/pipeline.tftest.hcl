@@ -23,6 +23,8 @@ variables {
     engine     = "postgres"
     database   = "shop"
     secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop/db-AbCdEf"
+    identifier = "shop-db"
+    tls        = { ca_certificate_pem = "-----BEGIN CERTIFICATE-----" }
   }
   network = {
     vpc_id                      = "vpc-1"
@@ -65,7 +67,25 @@ run "few_inputs" {
     error_message = "somebody compacts the tables, though nobody has asked for it"
   }
   assert {
-    condition     = sort(keys(output.alarms.names)) == tolist(["dead-letters", "job-failed", "load-error", "no-run", "rows-quarantined", "source-latency", "table-failed", "table-suspended", "target-latency", "trigger-errors", "trigger-needs-help", "value-truncated"])
+    condition     = sort(keys(output.alarms.names)) == tolist(["dead-letters", "job-failed", "load-error", "no-run", "rows-quarantined", "slot-lag", "source-latency", "source-storage", "table-failed", "table-suspended", "target-latency", "trigger-errors", "trigger-needs-help", "value-truncated"])
+    error_message = "found ${join(", ", keys(output.alarms.names))}"
+  }
+}
+
+run "a_database_outside_of_rds" {
+  command = plan
+  variables {
+    source_database = {
+      engine     = "postgres"
+      database   = "shop"
+      secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop/db-AbCdEf"
+      identifier = null
+      tls        = { mode = "require" }
+      postgres   = { artifacts_schema = "public", capture_ddls = false }
+    }
+  }
+  assert {
+    condition     = contains(keys(output.alarms.names), "source-latency") && length(setintersection(keys(output.alarms.names), ["slot-lag", "source-storage"])) == 0
     error_message = "found ${join(", ", keys(output.alarms.names))}"
   }
 }

@@ -16,6 +16,8 @@ variables {
     engine     = "postgres"
     database   = "shop"
     secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop/db-AbCdEf"
+    identifier = null
+    tls        = { ca_certificate_pem = "-----BEGIN CERTIFICATE-----" }
   }
   network   = { vpc_id = "vpc-1", subnet_ids = ["subnet-1", "subnet-2"], route_table_ids = ["rtb-1"], database_security_group_ids = ["sg-1"] }
   merge_job = { package = { zip_path = "main.tf" } }
@@ -57,7 +59,7 @@ run "what_others_depend_on" {
 run "misspelled_key_of_the_source" {
   command = plan
   variables {
-    source_database = { engine = "postgres", secret = "arn" }
+    source_database = { engine = "postgres", secret = "arn", identifier = null }
     alarms          = { thresholds = { rows = 1 } }
     buckets         = { bronze = { nam = "x" } }
   }
@@ -67,7 +69,7 @@ run "misspelled_key_of_the_source" {
 run "misspelled_key_in_the_source" {
   command = plan
   variables {
-    source_database = { engine = "postgres", database = "shop", secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:x", tls = { verify = true } }
+    source_database = { engine = "postgres", database = "shop", secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:x", identifier = null, tls = { verify = true } }
     alarms          = { topic_arn = "arn:aws:sns:eu-central-1:123456789012:ours" } # beside one that is made
     catalog         = { properties = ["x"] }
   }
@@ -91,10 +93,23 @@ run "misspelled_key_in_the_package" {
   expect_failures = [var.merge_job]
 }
 
+run "postgres_whose_slot_nobody_would_watch" {
+  command = plan
+  variables {
+    source_database = {
+      engine     = "aurora-postgresql"
+      database   = "shop"
+      secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop/db-AbCdEf"
+      tls        = { mode = "require" }
+    }
+  }
+  expect_failures = [var.source_database]
+}
+
 run "source_without_secret" {
   command = plan
   variables {
-    source_database = { engine = "postgres", database = "shop" }
+    source_database = { engine = "postgres", database = "shop", identifier = null }
   }
   expect_failures = [var.source_database]
 }

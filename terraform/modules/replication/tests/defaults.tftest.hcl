@@ -10,6 +10,7 @@ variables {
     engine     = "aurora-postgresql"
     database   = "shop"
     secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop-AbCdEf"
+    tls        = { ca_certificate_pem = "-----BEGIN CERTIFICATE-----" }
   }
   tables             = { "public.orders" = { key = ["order_id"] } }
   bronze             = { bucket = "acme-bronze", prefix = "dms/shop" }
@@ -34,18 +35,18 @@ run "plan" {
     error_message = "no credentials beside the secret"
   }
   assert {
-    condition     = aws_dms_endpoint.source.ssl_mode == "require" && length(aws_dms_certificate.this) == 0
-    error_message = "encrypted, without a certificate"
+    condition     = aws_dms_endpoint.source.ssl_mode == "verify-full" && aws_dms_certificate.this[0].certificate_pem == "-----BEGIN CERTIFICATE-----"
+    error_message = "the server's certificate and name are verified"
   }
   assert {
     condition = { for name, value in aws_dms_endpoint.source.postgres_settings[0] : name => value if value != null } == {
       capture_ddls                 = true
-      ddl_artifacts_schema         = "public"
+      ddl_artifacts_schema         = "awsdms"
       execute_timeout              = 60
       fail_tasks_on_lob_truncation = true
       heartbeat_enable             = true
       heartbeat_frequency          = 5
-      heartbeat_schema             = "public"
+      heartbeat_schema             = "awsdms"
       map_boolean_as_boolean       = true
       map_jsonb_as_clob            = false
       map_long_varchar_as          = "wstring"

@@ -10,6 +10,7 @@ variables {
     engine     = "aurora-postgresql"
     database   = "shop"
     secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop-AbCdEf"
+    tls        = { ca_certificate_pem = "-----BEGIN CERTIFICATE-----" }
   }
   tables             = { "public.orders" = { key = ["order_id"] } }
   bronze             = { bucket = "acme-bronze", prefix = "dms/shop" }
@@ -45,6 +46,7 @@ run "changes_only_from_a_slot" {
       engine     = "postgres"
       database   = "shop"
       secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop-AbCdEf"
+      tls        = { ca_certificate_pem = "-----BEGIN CERTIFICATE-----" }
       postgres   = { plugin = "test_decoding", slot_name = "shop", heartbeat_minutes = 0, artifacts_schema = "dms" }
     }
   }
@@ -55,6 +57,51 @@ run "changes_only_from_a_slot" {
   assert {
     condition     = aws_dms_endpoint.source.postgres_settings[0].slot_name == "shop" && aws_dms_endpoint.source.postgres_settings[0].plugin_name == "test_decoding" && !aws_dms_endpoint.source.postgres_settings[0].heartbeat_enable && aws_dms_endpoint.source.postgres_settings[0].ddl_artifacts_schema == "dms"
     error_message = "settings of PostgreSQL"
+  }
+}
+
+run "postgres_as_former_versions_had_it" {
+  command = plan
+
+  variables {
+    source_database = {
+      engine     = "postgres"
+      database   = "shop"
+      secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop-AbCdEf"
+      tls        = { mode = "require" }
+      postgres   = { artifacts_schema = "public" }
+    }
+  }
+  assert {
+    condition     = aws_dms_endpoint.source.ssl_mode == "require" && length(aws_dms_certificate.this) == 0
+    error_message = "encrypted, without a certificate"
+  }
+  assert {
+    # The name that former versions gave it: a provisioned task cannot get another one within its epoch.
+    condition     = aws_dms_endpoint.source.endpoint_id == "shop-source-850a0b13" && aws_dms_endpoint.source.postgres_settings[0].ddl_artifacts_schema == "public"
+    error_message = "the same endpoint: ${aws_dms_endpoint.source.endpoint_id}"
+  }
+}
+
+run "postgres_without_captured_ddl" {
+  command = plan
+
+  variables {
+    source_database = {
+      engine     = "postgres"
+      database   = "shop"
+      secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop-AbCdEf"
+      tls        = { mode = "verify-ca", certificate_arn = "arn:aws:dms:eu-central-1:123456789012:cert:OWN" }
+      postgres   = { capture_ddls = false, artifacts_schema = "public" }
+    }
+  }
+  assert {
+    condition     = aws_dms_endpoint.source.postgres_settings[0].capture_ddls == false && aws_dms_endpoint.source.endpoint_id != "shop-source-850a0b13"
+    error_message = "another setting makes another endpoint"
+  }
+  assert {
+    condition     = aws_dms_endpoint.source.ssl_mode == "verify-ca" && aws_dms_endpoint.source.certificate_arn == "arn:aws:dms:eu-central-1:123456789012:cert:OWN"
+    error_message = "what is given"
   }
 }
 

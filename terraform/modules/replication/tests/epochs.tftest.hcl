@@ -10,6 +10,7 @@ variables {
     engine     = "aurora-postgresql"
     database   = "shop"
     secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop-AbCdEf"
+    tls        = { ca_certificate_pem = "-----BEGIN CERTIFICATE-----" }
   }
   tables             = { "public.orders" = { key = ["order_id"] } }
   bronze             = { bucket = "acme-bronze", prefix = "dms/shop" }
@@ -47,6 +48,7 @@ run "refuses_what_it_cannot_take_over" {
       engine     = "postgres"
       database   = "shop2"
       secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop-AbCdEf"
+      tls        = { ca_certificate_pem = "-----BEGIN CERTIFICATE-----" }
     }
     cdc_start_position = "0/16B3748"
   }
@@ -65,6 +67,7 @@ run "other_postgres_settings_make_another_endpoint" {
       engine     = "aurora-postgresql"
       database   = "shop"
       secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop-AbCdEf"
+      tls        = { ca_certificate_pem = "-----BEGIN CERTIFICATE-----" }
       postgres   = { heartbeat_minutes = 1 }
     }
   }
@@ -139,6 +142,7 @@ run "refuses_other_postgres_settings_for_a_task" {
       engine     = "aurora-postgresql"
       database   = "shop"
       secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop-AbCdEf"
+      tls        = { ca_certificate_pem = "-----BEGIN CERTIFICATE-----" }
       postgres   = { heartbeat_minutes = 1 }
     }
   }

@@ -10,6 +10,7 @@ variables {
     engine     = "aurora-postgresql"
     database   = "shop"
     secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop-AbCdEf"
+    tls        = { ca_certificate_pem = "-----BEGIN CERTIFICATE-----" }
   }
   tables             = { "public.orders" = { key = ["order_id"] } }
   bronze             = { bucket = "acme-bronze", prefix = "dms/shop" }

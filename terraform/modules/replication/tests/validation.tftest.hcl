@@ -11,6 +11,7 @@ variables {
     engine     = "aurora-postgresql"
     database   = "shop"
     secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop-AbCdEf"
+    tls        = { ca_certificate_pem = "-----BEGIN CERTIFICATE-----" }
   }
   tables             = { "public.orders" = { key = ["order_id"] } }
   bronze             = { bucket = "acme-bronze", prefix = "dms/shop" }
@@ -70,6 +71,7 @@ run "no_database_and_the_start_of_a_full_load" {
     source_database = {
       engine     = "postgres"
       secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop-AbCdEf"
+      tls        = { ca_certificate_pem = "-----BEGIN CERTIFICATE-----" }
     }
     bronze             = { bucket = "acme-bronze", prefix = "/dms/shop" }
     load_epoch         = 1.5
@@ -87,6 +89,7 @@ run "no_arn_and_a_start_without_a_task" {
       engine     = "postgres"
       database   = "shop"
       secret_arn = "shop/dms"
+      tls        = { ca_certificate_pem = "-----BEGIN CERTIFICATE-----" }
     }
     min_capacity_units = 8
     max_capacity_units = 4
@@ -138,6 +141,18 @@ run "mysql_without_certificate_and_a_name_too_long" {
   expect_failures = [var.source_database, var.name]
 }
 
+run "postgres_without_certificate" {
+  command = plan
+  variables {
+    source_database = {
+      engine     = "postgres"
+      database   = "shop"
+      secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop-AbCdEf"
+    }
+  }
+  expect_failures = [var.source_database]
+}
+
 run "verify_full_without_certificate" {
   command = plan
   variables {
@@ -171,6 +186,7 @@ run "plugin" {
       engine     = "postgres"
       database   = "shop"
       secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop-AbCdEf"
+      tls        = { ca_certificate_pem = "-----BEGIN CERTIFICATE-----" }
       postgres   = { plugin = "wal2json" }
     }
   }
@@ -184,6 +200,7 @@ run "heartbeat" {
       engine     = "postgres"
       database   = "shop"
       secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop-AbCdEf"
+      tls        = { ca_certificate_pem = "-----BEGIN CERTIFICATE-----" }
       postgres   = { heartbeat_minutes = 0.5 }
     }
   }
@@ -197,6 +214,7 @@ run "slot_with_a_full_load" {
       engine     = "postgres"
       database   = "shop"
       secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop-AbCdEf"
+      tls        = { ca_certificate_pem = "-----BEGIN CERTIFICATE-----" }
       postgres   = { slot_name = "shop" }
     }
   }
