@@ -8,16 +8,19 @@ locals {
 
   # As DMS splits them: the schema is all before the first dot.
   names = [for name in sort(tolist(var.tables)) : { schema = split(".", name)[0], table = join(".", slice(split(".", name), 1, length(split(".", name)))) }]
-  # An identifier in double quotes, a text in single quotes.
-  tables  = [for name in local.names : "\"${replace(name.schema, "\"", "\"\"")}\".\"${replace(name.table, "\"", "\"\"")}\""]
-  schemas = distinct([for name in local.names : "\"${replace(name.schema, "\"", "\"\"")}\""])
+  # An identifier in double quotes, a text in single quotes. (A quote within a placeholder is more than checkov can read.)
+  quote   = "\""
+  quotes  = "\"\""
+  parts   = [for name in local.names : { schema = replace(name.schema, local.quote, local.quotes), table = replace(name.table, local.quote, local.quotes) }]
+  tables  = [for part in local.parts : "\"${part.schema}\".\"${part.table}\""]
+  schemas = distinct([for part in local.parts : "\"${part.schema}\""])
 
   # The schema `public` is nobody's own: it is neither made nor dropped.
   own_schema = var.artifacts_schema != "public"
   roles      = var.capture_ddls ? "rds_superuser, rds_replication" : "rds_replication"
 
-  # How DMS names its slots: resource, database, UUID.
-  slot_pattern = "^[a-z0-9]+_[0-9]{8}_[a-z0-9]{8}(_[a-z0-9]{4}){3}_[a-z0-9]{12,13}$"
+  # How DMS names its slots: resource, database, UUID. The templates begin and end it.
+  slot_pattern = "[a-z0-9]+_[0-9]{8}_[a-z0-9]{8}(_[a-z0-9]{4}){3}_[a-z0-9]{12,13}"
 
   postgres_setup = concat(
     var.plugin == "pglogical" ? ["CREATE EXTENSION IF NOT EXISTS pglogical;"] : [],
