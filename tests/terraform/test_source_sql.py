@@ -5,6 +5,7 @@
 
 import itertools
 import platform
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from psycopg.errors import InsufficientPrivilege
 
 from dms_emulator.postgres import LocalPostgres, find_binaries
 from support.terraform.source_sql import ODD, Source, Sql, captured, make_roles, render, source
+from support.terraform.tree import ROOT
 
 pytestmark = pytest.mark.usefixtures("terraform")
 
@@ -271,6 +273,40 @@ class TestTeardown:
         for user in ("master", "app"):
             shop.as_master([text.replace("'dms'", f"'{user}'").replace('"dms"', f'"{user}"') for text in sql["usual"]["teardown_sql"]])
             assert shop.catalog() == before
+
+
+class TestAsDocumented:
+    """The commands of the documents, by `psql` and a superuser."""
+
+    def psql(self, shop: Source, text: str) -> str:
+        command = [str(find_binaries() / "psql"), "-X", "-v", "ON_ERROR_STOP=1", shop.server.dsn(shop.name)]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def test_psql_runs_setup_and_teardown(self, shop: Source, sql: Sql) -> None:
+        before = shop.catalog()
+        for part in ("setup_sql", "setup_sql", "teardown_sql", "teardown_sql"):
+            self.psql(shop, "\n".join(sql["usual"][part]))
+            if part == "setup_sql":
+                shop.run("app", "create table sales.t (id int)", "drop table sales.t")
+        assert shop.catalog() == before
+
+    def test_psql_prints_the_largest_values(self, shop: Source, sql: Sql) -> None:
+        shop.run("app", "insert into public.orders (id, note) values (1, repeat('x', 140000))")
+        lines = [line.split("|") for line in self.psql(shop, sql["usual"]["lob_sizes_sql"]).splitlines()]
+        assert [cell.strip() for cell in lines[1]] == ["schema", "table", "column", "type", "bytes", "kb"]
+        assert [cell.strip() for cell in lines[3]] == ["public", "orders", "note", "text", "140000", "137"]
+
+    def test_statements_of_the_runbook(self, shop: Source, sql: Sql) -> None:
+        section = (ROOT / "docs" / "operations.md").read_text("utf-8").split("## The replication slot\n")[1].split("\n## ")[0]
+        (look,) = re.findall(r"```sql\n(.*?)```", section, re.DOTALL)
+        shop.as_master(sql["usual"]["setup_sql"])
+        open_slot(shop)
+        assert "reserved" in self.psql(shop, look)
+        (drop,) = re.findall(r'psql "\$MASTER" -c "(SELECT .*)"', section)
+        self.psql(shop, drop.replace("NAME", SLOT))
+        assert SLOT not in self.psql(shop, look)
 
 
 class TestLargeValues:
