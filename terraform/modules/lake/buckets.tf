@@ -5,6 +5,10 @@ locals {
   } }
   created = { for role, bucket in var.buckets : role => local.buckets[role].name if bucket.create }
 
+  # Buckets that must not be destroyed: until force_destroy has been applied, which is how their owner says that the content may go.
+  guarded           = var.force_destroy ? [] : keys(local.created)
+  destroy_guard_key = "${var.name}/destroy-guard.txt"
+
   account   = data.aws_caller_identity.current.account_id
   partition = data.aws_partition.current.partition
   region    = data.aws_region.current.id
@@ -105,16 +109,51 @@ data "aws_iam_policy_document" "bucket" {
       values   = ["false"]
     }
   }
+
+  # A refused call is what stops Terraform. Whoever may change the policy can still take the statement out: force_destroy does.
+  dynamic "statement" {
+    for_each = contains(local.guarded, each.key) ? [1] : []
+    content {
+      sid       = "RefuseToDestroy"
+      effect    = "Deny"
+      actions   = ["s3:DeleteBucket", "s3:DeleteBucketPolicy"]
+      resources = [each.value.arn]
+      principals {
+        type        = "*"
+        identifiers = ["*"]
+      }
+    }
+  }
+
+  dynamic "statement" {
+    for_each = contains(local.guarded, each.key) && each.key == "artifacts" ? [1] : []
+    content {
+      sid       = "KeepDestroyGuard"
+      effect    = "Deny"
+      actions   = ["s3:DeleteObject", "s3:DeleteObjectVersion"]
+      resources = ["${each.value.arn}/${local.destroy_guard_key}"]
+      principals {
+        type        = "*"
+        identifiers = ["*"]
+      }
+    }
+  }
 }
 
+# Made last and so destroyed first: as long as its deletion is refused, Terraform goes on to nothing that protects the content.
 resource "aws_s3_bucket_policy" "this" {
   for_each = local.created
 
   bucket = aws_s3_bucket.this[each.key].id
   policy = data.aws_iam_policy_document.bucket[each.key].json
 
-  # S3 refuses two changes of a bucket's access at once.
-  depends_on = [aws_s3_bucket_public_access_block.this, aws_s3_bucket_ownership_controls.this]
+  depends_on = [
+    # S3 refuses two changes of a bucket's access at once.
+    aws_s3_bucket_public_access_block.this, aws_s3_bucket_ownership_controls.this,
+    aws_s3_bucket_server_side_encryption_configuration.this, aws_s3_bucket_versioning.this, aws_s3_bucket_logging.this,
+    # Not the lifecycle rules, which take S3 a minute: without them nothing is deleted.
+    aws_kms_key.this, aws_kms_alias.this, aws_glue_catalog_database.this, aws_glue_catalog_database.bronze, aws_ssm_parameter.database, aws_ssm_parameter.bronze_prefix,
+  ]
 }
 
 # Two DMS tasks on one folder overwrite each other's files, and nothing would say so. The second one cannot create this parameter.

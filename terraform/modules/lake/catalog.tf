@@ -6,8 +6,39 @@ locals {
   )
 }
 
+# Deleting a Glue database deletes every table in it, whoever made it. So a database that this module has made stays when the last of the pipeline's
+# tables has left it: each is noted outside of Terraform's state, where the next plan can read it.
+data "aws_ssm_parameters_by_path" "databases" {
+  path = local.databases_path
+}
+
+locals {
+  databases_path = "/dms-iceberg/databases/${var.name}"
+  noted          = { for i, name in data.aws_ssm_parameters_by_path.databases.names : trimprefix(name, "${local.databases_path}/") => nonsensitive(data.aws_ssm_parameters_by_path.databases.values)[i] }
+
+  # Another lake of this name may have made databases that this one only uses.
+  kept_locations = var.databases.create ? merge({ for name, location in local.noted : name => location if location != local.raw }, local.locations) : {}
+
+  # In place of a location. The database of raw changes belongs to the lake that the folder belongs to.
+  raw             = "raw changes"
+  noted_raw       = [for name, location in local.noted : name if location == local.raw && var.claim_bronze_prefix]
+  has_bronze      = length(var.bronze_tables) + length(local.noted_raw) > 0
+  noted_databases = merge(local.kept_locations, local.has_bronze && var.claim_bronze_prefix ? { (local.bronze_database) = local.raw } : {})
+}
+
+resource "aws_ssm_parameter" "database" {
+  #checkov:skip=CKV2_AWS_34: names and locations are no secrets
+  for_each = local.noted_databases
+
+  name        = "${local.databases_path}/${each.key}"
+  description = "A Glue database of ${var.name} that Terraform keeps. Without this parameter it deletes the database, with all tables, once no table or model of the pipeline is in it."
+  type        = "String"
+  value       = each.value
+  tags        = var.tags
+}
+
 resource "aws_glue_catalog_database" "this" {
-  for_each = var.databases.create ? local.locations : {}
+  for_each = local.kept_locations
 
   name         = each.key
   catalog_id   = var.databases.catalog_id
@@ -47,12 +78,19 @@ locals {
 }
 
 resource "aws_glue_catalog_database" "bronze" {
-  count = length(var.bronze_tables) > 0 ? 1 : 0
+  count = local.has_bronze ? 1 : 0
 
   name        = local.bronze_database
   catalog_id  = var.databases.catalog_id
   description = "Files of DMS for the pipeline ${var.name} as they are, for questions about raw changes"
   tags        = var.tags
+
+  lifecycle {
+    precondition {
+      condition     = length(setsubtract(local.noted_raw, [local.bronze_database])) == 0
+      error_message = "bronze_database was ${join(", ", local.noted_raw)} and is to be ${local.bronze_database}: Terraform would delete the former one, with all tables in it. Keep the name. If nothing in it is needed, delete the SSM parameter ${local.databases_path}/${join(", ", local.noted_raw)} first."
+    }
+  }
 }
 
 resource "aws_glue_catalog_table" "bronze" {

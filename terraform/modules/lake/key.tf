@@ -11,6 +11,9 @@ resource "aws_kms_key" "this" {
   deletion_window_in_days = 30
   policy                  = data.aws_iam_policy_document.key.json
   tags                    = merge(var.tags, { Name = "${var.name}-lake" })
+
+  # So they outlive a destroy that the key's policy refuses, also where no bucket is made here.
+  depends_on = [aws_glue_catalog_database.this, aws_ssm_parameter.database]
 }
 
 resource "aws_kms_alias" "this" {
@@ -34,6 +37,21 @@ data "aws_iam_policy_document" "key" {
     principals {
       type        = "AWS"
       identifiers = ["arn:${local.partition}:iam::${local.account}:root"]
+    }
+  }
+
+  # Without the key nothing that it has encrypted can be read. Whoever may change the policy can still take this out: force_destroy does.
+  dynamic "statement" {
+    for_each = var.force_destroy ? [] : [1]
+    content {
+      sid       = "RefuseToDestroy"
+      effect    = "Deny"
+      actions   = ["kms:ScheduleKeyDeletion"]
+      resources = ["*"]
+      principals {
+        type        = "AWS"
+        identifiers = ["*"]
+      }
     }
   }
 }

@@ -9,6 +9,11 @@ output "buckets" {
   ]
 }
 
+output "destroy_guard_key" {
+  description = "Key of an object that the policy of a created artefact bucket lets nobody delete until `force_destroy` has been applied. An object made there after all else is what a destroy begins, and ends, with."
+  value       = local.destroy_guard_key
+}
+
 output "kms_key_arn" {
   description = "Key of the buckets; null with `SSE_S3`."
   value       = local.key_arn

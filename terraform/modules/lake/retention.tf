@@ -2,22 +2,22 @@ locals {
   bronze_folder = coalesce(var.bronze_folder, var.bronze_prefix)
 
   cleanup = { for role in keys(local.created) : role => [
-    for days in [var.versioning[role]] : { id = "replaced-and-deleted", prefix = "", noncurrent = days, move = null, class = null, expire = null } if days > 0
+    for days in [var.versioning[role]] : { id = "replaced-and-deleted", prefix = "", noncurrent = days, move = null, class = null, expire = null, markers = true } if days > 0
   ] }
 
   bronze = concat(
     var.bronze_retention.transition_after_days == null ? [] : [{
       id    = "colder-storage", prefix = var.bronze_prefix, noncurrent = null, move = var.bronze_retention.transition_after_days,
-      class = var.bronze_retention.storage_class, expire = null
+      class = var.bronze_retention.storage_class, expire = null, markers = false
     }],
     # Change files lie in folders that begin with the year, full-load files beside those folders: `20` leaves them alone.
     var.bronze_retention.changes_expire_after_days == null ? [] : [for table in sort(var.source_tables) : {
       id     = "changes-${substr(sha256(table), 0, 12)}", prefix = "${local.bronze_folder}${join("/", regex("^([^.]+)[.](.+)$", table))}/20",
-      expire = var.bronze_retention.changes_expire_after_days, noncurrent = null, move = null, class = null
+      expire = var.bronze_retention.changes_expire_after_days, noncurrent = null, move = null, class = null, markers = false
     }],
     var.bronze_retention.past_epochs_expire_after_days == null ? [] : [for folder in sort(var.past_bronze_folders) : {
       id     = "past-epoch-${substr(sha256(folder), 0, 12)}", prefix = folder,
-      expire = var.bronze_retention.past_epochs_expire_after_days, noncurrent = null, move = null, class = null
+      expire = var.bronze_retention.past_epochs_expire_after_days, noncurrent = null, move = null, class = null, markers = false
     }],
   )
 
@@ -68,6 +68,13 @@ resource "aws_s3_bucket_lifecycle_configuration" "this" {
         for_each = rule.value.expire == null ? [] : [rule.value.expire]
         content {
           days = expiration.value
+        }
+      }
+      # What stays of a deleted object when its last version has expired: the job's listings would pass over more and more of them.
+      dynamic "expiration" {
+        for_each = rule.value.markers ? [true] : []
+        content {
+          expired_object_delete_marker = true
         }
       }
     }

@@ -102,7 +102,7 @@ variable "access_logs" {
 }
 
 variable "force_destroy" {
-  description = "Let `terraform destroy` delete buckets that still hold objects. For tests and demonstrations."
+  description = "Let `terraform destroy` delete the created buckets with their objects, the key and the databases. Until true has been applied, policies of buckets and key refuse their deletion, also when the buckets are empty."
   type        = bool
   default     = false
   nullable    = false

@@ -69,7 +69,7 @@ variable "databases" {
   description = <<-EOT
     Glue databases of the Iceberg tables:
     - `create`: false takes existing ones
-    - `silver`: names
+    - `silver`: names. Databases that leave the list are kept
     - `quarantine`: name of the one for rejected rows; its tables are in a bucket of their own
     - `catalog_id`: account id of another account's catalog; null for this one
   EOT

@@ -100,6 +100,7 @@ module "replication" {
   }
   subnet_ids         = var.network.subnet_ids
   security_group_ids = module.network[0].security_group_ids
+  account_role_arns  = var.account_role_arns
 
   mode                           = lookup(var.replication, "mode", null)
   min_capacity_units             = lookup(var.replication, "min_capacity_units", null)
@@ -209,4 +210,31 @@ module "observability" {
     batch_interval_seconds = lookup(var.replication, "cdc_max_batch_interval_seconds", null)
   } : null
   source_database = local.watches_source ? { engine = local.engine, identifier = local.source.identifier } : null
+}
+
+################################################################################
+# Destroy
+################################################################################
+
+# Depends on everything and so is destroyed first. The policy of the artefact bucket refuses that until force_destroy has been applied, and Terraform
+# goes no further: DMS keeps its place in the source, runs go on, buckets, key and databases are as they were.
+resource "aws_s3_object" "destroy_guard" {
+  #checkov:skip=CKV_AWS_186: encrypted as the bucket says, and no secret
+  # An existing bucket has its owner's policy, which does not know of it.
+  count = try(coalesce(var.buckets.artifacts.create, true), true) ? 1 : 0
+
+  bucket       = module.lake.buckets.artifacts.name
+  key          = module.lake.destroy_guard_key
+  content      = "Keeps terraform destroy from touching the pipeline ${var.name}. To destroy it, apply force_destroy = true first.\n"
+  content_type = "text/plain"
+  kms_key_id   = module.lake.kms_key_arn
+
+  depends_on = [module.lake, module.network, module.replication, module.merge_job, module.trigger, module.observability]
+
+  # An object takes ten tags, which a provider's default tags may exceed.
+  override_provider {
+    default_tags {
+      tags = {}
+    }
+  }
 }

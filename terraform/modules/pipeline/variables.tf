@@ -142,6 +142,13 @@ variable "replication" {
   }
 }
 
+variable "account_role_arns" {
+  description = "Output `role_arns` of the module dms-account-roles, where one stack has both: DMS then waits for these roles, and goes before them. Never give a module `depends_on` for that: it puts off whatever the module reads at plan, and buckets and key would be replaced."
+  type        = map(string)
+  default     = {}
+  nullable    = false
+}
+
 ################################################################################
 # Everything
 ################################################################################

@@ -167,7 +167,7 @@ variable "access_logs" {
 }
 
 variable "force_destroy" {
-  description = "Let `terraform destroy` delete buckets that still hold objects. For tests and demonstrations."
+  description = "Let `terraform destroy` delete the pipeline: created buckets with their objects, the key, the databases, and what runs. Until true has been applied, AWS refuses the first deletion, also when the buckets are empty, and nothing is destroyed."
   type        = bool
   default     = false
   nullable    = false

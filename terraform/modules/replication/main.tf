@@ -38,6 +38,15 @@ resource "aws_dms_replication_subnet_group" "this" {
   replication_subnet_group_description = "Subnets of the replication of ${var.name}"
   subnet_ids                           = var.subnet_ids
   tags                                 = var.tags
+
+  # An order, and no value: `depends_on` of a module would put off what the module reads at plan whenever a role has a change.
+  # Whatever DMS runs here depends on this group.
+  lifecycle {
+    precondition {
+      condition     = alltrue([for arn in values(var.account_role_arns) : can(regex("^arn:[^:]+:iam::[0-9]{12}:role/", arn))])
+      error_message = "account_role_arns has ${join(", ", values(var.account_role_arns))}. Expected ARNs of roles, by any name."
+    }
+  }
 }
 
 ################################################################################

@@ -171,6 +171,13 @@ variable "security_group_ids" {
   }
 }
 
+variable "account_role_arns" {
+  description = "Output `role_arns` of the module dms-account-roles, where one stack has both: DMS then waits for these roles, and goes before them. Nothing else reads it, so a change of the roles changes nothing here."
+  type        = map(string)
+  default     = {}
+  nullable    = false
+}
+
 variable "kms_key_arn" {
   description = "KMS key of DMS's own disks and connection data; null means the key aws/dms."
   type        = string

@@ -66,9 +66,9 @@ class Stack:
         found = json.loads(run(self.folder, "output", "-json", environment=self.environment).stdout)
         return {name: one["value"] for name, one in found.items()}
 
-    def plan(self) -> dict[str, Any]:
+    def plan(self, *options: str) -> dict[str, Any]:
         """Plan, and return the plan as Terraform's JSON."""
-        self.run("plan", "-input=false", "-out=tests.tfplan")
+        self.run("plan", "-input=false", "-out=tests.tfplan", *options)
         found: dict[str, Any] = json.loads(run(self.folder, "show", "-json", "tests.tfplan", environment=self.environment).stdout)
         return found
 

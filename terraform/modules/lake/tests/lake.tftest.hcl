@@ -54,8 +54,34 @@ run "defaults_are_safe" {
     error_message = "versioned, rotated, not destroyed with content"
   }
   assert {
-    condition     = alltrue([for config in aws_s3_bucket_lifecycle_configuration.this : alltrue([for rule in config.rule : length(rule.expiration) == 0 && length(rule.transition) == 0])])
+    condition     = alltrue([for config in aws_s3_bucket_lifecycle_configuration.this : alltrue([for rule in config.rule : length(rule.transition) == 0 && (length(rule.expiration) == 0 || rule.id == "replaced-and-deleted")])])
     error_message = "by default no current object is moved or deleted"
+  }
+  assert {
+    condition     = { for role, config in aws_s3_bucket_lifecycle_configuration.this : role => [for rule in config.rule : "${rule.id}: ${one(rule.expiration).expired_object_delete_marker}" if length(rule.expiration) > 0] } == { for role in ["bronze", "silver", "quarantine", "artifacts"] : role => ["replaced-and-deleted: true"] }
+    error_message = "markers of deleted objects go with the last version"
+  }
+  assert {
+    condition = { for role, document in data.aws_iam_policy_document.bucket : role => sort(flatten([for s in document.statement : s.actions if s.effect == "Deny" && length(s.condition) == 0])) } == merge(
+      { for role in ["bronze", "silver", "quarantine"] : role => tolist(["s3:DeleteBucket", "s3:DeleteBucketPolicy"]) },
+      { artifacts = tolist(["s3:DeleteBucket", "s3:DeleteBucketPolicy", "s3:DeleteObject", "s3:DeleteObjectVersion"]) },
+    )
+    error_message = "the policies refuse to be destroyed, and nothing else"
+  }
+  assert {
+    condition     = [for s in data.aws_iam_policy_document.bucket["artifacts"].statement : s.resources if contains(s.actions, "s3:DeleteObject")] == [toset(["arn:aws:s3:::shop-artifacts-123456789012/shop/destroy-guard.txt"])] && output.destroy_guard_key == "shop/destroy-guard.txt"
+    error_message = "of the objects only the guard stays"
+  }
+  assert {
+    condition     = [for s in data.aws_iam_policy_document.key.statement : s.actions if s.effect == "Deny"] == [toset(["kms:ScheduleKeyDeletion"])]
+    error_message = "the key refuses to be destroyed"
+  }
+  assert {
+    condition = { for name, parameter in aws_ssm_parameter.database : parameter.name => parameter.value } == {
+      "/dms-iceberg/databases/shop/shop"            = "s3://shop-silver-123456789012/shop"
+      "/dms-iceberg/databases/shop/shop_quarantine" = "s3://shop-quarantine-123456789012/shop_quarantine"
+    }
+    error_message = "the databases are noted"
   }
   assert {
     condition     = { for name, database in aws_glue_catalog_database.this : name => database.location_uri } == { shop = "s3://shop-silver-123456789012/shop", shop_quarantine = "s3://shop-quarantine-123456789012/shop_quarantine" }
@@ -69,6 +95,82 @@ run "defaults_are_safe" {
     condition     = length(aws_glue_catalog_table.bronze) + length(aws_glue_catalog_database.bronze) + length(aws_lakeformation_permissions.tables) + length(aws_lakeformation_resource.this) + length(aws_s3_bucket_logging.this) == 0
     error_message = "what is opt-in is off"
   }
+}
+
+run "may_be_destroyed" {
+  command = plan
+  variables { force_destroy = true }
+  assert {
+    condition     = length([for s in flatten([for document in concat(values(data.aws_iam_policy_document.bucket), [data.aws_iam_policy_document.key]) : document.statement]) : s if s.effect == "Deny" && length(s.condition) == 0]) == 0
+    error_message = "nothing is refused any more"
+  }
+  assert {
+    condition     = alltrue([for bucket in aws_s3_bucket.this : bucket.force_destroy])
+    error_message = "buckets go with their objects"
+  }
+}
+
+run "databases_that_were_there_stay" {
+  command = plan
+  override_data {
+    target = data.aws_ssm_parameters_by_path.databases
+    values = {
+      names  = ["/dms-iceberg/databases/shop/gold", "/dms-iceberg/databases/shop/shop", "/dms-iceberg/databases/shop/shop_bronze"]
+      values = ["s3://former-silver/gold", "s3://former-silver/shop", "raw changes"]
+    }
+  }
+  assert {
+    condition = { for name, database in aws_glue_catalog_database.this : name => database.location_uri } == {
+      gold            = "s3://former-silver/gold"
+      shop            = "s3://shop-silver-123456789012/shop"
+      shop_quarantine = "s3://shop-quarantine-123456789012/shop_quarantine"
+    }
+    error_message = "no table is in gold any more"
+  }
+  assert {
+    condition     = aws_glue_catalog_database.bronze[0].name == "shop_bronze" && length(aws_glue_catalog_table.bronze) == 0
+    error_message = "no raw table is left, others may be in their database"
+  }
+  assert {
+    condition     = sort(keys(aws_ssm_parameter.database)) == tolist(["gold", "shop", "shop_bronze", "shop_quarantine"])
+    error_message = "they stay noted"
+  }
+  assert {
+    condition     = sort(keys(output.databases)) == tolist(["shop", "shop_quarantine"])
+    error_message = "the pipeline works with its own"
+  }
+}
+
+run "another_lake_of_this_name_owns_the_databases" {
+  command = plan
+  variables {
+    databases           = { create = false, silver = ["shop"], quarantine = "shop_quarantine" }
+    claim_bronze_prefix = false
+  }
+  override_data {
+    target = data.aws_ssm_parameters_by_path.databases
+    values = {
+      names  = ["/dms-iceberg/databases/shop/shop", "/dms-iceberg/databases/shop/shop_bronze"]
+      values = ["s3://shop-silver/shop", "raw changes"]
+    }
+  }
+  assert {
+    condition     = length(aws_glue_catalog_database.this) + length(aws_glue_catalog_database.bronze) + length(aws_ssm_parameter.database) == 0
+    error_message = "what it has noted is not made twice"
+  }
+}
+
+run "another_name_for_the_database_of_raw_changes" {
+  command = plan
+  variables {
+    bronze_tables   = { "public.orders" = { columns = [{ name = "order_id", type = "bigint" }] } }
+    bronze_database = "raw"
+  }
+  override_data {
+    target = data.aws_ssm_parameters_by_path.databases
+    values = { names = ["/dms-iceberg/databases/shop/shop_bronze"], values = ["raw changes"] }
+  }
+  expect_failures = [aws_glue_catalog_database.bronze]
 }
 
 run "everything_off" {
@@ -129,19 +231,19 @@ run "choices" {
 
   # Retention spares the full load.
   assert {
-    condition = { for rule in aws_s3_bucket_lifecycle_configuration.this["bronze"].rule : one(rule.filter).prefix => one(rule.expiration).days if length(rule.expiration) > 0 } == {
+    condition = { for rule in aws_s3_bucket_lifecycle_configuration.this["bronze"].rule : one(rule.filter).prefix => one(rule.expiration).days if length(rule.expiration) > 0 && rule.id != "replaced-and-deleted" } == {
       "dms/shop/epoch-3/public/orders/20"      = 400
       "dms/shop/epoch-3/public/order.lines/20" = 400
       "dms/shop/epoch-1/"                      = 90
     }
-    error_message = "found ${jsonencode({ for rule in aws_s3_bucket_lifecycle_configuration.this["bronze"].rule : one(rule.filter).prefix => one(rule.expiration).days if length(rule.expiration) > 0 })}"
+    error_message = "found ${jsonencode({ for rule in aws_s3_bucket_lifecycle_configuration.this["bronze"].rule : one(rule.filter).prefix => one(rule.expiration).days if length(rule.expiration) > 0 && rule.id != "replaced-and-deleted" })}"
   }
   assert {
     condition     = [for rule in aws_s3_bucket_lifecycle_configuration.this["bronze"].rule : one(rule.transition).storage_class if length(rule.transition) > 0] == ["GLACIER_IR"]
     error_message = "colder, and still readable at once"
   }
   assert {
-    condition     = alltrue([for role in ["silver", "quarantine", "artifacts"] : alltrue([for rule in aws_s3_bucket_lifecycle_configuration.this[role].rule : length(rule.expiration) + length(rule.transition) == 0])])
+    condition     = alltrue([for role in ["silver", "quarantine", "artifacts"] : alltrue([for rule in aws_s3_bucket_lifecycle_configuration.this[role].rule : length(rule.transition) == 0 && (length(rule.expiration) == 0 || rule.id == "replaced-and-deleted")])])
     error_message = "only bronze ages"
   }
 
