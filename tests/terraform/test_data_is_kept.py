@@ -37,9 +37,9 @@ ARCHIVE = {"archive.orders": {"key": ["order_id"], "target": "shop_archive.order
 GOLD = {"shop_gold.daily": {"sql": "SELECT order_id FROM shop.orders"}}
 RAW = {"public.orders": {"key": ["order_id"], "columns": [{"name": "order_id", "type": "bigint"}]}}
 LAKE = """
-variable "silver" {
-  type    = list(string)
-  default = ["shop", "shop_gold"]
+variable "encryption" {
+  type    = string
+  default = "SSE_KMS"
 }
 
 module "lake" {
@@ -47,7 +47,8 @@ module "lake" {
 
   name          = "shop"
   bronze_prefix = "dms/shop/"
-  databases     = { silver = var.silver, quarantine = "shop_quarantine" }
+  databases     = { silver = ["shop", "shop_gold"], quarantine = "shop_quarantine" }
+  encryption    = { mode = var.encryption }
 }
 """
 HOLDS_DATA = {"aws_s3_bucket", "aws_kms_key", "aws_glue_catalog_database"}
@@ -62,9 +63,13 @@ class Story:
     """By step: what a plan would do to an address."""
     refusals: dict[str, str] = attrs.field(factory=dict)
     lake: dict[str, Any] = attrs.field(factory=dict)
-    """The lake after a destroy of the whole stack."""
+    """The lake after two destroys of the whole stack."""
+    rules: dict[str, Any] = attrs.field(factory=dict)
+    """What expires in the silver bucket, by the name of the rule."""
+    key: str = ""
     addresses: dict[str, set[str]] = attrs.field(factory=dict)
-    left: dict[str, Any] | None = None
+    policies: dict[str, list[str]] = attrs.field(factory=dict)
+    """Statements of the buckets' policies once `force_destroy` was applied."""
     databases: list[str] = attrs.field(factory=list)
     buckets: list[str] = attrs.field(factory=list)
 
@@ -86,14 +91,13 @@ def _pipeline(world: World) -> Story:
     stack.run("init", "-input=false")
     _call(stack, tables=ORDERS | ARCHIVE, gold=GOLD, bronze_tables=RAW)
     stack.apply(**world.database())
-    story.plans["second"] = _changes(stack)
     _put_objects(world, stack.outputs()["pipeline"]["buckets"])
     story.plans["roles"] = _changes(stack, roles_tag="second")
 
     _call(stack, tables=ORDERS, tags={"team": "data"})
     story.plans["removed"] = _changes(stack)
     story.addresses["before"] = set(stack.resources())
-    story.refusals["pipeline"] = _refused(stack)
+    story.refusals["pipeline"] = _refused(stack, "destroy")
     story.addresses["after"] = set(stack.resources())
 
     # In one apply: what was removed goes, and the whole may go next.
@@ -101,9 +105,7 @@ def _pipeline(world: World) -> Story:
     stack.apply()
     story.databases = sorted(one["Name"] for one in world.client("glue").get_databases()["DatabaseList"])
     story.plans["after removal"] = _changes(stack)
-    stack.destroy()
-    story.left = stack.resources()
-    story.buckets = [one["Name"] for one in world.client("s3").list_buckets()["Buckets"]]
+    story.policies = {role: _refusals(world, bucket["name"]) for role, bucket in stack.outputs()["pipeline"]["buckets"].items()}
     return story
 
 
@@ -117,9 +119,17 @@ def _lake(world: World) -> Story:
     story.plans["second"] = _changes(stack)
     buckets = {role: {"name": f"shop-{role}-{world.account}"} for role in ("silver", "bronze", "quarantine", "artifacts")}
     _put_objects(world, buckets)
-    story.refusals["lake"] = _refused(stack)
+    rules = world.client("s3").get_bucket_lifecycle_configuration(Bucket=buckets["silver"]["name"])["Rules"]
+    story.rules = {one["ID"]: one["Expiration"] for one in rules if "Expiration" in one}
+
+    (stack.folder / "main.tf").write_text("")
+    story.refusals["call removed"] = _refused(stack, "apply")
+    (stack.folder / "main.tf").write_text(LAKE)
+    story.refusals["lake"] = _refused(stack, "destroy")
     story.lake = _state_of(world, buckets["silver"]["name"])
     story.plans["repaired"] = _changes(stack)
+    story.refusals["key"] = _refused(stack, "apply", "-target=module.lake.aws_kms_key.this", "-var=encryption=SSE_S3")
+    story.key = _key(world)["KeyState"]
 
     # The data stays, Terraform forgets it.
     stack.run("state", "rm", "module.lake")
@@ -141,9 +151,9 @@ def _changes(stack: Stack, **variables: str) -> dict[str, list[str]]:
     return {one["address"]: one["change"]["actions"] for one in found if one["change"]["actions"] not in (["no-op"], ["read"])}
 
 
-def _refused(stack: Stack) -> str:
+def _refused(stack: Stack, command: str, *options: str) -> str:
     with pytest.raises(TerraformError) as refused:
-        stack.destroy()
+        stack.run(command, "-auto-approve", "-input=false", *options)
     return str(refused.value)
 
 
@@ -153,18 +163,28 @@ def _put_objects(world: World, buckets: dict[str, dict[str, str]]) -> None:
 
 
 def _state_of(world: World, bucket: str) -> dict[str, Any]:
-    s3, kms = world.client("s3"), world.client("kms")
-    [key] = [kms.describe_key(KeyId=one["KeyId"])["KeyMetadata"] for one in kms.list_keys()["Keys"]]
+    s3, key = world.client("s3"), _key(world)
     rule = s3.get_bucket_encryption(Bucket=bucket)["ServerSideEncryptionConfiguration"]["Rules"][0]
     return {
         "key": key["KeyState"],
         "encrypted with it": rule["ApplyServerSideEncryptionByDefault"]["KMSMasterKeyID"] == key["Arn"],
         "databases": sorted(one["Name"] for one in world.client("glue").get_databases()["DatabaseList"]),
-        "refuses": [one["Sid"] for one in json.loads(s3.get_bucket_policy(Bucket=bucket)["Policy"])["Statement"]],
+        "refuses": _refusals(world, bucket),
         "closed": all(s3.get_public_access_block(Bucket=bucket)["PublicAccessBlockConfiguration"].values()),
         "versioned": s3.get_bucket_versioning(Bucket=bucket)["Status"],
         "object": s3.get_object(Bucket=bucket, Key="shop/orders/data.parquet")["Body"].read(),
     }
+
+
+def _refusals(world: World, bucket: str) -> list[str]:
+    policy = json.loads(world.client("s3").get_bucket_policy(Bucket=bucket)["Policy"])
+    return [one["Sid"] for one in policy["Statement"] if one["Effect"] == "Deny"]
+
+
+def _key(world: World) -> dict[str, Any]:
+    kms = world.client("kms")
+    [found] = [kms.describe_key(KeyId=one["KeyId"])["KeyMetadata"] for one in kms.list_keys()["Keys"]]
+    return dict(found)
 
 
 def _kind(address: str) -> str:
@@ -181,9 +201,12 @@ def lake(stories: dict[str, Story]) -> Story:
     return stories["lake"]
 
 
-def test_second_plans_are_empty(pipeline: Story, lake: Story) -> None:
-    assert pipeline.plans["second"] == {}
+def test_second_plan_of_a_lake_is_empty(lake: Story) -> None:
     assert lake.plans["second"] == {}
+
+
+def test_of_current_objects_only_markers_of_deleted_ones_expire(lake: Story) -> None:
+    assert lake.rules == {"replaced-and-deleted": {"ExpiredObjectDeleteMarker": True}}
 
 
 def test_tag_of_the_accounts_roles_changes_nothing_else(pipeline: Story) -> None:
@@ -211,13 +234,15 @@ def test_destroy_of_a_pipeline_is_refused_before_anything_is_destroyed(pipeline:
     assert "module.pipeline.aws_s3_object.destroy_guard[0]" in pipeline.addresses["after"]
 
 
-def test_destroy_after_force_destroy_leaves_nothing(pipeline: Story) -> None:
-    assert pipeline.left == {}
-    assert pipeline.buckets == []
+def test_nothing_is_refused_after_force_destroy(pipeline: Story) -> None:
+    """That a destroy then leaves nothing is what the examples show at their end."""
+    assert pipeline.policies == {role: ["DenyPlainHttp"] for role in ("bronze", "silver", "quarantine", "artifacts")}
 
 
 def test_destroy_of_a_lake_is_refused_before_what_protects_its_content_is_destroyed(lake: Story) -> None:
-    assert "AccessDenied" in lake.refusals["lake"]
+    for step in ("call removed", "lake"):
+        assert "deleting S3 Bucket" in lake.refusals[step]
+        assert "AccessDenied" in lake.refusals[step]
     assert lake.lake == {
         "key": "Enabled",
         "encrypted with it": True,
@@ -231,6 +256,11 @@ def test_destroy_of_a_lake_is_refused_before_what_protects_its_content_is_destro
     assert {_kind(address): actions for address, actions in lake.plans["repaired"].items()} == {
         "aws_s3_bucket_lifecycle_configuration": ["create"]
     }
+
+
+def test_key_that_objects_need_is_not_deleted_with_another_encryption(lake: Story) -> None:
+    assert "deleting KMS Key" in lake.refusals["key"]
+    assert lake.key == "Enabled"
 
 
 def test_content_stays_when_terraform_forgets_it(lake: Story) -> None:

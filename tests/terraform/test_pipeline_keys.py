@@ -60,7 +60,16 @@ def objects(text: str, *path: str) -> dict[str, str]:
         (
             "replication",
             "replication",
-            {"source_database", "tables", "migration_type", "load_epoch", "bronze", "subnet_ids", "security_group_ids"},
+            {
+                "source_database",
+                "tables",
+                "migration_type",
+                "load_epoch",
+                "bronze",
+                "subnet_ids",
+                "security_group_ids",
+                "account_role_arns",
+            },
         ),
     ],
 )

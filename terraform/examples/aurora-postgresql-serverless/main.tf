@@ -13,6 +13,8 @@ module "pipeline" {
 
   name = local.name
 
+  account_role_arns = module.dms_account_roles.role_arns
+
   source_database = {
     engine     = "aurora-postgresql"
     database   = aws_rds_cluster.source.database_name

@@ -38,6 +38,11 @@ def _refuses(policy: str | bytes, action: str) -> bool:
     for one in statements if isinstance(statements, list) else [statements]:
         actions = one.get("Action", [])
         everybody = one.get("Principal") in ("*", {"AWS": "*"})
-        if one["Effect"] == "Deny" and everybody and not one.get("Condition") and action in ([actions] if isinstance(actions, str) else actions):
+        if (
+            one["Effect"] == "Deny"
+            and everybody
+            and not one.get("Condition")
+            and action in ([actions] if isinstance(actions, str) else actions)
+        ):
             return True
     return False

@@ -172,17 +172,18 @@ def inputs(example: str, world: World, variables: dict[str, Any]) -> dict[str, A
 def change(stack: Stack, example: str, given: dict[str, Any]) -> dict[str, Any]:
     """Let the example call the module pipeline with other inputs, and apply; returns the outputs."""
     if example not in SERVERLESS:
-        return _apply_with(stack, given)
+        return _apply_with(stack, example, given)
     replication = given["replication"]
     if example == "minimal":  # the others wait for tables or for the other account, and have not started yet
-        _apply_with(stack, {"replication": {"start": False}})
-    _apply_with(stack, given | {"replication": replication | {"start": False}})
-    return _apply_with(stack, given | {"replication": replication | {"start": True}})
+        _apply_with(stack, example, {"replication": {"start": False}})
+    _apply_with(stack, example, given | {"replication": replication | {"start": False}})
+    return _apply_with(stack, example, given | {"replication": replication | {"start": True}})
 
 
-def _apply_with(stack: Stack, given: dict[str, Any]) -> dict[str, Any]:
+def _apply_with(stack: Stack, example: str, given: dict[str, Any]) -> dict[str, Any]:
     arguments = "".join(f"  {name} = {_hcl(value)}\n" for name, value in given.items())
-    stack.override("change", f'module "pipeline" {{\n{arguments}}}\n')
+    lake = 'module "lake" {\n  force_destroy = true\n}\n' if example == "cross-account" and given.get("force_destroy") else ""
+    stack.override("change", f'module "pipeline" {{\n{arguments}}}\n{lake}')
     return stack.apply()
 
 

@@ -59,6 +59,10 @@ run "few_inputs" {
     error_message = "DMS has rules"
   }
   assert {
+    condition     = aws_s3_object.destroy_guard[0].bucket == "shop-artifacts-123456789012" && aws_s3_object.destroy_guard[0].key == "shop/destroy-guard.txt"
+    error_message = "destroy begins with the object that the bucket's policy keeps"
+  }
+  assert {
     condition     = output.trigger.schedule == "rate(6 hours)" && output.trigger.bucket_notification.Prefix == "dms/shop/epoch-1/"
     error_message = "runs start with files"
   }
@@ -162,6 +166,28 @@ run "everything" {
   assert {
     condition     = output.bronze_tables == ["shop_bronze.public_orders", "shop_bronze.public_orders_changes"]
     error_message = "raw changes can be queried"
+  }
+}
+
+run "a_second_region" {
+  command = plan
+  variables {
+    name              = "shop-use1"
+    catalog           = { silver_database = "shop" }
+    buckets           = { artifacts = { create = false, name = "acme-artifacts" } }
+    account_role_arns = { dms-vpc-role = "arn:aws:iam::123456789012:role/dms-vpc-role" }
+  }
+  assert {
+    condition     = output.buckets.silver.name == "shop-use1-silver-123456789012" && output.merge_job.name == "shop-use1-merge"
+    error_message = "names that all regions share have the pipeline's name"
+  }
+  assert {
+    condition     = output.targets == { "public.orders" = "shop.orders" } && sort(keys(output.databases)) == tolist(["shop", "shop_quarantine"])
+    error_message = "databases are named as in the first region"
+  }
+  assert {
+    condition     = length(aws_s3_object.destroy_guard) == 0
+    error_message = "the policy of an existing bucket does not know of the guard"
   }
 }
 

@@ -50,6 +50,7 @@ run "keys_and_logs" {
     kms_key_arn          = "arn:aws:kms:eu-central-1:123456789012:key/dms"
     log_kms_key_arn      = "arn:aws:kms:eu-central-1:123456789012:key/logs"
     permissions_boundary = "arn:aws:iam::123456789012:policy/boundary"
+    account_role_arns    = { dms-vpc-role = "arn:aws:iam::123456789012:role/dms-vpc-role" }
     lob_max_size_kb      = 256
     start                = false
   }

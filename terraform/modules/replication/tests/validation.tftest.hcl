@@ -229,3 +229,11 @@ run "migration_type_and_mode" {
   }
   expect_failures = [var.migration_type, var.mode]
 }
+
+run "names_instead_of_arns_of_roles" {
+  command = plan
+  variables {
+    account_role_arns = { dms-vpc-role = "dms-vpc-role" }
+  }
+  expect_failures = [aws_dms_replication_subnet_group.this]
+}
