@@ -42,6 +42,11 @@ variable "encryption" {
   default = "SSE_KMS"
 }
 
+variable "silver" {
+  type    = string
+  default = null
+}
+
 module "lake" {
   source = "../../modules/lake"
 
@@ -49,6 +54,7 @@ module "lake" {
   bronze_prefix = "dms/shop/"
   databases     = { silver = ["shop", "shop_gold"], quarantine = "shop_quarantine" }
   encryption    = { mode = var.encryption }
+  buckets       = { silver = { name = var.silver } }
 }
 """
 HOLDS_DATA = {"aws_s3_bucket", "aws_kms_key", "aws_glue_catalog_database"}
@@ -93,6 +99,10 @@ def _pipeline(world: World) -> Story:
     stack.apply(**world.database())
     _put_objects(world, stack.outputs()["pipeline"]["buckets"])
     story.plans["roles"] = _changes(stack, roles_tag="second")
+    main = (stack.folder / "main.tf").read_text()
+    (stack.folder / "main.tf").write_text(main.replace('"shop"\n', '"shop"\n  depends_on = [module.dms_account_roles]\n', 1))
+    story.refusals["depends_on"] = _refused(stack, "apply", "-var=roles_tag=second")
+    (stack.folder / "main.tf").write_text(main)
 
     _call(stack, tables=ORDERS, tags={"team": "data"})
     story.plans["removed"] = _changes(stack)
@@ -130,6 +140,7 @@ def _lake(world: World) -> Story:
     story.plans["repaired"] = _changes(stack)
     story.refusals["key"] = _refused(stack, "apply", "-target=module.lake.aws_kms_key.this", "-var=encryption=SSE_S3")
     story.key = _key(world)["KeyState"]
+    story.refusals["another name"] = _refused(stack, "apply", "-var=silver=another-name")
 
     # The data stays, Terraform forgets it.
     stack.run("state", "rm", "module.lake")
@@ -215,6 +226,10 @@ def test_tag_of_the_accounts_roles_changes_nothing_else(pipeline: Story) -> None
     }
 
 
+def test_depends_on_of_a_module_is_refused_instead_of_replacing_the_lake(pipeline: Story) -> None:
+    assert "Invalid for_each argument" in pipeline.refusals["depends_on"]
+
+
 def test_removed_tables_models_and_namespaces_delete_nothing_that_holds_data(pipeline: Story) -> None:
     removed = pipeline.plans["removed"]
     assert {address for address, actions in removed.items() if "delete" in actions and _kind(address) in HOLDS_DATA} == set()
@@ -240,7 +255,7 @@ def test_nothing_is_refused_after_force_destroy(pipeline: Story) -> None:
 
 
 def test_destroy_of_a_lake_is_refused_before_what_protects_its_content_is_destroyed(lake: Story) -> None:
-    for step in ("call removed", "lake"):
+    for step in ("call removed", "lake", "another name"):
         assert "deleting S3 Bucket" in lake.refusals[step]
         assert "AccessDenied" in lake.refusals[step]
     assert lake.lake == {

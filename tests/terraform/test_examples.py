@@ -69,7 +69,7 @@ class TestApplied:
             checked.add(role)
             s3 = applied.world.aws.client("s3", bucket["name"].rsplit("-", 1)[1])
             policy = json.loads(s3.get_bucket_policy(Bucket=bucket["name"])["Policy"])
-            [deny] = [one for one in policy["Statement"] if one["Effect"] == "Deny"]
+            [deny] = [one for one in policy["Statement"] if one["Effect"] == "Deny" and "Condition" in one]
             assert deny["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
             assert sorted(deny["Resource"]) == [bucket["arn"], f"{bucket['arn']}/*"]
             assert all(s3.get_public_access_block(Bucket=bucket["name"])["PublicAccessBlockConfiguration"].values())

@@ -304,3 +304,34 @@ def test_role_may_do_what_its_policies_allow(aws: LocalAws, account: str) -> Non
     ):
         with pytest.raises(ClientError, match="AccessDenied"):
             refused()
+
+
+def test_policies_of_bucket_and_key_can_refuse_their_deletion(aws: LocalAws, account: str) -> None:
+    s3, kms = aws.client("s3", account), aws.client("kms", account)
+    everybody = {"Effect": "Deny", "Principal": "*"}
+    refused = everybody | {"Action": ["s3:DeleteBucket", "s3:DeleteBucketPolicy"], "Resource": "arn:aws:s3:::guarded"}
+    kept = everybody | {"Action": ["s3:DeleteObject", "s3:DeleteObjectVersion"], "Resource": "arn:aws:s3:::guarded/kept"}
+    over_tls = everybody | {"Action": "s3:*", "Resource": "*", "Condition": {"Bool": {"aws:SecureTransport": "false"}}}
+    s3.create_bucket(Bucket="guarded")
+    for key in ("kept", "other"):
+        s3.put_object(Bucket="guarded", Key=key, Body=b"x")
+    s3.put_bucket_policy(Bucket="guarded", Policy=json.dumps({"Version": "2012-10-17", "Statement": [refused, kept, over_tls]}))
+    s3.delete_object(Bucket="guarded", Key="other")
+    with pytest.raises(ClientError, match="403"):
+        s3.delete_object(Bucket="guarded", Key="kept")
+    with pytest.raises(ClientError, match="AccessDenied"):
+        s3.delete_bucket_policy(Bucket="guarded")
+    with pytest.raises(ClientError, match="AccessDenied"):
+        s3.delete_bucket(Bucket="guarded")
+    s3.put_bucket_policy(Bucket="guarded", Policy=json.dumps({"Version": "2012-10-17", "Statement": [over_tls]}))
+    s3.delete_object(Bucket="guarded", Key="kept")
+    s3.delete_bucket_policy(Bucket="guarded")
+    s3.delete_bucket(Bucket="guarded")
+
+    statement = everybody | {"Principal": {"AWS": "*"}, "Action": "kms:ScheduleKeyDeletion", "Resource": "*"}
+    key = kms.create_key(Policy=json.dumps({"Version": "2012-10-17", "Statement": [statement]}))["KeyMetadata"]["KeyId"]
+    with pytest.raises(ClientError, match="AccessDenied"):
+        kms.schedule_key_deletion(KeyId=key)
+    kms.put_key_policy(KeyId=key, PolicyName="default", Policy=json.dumps({"Version": "2012-10-17", "Statement": []}))
+    kms.schedule_key_deletion(KeyId=key)
+    assert kms.describe_key(KeyId=key)["KeyMetadata"]["KeyState"] == "PendingDeletion"
