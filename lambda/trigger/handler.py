@@ -20,7 +20,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from completion import LoadWatch, Noted
 from decision import Judgement, Run, active_run, is_covered, is_followed, judge, judge_asking, merges_all, pause, wait_seconds
-from events import Bronze, Failure, UnreadableMessageError, read_message
+from events import Failure, UnreadableMessageError, read_message
+from settings import Settings
 
 _RUNS_LOOKED_AT = 50
 """Glue lists the newest runs first. A missing one can only cost an unnecessary run, never a file."""
@@ -50,36 +51,6 @@ class Sqs(Protocol):
 
     def send_message(self, *, QueueUrl: str, MessageBody: str, MessageAttributes: dict[str, Any]) -> object:
         """Send a message."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """The function's settings, from its environment."""
-
-    job_name: str
-    config_uri: str
-    bronze: Bronze
-    queue_url: str
-    dead_letter_queue_url: str
-    replication_arn: str = ""
-    run_arguments: Mapping[str, str] = field(default_factory=lambda: {"--command": "run"})
-
-    @classmethod
-    def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
-        """Read the settings.
-
-        Raises:
-            ValueError: variables are missing.
-        """
-        names = ("JOB_NAME", "CONFIG_URI", "BRONZE_BUCKET", "QUEUE_URL", "DEAD_LETTER_QUEUE_URL")
-        missing = [name for name in names if not environment.get(name)]
-        if missing:
-            raise ValueError(f"environment variables not set: {', '.join(missing)}. The Terraform module trigger sets them; apply it again")
-        prefix = environment.get("BRONZE_PREFIX", "").strip("/")
-        job, config, bucket, queue, dead_letters = (environment[name] for name in names)
-        bronze = Bronze(bucket, prefix and f"{prefix}/")
-        run = json.loads(environment.get("RUN_ARGUMENTS") or '{"--command": "run"}')
-        return cls(job, config, bronze, queue, dead_letters, environment.get("REPLICATION_ARN", ""), run)
 
 
 @dataclass(frozen=True, slots=True)

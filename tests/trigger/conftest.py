@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from events import Bronze
-from handler import Settings
+from settings import Settings
 from support.notifications import CONFIG_URI
 
 

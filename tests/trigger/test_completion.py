@@ -12,7 +12,8 @@ from moto import mock_aws
 
 from completion import LoadWatch, Noted
 from events import Bronze, News, UnreadableMessageError, read_message
-from handler import Settings, Trigger
+from handler import Trigger
+from settings import Settings
 from support.dms_words import SERVERLESS, TASK, FakeDms, state_change, statistics
 from support.notifications import CONFIG_URI, NOON, message, s3_body, s3_record
 from trigger.conftest import LogLines

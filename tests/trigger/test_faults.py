@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError
 
-from handler import Settings, Trigger
+from handler import Trigger
+from settings import Settings
 from support.notifications import CONFIG_URI, NOON, message, s3_body, s3_record
 from trigger.conftest import LogLines
 

@@ -15,7 +15,8 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 
 from decision import SLACK
 from events import Bronze
-from handler import Settings, Trigger
+from handler import Trigger
+from settings import Settings
 from support.notifications import CONFIG_URI, NOON, message, s3_body, s3_record
 
 ALL = {"--command": "run", "--config": CONFIG_URI}
