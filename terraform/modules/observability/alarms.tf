@@ -47,6 +47,10 @@ locals {
       about = "DMS suspended a table: it gets no more changes although the replication runs. The log says why; then load the table again." })
       value-truncated = merge(local.counted, { metric = "TruncatedValues",
       about = "The log of DMS speaks of something truncated. If it is a value longer than lob_max_size_kb, bronze has it cut off: raise the limit, and load the table again." })
+      # Without lines the three others see nothing, as when DMS may not write: https://github.com/terraform-aws-modules/terraform-aws-dms/issues/84
+      log-silent = merge(local.counted, { namespace = "AWS/Logs", metric = "IncomingLogEvents", dimensions = { LogGroupName = var.replication.log_group }, period = 3600, periods = 24, threshold = 1, below = true,
+        missing = local.silence,
+      about = "DMS wrote no line to ${var.replication.log_group} for a day: table-suspended, value-truncated and load-error see nothing. Look whether the replication runs, and at the trust of the role dms-cloudwatch-logs-role." })
       load-error = merge(local.counted, { metric = "LoadErrors",
       about = "DMS could not read a table as it should during the full load. With MySQL the load may go on and end as if it were whole: compare counts, and load again." })
     } : {},

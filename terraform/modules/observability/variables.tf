@@ -60,9 +60,9 @@ variable "disabled_alarms" {
   validation {
     condition = length(setsubtract(var.disabled_alarms, [
       "job-failed", "table-failed", "no-run", "rows-quarantined", "lag", "dead-letters", "trigger-needs-help", "trigger-errors", "source-latency", "target-latency",
-      "table-suspended", "value-truncated", "load-error", "slot-lag", "source-storage", "replication-state", "job-state",
+      "table-suspended", "value-truncated", "load-error", "log-silent", "slot-lag", "source-storage", "replication-state", "job-state",
     ])) == 0
-    error_message = "disabled_alarms has ${join(", ", var.disabled_alarms)}. Allowed: job-failed, table-failed, no-run, rows-quarantined, lag, dead-letters, trigger-needs-help, trigger-errors, source-latency, target-latency, table-suspended, value-truncated, load-error, slot-lag, source-storage, replication-state, job-state."
+    error_message = "disabled_alarms has ${join(", ", var.disabled_alarms)}. Allowed: job-failed, table-failed, no-run, rows-quarantined, lag, dead-letters, trigger-needs-help, trigger-errors, source-latency, target-latency, table-suspended, value-truncated, load-error, log-silent, slot-lag, source-storage, replication-state, job-state."
   }
 }
 

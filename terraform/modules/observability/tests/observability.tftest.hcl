@@ -67,7 +67,7 @@ run "everything" {
   }
   assert {
     condition = sort(keys(aws_cloudwatch_metric_alarm.this)) == tolist([
-      "dead-letters", "job-failed", "lag", "load-error", "no-run", "rows-quarantined", "slot-lag", "source-latency", "source-storage", "table-failed", "table-suspended", "target-latency", "trigger-errors", "trigger-needs-help",
+      "dead-letters", "job-failed", "lag", "load-error", "log-silent", "no-run", "rows-quarantined", "slot-lag", "source-latency", "source-storage", "table-failed", "table-suspended", "target-latency", "trigger-errors", "trigger-needs-help",
       "value-truncated",
     ])
     error_message = "found ${join(", ", keys(aws_cloudwatch_metric_alarm.this))}"
