@@ -7,7 +7,7 @@ It also records which full loads are complete (`completion`).
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -94,6 +94,10 @@ class Batch:
     ignored: int = 0
 
 
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
 def handler(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
     """Answer one batch of SQS messages. Lambda calls this."""
     return trigger().handle(event["Records"])
@@ -118,11 +122,14 @@ def trigger() -> "Trigger":
 class Trigger:
     """Starts runs for messages. All state between two batches is in the queue and in Glue."""
 
-    def __init__(self, glue: Glue, sqs: Sqs, settings: Settings, loads: LoadWatch | None = None) -> None:
+    def __init__(
+        self, glue: Glue, sqs: Sqs, settings: Settings, loads: LoadWatch | None = None, clock: Callable[[], datetime] = _now
+    ) -> None:
         self._glue = glue
         self._sqs = sqs
         self._settings = settings
         self._loads = loads
+        self._clock = clock
 
     def handle(self, records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Answer a batch: Lambda deletes the messages that the answer does not name."""
@@ -171,7 +178,7 @@ class Trigger:
             why = judge(error.response["Error"]["Code"] if isinstance(error, ClientError) else "ServiceUnavailable")
             _log(why.level, "failures", outcome=why.outcome, error=str(error), advice=why.advice)
             return due, [self._hide_for_a_while(record) for record, _ in failed]
-        now = datetime.now(UTC)
+        now = self._clock()
         for record, failure in failed:
             left = failure.at + pause(runs) - now
             if is_followed(failure.run_id, failure.at, runs):

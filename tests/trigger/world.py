@@ -6,6 +6,7 @@ at any point, Glue answers that lag behind, refuse or fail, runs of other kinds,
 
 import contextlib
 import io
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -111,6 +112,8 @@ class World:
     dead: list[Letter] = field(default_factory=list)
     plan: Plan = field(default_factory=Plan)
     visits: list[Visit] = field(default_factory=list)
+    tells_failures: bool = True
+    told_failures: set[str] = field(default_factory=set)
 
     def settings(self) -> Settings:
         return Settings("shop-merge", CONFIG_URI, Bronze("bronze", "dms/shop/"), "https://queue", "https://dead")
@@ -129,6 +132,17 @@ class World:
         """The scheduled event."""
         time = (NOON + timedelta(seconds=self.now)).isoformat()
         self.send(f'{{"source": "aws.events", "detail-type": "Scheduled Event", "time": "{time}", "detail": {{}}}}', self.now)
+
+    def tell_failures(self) -> None:
+        """Glue's events of runs that have failed meanwhile; a run that somebody stopped has none."""
+        for run in self.runs:
+            if run.id not in self.told_failures and run.state(self.now) == "FAILED":
+                self.told_failures.add(run.id)
+                if not self.tells_failures:
+                    continue
+                detail = {"jobName": "shop-merge", "state": "FAILED", "jobRunId": run.id}
+                event = {"source": "aws.glue", "detail-type": "Glue Job State Change", "detail": detail}
+                self.send(json.dumps({**event, "time": (NOON + timedelta(seconds=int(run.ends_at))).isoformat()}), run.ends_at)
 
     # SQS
 
@@ -160,6 +174,7 @@ class World:
 
     def deliver(self, visit: Visit | None = None, limit: int = 1000, *, newest_first: bool = False, again: bool = False) -> None:
         """Call the function with messages that are visible, and, if ``again``, one that should not be: SQS may do that."""
+        self.tell_failures()
         chosen = [letter for letter in self.waiting if letter.visible_at <= self.now]
         chosen = (chosen[::-1] if newest_first else chosen)[:limit]
         if again and self.letters:
@@ -171,7 +186,7 @@ class World:
         self.visits[-1].newest = max(letter.told for letter in chosen)
         try:
             with contextlib.redirect_stdout(io.StringIO()):
-                answer = Trigger(self, self, self.settings()).handle(records)
+                answer = Trigger(self, self, self.settings(), clock=lambda: NOON + timedelta(seconds=self.now)).handle(records)
             self.passes(2)
         except KilledError:
             return
@@ -253,4 +268,10 @@ class World:
         while self.waiting:
             self.now = max(self.now, min(letter.visible_at for letter in self.waiting))
             self.deliver()
+            if not self.waiting:
+                self.now = max([self.now, *(run.ends_at for run in self.runs)])
+                self.tell_failures()
         self.now = max([self.now, *(run.ends_at for run in self.runs)])
+        if self.told_failures != {run.id for run in self.runs if run.state(self.now) == "FAILED"}:
+            self.tell_failures()
+            self.settle()
