@@ -93,6 +93,12 @@ def active_run(runs: Iterable[Run]) -> Run | None:
     return next((run for run in runs if run.merges_all and run.is_active), None)
 
 
+def rest(runs: Iterable[Run], gap: timedelta, now: datetime) -> timedelta:
+    """Return how long the next run has to wait, so that no two begin within ``gap`` of each other; zero or less if it need not."""
+    began = [run.started_on for run in runs if run.merges_all and run.started_on is not None]
+    return max(began) + gap - now if began else timedelta(0)
+
+
 def is_followed(failed: str, at: datetime, runs: Iterable[Run]) -> bool:
     """Whether another run has begun after a run failed, or is active: if it fails as well, its own failure asks for the next.
 
@@ -127,6 +133,9 @@ class Judgement:
     level: str
     outcome: str
     advice: str
+
+
+RESTS = Judgement("INFO", "waiting", "Nothing to do: the next run begins min_minutes_between_runs after the last one.")
 
 
 def judge(code: str) -> Judgement:

@@ -12,14 +12,28 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from math import ceil
-from typing import Any, Protocol
+from typing import Any
 
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from clients import Glue, Sqs
 from completion import LoadWatch, Noted
-from decision import Judgement, Run, active_run, is_covered, is_followed, judge, judge_asking, merges_all, pause, wait_seconds
+from decision import (
+    RESTS,
+    Judgement,
+    Run,
+    active_run,
+    is_covered,
+    is_followed,
+    judge,
+    judge_asking,
+    merges_all,
+    pause,
+    rest,
+    wait_seconds,
+)
 from events import Failure, UnreadableMessageError, read_message
 from settings import Settings
 
@@ -31,26 +45,6 @@ _REPORTED = (
 )
 _TABLES_NAMED = 50
 """Maximum in one log line."""
-
-
-class Glue(Protocol):
-    """The part of the Glue client that is used."""
-
-    def get_job_runs(self, *, JobName: str, MaxResults: int) -> Mapping[str, Any]:
-        """List runs, the newest first."""
-
-    def start_job_run(self, *, JobName: str, Arguments: dict[str, str], JobRunQueuingEnabled: bool) -> Mapping[str, Any]:
-        """Start a run."""
-
-
-class Sqs(Protocol):
-    """The part of the SQS client that is used."""
-
-    def change_message_visibility(self, *, QueueUrl: str, ReceiptHandle: str, VisibilityTimeout: int) -> object:
-        """Hide a message for so many seconds from now."""
-
-    def send_message(self, *, QueueUrl: str, MessageBody: str, MessageAttributes: dict[str, Any]) -> object:
-        """Send a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +196,9 @@ class Trigger:
             if not left:
                 return Answer("INFO", "covered", facts)
             active = active_run(runs)
+            left_of_rest = rest(runs, self._settings.gap, self._clock())
+            if active is None and left_of_rest > timedelta(0):
+                return self._wait(left, RESTS, facts, ceil(left_of_rest.total_seconds()))
             if active is None:
                 # Before the run, so that it sees the markers. A load that goes over into changes ends without an event.
                 self._note_loads()
@@ -212,10 +209,10 @@ class Trigger:
         except BotoCoreError as error:  # No connection, no answer in time, or no credentials.
             return self._wait(left, judge("ServiceUnavailable"), facts | {"error": str(error)})
 
-    def _wait(self, left: list[Message], why: Judgement, facts: Mapping[str, Any]) -> Answer:
+    def _wait(self, left: list[Message], why: Judgement, facts: Mapping[str, Any], seconds: int | None = None) -> Answer:
         """Keep the newest message and hide it for a while. A run that covers it covers the other messages, so they are done."""
         newest = max(left, key=lambda message: (message.newest, -message.receives))
-        seconds = wait_seconds(newest.receives)
+        seconds = wait_seconds(newest.receives) if seconds is None else seconds
         self._hide(newest.id, newest.receipt_handle, seconds)
         waiting = {"wait_seconds": seconds, "receives": newest.receives, "message_id": newest.id, "advice": why.advice}
         return Answer(why.level, why.outcome, {**facts, **waiting}, newest)

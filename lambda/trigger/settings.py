@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from events import Bronze
 
@@ -17,6 +18,7 @@ class Settings:
     queue_url: str
     dead_letter_queue_url: str
     replication_arn: str = ""
+    gap: timedelta = timedelta(0)
     run_arguments: Mapping[str, str] = field(default_factory=lambda: {"--command": "run"})
 
     @classmethod
@@ -34,4 +36,5 @@ class Settings:
         job, config, bucket, queue, dead_letters = (environment[name] for name in names)
         bronze = Bronze(bucket, prefix and f"{prefix}/")
         run = json.loads(environment.get("RUN_ARGUMENTS") or '{"--command": "run"}')
-        return cls(job, config, bronze, queue, dead_letters, environment.get("REPLICATION_ARN", ""), run)
+        gap = timedelta(minutes=float(environment.get("MIN_MINUTES_BETWEEN_RUNS") or 0))
+        return cls(job, config, bronze, queue, dead_letters, environment.get("REPLICATION_ARN", ""), gap, run)

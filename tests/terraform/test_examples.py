@@ -25,6 +25,7 @@ from support.terraform.chain import (
     read_by_spark,
     read_with_pyiceberg,
     source_rows,
+    start_runs_at_once,
     until,
     words_of_the_function,
 )
@@ -228,6 +229,7 @@ def test_changes_of_the_source_arrive_in_the_tables(applied: "Life", tmp_path: P
         glue_runtime(life.world.aws, life.world.account, tmp_path) as glue,
     ):
         source.execute(TABLES)
+        start_runs_at_once(life)
         with local_dms(life, server.dsn(), tmp_path) as dms:
             until("the full load's files ask for a run", lambda: len(outcomes(life)) >= 2, dms, tmp_path)
             assert len(glue.waiting(job)) == 1, "one run for a burst of files"

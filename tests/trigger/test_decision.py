@@ -4,7 +4,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from decision import SLACK, Run, active_run, is_covered, is_followed, judge, merges_all, pause, wait_seconds
+from decision import SLACK, Run, active_run, is_covered, is_followed, judge, merges_all, pause, rest, wait_seconds
 from support.notifications import CONFIG_URI, NOON
 
 MAX_RECEIVES = 1000
@@ -78,6 +78,20 @@ class TestFollowed:
     @pytest.mark.parametrize("state", ["SUCCEEDED", "RUNNING"])
     def test_not_by_a_run_that_does_something_else(self, state: str) -> None:
         assert not is_followed("jr_1", NOON, [named("jr_2", state, all_=False)])
+
+
+class TestRest:
+    @pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "STOPPED"])
+    def test_counts_from_the_beginning_of_the_last_run_however_it_ended(self, state: str) -> None:
+        runs = [named("jr_2", state, timedelta(minutes=1)), named("jr_1", "SUCCEEDED", -timedelta(hours=1))]
+        assert rest(runs, timedelta(minutes=5), NOON + timedelta(minutes=2)) == timedelta(minutes=4)
+
+    def test_is_over(self) -> None:
+        assert rest([named("jr_1", "SUCCEEDED", timedelta(0))], timedelta(minutes=5), NOON + timedelta(minutes=5)) == timedelta(0)
+
+    def test_there_is_none_before_the_first_run_and_after_one_of_something_else(self) -> None:
+        assert rest([], timedelta(minutes=5), NOON) == timedelta(0)
+        assert rest([named("jr_1", "SUCCEEDED", all_=False)], timedelta(minutes=5), NOON) == timedelta(0)
 
 
 class TestPause:

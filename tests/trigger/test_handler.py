@@ -157,6 +157,26 @@ class TestOnAws:
         assert "load it again" in reported["advice"]
         assert (batch["outcome"], batch["ignored"]) == ("ignored", 1)
 
+    def test_files_soon_after_a_run_wait_for_its_rest_and_are_one_run(
+        self, aws: Aws, log_lines: LogLines, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MIN_MINUTES_BETWEEN_RUNS", "5")
+        handler.trigger.cache_clear()
+        aws.put()
+        aws.poll()
+        aws.run_ends("SUCCEEDED")
+        aws.runs()[0].started_on -= timedelta(minutes=1)
+        for _ in range(3):
+            aws.put()
+        log_lines()
+        assert len(aws.poll()["batchItemFailures"]) == 1
+        (line,) = log_lines()
+        assert (line["outcome"], 230 <= line["wait_seconds"] <= 240, aws.in_queue()) == ("waiting", True, (0, 1))
+        aws.runs()[0].started_on -= timedelta(minutes=4)
+        aws.time_comes()
+        assert aws.poll()["batchItemFailures"] == []
+        assert (len(aws.runs()), aws.in_queue()) == (2, (0, 0))
+
     def test_a_run_that_failed_is_tried_again_after_a_pause(self, aws: Aws, log_lines: LogLines) -> None:
         aws.put()
         aws.poll()

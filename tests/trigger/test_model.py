@@ -51,9 +51,14 @@ visits = st.fixed_dictionaries(
 class Model(RuleBasedStateMachine):
     """Files appear, messages are delivered, runs come and go; at the end time passes until nothing is left to happen."""
 
-    @initialize(skews=st.tuples(st.integers(-4, 4), st.integers(-4, 4)), tells_begin=st.booleans(), healthy=st.booleans())
-    def begin(self, skews: tuple[int, int], tells_begin: bool, healthy: bool) -> None:
-        self.world = World(skews, tells_begin, healthy)
+    @initialize(
+        skews=st.tuples(st.integers(-4, 4), st.integers(-4, 4)),
+        tells_begin=st.booleans(),
+        healthy=st.booleans(),
+        gap=st.sampled_from([0, 0, 5, 360]),
+    )
+    def begin(self, skews: tuple[int, int], tells_begin: bool, healthy: bool, gap: int) -> None:
+        self.world = World(skews, tells_begin, healthy, gap)
 
     @rule(table=tables, delay=st.sampled_from([0, 1, 5, 60, 600]), copies=st.integers(1, 2))
     def file_appears(self, table: int, delay: int, copies: int) -> None:

@@ -104,6 +104,7 @@ class World:
     skews: tuple[int, int] = (0, 0)
     started_on_tells_the_begin: bool = False
     healthy: bool = True
+    gap: int = 0
     now: float = 0
     files: list[tuple[int, float]] = field(default_factory=list)
     letters: list[Letter] = field(default_factory=list)
@@ -116,7 +117,8 @@ class World:
     told_failures: set[str] = field(default_factory=set)
 
     def settings(self) -> Settings:
-        return Settings("shop-merge", CONFIG_URI, Bronze("bronze", "dms/shop/"), "https://queue", "https://dead")
+        bronze = Bronze("bronze", "dms/shop/")
+        return Settings("shop-merge", CONFIG_URI, bronze, "https://queue", "https://dead", gap=timedelta(minutes=self.gap))
 
     # S3
 

@@ -29,7 +29,7 @@ locals {
       "package", "security_configuration", "additional_policy_json", "reach_source", "batch", "maintenance", "parallelism", "timestamps",
     ]
     package    = ["zip_path", "requirements_path", "script_path", "zip_s3_uri", "requirements_s3_uri", "script_s3_uri"]
-    trigger    = ["type", "schedule", "notification", "watch", "batching_window_seconds", "package"]
+    trigger    = ["type", "schedule", "notification", "watch", "batching_window_seconds", "min_minutes_between_runs", "package"]
     alarms     = ["enabled", "emails", "create_topic", "topic_arn", "dashboard", "disabled", "thresholds"]
     thresholds = ["hours_without_run", "quarantined_rows", "lag_seconds", "source_latency_seconds", "target_latency_seconds", "slot_lag_bytes", "free_storage_bytes"]
   }

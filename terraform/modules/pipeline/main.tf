@@ -166,12 +166,13 @@ module "trigger" {
   tags                 = var.tags
   permissions_boundary = var.permissions_boundary
 
-  type                    = local.trigger_type
-  schedule                = lookup(var.trigger, "schedule", null)
-  notification            = lookup(var.trigger, "notification", null)
-  watch                   = { for key, value in try(var.trigger.watch, null) == null ? {} : var.trigger.watch : key => value }
-  batching_window_seconds = lookup(var.trigger, "batching_window_seconds", null)
-  package                 = lookup(var.trigger, "package", null)
+  type                     = local.trigger_type
+  schedule                 = lookup(var.trigger, "schedule", null)
+  notification             = lookup(var.trigger, "notification", null)
+  watch                    = { for key, value in try(var.trigger.watch, null) == null ? {} : var.trigger.watch : key => value }
+  batching_window_seconds  = lookup(var.trigger, "batching_window_seconds", null)
+  min_minutes_between_runs = lookup(var.trigger, "min_minutes_between_runs", null)
+  package                  = lookup(var.trigger, "package", null)
 
   job    = { name = module.merge_job.job_name, arn = module.merge_job.job_arn, config_uri = module.merge_job.config_uri, role_name = module.merge_job.role_name }
   bronze = { bucket = module.lake.buckets.bronze.name, folder = local.bronze_folder, owner = try(var.buckets.bronze.owner, null), kms_key_arn = module.lake.kms_key_arn }

@@ -43,6 +43,7 @@ variable "trigger" {
       hears of files: type `schedule`, and `continuous` with `watch.queue = false`
     - `watch`: with `continuous`, `hours` that a run watches before the next takes over (3; less than `merge_job.timeout_minutes`), `queue` that tells it of new files (true), without which it looks at each table
       every `interval_seconds` (10)
+    - `min_minutes_between_runs`: with `event`, minutes from the beginning of one run to that of the next, at least (5); more is cheaper, 0 is freshest
     - `batching_window_seconds`, `package`
   EOT
   type        = any

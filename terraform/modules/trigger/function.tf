@@ -48,7 +48,7 @@ resource "aws_lambda_function" "trigger" {
       BRONZE_PREFIX         = var.bronze.folder
       QUEUE_URL             = aws_sqs_queue.changes.url
       DEAD_LETTER_QUEUE_URL = aws_sqs_queue.dead_letters.url
-    }, var.type == "continuous" ? { RUN_ARGUMENTS = jsonencode(local.watching) } : {}, local.asks ? { REPLICATION_ARN = var.replication.arn } : {})
+    }, var.type == "event" ? { MIN_MINUTES_BETWEEN_RUNS = tostring(var.min_minutes_between_runs) } : {}, var.type == "continuous" ? { RUN_ARGUMENTS = jsonencode(local.watching) } : {}, local.asks ? { REPLICATION_ARN = var.replication.arn } : {})
   }
 
   logging_config {

@@ -98,6 +98,18 @@ variable "batching_window_seconds" {
   }
 }
 
+variable "min_minutes_between_runs" {
+  description = "With `event`: minutes from the beginning of one run to that of the next, at least: 0 to 360. It bounds what runs cost; files that come meanwhile are one run. Scheduled runs and watches begin when they are meant to."
+  type        = number
+  default     = 5
+  nullable    = false
+
+  validation {
+    condition     = var.min_minutes_between_runs >= 0 && var.min_minutes_between_runs <= 360
+    error_message = "min_minutes_between_runs is ${var.min_minutes_between_runs}. Allowed: 0 to 360."
+  }
+}
+
 ################################################################################
 # What is started, and by which files
 ################################################################################

@@ -90,6 +90,11 @@ def _trigger(life: "Life", given: dict[str, Any]) -> None:
     if "batching_window_seconds" in given:
         [mapping] = life.client("lambda").list_event_source_mappings()["EventSourceMappings"]
         assert mapping["MaximumBatchingWindowInSeconds"] == given["batching_window_seconds"]
+    if "min_minutes_between_runs" in given:
+        function = life.client("lambda").get_function_configuration(
+            FunctionName=life.changed_outputs["pipeline"]["trigger"]["function"]["name"]
+        )
+        assert function["Environment"]["Variables"]["MIN_MINUTES_BETWEEN_RUNS"] == str(given["min_minutes_between_runs"])
     events = life.client("events")
     rules = [events.describe_rule(Name=name) for name in events.list_rule_names_by_target(TargetArn=queue)["RuleNames"]]
     assert [one["ScheduleExpression"] for one in rules if one.get("ScheduleExpression")] == [given["schedule"]]
