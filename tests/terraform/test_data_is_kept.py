@@ -13,7 +13,7 @@ import attrs
 import pytest
 
 from support.terraform.binary import TerraformError
-from support.terraform.example_stacks import World
+from support.terraform.example_stacks import World, minimal
 from support.terraform.stack import Stack
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _pipeline(world: World) -> Story:
     (stack.folder / "roles.tf").write_text(ROLES)
     stack.run("init", "-input=false")
     _call(stack, tables=ORDERS | ARCHIVE, gold=GOLD, bronze_tables=RAW)
-    stack.apply(**world.database())
+    stack.apply(**minimal(world))
     _put_objects(world, stack.outputs()["pipeline"]["buckets"])
     story.plans["roles"] = _changes(stack, roles_tag="second")
     main = (stack.folder / "main.tf").read_text()
