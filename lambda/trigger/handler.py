@@ -49,12 +49,13 @@ _TABLES_NAMED = 50
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message that asks for a run; its files exist since ``newest``."""
+    """A message that asks for a run; its files exist since ``newest``, or a run failed then (``is_failure``)."""
 
     id: str
     receipt_handle: str
     receives: int
     newest: datetime
+    is_failure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,16 +174,17 @@ class Trigger:
             _log(why.level, "failures", outcome=why.outcome, error=str(error), advice=why.advice)
             return due, [self._hide_for_a_while(record) for record, _ in failed]
         now = self._clock()
+        others = {run.id for run in runs if not run.merges_all}
         for record, failure in failed:
             left = failure.at + pause(runs) - now
-            if is_followed(failure.run_id, failure.at, runs):
+            if failure.run_id in others or is_followed(failure.run_id, failure.at, runs):
                 continue
             if left > timedelta(0):
                 self._hide(record["messageId"], record["receiptHandle"], ceil(left.total_seconds()))
                 waiting.append(record["messageId"])
                 _log("INFO", "failures", outcome="waiting", run_id=failure.run_id, wait_seconds=ceil(left.total_seconds()))
             else:
-                due.append(_message(record, failure.at))
+                due.append(_message(record, failure.at, is_failure=True))
         return due, waiting
 
     def _ask_for_run(self, messages: list[Message]) -> Answer:
@@ -210,8 +212,11 @@ class Trigger:
             return self._wait(left, judge("ServiceUnavailable"), facts | {"error": str(error)})
 
     def _wait(self, left: list[Message], why: Judgement, facts: Mapping[str, Any], seconds: int | None = None) -> Answer:
-        """Keep the newest message and hide it for a while. A run that covers it covers the other messages, so they are done."""
-        newest = max(left, key=lambda message: (message.newest, -message.receives))
+        """Keep the newest message and hide it for a while. A run that covers it covers the other messages, so they are deleted.
+
+        A message about a failed run gives way to those of files: it is deleted as soon as another run is active.
+        """
+        newest = max(left, key=lambda message: (not message.is_failure, message.newest, -message.receives))
         seconds = wait_seconds(newest.receives) if seconds is None else seconds
         self._hide(newest.id, newest.receipt_handle, seconds)
         waiting = {"wait_seconds": seconds, "receives": newest.receives, "message_id": newest.id, "advice": why.advice}
@@ -278,8 +283,8 @@ class Trigger:
         return True
 
 
-def _message(record: Mapping[str, Any], newest: datetime) -> Message:
-    return Message(record["messageId"], record["receiptHandle"], _receives(record), newest)
+def _message(record: Mapping[str, Any], newest: datetime, *, is_failure: bool = False) -> Message:
+    return Message(record["messageId"], record["receiptHandle"], _receives(record), newest, is_failure)
 
 
 def _receives(record: Mapping[str, Any]) -> int:

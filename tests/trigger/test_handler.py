@@ -203,6 +203,13 @@ class TestOnAws:
         assert aws.poll()["batchItemFailures"] == []
         assert (len(aws.runs()), aws.in_queue()) == (1, (0, 0))
 
+    def test_a_failed_run_of_another_command_is_not_followed_by_a_merge(self, aws: Aws) -> None:
+        run_id = aws.glue.start_job_run(JobName=JOB, Arguments={"--command": "doctor", "--config": CONFIG_URI})["JobRunId"]
+        aws.run_ends("FAILED")
+        aws.send(failed_body(run_id, datetime.now(UTC) - timedelta(hours=1)))
+        assert aws.poll()["batchItemFailures"] == []
+        assert (len(aws.runs()), aws.in_queue()) == (1, (0, 0))
+
     @pytest.mark.parametrize("changed", [{"jobName": "another"}, {"state": "STOPPED"}, {"state": "SUCCEEDED"}])
     def test_other_jobs_and_other_ends_ask_for_nothing(self, aws: Aws, changed: dict[str, str]) -> None:
         body = json.loads(failed_body("jr_1", datetime.now(UTC) - timedelta(hours=1)))

@@ -1,7 +1,9 @@
 """Tries the catalog: the namespaces of silver, quarantine and gold, the tables in them, and writing where they lie."""
 
 from collections.abc import Iterable
+from urllib.parse import urlparse
 
+import attrs
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import CatalogType, Config
@@ -16,6 +18,7 @@ _ADVICE = (
     "The job needs glue:GetDatabase and glue:GetTable (or the same of another catalog), and with Lake Formation the right to the database; "
     "catalog.properties name the catalog."
 )
+_SCHEMES = ("s3", "s3a", "s3n", "file", "")
 _NO_NAMESPACE = {
     True: "The job's role of the Terraform modules must not create databases: add it to the module lake, or create it.",
     False: "The first run creates it.",
@@ -55,4 +58,16 @@ def _examine_namespace(spark: SparkSession, config: Config, namespace: str, name
     else:
         yield Finding(subject, Verdict.NOTE, "does not exist yet", _NO_NAMESPACE[config.catalog.type is CatalogType.GLUE])
     for location in locations:
-        yield from examine_writing(f"files of {namespace}", open_store(location), "")
+        yield from _examine_files(config, f"files of {namespace}", location)
+
+
+def _examine_files(config: Config, subject: str, location: str) -> Examination:
+    """Try to write where tables lie. The catalog's own credentials, and stores that only Iceberg knows, are not tried."""
+    if urlparse(location).scheme not in _SCHEMES:
+        yield Finding(subject, Verdict.NOTE, f"{location}: not tried, as it is neither S3 nor a local folder")
+        return
+    for finding in examine_writing(subject, open_store(location), ""):
+        if finding.verdict is Verdict.WRONG and config.catalog.type is CatalogType.REST:
+            advice = f"If the catalog gives credentials of its own, or catalog.properties do, runs may work all the same. {finding.advice}"
+            finding = attrs.evolve(finding, verdict=Verdict.NOTE, advice=advice)
+        yield finding

@@ -3,6 +3,7 @@
 import zipfile
 from collections.abc import Mapping, Sequence
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -19,7 +20,7 @@ _ADVICE = (
 
 
 def examine_packages(path: Sequence[str], modules: Mapping[str, ModuleType]) -> Finding:
-    """Return whether each imported package that the job's zips have was imported from them, or is of the same version.
+    """Return whether each package that the job's zips have is imported from them, or is of the same version.
 
     Args:
         path: ``sys.path``.
@@ -28,7 +29,7 @@ def examine_packages(path: Sequence[str], modules: Mapping[str, ModuleType]) -> 
     subject = f"packages of dms-iceberg {__version__}"
     zips = [entry for entry in path if entry.endswith(".zip") and zipfile.is_zipfile(entry) and _is_of_the_job(entry)]
     if not zips:
-        return Finding(subject, Verdict.OK, f"installed in {_folder_of(modules[_OWN])}; no zip of the job is on the path")
+        return Finding(subject, Verdict.OK, f"installed in {_folder_of(_OWN, modules)}; no zip of the job is on the path")
     others = [text for entry in zips for text in _other_copies(entry, modules)]
     if others:
         return Finding(subject, Verdict.WRONG, "; ".join(others), _ADVICE)
@@ -43,7 +44,7 @@ def _other_copies(entry: str, modules: Mapping[str, ModuleType]) -> list[str]:
     bundled, owners, found = _versions(entry), metadata.packages_distributions(), []
     roots = {name.split("/")[0] for name in zipfile.ZipFile(entry).namelist()}
     for name in sorted(root.removesuffix(".py") for root in roots if not root.endswith(".dist-info")):
-        folder = _folder_of(modules[name]) if name in modules else entry
+        folder = _folder_of(name, modules)
         if folder in (None, entry):
             continue
         there = _versions(str(folder))
@@ -55,16 +56,18 @@ def _other_copies(entry: str, modules: Mapping[str, ModuleType]) -> list[str]:
 
 
 def _versions(entry: str) -> dict[str, str]:
-    return {_plain(one.name): one.version for one in metadata.distributions(path=[entry])}
+    # A package that was removed badly leaves a folder without a name.
+    return {_plain(one.name): one.version for one in metadata.distributions(path=[entry]) if one.name}
 
 
 def _plain(name: str) -> str:
     return name.replace("-", "_").lower()
 
 
-def _folder_of(module: ModuleType) -> str | None:
-    """Return the folder or zip that a top-level module comes from; None for a namespace package."""
-    if module.__file__ is None:
+def _folder_of(name: str, modules: Mapping[str, ModuleType]) -> str | None:
+    """Return the folder or zip that a top-level module comes from, or would come from; None for a namespace package."""
+    file = modules[name].__file__ if name in modules else getattr(find_spec(name), "origin", None)
+    if file is None:
         return None
-    place = Path(module.__file__)
+    place = Path(file)
     return str(place.parent.parent if place.name == "__init__.py" else place.parent)

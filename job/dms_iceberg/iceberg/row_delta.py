@@ -23,8 +23,8 @@ from dms_iceberg.iceberg.java_maps import to_dict, to_long_map
 from dms_iceberg.iceberg.live_files import SMALL_ROWS, FileCache, LiveFile, LiveFiles, NotPossibleError, ordered
 
 _SIZES = ("write.target-file-size-bytes", "write.delete.target-file-size-bytes")
-_LARGE = 8 << 20
-"""Every file that is written here is smaller."""
+_LARGE = 64 << 20
+"""Files that are written here are smaller: whoever makes a `Delta` bounds its rows and their text."""
 _CODEC = "write.parquet.compression-codec"
 MOST_SHARED = 8
 """So many delete files of several data files a table has at most."""

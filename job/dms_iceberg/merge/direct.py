@@ -179,9 +179,8 @@ def _delta(batch: BatchContext, table: Any, rows: pa.Table, cache: FileCache) ->
     written, events = rows.filter(pc.invert(is_event)), rows.filter(is_event)
     new = pa.Table.from_arrays([written[field.name].cast(field.type) for field in columns], schema=columns)
     if mode is Mode.SOFT_DELETE and events.num_rows:
-        touched = [file for file, _ in deleted]
-        stored = [read_rows(file_io, file.location, positions, columns) for file, positions in places(events, touched)]
-        new = pa.concat_tables([new, _marked(pa.concat_tables([columns.empty_table(), *stored]), events, shape.key)])
+        stored = read_rows(file_io, places(events, [file for file, _ in deleted]), columns)
+        new = pa.concat_tables([new, _marked(stored, events, shape.key)])
     if any(not field.nullable and new[field.name].null_count for field in columns):
         raise NotPossibleError("NULL in a required column")
     return Delta(new, deleted, files, of_key)

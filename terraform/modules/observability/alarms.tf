@@ -28,7 +28,7 @@ locals {
       dead-letters = merge(local.counted, { namespace = "AWS/SQS", metric = "ApproximateNumberOfMessagesVisible", dimensions = { QueueName = var.trigger.dead_letter_queue_name }, statistic = "Maximum",
       about = "Messages that nobody could read, or that were tried for ten days, are in ${var.trigger.dead_letter_queue_name}." })
       trigger-needs-help = merge(local.counted, { metric = "TriggerErrors",
-      about = "${var.trigger.function_name} cannot start runs by itself: `advice` in its log says what to do. Messages wait meanwhile." })
+      about = "${var.trigger.function_name} cannot start runs by itself (messages wait meanwhile), or DMS has left out a table or a row (event reported_by_dms): `advice` in its log says what to do." })
       trigger-errors = merge(local.counted, { namespace = "AWS/Lambda", metric = "Errors", dimensions = { FunctionName = var.trigger.function_name },
       about = "${var.trigger.function_name} ended with an error: a fault of the function or of its environment. Messages are tried again." })
     },
@@ -47,12 +47,14 @@ locals {
       about = "DMS suspended a table: it gets no more changes although the replication runs. The log says why; then load the table again." })
       value-truncated = merge(local.counted, { metric = "TruncatedValues",
       about = "The log of DMS speaks of something truncated. If it is a value longer than lob_max_size_kb, bronze has it cut off: raise the limit, and load the table again." })
-      # Without lines the three others see nothing, as when DMS may not write: https://github.com/terraform-aws-modules/terraform-aws-dms/issues/84
-      log-silent = merge(local.counted, { namespace = "AWS/Logs", metric = "IncomingLogEvents", dimensions = { LogGroupName = var.replication.log_group }, period = 3600, periods = 24, threshold = 1, below = true,
-        missing = local.silence,
-      about = "DMS wrote no line to ${var.replication.log_group} for a day: table-suspended, value-truncated and load-error see nothing. Look whether the replication runs, and at the trust of the role dms-cloudwatch-logs-role." })
       load-error = merge(local.counted, { metric = "LoadErrors",
       about = "DMS could not read a table as it should during the full load. With MySQL the load may go on and end as if it were whole: compare counts, and load again." })
+    } : {},
+    local.has_cdc && contains(keys(local.log_metrics), "SuspendedTables") ? {
+      # Without lines the three above see nothing, as when DMS may not write. That an idle DMS writes a line a day is not shown: https://github.com/terraform-aws-modules/terraform-aws-dms/issues/84
+      log-silent = merge(local.counted, { namespace = "AWS/Logs", metric = "IncomingLogEvents", dimensions = { LogGroupName = var.replication.log_group }, period = 3600, periods = 24, threshold = 1, below = true,
+        missing = local.silence,
+      about = "DMS wrote no line to ${var.replication.log_group} for a day: table-suspended, value-truncated and load-error see nothing. Also in alarm until its first line. Look whether the replication runs, and at the trust of the role dms-cloudwatch-logs-role." })
     } : {},
     local.is_postgres ? {
       # Aurora has no such lag; what its logs take on disk grows by it.

@@ -21,6 +21,7 @@ locals {
 
   # How DMS names its slots: resource, database, UUID. The templates begin and end it.
   slot_pattern = "[a-z0-9]+_[0-9]{8}_[a-z0-9]{8}(_[a-z0-9]{4}){3}_[a-z0-9]{12,13}"
+  slots        = length(var.slot_names) > 0 ? "slot_name IN (${join(", ", [for name in sort(tolist(var.slot_names)) : "'${name}'"])})" : "slot_name ~ '^${local.slot_pattern}$'"
 
   postgres_setup = concat(
     var.plugin == "pglogical" ? ["CREATE EXTENSION IF NOT EXISTS pglogical;"] : [],
@@ -48,7 +49,7 @@ locals {
       trimspace(templatefile("${path.module}/sql/intercept_ddl.sql.tftpl", { schema = local.schema })),
       # No right is needed where an event trigger calls it.
       "REVOKE ALL ON FUNCTION ${local.schema}.awsdms_intercept_ddl() FROM PUBLIC;",
-      trimspace(templatefile("${path.module}/sql/event_triggers.sql.tftpl", { schema = local.schema })),
+      trimspace(templatefile("${path.module}/sql/event_triggers.sql.tftpl", { schema = local.schema, replaces = var.replace_event_triggers })),
     ] : [],
     # Last: they are for the tables' owner, where the master user is not it.
     [for schema in local.schemas : "GRANT USAGE ON SCHEMA ${schema} TO ${local.role};"],
@@ -57,13 +58,12 @@ locals {
 
   postgres_teardown = concat(
     [
-      trimspace(templatefile("${path.module}/sql/nothing_reads.sql.tftpl", { slot_pattern = local.slot_pattern })),
-      "DROP EVENT TRIGGER IF EXISTS awsdms_intercept_ddl;",
-      "DROP EVENT TRIGGER IF EXISTS awsdms_intercept_drop;",
+      trimspace(templatefile("${path.module}/sql/nothing_reads.sql.tftpl", { slots = local.slots, named = length(var.slot_names) > 0 })),
+      trimspace(templatefile("${path.module}/sql/drop_triggers.sql.tftpl", { schema = local.schema })),
       "DROP FUNCTION IF EXISTS ${local.schema}.awsdms_intercept_ddl();",
       # The heartbeat table is the DMS user's; the owner of the schema may drop it.
       "DROP TABLE IF EXISTS ${local.schema}.awsdms_ddl_audit, ${local.schema}.awsdms_heartbeat;",
-      trimspace(templatefile("${path.module}/sql/drop_slots.sql.tftpl", { slot_pattern = local.slot_pattern })),
+      trimspace(templatefile("${path.module}/sql/drop_slots.sql.tftpl", { slots = local.slots })),
     ],
     var.plugin == "pglogical" ? ["DROP EXTENSION IF EXISTS pglogical;"] : [],
     [trimspace(templatefile("${path.module}/sql/revoke.sql.tftpl", {

@@ -116,6 +116,25 @@ variable "artifacts_schema" {
   }
 }
 
+variable "replace_event_triggers" {
+  description = "PostgreSQL: let `setup_sql` replace event triggers of DMS that call a function of another schema: those that DMS has made itself, or of a former `artifacts_schema`. Without it setup fails there, because another replication may learn of new columns by them."
+  type        = bool
+  default     = false
+  nullable    = false
+}
+
+variable "slot_names" {
+  description = "PostgreSQL: the slots that `teardown_sql` drops, such as `postgres.slot_name` of the pipeline. Without any it drops the one that is named as DMS names them, and fails where there are several: another replication may need them."
+  type        = set(string)
+  default     = []
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for name in var.slot_names : can(regex("^[a-z0-9_]{1,63}$", name))])
+    error_message = "slot_names has ${join(", ", var.slot_names)}. Allowed in the name of a slot: a to z, 0 to 9 and _."
+  }
+}
+
 variable "preload_libraries" {
   description = "PostgreSQL: libraries to preload besides pglogical. The list replaces the engine's own, which is pg_stat_statements."
   type        = list(string)

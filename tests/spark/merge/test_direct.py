@@ -113,6 +113,18 @@ def test_deletes_in_large_files_take_the_merge(lake: Lake, monkeypatch: pytest.M
     assert marks(lake)[:2] == [(0, "a0", True, "I", 0, 1), (1, "b", False, "U", 2, None)]
 
 
+def test_deletes_of_rows_with_long_values_take_the_merge(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is small: its text repeats."""
+    path = lake.load("public.t", ID_V, [(number, "x" * 50_000) for number in range(600)])
+    os.utime(path, (_LOADED_AT, _LOADED_AT))
+    lake.run_one(lake.config({"public.t": SOFT_DELETE}))
+    assert merged(lake, 1, *(("D", number, None) for number in range(400)), **SOFT_DELETE).path == "merge (long values)"
+    assert merged(lake, 2, *(("D", number, None) for number in range(400, 600)), **SOFT_DELETE).path == "direct"
+    assert lake.rows("t", "count(1), count_if(_cdc_deleted), sum(length(v))") == [(600, 600, 30_000_000)]
+    monkeypatch.setattr(stored_rows, "MOST_COMPRESSED_BYTES", 100)
+    assert merged(lake, 3, ("D", 1, None), **SOFT_DELETE).path == "merge (deleted rows in large files)"
+
+
 def test_binary_keys_take_the_merge(lake: Lake) -> None:
     columns = [("id", pa.binary()), ("v", pa.string())]
     loaded(lake, 2, columns, lambda number: bytes([255 - number]))

@@ -23,6 +23,8 @@ _VARIANTS: dict[str, dict[str, Any]] = {
     "usual": _POSTGRES,
     "least": _POSTGRES | {"capture_ddls": False},
     "public": _POSTGRES | {"artifacts_schema": "public"},
+    "replacing": _POSTGRES | {"replace_event_triggers": True},
+    "named_slots": _POSTGRES | {"slot_names": ["shop_slot"]},
     "all_tables": _POSTGRES | {"tables": []},
     "mysql": _MYSQL | {"tables": ["shop.order`s", "shop.lines"]},
     "mysql_all": _MYSQL,
