@@ -10,6 +10,14 @@ locals {
 # tables has left it: each is noted outside of Terraform's state, where the next plan can read it.
 data "aws_ssm_parameters_by_path" "databases" {
   path = local.databases_path
+
+  lifecycle {
+    postcondition {
+      # A lake of the same name that only uses the databases of another makes no bucket.
+      condition     = var.databases.create || length(local.created) == 0 || alltrue([for value in self.values : nonsensitive(value) == local.raw])
+      error_message = "databases.create is false, and this lake has made databases (noted below ${local.databases_path}). Terraform would delete them with every table in them. Let it forget them first: docs/deploy.md, 'Change and remove'."
+    }
+  }
 }
 
 locals {
@@ -44,7 +52,7 @@ resource "aws_glue_catalog_database" "this" {
   catalog_id   = var.databases.catalog_id
   location_uri = each.value
   description = (
-    each.key == var.databases.quarantine
+    each.key == var.databases.quarantine || startswith(each.value, "s3://${local.buckets.quarantine.name}/")
     ? "Rows that the pipeline ${var.name} rejected, unmasked: for the few who mend them"
     : "Iceberg tables of the pipeline ${var.name}: the source's current state"
   )

@@ -91,7 +91,7 @@ variable "thresholds" {
     source_latency_seconds = optional(number, 300)
     target_latency_seconds = optional(number)
     slot_lag_bytes         = optional(number, 10737418240)
-    free_storage_bytes     = optional(number, 10737418240)
+    free_storage_bytes     = optional(number, 2147483648)
   })
   default  = {}
   nullable = false

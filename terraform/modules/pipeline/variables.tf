@@ -75,7 +75,7 @@ variable "source_database" {
     error_message = "source_database: engine and secret_arn are required."
   }
   validation {
-    # Whatever `alarms` says: a reference to it would hide the problems of other inputs.
+    # Also without alarms: a condition that refers to `alarms` would not be evaluated where that input is wrong, and its problem not shown.
     condition     = !strcontains(try(var.source_database.engine, ""), "postgres") || contains(try(keys(var.source_database), []), "identifier")
     error_message = "source_database.identifier is missing: a replication slot that nobody reads fills the disk of the database, and its alarms need the name. Give the identifier of the RDS instance or Aurora cluster, or identifier = null for a database without (outside of RDS)."
   }

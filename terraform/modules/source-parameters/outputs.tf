@@ -32,7 +32,7 @@ output "setup_sql" {
 }
 
 output "teardown_sql" {
-  description = "Statements for the master user that take away what `setup_sql` and DMS have made: before a major upgrade of PostgreSQL, and at the end. The first fails while DMS reads: stop at an error. Running them again does no harm."
+  description = "Statements for the master user that take away what `setup_sql` and DMS have made: before a major upgrade of PostgreSQL, and at the end. The first fails while DMS reads: stop at an error. Running them again does no harm with PostgreSQL. With MySQL they end the kept binary log for every reader, and fail once the user is dropped; they are not tested."
   value = local.is_postgres ? local.postgres_teardown : [
     "CALL mysql.rds_set_configuration('binlog retention hours', NULL);",
     "REVOKE REPLICATION CLIENT, REPLICATION SLAVE, SELECT ON *.* FROM '${var.user}'@'%';",

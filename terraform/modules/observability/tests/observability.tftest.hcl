@@ -82,7 +82,7 @@ run "everything" {
   }
   assert {
     condition = (aws_cloudwatch_metric_alarm.this["source-storage"].dimensions == tomap({ DBInstanceIdentifier = "shop-db" }) && aws_cloudwatch_metric_alarm.this["source-storage"].comparison_operator == "LessThanThreshold"
-    && aws_cloudwatch_metric_alarm.this["source-storage"].threshold == 10737418240 && aws_cloudwatch_metric_alarm.this["source-storage"].treat_missing_data == "breaching")
+    && aws_cloudwatch_metric_alarm.this["source-storage"].threshold == 2147483648 && aws_cloudwatch_metric_alarm.this["source-storage"].treat_missing_data == "breaching")
     error_message = "the disk of an RDS instance; its silence is an alarm"
   }
   assert {
