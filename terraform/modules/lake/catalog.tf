@@ -13,8 +13,8 @@ data "aws_ssm_parameters_by_path" "databases" {
 
   lifecycle {
     postcondition {
-      # A lake of the same name that only uses the databases of another makes no bucket.
-      condition     = var.databases.create || length(local.created) == 0 || alltrue([for value in self.values : nonsensitive(value) == local.raw])
+      # A lake of the same name that only uses the databases of another has other buckets.
+      condition     = var.databases.create || alltrue([for value in self.values : alltrue([for bucket in values(local.created) : !startswith(nonsensitive(value), "s3://${bucket}/")])])
       error_message = "databases.create is false, and this lake has made databases (noted below ${local.databases_path}). Terraform would delete them with every table in them. Let it forget them first: docs/deploy.md, 'Change and remove'."
     }
   }

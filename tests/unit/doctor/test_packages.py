@@ -55,8 +55,19 @@ def test_an_older_job_beside_the_zip_is_wrong(tmp_path: Path) -> None:
     assert (finding.verdict, finding.found.startswith("dms_iceberg is imported from ")) == (Verdict.WRONG, True)
 
 
-def test_packages_that_were_not_imported_and_zips_of_others_do_not_matter(tmp_path: Path) -> None:
+def test_a_package_that_would_be_imported_from_elsewhere_is_wrong_as_well(tmp_path: Path) -> None:
+    finding = examine_packages([zip_of(tmp_path, "99.1")], {"dms_iceberg": dms_iceberg})
+    assert (finding.verdict, finding.found.startswith("attr is imported from ")) == (Verdict.WRONG, True)
+
+
+def test_zips_of_others_and_folders_of_packages_without_a_name_do_not_matter(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "pyspark.zip", "w") as archive:
         archive.writestr("attr/__init__.py", "")
-    path = [str(tmp_path / "pyspark.zip"), zip_of(tmp_path, "99.1")]
-    assert examine_packages(path, {"dms_iceberg": dms_iceberg}).verdict is Verdict.OK
+    folder = tmp_path / "site"
+    (folder / "~ttrs-1.dist-info").mkdir(parents=True)
+    (folder / "attr").mkdir()
+    ours = ModuleType("attr")
+    ours.__file__ = str(folder / "attr" / "__init__.py")
+    assert examine_packages([str(tmp_path / "pyspark.zip")], {"dms_iceberg": dms_iceberg}).verdict is Verdict.OK
+    found = examine_packages([zip_of(tmp_path, "99.1")], {"attr": ours}).found
+    assert found.startswith(f"attr is imported from {folder} (unknown version)")

@@ -160,6 +160,18 @@ run "another_lake_of_this_name_owns_the_databases" {
   }
 }
 
+run "databases_that_this_lake_has_made_are_not_given_up" {
+  command = plan
+  variables {
+    databases = { create = false, silver = ["shop"], quarantine = "shop_quarantine" }
+  }
+  override_data {
+    target = data.aws_ssm_parameters_by_path.databases
+    values = { names = ["/dms-iceberg/databases/shop/shop"], values = ["s3://shop-silver-123456789012/shop"] }
+  }
+  expect_failures = [data.aws_ssm_parameters_by_path.databases]
+}
+
 run "another_name_for_the_database_of_raw_changes" {
   command = plan
   variables {

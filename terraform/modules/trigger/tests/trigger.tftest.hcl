@@ -73,12 +73,13 @@ run "event" {
   }
   assert {
     condition = one(aws_lambda_function.trigger.environment).variables == tomap({
-      JOB_NAME              = "shop-merge"
-      CONFIG_URI            = "s3://shop-artifacts/shop/config-0.json"
-      BRONZE_BUCKET         = "shop-bronze"
-      BRONZE_PREFIX         = "dms/shop/epoch-1/"
-      QUEUE_URL             = "https://sqs/shop-changes"
-      DEAD_LETTER_QUEUE_URL = "https://sqs/shop-changes"
+      JOB_NAME                 = "shop-merge"
+      CONFIG_URI               = "s3://shop-artifacts/shop/config-0.json"
+      BRONZE_BUCKET            = "shop-bronze"
+      BRONZE_PREFIX            = "dms/shop/epoch-1/"
+      QUEUE_URL                = "https://sqs/shop-changes"
+      DEAD_LETTER_QUEUE_URL    = "https://sqs/shop-changes"
+      MIN_MINUTES_BETWEEN_RUNS = "5"
     })
     error_message = "found ${jsonencode(one(aws_lambda_function.trigger.environment).variables)}"
   }
