@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+import psutil
 import structlog
 import typer
 from pyspark.sql import SparkSession
@@ -60,9 +61,8 @@ def seconds(spark: SparkSession, work: Callable[[], object]) -> float:
 
 
 def resident_mib() -> float:
-    """Return the memory of this Python process, without the JVM: resident pages."""
-    pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+    """Return the resident memory of this Python process, without the JVM."""
+    return float(psutil.Process().memory_info().rss) / (1 << 20)
 
 
 def heap_mib(spark: SparkSession) -> float:

@@ -170,7 +170,7 @@ class Trigger:
         try:
             runs = self._runs()
         except (ClientError, BotoCoreError) as error:
-            why = judge(error.response["Error"]["Code"] if isinstance(error, ClientError) else "ServiceUnavailable")
+            why = judge(_code_of(error))
             _log(why.level, "failures", outcome=why.outcome, error=str(error), advice=why.advice)
             return due, [self._hide_for_a_while(record) for record, _ in failed]
         now = self._clock()
@@ -206,10 +206,8 @@ class Trigger:
                 self._note_loads()
                 return Answer("INFO", "started", facts | {"run_id": self._start()})
             return self._wait(left, judge("ConcurrentRunsExceededException"), facts | {"run_id": active.id})
-        except ClientError as error:
-            return self._wait(left, judge(error.response["Error"]["Code"]), facts | {"error": str(error)})
-        except BotoCoreError as error:  # No connection, no answer in time, or no credentials.
-            return self._wait(left, judge("ServiceUnavailable"), facts | {"error": str(error)})
+        except (ClientError, BotoCoreError) as error:
+            return self._wait(left, judge(_code_of(error)), facts | {"error": str(error)})
 
     def _wait(self, left: list[Message], why: Judgement, facts: Mapping[str, Any], seconds: int | None = None) -> Answer:
         """Keep the newest message and hide it for a while. A run that covers it covers the other messages, so they are deleted.
@@ -239,8 +237,7 @@ class Trigger:
         try:
             noted = self._loads.note() if self._loads is not None else Noted()
         except (ClientError, BotoCoreError) as error:
-            code = error.response["Error"]["Code"] if isinstance(error, ClientError) else "ServiceUnavailable"
-            why = judge_asking(code)
+            why = judge_asking(_code_of(error))
             _log(why.level, "loads", outcome=why.outcome, error=str(error), advice=why.advice)
             return why.outcome == "ignored"
         if noted.tables:
@@ -281,6 +278,11 @@ class Trigger:
         advice = "Find who sends such messages. If one named a change file, start a run of the job by hand; then delete the message."
         _log("ERROR", "dead_lettered", **facts, advice=advice)
         return True
+
+
+def _code_of(error: ClientError | BotoCoreError) -> str:
+    """Return the error's code; that of an outage where there was no connection, no answer in time, or no credentials."""
+    return str(error.response["Error"]["Code"]) if isinstance(error, ClientError) else "ServiceUnavailable"
 
 
 def _message(record: Mapping[str, Any], newest: datetime, *, is_failure: bool = False) -> Message:

@@ -42,3 +42,10 @@ def message(body: str, id_: str = "m-1", receives: int = 1) -> dict[str, Any]:
         "eventSourceARN": "arn:aws:sqs:eu-central-1:123456789012:shop-trigger",
         "awsRegion": "eu-central-1",
     }
+
+
+def failure_body(run_id: str, at: datetime, job: str = "shop-merge") -> str:
+    """What EventBridge sends when a run of a job fails."""
+    detail = {"jobName": job, "severity": "ERROR", "state": "FAILED", "jobRunId": run_id, "message": "SystemExit: 1"}
+    time = at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return json.dumps({"version": "0", "source": "aws.glue", "detail-type": "Glue Job State Change", "time": time, "detail": detail})

@@ -12,18 +12,11 @@ from moto.backends import get_backend
 from moto.moto_api import state_manager
 
 import handler
-from support.notifications import CONFIG_URI, FILE, s3_body, s3_record
+from support.notifications import CONFIG_URI, FILE, failure_body, s3_body, s3_record
 from trigger.conftest import LogLines
 
 REGION = "eu-central-1"
 JOB = "shop-merge"
-
-
-def failed_body(run_id: str, at: datetime) -> str:
-    """What EventBridge sends when a run of the job fails."""
-    detail = {"jobName": JOB, "severity": "ERROR", "state": "FAILED", "jobRunId": run_id, "message": "SystemExit: 1"}
-    time = at.strftime("%Y-%m-%dT%H:%M:%SZ")
-    return json.dumps({"version": "0", "source": "aws.glue", "detail-type": "Glue Job State Change", "time": time, "detail": detail})
 
 
 class Aws:
@@ -183,14 +176,14 @@ class TestOnAws:
         (first,) = aws.runs()
         aws.run_ends("FAILED")
         failed_at = datetime.now(UTC) + timedelta(seconds=20)
-        aws.send(failed_body(first.job_run_id, failed_at))
+        aws.send(failure_body(first.job_run_id, failed_at))
         log_lines()
         assert len(aws.poll()["batchItemFailures"]) == 1
         assert (len(aws.runs()), aws.in_queue()) == (1, (0, 1))
         waiting, _ = log_lines()
         assert (waiting["event"], waiting["outcome"], 300 <= waiting["wait_seconds"] <= 321) == ("failures", "waiting", True)
         aws.sqs.purge_queue(QueueUrl=aws.queue)
-        aws.send(failed_body(first.job_run_id, datetime.now(UTC) - timedelta(minutes=6)))
+        aws.send(failure_body(first.job_run_id, datetime.now(UTC) - timedelta(minutes=6)))
         first.started_on -= timedelta(minutes=9)
         assert aws.poll()["batchItemFailures"] == []
         assert (len(aws.runs()), aws.in_queue()) == (2, (0, 0))
@@ -199,20 +192,20 @@ class TestOnAws:
         aws.put()
         aws.poll()
         aws.run_ends("FAILED")
-        aws.send(failed_body("jr_before", datetime.now(UTC) - timedelta(hours=1)))
+        aws.send(failure_body("jr_before", datetime.now(UTC) - timedelta(hours=1)))
         assert aws.poll()["batchItemFailures"] == []
         assert (len(aws.runs()), aws.in_queue()) == (1, (0, 0))
 
     def test_a_failed_run_of_another_command_is_not_followed_by_a_merge(self, aws: Aws) -> None:
         run_id = aws.glue.start_job_run(JobName=JOB, Arguments={"--command": "doctor", "--config": CONFIG_URI})["JobRunId"]
         aws.run_ends("FAILED")
-        aws.send(failed_body(run_id, datetime.now(UTC) - timedelta(hours=1)))
+        aws.send(failure_body(run_id, datetime.now(UTC) - timedelta(hours=1)))
         assert aws.poll()["batchItemFailures"] == []
         assert (len(aws.runs()), aws.in_queue()) == (1, (0, 0))
 
     @pytest.mark.parametrize("changed", [{"jobName": "another"}, {"state": "STOPPED"}, {"state": "SUCCEEDED"}])
     def test_other_jobs_and_other_ends_ask_for_nothing(self, aws: Aws, changed: dict[str, str]) -> None:
-        body = json.loads(failed_body("jr_1", datetime.now(UTC) - timedelta(hours=1)))
+        body = json.loads(failure_body("jr_1", datetime.now(UTC) - timedelta(hours=1)))
         aws.send(json.dumps({**body, "detail": {**body["detail"], **changed}}))
         assert aws.poll()["batchItemFailures"] == []
         assert (aws.runs(), aws.in_queue(), aws.dead_letters()) == ([], (0, 0), [])

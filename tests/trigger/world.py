@@ -6,7 +6,6 @@ at any point, Glue answers that lag behind, refuse or fail, runs of other kinds,
 
 import contextlib
 import io
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -18,7 +17,7 @@ from decision import SLACK
 from events import Bronze
 from handler import Trigger
 from settings import Settings
-from support.notifications import CONFIG_URI, NOON, message, s3_body, s3_record
+from support.notifications import CONFIG_URI, NOON, failure_body, message, s3_body, s3_record
 
 ALL = {"--command": "run", "--config": CONFIG_URI}
 VISIBILITY_TIMEOUT = 420
@@ -142,9 +141,7 @@ class World:
                 self.told_failures.add(run.id)
                 if not self.tells_failures:
                     continue
-                detail = {"jobName": "shop-merge", "state": "FAILED", "jobRunId": run.id}
-                event = {"source": "aws.glue", "detail-type": "Glue Job State Change", "detail": detail}
-                self.send(json.dumps({**event, "time": (NOON + timedelta(seconds=int(run.ends_at))).isoformat()}), run.ends_at)
+                self.send(failure_body(run.id, NOON + timedelta(seconds=run.ends_at)), run.ends_at)
 
     # SQS
 

@@ -43,20 +43,16 @@ def _tables(config: Config) -> Iterable[str]:
 def _examine_namespace(spark: SparkSession, config: Config, namespace: str, names: list[str]) -> Examination:
     subject, locations = f"namespace {namespace}", list[str]()
 
-    def attempt() -> str:
+    def attempt() -> str | Finding:
         quoted = quote_path([config.catalog.name, *namespace.split(".")])
         if not spark.catalog.databaseExists(quoted):
-            return ""
+            return Finding(subject, Verdict.NOTE, "does not exist yet", _NO_NAMESPACE[config.catalog.type is CatalogType.GLUE])
         rows = spark.sql(f"DESCRIBE NAMESPACE EXTENDED {quoted}").collect()
         locations.extend(row.info_value for row in rows if row.info_name == "Location" and row.info_value)
         there = sum(IcebergTable(spark, config.catalog.name, name).exists() for name in names)
         return f"{config.catalog.type} catalog: {there:,} of {len(names):,} tables exist"
 
-    finding = tried(subject, attempt, _ADVICE)
-    if finding.found:
-        yield finding
-    else:
-        yield Finding(subject, Verdict.NOTE, "does not exist yet", _NO_NAMESPACE[config.catalog.type is CatalogType.GLUE])
+    yield tried(subject, attempt, _ADVICE)
     for location in locations:
         yield from _examine_files(config, f"files of {namespace}", location)
 

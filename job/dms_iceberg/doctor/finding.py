@@ -39,10 +39,11 @@ class Finding:
     advice: str = ""
 
 
-def tried(subject: str, attempt: Callable[[], str], advice: str) -> Finding:
-    """Return what an attempt finds; an attempt that fails is wrong, and its error is told with the advice."""
+def tried(subject: str, attempt: Callable[[], "str | Finding"], advice: str) -> Finding:
+    """Return what an attempt finds: its text is right, and a finding is what it says. One that fails is wrong, with the advice."""
     try:
-        return Finding(subject, Verdict.OK, attempt())
+        found = attempt()
+        return found if isinstance(found, Finding) else Finding(subject, Verdict.OK, found)
     except FAILURES as error:
         return Finding(subject, Verdict.WRONG, describe(error), advice)
     except DmsIcebergError as error:

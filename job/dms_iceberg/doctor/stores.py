@@ -24,7 +24,7 @@ _WRITING = (
 def examine_stores(config: Config) -> Examination:
     """Yield what reading bronze, and writing the run state, finds."""
     bronze, state = open_store(config.bronze.uri), open_store(config.state_uri)
-    yield _without_files(tried("bronze", lambda: _read(bronze, config), _BRONZE))
+    yield tried("bronze", lambda: _read(bronze, config), _BRONZE)
     yield from examine_writing("run state", state, "runs/", with_clock=True)
 
 
@@ -60,17 +60,13 @@ def _clock(here: datetime, there: datetime) -> Finding:
     return Finding("clock", Verdict.WRONG, found, f"Set this machine's clock (NTP); at most {MOST_SECONDS} s are allowed.")
 
 
-def _read(store: ObjectStore, config: Config) -> str:
+def _read(store: ObjectStore, config: Config) -> str | Finding:
     """Look at the first object of each table, and read a byte of the first one that is found."""
-    firsts = {name: next(store.list(table_prefix(table.schema_name, table.table_name)), None) for name, table in config.tables.items()}
-    found = [one for one in firsts.values() if one is not None]
-    if found:
-        store.read(found[0].key, 0, 1)
-    return f"{store.root}: {len(found):,} of {len(firsts):,} tables have files" + (f", read from {found[0].key}" if found else "")
-
-
-def _without_files(finding: Finding) -> Finding:
-    if finding.verdict is Verdict.OK and ": 0 of " in finding.found:
+    firsts = [next(store.list(table_prefix(table.schema_name, table.table_name)), None) for table in config.tables.values()]
+    found = [one for one in firsts if one is not None]
+    text = f"{store.root}: {len(found):,} of {len(firsts):,} tables have files"
+    if not found:
         advice = "Nothing could be read yet. If DMS has written files, compare bronze.uri with the endpoint's bucket and folder."
-        return Finding(finding.subject, Verdict.NOTE, finding.found, advice)
-    return finding
+        return Finding("bronze", Verdict.NOTE, text, advice)
+    store.read(found[0].key, 0, 1)
+    return f"{text}, read from {found[0].key}"

@@ -1,6 +1,6 @@
 """Reads a few rows of data files by their positions, with the columns that the table has now. No Spark job."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -70,9 +70,9 @@ def _groups(reader: FileReader, positions: pa.Int64Array, schema: pa.Schema) -> 
     groups, start = [], 0
     for number in range(file.num_row_groups):
         rows = file.metadata.row_group(number).num_rows
-        inside = positions.filter(pc.and_(pc.greater_equal(positions, start), pc.less(positions, start + rows)))
+        inside = _within(positions, start, rows)
         if len(inside):
-            groups.append(_Group(file, number, pc.subtract(inside, start), names))
+            groups.append(_Group(file, number, inside, names))
         start += rows
     return groups
 
@@ -85,17 +85,21 @@ def _refuse_much(groups: Sequence[_Group]) -> None:
         raise NotPossibleError("deleted rows in large files")
 
 
-def _read(group: _Group, schema: pa.Schema) -> list[pa.Table]:
-    """Decode a few rows at a time, and keep the wanted ones: a row group may be much larger than its file."""
+def _read(group: _Group, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Decode a few rows at a time, and yield the wanted ones: a row group may be much larger than its file."""
     batches = group.file.iter_batches(_ROWS_AT_ONCE, row_groups=[group.number], columns=list(group.names.values()), use_threads=False)
-    parts, start = list[pa.Table](), 0
+    start = 0
     for batch in batches:
-        end = start + batch.num_rows
-        inside = group.rows.filter(pc.and_(pc.greater_equal(group.rows, start), pc.less(group.rows, end)))
+        inside = _within(group.rows, start, batch.num_rows)
         if len(inside):
-            parts.append(_converted(pa.Table.from_batches([batch.take(pc.subtract(inside, start))]), group.names, schema))
-        start = end
-    return parts
+            yield _converted(pa.Table.from_batches([batch.take(inside)]), group.names, schema)
+        start += batch.num_rows
+
+
+def _within(positions: pa.Int64Array, start: int, count: int) -> pa.Int64Array:
+    """Return those of some positions that are among ``count`` rows from ``start`` on, counted from there."""
+    inside = positions.filter(pc.and_(pc.greater_equal(positions, start), pc.less(positions, start + count)))
+    return pc.subtract(inside, start)
 
 
 def _converted(rows: pa.Table, names: dict[int, str], schema: pa.Schema) -> pa.Table:
