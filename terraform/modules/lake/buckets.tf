@@ -110,28 +110,17 @@ data "aws_iam_policy_document" "bucket" {
     }
   }
 
-  # A refused call is what stops Terraform. Whoever may change the policy can still take the statement out: force_destroy does.
+  # A refused call is what stops Terraform. Whoever may change the policy can still take the statements out: force_destroy does.
   dynamic "statement" {
-    for_each = contains(local.guarded, each.key) ? [1] : []
+    for_each = contains(local.guarded, each.key) ? merge(
+      { RefuseToDestroy = { actions = ["s3:DeleteBucket", "s3:DeleteBucketPolicy"], resource = each.value.arn } },
+      each.key != "artifacts" ? {} : { KeepDestroyGuard = { actions = ["s3:DeleteObject", "s3:DeleteObjectVersion"], resource = "${each.value.arn}/${local.destroy_guard_key}" } },
+    ) : {}
     content {
-      sid       = "RefuseToDestroy"
+      sid       = statement.key
       effect    = "Deny"
-      actions   = ["s3:DeleteBucket", "s3:DeleteBucketPolicy"]
-      resources = [each.value.arn]
-      principals {
-        type        = "*"
-        identifiers = ["*"]
-      }
-    }
-  }
-
-  dynamic "statement" {
-    for_each = contains(local.guarded, each.key) && each.key == "artifacts" ? [1] : []
-    content {
-      sid       = "KeepDestroyGuard"
-      effect    = "Deny"
-      actions   = ["s3:DeleteObject", "s3:DeleteObjectVersion"]
-      resources = ["${each.value.arn}/${local.destroy_guard_key}"]
+      actions   = statement.value.actions
+      resources = [statement.value.resource]
       principals {
         type        = "*"
         identifiers = ["*"]

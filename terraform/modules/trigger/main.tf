@@ -61,22 +61,14 @@ locals {
       Resource  = local.queue_arns.changes
       Condition = { ArnEquals = { "aws:SourceArn" = [local.rule_arns.schedule, local.rule_arns.files] } }
     }],
-    [for rule in [local.rule_arns.replication] : {
-      Sid       = "RuleTellsOfReplication"
+    [for rule, sid in merge(local.asks ? { replication = "RuleTellsOfReplication" } : {}, local.retries ? { failures = "RuleTellsOfFailures" } : {}) : {
+      Sid       = sid
       Effect    = "Allow"
       Principal = { Service = "events.amazonaws.com" }
       Action    = "sqs:SendMessage"
       Resource  = local.queue_arns.changes
-      Condition = { ArnEquals = { "aws:SourceArn" = rule } }
-    } if local.asks],
-    [for rule in [local.rule_arns.failures] : {
-      Sid       = "RuleTellsOfFailures"
-      Effect    = "Allow"
-      Principal = { Service = "events.amazonaws.com" }
-      Action    = "sqs:SendMessage"
-      Resource  = local.queue_arns.changes
-      Condition = { ArnEquals = { "aws:SourceArn" = rule } }
-    } if local.retries],
+      Condition = { ArnEquals = { "aws:SourceArn" = local.rule_arns[rule] } }
+    }],
   )
 }
 
