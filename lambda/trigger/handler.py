@@ -198,14 +198,14 @@ class Trigger:
             if not left:
                 return Answer("INFO", "covered", facts)
             active = active_run(runs)
+            if active is not None:
+                return self._wait(left, judge("ConcurrentRunsExceededException"), facts | {"run_id": active.id})
             left_of_rest = rest(runs, self._settings.gap, self._clock())
-            if active is None and left_of_rest > timedelta(0):
+            if left_of_rest > timedelta(0):
                 return self._wait(left, RESTS, facts, ceil(left_of_rest.total_seconds()))
-            if active is None:
-                # Before the run, so that it sees the markers. A load that goes over into changes ends without an event.
-                self._note_loads()
-                return Answer("INFO", "started", facts | {"run_id": self._start()})
-            return self._wait(left, judge("ConcurrentRunsExceededException"), facts | {"run_id": active.id})
+            # Before the run, so that it sees the markers. A load that goes over into changes ends without an event.
+            self._note_loads()
+            return Answer("INFO", "started", facts | {"run_id": self._start()})
         except (ClientError, BotoCoreError) as error:
             return self._wait(left, judge(_code_of(error)), facts | {"error": str(error)})
 
