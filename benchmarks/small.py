@@ -31,6 +31,7 @@ def main(
     changes: Annotated[int, typer.Option(min=1, help="Changes of a batch, at most 10,000.")] = 1_000,
     batches: Annotated[int, typer.Option(min=2, help="Batches of each table; the first half does not count: the JVM compiles.")] = 60,
     mode: Annotated[str, typer.Option(help="Mode of both tables: mirror or soft_delete.")] = "mirror",
+    partition_by: Annotated[str, typer.Option(help="Partition transform of both tables, such as 'bucket(16, id)'.")] = "",
     heap: Heap = "4g",
     cores: Cores = 2,
     work: Work = WORK,
@@ -39,7 +40,7 @@ def main(
     work = emptied(work)
     for name in PATHS:
         write_load(folder_of(work, name), rows)
-    config = parse_config(document(work, PATHS, 1, mode), base=str(work))
+    config = parse_config(document(work, PATHS, 1, mode=mode, partition_by=[partition_by] if partition_by else []), base=str(work))
     random, at = np.random.default_rng(7), datetime.now(UTC) - timedelta(hours=1)
     took: dict[str, list[tuple[float, float]]] = {name: [] for name in PATHS}
     with session(config, heap, cores) as spark:

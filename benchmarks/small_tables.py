@@ -24,15 +24,15 @@ SCHEMA: Final = pa.schema(
 )
 
 
-def document(work: Path, names: Iterable[str], parallelism: int, mode: str = "mirror") -> dict[str, Any]:
-    """Return the configuration of the tables ``shop.<name>``, whose silver tables have the same names."""
+def document(work: Path, names: Iterable[str], parallelism: int, **entry: Any) -> dict[str, Any]:
+    """Return the configuration of the tables ``shop.<name>``, whose silver tables have the same names; ``entry`` is in each table's."""
     return {
         "version": 1,
         "pipeline": "tables",
         "bronze": {"uri": str(work / "bronze")},
         "catalog": {"name": "lake", "type": "hadoop", "warehouse": str(work / "lake")},
         "parallelism": parallelism,
-        "tables": {f"shop.{name}": {"target": f"silver.{name}", "key": ["id"], "mode": mode} for name in names},
+        "tables": {f"shop.{name}": {"target": f"silver.{name}", "key": ["id"], **entry} for name in names},
     }
 
 

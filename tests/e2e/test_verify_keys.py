@@ -38,6 +38,7 @@ def world(lake: Lake) -> Iterator[World]:
             yield world
 
 
+@pytest.mark.long
 def test_keys_that_collide_are_named_and_keys_that_are_rounded_are_found(world: World) -> None:
     found = world.verify(options=AGAIN)
     for table in (ROUNDED, MOMENTS):

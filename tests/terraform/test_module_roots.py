@@ -30,7 +30,7 @@ else:  # Without Terraform there is no plugin, hence no fixtures of it: the test
 if TYPE_CHECKING:
     from support.local_aws import LocalAws
 
-pytestmark = pytest.mark.usefixtures("terraform", "account")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("terraform", "account")]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,7 +1,7 @@
 """Writes a few new rows and deletes a few others in one snapshot of a transaction, without a Spark job.
 
 The files are what Iceberg's own Spark writer makes of the same rows: Parquet with field ids, and metrics that Iceberg computes. Where
-that would write a delete file for each data file, which takes over the deletes that the file had, a delta has one delete file for all.
+that would write a delete file for each data file, which takes over the deletes that the file had, a delta has one for all of a partition.
 Every few deltas these are folded into delete files of single data files, so a reader never meets more than a few.
 """
 
@@ -20,14 +20,17 @@ import pyarrow.parquet as pq
 from dms_iceberg.iceberg.arrow_schema import FIELD_ID, POSITION_DELETES, arrow_schema, field_ids
 from dms_iceberg.iceberg.file_io import write_file
 from dms_iceberg.iceberg.java_maps import to_dict, to_long_map
-from dms_iceberg.iceberg.live_files import SMALL_ROWS, FileCache, LiveFile, LiveFiles, NotPossibleError, ordered
+from dms_iceberg.iceberg.live_files import SMALL_ROWS, FileCache, LiveFile, LiveFiles, ordered
+from dms_iceberg.iceberg.not_possible import NotPossibleError
+from dms_iceberg.iceberg.partitions import Partition, PartitionValue
+from dms_iceberg.iceberg.row_lookup import FoundRows
 
 _SIZES = ("write.target-file-size-bytes", "write.delete.target-file-size-bytes")
 _LARGE = 64 << 20
 """Files that are written here are smaller: whoever makes a `Delta` bounds its rows and their text."""
 _CODEC = "write.parquet.compression-codec"
 MOST_SHARED = 8
-"""So many delete files of several data files a table has at most."""
+"""So many delete files of several data files a partition has at most."""
 CODECS = {"zstd": "zstd", "snappy": "snappy", "gzip": "gzip", "uncompressed": "none"}
 _WRITES_DECIMALS = "store_decimal_as_integer" in inspect.signature(pq.ParquetWriter.__init__).parameters
 """Iceberg stores decimals of up to 18 digits as integers: https://iceberg.apache.org/spec/#parquet. PyArrow can since version 20."""
@@ -38,14 +41,14 @@ class Delta:
     """What a transaction does to a table's rows.
 
     Attributes:
-        rows: new rows, with the columns of `columns_of`.
-        deleted: positions to delete, by data file.
+        rows: new rows by their partition, with the columns of `columns_of`; without any, no partition.
+        deleted: rows to delete, by data file.
         files: the files of the snapshot that the delta was computed on.
         ids: field ids of the key columns.
     """
 
-    rows: pa.Table
-    deleted: Sequence[tuple[LiveFile, pa.Int64Array]]
+    rows: Mapping[Partition, pa.Table]
+    deleted: Sequence[FoundRows]
     files: LiveFiles
     ids: tuple[int, ...]
 
@@ -54,8 +57,6 @@ def refusal(jvm: Any, table: Any) -> str | None:
     """Return why a table's files cannot be written here as Iceberg's own writer would, in a few words; None if they can."""
     properties = to_dict(jvm, table.properties())
     checks = {
-        # Deletes belong to the spec and partition of their data file.
-        "partitions": not table.spec().isUnpartitioned() or table.specs().size() > 1,
         "written in order": table.sortOrder().isSorted(),
         "format version": int(jvm.org.apache.iceberg.TableUtil.formatVersion(table)) != 2,
         "copy-on-write": properties.get("write.merge.mode", "copy-on-write") != "merge-on-read",
@@ -94,15 +95,20 @@ def add_delta(jvm: Any, table: Any, delta: Delta, cache: FileCache, properties: 
     writer = _Writer(jvm, table)
     change = table.newRowDelta()
     after = dict(delta.files.data)
-    if delta.rows.num_rows:
-        location = writer.add_rows(change, delta.rows)
-        after[location] = LiveFile(location, delta.rows.num_rows)
-        if delta.rows.num_rows <= SMALL_ROWS:
-            places = field_ids(delta.rows.schema)
-            columns = {str(number): delta.rows.column(places[id_]) for number, id_ in enumerate(delta.ids)}
-            cache.put_keys(location, delta.ids, pa.table(columns))
-    after |= {file.location: attrs.evolve(file, deleted=ordered([file.deleted, new])) for file, new in delta.deleted}
-    shared = writer.add_deletes(change, delta.deleted, after, delta.files.shared)
+    for partition, rows in delta.rows.items():
+        written = writer.add_rows(change, rows, partition)
+        after[written.location] = written
+        if rows.num_rows <= SMALL_ROWS:
+            places = field_ids(rows.schema)
+            columns = {str(number): rows.column(places[id_]) for number, id_ in enumerate(delta.ids)}
+            cache.put_keys(written.location, delta.ids, pa.table(columns))
+    touched: dict[tuple[PartitionValue, ...], list[FoundRows]] = {}
+    for found in delta.deleted:
+        touched.setdefault(found.file.partition.values, []).append(found)
+        after[found.file.location] = attrs.evolve(found.file, deleted=ordered([found.file.deleted, found.positions]))
+    shared = dict(delta.files.shared)
+    for values, deleted in touched.items():
+        shared[values] = writer.add_deletes(change, deleted, after, shared.get(values, ()))
     for name, text in properties.items():
         change.set(name, text)
     change.commit()
@@ -145,30 +151,30 @@ class _Writer:
         self._codec = CODECS[str(table.properties().getOrDefault(_CODEC, "zstd"))]
         self._count = 0
 
-    def add_rows(self, change: Any, rows: pa.Table) -> str:
+    def add_rows(self, change: Any, rows: pa.Table, partition: Partition) -> LiveFile:
         config = self._classes.metrics_config.forTable(self._table)
-        builder = self._classes.data_files.builder(self._spec)
-        location, built = self._write(builder, rows, config, lambda footer: self._row_metrics(footer, rows))
-        change.addRows(built)
-        return location
+        builder, location = self._place(self._classes.data_files.builder(self._spec), partition, ".parquet")
+        change.addRows(self._write(builder, location, rows, config, lambda footer: self._row_metrics(footer, rows)))
+        return LiveFile(location, rows.num_rows, partition=partition)
 
     def add_deletes(
-        self,
-        change: Any,
-        deleted: Sequence[tuple[LiveFile, pa.Int64Array]],
-        after: dict[str, LiveFile],
-        shared: tuple[Any, ...],
+        self, change: Any, deleted: Sequence[FoundRows], after: dict[str, LiveFile], shared: tuple[Any, ...]
     ) -> tuple[Any, ...]:
-        """Add deletes, and say in ``after`` where those of each file are; return the delete files of several data files."""
+        """Add deletes in one partition, and say in ``after`` where those of each file are.
+
+        Return the partition's delete files of several data files, of which ``shared`` are those before.
+        """
+        partition = deleted[0].file.partition
         if len(deleted) > 1 and len(shared) < MOST_SHARED:
-            every = pa.concat_tables(_positions(file.location, new) for file, new in sorted(deleted, key=lambda one: one[0].location))
-            after |= {file.location: attrs.evolve(after[file.location], is_shared=True) for file, _ in deleted}
-            return (*shared, self._add_deletes(change, every, None))
+            in_order = sorted(deleted, key=lambda one: one.file.location)
+            every = pa.concat_tables(_positions(one.file.location, one.positions) for one in in_order)
+            after |= {one.file.location: attrs.evolve(after[one.file.location], is_shared=True) for one in deleted}
+            return (*shared, self._add_deletes(change, partition, every, None))
         folds = len(shared) >= MOST_SHARED
-        touched = {file.location for file, _ in deleted}
-        for file in list(after.values()):
+        touched = {one.file.location for one in deleted}
+        for file in [file for file in after.values() if file.partition == partition]:
             if file.location in touched or (folds and file.is_shared):
-                own = self._add_deletes(change, _positions(file.location, file.deleted), file.location)
+                own = self._add_deletes(change, partition, _positions(file.location, file.deleted), file.location)
                 for former in file.own:
                     change.removeDeletes(former)
                 after[file.location] = attrs.evolve(file, own=(own,), is_shared=file.is_shared and not folds)
@@ -176,31 +182,39 @@ class _Writer:
             change.removeDeletes(former)
         return () if folds else shared
 
-    def _add_deletes(self, change: Any, positions: pa.Table, location: str | None) -> Any:
+    def _add_deletes(self, change: Any, partition: Partition, positions: pa.Table, location: str | None) -> Any:
         config = self._classes.metrics_config.forPositionDelete(self._table)
         builder = self._classes.file_metadata.deleteFileBuilder(self._spec).ofPositionDeletes()
         builder = builder if location is None else builder.withReferencedDataFile(location)
-        _, deletes = self._write(
-            builder, positions, config, lambda footer: self._delete_metrics(footer, of_one_file=location is not None), "-deletes"
-        )
+        builder, path = self._place(builder, partition, "-deletes.parquet")
+        is_own = location is not None
+        deletes = self._write(builder, path, positions, config, lambda footer: self._delete_metrics(footer, of_one_file=is_own))
         change.addDeletes(deletes)
         return deletes
 
-    def _write(self, builder: Any, rows: pa.Table, config: Any, made: Callable[[Any], Any], suffix: str = "") -> tuple[str, Any]:
+    def _place(self, builder: Any, partition: Partition, ending: str) -> tuple[Any, str]:
+        """Return the builder of a file in a partition, and where the file is to be."""
+        self._count += 1
+        name = f"{self._name}-{self._count:05d}{ending}"
+        if not partition.values:
+            location = str(self._locations.newDataLocation(name))
+        else:
+            location = str(self._locations.newDataLocation(self._spec, partition.java, name))
+            builder = builder.withPartition(partition.java)
+        return builder.withPath(location).withFormat("parquet"), location
+
+    def _write(self, builder: Any, location: str, rows: pa.Table, config: Any, made: Callable[[Any], Any]) -> Any:
         sink = io.BytesIO()
         options = {"store_decimal_as_integer": True} if _WRITES_DECIMALS else {}
         with pq.ParquetWriter(sink, rows.schema, compression=self._codec, store_schema=False, **options) as writer:
             writer.write_table(rows, row_group_size=rows.num_rows)
         data = sink.getvalue()
-        self._count += 1
-        location = str(self._locations.newDataLocation(f"{self._name}-{self._count:05d}{suffix}.parquet"))
         write_file(self._io, location, data)
         footer = self._classes.parquet_util.fileMetrics(self._classes.memory_file(location, data), config)
         start = _start(pq.read_metadata(io.BytesIO(data)).row_group(0))
         # From a stream, as Py4J makes Integers of the numbers of a list, and Iceberg takes them for Longs.
         offsets = self._classes.longs.rangeClosed(start, start).boxed().toList()
-        described = builder.withPath(location).withFormat("parquet").withFileSizeInBytes(len(data)).withMetrics(made(footer))
-        return location, described.withSplitOffsets(offsets).build()
+        return builder.withFileSizeInBytes(len(data)).withMetrics(made(footer)).withSplitOffsets(offsets).build()
 
     def _row_metrics(self, footer: Any, rows: pa.Table) -> Any:
         """Add the numbers of NaN, which a Parquet footer does not have."""

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 
 from dms_iceberg.iceberg.arrow_schema import field_ids
 from dms_iceberg.iceberg.file_io import FileReader
-from dms_iceberg.iceberg.live_files import LiveFile, NotPossibleError
+from dms_iceberg.iceberg.not_possible import NotPossibleError
+from dms_iceberg.iceberg.row_lookup import FoundRows
 
 MOST_VALUES, MOST_COMPRESSED_BYTES = 20_000_000, 64 << 20
 """The most that is read of all files: values (rows of whole row groups, times columns), and bytes of their column chunks. Beyond these, a
@@ -31,12 +32,12 @@ class _Group:
     names: dict[int, str]
 
 
-def read_rows(file_io: Any, found: Sequence[tuple[LiveFile, pa.Int64Array]], schema: pa.Schema) -> pa.Table:
-    """Return rows of data files.
+def read_rows(file_io: Any, found: Sequence[FoundRows], schema: pa.Schema) -> pa.Table:
+    """Return rows of data files, in the order of ``found``.
 
     Args:
         file_io: of the table.
-        found: the files, and the positions of their rows, in order.
+        found: the rows to read.
         schema: the table's columns with their field ids. A column that a file lacks is NULL in its rows, as in every file of format 2.
 
     Raises:
@@ -44,9 +45,7 @@ def read_rows(file_io: Any, found: Sequence[tuple[LiveFile, pa.Int64Array]], sch
     """
     with ExitStack() as stack:
         groups = [
-            group
-            for file, positions in found
-            for group in _groups(stack.enter_context(FileReader(file_io, file.location)), positions, schema)
+            group for one in found for group in _groups(stack.enter_context(FileReader(file_io, one.file.location)), one.positions, schema)
         ]
         _refuse_much(groups)
         parts, size = [schema.empty_table()], 0

@@ -5,7 +5,7 @@ which change of a key is the latest, Spark says in both cases; here only keys ar
 the MERGE, and the reason is reported.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -18,8 +18,11 @@ from pyspark.sql import SparkSession
 from dms_iceberg.changes.partial_updates import kept_columns
 from dms_iceberg.config.model import Mode
 from dms_iceberg.iceberg.arrow_schema import field_ids
-from dms_iceberg.iceberg.live_files import FileCache, LiveFile, LiveFiles, NotPossibleError, find_rows, live_files
+from dms_iceberg.iceberg.live_files import FileCache, LiveFiles, live_files
+from dms_iceberg.iceberg.not_possible import NotPossibleError
+from dms_iceberg.iceberg.partitions import SpecField, new_partition, partition_fields, split
 from dms_iceberg.iceberg.row_delta import Delta, add_delta, columns_of, refusal
+from dms_iceberg.iceberg.row_lookup import Lookup
 from dms_iceberg.iceberg.stored_rows import read_rows
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge.batch_context import BatchContext
@@ -41,6 +44,8 @@ MOST_TEXT = 16 << 20
 """The most rows, and bytes of text in them, that come to the driver."""
 MOST_BYTES, MOST_COMPRESSED_BYTES = 4 << 20, 64 << 10
 """A batch of larger files takes the MERGE: compressed text files hide how many rows they have, Parquet files do not."""
+MOST_PARTITIONS = 32
+"""With more, a MERGE writes their files in parallel and sooner."""
 _COUNT, _LONG_ROWS = "_cdc_direct_count", "_cdc_direct_long"
 # Equality of floats is not that of Arrow: NaN equals NaN, and 0.0 equals -0.0. Binaries have no text to be compared with bounds.
 _UNFIT_KEYS = ("float", "double", "binary")
@@ -71,7 +76,7 @@ def planned_path(batch: BatchContext) -> str:
     if reason is not None:
         return merge_path(reason)
     try:
-        _table_files(batch.context.spark, batch.target.iceberg, _cache(batch))
+        _table_files(batch, batch.target.iceberg)
     except NotPossibleError as error:
         return merge_path(str(error))
     return DIRECT
@@ -91,7 +96,9 @@ def rows_figures(batch: BatchContext) -> dict[str, str]:
     shape = batch.shape
     lengths = [f"coalesce(octet_length({quote(name)}), 0)" for name in (*shape.key, *shape.values) if shape.types[name] in _LONG]
     is_long = f"{' + '.join(['0L', *lengths])} > {MOST_TEXT >> _rows(batch).bit_length()}L"
-    columns = ", ".join(_COLUMNS[batch.table.mode]([*shape.key, *shape.values]))
+    catalog = batch.context.config.catalog.name
+    partition = (f"{field.sql(catalog)} AS {quote(field.name)}" for field in _partition_fields(batch, batch.target.iceberg))
+    columns = ", ".join([*_COLUMNS[batch.table.mode]([*shape.key, *shape.values]), *partition])
     return {
         _COUNT: f"count_if({mergeable()})",
         _LONG_ROWS: f"count_if({mergeable()} AND {is_long})",
@@ -122,8 +129,8 @@ def add_directly(batch: BatchContext, transaction: Transaction, rows: pa.Table, 
     cache = _cache(batch)
     jvm: Any = batch.context.spark._jvm
     with _reading():
-        delta = _delta(batch, transaction.table, rows, cache)
-    replaced = {REPLACED_KEY: str(sum(len(positions) for _, positions in delta.deleted))}
+        delta = _delta(batch, transaction.table, rows)
+    replaced = {REPLACED_KEY: str(sum(len(one.positions) for one in delta.deleted))}
     add_delta(jvm, transaction.table, delta, cache, {**properties, **replaced})
 
 
@@ -136,18 +143,25 @@ def _cache(batch: BatchContext) -> FileCache:
     return _CACHES.setdefault(batch.context.spark, FileCache())
 
 
-def _table_files(spark: SparkSession, table: Any, cache: FileCache) -> tuple[pa.Schema, LiveFiles]:
+def _partition_fields(batch: BatchContext, table: Any) -> tuple[SpecField, ...]:
+    return partition_fields(batch.context.spark._jvm, table)
+
+
+def _table_files(batch: BatchContext, table: Any) -> tuple[pa.Schema, LiveFiles]:
     """Return the Arrow schema of a table's new files, and its files.
 
     Raises:
         NotPossibleError: the table is not one to be written to directly.
     """
-    jvm: Any = spark._jvm
+    jvm: Any = batch.context.spark._jvm
     reason = refusal(jvm, table)
     if reason is not None:
         raise NotPossibleError(reason)
+    # A row that is only marked as deleted stays in its partition.
+    if any(field.column in metadata_columns(batch.table.mode) for field in _partition_fields(batch, table)):
+        raise NotPossibleError("a partition by a metadata column")
     with _reading():
-        return columns_of(jvm, table), live_files(jvm, table, cache)
+        return columns_of(jvm, table), live_files(jvm, table, batch.shape.key, _cache(batch))
 
 
 @contextmanager
@@ -159,35 +173,46 @@ def _reading() -> Iterator[None]:
         raise NotPossibleError(f"{type(error).__name__} while files were read") from error
 
 
-def _delta(batch: BatchContext, table: Any, rows: pa.Table, cache: FileCache) -> Delta:
+def _delta(batch: BatchContext, table: Any, rows: pa.Table) -> Delta:
     # The table within the transaction: another writer may have changed more than rows since the batch was planned.
-    columns, files = _table_files(batch.context.spark, table, cache)
+    columns, files = _table_files(batch, table)
+    fields = _partition_fields(batch, table)
     shape, mode = batch.shape, batch.table.mode
     if set(columns.names) != {*shape.key, *shape.values, *metadata_columns(mode)}:
         raise NotPossibleError("columns that the batch does not have")
+    if any(field.name not in rows.column_names for field in fields):
+        raise NotPossibleError("partitions that are not those of before")
     ids = {columns.field(number).name: id_ for id_, number in field_ids(columns).items()}
-    of_key = tuple(ids[name] for name in shape.key)
-    file_io = table.io()
+    lookup = Lookup(table.io(), tuple(ids[name] for name in shape.key), _cache(batch))
 
-    def places(changes: pa.Table, among: Iterable[LiveFile]) -> list[tuple[LiveFile, pa.Int64Array]]:
-        keys = pa.table({str(number): changes[name].cast(columns.field(name).type) for number, name in enumerate(shape.key)})
-        found = ((file, find_rows(file_io, file, keys, of_key, cache)) for file in among)
-        return [(file, positions) for file, positions in found if len(positions)]
+    def keys(changes: pa.Table) -> pa.Table:
+        return pa.table({str(number): changes[name].cast(columns.field(name).type) for number, name in enumerate(shape.key)})
 
-    deleted = places(rows, files.data.values())
+    deleted = lookup.find(files.data.values(), keys(rows))
     is_event = rows[ROW_POSITION].is_null() if mode is Mode.SOFT_DELETE else rows[DELETE]
     written, events = rows.filter(pc.invert(is_event)), rows.filter(is_event)
     new = pa.Table.from_arrays([written[field.name].cast(field.type) for field in columns], schema=columns)
+    partitions = list(zip(*(field.values(written) for field in fields), strict=True)) if fields else [()] * new.num_rows
     if mode is Mode.SOFT_DELETE and events.num_rows:
-        stored = read_rows(file_io, places(events, [file for file, _ in deleted]), columns)
-        new = pa.concat_tables([new, _marked(stored, events, shape.key)])
+        stays = [one.with_keys(keys(events)) for one in deleted]
+        stored = read_rows(lookup.file_io, stays, columns)
+        marked, numbers = _marked(stored, events, shape.key)
+        new = pa.concat_tables([new, marked])
+        of_stored = [one.file.partition.values for one in stays for _ in range(len(one.positions))]
+        partitions += [of_stored[number] for number in numbers.to_pylist()]
     if any(not field.nullable and new[field.name].null_count for field in columns):
         raise NotPossibleError("NULL in a required column")
-    return Delta(new, deleted, files, of_key)
+    parts = split(new, partitions)
+    if len(parts) > MOST_PARTITIONS or len({one.file.partition for one in deleted}) > MOST_PARTITIONS:
+        raise NotPossibleError("many partitions")
+    known = {file.partition.values: file.partition for file in files.data.values()}
+    jvm = batch.context.spark._jvm
+    by_partition = {known.get(values) or new_partition(jvm, table, fields, values): part for values, part in parts.items()}
+    return Delta(by_partition, deleted, files, lookup.ids)
 
 
-def _marked(stored: pa.Table, events: pa.Table, key: Sequence[str]) -> pa.Table:
-    """Return rows of the table as they are after the deletes of their keys; each key has one of ``events``."""
+def _marked(stored: pa.Table, events: pa.Table, key: Sequence[str]) -> tuple[pa.Table, pa.Int64Array]:
+    """Return rows of the table as they are after the deletes of their keys, and their numbers; each key has one of ``events``."""
     row, event = "_row", "_event"
     names = [str(number) for number in range(len(key))]
     left = pa.table([*(stored[name] for name in key), pa.array(range(stored.num_rows), pa.int64())], [*names, row])
@@ -197,4 +222,4 @@ def _marked(stored: pa.Table, events: pa.Table, key: Sequence[str]) -> pa.Table:
     pairs = left.join(right, names, join_type="inner", use_threads=False)
     marked, of_events = stored.take(pairs[row]), events.take(pairs[event])
     columns = [(of_events[field.name].cast(field.type) if field.name in _EVENT else marked[field.name]) for field in stored.schema]
-    return pa.Table.from_arrays(columns, schema=stored.schema)
+    return pa.Table.from_arrays(columns, schema=stored.schema), pairs[row]

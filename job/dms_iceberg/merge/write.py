@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Mode
 from dms_iceberg.context import RunContext
-from dms_iceberg.iceberg.live_files import NotPossibleError
+from dms_iceberg.iceberg.not_possible import NotPossibleError
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge.append import NEW, changelog_columns
 from dms_iceberg.merge.batch_context import BatchContext

@@ -211,6 +211,7 @@ def outcome(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempP
     yield run_cases(spark, warehouse, tmp_path_factory.mktemp("parquet"), CASES, {"format": "parquet"})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_bad_parquet(outcome: Outcome, case: Case) -> None:
     judge(case, outcome)

@@ -110,6 +110,7 @@ def ran(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempPathF
     return ran
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("document", "case"), [pytest.param(name, case, id=f"{name}-{case.name}") for name, (cases, _) in DOCUMENTS.items() for case in cases]
 )

@@ -150,6 +150,7 @@ def ran(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempPathF
     return ran
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("header", [True, False])
 @pytest.mark.parametrize(
     ("document", "case"), [pytest.param(name, case, id=f"{name}-{case.name}") for name, (cases, _) in DOCUMENTS.items() for case in cases]
@@ -164,6 +165,7 @@ def test_key_change_away_from_empty_text(
     assert [reason for reason, _ in lake.quarantine(case.name)] == case.rejected if report.quarantined else not case.rejected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["soft_delete", "history", "append"])
 def test_key_change_away_from_empty_text_in_other_modes(lake: Lake, mode: str) -> None:
     write_text(lake, "public.t", "LOAD00000001.csv", loaded(*LOADED, key=2), "Op,dms_commit_ts,id,code,v,dms_change_seq,BI_id,BI_code")

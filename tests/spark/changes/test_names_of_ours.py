@@ -216,6 +216,7 @@ def text_lake(spark: SparkSession, warehouse: Path, tmp_path: Path) -> Lake:
     return Lake(spark, warehouse, tmp_path)
 
 
+@pytest.mark.long
 def test_columns_of_csv_that_updates_leave_out(text_lake: Lake) -> None:
     key, others = ["count", "dotted.name"], ["file", "position", "back`quote"]
     names = [f'"{name}"' for name in [*key, *others]]

@@ -8,12 +8,18 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col
 
-from dms_iceberg.iceberg.live_files import FileCache, NotPossibleError, find_rows, live_files
+from dms_iceberg.iceberg import row_lookup
+from dms_iceberg.iceberg.live_files import SMALL_ROWS, FileCache, live_files
+from dms_iceberg.iceberg.not_possible import NotPossibleError
+from dms_iceberg.iceberg.partitions import new_partition, partition_fields, split
 from dms_iceberg.iceberg.row_delta import MOST_SHARED, Delta, add_delta, columns_of, refusal
+from dms_iceberg.iceberg.row_lookup import Lookup
 from dms_iceberg.iceberg.table import IcebergTable
 from dms_iceberg.silver.ddl import MERGE_DISTRIBUTION, METADATA_SETTINGS
+from dms_iceberg.spark.arrow import to_arrow
 
 TYPES = {
     "id": "bigint",
@@ -44,13 +50,13 @@ ROWS: list[tuple[Any, ...]] = [
 class World:
     """A table, written without Spark."""
 
-    def __init__(self, spark: SparkSession, name: str, types: dict[str, str], key: tuple[str, ...]) -> None:
+    def __init__(self, spark: SparkSession, name: str, types: dict[str, str], key: tuple[str, ...], partitions: str = "") -> None:
         self.spark, self.name, self.key = spark, f"lake.{name}", key
         columns = ", ".join(f"`{column.replace('`', '``')}` {type_}" for column, type_ in types.items())
         settings = {"format-version": "2", "write.merge.mode": "merge-on-read", "write.delete.mode": "merge-on-read"}
         settings |= {"write.parquet.compression-codec": "zstd", **METADATA_SETTINGS, **MERGE_DISTRIBUTION}
         listed = ", ".join(f"'{one}' = '{text}'" for one, text in settings.items())
-        spark.sql(f"CREATE TABLE {self.name} ({columns}) USING iceberg TBLPROPERTIES ({listed})")
+        spark.sql(f"CREATE TABLE {self.name} ({columns}) USING iceberg {partitions} TBLPROPERTIES ({listed})")
         self.table = IcebergTable(spark, "lake", name)
         self.cache = FileCache()
 
@@ -67,13 +73,21 @@ class World:
         schema = columns_of(self.jvm, java)
         ids = tuple(int(schema.field(name).metadata[b"PARQUET:field_id"]) for name in self.key)
         wanted = pa.table({str(number): keys[name] for number, name in enumerate(self.key)})
-        files = live_files(self.jvm, java, self.cache)
-        found = [(file, find_rows(java.io(), file, wanted, ids, self.cache)) for file in files.data.values()]
-        deleted = [(file, positions) for file, positions in found if len(positions)]
+        files = live_files(self.jvm, java, self.key, self.cache)
+        deleted = Lookup(java.io(), ids, self.cache).find(files.data.values(), wanted)
         new = pa.Table.from_arrays([rows[name].cast(schema.field(name).type) for name in schema.names], schema=schema)
-        add_delta(self.jvm, java, Delta(new, deleted, files, ids), self.cache, {"by": "hand"})
+        fields = partition_fields(self.jvm, java)
+        values = list(zip(*(field.values(rows) for field in fields), strict=True)) if fields and len(rows) else [()] * len(rows)
+        parts = {new_partition(self.jvm, java, fields, one): part for one, part in split(new, values).items()}
+        add_delta(self.jvm, java, Delta(parts, deleted, files, ids), self.cache, {"by": "hand"})
         transaction.commit()
         self.spark.sql(f"REFRESH TABLE {self.name}")
+
+    def arrow(self, frame: DataFrame) -> pa.Table:
+        """The rows of a frame with their partition values."""
+        fields = partition_fields(self.jvm, self.table.iceberg)
+        extra = [f"{field.sql('lake')} AS `{field.name.replace('`', '``')}`" for field in fields]
+        return to_arrow(frame.selectExpr("*", *extra))
 
     def metadata(self, columns: str) -> list[Any]:
         return self.spark.sql(f"SELECT {columns} FROM {self.name}.files").collect()
@@ -86,32 +100,47 @@ def namespace(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[s
     yield name
 
 
-def test_files_are_those_of_icebergs_own_writer(spark: SparkSession, namespace: str) -> None:
-    ours, theirs = (World(spark, f"{namespace}.{name}", TYPES, ("id",)) for name in ("ours", "theirs"))
+PARTITIONS = [
+    "",
+    "PARTITIONED BY (small, flag, bucket(7, id))",
+    "PARTITIONED BY (name, born, bucket(7, name))",
+    "PARTITIONED BY (days(seen), hours(wall), bucket(3, seen))",
+    "PARTITIONED BY (years(born), months(seen), bucket(3, wall), bucket(3, born))",
+    "PARTITIONED BY (truncate(10, id), truncate(3, name), bucket(5, price), bucket(5, raw))",
+    "PARTITIONED BY (`odd.name ``x```, truncate(7, small), days(born), bucket(5, huge))",
+]
+
+
+@pytest.mark.parametrize("partitions", [*PARTITIONS[:2], *(pytest.param(one, marks=pytest.mark.long) for one in PARTITIONS[2:])])
+def test_files_are_those_of_icebergs_own_writer(spark: SparkSession, namespace: str, partitions: str) -> None:
+    ours, theirs = (World(spark, f"{namespace}.{name}", TYPES, ("id",), partitions) for name in ("ours", "theirs"))
     frame = spark.createDataFrame(ROWS, spark.table(ours.name).schema).coalesce(1)
     for world in (ours, theirs):
         frame.limit(0).writeTo(world.name).append()
         spark.sql(f"INSERT INTO {world.name} SELECT 99, {', '.join(['NULL'] * 13)}")
-    rows = pa.Table.from_batches(frame._collect_as_arrow())
-    ours.change(rows, pa.table({"id": pa.array([99], pa.int64())}))
+    ours.change(ours.arrow(frame), pa.table({"id": pa.array([99], pa.int64())}))
     frame.createOrReplaceTempView("delta_rows")
     spark.sql(f"MERGE INTO {theirs.name} t USING (SELECT * FROM delta_rows UNION ALL SELECT 99, {', '.join(['NULL'] * 13)}) s "
               "ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *")  # fmt: skip
     found, expected = (sorted(map(repr, spark.table(world.name).collect())) for world in (ours, theirs))
     assert found == expected
-    told = "content, file_format, spec_id, record_count, null_value_counts, value_counts, nan_value_counts, lower_bounds, upper_bounds, "
-    told += "sort_order_id, split_offsets, equality_ids"
-    of_ours, of_theirs = (
-        {(row.content, row.record_count): row for row in world.metadata(told) if row.content == 0} for world in (ours, theirs)
-    )
+    columns = "content, file_format, spec_id, record_count, null_value_counts, value_counts, nan_value_counts, lower_bounds, upper_bounds, "
+    columns += "sort_order_id, split_offsets, equality_ids" + (", partition" if partitions else "")
+    of_ours, of_theirs = (sorted(repr(row) for row in world.metadata(columns) if row.content == 0) for world in (ours, theirs))
     assert of_ours == of_theirs
     deletes = "content, file_format, spec_id, record_count, value_counts, size(lower_bounds), sort_order_id, split_offsets"
+    deletes += ", partition" if partitions else ""
     assert [tuple(row) for row in ours.metadata(deletes) if row.content] == [tuple(row) for row in theirs.metadata(deletes) if row.content]
+    # What was kept of the new files is what another process reads from the metadata.
+    ours.table.refresh()
+    kept, read = (live_files(ours.jvm, ours.table.iceberg, ours.key, cache) for cache in (ours.cache, FileCache()))
+    assert {name: one.partition for name, one in kept.data.items()} == {name: one.partition for name, one in read.data.items()}
 
 
-def test_random_deltas_are_a_dictionary(spark: SparkSession, namespace: str) -> None:
+@pytest.mark.parametrize("partitions", ["", "PARTITIONED BY (truncate(3, a), bucket(2, v))"])
+def test_random_deltas_are_a_dictionary(spark: SparkSession, namespace: str, partitions: str) -> None:
     rng = random.Random(7)
-    world = World(spark, f"{namespace}.pairs", {"a": "int", "b": "string", "v": "bigint"}, ("a", "b"))
+    world = World(spark, f"{namespace}.pairs", {"a": "int", "b": "string", "v": "bigint"}, ("a", "b"), partitions)
     spark.sql(f"INSERT INTO {world.name} SELECT CAST(id % 7 AS int), CAST(id AS string), id FROM range(300)")
     expected = {(number % 7, str(number)): number for number in range(300)}
     for step in range(30):
@@ -125,17 +154,18 @@ def test_random_deltas_are_a_dictionary(spark: SparkSession, namespace: str) -> 
             {"a": pa.array([r[0] for r in rows], pa.int32()), "b": pa.array([r[1] for r in rows]), "v": pa.array([r[2] for r in rows])},
             schema=pa.schema([("a", pa.int32()), ("b", pa.string()), ("v", pa.int64())]),
         )
+        table = world.arrow(spark.createDataFrame(rows, "a int, b string, v bigint")) if partitions and rows else table
         world.change(table, pa.table({"a": pa.array([k[0] for k in keys], pa.int32()), "b": pa.array([k[1] for k in keys])}))
         for key in keys:
             expected.pop(key, None)
         expected |= {(a, b): v for a, b, v in rows}
         world.table.refresh()
-        shared = live_files(world.jvm, world.table.iceberg, world.cache).shared
-        assert len(shared) <= MOST_SHARED
+        shared = live_files(world.jvm, world.table.iceberg, world.key, world.cache).shared
+        assert all(len(of_partition) <= MOST_SHARED for of_partition in shared.values())
         if step % 5 == 4 or step in (10, 20):
             assert {(row.a, row.b): row.v for row in spark.table(world.name).collect()} == expected
             # What is kept of the files is what the metadata says.
-            kept, read = (live_files(world.jvm, world.table.iceberg, cache) for cache in (world.cache, FileCache()))
+            kept, read = (live_files(world.jvm, world.table.iceberg, world.key, cache) for cache in (world.cache, FileCache()))
             assert {name: one.deleted.to_pylist() for name, one in kept.data.items()} == {
                 name: one.deleted.to_pylist() for name, one in read.data.items()
             }
@@ -150,7 +180,6 @@ def test_random_deltas_are_a_dictionary(spark: SparkSession, namespace: str) -> 
         ("SET TBLPROPERTIES ('write.delete.granularity' = 'partition')", "granularity of deletes"),
         ("SET TBLPROPERTIES ('write.parquet.compression-codec' = 'brotli')", "compression"),
         ("SET TBLPROPERTIES ('write.parquet.bloom-filter-enabled.column.id' = 'true')", "bloom filters"),
-        ("ADD PARTITION FIELD bucket(4, id)", "partitions"),
         ("WRITE ORDERED BY v", "written in order"),
         ("SET TBLPROPERTIES ('write.target-file-size-bytes' = '100000')", "size of files"),
         ("SET TBLPROPERTIES ('comment' = 'nothing')", None),
@@ -161,6 +190,79 @@ def test_tables_that_are_written_otherwise_are_refused(spark: SparkSession, name
     spark.sql(f"ALTER TABLE {world.name} {statement}")
     world.table.refresh()
     assert refusal(world.jvm, world.table.iceberg) == reason
+
+
+@pytest.mark.parametrize(
+    ("partitions", "change", "reason"),
+    [
+        ("", "ADD PARTITION FIELD bucket(4, id)", "several partition specs"),
+        ("PARTITIONED BY (seen)", None, "a partition transform"),
+        ("PARTITIONED BY (truncate(3, price))", None, "a partition transform"),
+    ],
+)
+def test_partitions_whose_values_are_not_exact_are_refused(
+    spark: SparkSession, namespace: str, partitions: str, change: str | None, reason: str
+) -> None:
+    world = World(spark, f"{namespace}.refused", TYPES, ("id",), partitions)
+    if change is not None:
+        spark.sql(f"ALTER TABLE {world.name} {change}")
+        world.table.refresh()
+    with pytest.raises(NotPossibleError, match=reason):
+        partition_fields(world.jvm, world.table.iceberg)
+
+
+@pytest.mark.parametrize("value", ["__HIVE_DEFAULT_PARTITION__", None, "", "a/b=c", "ü%41"])
+def test_a_text_that_is_a_partition_is_that_text_or_refused(spark: SparkSession, namespace: str, value: str | None) -> None:
+    world = World(spark, f"{namespace}.texts", {"id": "bigint", "v": "string"}, ("id",), "PARTITIONED BY (v)")
+    fields = partition_fields(world.jvm, world.table.iceberg)
+    if value == "__HIVE_DEFAULT_PARTITION__":
+        with pytest.raises(NotPossibleError, match="stands for NULL"):
+            new_partition(world.jvm, world.table.iceberg, fields, (value,))
+        return
+    spark.sql(f"INSERT INTO {world.name} VALUES (0, 'a')")
+    frame = spark.createDataFrame([(1, value)], "id bigint, v string")
+    world.change(world.arrow(frame), pa.table({"id": pa.array([0], pa.int64())}))
+    assert spark.table(world.name).where(col("v").eqNullSafe(value)).collect() == [(1, value)]
+
+
+def test_only_files_that_may_hold_a_key_are_read(spark: SparkSession, namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(spark, f"{namespace}.bounds", {"id": "bigint", "v": "string"}, ("v", "id"))
+    count = SMALL_ROWS + 1
+    for start in (0, 1_000_000):
+        rows = spark.range(start, start + count, 1, 1).selectExpr("id", "concat('a text that is longer than a bound ', id) AS v")
+        rows.writeTo(world.name).append()
+    world.table.refresh()
+    files = live_files(world.jvm, world.table.iceberg, world.key, FileCache())
+    assert {len(file.bounds) for file in files.data.values()} == {2}
+    ids = (2, 1)
+
+    class Opened(FileCache):
+        def __init__(self) -> None:
+            super().__init__()
+            self.asked = list[str]()
+
+        def keys(self, location: str, ids: tuple[int, ...]) -> pa.Table | None:
+            self.asked.append(location)
+            return super().keys(location, ids)
+
+    for wanted, opened in ((1_000_000 + count - 1, 1), (0, 1), (count, 0), (1_000_000 + count, 0)):
+        cache = Opened()
+        keys = pa.table({"0": [f"a text that is longer than a bound {wanted}"], "1": pa.array([wanted], pa.int64())})
+        found = Lookup(world.table.iceberg.io(), ids, cache).find(files.data.values(), keys)
+        assert len({*cache.asked}) == opened
+        assert sum(len(one.positions) for one in found) == opened
+
+    both = pa.table(
+        {"0": [f"a text that is longer than a bound {one}" for one in (1, 1_000_001)], "1": pa.array([1, 1_000_001], pa.int64())}
+    )
+    lookup = Lookup(world.table.iceberg.io(), ids, FileCache())
+    assert [one.positions.to_pylist() for one in lookup.find(files.data.values(), both)] == [[1], [1]]
+    for bound, reason in (("MOST_UNREAD", "many files to read"), ("MOST_LARGE_FILES", "keys in many large files")):
+        with monkeypatch.context() as patch:
+            patch.setattr(row_lookup, bound, 1)
+            lookup.find(files.data.values(), both.slice(0, 1))
+            with pytest.raises(NotPossibleError, match=reason):
+                lookup.find(files.data.values(), both)
 
 
 def test_nested_columns_are_refused(spark: SparkSession, namespace: str) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dms_iceberg.iceberg import live_files, stored_rows
+from dms_iceberg.iceberg import stored_rows
+from dms_iceberg.iceberg.not_possible import NotPossibleError
+from dms_iceberg.iceberg.row_lookup import Lookup
 from dms_iceberg.merge import direct
 from dms_iceberg.runs import batch
 from dms_iceberg.runs.report import BatchReport
@@ -125,6 +127,33 @@ def test_deletes_of_rows_with_long_values_take_the_merge(lake: Lake, monkeypatch
     assert merged(lake, 3, ("D", 1, None), **SOFT_DELETE).path == "merge (deleted rows in large files)"
 
 
+@pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
+def test_rows_of_partitions_are_written_directly(lake: Lake, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row may leave its partition, its column be NULL; a row that is only marked stays where it is."""
+    entry = {"mode": mode, "partition_by": ["bucket(2, id)", "v"]}
+    loaded(lake, 6, entry=entry)
+    report = merged(lake, 1, ("U", 1, "a2"), ("U", 2, None), ("I", 7, "a7"), ("D", 3, None), ("D", 99, None), **entry)
+    assert report.path == "direct"
+    expected = [(0, "a0"), (1, "a2"), (2, None), (4, "a4"), (5, "a5"), (7, "a7")]
+    there = "true" if mode == "mirror" else "NOT _cdc_deleted"
+    assert [row[:2] for row in lake.rows("t", f"id, v, {there} AS there") if row[2]] == expected
+    if mode == "soft_delete":
+        assert lake.rows("t", "id, v, _cdc_deleted")[3] == (3, "a3", True)
+    name = f"lake.{lake.namespace}.t"
+    name = f"lake.{lake.namespace}.t"
+    files = lake.spark.sql(f"SELECT partition.v, sum(record_count) FROM {name}.files WHERE content = 0 GROUP BY 1").collect()
+    assert dict(map(tuple, files))[None] == 1
+    assert lake.spark.table(name).where("v = 'a2'").select("id").collect() == [(1,)]
+    for number in range(2, 12):
+        assert merged(lake, number, ("U", 0, f"b{number}"), ("U", 4, f"b{number}"), ("D", 5, None), **entry).path == "direct"
+    assert [row[:2] for row in lake.rows("t", f"id, v, {there} AS there") if row[2]] == [
+        (0, "b11"), (1, "a2"), (2, None), (4, "b11"), (7, "a7"),
+    ]  # fmt: skip
+    monkeypatch.setattr(direct, "MOST_PARTITIONS", 2)
+    assert merged(lake, 12, ("U", 0, "c0"), ("U", 1, "c1"), ("U", 2, "c2"), **entry).path == "merge (many partitions)"
+    assert [row[1] for row in lake.rows("t", "id, v")[:3]] == ["c0", "c1", "c2"]
+
+
 def test_binary_keys_take_the_merge(lake: Lake) -> None:
     columns = [("id", pa.binary()), ("v", pa.string())]
     loaded(lake, 2, columns, lambda number: bytes([255 - number]))
@@ -161,9 +190,9 @@ def test_what_the_files_do_not_allow_is_merged_from_the_rows_that_were_counted(
     loaded(lake)
 
     def refuse(*_: Any) -> None:
-        raise live_files.NotPossibleError("data files that lack a key column")
+        raise NotPossibleError("data files that lack a key column")
 
-    monkeypatch.setattr(direct, "find_rows", refuse)
+    monkeypatch.setattr(Lookup, "find", refuse)
 
     def overwrite() -> None:
         lake.changes("public.t", name(1), ID_V, [("U", at(1), 61, 1, "OTHER", None), ("I", at(1), 65, 777, "OTHER", None)])
@@ -176,18 +205,20 @@ def test_what_the_files_do_not_allow_is_merged_from_the_rows_that_were_counted(
 
 
 @pytest.mark.usefixtures("planned_as_on_glue")
-def test_spark_compiles_nothing_for_a_batch_like_those_before(lake: Lake) -> None:
+@pytest.mark.parametrize("entry", [{}, {"partition_by": ["bucket(4, id)", "truncate(1, v)"]}], ids=["whole", "partitioned"])
+def test_spark_compiles_nothing_for_a_batch_like_those_before(lake: Lake, entry: dict[str, Any]) -> None:
     """A literal that differs from batch to batch is part of the generated code: it would be compiled again, and run cold."""
-    loaded(lake)
+    loaded(lake, entry=entry)
     jvm: Any = lake.spark._jvm
     compiled = jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
     counts = []
     for number in range(1, 6):
-        assert merged(lake, number, ("U", 1, f"v{number}"), ("I", 100 + number, "new"), ("D", 101 + number, None)).path == "direct"
+        assert merged(lake, number, ("U", 1, f"v{number}"), ("I", 100 + number, "new"), ("D", 101 + number, None), **entry).path == "direct"
         counts.append(compiled.getCount())
     assert counts[-1] == counts[-3]
 
 
+@pytest.mark.long
 def test_a_duplicate_key_is_reported_where_delete_files_are_folded(lake: Lake) -> None:
     loaded(lake, 100)
     merged(lake, 1, *(("I", 1_000 + number, "b") for number in range(1, 60)))

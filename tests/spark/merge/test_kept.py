@@ -37,6 +37,7 @@ def d(minute: int, key: int) -> tuple[Any, ...]:
     return ("D", clock(minute), minute * 100 + key, key, None, None, None)
 
 
+@pytest.mark.long
 def test_value_comes_from_the_batch_or_the_table(lake: Lake) -> None:
     config = lake.config({"public.t": KEPT})
     lake.load("public.t", ID_C_D, [(k, "load", "d") for k in range(1, 9)])

@@ -40,6 +40,7 @@ STORIES: dict[str, tuple[list[Change], list[tuple[int, Any]]]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
 def test_the_second_half_of_a_commit_may_come_with_a_late_change(lake: Lake, mode: str) -> None:
     config = lake.config({"public.t": {"mode": mode}})
@@ -120,7 +121,7 @@ CUT: dict[str, tuple[list[Change], int, list[tuple[int, Any]], list[int]]] = {
     ),
 }
 """Changes of one commit, where it is cut, the rows, and the keys in quarantine."""
-_CUT_MARKS: dict[str, Any] = {"mirror": [], "soft_delete": pytest.mark.release, "history": pytest.mark.long}
+_CUT_MARKS: dict[str, Any] = {"mirror": pytest.mark.long, "soft_delete": pytest.mark.release, "history": pytest.mark.long}
 
 
 @pytest.mark.parametrize("mode", [pytest.param(one, marks=_CUT_MARKS[one]) for one in MODES])

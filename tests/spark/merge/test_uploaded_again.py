@@ -75,6 +75,7 @@ def test_rejected_rows_that_come_again_are_replayed_once(lake: Lake) -> None:
     assert open_keys(lake, mended) == set()
 
 
+@pytest.mark.long
 def test_first_file_that_comes_again_is_not_lost_unless_others_are(lake: Lake) -> None:
     """What bronze began with is the batch then; a late change may hide a delete only if bronze has lost a file between."""
     config, _ = configs(lake)
@@ -145,6 +146,7 @@ def test_without_a_sequence_a_row_is_known_by_what_it_holds(lake: Lake, version:
     assert open_keys(lake, mended) == set()
 
 
+@pytest.mark.long
 def test_loaded_rows_that_come_late_find_the_only_change_file_though_it_was_uploaded_again(lake: Lake) -> None:
     """They were quarantined: bronze seemed to have lost the file that is merged."""
     config, _ = configs(lake)

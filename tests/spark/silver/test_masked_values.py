@@ -324,6 +324,7 @@ def merged(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempPa
         yield Merged(lake, lake.run(config))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_a_masked_key_finds_its_row_whatever_type_the_files_have(merged: Merged, name: str) -> None:
     report = merged.report.tables[f"public.{name}"]

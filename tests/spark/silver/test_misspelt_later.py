@@ -78,6 +78,7 @@ def changed(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempP
     yield Changed(lake, states, plans, lake.run(after))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MISSPELT)
 def test_a_column_that_no_file_ever_had_stops_an_existing_table(changed: Changed, name: str) -> None:
     plan, report = changed.plans[f"public.{name}"], changed.report.tables[f"public.{name}"]
@@ -90,6 +91,7 @@ def test_a_column_that_no_file_ever_had_stops_an_existing_table(changed: Changed
     assert changed.lake.rows(name, "id, amount") == [(1, 10), (2, 20), (3, 30)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", HAD)
 def test_a_column_that_the_source_had_or_gets_is_another_thing(changed: Changed, name: str) -> None:
     plan, report = changed.plans[f"public.{name}"], changed.report.tables[f"public.{name}"]
@@ -101,6 +103,7 @@ def test_a_column_that_the_source_had_or_gets_is_another_thing(changed: Changed,
     assert all(any(words in text for text in report.warnings) for words in told)
 
 
+@pytest.mark.long
 def test_their_rows(changed: Changed) -> None:
     rows = changed.lake.rows
     for name in ("dropped", "dropped_earlier"):
@@ -110,6 +113,7 @@ def test_their_rows(changed: Changed) -> None:
     assert rows("filled", "id, later") == [(1, 7), (2, 7), (3, 7)]
 
 
+@pytest.mark.long
 def test_what_was_found_in_older_files_is_remembered(changed: Changed) -> None:
     name = "dropped_earlier"
     for path in (changed.lake.bronze / "public" / name).rglob("*1*.parquet"):

@@ -231,6 +231,7 @@ def of(report: RunReport) -> TableReport:
     return report.tables["public.t"]
 
 
+@pytest.mark.long
 def test_a_rebuild_by_a_misspelt_document_publishes_nothing(lake: Lake) -> None:
     loaded(lake, MASKED)
     state, config = lake.target("t").metadata_location(), lake.config({"public.t": MISSPELT})
@@ -249,6 +250,7 @@ def test_a_rebuild_by_a_misspelt_document_publishes_nothing(lake: Lake) -> None:
     assert MISSPELT_CLEAR in (lake.run_one(config, fails=True).error or "")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
 def test_a_reload_by_a_misspelt_document_publishes_nothing(lake: Lake, mode: str) -> None:
     lake.enter(1)
@@ -266,6 +268,7 @@ def test_a_reload_by_a_misspelt_document_publishes_nothing(lake: Lake, mode: str
     assert MISSPELT_CLEAR in (lake.run_one(wrong, fails=True).error or "")
 
 
+@pytest.mark.long
 def test_a_replay_by_a_misspelt_document_publishes_nothing(lake: Lake) -> None:
     rule = {"rules": [{"name": "known", "expr": "ssn <> 'x'"}]}
     loaded(lake, {**MASKED, **rule}, [(1, "a", "1"), (2, "b", "x")])

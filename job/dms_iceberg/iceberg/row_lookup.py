@@ -1,0 +1,155 @@
+"""Finds the rows of a table's data files that have given keys, without a Spark job."""
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dms_iceberg.iceberg.arrow_schema import field_ids
+from dms_iceberg.iceberg.file_io import FileReader
+from dms_iceberg.iceberg.live_files import NO_POSITIONS, SMALL_ROWS, FileCache, LiveFile
+from dms_iceberg.iceberg.not_possible import NotPossibleError
+
+MOST_LARGE_FILES = 16
+MOST_LARGE_ROWS = 8_000_000
+"""Beyond these, a MERGE reads keys in parallel and sooner: the key columns of large files are read for each batch, one after the other."""
+MOST_UNREAD = 256
+"""So many files are opened for a lookup at most; of other small files the keys are kept."""
+_READERS = 8
+"""On S3 an opened file is mostly waited for."""
+_BOUNDED = (pa.int32(), pa.int64(), pa.string())
+
+
+@attrs.frozen(eq=False)
+class FoundRows:
+    """Rows of a data file: their positions in order, and their keys in the same order."""
+
+    file: LiveFile
+    positions: pa.Int64Array
+    keys: pa.Table
+
+    def with_keys(self, keys: pa.Table) -> "FoundRows":
+        """Return those of the rows that have one of some keys."""
+        numbers = matching(self.keys, keys)
+        return FoundRows(self.file, self.positions.take(numbers), self.keys.take(numbers))
+
+
+@attrs.frozen(eq=False)
+class Lookup:
+    """How rows are found.
+
+    Attributes:
+        file_io: of the table.
+        ids: field ids of the key columns.
+        cache: what is known of files.
+    """
+
+    file_io: Any
+    ids: tuple[int, ...]
+    cache: FileCache
+
+    def find(self, files: Iterable[LiveFile], keys: pa.Table) -> list[FoundRows]:
+        """Return the rows of data files that are not deleted and have one of some keys; files without any are left out.
+
+        Args:
+            files: the data files.
+            keys: the keys; a column for each of ``ids``, of the table's present types, named by their numbers.
+
+        Raises:
+            NotPossibleError: a file lacks a key column, or its field ids; or too many rows would have to be read.
+        """
+        wanted = [file for file in files if self._may_hold(file, keys)]
+        large = [file.rows for file in wanted if file.rows > SMALL_ROWS]
+        if len(large) > MOST_LARGE_FILES or sum(large) > MOST_LARGE_ROWS:
+            raise NotPossibleError("keys in many large files")
+        unread = sum(self._known(file, keys) is None for file in wanted)
+        if unread > MOST_UNREAD:
+            raise NotPossibleError("many files to read")
+        if unread > 1:
+            with ThreadPoolExecutor(_READERS) as readers:
+                found = list(readers.map(lambda file: self._find(file, keys), wanted))
+        else:
+            found = [self._find(file, keys) for file in wanted]
+        return [one for one in found if len(one.positions)]
+
+    def _may_hold(self, file: LiveFile, keys: pa.Table) -> bool:
+        ends = ((keys.column(number), file.bounds.get(id_)) for number, id_ in enumerate(self.ids))
+        return all(bounds is None or _any_within(wanted, *bounds) for wanted, bounds in ends)
+
+    def _known(self, file: LiveFile, keys: pa.Table) -> pa.Table | None:
+        """Return the keys of a file that are kept, None if there are none of the types that are looked for."""
+        known = self.cache.keys(file.location, self.ids)
+        return known if known is not None and known.schema.types == keys.schema.types else None
+
+    def _find(self, file: LiveFile, keys: pa.Table) -> FoundRows:
+        known = self._known(file, keys)
+        if known is not None:
+            numbers = matching(known, keys)
+            return _alive(FoundRows(file, numbers, known.take(numbers)))
+        reader = FileReader(self.file_io, file.location)
+        try:
+            parquet = pq.ParquetFile(reader, pre_buffer=False)
+            places = field_ids(parquet.schema_arrow)
+            if not set(self.ids) <= places.keys():
+                raise NotPossibleError("data files that lack a key column")
+            columns = [places[one] for one in self.ids]
+            is_small = parquet.metadata.num_rows <= SMALL_ROWS
+            positions, found, read, start = [NO_POSITIONS], [keys.slice(0, 0)], [keys.slice(0, 0)], 0
+            for number in range(parquet.num_row_groups):
+                if is_small or _group_may_hold(parquet, number, columns[0], keys.column(0)):
+                    part = _key_columns(parquet, number, columns, keys.schema)
+                    if is_small:
+                        read.append(part)
+                    numbers = matching(part, keys)
+                    positions.append(pc.add(numbers, start))
+                    found.append(part.take(numbers))
+                start += parquet.metadata.row_group(number).num_rows
+        finally:
+            reader.close()
+        if is_small:
+            self.cache.put_keys(file.location, self.ids, pa.concat_tables(read))
+        return _alive(FoundRows(file, pa.concat_arrays(positions), pa.concat_tables(found)))
+
+
+def _key_columns(parquet: pq.ParquetFile, group: int, columns: Sequence[int], schema: pa.Schema) -> pa.Table:
+    names = [parquet.schema_arrow.field(one).name for one in columns]
+    part = parquet.read_row_group(group, columns=names, use_threads=False)
+    return pa.Table.from_arrays([part[name].cast(field.type) for name, field in zip(names, schema, strict=True)], schema=schema)
+
+
+def _group_may_hold(parquet: pq.ParquetFile, group: int, column: int, wanted: pa.ChunkedArray) -> bool:
+    # Top-level columns of primitive types only: their number is that of their column chunk, unless an earlier one is nested.
+    if any(pa.types.is_nested(field.type) for field in parquet.schema_arrow) or wanted.type not in _BOUNDED:
+        return True
+    statistics = parquet.metadata.row_group(group).column(column).statistics
+    return statistics is None or not statistics.has_min_max or _any_within(wanted, statistics.min, statistics.max)
+
+
+def _any_within(wanted: pa.ChunkedArray, low: Any, high: Any) -> bool:
+    """Whether any of some values is from ``low`` to ``high``, two values of their type."""
+    low, high = (pa.scalar(end).cast(wanted.type) for end in (low, high))
+    return bool(pc.any(pc.and_(pc.greater_equal(wanted, low), pc.less_equal(wanted, high))).as_py())
+
+
+def matching(rows: pa.Table, keys: pa.Table) -> pa.Int64Array:
+    """Return the numbers of the rows that have one of the keys, in order; the columns are the same, and neither has NULL or floats."""
+    hits = None
+    for name in keys.column_names:
+        one = pc.is_in(rows[name], value_set=keys[name].combine_chunks())
+        hits = one if hits is None else pc.and_(hits, one)
+    numbers = pc.indices_nonzero(hits).cast(pa.int64())
+    if len(keys.column_names) > 1 and len(numbers):
+        candidates = rows.take(numbers).append_column("_number", numbers)
+        numbers = candidates.join(keys, keys.column_names, join_type="left semi", use_threads=False)["_number"].combine_chunks().sort()
+    return numbers
+
+
+def _alive(found: FoundRows) -> FoundRows:
+    if not len(found.file.deleted) or not len(found.positions):
+        return found
+    is_there = pc.invert(pc.is_in(found.positions, value_set=found.file.deleted))
+    return FoundRows(found.file, found.positions.filter(is_there), found.keys.filter(is_there))
