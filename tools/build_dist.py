@@ -1,9 +1,9 @@
-"""Build the zips that the Terraform modules upload to AWS: job.zip and requirements.zip for Glue, trigger.zip for Lambda.
+"""Build the zips that the Terraform modules upload to AWS: the job and its requirements, and the functions of Lambda.
 
 The same sources give the same bytes on any machine: members are stored, not deflated (compressors differ between zlib builds), in one
 order, with one time and one mode. job.zip contains only the package dms_iceberg. requirements.zip contains the pure-Python packages that
 it needs, so that the job starts without a network: the closure of the run-time requirements in pyproject.toml, without what Glue 5.x
-has, as installed from requirements.lock; it changes only with these. trigger.zip contains only the function's modules.
+has, as installed from requirements.lock; it changes only with these. trigger.zip and watch.zip contain only their function's modules.
 """
 
 import argparse
@@ -107,10 +107,16 @@ def trigger_members(root: Path = ROOT) -> dict[str, Path]:
     return {path.name: path for path in (root / "lambda" / "trigger").glob("*.py")}
 
 
+def watch_members(root: Path = ROOT) -> dict[str, Path]:
+    """Return the members of watch.zip: name in the zip to file on disk."""
+    return {path.name: path for path in (root / "lambda" / "watch").glob("*.py")}
+
+
 ZIPS: dict[str, Callable[[Path], dict[str, Path]]] = {
     "job.zip": job_members,
     "requirements.zip": requirements_members,
     "trigger.zip": trigger_members,
+    "watch.zip": watch_members,
 }
 """The name of each zip, and the function that finds its members below a root."""
 

@@ -1,4 +1,4 @@
-"""The zip of the function: the same bytes anywhere, and a start from nothing else."""
+"""The zips of the functions: the same bytes anywhere, and a start from nothing else."""
 
 import json
 import os
@@ -8,31 +8,40 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from support.notifications import message
 from tools import build_dist
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_same_bytes_under_another_umask_and_with_other_file_times(tmp_path: Path) -> None:
-    checkout = tmp_path / "lambda" / "trigger"
+@pytest.mark.parametrize("function", ["trigger", "watch"])
+def test_same_bytes_under_another_umask_and_with_other_file_times(function: str, tmp_path: Path) -> None:
+    checkout = tmp_path / "lambda" / function
     checkout.mkdir(parents=True)
-    for path in sorted((ROOT / "lambda" / "trigger").glob("*.py"), reverse=True):
+    for path in sorted((ROOT / "lambda" / function).glob("*.py"), reverse=True):
         shutil.copyfile(path, checkout / path.name)
         (checkout / path.name).chmod(0o777)
         os.utime(checkout / path.name, (1_000_000_000, 1_000_000_000))
     before = os.umask(0o077)
     try:
-        build_dist.build("trigger.zip", tmp_path, tmp_path)
+        build_dist.build(f"{function}.zip", tmp_path, tmp_path)
     finally:
         os.umask(before)
-    assert (tmp_path / "trigger.zip").read_bytes() == (ROOT / "dist" / "trigger.zip").read_bytes()
+    assert (tmp_path / f"{function}.zip").read_bytes() == (ROOT / "dist" / f"{function}.zip").read_bytes()
 
 
-def test_zip_holds_the_function_and_nothing_else() -> None:
-    with zipfile.ZipFile(ROOT / "dist" / "trigger.zip") as archive:
+@pytest.mark.parametrize(
+    ("function", "modules"),
+    [
+        ("trigger", ("clients", "completion", "decision", "events", "handler", "loads", "settings")),
+        ("watch", ("starter", "watching")),
+    ],
+)
+def test_zip_holds_the_function_and_nothing_else(function: str, modules: tuple[str, ...]) -> None:
+    with zipfile.ZipFile(ROOT / "dist" / f"{function}.zip") as archive:
         entries = archive.infolist()
-    modules = ("clients", "completion", "decision", "events", "handler", "loads", "settings")
     assert [entry.filename for entry in entries] == [f"{name}.py" for name in modules]
     assert {(e.compress_type, e.date_time, e.external_attr, e.create_system) for e in entries} == {
         (zipfile.ZIP_STORED, (1980, 1, 1, 0, 0, 0), 0o644 << 16, 3)
