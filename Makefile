@@ -87,6 +87,11 @@ bench: setup ## Measure the job; BENCH=full, small, watch, late, maintain, model
 dist: setup ## Build the reproducible zips for Glue and Lambda in DIST_DIR; commit them
 	@$(BIN)/python tools/build_dist.py $(DIST_DIR)
 
+.PHONY: python-archive
+python-archive: setup ## Build the Python of a watch on EMR Serverless (Linux x86_64); downloads a Python that needs no libraries
+	$(BIN)/uv python install --install-dir build/python 3.11
+	$(BIN)/python -m tools.python_archive --prefix "$$(ls -d build/python/cpython-3.11*-linux-x86_64-gnu | sort -V | tail -1)" build/python-3.11-x86_64.tar.gz
+
 .PHONY: lock
 lock: setup ## Resolve the Python packages into requirements.lock; needs a network
 	$(BIN)/python tools/lock.py

@@ -19,6 +19,7 @@ class Settings:
     dead_letter_queue_url: str
     replication_arn: str = ""
     gap: timedelta = timedelta(0)
+    starts_runs: bool = True
     run_arguments: Mapping[str, str] = field(default_factory=lambda: {"--command": "run"})
 
     @classmethod
@@ -37,4 +38,5 @@ class Settings:
         bronze = Bronze(bucket, prefix and f"{prefix}/")
         run = json.loads(environment.get("RUN_ARGUMENTS") or '{"--command": "run"}')
         gap = timedelta(minutes=float(environment.get("MIN_MINUTES_BETWEEN_RUNS") or 0))
-        return cls(job, config, bronze, queue, dead_letters, environment.get("REPLICATION_ARN", ""), gap, run)
+        starts = environment.get("STARTS_RUNS", "true") == "true"
+        return cls(job, config, bronze, queue, dead_letters, environment.get("REPLICATION_ARN", ""), gap, starts, run)

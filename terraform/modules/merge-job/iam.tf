@@ -42,6 +42,23 @@ locals {
   )
 }
 
+locals {
+  # What a run needs, whatever runs it: output `run` hands both to the role of another runtime.
+  data_statements = concat(
+    flatten(values(local.bucket_statements)),
+    values(local.list_statements),
+    [for arn in local.given_objects : { Sid = "ReadGivenCode${substr(sha1(arn), 0, 6)}", Action = ["s3:GetObject"], Resource = [arn] }],
+    [{ Sid = "WriteCatalog", Action = local.glue_actions, Resource = local.glue_resources }],
+  )
+  key_statements = concat(
+    [for arn in [var.kms_key_arn] : { Sid = "EncryptObjects", Action = local.key_actions, Resource = [arn], Condition = local.key_via } if arn != null],
+    [for arns in [var.secret_arns] : { Sid = "ReadSecrets", Action = ["secretsmanager:GetSecretValue"], Resource = arns } if length(arns) > 0],
+    [for arns in [var.secret_kms_key_arns] : {
+      Sid = "DecryptSecrets", Action = ["kms:Decrypt"], Resource = arns, Condition = { StringEquals = { "kms:ViaService" = "secretsmanager.${local.region}.${local.dns_suffix}" } }
+    } if length(arns) > 0],
+  )
+}
+
 resource "aws_iam_role" "job" {
   name                 = local.job_name
   description          = "Runs of the Glue job ${local.job_name}: read bronze, write silver and quarantine"
@@ -68,20 +85,13 @@ resource "aws_iam_role_policy" "job" {
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = [for statement in concat(
-      flatten(values(local.bucket_statements)),
-      values(local.list_statements),
-      [for arn in local.given_objects : { Sid = "ReadGivenCode${substr(sha1(arn), 0, 6)}", Action = ["s3:GetObject"], Resource = [arn] }],
-      [{ Sid = "WriteCatalog", Action = local.glue_actions, Resource = local.glue_resources }],
+      local.data_statements,
       [{ Sid = "WriteLogs", Action = ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"], Resource = [
         for name in values(local.log_groups) : "arn:${local.partition}:logs:${local.region}:${local.account}:log-group:${name}:*"
       ] }],
       # Metrics have no ARN; their namespace is what can be bounded.
       [{ Sid = "WriteMetrics", Action = ["cloudwatch:PutMetricData"], Resource = ["*"], Condition = { StringEquals = { "cloudwatch:namespace" = "Glue" } } }],
-      [for arn in [var.kms_key_arn] : { Sid = "EncryptObjects", Action = local.key_actions, Resource = [arn], Condition = local.key_via } if arn != null],
-      [for arns in [var.secret_arns] : { Sid = "ReadSecrets", Action = ["secretsmanager:GetSecretValue"], Resource = arns } if length(arns) > 0],
-      [for arns in [var.secret_kms_key_arns] : {
-        Sid = "DecryptSecrets", Action = ["kms:Decrypt"], Resource = arns, Condition = { StringEquals = { "kms:ViaService" = "secretsmanager.${local.region}.${local.dns_suffix}" } }
-      } if length(arns) > 0],
+      local.key_statements,
     ) : merge({ Effect = "Allow" }, statement)]
   })
 }

@@ -42,6 +42,22 @@ output "start_command" {
   value       = "aws glue start-job-run --region ${local.region} --job-name ${aws_glue_job.merge.name}"
 }
 
+output "run" {
+  description = "What another runtime needs to run the same code with the same document: `script_uri`, `zip_uris`, `config_uri`, `config_sha256`, `spark_settings`, `policy_json` (all that a run needs but its logs) and `additional_policy_json`."
+  value = {
+    script_uri     = local.script_uri
+    zip_uris       = local.zip_uris
+    config_uri     = local.config_uri
+    config_sha256  = sha256(var.config_json)
+    spark_settings = local.spark_settings
+    policy_json = jsonencode({
+      Version   = "2012-10-17"
+      Statement = [for statement in concat(local.data_statements, local.key_statements) : merge({ Effect = "Allow" }, statement)]
+    })
+    additional_policy_json = var.additional_policy_json
+  }
+}
+
 ################################################################################
 # For alarms
 ################################################################################
@@ -76,22 +92,25 @@ output "resource_policies" {
     { for role, statements in local.bucket_statements : role => jsonencode({
       Version = "2012-10-17"
       Statement = [for statement in concat(statements, [local.list_statements[role]]) : merge(statement, {
-        Sid = "${local.sid}${statement.Sid}", Effect = "Allow", Principal = { AWS = aws_iam_role.job.arn }
+        Sid = "${local.sid}${statement.Sid}", Effect = "Allow", Principal = local.principal
       })]
     }) },
     {
       key = jsonencode({
         Version   = "2012-10-17"
-        Statement = [{ Sid = "${local.sid}Encrypt", Effect = "Allow", Principal = { AWS = aws_iam_role.job.arn }, Action = local.key_actions, Resource = "*", Condition = local.key_via }]
+        Statement = [{ Sid = "${local.sid}Encrypt", Effect = "Allow", Principal = local.principal, Action = local.key_actions, Resource = "*", Condition = local.key_via }]
       })
       catalog = jsonencode({
         Version   = "2012-10-17"
-        Statement = [{ Sid = "${local.sid}Catalog", Effect = "Allow", Principal = { AWS = aws_iam_role.job.arn }, Action = local.glue_actions, Resource = local.glue_resources }]
+        Statement = [{ Sid = "${local.sid}Catalog", Effect = "Allow", Principal = local.principal, Action = local.glue_actions, Resource = local.glue_resources }]
       })
     },
   )
 }
 
 locals {
-  sid = join("", [for part in split("-", local.job_name) : title(part)])
+  # A text where the job's role is the only one, as before there were others.
+  principal  = { AWS = try(one(local.principals), local.principals) }
+  principals = concat([aws_iam_role.job.arn], var.further_role_arns)
+  sid        = join("", [for part in split("-", local.job_name) : title(part)])
 }

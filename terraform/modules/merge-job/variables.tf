@@ -100,6 +100,13 @@ variable "additional_policy_json" {
   default     = null
 }
 
+variable "further_role_arns" {
+  description = "Roles of other runtimes that run this job (output `run`); output `resource_policies` then names them as well."
+  type        = list(string)
+  default     = []
+  nullable    = false
+}
+
 ################################################################################
 # Code
 ################################################################################

@@ -14,7 +14,7 @@ locals {
   }
 
   log_metrics = merge(
-    { for name, metric in local.job_metrics : name => merge(metric, { log_group = var.job.log_group }) },
+    { for name, metric in local.job_metrics : name => merge(metric, { log_group = coalesce(var.job.watch_log_group, var.job.log_group) }) },
     var.trigger == null ? {} : { TriggerErrors = { pattern = "{ $.level = \"ERROR\" }", value = "1", unit = "Count", log_group = var.trigger.log_group } },
     # DMS goes on "running" while a table stands still; its log is the only thing outside its API that says so.
     try(var.replication.log_group, null) == null ? {} : {

@@ -111,8 +111,8 @@ variable "thresholds" {
 ################################################################################
 
 variable "job" {
-  description = "The Glue job: `name`; `log_group`, the group with its own JSON lines (output `log_groups.output` of the module merge-job); `maintenance_name`, the job that puts the tables in order, null for none."
-  type        = object({ name = string, log_group = string, maintenance_name = optional(string) })
+  description = "The Glue job: `name`; `log_group`, the group with its own JSON lines (output `log_groups.output` of the module merge-job); `maintenance_name`, the job that puts the tables in order, null for none; `watch_log_group`, the group whose lines are counted in place of the job's where a watch elsewhere merges (output `log_group` of the module emr-serverless), null for none."
+  type        = object({ name = string, log_group = string, maintenance_name = optional(string), watch_log_group = optional(string) })
   nullable    = false
 }
 

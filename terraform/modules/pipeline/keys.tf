@@ -28,6 +28,9 @@ locals {
       "glue_version", "worker_type", "number_of_workers", "auto_scaling", "execution_class", "timeout_minutes", "max_retries", "arguments", "spark_conf", "maintenance_schedule", "network",
       "package", "security_configuration", "additional_policy_json", "reach_source", "batch", "maintenance", "parallelism", "timestamps",
     ]
+    emr_serverless = [
+      "python", "driver", "executor", "initial_capacity", "release_label", "spark_conf", "max_failed_attempts_per_hour", "network", "start", "starter_zip_path",
+    ]
     package    = ["zip_path", "requirements_path", "script_path", "zip_s3_uri", "requirements_s3_uri", "script_s3_uri"]
     trigger    = ["type", "schedule", "notification", "watch", "batching_window_seconds", "min_minutes_between_runs", "package"]
     alarms     = ["enabled", "emails", "create_topic", "topic_arn", "dashboard", "disabled", "thresholds"]

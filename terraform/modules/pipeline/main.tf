@@ -12,7 +12,8 @@ locals {
   bronze_prefix = try(coalesce(var.bronze.prefix, "dms/${var.name}"), "dms/${var.name}")
   bronze_folder = local.replicates ? module.replication[0].bronze_prefix : "${local.bronze_prefix}/"
 
-  trigger_type = try(coalesce(var.trigger.type, "event"), "event")
+  emr          = var.runtime == "emr-serverless"
+  trigger_type = local.emr ? "continuous" : try(coalesce(var.trigger.type, "event"), "event")
   alarms       = try(coalesce(var.alarms.enabled, true), true)
   # An identifier that is yet to be made cannot be compared with null. But it is a text, so it never equals false, which stands for null here.
   watches_source = coalesce(lookup(local.source, "identifier", null), false) != false
@@ -24,7 +25,11 @@ locals {
   interval = local.rate == null ? null : tonumber(local.rate[0]) * { minute = 1 / 60, hour = 1, day = 24 }[local.rate[1]]
   daily    = can(regex("^cron\\(\\S+ \\S+ ([*] [*] [?]|[?] [*] [*]) [*]\\)$", local.schedule))
   watches  = local.trigger_type == "continuous" ? try(coalesce(var.trigger.watch.hours, 3), 3) : 0
-  no_run   = try(local.interval > 84 ? null : max(4, ceil(2 * local.interval), local.watches + 2), local.daily ? 26 : null)
+  # A watch on EMR Serverless hears of files by the queue where it reaches SQS: in a VPC only.
+  told            = local.emr && try(var.emr_serverless.network != null, false) && try(coalesce(var.trigger.watch.queue, true), true)
+  watch_alarms    = ["watch-not-running", "watch-failed", "watch-starter-errors"]
+  disabled_alarms = toset(try(coalesce(var.alarms.disabled, []), []))
+  no_run          = try(local.interval > 84 ? null : max(4, ceil(2 * local.interval), local.watches + 2), local.daily ? 26 : null)
 }
 
 module "lake" {
@@ -53,7 +58,7 @@ module "lake" {
   bronze_tables = var.bronze_tables
   lake_formation = merge(
     { for key, value in var.lake_formation : key => value },
-    try(var.lake_formation.enabled, false) == true ? { writers = { job = module.merge_job.role_arn } } : {},
+    try(var.lake_formation.enabled, false) == true ? { writers = merge({ job = module.merge_job.role_arn }, local.emr ? { watch = module.emr_serverless[0].role_arn } : {}) } : {},
   )
 }
 
@@ -154,6 +159,36 @@ module "merge_job" {
   maintenance_schedule   = lookup(var.merge_job, "maintenance_schedule", "cron(0 3 * * ? *)")
   network                = lookup(var.merge_job, "network", null)
   security_configuration = lookup(var.merge_job, "security_configuration", null)
+  further_role_arns      = local.emr ? [module.emr_serverless[0].role_arn] : []
+
+  log_retention_days = var.log_retention_days
+  log_kms_key_arn    = local.log_key
+}
+
+module "emr_serverless" {
+  source = "../emr-serverless"
+  count  = local.emr ? 1 : 0
+
+  name                 = var.name
+  tags                 = var.tags
+  permissions_boundary = var.permissions_boundary
+
+  job       = module.merge_job.run
+  artifacts = { bucket = module.lake.buckets.artifacts.name, kms_key_arn = module.lake.kms_key_arn }
+  watch     = { queue_url = local.told ? module.trigger.news_queue.url : null, interval_seconds = try(coalesce(var.trigger.watch.interval_seconds, 10), 10) }
+
+  python                       = lookup(var.emr_serverless, "python", null)
+  driver                       = lookup(var.emr_serverless, "driver", null)
+  executor                     = lookup(var.emr_serverless, "executor", null)
+  initial_capacity             = lookup(var.emr_serverless, "initial_capacity", null)
+  release_label                = lookup(var.emr_serverless, "release_label", null)
+  spark_conf                   = lookup(var.emr_serverless, "spark_conf", null)
+  max_failed_attempts_per_hour = lookup(var.emr_serverless, "max_failed_attempts_per_hour", null)
+  network                      = lookup(var.emr_serverless, "network", null)
+  start                        = lookup(var.emr_serverless, "start", null)
+  starter_zip_path             = lookup(var.emr_serverless, "starter_zip_path", null)
+
+  alarms = { create = local.alarms, topic_arn = local.alarms ? module.observability[0].topic_arn : null, disabled = setintersection(local.disabled_alarms, local.watch_alarms) }
 
   log_retention_days = var.log_retention_days
   log_kms_key_arn    = local.log_key
@@ -167,14 +202,15 @@ module "trigger" {
   permissions_boundary = var.permissions_boundary
 
   type                     = local.trigger_type
-  schedule                 = lookup(var.trigger, "schedule", null)
+  schedule                 = lookup(var.trigger, "schedule", null) != null || !local.emr ? lookup(var.trigger, "schedule", null) : "rate(15 minutes)"
   notification             = lookup(var.trigger, "notification", null)
-  watch                    = { for key, value in try(var.trigger.watch, null) == null ? {} : var.trigger.watch : key => value }
+  watch                    = merge({ for key, value in try(var.trigger.watch, null) == null ? {} : var.trigger.watch : key => value }, local.emr ? { queue = local.told } : {})
+  starts_runs              = !local.emr
   batching_window_seconds  = lookup(var.trigger, "batching_window_seconds", null)
   min_minutes_between_runs = lookup(var.trigger, "min_minutes_between_runs", null)
   package                  = lookup(var.trigger, "package", null)
 
-  job    = { name = module.merge_job.job_name, arn = module.merge_job.job_arn, config_uri = module.merge_job.config_uri, role_name = module.merge_job.role_name }
+  job    = { name = module.merge_job.job_name, arn = module.merge_job.job_arn, config_uri = module.merge_job.config_uri, role_name = local.emr ? module.emr_serverless[0].role_name : module.merge_job.role_name }
   bronze = { bucket = module.lake.buckets.bronze.name, folder = local.bronze_folder, owner = try(var.buckets.bronze.owner, null), kms_key_arn = module.lake.kms_key_arn }
   # A task that only captures changes loads nothing.
   replication = local.replicates && var.migration_type != "cdc" ? { arn = module.replication[0].replication_arn } : null
@@ -196,11 +232,12 @@ module "observability" {
     emails      = lookup(var.alarms, "emails", null)
     kms_key_arn = local.log_key
   }
-  dashboard       = lookup(var.alarms, "dashboard", null)
-  disabled_alarms = lookup(var.alarms, "disabled", null)
+  dashboard = lookup(var.alarms, "dashboard", null)
+  # A watch that runs all the time comes to no end; the module emr-serverless has the alarm in place of no-run.
+  disabled_alarms = local.emr ? setunion(setsubtract(local.disabled_alarms, local.watch_alarms), ["no-run"]) : lookup(var.alarms, "disabled", null)
   thresholds      = merge({ for key, hours in { hours_without_run = local.no_run } : key => hours if hours != null }, try({ for key, value in var.alarms.thresholds : key => value if value != null }, {}))
 
-  job     = { name = module.merge_job.job_name, log_group = module.merge_job.log_groups.output, maintenance_name = module.merge_job.maintenance_job_name }
+  job     = { name = module.merge_job.job_name, log_group = module.merge_job.log_groups.output, maintenance_name = module.merge_job.maintenance_job_name, watch_log_group = local.emr ? module.emr_serverless[0].log_group : null }
   trigger = { queue_name = module.trigger.queue.name, dead_letter_queue_name = module.trigger.dead_letter_queue.name, function_name = module.trigger.function.name, log_group = module.trigger.function.log_group }
   replication = local.replicates ? {
     arn                    = module.replication[0].replication_arn
@@ -230,7 +267,7 @@ resource "aws_s3_object" "destroy_guard" {
   content_type = "text/plain"
   kms_key_id   = module.lake.kms_key_arn
 
-  depends_on = [module.lake, module.network, module.replication, module.merge_job, module.trigger, module.observability]
+  depends_on = [module.lake, module.network, module.replication, module.merge_job, module.emr_serverless, module.trigger, module.observability]
 
   # An object takes ten tags, which a provider's default tags may exceed.
   override_provider {

@@ -81,6 +81,19 @@ output "trigger" {
   }
 }
 
+output "watch" {
+  description = "With `runtime = \"emr-serverless\"`: `application` (`id`, `arn`, `name`), `role_arn`, `log_group`, `starter` (`name`, `arn`, `log_group`), `run`, `version` and `doctor_command` of the watch; null with `glue`."
+  value = local.emr ? {
+    application    = module.emr_serverless[0].application
+    role_arn       = module.emr_serverless[0].role_arn
+    log_group      = module.emr_serverless[0].log_group
+    starter        = module.emr_serverless[0].starter
+    run            = module.emr_serverless[0].run
+    version        = module.emr_serverless[0].version
+    doctor_command = module.emr_serverless[0].doctor_command
+  } : null
+}
+
 output "replication" {
   description = "`arn`, `security_group_ids`, `s3_role_arn`, `log_group`, `table_mappings_json`, `task_settings_json` and `commands` of the replication; null without one."
   value = local.replicates ? {
@@ -98,18 +111,18 @@ output "alarms" {
   description = "`topic_arn`, `names` by kind and `dashboard` of the alarms; null without them."
   value = local.alarms ? {
     topic_arn = module.observability[0].topic_arn
-    names     = module.observability[0].alarm_names
+    names     = merge(module.observability[0].alarm_names, local.emr ? module.emr_serverless[0].alarm_names : {})
     dashboard = module.observability[0].dashboard_name
   } : null
 
   # No validations: they would look at another variable, and be left out where that is wrong as well.
   precondition {
-    condition     = local.watches * 60 < try(coalesce(var.merge_job.timeout_minutes, 480), 480)
+    condition     = local.emr || local.watches * 60 < try(coalesce(var.merge_job.timeout_minutes, 480), 480)
     error_message = "trigger.watch.hours: a run would watch for ${local.watches} hours, and Glue end it after ${try(coalesce(var.merge_job.timeout_minutes, 480), 480)} minutes (merge_job.timeout_minutes). Give the timeout more."
   }
 
   precondition {
-    condition     = !local.alarms || local.no_run != null || try(contains(var.alarms.disabled, "no-run"), false) || try(var.alarms.thresholds.hours_without_run != null, false)
+    condition     = local.emr || !local.alarms || local.no_run != null || try(contains(var.alarms.disabled, "no-run"), false) || try(var.alarms.thresholds.hours_without_run != null, false)
     error_message = "alarms.thresholds.hours_without_run is missing: from trigger.schedule = ${jsonencode(local.schedule)} it cannot be told how many hours without a run are too many. Give it (1 to 168, more than the longest time between two runs), or disabled = [\"no-run\"]."
   }
 }

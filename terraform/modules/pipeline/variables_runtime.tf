@@ -34,6 +34,53 @@ variable "merge_job" {
   }
 }
 
+variable "runtime" {
+  description = "What merges. `glue`: runs of the Glue job, started as `trigger` says. `emr-serverless`: one watch that runs all the time on EMR Serverless (`emr_serverless`); the Glue job stays for maintenance and for commands by hand, and `trigger` starts none of its runs."
+  type        = string
+  default     = "glue"
+  nullable    = false
+
+  validation {
+    condition     = contains(["glue", "emr-serverless"], var.runtime)
+    error_message = "runtime is ${jsonencode(var.runtime)}. Allowed: glue, emr-serverless."
+  }
+  validation {
+    condition     = var.runtime == "glue" || try(contains(["-", "continuous"], coalesce(var.trigger.type, "-")), true)
+    error_message = "runtime is emr-serverless, where a watch runs all the time, and trigger.type is ${try(jsonencode(var.trigger.type), "-")}. Leave trigger.type out."
+  }
+  validation {
+    condition     = var.runtime == "glue" || length(setintersection(try(keys({ for key, value in var.trigger : key => value if value != null }), []), ["min_minutes_between_runs"])) == 0
+    error_message = "runtime is emr-serverless, where no runs are started one by one: trigger.min_minutes_between_runs does not apply. Leave it out."
+  }
+}
+
+variable "emr_serverless" {
+  description = <<-EOT
+    With `runtime = "emr-serverless"`: inputs of the module [emr-serverless](../emr-serverless).
+    - `python`: the archive with the Python of the watch (`archive_path` or `archive_s3_uri`); required
+    - `driver`, `executor`, `initial_capacity`: size; `release_label`, `spark_conf`, `max_failed_attempts_per_hour`
+    - `network`: `subnet_ids` and `security_group_ids` of a VPC to run in; with it a queue notifies the watch of new files
+    - `start`: false cancels the watch and stops the application
+    - `starter_zip_path`: another zip of the function that keeps the watch running
+  EOT
+  type        = any
+  default     = {}
+  nullable    = false
+
+  validation {
+    condition     = can(keys(var.emr_serverless)) && length(setsubtract(try(keys(var.emr_serverless), []), local.allowed.emr_serverless)) == 0
+    error_message = "emr_serverless has ${try(join(", ", setsubtract(keys(var.emr_serverless), local.allowed.emr_serverless)), "no keys")}. Allowed: ${join(", ", local.allowed.emr_serverless)}."
+  }
+  validation {
+    condition     = var.runtime == "glue" || try(var.trigger.watch.queue, false) != true || try(var.emr_serverless.network != null, false)
+    error_message = "trigger.watch.queue is true, and emr_serverless.network is missing: without a VPC, EMR Serverless reaches S3, Glue and some other services, SQS not among them. Give a network that reaches SQS, or leave the queue out: the watch then looks at each table every trigger.watch.interval_seconds."
+  }
+  validation {
+    condition     = length(try(keys(var.emr_serverless), [])) == 0 || var.runtime == "emr-serverless"
+    error_message = "emr_serverless is given, and runtime is ${jsonencode(var.runtime)}, which does not use it. Set runtime = \"emr-serverless\", or leave it out."
+  }
+}
+
 variable "trigger" {
   description = <<-EOT
     When runs start; {} is when files arrive.

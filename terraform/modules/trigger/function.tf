@@ -25,7 +25,7 @@ resource "aws_lambda_function" "trigger" {
   #checkov:skip=CKV_AWS_173: the variables hold names and addresses, no secrets
   #checkov:skip=CKV_AWS_272: its code is the zip of this git ref, whose bytes a test compares with a fresh build
   function_name = local.function_name
-  description   = "Starts one run of ${var.job.name} per burst of change files"
+  description   = var.starts_runs ? "Starts one run of ${var.job.name} per burst of change files" : "Notes complete loads for the watch of ${var.name}"
   role          = aws_iam_role.function.arn
   tags          = var.tags
 
@@ -48,7 +48,7 @@ resource "aws_lambda_function" "trigger" {
       BRONZE_PREFIX         = var.bronze.folder
       QUEUE_URL             = aws_sqs_queue.changes.url
       DEAD_LETTER_QUEUE_URL = aws_sqs_queue.dead_letters.url
-    }, var.type == "event" ? { MIN_MINUTES_BETWEEN_RUNS = tostring(var.min_minutes_between_runs) } : {}, var.type == "continuous" ? { RUN_ARGUMENTS = jsonencode(local.watching) } : {}, local.asks ? { REPLICATION_ARN = var.replication.arn } : {})
+    }, var.type == "event" ? { MIN_MINUTES_BETWEEN_RUNS = tostring(var.min_minutes_between_runs) } : {}, var.type == "continuous" ? { RUN_ARGUMENTS = jsonencode(local.watching) } : {}, var.starts_runs ? {} : { STARTS_RUNS = "false" }, local.asks ? { REPLICATION_ARN = var.replication.arn } : {})
   }
 
   logging_config {

@@ -86,6 +86,18 @@ variable "watch" {
   }
 }
 
+variable "starts_runs" {
+  description = "Whether the function starts runs of the job. False where something else keeps a watch running (module emr-serverless): it then only asks the replication which loads are complete."
+  type        = bool
+  default     = true
+  nullable    = false
+
+  validation {
+    condition     = var.starts_runs || var.type == "continuous"
+    error_message = "starts_runs is false, and type is ${jsonencode(var.type)}: nothing would merge the files that this type is about. Allowed with type continuous, beside a watch that something else keeps running."
+  }
+}
+
 variable "batching_window_seconds" {
   description = "How long news of files are gathered before the function looks at them: 1 to 300. More makes fewer runs and a higher latency."
   type        = number
