@@ -335,3 +335,53 @@ def test_policies_of_bucket_and_key_can_refuse_their_deletion(aws: LocalAws, acc
     kms.put_key_policy(KeyId=key, PolicyName="default", Policy=json.dumps({"Version": "2012-10-17", "Statement": []}))
     kms.schedule_key_deletion(KeyId=key)
     assert kms.describe_key(KeyId=key)["KeyMetadata"]["KeyState"] == "PendingDeletion"
+
+
+def test_watch_of_emr_serverless(aws: LocalAws, account: str) -> None:
+    """What the function that keeps a watch running relies on."""
+    iam, emr = aws.client("iam", account), aws.client("emr-serverless", account)
+    role = iam.create_role(RoleName="job", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
+    made = emr.create_application(name="w", releaseLabel="emr-7.12.0", type="SPARK", architecture="X86_64")
+    identity, start = made["applicationId"], {"executionRoleArn": role, "name": "w", "tags": {"v": "1"}}
+    found = emr.get_application(applicationId=identity)["application"]
+    assert (found["state"], found["architecture"]) == ("CREATED", "X86_64")
+    assert emr.list_job_runs(applicationId=identity)["jobRuns"] == []
+
+    first = emr.start_job_run(applicationId=identity, clientToken="a", mode="STREAMING", executionTimeoutMinutes=0, **start)["jobRunId"]
+    assert emr.start_job_run(applicationId=identity, clientToken="a", **start)["jobRunId"] == first
+    run = emr.get_job_run(applicationId=identity, jobRunId=first)["jobRun"]
+    assert (run["state"], run["mode"], run["executionTimeoutMinutes"], run["tags"]) == ("RUNNING", "STREAMING", 0, {"v": "1"})
+    for refused in (emr.stop_application, emr.delete_application, emr.update_application):
+        with pytest.raises(ClientError, match="ValidationException"):
+            refused(applicationId=identity)
+
+    emr.cancel_job_run(applicationId=identity, jobRunId=first)
+    seen = [emr.list_job_runs(applicationId=identity)["jobRuns"][0]["state"] for _ in range(2)]
+    assert seen == ["CANCELLING", "CANCELLED"]
+    emr.stop_application(applicationId=identity)
+    emr.update_application(applicationId=identity, releaseLabel="emr-7.13.0")
+    assert emr.get_application(applicationId=identity)["application"]["releaseLabel"] == "emr-7.13.0"
+    assert emr.start_job_run(applicationId=identity, clientToken="b", **start)["jobRunId"] != first
+    assert emr.get_application(applicationId=identity)["application"]["state"] == "STARTED"
+
+
+def test_start_of_a_run_asks_for_the_right_to_hand_over_its_role(aws: LocalAws, account: str) -> None:
+    iam, emr = aws.client("iam", account), aws.client("emr-serverless", account)
+    role, starter = (iam.create_role(RoleName=name, AssumeRolePolicyDocument="{}")["Role"]["Arn"] for name in ("job", "starter"))
+    made = emr.create_application(name="w", releaseLabel="emr-7.12.0", type="SPARK")
+    start = {"applicationId": made["applicationId"], "clientToken": "a", "executionRoleArn": role}
+    rights: list[dict[str, Any]] = [
+        {"Action": "emr-serverless:GetApplication", "Resource": made["arn"]},
+        {"Action": "emr-serverless:StartJobRun", "Resource": made["arn"]},
+        {"Action": "emr-serverless:TagResource", "Resource": f"{made['arn']}/jobruns/*"},
+        {"Action": "iam:PassRole", "Resource": role},
+    ]
+    for count in range(1, len(rights) + 1):
+        policy = {"Version": "2012-10-17", "Statement": [right | {"Effect": "Allow"} for right in rights[:count]]}
+        iam.put_role_policy(RoleName="starter", PolicyName="p", PolicyDocument=json.dumps(policy))
+        client = aws.client_of(starter, "emr-serverless")
+        if count < len(rights):
+            with pytest.raises(ClientError, match=rights[count]["Action"]):
+                client.start_job_run(**start)
+        else:
+            assert client.start_job_run(**start)["jobRunId"]

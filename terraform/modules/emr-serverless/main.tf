@@ -29,7 +29,7 @@ locals {
 resource "aws_emrserverless_application" "watch" {
   name          = local.watch_name
   release_label = var.release_label
-  type          = "spark"
+  type          = "SPARK"
   architecture  = "X86_64"
   tags          = merge(var.tags, { "dms-iceberg:watch" = local.watch_name })
 

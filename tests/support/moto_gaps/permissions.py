@@ -105,6 +105,8 @@ def _needs(call: Any, action: str, resource: str) -> Iterator[tuple[str, str]]:
         yield action, f"arn:aws:sqs:{call.region}:{account}:{name}"
     elif action.startswith("dms:") and action.endswith("TableStatistics"):
         yield action, call._get_param("ReplicationConfigArn") or call._get_param("ReplicationTaskArn")
+    elif action.startswith("emr-serverless:"):
+        yield from _of_emr(call, action)
     elif action.startswith("secretsmanager:") and call._get_param("SecretId"):
         yield action, call._get_param("SecretId")
     else:
@@ -121,6 +123,16 @@ def _key(action: str, resource: str) -> Iterator[tuple[str, str]]:
     key = (rule[0] if isinstance(rule, list) else rule).get("ApplyServerSideEncryptionByDefault", {}).get("KMSMasterKeyID")
     if key:
         yield _KMS[action], key
+
+
+def _of_emr(call: Any, action: str) -> Iterator[tuple[str, str]]:
+    """Return the pairs of a call of EMR Serverless: a start also tags the run, and hands it a role."""
+    application, run = call._get_param("applicationId"), call._get_param("jobRunId")
+    arn = f"arn:aws:emr-serverless:{call.region}:{call.current_account}:/applications/{application}"
+    yield action, _UNKNOWN if application is None else f"{arn}/jobruns/{run}" if run else arn
+    if action.endswith(":StartJobRun"):
+        yield "emr-serverless:TagResource", f"{arn}/jobruns/new"
+        yield "iam:PassRole", call._get_param("executionRoleArn")
 
 
 def _of_glue(call: Any) -> Iterator[str]:

