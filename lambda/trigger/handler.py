@@ -189,10 +189,8 @@ class Trigger:
 
     def _ask_for_run(self, messages: list[Message]) -> Answer:
         """Make sure that a run begins after the files of these messages, or return the one message that waits for all."""
-        if not self._settings.starts_runs:
-            # The watch finds files by itself. What a message still asks for is the markers.
-            self._note_loads()
-            return Answer("INFO", "left_to_watch")
+        if not self._settings.starts_runs:  # The watch finds files by itself. What a message still asks for is the markers.
+            return Answer("INFO", "left_to_watch", {"noted": self._note_loads()})
         left = messages
         facts: dict[str, Any] = {"covered": 0}
         try:

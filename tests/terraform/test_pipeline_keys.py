@@ -53,9 +53,19 @@ def objects(text: str, *path: str) -> dict[str, str]:
         (
             "merge_job",
             "merge-job",
-            {"config_json", "buckets", "bronze_prefix", "databases", "kms_key_arn", "secret_arns", "secret_kms_key_arns"},
+            {
+                "config_json",
+                "buckets",
+                "bronze_prefix",
+                "databases",
+                "kms_key_arn",
+                "secret_arns",
+                "secret_kms_key_arns",
+                "further_role_arns",
+            },
         ),
-        ("trigger", "trigger", {"job", "bronze", "kms_key_arn", "replication"}),
+        ("trigger", "trigger", {"job", "bronze", "kms_key_arn", "replication", "starts_runs"}),
+        ("emr_serverless", "emr-serverless", {"job", "artifacts", "watch", "alarms"}),
         ("network", "_network", {"database_port", "job_security_group_ids"}),
         (
             "replication",
@@ -123,5 +133,5 @@ def test_every_object_at_the_door_has_its_keys_listed() -> None:
             "encryption",
             "versioning",
         ),
-        *("catalog", "lake_formation", "merge_job", "trigger", "alarms"),
+        *("catalog", "lake_formation", "merge_job", "trigger", "emr_serverless", "alarms"),
     }

@@ -267,3 +267,15 @@ def test_replication_is_a_setting_that_may_be_missing() -> None:
     environment = {"JOB_NAME": "j", "CONFIG_URI": "c", "BRONZE_BUCKET": "b", "QUEUE_URL": "q", "DEAD_LETTER_QUEUE_URL": "d"}
     assert Settings.from_environment(environment).replication_arn == ""
     assert Settings.from_environment(environment | {"REPLICATION_ARN": TASK}).replication_arn == TASK
+
+
+def test_beside_a_watch_loads_are_noted_and_no_run_is_started(s3: Any, log_lines: LogLines) -> None:
+    """A watch on EMR Serverless merges: neither a wake-up nor a file asks Glue for anything."""
+    environment = {"JOB_NAME": "shop-merge", "CONFIG_URI": CONFIG_URI, "BRONZE_BUCKET": "bronze", "BRONZE_PREFIX": BRONZE.prefix}
+    environment |= {"QUEUE_URL": "https://queue", "DEAD_LETTER_QUEUE_URL": "https://dead", "REPLICATION_ARN": TASK, "STARTS_RUNS": "false"}
+    aws = FakeAws(refusal("AccessDeniedException"))
+    dms = FakeDms([statistics("public.orders")])
+    one = Trigger(aws, aws, Settings.from_environment(environment), watch(dms, s3), clock=lambda: NOON)
+    assert one.handle([message(WAKE_UP)]) == {"batchItemFailures": []}
+    assert (markers(s3), aws.started, len(aws.errors)) == ([ORDERS], 0, 1)
+    assert log_lines()[-1]["outcome"] == "left_to_watch"

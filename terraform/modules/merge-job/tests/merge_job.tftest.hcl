@@ -153,6 +153,26 @@ run "role_may_no_more_than_it_must" {
   }
 }
 
+run "another_runtime" {
+  command = apply
+  variables {
+    further_role_arns = ["arn:aws:iam::123456789012:role/shop-watch"]
+    kms_key_arn       = "arn:aws:kms:eu-central-1:123456789012:key/x"
+  }
+  assert {
+    condition     = jsondecode(output.resource_policies.key).Statement[0].Principal.AWS == ["arn:aws:iam::123456789012:role/shop-merge", "arn:aws:iam::123456789012:role/shop-watch"]
+    error_message = "owners in other accounts are told of both roles"
+  }
+  assert {
+    condition     = setsubtract([for s in jsondecode(aws_iam_role_policy.job.policy).Statement : s.Sid], [for s in jsondecode(output.run.policy_json).Statement : s.Sid]) == toset(["WriteLogs", "WriteMetrics"])
+    error_message = "its role has all rights of this one but those of Glue: found ${output.run.policy_json}"
+  }
+  assert {
+    condition     = output.run.zip_uris == [for uri in split(",", aws_glue_job.merge.default_arguments["--extra-py-files"]) : uri] && output.run.spark_settings["spark.scheduler.mode"] == "FAIR" && output.run.config_sha256 == sha256(var.config_json)
+    error_message = "the same code, settings and document"
+  }
+}
+
 run "opt_ins" {
   command = apply
   variables {

@@ -114,7 +114,7 @@ run "everything" {
 run "maintenance" {
   command = plan
   variables {
-    job = { name = "shop-merge", log_group = "/aws-glue/jobs/shop-merge/output", maintenance_name = "shop-merge-maintain" }
+    job = { name = "shop-merge", log_group = "/aws-glue/jobs/shop-merge/output", maintenance_name = "shop-merge-maintain", watch_log_group = "/aws/emr-serverless/shop-watch" }
   }
   assert {
     condition     = jsondecode(aws_cloudwatch_event_rule.job_state[0].event_pattern).detail.jobName == ["shop-merge", "shop-merge-maintain"]

@@ -280,6 +280,46 @@ run "no_maintenance_where_it_is_not_wanted" {
   }
 }
 
+run "a_watch_on_emr_serverless" {
+  command = plan
+  variables {
+    runtime        = "emr-serverless"
+    emr_serverless = { python = { archive_path = "main.tf" }, driver = { cpu = 1, memory_gb = 4 } }
+    alarms         = { disabled = ["watch-failed", "job-failed"] }
+    lake_formation = { enabled = true }
+  }
+  assert {
+    condition     = output.watch.application.name == "shop-watch" && output.trigger.schedule == "rate(15 minutes)" && output.trigger.news_queue == null
+    error_message = "no queue: without a VPC the watch does not reach SQS"
+  }
+  assert {
+    condition     = length(setintersection(keys(output.alarms.names), ["watch-not-running", "watch-starter-errors", "table-failed"])) == 3 && length(setintersection(keys(output.alarms.names), ["watch-failed", "job-failed", "no-run"])) == 0
+    error_message = "found ${join(", ", keys(output.alarms.names))}"
+  }
+}
+
+run "a_watch_in_a_vpc_hears_of_files" {
+  command = plan
+  variables {
+    runtime        = "emr-serverless"
+    emr_serverless = { python = { archive_path = "main.tf" }, network = { subnet_ids = ["subnet-1", "subnet-2"], security_group_ids = ["sg-1"] } }
+    trigger        = { schedule = "rate(1 hour)" }
+    alarms         = { enabled = false }
+  }
+  assert {
+    condition     = output.trigger.news_queue != null && output.trigger.schedule == "rate(1 hour)" && output.alarms == null
+    error_message = "it reaches SQS"
+  }
+}
+
+run "glue_has_no_watch" {
+  command = plan
+  assert {
+    condition     = output.watch == null && output.trigger.schedule == "rate(6 hours)"
+    error_message = "as before there was a choice"
+  }
+}
+
 run "the_job_reaches_the_source" {
   command = plan
   variables {

@@ -148,3 +148,28 @@ run "load_without_replication" {
   }
   expect_failures = [var.tables, var.bronze]
 }
+
+run "unknown_runtime" {
+  command = plan
+  variables {
+    runtime        = "emr"
+    emr_serverless = { pyton = {} }
+  }
+  expect_failures = [var.runtime, var.emr_serverless]
+}
+
+run "watch_that_is_not_used" {
+  command = plan
+  variables { emr_serverless = { python = { archive_path = "main.tf" } } }
+  expect_failures = [var.emr_serverless]
+}
+
+run "watch_and_runs_by_events" {
+  command = plan
+  variables {
+    runtime        = "emr-serverless"
+    emr_serverless = { python = { archive_path = "main.tf" } }
+    trigger        = { type = "event", min_minutes_between_runs = 5, watch = { queue = true } }
+  }
+  expect_failures = [var.runtime, var.emr_serverless]
+}

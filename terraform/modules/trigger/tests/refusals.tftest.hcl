@@ -82,3 +82,9 @@ run "watch_without_a_pause" {
   variables { watch = { interval_seconds = 0 } }
   expect_failures = [var.watch]
 }
+
+run "nobody_merges" {
+  command = plan
+  variables { starts_runs = false }
+  expect_failures = [var.starts_runs]
+}

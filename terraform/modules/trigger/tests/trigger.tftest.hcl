@@ -278,3 +278,16 @@ run "a_serverless_replication_is_asked_for_complete_loads" {
     error_message = "found ${aws_iam_role_policy.function.policy}"
   }
 }
+
+run "beside_a_watch_that_something_else_keeps_running" {
+  command = apply
+  variables {
+    type        = "continuous"
+    starts_runs = false
+    schedule    = "rate(15 minutes)"
+  }
+  assert {
+    condition     = aws_lambda_function.trigger.environment[0].variables.STARTS_RUNS == "false" && aws_cloudwatch_event_rule.schedule[0].schedule_expression == "rate(15 minutes)"
+    error_message = "the function starts nothing, and asks for complete loads by the clock"
+  }
+}
