@@ -120,9 +120,14 @@ resource "aws_cloudwatch_event_target" "starter" {
   input = local.event
 
   lifecycle {
+    # Known during the plan, as the whole event is not.
+    precondition {
+      condition     = length(local.run.jobDriver.sparkSubmit.sparkSubmitParameters) <= 6500
+      error_message = "The Spark settings of a run are ${length(local.run.jobDriver.sparkSubmit.sparkSubmitParameters)} characters, and the event that starts it has room for 6500. Give fewer spark_conf or catalog.properties."
+    }
     precondition {
       condition     = length(local.event) <= 8192
-      error_message = "The parameters of a run are ${length(local.event)} characters of JSON, and EventBridge takes 8192. Give fewer spark_conf, or settings in catalog.properties of the document."
+      error_message = "The parameters of a run are ${length(local.event)} characters of JSON, and EventBridge takes 8192. Give fewer spark_conf, catalog.properties or tags."
     }
   }
 }

@@ -168,7 +168,7 @@ run "another_runtime" {
     error_message = "its role has all rights of this one but those of Glue: found ${output.run.policy_json}"
   }
   assert {
-    condition     = output.run.zip_uris == [for uri in split(",", aws_glue_job.merge.default_arguments["--extra-py-files"]) : uri] && output.run.spark_settings["spark.scheduler.mode"] == "FAIR" && output.run.config_sha256 == sha256(var.config_json)
+    condition     = join(",", output.run.zip_uris) == aws_glue_job.merge.default_arguments["--extra-py-files"] && output.run.spark_settings["spark.scheduler.mode"] == "FAIR" && output.run.config_sha256 == sha256(var.config_json)
     error_message = "the same code, settings and document"
   }
 }

@@ -1,6 +1,12 @@
 # Each run breaks one rule of every variable it names: a start of the provider costs a second. Types and values are refused by the modules behind;
 # their own tests show it.
 mock_provider "aws" {
+  mock_data "aws_caller_identity" {
+    defaults = { account_id = "123456789012" }
+  }
+  mock_data "aws_partition" {
+    defaults = { partition = "aws", dns_suffix = "amazonaws.com" }
+  }
   mock_data "aws_vpc" {
     defaults = { cidr_block = "10.0.0.0/16", enable_dns_support = true, enable_dns_hostnames = true }
   }
@@ -151,16 +157,13 @@ run "load_without_replication" {
 
 run "unknown_runtime" {
   command = plan
-  variables {
-    runtime        = "emr"
-    emr_serverless = { pyton = {} }
-  }
-  expect_failures = [var.runtime, var.emr_serverless]
+  variables { runtime = "emr" }
+  expect_failures = [var.runtime]
 }
 
 run "watch_that_is_not_used" {
   command = plan
-  variables { emr_serverless = { python = { archive_path = "main.tf" } } }
+  variables { emr_serverless = { pyton = {} } }
   expect_failures = [var.emr_serverless]
 }
 
@@ -169,7 +172,27 @@ run "watch_and_runs_by_events" {
   variables {
     runtime        = "emr-serverless"
     emr_serverless = { python = { archive_path = "main.tf" } }
-    trigger        = { type = "event", min_minutes_between_runs = 5, watch = { queue = true } }
+    trigger        = { type = "event" }
   }
-  expect_failures = [var.runtime, var.emr_serverless]
+  expect_failures = [var.runtime]
+}
+
+run "watch_and_a_pause_between_runs" {
+  command = plan
+  variables {
+    runtime        = "emr-serverless"
+    emr_serverless = { python = { archive_path = "main.tf" } }
+    trigger        = { min_minutes_between_runs = 5 }
+  }
+  expect_failures = [var.runtime]
+}
+
+run "queue_that_the_watch_does_not_reach" {
+  command = plan
+  variables {
+    runtime        = "emr-serverless"
+    emr_serverless = { python = { archive_path = "main.tf" } }
+    trigger        = { watch = { queue = true } }
+  }
+  expect_failures = [var.emr_serverless]
 }
