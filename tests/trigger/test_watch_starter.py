@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from starter import Starter, StarterError
+from watch_starter import Starter, StarterError
 from watching import Application, Run, decide, pause, token
 
 NOON = datetime(2026, 11, 26, 12, tzinfo=UTC)

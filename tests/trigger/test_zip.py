@@ -36,7 +36,7 @@ def test_same_bytes_under_another_umask_and_with_other_file_times(function: str,
     ("function", "modules"),
     [
         ("trigger", ("clients", "completion", "decision", "events", "handler", "loads", "settings")),
-        ("watch", ("starter", "watching")),
+        ("watch", ("watch_starter", "watching")),
     ],
 )
 def test_zip_holds_the_function_and_nothing_else(function: str, modules: tuple[str, ...]) -> None:

@@ -25,7 +25,7 @@ resource "aws_lambda_function" "starter" {
 
   filename         = local.zip_path
   source_code_hash = filebase64sha256(local.zip_path)
-  handler          = "starter.handler"
+  handler          = "watch_starter.handler"
   runtime          = "python3.13"
   architectures    = ["arm64"]
   memory_size      = 256
