@@ -27,6 +27,7 @@ LAYERS = (
     {"spark"},
     {"progress"},
     {"bronze"},
+    {"source"},
     {"dms"},
     {"config"},
     {"storage"},
