@@ -12,7 +12,7 @@ from dms_iceberg.source.address import Engine
 
 AWKWARD = (
     *("order", "null", "Null", "yes", "~", "true", "1e5", "0x1f", ".inf", "2024-01-31", "-", "- x", "#", "# x", "key: v", "a #b"),
-    *("?", "*a", "*a", "&a", "!t", "|", ">", "@x", "%", "{", "}", "[", "]", "a,b", "'", '"', '"""', "a'b", 'a"b', "\\", "\\n"),
+    *("?", "*a", "&a", "!t", "|", ">", "@x", "%", "{", "}", "[", "]", "a,b", "'", '"', '"""', "a'b", 'a"b', "\\", "\\n"),
     *("`", "``", "${", "${x}", "$${x}", "$", "$$", "%{", "%{if true}", "%%{", '${file("x")}', "for", "each.key", "a.b", "a..b"),
     *(".a", "a ", " a", " ", "\t", "a\nb", "a\r\nb", "\x7f", "\x85", "\u2028", "\ufeff", "é", "e\u0301", "ß", "\u0130", "\u0131"),
     *("名前", "🙂", "Op", "op", "dms_commit_ts", "DMS_CHANGE_SEQ", "_cdc_x", "_metadata", "_file", "_pos", "__row_from_source"),

@@ -39,7 +39,8 @@ def _column_problems(table: Table) -> list[str]:
     problems = []
     if any(not name.strip() for name in names):
         problems.append("a column has a blank name, which no configuration can name. Rename it at the source")
-    if same := [name for name, count in Counter(name.casefold() for name in names).items() if count > 1]:
+    folded = Counter(name.casefold() for name in names)
+    if same := [name for name in names if folded[name.casefold()] > 1]:
         problems.append(f"columns with one name but for case, which are one to Spark: {shown_names(same)}. Rename them at the source")
     if taken := [name for name in names if name.casefold() in services]:
         problems.append(f"columns named like those that DMS adds: {shown_names(taken)}. Rename them at the source")

@@ -1,4 +1,4 @@
-"""Read the catalog of a PostgreSQL, in four queries of one read-only transaction, however many tables there are."""
+"""Read the catalog of a PostgreSQL, in three queries of one read-only transaction, however many tables there are."""
 
 from collections import defaultdict
 from collections.abc import Iterable
