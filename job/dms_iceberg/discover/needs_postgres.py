@@ -14,6 +14,7 @@ _ROUNDED: Final = (
     "numeric without precision: DMS rounds to 6 decimals, and a value with more than 22 digits before the point is NULL. Where that is "
     "not enough, give the column a precision at the source"
 )
+_ENDS: Final = "infinity, and what is outside of the years 1 to 9999, may become one value, and so two keys one"
 _NOTES: Final = {
     "money": "money: decimal(38,4) in silver",
     "oid": "oid: a number in silver; DMS does not copy the large object that it may stand for",
@@ -33,7 +34,9 @@ def postgres_need(column: Column) -> Need:
     type_ = column.type
     is_lob = column.dms is not None and column.dms.kind in LOB_KINDS
     if type_ == "timestamp":
-        return Need(type="timestamp_ntz", why=WALL_CLOCK)
+        return Need(type="timestamp_ntz", why=WALL_CLOCK, unfit_key=_ENDS)
+    if type_ in ("timestamptz", "date"):
+        return Need(unfit_key=_ENDS)
     if type_ in ("time", "timetz"):
         return Need(as_text=True, why=_TIME, notes=("timetz: its zone may be lost",) if type_ == "timetz" else ())
     if not column.has_precision:
