@@ -215,6 +215,13 @@ def test_nothing_that_can_be_replicated_is_a_failure(server: LocalPostgres) -> N
     assert "# - sales.no_key: no key" in done.stdout
 
 
+def test_a_database_without_tables_is_an_error(server: LocalPostgres, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["discover", "--source", f"postgresql://postgres@127.0.0.1:{server.port}/template1"])
+    assert caught.value.code == 1
+    assert "there is no table, or the user may see none" in capfd.readouterr().err
+
+
 class TestUser:
     """One that may log in, and nothing else: no row of any table can be read."""
 

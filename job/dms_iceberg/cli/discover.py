@@ -11,6 +11,7 @@ from dms_iceberg.config.identifier import check_identifier
 from dms_iceberg.config.model import Quarantine
 from dms_iceberg.config.problems import Problems
 from dms_iceberg.errors import ConfigError
+from dms_iceberg.source.errors import SourceError
 
 _DEFAULT_NAMESPACE = "silver"
 
@@ -50,6 +51,11 @@ def discover(
     from dms_iceberg.discover.yaml_text import print_yaml
 
     catalog = read_catalog(address)
+    if not catalog.tables:
+        raise SourceError(
+            "source: there is no table, or the user may see none. Name the database that has them in the URL; with MySQL grant SELECT on "
+            "them."
+        )
     proposals = judge(catalog, chosen(catalog.tables, schema, table))
     if not (yaml or json_):
         proposals = for_terraform(proposals)

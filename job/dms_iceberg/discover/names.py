@@ -28,7 +28,7 @@ def table_problems(table: Table) -> list[str]:
         problems.append("its name has characters that cannot be printed, such as a line break")
     if found := sorted({character for character in name if character in _NOT_IN_TABLES}):
         problems.append(f"its name has {' '.join(found)}, which DMS does not take as part of one")
-    if table.schema.lower().startswith(_OF_DMS) or table.name.lower().startswith(_OF_DMS):
+    if any(part.startswith(_OF_DMS) for part in name.lower().split(".")):
         problems.append(f"names that begin with {_OF_DMS} are DMS's own")
     return [f"{problem}. Rename it at the source" for problem in problems] + _column_problems(table)
 

@@ -50,10 +50,20 @@ class Address:
     ssl_root_certificate: str | None = None
 
     def ssl_context(self) -> ssl.SSLContext | None:
-        """The TLS context of a connection that must be encrypted, None if it need not be."""
+        """The TLS context of a connection that must be encrypted, None if it need not be.
+
+        Raises:
+            ConfigError: the file of ``sslrootcert`` cannot be read, or holds no certificates.
+        """
         if self.ssl_mode in (SslMode.DISABLE, SslMode.PREFER):
             return None
-        context = ssl.create_default_context(cafile=self.ssl_root_certificate)
+        try:
+            context = ssl.create_default_context(cafile=self.ssl_root_certificate)
+        except OSError as error:
+            reason = "holds no certificates" if isinstance(error, ssl.SSLError) else error.strerror
+            raise ConfigError(
+                [f"--source: sslrootcert {self.ssl_root_certificate}: {reason}; give a file of PEM certificates"], "usage"
+            ) from None
         if self.ssl_mode is SslMode.REQUIRE:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE

@@ -1,5 +1,7 @@
 """Addressing the source: a password never in the argument list, never in a message."""
 
+from pathlib import Path
+
 import pytest
 
 from dms_iceberg.errors import ConfigError
@@ -59,3 +61,13 @@ def test_the_password_comes_from_a_variable_or_a_secret() -> None:
 def test_credentials_that_are_not_there(url: str, secret: str | None) -> None:
     with pytest.raises(ConfigError):
         with_credentials(parse_source(url), secret, {})
+
+
+@pytest.mark.parametrize(("text", "says"), [(None, "No such file"), ("no certificate", "holds no certificates")])
+def test_a_file_of_certificates_that_is_none_is_named(tmp_path: Path, text: str | None, says: str) -> None:
+    path = tmp_path / "rds.pem"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(ConfigError, match=says) as caught:
+        parse_source(f"postgresql://ana@db/shop?sslmode=verify-full&sslrootcert={path}").ssl_context()
+    assert str(path) in str(caught.value)
