@@ -194,6 +194,8 @@ def test_terraform_gets_what_dms_must_write_as_text(server: LocalPostgres) -> No
     text = discover(server, "--table", "sales.orders").stdout
     assert 'load = { columns_as_text = ["opens", "closes"] }' in text
     assert "target" not in text
+    named = discover(server, "--table", "sales.orders", "--namespace", "lake").stdout
+    assert '  target = "lake.orders"' in named
 
 
 def test_partitions_are_chosen_by_name(server: LocalPostgres) -> None:
