@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,29 @@ output "documents" {{
   value = jsonencode(module.tables.config.document.tables)
 }}
 
+module "rules" {{
+  source = "./rules"
+  tables = {{ for name, table in module.tables.config.tables : name => {{ key = table.key, load = table.load }} }}
+}}
+
+output "problems" {{
+  value = jsonencode(module.rules.problems)
+}}
+
 output "loads" {{
   value = jsonencode({{ for name, table in module.tables.config.tables : name => table.load if table.load != null }})
 }}
+"""
+# What the module replication makes of the tables needs no provider: these files of it, with what they use of the others.
+RULES = ("mappings.tf", "table_checks.tf")
+AROUND_RULES = """
+variable "tables" { type = any }
+variable "before_images" { default = "pk-only" }
+locals {
+  is_postgres     = true
+  service_columns = { sequence_column = "s", stream_position_column = "p", before_image_prefix = "BI_" }
+}
+output "problems" { value = local.table_problems }
 """
 _PARTS = ("$", "{", "}", "%", '"', "\\", "\n", "#", "'", "`", " ", ".", "é", "e\u0301", "\u2028", "🙂", "a", "B", "7", "/", "-")
 
@@ -60,7 +81,10 @@ def printed(proposals: tuple[Proposal, ...]) -> str:
 def read(printed: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The outputs of one plan: `terraform console` gives the same, and shows less of an error."""
     folder = copy_tree(tmp_path_factory.mktemp("discovered")) / "root"
-    folder.mkdir()
+    (folder / "rules").mkdir(parents=True)
+    for name in RULES:
+        shutil.copy(folder.parent / "modules/replication" / name, folder / "rules")
+    (folder / "rules/around.tf").write_text(AROUND_RULES)
     (folder / "main.tf").write_text(ROOT.format(tables=printed), "utf-8")
     environment = quiet_environment()
     run(folder, "init", "-input=false", "-backend=false", environment=environment)
@@ -75,6 +99,11 @@ def test_terraform_reads_the_same_names(proposals: tuple[Proposal, ...], read: d
     named = targets((entry.table for entry in entries), "silver")
     assert read["documents"] == document(plain_catalog(("x",)), entries, named)["tables"]
     assert read["loads"] == {entry.table: {"columns_as_text": [name for name, _ in entry.as_text]} for entry in entries if entry.as_text}
+
+
+def test_dms_can_be_told_of_each_table(read: dict[str, Any]) -> None:
+    """By the checks of the module replication, on names that the job alone would take."""
+    assert read["problems"] == []
 
 
 def test_names_that_terraform_would_change_are_left_out(proposals: tuple[Proposal, ...]) -> None:
