@@ -76,7 +76,10 @@ class TestApplied:
             assert all(s3.get_public_access_block(Bucket=bucket["name"])["PublicAccessBlockConfiguration"].values())
             rule = s3.get_bucket_encryption(Bucket=bucket["name"])["ServerSideEncryptionConfiguration"]["Rules"][0]
             key = rule["ApplyServerSideEncryptionByDefault"].get("KMSMasterKeyID")
-            assert key == applied.pipeline["kms_key_arn"], role
+            assert key == bucket["kms_key_arn"], role
+            assert key == applied.pipeline["unmasked_kms_key_arn" if role in ("bronze", "quarantine") else "kms_key_arn"], role
+        if applied.example in ("minimal", "mysql", "aurora-postgresql-serverless"):  # the others bring their key, or have none
+            assert applied.pipeline["unmasked_kms_key_arn"] != applied.pipeline["kms_key_arn"]
         assert checked >= {"silver", "quarantine", "artifacts"}
 
     def test_new_files_reach_the_function(self, applied: "Life") -> None:
@@ -156,7 +159,7 @@ class TestApplied:
             f"dms:DescribeReplication{state}": ["*"],
             f"dms:Describe{tables}Statistics": [arn],
             "s3:PutObject": [f"{bronze}_load_complete/*"],
-            "kms:GenerateDataKey": [replicating.pipeline["kms_key_arn"]],
+            "kms:GenerateDataKey": [replicating.pipeline["unmasked_kms_key_arn"]],
         }
 
     def test_alarms_tell_the_topic(self, applied: "Life") -> None:
@@ -277,7 +280,7 @@ class TestChanged:
 
     def test_nothing_that_holds_data_was_replaced(self, changed: "Life") -> None:
         before, after = changed.outputs["pipeline"], changed.changed_outputs["pipeline"]
-        for name in ("buckets", "kms_key_arn", "bronze_uri", "databases"):
+        for name in ("buckets", "kms_key_arn", "unmasked_kms_key_arn", "bronze_uri", "databases"):
             assert before[name] == after[name]
 
     def test_change_has_arrived(self, changed: "Life") -> None:

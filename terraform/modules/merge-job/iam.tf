@@ -33,6 +33,8 @@ locals {
     for role, bucket in var.buckets : role => { Sid = "List${title(role)}", Action = ["s3:ListBucket", "s3:GetBucketLocation"], Resource = [bucket.arn] }
   }
 
+  # That of silver and of what Terraform uploads, and that of unmasked rows.
+  key_arns     = distinct(compact(concat([var.kms_key_arn], [for bucket in values(var.buckets) : bucket.kms_key_arn])))
   key_actions  = ["kms:Decrypt", "kms:GenerateDataKey"]
   key_via      = { StringEquals = { "kms:ViaService" = "s3.${local.region}.${local.dns_suffix}" } }
   glue_actions = ["glue:GetDatabase", "glue:GetTable", "glue:CreateTable", "glue:UpdateTable"]
@@ -43,7 +45,7 @@ locals {
 }
 
 resource "aws_iam_role" "job" {
-  name                 = local.job_name
+  name                 = join("-", compact([local.job_name, var.region_suffix]))
   description          = "Runs of the Glue job ${local.job_name}: read bronze, write silver and quarantine"
   permissions_boundary = var.permissions_boundary
   tags                 = var.tags
@@ -77,7 +79,7 @@ resource "aws_iam_role_policy" "job" {
       ] }],
       # Metrics have no ARN; their namespace is what can be bounded.
       [{ Sid = "WriteMetrics", Action = ["cloudwatch:PutMetricData"], Resource = ["*"], Condition = { StringEquals = { "cloudwatch:namespace" = "Glue" } } }],
-      [for arn in [var.kms_key_arn] : { Sid = "EncryptObjects", Action = local.key_actions, Resource = [arn], Condition = local.key_via } if arn != null],
+      [for arns in [local.key_arns] : { Sid = "EncryptObjects", Action = local.key_actions, Resource = arns, Condition = local.key_via } if length(arns) > 0],
       [for arns in [var.secret_arns] : { Sid = "ReadSecrets", Action = ["secretsmanager:GetSecretValue"], Resource = arns } if length(arns) > 0],
       [for arns in [var.secret_kms_key_arns] : {
         Sid = "DecryptSecrets", Action = ["kms:Decrypt"], Resource = arns, Condition = { StringEquals = { "kms:ViaService" = "secretsmanager.${local.region}.${local.dns_suffix}" } }

@@ -8,6 +8,7 @@ locals {
   kms        = try(coalesce(var.encryption.mode, "SSE_KMS"), "SSE_KMS") == "SSE_KMS"
   encrypts   = local.kms && try(coalesce(var.encryption.encrypt_logs, true), true)
   log_key    = local.encrypts ? module.lake.kms_key_arn : null
+  two_keys   = local.kms && (try(coalesce(var.encryption.create_key, true), true) || lookup(var.encryption, "unmasked_key_arn", null) != null)
 
   bronze_prefix = try(coalesce(var.bronze.prefix, "dms/${var.name}"), "dms/${var.name}")
   bronze_folder = local.replicates ? module.replication[0].bronze_prefix : "${local.bronze_prefix}/"
@@ -30,9 +31,10 @@ locals {
 module "lake" {
   source = "../lake"
 
-  name    = var.name
-  tags    = var.tags
-  buckets = { for role, bucket in var.buckets : role => { create = try(bucket.create, null), name = try(bucket.name, null) } }
+  name          = var.name
+  region_suffix = var.region_suffix
+  tags          = var.tags
+  buckets       = { for role, bucket in var.buckets : role => { create = try(bucket.create, null), name = try(bucket.name, null) } }
 
   bronze_prefix       = "${local.bronze_prefix}/"
   bronze_folder       = local.bronze_folder
@@ -85,6 +87,7 @@ module "replication" {
   count  = local.replicates ? 1 : 0
 
   name                 = var.name
+  region_suffix        = var.region_suffix
   tags                 = var.tags
   permissions_boundary = var.permissions_boundary
   source_database      = { for key, value in local.source : key => value if !contains(["port", "identifier"], key) }
@@ -93,10 +96,12 @@ module "replication" {
   load_epoch           = var.load_epoch
 
   bronze = {
-    bucket         = module.lake.buckets.bronze.name
-    prefix         = local.bronze_prefix
-    kms_key_arn    = module.lake.kms_key_arn
-    expected_owner = try(var.buckets.bronze.owner, null)
+    bucket      = module.lake.buckets.bronze.name
+    prefix      = local.bronze_prefix
+    kms_key_arn = module.lake.unmasked_kms_key_arn
+    # Former versions had one key, which is silver's now.
+    former_kms_key_arns = local.two_keys ? [module.lake.kms_key_arn] : []
+    expected_owner      = try(var.buckets.bronze.owner, null)
   }
   subnet_ids         = var.network.subnet_ids
   security_group_ids = module.network[0].security_group_ids
@@ -129,6 +134,7 @@ module "merge_job" {
   source = "../merge-job"
 
   name                 = var.name
+  region_suffix        = var.region_suffix
   tags                 = var.tags
   permissions_boundary = var.permissions_boundary
 
@@ -163,6 +169,7 @@ module "trigger" {
   source = "../trigger"
 
   name                 = var.name
+  region_suffix        = var.region_suffix
   tags                 = var.tags
   permissions_boundary = var.permissions_boundary
 
@@ -175,7 +182,7 @@ module "trigger" {
   package                  = lookup(var.trigger, "package", null)
 
   job    = { name = module.merge_job.job_name, arn = module.merge_job.job_arn, config_uri = module.merge_job.config_uri, role_name = module.merge_job.role_name }
-  bronze = { bucket = module.lake.buckets.bronze.name, folder = local.bronze_folder, owner = try(var.buckets.bronze.owner, null), kms_key_arn = module.lake.kms_key_arn }
+  bronze = { bucket = module.lake.buckets.bronze.name, folder = local.bronze_folder, owner = try(var.buckets.bronze.owner, null), kms_key_arn = module.lake.unmasked_kms_key_arn }
   # A task that only captures changes loads nothing.
   replication = local.replicates && var.migration_type != "cdc" ? { arn = module.replication[0].replication_arn } : null
 

@@ -9,6 +9,18 @@ variable "name" {
   }
 }
 
+variable "region_suffix" {
+  description = "Ends the names that all Regions of an account share, of IAM roles and buckets: give one, such as `use1`, to a second pipeline of this name in another Region. Do not change it later: other buckets are another lake."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[a-z0-9]{0,7}$", var.region_suffix))
+    error_message = "region_suffix is ${jsonencode(var.region_suffix)}. Allowed: up to 7 lower-case letters and digits, such as \"use1\" (bucket names must stay within 63 characters), or \"\" for none."
+  }
+}
+
 variable "tables" {
   description = <<-EOT
     Source tables by `schema.table`. Their keys are those of `docs/configuration.md`, checked by the job's own schema, with two differences:

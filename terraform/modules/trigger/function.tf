@@ -87,7 +87,7 @@ locals {
 }
 
 resource "aws_iam_role" "function" {
-  name                 = local.function_name
+  name                 = join("-", compact([local.function_name, var.region_suffix]))
   description          = "The function ${local.function_name}: read its queue, start runs of one job, note complete loads"
   permissions_boundary = var.permissions_boundary
   tags                 = var.tags

@@ -172,14 +172,13 @@ run "everything" {
 run "a_second_region" {
   command = plan
   variables {
-    name              = "shop-use1"
-    catalog           = { silver_database = "shop" }
+    region_suffix     = "use1"
     buckets           = { artifacts = { create = false, name = "acme-artifacts" } }
     account_role_arns = { dms-vpc-role = "arn:aws:iam::123456789012:role/dms-vpc-role" }
   }
   assert {
-    condition     = output.buckets.silver.name == "shop-use1-silver-123456789012" && output.merge_job.name == "shop-use1-merge"
-    error_message = "names that all regions share have the pipeline's name"
+    condition     = output.buckets.silver.name == "shop-silver-123456789012-use1" && output.merge_job.name == "shop-merge"
+    error_message = "names that all Regions share have the suffix, and no others"
   }
   assert {
     condition     = output.targets == { "public.orders" = "shop.orders" } && sort(keys(output.databases)) == tolist(["shop", "shop_quarantine"])

@@ -48,12 +48,13 @@ run "misspelled_keys" {
 run "what_others_depend_on" {
   command = plan
   variables {
-    name      = "Shop"
-    tables    = {}
-    buckets   = { gold = {} }
-    merge_job = { security_configuration = { created = true } }
+    name          = "Shop"
+    region_suffix = "eu-west-1"
+    tables        = {}
+    buckets       = { gold = {} }
+    merge_job     = { security_configuration = { created = true } }
   }
-  expect_failures = [var.name, var.tables, var.buckets, var.merge_job]
+  expect_failures = [var.name, var.region_suffix, var.tables, var.buckets, var.merge_job]
 }
 
 run "misspelled_key_of_the_source" {

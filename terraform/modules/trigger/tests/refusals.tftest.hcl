@@ -11,6 +11,7 @@ run "first_rules" {
   command = plan
   variables {
     name                    = "Shop"
+    region_suffix           = "eu-west-1"
     schedule                = "every hour"
     batching_window_seconds = 0
     bronze                  = { bucket = "shop-bronze", folder = "dms/shop" }
@@ -18,7 +19,7 @@ run "first_rules" {
     package                 = { zip_path = "no/such.zip" }
     log_retention_days      = 42
   }
-  expect_failures = [var.name, var.schedule, var.batching_window_seconds, var.bronze, var.notification, var.package, var.log_retention_days]
+  expect_failures = [var.name, var.region_suffix, var.schedule, var.batching_window_seconds, var.bronze, var.notification, var.package, var.log_retention_days]
 }
 
 run "second_rules" {

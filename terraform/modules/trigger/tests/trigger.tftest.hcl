@@ -215,7 +215,14 @@ run "continuous_by_the_clock" {
 
 run "somebody_else_notifies" {
   command = plan
-  variables { notification = "none" }
+  variables {
+    notification  = "none"
+    region_suffix = "use1"
+  }
+  assert {
+    condition     = aws_iam_role.function.name == "shop-trigger-use1" && aws_lambda_function.trigger.function_name == "shop-trigger"
+    error_message = "only the role's name is one of all Regions"
+  }
   assert {
     condition     = length(aws_s3_bucket_notification.bronze) + length(aws_cloudwatch_event_rule.files) == 0 && output.bucket_notification.Prefix == "dms/shop/epoch-1/"
     error_message = "the owner of the bucket is told what to add"
