@@ -164,8 +164,10 @@ class TestApplied:
 
     def test_alarms_tell_the_topic(self, applied: "Life") -> None:
         alarms = applied.client("cloudwatch").describe_alarms()["MetricAlarms"]
+        kinds = {name: kind for kind, name in applied.pipeline["alarms"]["names"].items()}
         assert {one["AlarmName"] for one in alarms} == {name for name in applied.pipeline["alarms"]["names"].values() if name}
-        assert all(one["AlarmActions"] == [applied.pipeline["alarms"]["topic_arn"]] and one["AlarmDescription"] for one in alarms)
+        assert all(one["AlarmActions"] == [applied.pipeline["alarms"]["topic_arn"]] for one in alarms)
+        assert all(one["AlarmDescription"].endswith(f" What to do: docs/operations.md#{kinds[one['AlarmName']]}") for one in alarms)
 
     def test_resources_say_what_they_are_for(self, applied: "Life") -> None:
         name = json.loads(applied.pipeline["config_json"])["pipeline"]

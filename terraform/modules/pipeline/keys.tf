@@ -30,7 +30,7 @@ locals {
     ]
     package    = ["zip_path", "requirements_path", "script_path", "zip_s3_uri", "requirements_s3_uri", "script_s3_uri"]
     trigger    = ["type", "schedule", "notification", "watch", "batching_window_seconds", "min_minutes_between_runs", "package"]
-    alarms     = ["enabled", "emails", "create_topic", "topic_arn", "dashboard", "disabled", "thresholds"]
-    thresholds = ["hours_without_run", "quarantined_rows", "lag_seconds", "source_latency_seconds", "target_latency_seconds", "slot_lag_bytes", "free_storage_bytes"]
+    alarms     = ["enabled", "emails", "create_topic", "topic_arn", "dashboard", "disabled", "thresholds", "runbook"]
+    thresholds = ["hours_without_run", "quarantined_rows", "lag_seconds", "source_latency_seconds", "target_latency_seconds", "replication_capacity_percent", "slot_lag_bytes", "free_storage_bytes"]
   }
 }

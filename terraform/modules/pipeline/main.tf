@@ -205,6 +205,7 @@ module "observability" {
   }
   dashboard       = lookup(var.alarms, "dashboard", null)
   disabled_alarms = lookup(var.alarms, "disabled", null)
+  runbook         = lookup(var.alarms, "runbook", null)
   thresholds      = merge({ for key, hours in { hours_without_run = local.no_run } : key => hours if hours != null }, try({ for key, value in var.alarms.thresholds : key => value if value != null }, {}))
 
   job     = { name = module.merge_job.job_name, log_group = module.merge_job.log_groups.output, maintenance_name = module.merge_job.maintenance_job_name }

@@ -105,11 +105,13 @@ output "replication" {
 }
 
 output "alarms" {
-  description = "`topic_arn`, `names` by kind and `dashboard` of the alarms; null without them."
+  description = "`topic_arn`, `names` by kind, `dashboard` and `metric_namespace` of the alarms; null without them. The module overview takes it."
   value = local.alarms ? {
     topic_arn = module.observability[0].topic_arn
     names     = module.observability[0].alarm_names
     dashboard = module.observability[0].dashboard_name
+
+    metric_namespace = module.observability[0].metric_namespace
   } : null
 
   # No validations: they would look at another variable, and be left out where that is wrong as well.

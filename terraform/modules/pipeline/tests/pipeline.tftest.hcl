@@ -71,7 +71,7 @@ run "few_inputs" {
     error_message = "somebody compacts the tables, though nobody has asked for it"
   }
   assert {
-    condition     = sort(keys(output.alarms.names)) == tolist(["dead-letters", "job-failed", "load-error", "log-silent", "no-run", "rows-quarantined", "slot-lag", "source-latency", "source-storage", "table-failed", "table-suspended", "target-latency", "trigger-errors", "trigger-needs-help", "value-truncated"])
+    condition     = sort(keys(output.alarms.names)) == tolist(["dead-letters", "job-failed", "load-error", "log-silent", "no-run", "replication-capacity", "rows-quarantined", "slot-lag", "source-latency", "source-storage", "table-failed", "table-suspended", "target-latency", "trigger-errors", "trigger-needs-help", "value-truncated"])
     error_message = "found ${join(", ", keys(output.alarms.names))}"
   }
 }
