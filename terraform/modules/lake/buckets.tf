@@ -30,8 +30,6 @@ data "aws_region" "current" {}
 resource "aws_s3_bucket" "this" {
   #checkov:skip=CKV_AWS_144: bronze can be loaded again from the database and silver built again from bronze; who needs a copy elsewhere adds replication to the bucket
   #checkov:skip=CKV2_AWS_62: the module trigger has bronze notify its queue; nobody waits for events of the others
-  #checkov:skip=CKV_AWS_145: KMS unless encryption.mode says otherwise, which checkov cannot work out
-  #checkov:skip=CKV_AWS_18: access logs are the input access_logs, since the bucket for them belongs to the account
   for_each = local.created
 
   bucket        = each.value

@@ -85,8 +85,6 @@ data "aws_iam_policy_document" "key" {
 
 # What any key of the pipeline must allow, also one that is brought along.
 data "aws_iam_policy_document" "key_users" {
-  #checkov:skip=CKV_AWS_111: "*" in the policy of a key is the key itself
-  #checkov:skip=CKV_AWS_356: as above
   source_policy_documents = [data.aws_iam_policy_document.lake_formation.json]
 
   statement {
@@ -138,8 +136,6 @@ data "aws_iam_policy_document" "key_users" {
 }
 
 data "aws_iam_policy_document" "lake_formation" {
-  #checkov:skip=CKV_AWS_111: "*" in the policy of a key is the key itself
-  #checkov:skip=CKV_AWS_356: as above
   # Lake Formation reads registered buckets for those it has granted access. Not named as principal: the role is made when the first location is
   # registered, and a policy cannot name what is not there. https://docs.aws.amazon.com/lake-formation/latest/dg/register-encrypted.html
   dynamic "statement" {

@@ -98,8 +98,7 @@ resource "aws_iam_role_policy" "additional" {
 
 # https://docs.aws.amazon.com/glue/latest/dg/create-service-policy.html
 resource "aws_iam_role_policy" "network" {
-  #checkov:skip=CKV_AWS_290: EC2 knows no narrower resource for these; interfaces are bound to the subnet and to Glue's own tag
-  #checkov:skip=CKV_AWS_355: as above, for actions that only describe
+  # EC2 knows no narrower resource for what only describes; interfaces are bound to the subnet and to Glue's own tag.
   count = local.network_count
 
   name = "network"

@@ -228,7 +228,6 @@ module "observability" {
 # Depends on everything and so is destroyed first. The policy of the artefact bucket refuses that until force_destroy has been applied, and Terraform
 # goes no further: DMS keeps its place in the source, runs go on, buckets, key and databases are as they were.
 resource "aws_s3_object" "destroy_guard" {
-  #checkov:skip=CKV_AWS_186: encrypted as the bucket says, and no secret
   # An existing bucket has its owner's policy, which does not know of it.
   count = try(coalesce(var.buckets.artifacts.create, true), true) ? 1 : 0
 

@@ -10,7 +10,6 @@ locals {
 }
 
 resource "aws_cloudwatch_log_group" "function" {
-  #checkov:skip=CKV_AWS_158: encrypted with log_kms_key_arn where there is one, else by CloudWatch itself
   name              = "/aws/lambda/${local.function_name}"
   retention_in_days = var.log_retention_days
   kms_key_id        = var.log_kms_key_arn
