@@ -80,6 +80,12 @@ output "databases" {
   description = "Location of the Glue databases by name."
   value       = local.locations
   depends_on  = [aws_glue_catalog_database.this]
+
+  precondition {
+    # A lake of the same name that only uses the databases of another has other buckets.
+    condition     = var.databases.create || alltrue([for location in values(local.noted) : alltrue([for bucket in values(local.created) : !startswith(location, "s3://${bucket}/")])])
+    error_message = "databases.create is false, and this lake has made databases (noted below ${local.databases_path}). Terraform would delete them with every table in them. Let it forget them first: docs/deploy.md, 'Change and remove'."
+  }
 }
 
 output "bronze_tables" {

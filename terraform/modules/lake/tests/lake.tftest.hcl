@@ -169,7 +169,7 @@ run "databases_that_this_lake_has_made_are_not_given_up" {
     target = data.aws_ssm_parameters_by_path.databases
     values = { names = ["/dms-iceberg/databases/shop/shop"], values = ["s3://shop-silver-123456789012/shop"] }
   }
-  expect_failures = [data.aws_ssm_parameters_by_path.databases]
+  expect_failures = [output.databases]
 }
 
 run "another_name_for_the_database_of_raw_changes" {
