@@ -20,7 +20,7 @@ from dms_iceberg.config.model import Mode
 from dms_iceberg.iceberg.arrow_schema import field_ids
 from dms_iceberg.iceberg.live_files import FileCache, LiveFiles, live_files
 from dms_iceberg.iceberg.not_possible import NotPossibleError
-from dms_iceberg.iceberg.partitions import SpecField, new_partition, partition_fields, split
+from dms_iceberg.iceberg.partitions import PartitionField, new_partition, partition_fields, split
 from dms_iceberg.iceberg.row_delta import Delta, add_delta, columns_of, refusal
 from dms_iceberg.iceberg.row_lookup import Lookup
 from dms_iceberg.iceberg.stored_rows import read_rows
@@ -148,7 +148,7 @@ def _cache(batch: BatchContext) -> FileCache:
     return _CACHES.setdefault(batch.context.spark, FileCache())
 
 
-def _partition_fields(batch: BatchContext, table: Any) -> tuple[SpecField, ...]:
+def _partition_fields(batch: BatchContext, table: Any) -> tuple[PartitionField, ...]:
     return partition_fields(batch.context.spark._jvm, table)
 
 
