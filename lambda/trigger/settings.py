@@ -10,7 +10,11 @@ from events import Bronze
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The function's settings, from its environment."""
+    """The function's settings, from its environment.
+
+    Attributes:
+        start: whether a serverless replication should run; None where Terraform leaves that to somebody else.
+    """
 
     job_name: str
     config_uri: str
@@ -20,6 +24,7 @@ class Settings:
     replication_arn: str = ""
     gap: timedelta = timedelta(0)
     run_arguments: Mapping[str, str] = field(default_factory=lambda: {"--command": "run"})
+    start: bool | None = None
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
@@ -37,4 +42,8 @@ class Settings:
         bronze = Bronze(bucket, prefix and f"{prefix}/")
         run = json.loads(environment.get("RUN_ARGUMENTS") or '{"--command": "run"}')
         gap = timedelta(minutes=float(environment.get("MIN_MINUTES_BETWEEN_RUNS") or 0))
-        return cls(job, config, bronze, queue, dead_letters, environment.get("REPLICATION_ARN", ""), gap, run)
+        wanted = environment.get("START_REPLICATION", "")
+        if wanted not in ("", "true", "false"):
+            raise ValueError(f"START_REPLICATION is {wanted!r}. Allowed: true, false. The Terraform module trigger sets it; apply it again")
+        start = wanted == "true" if wanted else None
+        return cls(job, config, bronze, queue, dead_letters, environment.get("REPLICATION_ARN", ""), gap, run, start)

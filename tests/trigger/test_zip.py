@@ -32,7 +32,20 @@ def test_same_bytes_under_another_umask_and_with_other_file_times(tmp_path: Path
 def test_zip_holds_the_function_and_nothing_else() -> None:
     with zipfile.ZipFile(ROOT / "dist" / "trigger.zip") as archive:
         entries = archive.infolist()
-    modules = ("clients", "completion", "decision", "events", "handler", "loads", "settings")
+    modules = (
+        "batch",
+        "changes_queue",
+        "clients",
+        "completion",
+        "decision",
+        "events",
+        "handler",
+        "loads",
+        "logs",
+        "settings",
+        "starter",
+        "starting",
+    )
     assert [entry.filename for entry in entries] == [f"{name}.py" for name in modules]
     assert {(e.compress_type, e.date_time, e.external_attr, e.create_system) for e in entries} == {
         (zipfile.ZIP_STORED, (1980, 1, 1, 0, 0, 0), 0o644 << 16, 3)
