@@ -13,8 +13,9 @@ locals {
   bronze_prefix = try(coalesce(var.bronze.prefix, "dms/${var.name}"), "dms/${var.name}")
   bronze_folder = local.replicates ? module.replication[0].bronze_prefix : "${local.bronze_prefix}/"
 
-  trigger_type = try(coalesce(var.trigger.type, "event"), "event")
-  alarms       = try(coalesce(var.alarms.enabled, true), true)
+  is_serverless = try(coalesce(var.replication.mode, "serverless"), "serverless") == "serverless"
+  trigger_type  = try(coalesce(var.trigger.type, "event"), "event")
+  alarms        = try(coalesce(var.alarms.enabled, true), true)
   # An identifier that is yet to be made cannot be compared with null. But it is a text, so it never equals false, which stands for null here.
   watches_source = coalesce(lookup(local.source, "identifier", null), false) != false
   reaches        = try(coalesce(var.merge_job.reach_source, false), false)
@@ -181,10 +182,10 @@ module "trigger" {
   min_minutes_between_runs = lookup(var.trigger, "min_minutes_between_runs", null)
   package                  = lookup(var.trigger, "package", null)
 
-  job    = { name = module.merge_job.job_name, arn = module.merge_job.job_arn, config_uri = module.merge_job.config_uri, role_name = module.merge_job.role_name }
+  job    = { name = module.merge_job.job_name, arn = module.merge_job.job_arn, config_uri = module.merge_job.config_uri, role_name = module.merge_job.role_name, revision = sha1(local.config_json) }
   bronze = { bucket = module.lake.buckets.bronze.name, folder = local.bronze_folder, owner = try(var.buckets.bronze.owner, null), kms_key_arn = module.lake.unmasked_kms_key_arn }
-  # A task that only captures changes loads nothing.
-  replication = local.replicates && var.migration_type != "cdc" ? { arn = module.replication[0].replication_arn } : null
+  # A task that only captures changes loads nothing; Terraform starts it.
+  replication = local.replicates && (var.migration_type != "cdc" || local.is_serverless) ? merge(module.replication[0].starter, { loads = var.migration_type != "cdc" }) : null
 
   log_retention_days = var.log_retention_days
   log_kms_key_arn    = local.log_key

@@ -153,7 +153,7 @@ variable "load_epoch" {
 }
 
 variable "start" {
-  description = "Whether apply starts the replication. False stops a running one; the next true resumes it where it stopped. A serverless one must be stopped before it is changed: see the README."
+  description = "Whether the replication runs. False stops a running one; the next true resumes it where it stopped. Terraform starts and stops a provisioned one; the module trigger a serverless one, within minutes of an apply, if it gets output `starter`."
   type        = bool
   default     = true
   nullable    = false

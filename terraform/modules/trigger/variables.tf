@@ -129,8 +129,9 @@ variable "min_minutes_between_runs" {
 variable "job" {
   description = <<-EOT
     The Glue job: `name`, `arn`, and `config_uri`, its configuration document: outputs of the module merge-job. With `continuous` and `watch.queue` also `role_name`, which gets the right to read that queue.
+    `revision`: any text; another one asks for a run after the next apply.
   EOT
-  type        = object({ name = string, arn = string, config_uri = string, role_name = optional(string) })
+  type        = object({ name = string, arn = string, config_uri = string, role_name = optional(string), revision = optional(string, "") })
   nullable    = false
 
   validation {
@@ -163,10 +164,13 @@ variable "bronze" {
 
 variable "replication" {
   description = <<-EOT
-    The DMS replication that writes to `bronze.folder`, which must be that of a load epoch. It is asked which full loads are complete, so that a new epoch also becomes the content of tables without changes; null for not asking.
+    The DMS replication that writes to `bronze.folder`, which must be that of a load epoch: output `starter` of the module replication. Null for none.
     - `arn`: of the replication task, or of the serverless replication config
+    - `loads`: whether it does full loads, so that it is asked which are complete, and a new epoch also becomes the content of tables without changes
+    - `start`: for a serverless one, whether it should run: the function starts, resumes or stops it after an apply. Null leaves it alone
+    - `revision`: any text; with another one the function looks after the next apply whether the replication is as it should be
   EOT
-  type        = object({ arn = string })
+  type        = object({ arn = string, loads = optional(bool, true), start = optional(bool), revision = optional(string, "") })
   default     = null
 
   validation {
@@ -176,6 +180,10 @@ variable "replication" {
   validation {
     condition     = var.replication == null || can(regex("(^|/)epoch-\\d{1,9}/$", var.bronze.folder))
     error_message = "replication is given, but bronze.folder ${jsonencode(var.bronze.folder)} is not that of a load epoch, such as \"dms/shop/epoch-2/\": in another a full load replaces nothing. Leave replication out."
+  }
+  validation {
+    condition     = try(var.replication.start, null) == null || !can(regex(":dms:[^:]*:\\d{12}:task:", var.replication.arn))
+    error_message = "replication.start is for a serverless replication, and ${jsonencode(try(var.replication.arn, null))} is a task: Terraform starts that itself (start of the module replication)."
   }
 }
 

@@ -102,6 +102,24 @@ def _turned(config: _Config, status: str) -> str:
     return json.dumps({"Replication": _replication(config)})
 
 
+def _start(config: _Config, kind: str) -> str:
+    """Note a start, and return the state that it ends in."""
+    has_run = "_place" in config
+    if has_run != (kind == "resume-processing"):
+        # That AWS refuses a first one of a replication that has run is our caution: its reference says only what the two are for.
+        raise InvalidResourceStateFault(f"{kind} of a replication that has {'' if has_run else 'never '}run")
+    config["_starts"].append(kind)
+    config["_runs_at"] = time.monotonic() + config.get("_seconds", 0.0)
+    config["_messages"] = []
+    if config.get("_failures", 0):
+        config["_failures"] -= 1
+        config["_messages"] = ["Test Endpoint failed: Application-Status: 1020912"]
+        return "failed"
+    begin = {"FreshStartDate": time.time(), "FullLoadStartDate": time.time()}
+    config.setdefault("_place", {"ReplicationStats": begin, "RecoveryCheckpoint": "checkpoint:V1#1"})
+    return "running"
+
+
 def running_endpoints(responses: Responses) -> set[str]:
     """Return the ARNs of the endpoints that running replications use."""
     running = [config for config in configurations(responses).values() if config["_status"] == "running"]
@@ -151,21 +169,8 @@ def close_gaps() -> None:
 
     @operation(Responses)
     def start_replication(self: Responses) -> str:
-        config, kind = _in_a_state_for(self, "start", "created", "stopped", "failed"), self._get_param("StartReplicationType")
-        has_run = "_place" in config
-        if has_run != (kind == "resume-processing"):
-            # That AWS refuses the second is what its reference says; of the first it only says what it should not be used for.
-            raise InvalidResourceStateFault(f"{kind} of a replication that has {'' if has_run else 'never '}run")
-        config["_starts"].append(kind)
-        config["_runs_at"] = time.monotonic() + config.get("_seconds", 0.0)
-        if config.get("_failures", 0):
-            config["_failures"] -= 1
-            config["_messages"] = ["Test Endpoint failed: Application-Status: 1020912"]
-            return _turned(config, "failed")
-        begin = {"FreshStartDate": time.time(), "FullLoadStartDate": time.time()}
-        config["_place"] = {"ReplicationStats": begin, "RecoveryCheckpoint": "checkpoint:V1#1"}
-        config["_messages"] = []
-        return _turned(config, "running")
+        config = _in_a_state_for(self, "start", "created", "stopped", "failed")
+        return _turned(config, _start(config, self._get_param("StartReplicationType")))
 
     @operation(Responses)
     def stop_replication(self: Responses) -> str:

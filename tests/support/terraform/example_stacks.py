@@ -128,6 +128,8 @@ INPUTS: dict[str, dict[str, Any]] = {
     "minimal": _OF_ALL
     | _OF_REPLICATION
     | {
+        # Without what belongs to the target endpoint, which AWS modifies only while nothing runs.
+        "replication": {"max_capacity_units": 16, "max_full_load_subtasks": 4, "lob_max_size_kb": 128},
         "tables": {"public.orders": {"key": ["order_id"]}, "public.customers": {"key": ["id"], "mode": "mirror"}},
         "bronze_tables": {"public.orders": {"key": ["order_id"], "columns": [{"name": "order_id", "type": "bigint"}]}},
         "lake_formation": {
@@ -143,10 +145,6 @@ INPUTS: dict[str, dict[str, Any]] = {
     "bring-your-own-dms": _OF_ALL | {"trigger": {"notification": "eventbridge", "schedule": "rate(3 hours)"}},
 }
 """Inputs of the module pipeline that are changed, a dozen or so; as an override of the example's own call."""
-
-
-SERVERLESS = {"minimal", "aurora-postgresql-serverless", "cross-account"}
-"""Their replication is stopped before a change and started after it, as the README of the module replication says."""
 
 
 def inputs(example: str, world: World, variables: dict[str, Any]) -> dict[str, Any]:
@@ -171,13 +169,7 @@ def inputs(example: str, world: World, variables: dict[str, Any]) -> dict[str, A
 
 def change(stack: Stack, example: str, given: dict[str, Any]) -> dict[str, Any]:
     """Let the example call the module pipeline with other inputs, and apply; returns the outputs."""
-    if example not in SERVERLESS:
-        return _apply_with(stack, example, given)
-    replication = given["replication"]
-    if example == "minimal":  # the others wait for tables or for the other account, and have not started yet
-        _apply_with(stack, example, {"replication": {"start": False}})
-    _apply_with(stack, example, given | {"replication": replication | {"start": False}})
-    return _apply_with(stack, example, given | {"replication": replication | {"start": True}})
+    return _apply_with(stack, example, given)
 
 
 def _apply_with(stack: Stack, example: str, given: dict[str, Any]) -> dict[str, Any]:

@@ -83,3 +83,12 @@ run "watch_without_a_pause" {
   variables { watch = { interval_seconds = 0 } }
   expect_failures = [var.watch]
 }
+
+run "start_of_a_task" {
+  command = plan
+  variables {
+    bronze      = { bucket = "shop-bronze", folder = "epoch-2/" }
+    replication = { arn = "arn:aws:dms:eu-central-1:123456789012:task:SHOP", start = true }
+  }
+  expect_failures = [var.replication]
+}
