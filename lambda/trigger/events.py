@@ -72,7 +72,7 @@ class Bronze:
 
     @property
     def epoch(self) -> int | None:
-        """Number of the full load that the files belong to; None for a folder without one, where a load replaces nothing."""
+        """Number of the full load that the files belong to; None for a folder without one."""
         found = _EPOCH.search(self.prefix)
         return int(found[1]) if found else None
 

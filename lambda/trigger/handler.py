@@ -78,14 +78,15 @@ def trigger() -> "Trigger":
     config = Config(connect_timeout=3, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 2})
     settings = Settings.from_environment(os.environ)
     glue, sqs = boto3.client("glue", config=config), boto3.client("sqs", config=config)
-    epoch = settings.bronze.epoch
-    if not settings.replication_arn or epoch is None:
+    if not settings.replication_arn:
         return Trigger(glue, sqs, settings)
     # A run must not wait for requests to DMS and S3.
     quick = Config(connect_timeout=2, read_timeout=5, retries={"mode": "standard", "total_max_attempts": 2})
     dms, s3 = boto3.client("dms", config=quick), boto3.client("s3", config=quick)
     starter = Starter(dms, s3, settings, _now) if settings.start is not None else None
-    return Trigger(glue, sqs, settings, LoadWatch(dms, s3, settings.bronze, epoch, settings.replication_arn), starter)
+    # The job gives a folder without an epoch the number 0.
+    loads = LoadWatch(dms, s3, settings.bronze, settings.bronze.epoch or 0, settings.replication_arn)
+    return Trigger(glue, sqs, settings, loads, starter)
 
 
 class Trigger:

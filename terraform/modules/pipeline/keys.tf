@@ -15,6 +15,7 @@ locals {
       "max_full_load_subtasks", "data_error_policy", "change_processing_tuning", "kms_key_arn", "start", "cdc_start_position", "cdc_max_batch_interval_seconds", "cdc_min_file_size_kb",
       "before_images",
     ]
+    existing_task  = ["existing_task_arn", "existing_task_id", "existing_target_endpoint_id", "existing_migration_type"]
     bronze         = ["prefix", "format", "csv", "change"]
     buckets        = ["bronze", "silver", "quarantine", "artifacts"]
     bucket         = ["create", "name", "owner"]

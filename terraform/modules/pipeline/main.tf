@@ -10,12 +10,15 @@ locals {
   log_key    = local.encrypts ? module.lake.kms_key_arn : null
   two_keys   = local.kms && (try(coalesce(var.encryption.create_key, true), true) || lookup(var.encryption, "unmasked_key_arn", null) != null)
 
-  bronze_prefix = try(coalesce(var.bronze.prefix, "dms/${var.name}"), "dms/${var.name}")
+  bronze_prefix = try(coalesce(try(var.bronze.prefix, null), local.existing_folder, "dms/${var.name}"), "dms/${var.name}")
   bronze_folder = local.replicates ? module.replication[0].bronze_prefix : "${local.bronze_prefix}/"
 
   is_serverless = try(coalesce(var.replication.mode, "serverless"), "serverless") == "serverless"
   trigger_type  = try(coalesce(var.trigger.type, "event"), "event")
-  alarms        = try(coalesce(var.alarms.enabled, true), true)
+  # A replication that only captures changes loads nothing; a serverless one is started by the trigger nevertheless.
+  loads        = (local.follows ? local.existing_type : var.migration_type) != "cdc"
+  hears_of_dms = local.replicates ? local.loads || local.is_serverless : local.follows && local.loads
+  alarms       = try(coalesce(var.alarms.enabled, true), true)
   # An identifier that is yet to be made cannot be compared with null. But it is a text, so it never equals false, which stands for null here.
   watches_source = coalesce(lookup(local.source, "identifier", null), false) != false
   reaches        = try(coalesce(var.merge_job.reach_source, false), false)
@@ -184,8 +187,12 @@ module "trigger" {
 
   job    = { name = module.merge_job.job_name, arn = module.merge_job.job_arn, config_uri = module.merge_job.config_uri, role_name = module.merge_job.role_name, revision = sha1(local.config_json) }
   bronze = { bucket = module.lake.buckets.bronze.name, folder = local.bronze_folder, owner = try(var.buckets.bronze.owner, null), kms_key_arn = module.lake.unmasked_kms_key_arn }
-  # A task that only captures changes loads nothing; Terraform starts it.
-  replication = local.replicates && (var.migration_type != "cdc" || local.is_serverless) ? merge(module.replication[0].starter, { loads = var.migration_type != "cdc" }) : null
+  replication = local.hears_of_dms ? {
+    arn      = local.replicates ? module.replication[0].starter.arn : var.replication.existing_task_arn
+    loads    = local.loads
+    start    = local.replicates ? module.replication[0].starter.start : null
+    revision = local.replicates ? module.replication[0].starter.revision : ""
+  } : null
 
   log_retention_days = var.log_retention_days
   log_kms_key_arn    = local.log_key

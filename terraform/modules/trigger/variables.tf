@@ -164,10 +164,10 @@ variable "bronze" {
 
 variable "replication" {
   description = <<-EOT
-    The DMS replication that writes to `bronze.folder`, which must be that of a load epoch: output `starter` of the module replication. Null for none.
+    The DMS replication that writes to `bronze.folder`: output `starter` of the module replication, or the ARN of somebody else's. Null for none.
     - `arn`: of the replication task, or of the serverless replication config
-    - `loads`: whether it does full loads, so that it is asked which are complete, and a new epoch also becomes the content of tables without changes
-    - `start`: for a serverless one, whether it should run: the function starts, resumes or stops it after an apply. Null leaves it alone
+    - `loads`: whether it does full loads, so that it is asked which are complete: a new epoch then also becomes the content of tables without changes, and empty tables are made
+    - `start`: for a serverless one that writes to the folder of a load epoch, whether it should run: the function starts, resumes or stops it after an apply. Null leaves it alone
     - `revision`: any text; with another one the function looks after the next apply whether the replication is as it should be
   EOT
   type        = object({ arn = string, loads = optional(bool, true), start = optional(bool), revision = optional(string, "") })
@@ -178,8 +178,8 @@ variable "replication" {
     error_message = "replication.arn is ${jsonencode(try(var.replication.arn, null))}. Write the ARN of a replication task (arn:aws:dms:<region>:<account>:task:...) or of a replication config (...:replication-config:...)."
   }
   validation {
-    condition     = var.replication == null || can(regex("(^|/)epoch-\\d{1,9}/$", var.bronze.folder))
-    error_message = "replication is given, but bronze.folder ${jsonencode(var.bronze.folder)} is not that of a load epoch, such as \"dms/shop/epoch-2/\": in another a full load replaces nothing. Leave replication out."
+    condition     = try(var.replication.start, null) == null || can(regex("(^|/)epoch-\\d{1,9}/$", var.bronze.folder))
+    error_message = "replication.start is given, but bronze.folder ${jsonencode(var.bronze.folder)} is not that of a load epoch, such as \"dms/shop/epoch-2/\": only by its folder can a second load over the first be told. Leave start out."
   }
   validation {
     condition     = try(var.replication.start, null) == null || !can(regex(":dms:[^:]*:\\d{12}:task:", var.replication.arn))

@@ -93,10 +93,25 @@ def cross_account(world: World) -> dict[str, Any]:
 
 
 def bring_your_own_dms(world: World) -> dict[str, Any]:
-    """A bucket that somebody else's DMS writes to."""
-    bucket = f"exports-{world.account}"
+    """A bucket that somebody else's DMS task writes to."""
+    bucket, dms = f"exports-{world.account}", world.client("dms")
     world.client("s3").create_bucket(Bucket=bucket)
-    return {"bronze_bucket": bucket}
+    files = {"BucketName": bucket, "BucketFolder": "exports/erp", "DataFormat": "csv", "AddColumnName": False, "CsvDelimiter": ";"}
+    files |= {"CsvNullValue": "\\N", "Rfc4180": True, "TimestampColumnName": "changed_at", "IncludeOpForFullLoad": True}
+    role = {"ServiceAccessRoleArn": f"arn:aws:iam::{world.account}:role/erp-dms"}
+    target = dms.create_endpoint(EndpointIdentifier="erp-files", EndpointType="target", EngineName="s3", S3Settings=files | role)
+    source = dms.create_endpoint(EndpointIdentifier="erp-database", EndpointType="source", EngineName="mysql")
+    instance = dms.create_replication_instance(ReplicationInstanceIdentifier="erp", ReplicationInstanceClass="dms.t3.medium")
+    task = dms.create_replication_task(
+        ReplicationTaskIdentifier="erp",
+        SourceEndpointArn=source["Endpoint"]["EndpointArn"],
+        TargetEndpointArn=target["Endpoint"]["EndpointArn"],
+        ReplicationInstanceArn=instance["ReplicationInstance"]["ReplicationInstanceArn"],
+        MigrationType="full-load-and-cdc",
+        TableMappings=json.dumps({"rules": [{"rule-type": "selection", "rule-action": "include"}]}),
+    )
+    arn = task["ReplicationTask"]["ReplicationTaskArn"]
+    return {"bronze_bucket": bucket, "task_arn": arn, "task_id": "erp", "target_endpoint_id": "erp-files"}
 
 
 EXAMPLES: dict[str, Callable[[World], dict[str, Any]]] = {

@@ -54,11 +54,11 @@ run "replication_that_is_none" {
   expect_failures = [var.replication]
 }
 
-run "replication_into_a_folder_without_an_epoch" {
+run "start_into_a_folder_without_an_epoch" {
   command = plan
   variables {
     bronze      = { bucket = "shop-bronze", folder = "dms/shop/" }
-    replication = { arn = "arn:aws:dms:eu-central-1:123456789012:task:SHOP" }
+    replication = { arn = "arn:aws:dms:eu-central-1:123456789012:replication-config:shop", start = true }
   }
   expect_failures = [var.replication]
 }
