@@ -1,4 +1,4 @@
-"""How a serverless replication gets to run, or to stand still: pure functions over what DMS and bronze say. ADR 18 has the argument.
+"""How a serverless replication gets to run, or to stand still: pure functions over what DMS and bronze say. ADR 17 has the argument.
 
 States are those of https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Serverless.Components.html in the spelling of the API, kinds of a
 start those of https://docs.aws.amazon.com/dms/latest/APIReference/API_StartReplication.html. `reload-target` is none of them here: an epoch

@@ -235,8 +235,9 @@ def test_load_that_dms_calls_complete_is_noted_and_asks_for_a_run(applied: "Life
 def test_changes_of_the_source_arrive_in_the_tables(applied: "Life", tmp_path: Path) -> None:
     """PostgreSQL, the local DMS, bronze, notification, queue, function, job, tables: nobody starts anything by hand, and no clock does.
 
-    For AWS the replication is still starting while the files of its full load come. The function decides when a run begins, and Glue's part runs the job that Terraform described, with its own arguments, script and zips.
-    DMS, function and job have the rights of their roles and no others.
+    For AWS the replication is still starting while the files of its full load come. The function decides when a run begins, and Glue's part
+    runs the job that Terraform described, with its own arguments, script and zips. DMS, function and job have the rights of their roles and
+    no others.
     """
     from support.moto_gaps.lambda_functions import deliver_waiting
     from support.terraform.glue_runtime import glue_runtime
@@ -265,6 +266,7 @@ def test_changes_of_the_source_arrive_in_the_tables(applied: "Life", tmp_path: P
             dms.send_signal(signal.SIGTERM)
             assert dms.wait(60) == 0, (tmp_path / "dms.log").read_text()
 
+        dms_serverless.let_say(life.world.account, REGION, life.pipeline["replication"]["arn"], "running", "", [])
         deliver_waiting(queue)
         while glue.waiting(job):
             for report in glue.work(job):
