@@ -128,7 +128,7 @@ class Trigger:
                 sleep(_SECONDS_BETWEEN_TRIES)
             else:
                 break
-        log("INFO", "applied", sent=kinds)
+        log("INFO", "applied", outcome="sent", sent=kinds)
         return kinds
 
     def handle(self, records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

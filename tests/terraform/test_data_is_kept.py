@@ -280,7 +280,12 @@ def test_removed_tables_models_and_namespaces_delete_nothing_that_holds_data(pip
     assert {address for address, actions in removed.items() if "delete" in actions and _kind(address) in HOLDS_DATA} == set()
     # The plan sees the changed tag and the removed tables.
     assert {_kind(address) for address, actions in removed.items() if actions == ["update"]} >= HOLDS_DATA
-    assert {_kind(address) for address, actions in removed.items() if "delete" in actions} == {"aws_glue_catalog_table"}
+    assert {_kind(address) for address, actions in removed.items() if actions == ["delete"]} == {"aws_glue_catalog_table"}
+    # These hold nothing: they stand for the changed replication, and for the call of the trigger after it.
+    assert {_kind(address) for address, actions in removed.items() if actions == ["delete", "create"]} == {
+        "aws_lambda_invocation",
+        "terraform_data",
+    }
 
 
 def test_databases_stay_when_their_tables_have_left_the_configuration(pipeline: Story) -> None:
