@@ -123,11 +123,15 @@ def _change(story: Story) -> None:
     story.put()
     s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=told)
 
-    story.apply(replication={"max_capacity_units": 16, "max_full_load_subtasks": 4})
+    with pytest.MonkeyPatch.context() as patch:
+        # Until it is told to end, however slow this machine is.
+        patch.setattr(dms_serverless, "SECONDS_OF_MODIFYING", 3600.0)
+        story.apply(replication={"max_capacity_units": 16, "max_full_load_subtasks": 4})
     modified = story.look()
     deliver(story.life.pipeline)
     story.note("modifying", [modified, story.look()])
     dms_serverless.let_starts_fail(story.life.world.account, REGION, story.arn, 2)
+    dms_serverless.let_modifying_end(story.life.world.account, REGION, story.arn)
     settle(story.life.world, story.life.pipeline)
     story.note("change", [story.look()], drift=True)
 

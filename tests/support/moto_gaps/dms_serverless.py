@@ -46,6 +46,11 @@ def let_starts_take(account: str, region: str, arn: str, seconds: float) -> None
     _held[account, region][arn]["_seconds"] = seconds
 
 
+def let_modifying_end(account: str, region: str, arn: str) -> None:
+    """Let a replication be modified now, however long that was to take."""
+    _held[account, region][arn]["_modified_at"] = 0.0
+
+
 def starts(account: str, region: str, arn: str) -> list[str]:
     """Return the kinds of all starts of a replication that DMS accepted."""
     return list(_held[account, region][arn]["_starts"])
