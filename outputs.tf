@@ -1,5 +1,10 @@
 # Written by `make fmt` from terraform/modules/pipeline, which checks the values.
 
+output "existing_task" {
+  description = "What was read of the replication that `replication.existing_task_arn` names: `arn`, `migration_type` and `bronze`, the settings of the job's document that follow from it; null without one."
+  value       = module.pipeline.existing_task
+}
+
 output "buckets" {
   description = "`name`, `arn` and `kms_key_arn` of the buckets `bronze`, `silver`, `quarantine` and `artifacts`."
   value       = module.pipeline.buckets
