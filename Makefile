@@ -69,6 +69,7 @@ lint: setup ## Check style, types, spelling, lengths, lock, Terraform; changes n
 	$(BIN)/python tools/file_length.py
 	$(BIN)/python tools/lock.py --check
 	$(BIN)/python tools/terraform_readme.py --check
+	$(BIN)/python tools/terraform_root.py --check
 	$(BIN)/python tools/terraform_lint.py
 
 .PHONY: fmt
@@ -77,6 +78,7 @@ fmt: setup ## Format the code and apply automatic fixes
 	$(BIN)/ruff format .
 	if command -v terraform >/dev/null; then terraform fmt -recursive terraform; fi
 	$(BIN)/python tools/terraform_readme.py
+	$(BIN)/python tools/terraform_root.py
 
 .PHONY: bench
 bench: setup ## Measure the job; BENCH=full, small, watch, late, maintain, models, verify, throughput or tables; BENCH_ARGS

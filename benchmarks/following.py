@@ -17,7 +17,7 @@ import numpy as np
 import typer
 
 from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Work, emptied, heap_mib, resident_mib, session
-from benchmarks.small_tables import columns, document, file_name, folder_of, sequence, write, write_load
+from benchmarks.small_tables import Rows, columns, document, file_name, folder_of, sequence, write, write_load
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.runs.report import BatchReport
 from dms_iceberg.runs.run import run
@@ -32,6 +32,7 @@ class Writer(threading.Thread):
         self._folders = [folder_of(work, f"t{number}") for number in range(tables)]
         self._rows, self._changes, self._until = rows, changes, time.time() + seconds
         self._counter, self._random = 0, np.random.default_rng(7)
+        self._sources = {folder: Rows(rows, rows + rows // 100) for folder in self._folders}
         self.written = 0
 
     def run(self) -> None:
@@ -54,7 +55,7 @@ class Writer(threading.Thread):
         for moment in moments:
             self._counter += 1
             sequences.append(sequence(moment, self._counter))
-        op = [str(one) for one in self._random.choice(["U", "U", "U", "I", "D"], self._changes)]
+        op = self._sources[folder].operations(ids, self._random)
         closed = datetime.fromtimestamp(now, UTC)
         write(folder, file_name(closed), columns(op, [f"{one:%Y-%m-%d %H:%M:%S.%f}" for one in moments], ids, sequences))
         self.written += self._changes

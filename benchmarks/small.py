@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from rich.table import Table
 
 from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Work, emptied, session
-from benchmarks.small_tables import columns, document, file_name, folder_of, sequence, write, write_load
+from benchmarks.small_tables import Rows, columns, document, file_name, folder_of, sequence, write, write_load
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.merge import direct
@@ -42,13 +42,14 @@ def main(
         write_load(folder_of(work, name), rows)
     config = parse_config(document(work, PATHS, 1, mode=mode, partition_by=[partition_by] if partition_by else []), base=str(work))
     random, at = np.random.default_rng(7), datetime.now(UTC) - timedelta(hours=1)
+    source = Rows(rows, rows + rows // 100)
     took: dict[str, list[tuple[float, float]]] = {name: [] for name in PATHS}
     with session(config, heap, cores) as spark:
         if run(spark, config).errors:
             raise typer.Exit(1)
         for _ in range(batches):
             at += timedelta(seconds=5)
-            _write(work, at, np.unique(random.integers(0, rows + rows // 100, changes)), random)
+            _write(work, at, np.unique(random.integers(0, rows + rows // 100, changes)), random, source)
             for name in PATHS:
                 took[name].append(_merged(spark, config, name))
         _print(took)
@@ -57,11 +58,12 @@ def main(
             raise typer.Exit(1)
 
 
-def _write(work: Path, at: datetime, ids: Any, random: np.random.Generator) -> None:
+def _write(work: Path, at: datetime, ids: Any, random: np.random.Generator, source: Rows) -> None:
     moments = [at + timedelta(microseconds=900 * number) for number in range(len(ids))]
-    ops = [str(one) for one in random.choice(["U", "U", "U", "I", "D"], len(ids))]
+    ids = random.permutation(ids)
+    ops = source.operations(ids, random)
     stamps = [f"{one:%Y-%m-%d %H:%M:%S.%f}" for one in moments]
-    data = columns(ops, stamps, random.permutation(ids), [sequence(one, number) for number, one in enumerate(moments)])
+    data = columns(ops, stamps, ids, [sequence(one, number) for number, one in enumerate(moments)])
     for name in PATHS:
         write(folder_of(work, name), file_name(moments[-1] + timedelta(milliseconds=10)), data)
 

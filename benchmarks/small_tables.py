@@ -57,6 +57,22 @@ def columns(op: Sequence[str], stamps: Sequence[str], ids: Ids, sequences: Seque
     return {"Op": op, "dms_commit_ts": stamps, "id": ids, "v": values, "n": (ids % 1000).astype("int32"), "dms_change_seq": sequences}
 
 
+class Rows:
+    """Which ids a table has at the source: only a free key can be inserted, and only a row that is there can change."""
+
+    def __init__(self, rows: int, most: int) -> None:
+        """Start with the ids below ``rows``; ids are below ``most``."""
+        self._are_there = np.arange(most) < rows
+
+    def operations(self, ids: Ids, random: np.random.Generator) -> list[str]:
+        """Return an operation for each id, in their order: an insert where there is no row, else a delete (a fifth) or an update."""
+        found = []
+        for id_, is_delete in zip(ids, random.random(len(ids)) < 0.2, strict=True):
+            found.append(("D" if is_delete else "U") if self._are_there[id_] else "I")
+            self._are_there[id_] = found[-1] != "D"
+        return found
+
+
 def write(folder: Path, name: str, data: dict[str, Any]) -> None:
     """Write a file as DMS does: readers see it only when it is complete."""
     path = folder / name

@@ -32,9 +32,14 @@ def command_line(arguments: list[str]) -> list[str]:
     commands = _commands()
     chooser = argparse.ArgumentParser(allow_abbrev=False)
     chooser.add_argument("--command", default="run", choices=sorted(commands))
-    chooser.add_argument("--config", required=True)
+    chooser.add_argument("--config")
     known, rest = chooser.parse_known_args(arguments)
-    options = [parameter for parameter in commands[known.command].params if isinstance(parameter, typer.core.TyperOption)]
+    parameters = commands[known.command].params
+    options = [parameter for parameter in parameters if isinstance(parameter, typer.core.TyperOption)]
+    # Only `discover` has no document: it prints one. A Glue job has one for all commands.
+    takes_config = len(options) < len(parameters)
+    if takes_config and known.config is None:
+        chooser.error("the following arguments are required: --config")
     parser = argparse.ArgumentParser(allow_abbrev=False)
     for option in options:
         name, target = option.opts[0], str(option.name)
@@ -43,7 +48,7 @@ def command_line(arguments: list[str]) -> list[str]:
         else:
             parser.add_argument(name, dest=target, action="append", default=[])
     given = vars(parser.parse_known_args(rest)[0])
-    words = [*known.command.split(), known.config]
+    words = [*known.command.split(), *([known.config] if takes_config else [])]
     for option in options:
         for value in given[str(option.name)]:
             words += [option.opts[0], value] if not option.is_flag else [option.opts[0]] * (value == "true")

@@ -1,6 +1,7 @@
 """Fixtures that every layer of tests may use. Spark starts once, on first use."""
 
 import os
+import shlex
 import shutil
 import time
 from collections import Counter
@@ -41,8 +42,9 @@ _BRIEF_JVM = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m"
 # For the one JVM of the tests themselves, which plans for half an hour: a quarter less processor time after five minutes.
 _LASTING_JVM = "-XX:ReservedCodeCacheSize=512m"
 os.environ.setdefault("JDK_JAVA_OPTIONS", _BRIEF_JVM)
-# And for every Spark.
-os.environ["SPARK_CONF_DIR"] = str(Path(__file__).with_name("quick_plans"))
+# And for every Spark. Not by SPARK_CONF_DIR: a folder on the class path would keep Java from its archive of classes.
+_QUICK_PLANS = Path(__file__).with_name("quick_plans") / "spark-defaults.conf"
+os.environ["PYSPARK_SUBMIT_ARGS"] = f"--properties-file {shlex.quote(str(_QUICK_PLANS))} pyspark-shell"
 
 # A file that began last would keep one process busy and the others waiting, so these layers, whose files take minutes, begin first.
 _LONG_LAYERS = ("terraform", "properties", "fuzz", "s3", "e2e", "spark")

@@ -53,6 +53,8 @@ PYTHON
 
 install_packages() {
     echo "setup: installing the locked Python packages into $VENV (once; some 700 MB, one to five minutes)"
+    # Java classes of jars that are written again are not those of the archive.
+    rm -rf "$VENV/share/dms-iceberg"
     local pip="$VENV/bin/python -m pip --quiet --disable-pip-version-check --no-input install"
     # Python compiles what it imports; compiling everything now takes half a minute, and most of it is never imported.
     $pip --no-compile --no-deps --require-hashes --requirement "$LOCK" ||
@@ -89,4 +91,5 @@ fi
 check_java
 # Checks what is there and fetches what is not; quick and offline once the jars are in the local Maven repository.
 "$VENV/bin/python" -m dms_iceberg.spark.jars >/dev/null
+"$VENV/bin/python" tools/class_archive.py
 printf '%s\n' "$wanted" >"$STAMP"

@@ -1,7 +1,9 @@
-"""The parts of the AWS clients that the trigger uses."""
+"""The parts of the AWS clients that more than one module uses, and the codes of their errors."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
+
+from botocore.exceptions import BotoCoreError, ClientError
 
 
 class Glue(Protocol):
@@ -20,5 +22,10 @@ class Sqs(Protocol):
     def change_message_visibility(self, *, QueueUrl: str, ReceiptHandle: str, VisibilityTimeout: int) -> object:
         """Hide a message for so many seconds from now."""
 
-    def send_message(self, *, QueueUrl: str, MessageBody: str, MessageAttributes: dict[str, Any]) -> object:
-        """Send a message."""
+    def send_message(self, *, QueueUrl: str, MessageBody: str, **further: Any) -> object:
+        """Send a message, with ``MessageAttributes`` or ``DelaySeconds`` perhaps."""
+
+
+def code_of(error: ClientError | BotoCoreError) -> str:
+    """Return the error's code; that of an outage where there was no connection, no answer in time, or no credentials."""
+    return str(error.response["Error"]["Code"]) if isinstance(error, ClientError) else "ServiceUnavailable"

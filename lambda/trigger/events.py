@@ -1,8 +1,8 @@
 """What a message in the queue says: whether there are new change files in bronze, and since when.
 
 It reads the notifications of S3, plain or in the envelope of SNS, and the events of EventBridge: `Object Created`, `Scheduled Event` as a
-wake-up, DMS's state changes, and Glue's of a run that failed. The job's key grammar determines which keys are change files
-(``dms_iceberg.bronze.keys``); a test compares the two.
+wake-up, DMS's state changes, Glue's of a run that failed, and what this function tells itself after an apply. The job's key grammar
+determines which keys are change files (``dms_iceberg.bronze.keys``); a test compares the two.
 
 It reads only source, detail-type and resources of a DMS event. `resources` has the ARN of a task, according to
 https://docs.aws.amazon.com/dms/latest/userguide/CHAP_EventBridge.html; the detail-type of serverless replications is in
@@ -32,6 +32,9 @@ _EPOCH = re.compile(r"(?:^|/)epoch-(\d{1,9})/$")
 _STATE_CHANGES = frozenset({"DMS Replication Task State Change", "DMS Replication State Change"})
 """For tasks, and for serverless replications."""
 _RUN_STATE = "Glue Job State Change"
+OWN_SOURCE = "dms-iceberg"
+APPLIED, REPLICATION_WANTED = "Applied", "Replication Wanted"
+"""Messages of this function to itself: Terraform has applied something, so a run is due; the replication may not be as it wants it."""
 
 
 class UnreadableMessageError(ValueError):
@@ -69,7 +72,7 @@ class Bronze:
 
     @property
     def epoch(self) -> int | None:
-        """Number of the full load that the files belong to; None for a folder without one, where a load replaces nothing."""
+        """Number of the full load that the files belong to; None for a folder without one."""
         found = _EPOCH.search(self.prefix)
         return int(found[1]) if found else None
 
@@ -91,6 +94,8 @@ class News:
         of_replication: whether the replication has changed its state.
         reports: keys of new files in which DMS reports what it has not done.
         failure: the run that failed; None without one.
+        is_clock: whether it is a wake-up by the clock.
+        of_start: whether the replication should be brought to the state that Terraform wants.
     """
 
     files: int
@@ -99,6 +104,8 @@ class News:
     of_replication: bool = False
     reports: tuple[str, ...] = ()
     failure: Failure | None = None
+    is_clock: bool = False
+    of_start: bool = False
 
 
 def read_message(body: str, bronze: Bronze, replication_arn: str = "", job_name: str = "") -> News:
@@ -133,7 +140,11 @@ def _read(document: dict[str, Any], bronze: Bronze, replication_arn: str, job_na
         return _news([_of_record(record) for record in document["Records"]], bronze)
     kind = (document["source"], document["detail-type"])
     if kind == ("aws.events", "Scheduled Event"):
+        return News(0, 0, _time(document["time"]), is_clock=True)
+    if kind == (OWN_SOURCE, APPLIED):
         return News(0, 0, _time(document["time"]))
+    if kind == (OWN_SOURCE, REPLICATION_WANTED):
+        return News(0, 0, None, of_start=True)
     if kind == ("aws.s3", "Object Created"):
         detail = document["detail"]  # EventBridge, unlike S3 itself, does not URL-encode the key.
         return _news([(detail["bucket"]["name"], detail["object"]["key"], _time(document["time"]))], bronze)

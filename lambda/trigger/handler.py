@@ -1,14 +1,12 @@
 """S3 -> SQS -> this function -> one run of the merge job per burst of change files.
 
 README.md beside this file has the infrastructure that it needs, docs/adr/0006-one-run-per-burst.md why nothing is lost.
-It also records which full loads are complete (`completion`).
+It also records which full loads are complete (`completion`), and starts the replication after an apply (`starter`).
 """
 
-import json
 import os
-import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from math import ceil
@@ -18,7 +16,9 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from clients import Glue, Sqs
+from batch import Answer, Batch, Message
+from changes_queue import ChangesQueue, receives
+from clients import Glue, Sqs, code_of
 from completion import LoadWatch, Noted
 from decision import (
     RESTS,
@@ -35,7 +35,9 @@ from decision import (
     wait_seconds,
 )
 from events import Failure, UnreadableMessageError, read_message
+from logs import log
 from settings import Settings
+from starter import Starter
 
 _RUNS_LOOKED_AT = 50
 """Glue lists the newest runs first. A missing one can only cost an unnecessary run, never a file."""
@@ -45,48 +47,8 @@ _REPORTED = (
 )
 _TABLES_NAMED = 50
 """Maximum in one log line."""
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A message that asks for a run; its files exist since ``newest``, or a run failed then (``is_failure``)."""
-
-    id: str
-    receipt_handle: str
-    receives: int
-    newest: datetime
-    is_failure: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The answer to the messages that ask for a run: the fields of a log line, and the message that waits."""
-
-    level: str
-    outcome: str
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    waiting: Message | None = None
-
-
-@dataclass(slots=True)
-class Batch:
-    """What a batch of messages says.
-
-    Attributes:
-        messages: those that ask for a run.
-        states: records about the replication's state.
-        failed: records about runs that failed.
-        kept: ids of messages that stay in the queue.
-        files: number of change files.
-        ignored: number of other objects and events.
-    """
-
-    messages: list[Message] = field(default_factory=list)
-    states: list[Mapping[str, Any]] = field(default_factory=list)
-    failed: list[tuple[Mapping[str, Any], Failure]] = field(default_factory=list)
-    kept: list[str] = field(default_factory=list)
-    files: int = 0
-    ignored: int = 0
+_TRIES, _SECONDS_BETWEEN_TRIES = 5, 8
+"""Of messages after an apply: IAM knows a role's new rights only after seconds, and the function has 60."""
 
 
 def _now() -> datetime:
@@ -94,8 +56,19 @@ def _now() -> datetime:
 
 
 def handler(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
-    """Answer one batch of SQS messages. Lambda calls this."""
-    return trigger().handle(event["Records"])
+    """Answer one batch of SQS messages, or what Terraform calls the function with after an apply. Lambda calls this.
+
+    Raises:
+        ValueError: the event is neither of the two.
+        RuntimeError: the messages that follow an apply could not be sent, so the apply must fail.
+    """
+    if "Records" in event:
+        return trigger().handle(event["Records"])
+    if "applied" in event:
+        return {"sent": trigger().applied(run=bool(event.get("run", True)))}
+    raise ValueError(
+        f"unknown event with the keys {sorted(event)}. Allowed: Records of SQS, or applied as the Terraform module trigger sends it"
+    )
 
 
 @cache
@@ -105,26 +78,58 @@ def trigger() -> "Trigger":
     config = Config(connect_timeout=3, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 2})
     settings = Settings.from_environment(os.environ)
     glue, sqs = boto3.client("glue", config=config), boto3.client("sqs", config=config)
-    epoch = settings.bronze.epoch
-    if not settings.replication_arn or epoch is None:
+    if not settings.replication_arn:
         return Trigger(glue, sqs, settings)
     # A run must not wait for requests to DMS and S3.
     quick = Config(connect_timeout=2, read_timeout=5, retries={"mode": "standard", "total_max_attempts": 2})
     dms, s3 = boto3.client("dms", config=quick), boto3.client("s3", config=quick)
-    return Trigger(glue, sqs, settings, LoadWatch(dms, s3, settings.bronze, epoch, settings.replication_arn))
+    starter = Starter(dms, s3, settings, _now) if settings.start is not None else None
+    # The job gives a folder without an epoch the number 0.
+    loads = LoadWatch(dms, s3, settings.bronze, settings.bronze.epoch or 0, settings.replication_arn)
+    return Trigger(glue, sqs, settings, loads, starter)
 
 
 class Trigger:
     """Starts runs for messages. All state between two batches is in the queue and in Glue."""
 
     def __init__(
-        self, glue: Glue, sqs: Sqs, settings: Settings, loads: LoadWatch | None = None, clock: Callable[[], datetime] = _now
+        self,
+        glue: Glue,
+        sqs: Sqs,
+        settings: Settings,
+        loads: LoadWatch | None = None,
+        starter: Starter | None = None,
+        clock: Callable[[], datetime] = _now,
     ) -> None:
         self._glue = glue
-        self._sqs = sqs
+        self._queue = ChangesQueue(sqs, settings)
         self._settings = settings
         self._loads = loads
+        self._starter = starter
         self._clock = clock
+
+    def applied(self, *, run: bool, sleep: Callable[[float], None] = time.sleep) -> list[str]:
+        """Send the messages that follow an apply to the queue; return their kinds.
+
+        Args:
+            run: whether a run is asked for.
+            sleep: waits for so many seconds.
+
+        Raises:
+            RuntimeError: they could not be sent.
+        """
+        for left in reversed(range(_TRIES)):
+            try:
+                kinds = self._queue.tell_of_an_apply(run=run, now=self._clock())
+            except (ClientError, BotoCoreError) as error:
+                if not left:
+                    what = f"no message to {self._settings.queue_url}: {error}"
+                    raise RuntimeError(f"{what}. Allow the function's role sqs:SendMessage on that queue, and apply again") from error
+                sleep(_SECONDS_BETWEEN_TRIES)
+            else:
+                break
+        log("INFO", "applied", outcome="sent", sent=kinds)
+        return kinds
 
     def handle(self, records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Answer a batch: Lambda deletes the messages that the answer does not name."""
@@ -132,7 +137,11 @@ class Trigger:
         messages, kept = read.messages, read.kept
         # A message of DMS is done with the markers: each is an object in bronze, whose notification asks for a run that begins after it.
         if read.states and not self._note_loads():
-            kept += [self._hide_for_a_while(record) for record in read.states]
+            kept += [self._queue.hide_for_a_while(record) for record in read.states]
+        if read.starts:
+            kept += self._start_replication(read.starts)
+        elif read.has_clock and self._starter is not None:
+            self._starter.look()
         if read.failed:
             due, waiting = self._due_again(read.failed)
             messages, kept = messages + due, kept + waiting
@@ -140,7 +149,7 @@ class Trigger:
         if answer.waiting is not None:
             kept.append(answer.waiting.id)
         counts = {"messages": len(records), "files": read.files, "ignored": read.ignored}
-        _log(answer.level, "batch", outcome=answer.outcome, **counts, **answer.facts)
+        log(answer.level, "batch", outcome=answer.outcome, **counts, **answer.facts)
         return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in kept]}
 
     def _read(self, records: Sequence[Mapping[str, Any]]) -> Batch:
@@ -149,13 +158,16 @@ class Trigger:
             try:
                 news = read_message(record["body"], settings.bronze, settings.replication_arn, settings.job_name)
             except UnreadableMessageError as error:
-                if not self._dead_letter(record, str(error)):
+                if not self._queue.set_aside(record, str(error)):
                     batch.kept.append(record["messageId"])
                 continue
             batch.files += news.files
             batch.ignored += news.ignored
+            batch.has_clock |= news.is_clock
+            if news.of_start:
+                batch.starts.append(record)
             for key in news.reports:
-                _log("ERROR", "reported_by_dms", key=key, advice=_REPORTED)
+                log("ERROR", "reported_by_dms", key=key, advice=_REPORTED)
             if news.of_replication:
                 batch.states.append(record)
             if news.failure is not None:
@@ -164,15 +176,24 @@ class Trigger:
                 batch.messages.append(_message(record, news.newest))
         return batch
 
+    def _start_replication(self, starts: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Bring the replication to the state that is wanted; return the id of the message that comes again for the rest.
+
+        They all ask for the same. The newest goes on, which a new apply lets wait least.
+        """
+        newest = min(starts, key=receives)
+        seconds = self._starter.go_on(receives(newest)) if self._starter is not None else 0
+        return [self._queue.hide_for(newest, seconds)] if seconds else []
+
     def _due_again(self, failed: Sequence[tuple[Mapping[str, Any], Failure]]) -> tuple[list[Message], list[str]]:
         """Return messages about failed runs that ask for the next one now, and the ids of those that wait; others are done."""
         due, waiting = list[Message](), list[str]()
         try:
             runs = self._runs()
         except (ClientError, BotoCoreError) as error:
-            why = judge(_code_of(error))
-            _log(why.level, "failures", outcome=why.outcome, error=str(error), advice=why.advice)
-            return due, [self._hide_for_a_while(record) for record, _ in failed]
+            why = judge(code_of(error))
+            log(why.level, "failures", outcome=why.outcome, error=str(error), advice=why.advice)
+            return due, [self._queue.hide_for_a_while(record) for record, _ in failed]
         now = self._clock()
         others = {run.id for run in runs if not run.merges_all}
         for record, failure in failed:
@@ -180,9 +201,9 @@ class Trigger:
             if failure.run_id in others or is_followed(failure.run_id, failure.at, runs):
                 continue
             if left > timedelta(0):
-                self._hide(record["messageId"], record["receiptHandle"], ceil(left.total_seconds()))
+                self._queue.hide(record["messageId"], record["receiptHandle"], ceil(left.total_seconds()))
                 waiting.append(record["messageId"])
-                _log("INFO", "failures", outcome="waiting", run_id=failure.run_id, wait_seconds=ceil(left.total_seconds()))
+                log("INFO", "failures", outcome="waiting", run_id=failure.run_id, wait_seconds=ceil(left.total_seconds()))
             else:
                 due.append(_message(record, failure.at, is_failure=True))
         return due, waiting
@@ -209,7 +230,7 @@ class Trigger:
             self._note_loads()
             return Answer("INFO", "started", facts | {"run_id": self._start()})
         except (ClientError, BotoCoreError) as error:
-            return self._wait(left, judge(_code_of(error)), facts | {"error": str(error)})
+            return self._wait(left, judge(code_of(error)), facts | {"error": str(error)})
 
     def _wait(self, left: list[Message], why: Judgement, facts: Mapping[str, Any], seconds: int | None = None) -> Answer:
         """Keep the newest message and hide it for a while. A run that covers it covers the other messages, so they are deleted.
@@ -218,33 +239,21 @@ class Trigger:
         """
         newest = max(left, key=lambda message: (not message.is_failure, message.newest, -message.receives))
         seconds = wait_seconds(newest.receives) if seconds is None else seconds
-        self._hide(newest.id, newest.receipt_handle, seconds)
+        self._queue.hide(newest.id, newest.receipt_handle, seconds)
         waiting = {"wait_seconds": seconds, "receives": newest.receives, "message_id": newest.id, "advice": why.advice}
         return Answer(why.level, why.outcome, {**facts, **waiting}, newest)
-
-    def _hide_for_a_while(self, record: Mapping[str, Any]) -> str:
-        """Hide a message, longer with each receive; return its id."""
-        self._hide(record["messageId"], record["receiptHandle"], wait_seconds(_receives(record)))
-        return str(record["messageId"])
-
-    def _hide(self, message_id: str, receipt_handle: str, seconds: int) -> None:
-        try:
-            self._sqs.change_message_visibility(QueueUrl=self._settings.queue_url, ReceiptHandle=receipt_handle, VisibilityTimeout=seconds)
-        except (ClientError, BotoCoreError) as error:
-            advice = "The message comes back after the queue's visibility timeout. Allow the function's role sqs:ChangeMessageVisibility."
-            _log("WARNING", "visibility", message_id=message_id, error=str(error), advice=advice)
 
     def _note_loads(self) -> bool:
         """Record which full loads are complete; return False if DMS or S3 should be asked again soon. An error stops nothing else."""
         try:
             noted = self._loads.note() if self._loads is not None else Noted()
         except (ClientError, BotoCoreError) as error:
-            why = judge_asking(_code_of(error))
-            _log(why.level, "loads", outcome=why.outcome, error=str(error), advice=why.advice)
+            why = judge_asking(code_of(error))
+            log(why.level, "loads", outcome=why.outcome, error=str(error), advice=why.advice)
             return why.outcome == "ignored"
         if noted.tables:
             shown = {"tables": noted.tables[:_TABLES_NAMED], "status": noted.status, "known": noted.known, "unfinished": noted.unfinished}
-            _log("INFO", "loads", outcome="noted", written=len(noted.tables), **shown)
+            log("INFO", "loads", outcome="noted", written=len(noted.tables), **shown)
         return not noted.ask_again
 
     def _runs(self) -> list[Run]:
@@ -264,37 +273,6 @@ class Trigger:
         )
         return str(answer["JobRunId"])
 
-    def _dead_letter(self, record: Mapping[str, Any], reason: str) -> bool:
-        """Move an unreadable message to the dead-letter queue at once; return False if that failed."""
-        facts = {"message_id": record["messageId"], "reason": reason}
-        try:
-            self._sqs.send_message(
-                QueueUrl=self._settings.dead_letter_queue_url,
-                MessageBody=record["body"],
-                MessageAttributes={"reason": {"DataType": "String", "StringValue": reason}},
-            )
-        except (ClientError, BotoCoreError) as error:
-            advice = "The message stays in the queue. Allow the function's role sqs:SendMessage on the dead-letter queue."
-            _log("ERROR", "dead_letter_failed", **facts, error=str(error), advice=advice)
-            return False
-        advice = "Find who sends such messages. If one named a change file, start a run of the job by hand; then delete the message."
-        _log("ERROR", "dead_lettered", **facts, advice=advice)
-        return True
-
-
-def _code_of(error: ClientError | BotoCoreError) -> str:
-    """Return the error's code; that of an outage where there was no connection, no answer in time, or no credentials."""
-    return str(error.response["Error"]["Code"]) if isinstance(error, ClientError) else "ServiceUnavailable"
-
 
 def _message(record: Mapping[str, Any], newest: datetime, *, is_failure: bool = False) -> Message:
-    return Message(record["messageId"], record["receiptHandle"], _receives(record), newest, is_failure)
-
-
-def _receives(record: Mapping[str, Any]) -> int:
-    return int(record.get("attributes", {}).get("ApproximateReceiveCount", 1))
-
-
-def _log(level: str, event: str, **facts: Any) -> None:
-    # Not with logging: its lines are JSON only with one of Lambda's log formats.
-    sys.stdout.write(json.dumps({"level": level, "event": event, **facts}) + "\n")
+    return Message(record["messageId"], record["receiptHandle"], receives(record), newest, is_failure)

@@ -9,6 +9,7 @@ https://docs.aws.amazon.com/dms/latest/APIReference/API_Replication.html.
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 MARKER_FOLDER = "_load_complete/"
@@ -17,28 +18,40 @@ MARKER_FOLDER = "_load_complete/"
 _LOADS = frozenset({"full-load", "full-load-and-cdc"})
 _RUNS = "running"
 _OVER = frozenset({"stopped", "deprovisioning", "deprovisioned"})
-_LOADED = frozenset({"FULL_LOAD_ONLY_FINISHED", "STOPPED_AFTER_FULL_LOAD", "STOPPED_AFTER_CACHED_EVENTS"})
+LOADED = frozenset({"FULL_LOAD_ONLY_FINISHED", "STOPPED_AFTER_FULL_LOAD", "STOPPED_AFTER_CACHED_EVENTS"})
 """Stop reasons that mean a complete load. NORMAL is not among them: DMS uses it for an operator's stop in the middle as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replication:
-    """A replication task, or a serverless replication, as DMS describes it."""
+    """A replication task, or a serverless replication, as DMS describes it.
+
+    Attributes:
+        has_run: whether a serverless one has begun to load, or to capture changes.
+        failures: why it failed.
+        stopped_at: when it stopped last; None if it never did, or DMS does not say.
+    """
 
     type: str
     status: str
     stop_reason: str
+    has_run: bool = False
+    failures: tuple[str, ...] = ()
+    stopped_at: datetime | None = None
 
     @classmethod
     def of(cls, described: Mapping[str, Any]) -> "Replication":
         """Return a replication from the answer of `DescribeReplicationTasks` or `DescribeReplications`."""
         kind = described.get("MigrationType") or described.get("ReplicationType") or ""
-        return cls(kind, described.get("Status") or "", (described.get("StopReason") or "").removeprefix("Stop Reason "))
+        reason = (described.get("StopReason") or "").removeprefix("Stop Reason ")
+        failures = tuple(described.get("FailureMessages") or ())
+        stopped_at = described.get("ReplicationLastStopTime")
+        return cls(kind, described.get("Status") or "", reason, _has_run(kind, described), failures, stopped_at)
 
     @property
     def is_believed(self) -> bool:
         """Whether its tables' states count: it does a load, and it is running or has stopped because the load is done."""
-        is_over = self.status in _OVER and self.stop_reason in _LOADED
+        is_over = self.status in _OVER and self.stop_reason in LOADED
         return self.type in _LOADS and (self.status == _RUNS or is_over)
 
     @property
@@ -71,6 +84,19 @@ class LoadedTable:
         """Return the content of the marker; ``said_by`` is the ARN of the replication."""
         document = {"schema": self.schema, "table": self.table, "epoch": epoch, "rows": self.rows}
         return json.dumps({**document, "began": self.began, "ended": self.ended, "said_by": said_by}).encode()
+
+
+def _has_run(kind: str, described: Mapping[str, Any]) -> bool:
+    """Whether a serverless replication has a place in the source, or a load that began.
+
+    A fresh start alone counts only for one without a load: else it may have failed at its first connection, and DMS wants the next start to
+    be a first one.
+    """
+    statistics = described.get("ReplicationStats") or {}
+    counted = [described.get("RecoveryCheckpoint"), *map(statistics.get, ("FullLoadStartDate", "FullLoadFinishDate", "TablesLoaded"))]
+    if kind == "cdc":
+        counted += [statistics.get("FreshStartDate"), described.get("ReplicationLastStopTime")]
+    return any(counted)
 
 
 def loaded_tables(statistics: Iterable[Mapping[str, Any]]) -> list[LoadedTable]:

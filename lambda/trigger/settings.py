@@ -10,7 +10,12 @@ from events import Bronze
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The function's settings, from its environment."""
+    """The function's settings, from its environment.
+
+    Attributes:
+        start: whether a serverless replication should run; None where Terraform leaves that to somebody else.
+        starts_runs: whether runs are started; False beside a watch that something else keeps running.
+    """
 
     job_name: str
     config_uri: str
@@ -19,8 +24,9 @@ class Settings:
     dead_letter_queue_url: str
     replication_arn: str = ""
     gap: timedelta = timedelta(0)
-    starts_runs: bool = True
     run_arguments: Mapping[str, str] = field(default_factory=lambda: {"--command": "run"})
+    start: bool | None = None
+    starts_runs: bool = True
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
@@ -38,5 +44,9 @@ class Settings:
         bronze = Bronze(bucket, prefix and f"{prefix}/")
         run = json.loads(environment.get("RUN_ARGUMENTS") or '{"--command": "run"}')
         gap = timedelta(minutes=float(environment.get("MIN_MINUTES_BETWEEN_RUNS") or 0))
+        wanted = environment.get("START_REPLICATION", "")
+        if wanted not in ("", "true", "false"):
+            raise ValueError(f"START_REPLICATION is {wanted!r}. Allowed: true, false. The Terraform module trigger sets it; apply it again")
+        start = wanted == "true" if wanted else None
         starts = environment.get("STARTS_RUNS", "true") == "true"
-        return cls(job, config, bronze, queue, dead_letters, environment.get("REPLICATION_ARN", ""), gap, starts, run)
+        return cls(job, config, bronze, queue, dead_letters, environment.get("REPLICATION_ARN", ""), gap, run, start, starts)

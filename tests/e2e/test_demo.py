@@ -25,7 +25,7 @@ STATUSES = ["new", "paid", "packed", "shipped", "delivered"]
 
 def environment(**more: str) -> dict[str, str]:
     # The demo starts as it does for users; and of Java's options Java would tell in the demo's own output.
-    unwanted = (SALT_VARIABLE, "DMS_ICEBERG_CONFIG", "SPARK_CONF_DIR", "JDK_JAVA_OPTIONS")
+    unwanted = (SALT_VARIABLE, "DMS_ICEBERG_CONFIG", "PYSPARK_SUBMIT_ARGS", "JDK_JAVA_OPTIONS")
     kept = {name: value for name, value in os.environ.items() if name not in unwanted}
     # A zone with a half hour: whatever depends on the machine's own time would show.
     return {**kept, "TZ": "Asia/Kolkata", **more}

@@ -11,12 +11,13 @@ import pyarrow as pa
 import pytest
 
 from dms_iceberg.config.model import Bronze, BronzeFormat
+from dms_iceberg.source.address import parse_source
 from dms_iceberg.verify.columns import shown_rows
 from dms_iceberg.verify.compare import Options
 from dms_iceberg.verify.open_source import open_source
 from dms_iceberg.verify.repair import _value
 from dms_iceberg.verify.run import verify
-from dms_iceberg.verify.source import Throttle, parse_source
+from dms_iceberg.verify.source import Throttle
 from support.lake import Lake
 from support.mariadb import LocalMariaDb
 from support.value_cases import MARIADB as MARIADB_CASES

@@ -10,10 +10,11 @@ from psycopg.conninfo import conninfo_to_dict
 
 from dms_emulator.files import CsvShape, FileShape
 from dms_iceberg.config.model import Bronze, BronzeFormat, Csv
+from dms_iceberg.source.address import parse_source
 from dms_iceberg.verify.columns import shown_rows
 from dms_iceberg.verify.open_source import open_source
 from dms_iceberg.verify.repair import _value
-from dms_iceberg.verify.source import Throttle, parse_source
+from dms_iceberg.verify.source import Throttle
 from emulator.bronze import make_task, run
 from support.value_cases import POSTGRES, POSTGRES_TYPES, SAME
 

@@ -13,10 +13,11 @@ from dms_emulator.postgres import LocalPostgres
 from dms_iceberg.config.model import Config
 from dms_iceberg.runs.report import TableReport
 from dms_iceberg.runs.run import run
+from dms_iceberg.source.address import parse_source
 from dms_iceberg.verify.compare import Options
 from dms_iceberg.verify.open_source import open_source
 from dms_iceberg.verify.run import verify
-from dms_iceberg.verify.source import Throttle, parse_source
+from dms_iceberg.verify.source import Throttle
 from dms_iceberg.verify.verdict import TableVerdict
 
 if TYPE_CHECKING:

@@ -56,6 +56,10 @@ module "lake" {
   encryption    = { mode = var.encryption }
   buckets       = { silver = { name = var.silver } }
 }
+
+output "reader_policy" {
+  value = module.lake.reader_policy
+}
 """
 HOLDS_DATA = {"aws_s3_bucket", "aws_kms_key", "aws_glue_catalog_database"}
 
@@ -72,7 +76,10 @@ class Story:
     """The lake after two destroys of the whole stack."""
     rules: dict[str, Any] = attrs.field(factory=dict)
     """What expires in the silver bucket, by the name of the rule."""
-    key: str = ""
+    keys: dict[str, str] = attrs.field(factory=dict)
+    """State of each key, by its alias, after it was to be deleted."""
+    former: dict[str, Any] = attrs.field(factory=dict)
+    """A lake with the one key of former versions: who can use which key, before and after this version is applied."""
     addresses: dict[str, set[str]] = attrs.field(factory=dict)
     policies: dict[str, list[str]] = attrs.field(factory=dict)
     """Statements of the buckets' policies once `force_destroy` was applied."""
@@ -128,7 +135,18 @@ def _lake(world: World) -> Story:
     stack.apply()
     story.plans["second"] = _changes(stack)
     buckets = {role: {"name": f"shop-{role}-{world.account}"} for role in ("silver", "bronze", "quarantine", "artifacts")}
+    _make_former(world, stack, buckets)
     _put_objects(world, buckets)
+    story.former["before"] = _keys_of_objects(world, buckets)
+    story.plans["former version"] = _changes(stack)
+    stack.apply()
+    _put_objects(world, buckets, "new.parquet")
+    story.former["after"] = _keys_of_objects(world, buckets)
+    story.former["reader"] = [
+        one["Resource"] for one in json.loads(stack.outputs()["reader_policy"])["Statement"] if one["Sid"] == "DecryptTables"
+    ]
+    story.former["aliases"] = {name: key["Arn"] for name, key in _keys(world).items()}
+    story.plans["after the upgrade"] = _changes(stack)
     rules = world.client("s3").get_bucket_lifecycle_configuration(Bucket=buckets["silver"]["name"])["Rules"]
     story.rules = {one["ID"]: one["Expiration"] for one in rules if "Expiration" in one}
 
@@ -139,7 +157,7 @@ def _lake(world: World) -> Story:
     story.lake = _state_of(world, buckets["silver"]["name"])
     story.plans["repaired"] = _changes(stack)
     story.refusals["key"] = _refused(stack, "apply", "-target=module.lake.aws_kms_key.this", "-var=encryption=SSE_S3")
-    story.key = _key(world)["KeyState"]
+    story.keys = {name: key["KeyState"] for name, key in _keys(world).items()}
     story.refusals["another name"] = _refused(stack, "apply", "-var=silver=another-name")
 
     # The data stays, Terraform forgets it.
@@ -168,13 +186,37 @@ def _refused(stack: Stack, command: str, *options: str) -> str:
     return str(refused.value)
 
 
-def _put_objects(world: World, buckets: dict[str, dict[str, str]]) -> None:
-    for role in ("bronze", "silver"):
-        world.client("s3").put_object(Bucket=buckets[role]["name"], Key="shop/orders/data.parquet", Body=b"rows")
+def _make_former(world: World, stack: Stack, buckets: dict[str, dict[str, str]]) -> None:
+    """Turn a fresh lake into one of a former version, in AWS and in Terraform's state: one key, at another address, for all buckets."""
+    keys = _keys(world)
+    for resource in ("aws_kms_key", "aws_kms_alias"):
+        stack.run("state", "mv", f'module.lake.{resource}.this["silver"]', f"module.lake.{resource}.this[0]")
+        stack.run("state", "rm", f'module.lake.{resource}.this["unmasked"]')
+    world.client("kms").delete_alias(AliasName="alias/shop-unmasked")
+    rule = {
+        "ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": keys["alias/shop-lake"]["Arn"]},
+        "BucketKeyEnabled": True,
+    }
+    for role in ("bronze", "quarantine"):
+        world.client("s3").put_bucket_encryption(Bucket=buckets[role]["name"], ServerSideEncryptionConfiguration={"Rules": [rule]})
+
+
+def _put_objects(world: World, buckets: dict[str, dict[str, str]], name: str = "data.parquet") -> None:
+    for role in ("bronze", "silver", "quarantine"):
+        world.client("s3").put_object(Bucket=buckets[role]["name"], Key=f"shop/orders/{name}", Body=b"rows")
+
+
+def _keys_of_objects(world: World, buckets: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """By bucket and object: the key that it was written with."""
+    s3, found = world.client("s3"), {}
+    for role in ("bronze", "silver", "quarantine"):
+        names = [one["Key"] for one in s3.list_objects_v2(Bucket=buckets[role]["name"])["Contents"]]
+        found[role] = {name.rsplit("/", 1)[1]: s3.head_object(Bucket=buckets[role]["name"], Key=name)["SSEKMSKeyId"] for name in names}
+    return found
 
 
 def _state_of(world: World, bucket: str) -> dict[str, Any]:
-    s3, key = world.client("s3"), _key(world)
+    s3, key = world.client("s3"), _keys(world)["alias/shop-lake"]
     rule = s3.get_bucket_encryption(Bucket=bucket)["ServerSideEncryptionConfiguration"]["Rules"][0]
     return {
         "key": key["KeyState"],
@@ -192,10 +234,13 @@ def _refusals(world: World, bucket: str) -> list[str]:
     return [one["Sid"] for one in policy["Statement"] if one["Effect"] == "Deny"]
 
 
-def _key(world: World) -> dict[str, Any]:
+def _keys(world: World) -> dict[str, dict[str, Any]]:
+    """The keys that have an alias, by it."""
     kms = world.client("kms")
-    [found] = [kms.describe_key(KeyId=one["KeyId"])["KeyMetadata"] for one in kms.list_keys()["Keys"]]
-    return dict(found)
+    aliases = {
+        one["AliasName"]: one.get("TargetKeyId") for one in kms.list_aliases()["Aliases"] if not one["AliasName"].startswith("alias/aws/")
+    }
+    return {name: kms.describe_key(KeyId=key)["KeyMetadata"] for name, key in aliases.items()}
 
 
 def _kind(address: str) -> str:
@@ -235,7 +280,12 @@ def test_removed_tables_models_and_namespaces_delete_nothing_that_holds_data(pip
     assert {address for address, actions in removed.items() if "delete" in actions and _kind(address) in HOLDS_DATA} == set()
     # The plan sees the changed tag and the removed tables.
     assert {_kind(address) for address, actions in removed.items() if actions == ["update"]} >= HOLDS_DATA
-    assert {_kind(address) for address, actions in removed.items() if "delete" in actions} == {"aws_glue_catalog_table"}
+    assert {_kind(address) for address, actions in removed.items() if actions == ["delete"]} == {"aws_glue_catalog_table"}
+    # These hold nothing: they stand for the changed replication, and for the call of the trigger after it.
+    assert {_kind(address) for address, actions in removed.items() if actions == ["delete", "create"]} == {
+        "aws_lambda_invocation",
+        "terraform_data",
+    }
 
 
 def test_databases_stay_when_their_tables_have_left_the_configuration(pipeline: Story) -> None:
@@ -273,9 +323,30 @@ def test_destroy_of_a_lake_is_refused_before_what_protects_its_content_is_destro
     }
 
 
-def test_key_that_objects_need_is_not_deleted_with_another_encryption(lake: Story) -> None:
-    assert "deleting KMS Key" in lake.refusals["key"]
-    assert lake.key == "Enabled"
+def test_keys_that_objects_need_are_not_deleted_with_another_encryption(lake: Story) -> None:
+    assert lake.refusals["key"].count("deleting KMS Key") == 2
+    assert lake.keys == {"alias/shop-lake": "Enabled", "alias/shop-unmasked": "Enabled"}
+
+
+def test_a_lake_with_one_key_gets_a_second_one_and_loses_nothing(lake: Story) -> None:
+    plan = lake.plans["former version"]
+    assert {address for address, actions in plan.items() if "delete" in actions} == set()
+    made = {address for address, actions in plan.items() if actions == ["create"] and "_kms_" in address}
+    assert made == {'module.lake.aws_kms_key.this["unmasked"]', 'module.lake.aws_kms_alias.this["unmasked"]'}
+    assert lake.plans["after the upgrade"] == {}
+
+
+def test_objects_of_a_lake_with_one_key_stay_readable(lake: Story) -> None:
+    """The one key is silver's now, which readers and the job may use. New rows of bronze and quarantine have the other."""
+    former, unmasked = lake.former["aliases"]["alias/shop-lake"], lake.former["aliases"]["alias/shop-unmasked"]
+    assert former != unmasked
+    assert lake.former["before"] == {role: {"data.parquet": former} for role in ("bronze", "silver", "quarantine")}
+    assert lake.former["after"] == {
+        "silver": {"data.parquet": former, "new.parquet": former},
+        "bronze": {"data.parquet": former, "new.parquet": unmasked},
+        "quarantine": {"data.parquet": former, "new.parquet": unmasked},
+    }
+    assert lake.former["reader"] == [[former]]
 
 
 def test_content_stays_when_terraform_forgets_it(lake: Story) -> None:

@@ -14,6 +14,9 @@ from botocore.exceptions import ClientError
 
 from dms_emulator.postgres import LocalPostgres
 from dms_iceberg.config.parse import parse_config
+from support.local_aws import REGION
+from support.moto_gaps import dms_serverless
+from support.terraform.after_apply import starts, status
 from support.terraform.arrivals import check, replication_documents
 from support.terraform.chain import (
     CHANGES,
@@ -76,7 +79,10 @@ class TestApplied:
             assert all(s3.get_public_access_block(Bucket=bucket["name"])["PublicAccessBlockConfiguration"].values())
             rule = s3.get_bucket_encryption(Bucket=bucket["name"])["ServerSideEncryptionConfiguration"]["Rules"][0]
             key = rule["ApplyServerSideEncryptionByDefault"].get("KMSMasterKeyID")
-            assert key == applied.pipeline["kms_key_arn"], role
+            assert key == bucket["kms_key_arn"], role
+            assert key == applied.pipeline["unmasked_kms_key_arn" if role in ("bronze", "quarantine") else "kms_key_arn"], role
+        if applied.example in ("minimal", "mysql", "aurora-postgresql-serverless"):  # the others bring their key, or have none
+            assert applied.pipeline["unmasked_kms_key_arn"] != applied.pipeline["kms_key_arn"]
         assert checked >= {"silver", "quarantine", "artifacts"}
 
     def test_new_files_reach_the_function(self, applied: "Life") -> None:
@@ -152,17 +158,30 @@ class TestApplied:
         assert way["senders"] == [({"Service": "events.amazonaws.com"}, "sqs:SendMessage", replicating.pipeline["trigger"]["queue"]["arn"])]
         state, tables = ("Tasks", "Table") if replicating.example == "mysql" else ("s", "ReplicationTable")
         bronze = replicating.pipeline["bronze_uri"].replace("s3://", "arn:aws:s3:::")
-        assert way["rights"] == {
+        starts = {
+            "minimal": {"dms:StartReplication": [arn], "s3:ListBucket": [replicating.pipeline["buckets"]["bronze"]["arn"]]},
+            "mysql": {},
+        }
+        assert way["rights"] == starts.get(replicating.example, {"dms:StopReplication": [arn]}) | {
             f"dms:DescribeReplication{state}": ["*"],
             f"dms:Describe{tables}Statistics": [arn],
             "s3:PutObject": [f"{bronze}_load_complete/*"],
-            "kms:GenerateDataKey": [replicating.pipeline["kms_key_arn"]],
+            "kms:GenerateDataKey": [replicating.pipeline["unmasked_kms_key_arn"]],
         }
+
+    def test_function_has_started_what_terraform_describes(self, replicating: "Life") -> None:
+        if replicating.example == "mysql":
+            pytest.skip("Terraform starts a task")
+        arn = replicating.pipeline["replication"]["arn"]
+        wanted = (["start-replication"], "running") if replicating.example == "minimal" else ([], "created")
+        assert (starts(replicating.world, arn), status(replicating.world, arn)) == wanted
 
     def test_alarms_tell_the_topic(self, applied: "Life") -> None:
         alarms = applied.client("cloudwatch").describe_alarms()["MetricAlarms"]
+        kinds = {name: kind for kind, name in applied.pipeline["alarms"]["names"].items()}
         assert {one["AlarmName"] for one in alarms} == {name for name in applied.pipeline["alarms"]["names"].values() if name}
-        assert all(one["AlarmActions"] == [applied.pipeline["alarms"]["topic_arn"]] and one["AlarmDescription"] for one in alarms)
+        assert all(one["AlarmActions"] == [applied.pipeline["alarms"]["topic_arn"]] for one in alarms)
+        assert all(one["AlarmDescription"].endswith(f" What to do: docs/operations.md#{kinds[one['AlarmName']]}") for one in alarms)
 
     def test_resources_say_what_they_are_for(self, applied: "Life") -> None:
         name = json.loads(applied.pipeline["config_json"])["pipeline"]
@@ -199,23 +218,26 @@ class TestApplied:
 def test_load_that_dms_calls_complete_is_noted_and_asks_for_a_run(applied: "Life") -> None:
     """Rule, queue, function, marker, notification, run: with the rights of their roles and no others."""
     arn, runs = applied.pipeline["replication"]["arn"], applied.client("glue").get_job_runs
+    start_runs_at_once(applied)
+    before = len(runs(JobName=applied.pipeline["merge_job"]["name"])["JobRuns"])
     [name] = list(applied.pipeline["targets"])[:1]
     dms_has_loaded(applied, name)
     tell_state_change(applied, arn + "x")
     assert markers(applied) == []
     tell_state_change(applied, arn)
     assert markers(applied) == [name], words_of_the_function(applied)
-    assert len(runs(JobName=applied.pipeline["merge_job"]["name"])["JobRuns"]) == 1
+    assert len(runs(JobName=applied.pipeline["merge_job"]["name"])["JobRuns"]) == before + 1
     assert '"level": "ERROR"' not in words_of_the_function(applied)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("example", ["minimal"])
 def test_changes_of_the_source_arrive_in_the_tables(applied: "Life", tmp_path: Path) -> None:
-    """PostgreSQL, the local DMS, bronze, notification, queue, function, job, tables: nobody starts anything by hand.
+    """PostgreSQL, the local DMS, bronze, notification, queue, function, job, tables: nobody starts anything by hand, and no clock does.
 
-    The function decides when a run begins, and Glue's part runs the job that Terraform described, with its own arguments, script and zips.
-    DMS, function and job have the rights of their roles and no others.
+    For AWS the replication is still starting while the files of its full load come. The function decides when a run begins, and Glue's part
+    runs the job that Terraform described, with its own arguments, script and zips. DMS, function and job have the rights of their roles and
+    no others.
     """
     from support.moto_gaps.lambda_functions import deliver_waiting
     from support.terraform.glue_runtime import glue_runtime
@@ -230,8 +252,10 @@ def test_changes_of_the_source_arrive_in_the_tables(applied: "Life", tmp_path: P
     ):
         source.execute(TABLES)
         start_runs_at_once(life)
+        dms_serverless.let_say(life.world.account, REGION, life.pipeline["replication"]["arn"], "initializing", "", [])
+        told = len(outcomes(life))
         with local_dms(life, server.dsn(), tmp_path) as dms:
-            until("the full load's files ask for a run", lambda: len(outcomes(life)) >= 2, dms, tmp_path)
+            until("the full load's files ask for a run", lambda: len(outcomes(life)) >= told + 2, dms, tmp_path)
             assert len(glue.waiting(job)) == 1, "one run for a burst of files"
             [first] = glue.work(job)
             assert {name: table["applied"] for name, table in first["tables"].items()} == {"public.orders": 200, "public.order_lines": 600}
@@ -242,6 +266,7 @@ def test_changes_of_the_source_arrive_in_the_tables(applied: "Life", tmp_path: P
             dms.send_signal(signal.SIGTERM)
             assert dms.wait(60) == 0, (tmp_path / "dms.log").read_text()
 
+        dms_serverless.let_say(life.world.account, REGION, life.pipeline["replication"]["arn"], "running", "", [])
         deliver_waiting(queue)
         while glue.waiting(job):
             for report in glue.work(job):
@@ -277,7 +302,7 @@ class TestChanged:
 
     def test_nothing_that_holds_data_was_replaced(self, changed: "Life") -> None:
         before, after = changed.outputs["pipeline"], changed.changed_outputs["pipeline"]
-        for name in ("buckets", "kms_key_arn", "bronze_uri", "databases"):
+        for name in ("buckets", "kms_key_arn", "unmasked_kms_key_arn", "bronze_uri", "databases"):
             assert before[name] == after[name]
 
     def test_change_has_arrived(self, changed: "Life") -> None:

@@ -4,6 +4,7 @@ The plugin takes a folder below `roots/` per fixture. What it cannot do (variabl
 one instance of a resource) is what `support.terraform.stack` is for.
 """
 
+import json
 import shutil
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -78,3 +79,23 @@ def test_parameter_groups_have_the_values_that_dms_needs(source_parameters: Any,
         assert {one["ParameterName"]: one["ParameterValue"] for one in found} == group["wanted"]
     assert groups["aurora-postgresql"]["wanted"]["rds.logical_replication"] == "1"
     assert groups["mysql"]["wanted"]["binlog_format"] == "ROW"
+
+
+@terraform("overview", scope="module", name="overview")
+def test_dashboard_of_many_pipelines_shows_alarms_and_metrics_that_are_there(overview: Any, aws: "LocalAws", account: str) -> None:
+    cloudwatch, logs = aws.client("cloudwatch", account), aws.client("logs", account)
+    body = cloudwatch.get_dashboard(DashboardName=overview.outputs["dashboard_name"]["value"])["DashboardBody"]
+    widgets = json.loads(body)["widgets"]
+    shown = {one["properties"]["title"]: one["properties"]["alarms"] for one in widgets if one["type"] == "alarm"}
+    assert sorted(shown) == ["billing", "shop"]
+    alarms = cloudwatch.describe_alarms()["MetricAlarms"]
+    assert sorted(arn for arns in shown.values() for arn in arns) == sorted(one["AlarmArn"] for one in alarms)
+    counted = {
+        (one["metricNamespace"], one["metricName"])
+        for found in logs.describe_metric_filters()["metricFilters"]
+        for one in found["metricTransformations"]
+    }
+    graphs = [[(namespace, metric) for namespace, metric, _ in one["properties"]["metrics"]] for one in widgets if one["type"] == "metric"]
+    assert len(graphs) == 6
+    assert all({namespace for namespace, _ in graph} == {"dms-iceberg/billing", "dms-iceberg/shop"} for graph in graphs)
+    assert {line for graph in graphs for line in graph} <= counted

@@ -10,7 +10,7 @@ import pytest
 
 MODULES = Path(__file__).parents[2] / "terraform" / "modules"
 # What every module has, or the pipeline decides.
-SHARED = {"name", "tags", "permissions_boundary", "log_retention_days", "log_kms_key_arn"}
+SHARED = {"name", "region_suffix", "tags", "permissions_boundary", "log_retention_days", "log_kms_key_arn"}
 
 
 @cache

@@ -137,7 +137,7 @@ class TestForms:
 
     def test_scheduled_event_is_a_wake_up(self) -> None:
         body = {"version": "0", "detail-type": "Scheduled Event", "source": "aws.events", "time": "2026-03-14T12:00:00Z", "detail": {}}
-        assert read_message(json.dumps(body), BRONZE) == News(0, 0, NOON)
+        assert read_message(json.dumps(body), BRONZE) == News(0, 0, NOON, is_clock=True)
 
     def test_time_without_a_zone_is_utc(self) -> None:
         record = s3_record() | {"eventTime": "2026-03-14T12:00:00"}

@@ -15,7 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import decision
 import handler
-from handler import Answer, Message, Trigger
+from batch import Answer, Message
+from handler import Trigger
 from trigger.world import ALL, FOREVER, NO_ANSWER, Plan, Visit, World
 
 HOURS = 3600

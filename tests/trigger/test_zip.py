@@ -35,7 +35,13 @@ def test_same_bytes_under_another_umask_and_with_other_file_times(function: str,
 @pytest.mark.parametrize(
     ("function", "modules"),
     [
-        ("trigger", ("clients", "completion", "decision", "events", "handler", "loads", "settings")),
+        (
+            "trigger",
+            (
+                *("batch", "changes_queue", "clients", "completion", "decision", "events", "handler", "loads", "logs", "settings"),
+                *("starter", "starting"),
+            ),
+        ),
         ("watch", ("watch_starter", "watching")),
     ],
 )

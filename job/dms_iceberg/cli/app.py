@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from dms_iceberg import __version__
+from dms_iceberg.cli.discover import discover
 from dms_iceberg.cli.doctor import doctor
 from dms_iceberg.cli.maintain import maintain
 from dms_iceberg.cli.options import (
@@ -150,6 +151,7 @@ app.command()(watch)
 app.command()(verify)
 app.command()(maintain)
 app.command()(doctor)
+app.command()(discover)
 app.add_typer(quarantine, name="quarantine")
 
 

@@ -6,19 +6,14 @@ from typing import Annotated
 import typer
 
 from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, seconds
+from dms_iceberg.cli.source_options import SourceSecret, SourceUrl, source_address
 from dms_iceberg.cli.terminal import SourceProgress, print_verdict
-from dms_iceberg.verify.source import PASSWORD_VARIABLE, parse_source
 
 
 def verify(
     config: ConfigPath,
-    source: Annotated[
-        str,
-        typer.Option(help=f"postgresql://user@host/database or mysql://user@host; password in ${PASSWORD_VARIABLE}.", show_default=False),
-    ],
-    source_secret: Annotated[
-        str | None, typer.Option(metavar="ARN", help="Secret with the source's user and password.", show_default=False)
-    ] = None,
+    source: SourceUrl,
+    source_secret: SourceSecret = None,
     table: Tables = [],  # noqa: B006 - typer needs a list
     settle: Annotated[str, typer.Option(metavar="DURATION", help="Wait this long before checking differing keys again.")] = "30s",
     tries: Annotated[int, typer.Option(min=0, help="How often to check differing keys again; 0: the source does not change.")] = 5,
@@ -31,19 +26,14 @@ def verify(
 ) -> None:
     """Compare the source database with the silver tables; exit code 1 if differences remain."""
     loaded = prepared(config, table, quiet=json_)
-    address = parse_source(source)
+    address = source_address(source, source_secret)
     from dms_iceberg.spark.session import open_session
     from dms_iceberg.verify import run
     from dms_iceberg.verify.compare import Options
     from dms_iceberg.verify.open_source import open_source
-    from dms_iceberg.verify.source import Throttle, with_credentials
+    from dms_iceberg.verify.source import Throttle
 
-    secret = None
-    if source_secret is not None:
-        from dms_iceberg.secrets import read_secret
-
-        secret = read_secret(source_secret)
-    database = open_source(with_credentials(address, secret), Throttle(max_rows_per_second))
+    database = open_source(address, Throttle(max_rows_per_second))
     try:
         options = Options(tries=tries, settle=seconds(settle), chunk_rows=chunk_rows, repair=repair)
         with SourceProgress(enabled=not json_) as progress:

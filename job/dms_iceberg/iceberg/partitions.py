@@ -29,7 +29,7 @@ class Partition:
 
 
 @attrs.frozen
-class SpecField:
+class PartitionField:
     """A field of a partition spec.
 
     Attributes:
@@ -82,7 +82,7 @@ def _day(number: int) -> date:
         raise NotPossibleError("a partition value after the year 9999") from None
 
 
-def partition_fields(jvm: Any, table: Any) -> tuple[SpecField, ...]:
+def partition_fields(jvm: Any, table: Any) -> tuple[PartitionField, ...]:
     """Return the fields of an Iceberg table's partition spec; none of a table without partitions.
 
     Raises:
@@ -98,7 +98,7 @@ def partition_fields(jvm: Any, table: Any) -> tuple[SpecField, ...]:
     return tuple(_field(columns.get(field["source-id"]), field["transform"]) for field in spec["fields"])
 
 
-def _field(column: dict[str, Any] | None, transform: str) -> SpecField:
+def _field(column: dict[str, Any] | None, transform: str) -> PartitionField:
     kind = transform.partition("[")[0]
     type_ = column["type"] if column is not None else None
     fits = {
@@ -108,7 +108,7 @@ def _field(column: dict[str, Any] | None, transform: str) -> SpecField:
     }
     if column is None or not fits.get(kind, False):
         raise NotPossibleError("a partition transform")
-    return SpecField(column["name"], transform, kind == "day" or (kind, type_) == ("identity", "date"))
+    return PartitionField(column["name"], transform, kind == "day" or (kind, type_) == ("identity", "date"))
 
 
 def partition_of(jvm: Any, file: Any, count: int) -> Partition:
@@ -123,7 +123,7 @@ def _value(found: Any) -> PartitionValue:
     return found if found is None or isinstance(found, bool | int | str) else str(found)
 
 
-def new_partition(jvm: Any, table: Any, fields: Sequence[SpecField], values: tuple[PartitionValue, ...]) -> Partition:
+def new_partition(jvm: Any, table: Any, fields: Sequence[PartitionField], values: tuple[PartitionValue, ...]) -> Partition:
     """Return a partition of a table's new files by its values.
 
     Raises:

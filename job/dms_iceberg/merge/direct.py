@@ -20,7 +20,7 @@ from dms_iceberg.config.model import Mode
 from dms_iceberg.iceberg.arrow_schema import field_ids
 from dms_iceberg.iceberg.live_files import FileCache, LiveFiles, live_files
 from dms_iceberg.iceberg.not_possible import NotPossibleError
-from dms_iceberg.iceberg.partitions import SpecField, new_partition, partition_fields, split
+from dms_iceberg.iceberg.partitions import PartitionField, new_partition, partition_fields, split
 from dms_iceberg.iceberg.row_delta import Delta, add_delta, columns_of, refusal
 from dms_iceberg.iceberg.row_lookup import Lookup
 from dms_iceberg.iceberg.stored_rows import read_rows
@@ -29,7 +29,7 @@ from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.soft_delete import register_row_select
 from dms_iceberg.merge.statement import insert_columns, mergeable
 from dms_iceberg.silver.metadata_columns import metadata_columns
-from dms_iceberg.sql.cdc_columns import DELETE, DELETED, DELETED_AT, POSITION, ROW_POSITION
+from dms_iceberg.sql.cdc_columns import DELETE, DELETED, DELETED_AT, POSITION, ROW_POSITION, STORED_POSITION
 from dms_iceberg.sql.quoting import quote
 
 DIRECT, MERGE = "direct", "merge"
@@ -87,22 +87,27 @@ def merge_path(reason: str) -> str:
     return f"{MERGE} ({reason})"
 
 
-def rows_figures(batch: BatchContext) -> dict[str, str]:
-    """Aggregates over the latest changes: those that a MERGE would get, as one list, and what `measured_path` asks.
+def rows_figures(batch: BatchContext, *, is_late: bool = False) -> dict[str, str]:
+    """Aggregates over the latest changes: those that a MERGE would write, as one list, and what `measured_path` asks.
 
     A Parquet file hides how much text it has, as text that repeats is stored once. So the list has no row with more than its share of
     `MOST_TEXT`; the share is rounded to a power of two, because the generated code contains it.
+
+    Args:
+        batch: the batch.
+        is_late: the latest changes are rows of `late.collapse_late`, and lose to newer rows of the table.
     """
     shape = batch.shape
     lengths = [f"coalesce(octet_length({quote(name)}), 0)" for name in (*shape.key, *shape.values) if shape.types[name] in _LONG]
     is_long = f"{' + '.join(['0L', *lengths])} > {MOST_TEXT >> _rows(batch).bit_length()}L"
+    is_written = f"{mergeable()} AND coalesce({STORED_POSITION} < {POSITION}, true)" if is_late else mergeable()
     catalog = batch.context.config.catalog.name
     partition = (f"{field.sql(catalog)} AS {quote(field.name)}" for field in _partition_fields(batch, batch.target.iceberg))
     columns = ", ".join([*_COLUMNS[batch.table.mode]([*shape.key, *shape.values]), *partition])
     return {
-        _COUNT: f"count_if({mergeable()})",
-        _LONG_ROWS: f"count_if({mergeable()} AND {is_long})",
-        ROWS: f"collect_list(CASE WHEN {mergeable()} AND NOT ({is_long}) THEN struct({columns}) END)",
+        _COUNT: f"count_if({is_written})",
+        _LONG_ROWS: f"count_if({is_written} AND {is_long})",
+        ROWS: f"collect_list(CASE WHEN {is_written} AND NOT ({is_long}) THEN struct({columns}) END)",
     }
 
 
@@ -143,7 +148,7 @@ def _cache(batch: BatchContext) -> FileCache:
     return _CACHES.setdefault(batch.context.spark, FileCache())
 
 
-def _partition_fields(batch: BatchContext, table: Any) -> tuple[SpecField, ...]:
+def _partition_fields(batch: BatchContext, table: Any) -> tuple[PartitionField, ...]:
     return partition_fields(batch.context.spark._jvm, table)
 
 
@@ -188,7 +193,10 @@ def _delta(batch: BatchContext, table: Any, rows: pa.Table) -> Delta:
     def keys(changes: pa.Table) -> pa.Table:
         return pa.table({str(number): changes[name].cast(columns.field(name).type) for number, name in enumerate(shape.key)})
 
-    deleted = lookup.find(files.data.values(), keys(rows))
+    wanted = keys(rows)
+    if wanted.group_by(wanted.column_names).aggregate([]).num_rows < wanted.num_rows:
+        raise NotPossibleError("a key that the table has twice")
+    deleted = lookup.find(files.data.values(), wanted)
     is_event = rows[ROW_POSITION].is_null() if mode is Mode.SOFT_DELETE else rows[DELETE]
     written, events = rows.filter(pc.invert(is_event)), rows.filter(is_event)
     new = pa.Table.from_arrays([written[field.name].cast(field.type) for field in columns], schema=columns)

@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
 from dms_iceberg.changes.partial_updates import count_aggregates, kept_columns
+from dms_iceberg.config.model import Mode
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.merge import crowding, late, suspicion
 from dms_iceberg.merge import fill_forward as fill
@@ -50,8 +51,8 @@ def collapse_batch(batch: BatchContext) -> MergeInput:
         leaves = suspicion.leaves(first.figures, progress.arrivals)
         if is_late or lacks or first.suspects or spans or leaves:
             waiting = waiting_rows(batch)
-            second = _SecondPass(batch, cleaned, first, kept, waiting, is_late, lacks, spans, leaves)
-            result = attrs.evolve(second.collapsed(), arrivals=first.arrivals, path=merge_path("late or crowded"))
+            second = _SecondPass(batch, cleaned, first, kept, waiting, is_late, lacks, spans, leaves, path)
+            result = attrs.evolve(second.collapsed(), arrivals=first.arrivals)
         else:
             result = attrs.evolve(first, path=measured_path(path, first.figures, first.rows))
         return result
@@ -72,6 +73,7 @@ class _SecondPass:
         lacks: updates leave columns out.
         spans: see `suspicion.spans`.
         leaves: see `suspicion.leaves`.
+        path: see `planned_path`.
     """
 
     batch: BatchContext
@@ -83,6 +85,7 @@ class _SecondPass:
     lacks: bool
     spans: bool
     leaves: bool
+    path: str
 
     def collapsed(self) -> MergeInput:
         found = self._collapsed_late() if self.is_late else self.first
@@ -159,7 +162,7 @@ class _SecondPass:
     def _collapsed_in_order(self, verdict: Verdict | None) -> MergeInput:
         judge, effective = self._judges(as_it_is, verdict, self._filler(is_late=False) if self.lacks else None)
         result = measure(collapse(effective(self.cleaned), self.batch.shape, with_context=False).persist(), self.batch.shape, judge)
-        return _with_superseded(result, verdict)
+        return _with_superseded(attrs.evolve(result, path=merge_path("late or crowded")), verdict)
 
     def _collapsed_late(
         self,
@@ -188,6 +191,8 @@ class _SecondPass:
         else:
             judge, _ = self._judges(look.judge_suspects, verdict, None)
             _, effective = self._judges(look.judge, verdict, None)
+            # Keys that were played may be those of others.
+            stored = reduce(DataFrame.where, self._ranges() if keys is None else [], stored)
             looked = late.collapse_late(effective(look.of_suspects(self.cleaned)), stored, shape, look.keys, counts)
         looked = looked if verdict is None or not older.is_whole else verdict.restored(looked, shape, cleared)
         if filler is None:
@@ -195,8 +200,12 @@ class _SecondPass:
         looked = apply_truncates(looked, shape, planned.effective_truncates, planned.progress.load)
         rewrite = fill.REFILL if fill.REFILL in looked.columns else None
         figures = suspicion.figures() if verdict is None else {}
+        # A MERGE compares the positions of rows that were played, and both of a row that is only marked, with those of the table.
+        path = merge_path("late or crowded") if verdict is not None or batch.table.mode is not Mode.MIRROR else self.path
+        figures |= rows_figures(batch, is_late=True) if path == DIRECT else {}
         measured = measure(looked.persist(), shape, of_the_batch(judge), is_late=True, figures=figures)
-        return _with_superseded(attrs.evolve(measured, rewrite=rewrite, is_cut=look.is_cut), verdict)
+        path = measured_path(path, measured.figures, measured.rows)
+        return _with_superseded(attrs.evolve(measured, rewrite=rewrite, is_cut=look.is_cut, path=path), verdict)
 
     def _plain(self, look: SecondLook, keys: DataFrame | None) -> DataFrame:
         if keys is None:
@@ -224,10 +233,13 @@ class _SecondPass:
         """Return the filler for the changes of a batch that is late, or leaves columns out."""
         first, shape = self.first, self.batch.shape
         keys = first.latest.where(f"{POSITION} IS NOT NULL").select(*(quote(name) for name in shape.key))
-        ranges = [text for one in first.ranges if (text := one.sql())]
-        stored = fill.stored_rows(self.batch.target.rows(self.batch.planned.branch_state.branch), keys, shape, self.kept, ranges)
+        stored = fill.stored_rows(self.batch.target.rows(self.batch.planned.branch_state.branch), keys, shape, self.kept, self._ranges())
         rejected = fill.rejected_rows(self.waiting, keys, shape) if self.waiting is not None else None
         return fill.Filler(self.kept, shape, stored, rejected, late=is_late, moves=first.figures[N_MOVED] > 0)
+
+    def _ranges(self) -> list[str]:
+        """Return conditions on the table's rows that hold for all keys of usable changes of the batch."""
+        return [text for one in self.first.ranges if (text := one.sql())]
 
 
 def _with_superseded(result: MergeInput, verdict: Verdict | None) -> MergeInput:

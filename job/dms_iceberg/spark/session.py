@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
 
 from dms_iceberg.config.model import Catalog, CatalogType, Config
+from dms_iceberg.spark.class_archive import sharing_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,6 +57,9 @@ _KEPT_FOR_THE_UI = {
 # Thresholds of Java 17's tiered compilation, ten times its defaults. Very many methods, each called now and then, plan a batch. With the
 # defaults the optimising compiler takes half of a batch's processor time for minutes, and gains little (benchmarks/README.md).
 _COMPILE_LATER = {"InvocationThreshold": 50_000, "MinInvocationThreshold": 6_000, "CompileThreshold": 150_000, "BackEdgeThreshold": 400_000}
+JAVA_OPTIONS = " ".join(("-XX:+UseParallelGC", *(f"-XX:Tier4{k}={v}" for k, v in _COMPILE_LATER.items())))
+"""Of a local JVM. With G1 it takes a third more time on two cores: batches produce much garbage, and pauses do no harm
+(benchmarks/README.md)."""
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
 
@@ -140,8 +144,7 @@ def _local_settings(config: Config) -> dict[str, str]:
         "spark.driver.memory": os.environ.get("DMS_ICEBERG_DRIVER_MEMORY", "3g"),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        # A third less time than with G1 on two cores: batches produce much garbage, and pauses do no harm (benchmarks/README.md).
-        "spark.driver.defaultJavaOptions": " ".join(("-XX:+UseParallelGC", *(f"-XX:Tier4{k}={v}" for k, v in _COMPILE_LATER.items()))),
+        "spark.driver.defaultJavaOptions": " ".join((JAVA_OPTIONS, *sharing_options())),
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

@@ -24,11 +24,11 @@ from dms_iceberg.silver.recorded_declarations import guarded
 from dms_iceberg.silver.schema_diff import AddColumn
 from dms_iceberg.silver.switch_mode import silver_types
 from dms_iceberg.silver.table_context import TableContext
+from dms_iceberg.source.errors import SourceError
 from dms_iceberg.sql.cdc_columns import CORRUPT, FAILED_RULE, FILE, FILE_NAME, FILTERED, NOT_TEXT, PROBLEM, ROW
 from dms_iceberg.sql.quoting import quote
 from dms_iceberg.sql.types import fits
 from dms_iceberg.verify.columns import SourceColumn, select_list, shown_rows
-from dms_iceberg.verify.source import SourceError
 
 REJECTED_SQL = f"({PROBLEM} IS NOT NULL OR {FAILED_RULE} IS NOT NULL)"
 FILTERED_SQL = f"({FILTERED} AND {PROBLEM} IS NULL)"

@@ -11,6 +11,7 @@ from pyspark.sql.functions import broadcast, expr
 
 from dms_iceberg.merge.statement import key_list_sql
 from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.source.errors import KeyDoesNotFitError
 from dms_iceberg.sql.quoting import quote
 from dms_iceberg.verify import explain
 from dms_iceberg.verify.cleaning import FILTERED_SQL, REJECTED_SQL, Cleaning, lookup_text
@@ -31,7 +32,7 @@ from dms_iceberg.verify.fingerprint import (
 )
 from dms_iceberg.verify.reading_progress import Reading
 from dms_iceberg.verify.small_tables import interpreted
-from dms_iceberg.verify.source import KeyDoesNotFitError, Reader, Source, chunks
+from dms_iceberg.verify.source import Reader, Source, chunks
 from dms_iceberg.verify.verdict import TableVerdict
 
 _LOG = structlog.get_logger("dms_iceberg")

@@ -1,18 +1,18 @@
-"""MySQL and MariaDB as a source, through PyMySQL, which is pure Python and so fits into the job's zip."""
+"""MySQL and MariaDB as a source whose rows are compared."""
 
-import contextlib
-import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import Self
 
-import pymysql
 import pymysql.cursors
 
 from dms_iceberg.dms.mysql import bits, map_type
 from dms_iceberg.dms.types import Kind
+from dms_iceberg.source.address import Address
+from dms_iceberg.source.errors import SourceError
+from dms_iceberg.source.mysql import close, connect, roll_back, translated
 from dms_iceberg.sql.quoting import quote  # MySQL quotes names as Spark does.
 from dms_iceberg.verify.columns import SourceColumn
-from dms_iceberg.verify.source import Address, SourceError, SslMode, Throttle, cannot_connect, no_such_table
+from dms_iceberg.verify.source import Throttle, no_such_table
 
 _SESSION = (
     "SET SESSION time_zone = '+00:00'",
@@ -78,22 +78,7 @@ class MySqlSource:
 
     def __init__(self, address: Address, throttle: Throttle) -> None:
         self.throttle = throttle
-        try:
-            self.connection: Any = pymysql.connect(
-                host=address.host,
-                port=address.port,
-                user=address.user,
-                password=address.password or "",
-                database=address.database or None,
-                charset="utf8mb4",
-                autocommit=True,
-                **_encryption(address),
-            )
-            with self.connection.cursor() as cursor:
-                for statement in _SESSION:
-                    cursor.execute(statement)
-        except (pymysql.MySQLError, OSError) as error:
-            raise cannot_connect("MySQL", address, _reason(error)) from None
+        self.connection = connect(address, _SESSION)
 
     def columns(self, schema: str, table: str) -> tuple[SourceColumn, ...]:
         """Return the columns of a table; MySQL's databases are the schemas."""
@@ -110,8 +95,7 @@ class MySqlSource:
 
     def close(self) -> None:
         """Close the connection."""
-        with contextlib.suppress(pymysql.MySQLError, OSError):
-            self.connection.close()
+        close(self.connection)
 
 
 class MySqlReader:
@@ -131,8 +115,7 @@ class MySqlReader:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(pymysql.MySQLError, OSError):
-            self._source.connection.rollback()
+        roll_back(self._source.connection)
 
     def rows(self) -> Iterator[str]:
         """Yield every row, in the order of the primary key, as InnoDB stores them."""
@@ -151,32 +134,3 @@ class MySqlReader:
                         raise SourceError(f"{self._name}: a row is longer than max_allowed_packet of the server; raise that setting")
                     yield row[0]
                 self._source.throttle.passed(len(rows))
-
-
-@contextlib.contextmanager
-def translated(what: str) -> Iterator[None]:
-    """Turn the driver's errors into `SourceError`.
-
-    Raises:
-        SourceError: the server refused a statement, or the connection broke.
-    """
-    try:
-        yield
-    except (pymysql.MySQLError, OSError) as error:
-        raise SourceError(f"{what}: the source cannot be read: {_reason(error)}") from None
-
-
-def _encryption(address: Address) -> dict[str, Any]:
-    if address.ssl_mode is SslMode.DISABLE:
-        return {"ssl_disabled": True}
-    # Without a context the driver tries encryption, and connects without it if the server has none.
-    context = address.ssl_context()
-    return {"ssl": context} if context is not None else {}
-
-
-def _reason(error: BaseException) -> str:
-    # Messages quote values, except those about access and the connection.
-    number = error.args[0] if error.args else None
-    text = str(error.args[1]) if len(error.args) > 1 else type(error).__name__
-    hidden = isinstance(error, pymysql.DataError | pymysql.IntegrityError)
-    return f"error {number}" if hidden else re.sub(r"\s+", " ", f"{text} (error {number})")

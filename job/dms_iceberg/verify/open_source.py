@@ -1,6 +1,7 @@
 """Choose the driver for the source's address."""
 
-from dms_iceberg.verify.source import Address, Engine, Source, Throttle
+from dms_iceberg.source.address import Address, Engine
+from dms_iceberg.verify.source import Source, Throttle
 
 
 def open_source(address: Address, throttle: Throttle) -> Source:

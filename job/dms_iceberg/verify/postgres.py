@@ -1,17 +1,16 @@
-"""PostgreSQL (12 and later) as a source, through pg8000, which is pure Python and so fits into the job's zip."""
+"""PostgreSQL as a source whose rows are compared."""
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
-
-import pg8000.exceptions
-import pg8000.native
 
 from dms_iceberg.dms.postgres import Choices, built_in
 from dms_iceberg.dms.type_mapping import Mapped
 from dms_iceberg.dms.types import DmsType, Kind
+from dms_iceberg.source.address import Address
+from dms_iceberg.source.postgres import close, columns_sql, connect, roll_back, translated
+from dms_iceberg.source.quoting import quote_postgres as quote
 from dms_iceberg.verify.columns import SourceColumn
-from dms_iceberg.verify.source import Address, KeyDoesNotFitError, SourceError, SslMode, Throttle, cannot_connect, no_such_table
+from dms_iceberg.verify.source import Throttle, no_such_table
 
 # Make texts of values what the columns' SQL expects, whatever the settings of the server and the role are.
 _SESSION = (
@@ -27,18 +26,7 @@ _TABLE = """
     SELECT c.oid::int8, c.relkind::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = :schema AND c.relname = :name AND c.relkind IN ('r', 'p')
 """
-# Logical replication omits generated columns. A domain is resolved to its base type, with the modifier that it sets.
-_COLUMNS = """
-    WITH RECURSIVE typed AS (
-        SELECT attnum, attname, atttypid AS typid, atttypmod AS typmod
-        FROM pg_catalog.pg_attribute WHERE attrelid = :oid AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
-        UNION ALL
-        SELECT attnum, attname, typbasetype, typtypmod FROM typed JOIN pg_catalog.pg_type t ON t.oid = typid WHERE typtype = 'd'
-    )
-    SELECT attname::text, CASE WHEN typnamespace = 'pg_catalog'::regnamespace THEN typname::text ELSE '' END, typmod::int4,
-           pg_catalog.format_type(typid, typmod)
-    FROM typed JOIN pg_catalog.pg_type t ON t.oid = typid WHERE typtype <> 'd' ORDER BY attnum
-"""
+_COLUMNS = columns_sql("attrelid = :oid")
 # Types whose cast to text gives the same as their output function. That of char(n) drops the padding, as DMS does.
 _CAST = frozenset(
     (
@@ -49,15 +37,9 @@ _CAST = frozenset(
 # Spark cannot read Parquet's TIME, so a mapping rule makes it a string there.
 _PARQUET, _TEXT = Choices(time_as_string=True), Choices()
 _ANY = Mapped(DmsType(Kind.STRING))
-_DATA_EXCEPTIONS = ("22", "23")
 _CURSOR = "dms_iceberg_verify"
 # Rows per round trip: few at first, because a row may have megabytes; then as many as have about this many characters.
 _FIRST_FETCH, _MOST_FETCHED, _FETCHED_CHARACTERS = 100, 10_000, 4 << 20
-
-
-def quote(name: str) -> str:
-    """Return a quoted identifier."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def map_column(name: str, type_: str, modifier: int, shown: str) -> SourceColumn:
@@ -107,22 +89,7 @@ class PostgresSource:
 
     def __init__(self, address: Address, throttle: Throttle) -> None:
         self.throttle = throttle
-        # None: the driver tries encryption, and connects without it if the server has none.
-        encryption: Any = False if address.ssl_mode is SslMode.DISABLE else address.ssl_context()
-        try:
-            self.connection = pg8000.native.Connection(
-                address.user,
-                host=address.host,
-                port=address.port,
-                database=address.database,
-                password=address.password,
-                ssl_context=encryption,
-                application_name="dms-iceberg verify",
-            )
-            for statement in _SESSION:
-                self.connection.execute_simple(statement)
-        except (pg8000.exceptions.Error, OSError) as error:
-            raise cannot_connect("PostgreSQL", address, _reason(error)) from None
+        self.connection = connect(address, "verify", _SESSION)
 
     def columns(self, schema: str, table: str) -> tuple[SourceColumn, ...]:
         """Return the columns of an ordinary or partitioned table."""
@@ -130,7 +97,11 @@ class PostgresSource:
             found = self.connection.run(_TABLE, schema=schema, name=table)
             if not found:
                 raise no_such_table(f"{schema}.{table}", "USAGE on the schema and SELECT on the table")
-            return tuple(map_column(*row) for row in self.connection.run(_COLUMNS, oid=found[0][0]))
+            rows = self.connection.run(_COLUMNS, oid=found[0][0])
+        # Logical replication omits generated columns.
+        return tuple(
+            map_column(name, type_, modifier, shown) for _, name, _, generated, type_, modifier, shown, *_ in rows if not generated
+        )
 
     def snapshot(self, schema: str, table: str, expressions: Sequence[str]) -> "PostgresReader":
         """Return a reader of the table, in its own snapshot."""
@@ -138,8 +109,7 @@ class PostgresSource:
 
     def close(self) -> None:
         """Close the connection."""
-        with contextlib.suppress(pg8000.exceptions.Error, OSError):
-            self.connection.close()
+        close(self.connection)
 
 
 class PostgresReader:
@@ -158,8 +128,7 @@ class PostgresReader:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(pg8000.exceptions.Error, OSError):
-            self._run("ROLLBACK")
+        roll_back(self._source.connection)
 
     def _run(self, statement: str, **parameters: object) -> list[Any]:
         connection = self._source.connection
@@ -186,34 +155,3 @@ class PostgresReader:
             parameters = {f"key{n}": [key[n] for key in keys] for n in range(len(columns))}
             yield from (row[0] for row in self._run(statement, **parameters))
             self._source.throttle.passed(len(keys))
-
-
-@contextlib.contextmanager
-def translated(what: str) -> Iterator[None]:
-    """Turn the driver's errors into `SourceError`.
-
-    Raises:
-        SourceError: the server refused a statement, or the connection broke.
-    """
-    try:
-        yield
-    except (pg8000.exceptions.Error, OSError) as error:
-        kind = KeyDoesNotFitError if _code(error).startswith(_DATA_EXCEPTIONS) else SourceError
-        raise kind(f"{what}: the source cannot be read: {_reason(error)}") from None
-
-
-def _detail(error: BaseException) -> dict[str, Any]:
-    return error.args[0] if error.args and isinstance(error.args[0], dict) else {}
-
-
-def _code(error: BaseException) -> str:
-    return str(_detail(error).get("C", ""))
-
-
-def _reason(error: BaseException) -> str:
-    code = _code(error)
-    if not code:
-        return str(error)
-    # Messages about values quote them.
-    message = "a value does not fit" if code.startswith(_DATA_EXCEPTIONS) else str(_detail(error).get("M", ""))
-    return f"{message} (SQLSTATE {code})"

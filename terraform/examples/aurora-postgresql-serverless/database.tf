@@ -21,7 +21,6 @@ ephemeral "aws_secretsmanager_random_password" "source" {
 
 resource "aws_rds_cluster" "source" {
   #checkov:skip=CKV_AWS_162: DMS logs in with a password from the secret; it knows no IAM authentication for Aurora
-  #checkov:skip=CKV_AWS_313: the example sets no tags
   #checkov:skip=CKV_AWS_327: encrypted with the account's key for RDS; the stack stands in for a database that its owner encrypts
   #checkov:skip=CKV_AWS_324: as above, its logs are the owner's choice
   #checkov:skip=CKV2_AWS_8: as above, its backups are the owner's choice
@@ -38,6 +37,7 @@ resource "aws_rds_cluster" "source" {
   storage_encrypted               = true
   deletion_protection             = var.deletion_protection
   skip_final_snapshot             = !var.deletion_protection
+  copy_tags_to_snapshot           = true
   final_snapshot_identifier       = "${local.name}-final"
 
   serverlessv2_scaling_configuration {
@@ -49,12 +49,13 @@ resource "aws_rds_cluster" "source" {
 resource "aws_rds_cluster_instance" "source" {
   #checkov:skip=CKV_AWS_353: monitoring is the choice of the database's owner
   #checkov:skip=CKV_AWS_118: as above
-  #checkov:skip=CKV_AWS_226: it is the default; named, it would be one more line
   identifier         = local.name
   cluster_identifier = aws_rds_cluster.source.id
   engine             = aws_rds_cluster.source.engine
   engine_version     = aws_rds_cluster.source.engine_version
   instance_class     = "db.serverless"
+
+  auto_minor_version_upgrade = true
 }
 
 resource "aws_secretsmanager_secret" "source" {

@@ -10,7 +10,7 @@ variable "ca_bundle" {
 }
 
 variable "password_version" {
-  description = "A higher number gives the database a new password."
+  description = "A higher number gives cluster and secret a new password, the same one. Raise it when an apply has failed between the two."
   type        = number
   default     = 1
 }

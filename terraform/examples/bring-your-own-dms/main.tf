@@ -1,26 +1,18 @@
-# Somebody else's DMS task writes CSV files into a bucket that exists; only what comes after is made.
+# Somebody else's DMS task writes CSV files into a bucket that exists. It is read and followed; only what comes after is made.
 module "pipeline" {
-  source = "../../modules/pipeline" # git::https://github.com/acme/dms-iceberg.git//terraform/modules/pipeline?ref=COMMIT (COMMIT: the full hash of a commit)
+  source = "../../modules/pipeline" # elsewhere git::https://github.com/OWNER/dms-iceberg.git?ref=COMMIT, with the repository's owner and the full hash of a commit
 
   name = "legacy"
 
-  # No source_database: no DMS. Files are at s3://<bucket>/exports/erp/<schema>/<table>/.
-  buckets = {
-    bronze = { create = false, name = var.bronze_bucket }
+  # No source_database: no DMS of ours. The task and its endpoint are read: where the files are, how they are written, which columns it adds.
+  replication = {
+    existing_task_arn           = var.task_arn
+    existing_task_id            = var.task_id
+    existing_target_endpoint_id = var.target_endpoint_id
   }
 
-  bronze = {
-    prefix = "exports/erp"
-    format = "csv"
-    csv    = { header = false, delimiter = ";", null = "\\N" }
-    change = {
-      op_column              = "action"
-      op_words               = { INSERT = "I", UPDATE = "U", DELETE = "D" }
-      timestamp_column       = "changed_at"
-      sequence_column        = null
-      stream_position_column = null
-      before_image_prefix    = null
-    }
+  buckets = {
+    bronze = { create = false, name = var.bronze_bucket }
   }
 
   tables = {

@@ -81,7 +81,6 @@ locals {
 }
 
 resource "aws_s3_object" "python" {
-  #checkov:skip=CKV_AWS_186: encrypted as the bucket says, with artifacts.kms_key_arn where there is one
   count = var.python.archive_path == null ? 0 : 1
 
   bucket      = var.artifacts.bucket
@@ -172,7 +171,6 @@ locals {
 }
 
 resource "aws_cloudwatch_log_group" "watch" {
-  #checkov:skip=CKV_AWS_158: encrypted with log_kms_key_arn where there is one, else by CloudWatch itself
   name              = "/aws/emr-serverless/${local.watch_name}"
   retention_in_days = var.log_retention_days
   kms_key_id        = var.log_kms_key_arn
@@ -184,7 +182,7 @@ resource "aws_cloudwatch_log_group" "watch" {
 ################################################################################
 
 resource "aws_iam_role" "job" {
-  name                 = local.watch_name
+  name                 = join("-", compact([local.watch_name, var.region_suffix]))
   description          = "Runs of the EMR Serverless application ${local.watch_name}: read bronze, write silver and quarantine"
   permissions_boundary = var.permissions_boundary
   tags                 = var.tags

@@ -5,7 +5,6 @@ locals {
 }
 
 resource "aws_cloudwatch_log_group" "starter" {
-  #checkov:skip=CKV_AWS_158: encrypted with log_kms_key_arn where there is one, else by CloudWatch itself
   name              = "/aws/lambda/${local.function_name}"
   retention_in_days = var.log_retention_days
   kms_key_id        = var.log_kms_key_arn
@@ -41,7 +40,7 @@ resource "aws_lambda_function" "starter" {
 }
 
 resource "aws_iam_role" "starter" {
-  name                 = local.function_name
+  name                 = join("-", compact([local.function_name, var.region_suffix]))
   description          = "The function ${local.function_name}: start and cancel runs of one application"
   permissions_boundary = var.permissions_boundary
   tags                 = var.tags

@@ -1,7 +1,7 @@
 locals {
   buckets = { for role, bucket in var.buckets : role => {
-    name = coalesce(bucket.name, "${var.name}-${role}-${local.account}")
-    arn  = "arn:${local.partition}:s3:::${coalesce(bucket.name, "${var.name}-${role}-${local.account}")}"
+    name = coalesce(bucket.name, join("-", compact([var.name, role, local.account, var.region_suffix])))
+    arn  = "arn:${local.partition}:s3:::${coalesce(bucket.name, join("-", compact([var.name, role, local.account, var.region_suffix])))}"
   } }
   created = { for role, bucket in var.buckets : role => local.buckets[role].name if bucket.create }
 
@@ -30,8 +30,6 @@ data "aws_region" "current" {}
 resource "aws_s3_bucket" "this" {
   #checkov:skip=CKV_AWS_144: bronze can be loaded again from the database and silver built again from bronze; who needs a copy elsewhere adds replication to the bucket
   #checkov:skip=CKV2_AWS_62: the module trigger has bronze notify its queue; nobody waits for events of the others
-  #checkov:skip=CKV_AWS_145: KMS unless encryption.mode says otherwise, which checkov cannot work out
-  #checkov:skip=CKV_AWS_18: access logs are the input access_logs, since the bucket for them belongs to the account
   for_each = local.created
 
   bucket        = each.value
@@ -64,10 +62,10 @@ resource "aws_s3_bucket_server_side_encryption_configuration" "this" {
   bucket = aws_s3_bucket.this[each.key].id
   rule {
     # A key per bucket instead of per object: about a hundredth of the KMS requests.
-    bucket_key_enabled = var.encryption.mode == "SSE_KMS"
+    bucket_key_enabled = local.has_kms
     apply_server_side_encryption_by_default {
-      sse_algorithm     = var.encryption.mode == "SSE_KMS" ? "aws:kms" : "AES256"
-      kms_master_key_id = local.key_arn
+      sse_algorithm     = local.has_kms ? "aws:kms" : "AES256"
+      kms_master_key_id = local.bucket_keys[each.key]
     }
   }
 }

@@ -1,26 +1,50 @@
 locals {
-  create_key = var.encryption.mode == "SSE_KMS" && var.encryption.create_key
-  key_arn    = local.create_key ? aws_kms_key.this[0].arn : var.encryption.mode == "SSE_KMS" ? var.encryption.key_arn : null
+  has_kms    = var.encryption.mode == "SSE_KMS"
+  create_key = local.has_kms && var.encryption.create_key
+
+  # Whoever reads silver needs its key; with a key of their own, files of unmasked rows stay closed to readers even where a bucket's policy fails.
+  key_about = {
+    silver   = "Encrypts silver, artefacts, logs and alarms of the pipeline ${var.name}"
+    unmasked = "Encrypts bronze and quarantine of the pipeline ${var.name}: rows as they are in the source"
+  }
+  alias_names = { silver = "alias/${var.name}-lake", unmasked = "alias/${var.name}-unmasked" }
+
+  key_arns = {
+    for use, given in { silver = var.encryption.key_arn, unmasked = try(coalesce(var.encryption.unmasked_key_arn, var.encryption.key_arn), null) } :
+    use => local.create_key ? aws_kms_key.this[use].arn : local.has_kms ? given : null
+  }
+  bucket_keys = { bronze = local.key_arns.unmasked, quarantine = local.key_arns.unmasked, silver = local.key_arns.silver, artifacts = local.key_arns.silver }
 }
 
 resource "aws_kms_key" "this" {
-  count = local.create_key ? 1 : 0
+  for_each = local.create_key ? local.key_about : {}
 
-  description             = "Encrypts buckets, logs and alarms of the pipeline ${var.name}"
+  description             = each.value
   enable_key_rotation     = true
   deletion_window_in_days = 30
-  policy                  = data.aws_iam_policy_document.key.json
-  tags                    = merge(var.tags, { Name = "${var.name}-lake" })
+  policy                  = data.aws_iam_policy_document.key[each.key].json
+  tags                    = merge(var.tags, { Name = trimprefix(local.alias_names[each.key], "alias/") })
 
   # So they outlive a destroy that the key's policy refuses, also where no bucket is made here.
   depends_on = [aws_glue_catalog_database.this, aws_ssm_parameter.database]
 }
 
 resource "aws_kms_alias" "this" {
-  count = local.create_key ? 1 : 0
+  for_each = aws_kms_key.this
 
-  name          = "alias/${var.name}-lake"
-  target_key_id = aws_kms_key.this[0].key_id
+  name          = local.alias_names[each.key]
+  target_key_id = each.value.key_id
+}
+
+# The one key of former versions: silver's, so that its readers can read what is there.
+moved {
+  from = aws_kms_key.this[0]
+  to   = aws_kms_key.this["silver"]
+}
+
+moved {
+  from = aws_kms_alias.this[0]
+  to   = aws_kms_alias.this["silver"]
 }
 
 # In the policy of a key, "*" is the key itself.
@@ -28,7 +52,10 @@ data "aws_iam_policy_document" "key" {
   #checkov:skip=CKV_AWS_109: the account's own IAM decides who may manage the key, as in the policy that AWS gives a key by default
   #checkov:skip=CKV_AWS_111: as above
   #checkov:skip=CKV_AWS_356: as above
-  source_policy_documents = concat([data.aws_iam_policy_document.key_users.json], var.key_policy_documents)
+  for_each = local.key_about
+
+  # Logs and alarms use silver's key only.
+  source_policy_documents = concat([each.key == "silver" ? data.aws_iam_policy_document.key_users.json : data.aws_iam_policy_document.lake_formation.json], var.key_policy_documents)
 
   statement {
     sid       = "AccountDecidesByIam"
@@ -58,8 +85,8 @@ data "aws_iam_policy_document" "key" {
 
 # What any key of the pipeline must allow, also one that is brought along.
 data "aws_iam_policy_document" "key_users" {
-  #checkov:skip=CKV_AWS_111: "*" in the policy of a key is the key itself
-  #checkov:skip=CKV_AWS_356: as above
+  source_policy_documents = [data.aws_iam_policy_document.lake_formation.json]
+
   statement {
     sid       = "LogGroups"
     actions   = ["kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:Describe*"]
@@ -106,7 +133,9 @@ data "aws_iam_policy_document" "key_users" {
       values   = ["arn:${local.partition}:sns:${local.region}:${local.account}:*"]
     }
   }
+}
 
+data "aws_iam_policy_document" "lake_formation" {
   # Lake Formation reads registered buckets for those it has granted access. Not named as principal: the role is made when the first location is
   # registered, and a policy cannot name what is not there. https://docs.aws.amazon.com/lake-formation/latest/dg/register-encrypted.html
   dynamic "statement" {

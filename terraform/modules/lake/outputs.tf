@@ -1,7 +1,7 @@
 output "buckets" {
-  description = "`name` and `arn` of the buckets by role: `bronze`, `silver`, `quarantine`, `artifacts`."
+  description = "`name`, `arn` and `kms_key_arn` (null with `SSE_S3`) of the buckets by role: `bronze`, `silver`, `quarantine`, `artifacts`."
   # What uses a bucket waits until it is safe to use.
-  value = local.buckets
+  value = { for role, bucket in local.buckets : role => merge(bucket, { kms_key_arn = local.bucket_keys[role] }) }
   depends_on = [
     aws_s3_bucket_policy.this, aws_s3_bucket_public_access_block.this, aws_s3_bucket_server_side_encryption_configuration.this,
     # A replication must not start on a folder that belongs to another pipeline.
@@ -15,12 +15,17 @@ output "destroy_guard_key" {
 }
 
 output "kms_key_arn" {
-  description = "Key of the buckets; null with `SSE_S3`."
-  value       = local.key_arn
+  description = "Key of silver, artefacts, logs and alarms; null with `SSE_S3`."
+  value       = local.key_arns.silver
+}
+
+output "unmasked_kms_key_arn" {
+  description = "Key of bronze and quarantine: the one above where only one exists; null with `SSE_S3`."
+  value       = local.key_arns.unmasked
 }
 
 output "key_policy" {
-  description = "Statements that the policy of an existing key (`encryption.key_arn`) must have for logs, alarms and Lake Formation, as JSON. Roles of the key's own account need no statement."
+  description = "Statements that the policy of an existing key (`encryption.key_arn`) must have for logs, alarms and Lake Formation, as JSON; that of `encryption.unmasked_key_arn` the one for Lake Formation. Roles of the key's own account need no statement."
   value       = data.aws_iam_policy_document.key_users.json
 }
 
@@ -30,27 +35,40 @@ output "bucket_policies" {
 }
 
 output "reader_policy" {
-  description = "Policy for the role of whoever queries the silver tables (Athena, Spark, Trino, DuckDB, Snowflake), as JSON: the catalog, the tables' files, their key. Nothing of bronze or quarantine."
-  value = jsonencode({
-    Version = "2012-10-17"
-    Statement = [for statement in concat(
-      [
-        { Sid = "ReadCatalog", Action = ["glue:GetDatabase", "glue:GetDatabases", "glue:GetTable", "glue:GetTables"], Resource = concat(
-          ["${local.catalog_arn}:catalog"],
-          flatten([for name in var.databases.silver : ["${local.catalog_arn}:database/${name}", "${local.catalog_arn}:table/${name}/*"]]),
-        ) },
-        { Sid = "ReadTables", Action = ["s3:GetObject", "s3:GetObjectVersion"], Resource = [for name in var.databases.silver : "${local.buckets.silver.arn}/${name}/*"] },
-        { Sid = "ListTables", Action = ["s3:ListBucket", "s3:GetBucketLocation"], Resource = [local.buckets.silver.arn] },
-      ],
-      [for arn in [local.key_arn] : {
-        Sid = "DecryptTables", Action = ["kms:Decrypt"], Resource = [arn], Condition = { StringEquals = { "kms:ViaService" = "s3.${local.region}.${data.aws_partition.current.dns_suffix}" } }
-      } if arn != null],
-    ) : merge({ Effect = "Allow" }, statement)]
-  })
+  description = <<-EOT
+    Policy for the role of whoever queries the silver tables, as JSON: the catalog, the tables' files, their key. Nothing of bronze or quarantine. With `lake_formation.enabled` the catalog and
+    `lakeformation:GetDataAccess` only: Lake Formation then decides who reads what, and hands out access to the files.
+  EOT
+  value       = var.lake_formation.enabled ? local.governed_reader_policy : local.file_reader_policy
+}
+
+output "file_reader_policy" {
+  description = "Policy for engines that read the files themselves (DuckDB, Trino, Spark, Snowflake), as JSON: catalog, files, key. Where Lake Formation is enabled this goes around its grants, those on columns and rows included; else it is `reader_policy`."
+  value       = local.file_reader_policy
 }
 
 locals {
   catalog_arn = "arn:${local.partition}:glue:${local.region}:${coalesce(var.databases.catalog_id, local.account)}"
+
+  read_catalog = { Sid = "ReadCatalog", Effect = "Allow", Action = ["glue:GetDatabase", "glue:GetDatabases", "glue:GetTable", "glue:GetTables"], Resource = concat(
+    ["${local.catalog_arn}:catalog"],
+    flatten([for name in var.databases.silver : ["${local.catalog_arn}:database/${name}", "${local.catalog_arn}:table/${name}/*"]]),
+  ) }
+  read_files = [for statement in concat(
+    [
+      { Sid = "ReadTables", Action = ["s3:GetObject", "s3:GetObjectVersion"], Resource = [for name in var.databases.silver : "${local.buckets.silver.arn}/${name}/*"] },
+      { Sid = "ListTables", Action = ["s3:ListBucket", "s3:GetBucketLocation"], Resource = [local.buckets.silver.arn] },
+    ],
+    [for arn in [local.key_arns.silver] : {
+      Sid = "DecryptTables", Action = ["kms:Decrypt"], Resource = [arn], Condition = { StringEquals = { "kms:ViaService" = "s3.${local.region}.${data.aws_partition.current.dns_suffix}" } }
+    } if arn != null],
+  ) : merge({ Effect = "Allow" }, statement)]
+
+  # The action knows no resource. https://docs.aws.amazon.com/lake-formation/latest/dg/access-control-underlying-data.html
+  ask_lake_formation = { Sid = "AskLakeFormation", Effect = "Allow", Action = ["lakeformation:GetDataAccess"], Resource = ["*"] }
+
+  file_reader_policy     = jsonencode({ Version = "2012-10-17", Statement = concat([local.read_catalog], local.read_files) })
+  governed_reader_policy = jsonencode({ Version = "2012-10-17", Statement = [local.read_catalog, local.ask_lake_formation] })
 }
 
 output "warehouse" {
@@ -62,6 +80,12 @@ output "databases" {
   description = "Location of the Glue databases by name."
   value       = local.locations
   depends_on  = [aws_glue_catalog_database.this]
+
+  precondition {
+    # A lake of the same name that only uses the databases of another has other buckets.
+    condition     = var.databases.create || alltrue([for location in values(local.noted) : alltrue([for bucket in values(local.created) : !startswith(location, "s3://${bucket}/")])])
+    error_message = "databases.create is false, and this lake has made databases (noted below ${local.databases_path}). Terraform would delete them with every table in them. Let it forget them first: docs/deploy.md, 'Change and remove'."
+  }
 }
 
 output "bronze_tables" {

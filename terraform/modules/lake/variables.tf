@@ -9,6 +9,18 @@ variable "name" {
   }
 }
 
+variable "region_suffix" {
+  description = "Ends the names of buckets, which all Regions share: give one, such as `use1`, to a second lake of this name in another Region. Another value is another set of buckets, and the apply fails where there are some."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[a-z0-9]{0,7}$", var.region_suffix))
+    error_message = "region_suffix is ${jsonencode(var.region_suffix)}. Allowed: up to 7 lower-case letters and digits, such as \"use1\" (bucket names must stay within 63 characters), or \"\" for none."
+  }
+}
+
 variable "tags" {
   description = "Tags of every resource that can have them."
   type        = map(string)
@@ -24,7 +36,7 @@ variable "buckets" {
   description = <<-EOT
     The four buckets: `bronze` (files of DMS), `silver` (Iceberg tables), `quarantine` (rejected rows, unmasked) and `artifacts` (code, configuration, run state). For each:
     - `create`: false takes an existing bucket, whose settings stay its owner's
-    - `name`: by default `<name>-<role>-<account id>`; required for an existing one
+    - `name`: by default `<name>-<role>-<account id>`, and `-<region_suffix>` where there is one; required for an existing one
   EOT
   type = object({
     bronze     = optional(object({ create = optional(bool, true), name = optional(string) }), {})
@@ -116,13 +128,15 @@ variable "encryption" {
   description = <<-EOT
     How created buckets are encrypted:
     - `mode`: `SSE_KMS` or `SSE_S3`
-    - `create_key`: make a KMS key for this lake, with yearly rotation; false with `SSE_KMS` takes `key_arn`
+    - `create_key`: make two KMS keys for this lake, with yearly rotation: one for bronze and quarantine (unmasked rows), one for silver and artefacts; false with `SSE_KMS` takes `key_arn`
     - `key_arn`: an existing key; output `key_policy` says what its policy must allow
+    - `unmasked_key_arn`: another existing key for bronze and quarantine; by default `key_arn`
   EOT
   type = object({
-    mode       = optional(string, "SSE_KMS")
-    create_key = optional(bool, true)
-    key_arn    = optional(string)
+    mode             = optional(string, "SSE_KMS")
+    create_key       = optional(bool, true)
+    key_arn          = optional(string)
+    unmasked_key_arn = optional(string)
   })
   default  = {}
   nullable = false
@@ -139,10 +153,14 @@ variable "encryption" {
     condition     = var.encryption.mode != "SSE_S3" || var.encryption.key_arn == null
     error_message = "encryption.key_arn: SSE_S3 takes no key; remove it, or set the mode to SSE_KMS."
   }
+  validation {
+    condition     = var.encryption.unmasked_key_arn == null || (var.encryption.mode == "SSE_KMS" && var.encryption.key_arn != null)
+    error_message = "encryption.unmasked_key_arn: only beside `key_arn`, with SSE_KMS and `create_key = false`; the keys that are made here are two already."
+  }
 }
 
 variable "key_policy_documents" {
-  description = "Policy documents (JSON) that are added to the policy of the created key: what roles of other accounts need."
+  description = "Policy documents (JSON) that are added to the policies of the created keys: what roles of other accounts need."
   type        = list(string)
   default     = []
   nullable    = false

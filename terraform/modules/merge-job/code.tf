@@ -25,7 +25,6 @@ locals {
 }
 
 resource "aws_s3_object" "code" {
-  #checkov:skip=CKV_AWS_186: encrypted as the bucket says, with kms_key_arn where there is one
   for_each = local.files
 
   bucket      = var.buckets.artifacts.name
@@ -47,7 +46,6 @@ resource "aws_s3_object" "code" {
 }
 
 resource "aws_s3_object" "config" {
-  #checkov:skip=CKV_AWS_186: as above
   bucket       = var.buckets.artifacts.name
   key          = "${local.home}config.json"
   content      = var.config_json

@@ -33,6 +33,8 @@ locals {
     for role, bucket in var.buckets : role => { Sid = "List${title(role)}", Action = ["s3:ListBucket", "s3:GetBucketLocation"], Resource = [bucket.arn] }
   }
 
+  # That of silver and of what Terraform uploads, and that of unmasked rows.
+  key_arns     = distinct(compact(concat([var.kms_key_arn], [for bucket in values(var.buckets) : bucket.kms_key_arn])))
   key_actions  = ["kms:Decrypt", "kms:GenerateDataKey"]
   key_via      = { StringEquals = { "kms:ViaService" = "s3.${local.region}.${local.dns_suffix}" } }
   glue_actions = ["glue:GetDatabase", "glue:GetTable", "glue:CreateTable", "glue:UpdateTable"]
@@ -51,7 +53,7 @@ locals {
     [{ Sid = "WriteCatalog", Action = local.glue_actions, Resource = local.glue_resources }],
   )
   key_statements = concat(
-    [for arn in [var.kms_key_arn] : { Sid = "EncryptObjects", Action = local.key_actions, Resource = [arn], Condition = local.key_via } if arn != null],
+    [for arns in [local.key_arns] : { Sid = "EncryptObjects", Action = local.key_actions, Resource = arns, Condition = local.key_via } if length(arns) > 0],
     [for arns in [var.secret_arns] : { Sid = "ReadSecrets", Action = ["secretsmanager:GetSecretValue"], Resource = arns } if length(arns) > 0],
     [for arns in [var.secret_kms_key_arns] : {
       Sid = "DecryptSecrets", Action = ["kms:Decrypt"], Resource = arns, Condition = { StringEquals = { "kms:ViaService" = "secretsmanager.${local.region}.${local.dns_suffix}" } }
@@ -60,7 +62,7 @@ locals {
 }
 
 resource "aws_iam_role" "job" {
-  name                 = local.job_name
+  name                 = join("-", compact([local.job_name, var.region_suffix]))
   description          = "Runs of the Glue job ${local.job_name}: read bronze, write silver and quarantine"
   permissions_boundary = var.permissions_boundary
   tags                 = var.tags
@@ -106,8 +108,7 @@ resource "aws_iam_role_policy" "additional" {
 
 # https://docs.aws.amazon.com/glue/latest/dg/create-service-policy.html
 resource "aws_iam_role_policy" "network" {
-  #checkov:skip=CKV_AWS_290: EC2 knows no narrower resource for these; interfaces are bound to the subnet and to Glue's own tag
-  #checkov:skip=CKV_AWS_355: as above, for actions that only describe
+  # EC2 knows no narrower resource for what only describes; interfaces are bound to the subnet and to Glue's own tag.
   count = local.network_count
 
   name = "network"

@@ -19,7 +19,6 @@ locals {
 }
 
 resource "aws_glue_job" "merge" {
-  #checkov:skip=CKV_AWS_195: nothing is left for one to encrypt: buckets and log groups are encrypted by themselves, and the job uses neither bookmarks nor Glue's temporary folder
   name        = local.job_name
   description = "Merges the change files of DMS in s3://${var.buckets.bronze.name}/${var.bronze_prefix} into the Iceberg tables of ${var.name}"
   role_arn    = aws_iam_role.job.arn
@@ -121,7 +120,6 @@ locals {
 ################################################################################
 
 resource "aws_cloudwatch_log_group" "job" {
-  #checkov:skip=CKV_AWS_158: encrypted with log_kms_key_arn where there is one, else by CloudWatch itself
   for_each = local.log_groups
 
   name              = each.value

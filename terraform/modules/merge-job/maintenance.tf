@@ -1,7 +1,6 @@
 # A job of its own: the merge job has one run at a time, and what starts its runs would wait for maintenance, or maintenance for ever.
 # Both may work on a table at once (docs/adr/0011-maintenance-gives-way.md).
 resource "aws_glue_job" "maintain" {
-  #checkov:skip=CKV_AWS_195: as for the merge job
   count = var.maintenance_schedule == null ? 0 : 1
 
   name        = "${var.name}-maintain"

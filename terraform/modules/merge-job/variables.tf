@@ -9,6 +9,18 @@ variable "name" {
   }
 }
 
+variable "region_suffix" {
+  description = "Ends the names of IAM roles, which all Regions of an account share: give one, such as `use1`, to a second pipeline of this name in another Region. Another value replaces the roles."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[a-z0-9]{0,7}$", var.region_suffix))
+    error_message = "region_suffix is ${jsonencode(var.region_suffix)}. Allowed: up to 7 lower-case letters and digits, such as \"use1\" (bucket names must stay within 63 characters), or \"\" for none."
+  }
+}
+
 variable "tags" {
   description = "Tags of every resource that can have them; S3 objects get none, as they take ten at most."
   type        = map(string)
@@ -38,12 +50,12 @@ variable "config_json" {
 }
 
 variable "buckets" {
-  description = "`name` and `arn` of the buckets by role: output `buckets` of the module lake."
+  description = "`name`, `arn` and `kms_key_arn` (null with SSE-S3) of the buckets by role: output `buckets` of the module lake."
   type = object({
-    bronze     = object({ name = string, arn = string })
-    silver     = object({ name = string, arn = string })
-    quarantine = object({ name = string, arn = string })
-    artifacts  = object({ name = string, arn = string })
+    bronze     = object({ name = string, arn = string, kms_key_arn = optional(string) })
+    silver     = object({ name = string, arn = string, kms_key_arn = optional(string) })
+    quarantine = object({ name = string, arn = string, kms_key_arn = optional(string) })
+    artifacts  = object({ name = string, arn = string, kms_key_arn = optional(string) })
   })
   nullable = false
 }
@@ -75,7 +87,7 @@ variable "databases" {
 }
 
 variable "kms_key_arn" {
-  description = "KMS key of the buckets; null with SSE-S3."
+  description = "KMS key of what Terraform uploads into the artefact bucket, and of buckets for which `buckets` names none; null with SSE-S3."
   type        = string
   default     = null
 }

@@ -3,6 +3,8 @@ locals {
   # The storage of Aurora grows by itself; its instances have none that the log could fill.
   has_disk = contains(["postgres", "mysql", "mariadb"], try(var.source_database.engine, ""))
   has_cdc  = try(var.replication.has_cdc, false)
+  # An instance has no capacity that grows; what a serverless replication is called by shows which it is.
+  is_serverless = var.replication == null ? false : contains(keys(var.replication.metric_dimensions), "ReplicationConfigId")
 
   silence = try(var.replication.started, true) ? "breaching" : "notBreaching"
 
@@ -42,6 +44,13 @@ locals {
         threshold = coalesce(var.thresholds.target_latency_seconds, var.replication.batch_interval_seconds + 300), missing = local.silence,
       about = "DMS writes to bronze late, or not at all: also until the first full load is over." })
     } : {},
+    local.is_serverless ? {
+      # Silence is source-latency's: here it is no news of the capacity, neither good nor bad.
+      # https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Serverless.Components.html
+      replication-capacity = merge(local.counted, { namespace = "AWS/DMS", metric = "CapacityUtilization", dimensions = var.replication.metric_dimensions, statistic = "Average", periods = 6,
+        threshold = var.thresholds.replication_capacity_percent, missing = "missing",
+      about = "The replication has used more than ${var.thresholds.replication_capacity_percent} % of its memory for half an hour, although DMS adds capacity by itself: it has come to max_capacity_units, or soon will. Out of memory it fails." })
+    } : {},
     contains(keys(local.log_metrics), "SuspendedTables") ? {
       table-suspended = merge(local.counted, { metric = "SuspendedTables",
       about = "DMS suspended a table: it gets no more changes although the replication runs. The log says why; then load the table again." })
@@ -61,13 +70,13 @@ locals {
       slot-lag = merge(local.counted, { namespace = "AWS/RDS", statistic = "Maximum", periods = 3, threshold = var.thresholds.slot_lag_bytes,
         metric     = var.source_database.engine == "postgres" ? "OldestReplicationSlotLag" : "TransactionLogsDiskUsage"
         dimensions = var.source_database.engine == "postgres" ? { DBInstanceIdentifier = var.source_database.identifier } : { DBClusterIdentifier = var.source_database.identifier, Role = "WRITER" }
-      about = "The source keeps log for a replication slot that nobody reads. Unread for long, it fills the disk: resume the replication, or drop the slot. docs/operations.md has the commands." })
+      about = "The source keeps log for a replication slot that nobody reads. Unread for long, it fills the disk." })
     } : {},
     local.has_disk ? {
       # RDS always sends it, so silence means a wrong identifier, or a database that is stopped.
       source-storage = merge(local.counted, { namespace = "AWS/RDS", statistic = "Minimum", periods = 3, threshold = var.thresholds.free_storage_bytes, below = true, missing = "breaching",
         metric = "FreeStorageSpace", dimensions = { DBInstanceIdentifier = var.source_database.identifier },
-      about = "The disk of the source is nearly full, or ${var.source_database.identifier} sends no such metric. If the log that a slot keeps takes it, resume the replication or drop the slot: docs/operations.md has the commands." })
+      about = "The disk of the source is nearly full, or ${var.source_database.identifier} sends no such metric. The log that a slot keeps may take it." })
     } : {},
   ) : alarm => one if !contains(var.disabled_alarms, alarm) }
 }
@@ -76,7 +85,7 @@ resource "aws_cloudwatch_metric_alarm" "this" {
   for_each = local.alarms
 
   alarm_name        = "${var.name}-${each.key}"
-  alarm_description = each.value.about
+  alarm_description = "${each.value.about} What to do: ${var.runbook}#${each.key}"
 
   namespace           = each.value.namespace
   metric_name         = each.value.metric
@@ -116,7 +125,7 @@ resource "aws_cloudwatch_event_target" "replication_state" {
 
   input_transformer {
     input_paths    = { what = "$.detail.eventType", words = "$.detail.detailMessage", time = "$.time" }
-    input_template = "\"${var.name}: <what> at <time>: <words>\""
+    input_template = "\"${var.name}: <what> at <time>: <words> What to do: ${var.runbook}#replication-state\""
   }
 }
 
@@ -143,7 +152,7 @@ resource "aws_cloudwatch_event_target" "job_state" {
 
   input_transformer {
     input_paths    = { job = "$.detail.jobName", state = "$.detail.state", run = "$.detail.jobRunId", time = "$.time" }
-    input_template = "\"${var.name}: run <run> of <job> is <state> at <time>. Nothing is lost: the next run goes on where it was. Its log group is ${var.job.log_group}.\""
+    input_template = "\"${var.name}: run <run> of <job> is <state> at <time>. Nothing is lost: the next run goes on where it was. Its log group is ${var.job.log_group}. What to do: ${var.runbook}#job-state\""
   }
 }
 

@@ -19,6 +19,9 @@ locals {
       { title = "Replication: latency, seconds", stat = "Maximum", metrics = [for metric in ["CDCLatencySource", "CDCLatencyTarget"] : concat(["AWS/DMS", metric], local.dms_dimensions)] },
       { title = "Replication: changes waiting", stat = "Maximum", metrics = [for metric in ["CDCIncomingChanges", "CDCChangesDiskSource", "CDCChangesDiskTarget"] : concat(["AWS/DMS", metric], local.dms_dimensions)] },
     ],
+    local.is_serverless ? [
+      { title = "Replication: memory and processor, percent", stat = "Average", metrics = [for metric in ["CapacityUtilization", "CPUUtilization"] : concat(["AWS/DMS", metric], local.dms_dimensions)] },
+    ] : [],
     contains(keys(local.alarms), "slot-lag") ? [
       { title = "Log that the source keeps, bytes", stat = "Maximum", metrics = [
         concat(["AWS/RDS", local.alarms.slot-lag.metric], flatten([for name, value in local.alarms.slot-lag.dimensions : [name, value]]))

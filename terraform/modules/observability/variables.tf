@@ -60,9 +60,21 @@ variable "disabled_alarms" {
   validation {
     condition = length(setsubtract(var.disabled_alarms, [
       "job-failed", "table-failed", "no-run", "rows-quarantined", "lag", "dead-letters", "trigger-needs-help", "trigger-errors", "source-latency", "target-latency",
-      "table-suspended", "value-truncated", "load-error", "log-silent", "slot-lag", "source-storage", "replication-state", "job-state",
+      "replication-capacity", "table-suspended", "value-truncated", "load-error", "log-silent", "slot-lag", "source-storage", "replication-state", "job-state",
     ])) == 0
-    error_message = "disabled_alarms has ${join(", ", var.disabled_alarms)}. Allowed: job-failed, table-failed, no-run, rows-quarantined, lag, dead-letters, trigger-needs-help, trigger-errors, source-latency, target-latency, table-suspended, value-truncated, load-error, log-silent, slot-lag, source-storage, replication-state, job-state."
+    error_message = "disabled_alarms has ${join(", ", var.disabled_alarms)}. Allowed: job-failed, table-failed, no-run, rows-quarantined, lag, dead-letters, trigger-needs-help, trigger-errors, source-latency, target-latency, replication-capacity, table-suspended, value-truncated, load-error, log-silent, slot-lag, source-storage, replication-state, job-state."
+  }
+}
+
+variable "runbook" {
+  description = "Where `docs/operations.md` is, which each notification names with the paragraph of its alarm: a URL that your operators can open, such as of a copy in your wiki."
+  type        = string
+  default     = "docs/operations.md"
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[^\\s#\"]{1,300}$", var.runbook))
+    error_message = "runbook is ${jsonencode(var.runbook)}. Write a path or a URL of at most 300 characters, without blanks, quotes and '#': the alarm's own anchor is added."
   }
 }
 
@@ -81,17 +93,19 @@ variable "thresholds" {
     - `lag_seconds`: a change was in silver more than so many seconds after its commit; null for no such alarm. Full loads count from the start of the task
     - `source_latency_seconds`: DMS is so far behind the source, for 15 minutes
     - `target_latency_seconds`: the same for what it has not written yet; null is the batch interval and 5 minutes
+    - `replication_capacity_percent`: a serverless replication has used so much of its memory, on average, for 30 minutes
     - `slot_lag_bytes`: the source keeps so much log for DMS
     - `free_storage_bytes`: the source's disk has less than this left, for 15 minutes; not Aurora. Give a tenth of the disk or more
   EOT
   type = object({
-    hours_without_run      = optional(number, 12)
-    quarantined_rows       = optional(number, 0)
-    lag_seconds            = optional(number)
-    source_latency_seconds = optional(number, 300)
-    target_latency_seconds = optional(number)
-    slot_lag_bytes         = optional(number, 10737418240)
-    free_storage_bytes     = optional(number, 2147483648)
+    hours_without_run            = optional(number, 12)
+    quarantined_rows             = optional(number, 0)
+    lag_seconds                  = optional(number)
+    source_latency_seconds       = optional(number, 300)
+    target_latency_seconds       = optional(number)
+    replication_capacity_percent = optional(number, 90)
+    slot_lag_bytes               = optional(number, 10737418240)
+    free_storage_bytes           = optional(number, 2147483648)
   })
   default  = {}
   nullable = false
@@ -99,6 +113,10 @@ variable "thresholds" {
   validation {
     condition     = var.thresholds.hours_without_run >= 1 && var.thresholds.hours_without_run <= 168 && floor(var.thresholds.hours_without_run) == var.thresholds.hours_without_run
     error_message = "thresholds.hours_without_run is ${var.thresholds.hours_without_run}. Allowed: 1 to 168 (CloudWatch looks back 7 days); without such an alarm, disabled_alarms = [\"no-run\"]."
+  }
+  validation {
+    condition     = var.thresholds.replication_capacity_percent < 100
+    error_message = "thresholds.replication_capacity_percent is ${var.thresholds.replication_capacity_percent}. Allowed: 0 to less than 100; without such an alarm, disabled_alarms = [\"replication-capacity\"]."
   }
   validation {
     condition     = alltrue([for value in values(var.thresholds) : try(value >= 0, value == null)])

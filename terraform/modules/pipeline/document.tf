@@ -5,7 +5,7 @@ module "table_config" {
   tables              = var.tables
   defaults            = var.table_defaults
   gold                = var.gold
-  bronze              = try({ for key, value in var.bronze : key => value if key != "prefix" }, {})
+  bronze              = local.bronze_settings
   settings            = try({ for key, value in var.merge_job : key => value if contains(["batch", "maintenance", "parallelism", "timestamps"], key) }, {})
   silver_database     = local.silver_database
   quarantine_database = local.quarantine_database

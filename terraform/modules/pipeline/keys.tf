@@ -15,10 +15,11 @@ locals {
       "max_full_load_subtasks", "data_error_policy", "change_processing_tuning", "kms_key_arn", "start", "cdc_start_position", "cdc_max_batch_interval_seconds", "cdc_min_file_size_kb",
       "before_images",
     ]
+    existing_task  = ["existing_task_arn", "existing_task_id", "existing_target_endpoint_id", "existing_migration_type"]
     bronze         = ["prefix", "format", "csv", "change"]
     buckets        = ["bronze", "silver", "quarantine", "artifacts"]
     bucket         = ["create", "name", "owner"]
-    encryption     = ["mode", "create_key", "key_arn", "encrypt_logs"]
+    encryption     = ["mode", "create_key", "key_arn", "unmasked_key_arn", "encrypt_logs"]
     versioning     = ["bronze", "silver", "quarantine", "artifacts"]
     retention      = ["transition_after_days", "storage_class", "changes_expire_after_days", "past_epochs_expire_after_days"]
     catalog        = ["id", "name", "properties", "create_databases", "silver_database", "quarantine_database"]
@@ -33,7 +34,7 @@ locals {
     ]
     package    = ["zip_path", "requirements_path", "script_path", "zip_s3_uri", "requirements_s3_uri", "script_s3_uri"]
     trigger    = ["type", "schedule", "notification", "watch", "batching_window_seconds", "min_minutes_between_runs", "package"]
-    alarms     = ["enabled", "emails", "create_topic", "topic_arn", "dashboard", "disabled", "thresholds"]
-    thresholds = ["hours_without_run", "quarantined_rows", "lag_seconds", "source_latency_seconds", "target_latency_seconds", "slot_lag_bytes", "free_storage_bytes"]
+    alarms     = ["enabled", "emails", "create_topic", "topic_arn", "dashboard", "disabled", "thresholds", "runbook"]
+    thresholds = ["hours_without_run", "quarantined_rows", "lag_seconds", "source_latency_seconds", "target_latency_seconds", "replication_capacity_percent", "slot_lag_bytes", "free_storage_bytes"]
   }
 }

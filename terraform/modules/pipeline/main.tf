@@ -8,12 +8,17 @@ locals {
   kms        = try(coalesce(var.encryption.mode, "SSE_KMS"), "SSE_KMS") == "SSE_KMS"
   encrypts   = local.kms && try(coalesce(var.encryption.encrypt_logs, true), true)
   log_key    = local.encrypts ? module.lake.kms_key_arn : null
+  two_keys   = local.kms && (try(coalesce(var.encryption.create_key, true), true) || lookup(var.encryption, "unmasked_key_arn", null) != null)
 
-  bronze_prefix = try(coalesce(var.bronze.prefix, "dms/${var.name}"), "dms/${var.name}")
+  bronze_prefix = try(coalesce(try(var.bronze.prefix, null), local.existing_folder, "dms/${var.name}"), "dms/${var.name}")
   bronze_folder = local.replicates ? module.replication[0].bronze_prefix : "${local.bronze_prefix}/"
 
-  emr          = var.runtime == "emr-serverless"
-  trigger_type = local.emr ? "continuous" : try(coalesce(var.trigger.type, "event"), "event")
+  emr           = var.runtime == "emr-serverless"
+  is_serverless = try(coalesce(var.replication.mode, "serverless"), "serverless") == "serverless"
+  trigger_type  = local.emr ? "continuous" : try(coalesce(var.trigger.type, "event"), "event")
+  # A replication that only captures changes loads nothing; a serverless one is started by the trigger nevertheless.
+  loads        = (local.follows ? local.existing_type : var.migration_type) != "cdc"
+  hears_of_dms = local.replicates ? local.loads || local.is_serverless : local.follows && local.loads
   alarms       = try(coalesce(var.alarms.enabled, true), true)
   # An identifier that is yet to be made cannot be compared with null. But it is a text, so it never equals false, which stands for null here.
   watches_source = coalesce(lookup(local.source, "identifier", null), false) != false
@@ -35,9 +40,10 @@ locals {
 module "lake" {
   source = "../lake"
 
-  name    = var.name
-  tags    = var.tags
-  buckets = { for role, bucket in var.buckets : role => { create = try(bucket.create, null), name = try(bucket.name, null) } }
+  name          = var.name
+  region_suffix = var.region_suffix
+  tags          = var.tags
+  buckets       = { for role, bucket in var.buckets : role => { create = try(bucket.create, null), name = try(bucket.name, null) } }
 
   bronze_prefix       = "${local.bronze_prefix}/"
   bronze_folder       = local.bronze_folder
@@ -90,6 +96,7 @@ module "replication" {
   count  = local.replicates ? 1 : 0
 
   name                 = var.name
+  region_suffix        = var.region_suffix
   tags                 = var.tags
   permissions_boundary = var.permissions_boundary
   source_database      = { for key, value in local.source : key => value if !contains(["port", "identifier"], key) }
@@ -98,10 +105,12 @@ module "replication" {
   load_epoch           = var.load_epoch
 
   bronze = {
-    bucket         = module.lake.buckets.bronze.name
-    prefix         = local.bronze_prefix
-    kms_key_arn    = module.lake.kms_key_arn
-    expected_owner = try(var.buckets.bronze.owner, null)
+    bucket      = module.lake.buckets.bronze.name
+    prefix      = local.bronze_prefix
+    kms_key_arn = module.lake.unmasked_kms_key_arn
+    # Former versions had one key, which is silver's now.
+    former_kms_key_arns = local.two_keys ? [module.lake.kms_key_arn] : []
+    expected_owner      = try(var.buckets.bronze.owner, null)
   }
   subnet_ids         = var.network.subnet_ids
   security_group_ids = module.network[0].security_group_ids
@@ -134,6 +143,7 @@ module "merge_job" {
   source = "../merge-job"
 
   name                 = var.name
+  region_suffix        = var.region_suffix
   tags                 = var.tags
   permissions_boundary = var.permissions_boundary
 
@@ -170,6 +180,7 @@ module "emr_serverless" {
   count  = local.emr ? 1 : 0
 
   name                 = var.name
+  region_suffix        = var.region_suffix
   tags                 = var.tags
   permissions_boundary = var.permissions_boundary
 
@@ -198,6 +209,7 @@ module "trigger" {
   source = "../trigger"
 
   name                 = var.name
+  region_suffix        = var.region_suffix
   tags                 = var.tags
   permissions_boundary = var.permissions_boundary
 
@@ -210,10 +222,14 @@ module "trigger" {
   min_minutes_between_runs = lookup(var.trigger, "min_minutes_between_runs", null)
   package                  = lookup(var.trigger, "package", null)
 
-  job    = { name = module.merge_job.job_name, arn = module.merge_job.job_arn, config_uri = module.merge_job.config_uri, role_name = local.emr ? module.emr_serverless[0].role_name : module.merge_job.role_name }
-  bronze = { bucket = module.lake.buckets.bronze.name, folder = local.bronze_folder, owner = try(var.buckets.bronze.owner, null), kms_key_arn = module.lake.kms_key_arn }
-  # A task that only captures changes loads nothing.
-  replication = local.replicates && var.migration_type != "cdc" ? { arn = module.replication[0].replication_arn } : null
+  job    = { name = module.merge_job.job_name, arn = module.merge_job.job_arn, config_uri = module.merge_job.config_uri, role_name = local.emr ? module.emr_serverless[0].role_name : module.merge_job.role_name, revision = sha1(local.config_json) }
+  bronze = { bucket = module.lake.buckets.bronze.name, folder = local.bronze_folder, owner = try(var.buckets.bronze.owner, null), kms_key_arn = module.lake.unmasked_kms_key_arn }
+  replication = local.hears_of_dms ? {
+    arn      = local.replicates ? module.replication[0].starter.arn : var.replication.existing_task_arn
+    loads    = local.loads
+    start    = local.replicates ? module.replication[0].starter.start : null
+    revision = local.replicates ? module.replication[0].starter.revision : ""
+  } : null
 
   log_retention_days = var.log_retention_days
   log_kms_key_arn    = local.log_key
@@ -235,6 +251,7 @@ module "observability" {
   dashboard = lookup(var.alarms, "dashboard", null)
   # A watch that runs all the time comes to no end; the module emr-serverless has the alarm in place of no-run.
   disabled_alarms = local.emr ? setunion(setsubtract(local.disabled_alarms, local.watch_alarms), ["no-run"]) : lookup(var.alarms, "disabled", null)
+  runbook         = lookup(var.alarms, "runbook", null)
   thresholds      = merge({ for key, hours in { hours_without_run = local.no_run } : key => hours if hours != null }, try({ for key, value in var.alarms.thresholds : key => value if value != null }, {}))
 
   job     = { name = module.merge_job.job_name, log_group = module.merge_job.log_groups.output, maintenance_name = module.merge_job.maintenance_job_name, watch_log_group = local.emr ? module.emr_serverless[0].log_group : null }
@@ -257,7 +274,6 @@ module "observability" {
 # Depends on everything and so is destroyed first. The policy of the artefact bucket refuses that until force_destroy has been applied, and Terraform
 # goes no further: DMS keeps its place in the source, runs go on, buckets, key and databases are as they were.
 resource "aws_s3_object" "destroy_guard" {
-  #checkov:skip=CKV_AWS_186: encrypted as the bucket says, and no secret
   # An existing bucket has its owner's policy, which does not know of it.
   count = try(coalesce(var.buckets.artifacts.create, true), true) ? 1 : 0
 

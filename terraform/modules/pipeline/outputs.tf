@@ -3,13 +3,18 @@
 ################################################################################
 
 output "buckets" {
-  description = "`name` and `arn` of the buckets `bronze`, `silver`, `quarantine` and `artifacts`."
+  description = "`name`, `arn` and `kms_key_arn` of the buckets `bronze`, `silver`, `quarantine` and `artifacts`."
   value       = module.lake.buckets
 }
 
 output "kms_key_arn" {
-  description = "Key of the buckets; null with `SSE_S3`."
+  description = "Key of silver, artefacts, logs and alarms; null with `SSE_S3`."
   value       = module.lake.kms_key_arn
+}
+
+output "unmasked_kms_key_arn" {
+  description = "Key of bronze and quarantine: the one above where only one exists; null with `SSE_S3`."
+  value       = module.lake.unmasked_kms_key_arn
 }
 
 output "bronze_uri" {
@@ -33,8 +38,13 @@ output "quarantine_database" {
 }
 
 output "reader_policy" {
-  description = "Policy for the role of whoever queries the silver tables, as JSON: catalog, files, key; nothing of bronze or quarantine."
+  description = "Policy for the role of whoever queries the silver tables, as JSON: catalog, files, key; nothing of bronze or quarantine. With `lake_formation.enabled` the catalog and `lakeformation:GetDataAccess` only."
   value       = module.lake.reader_policy
+}
+
+output "file_reader_policy" {
+  description = "The same for engines that read the files themselves, by IAM alone: where Lake Formation is enabled it goes around its grants."
+  value       = module.lake.file_reader_policy
 }
 
 output "bronze_tables" {
@@ -108,11 +118,13 @@ output "replication" {
 }
 
 output "alarms" {
-  description = "`topic_arn`, `names` by kind and `dashboard` of the alarms; null without them."
+  description = "`topic_arn`, `names` by kind, `dashboard` and `metric_namespace` of the alarms; null without them. The module overview takes it."
   value = local.alarms ? {
     topic_arn = module.observability[0].topic_arn
     names     = merge(module.observability[0].alarm_names, local.emr ? module.emr_serverless[0].alarm_names : {})
     dashboard = module.observability[0].dashboard_name
+
+    metric_namespace = module.observability[0].metric_namespace
   } : null
 
   # No validations: they would look at another variable, and be left out where that is wrong as well.

@@ -9,6 +9,18 @@ variable "name" {
   }
 }
 
+variable "region_suffix" {
+  description = "Ends the names that all Regions of an account share, of IAM roles and buckets: give one, such as `use1`, to a second pipeline of this name in another Region. Do not change it later: other buckets are another lake."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[a-z0-9]{0,7}$", var.region_suffix))
+    error_message = "region_suffix is ${jsonencode(var.region_suffix)}. Allowed: up to 7 lower-case letters and digits, such as \"use1\" (bucket names must stay within 63 characters), or \"\" for none."
+  }
+}
+
 variable "tables" {
   description = <<-EOT
     Source tables by `schema.table`. Their keys are those of `docs/configuration.md`, checked by the job's own schema, with two differences:
@@ -127,18 +139,43 @@ variable "replication" {
     - `before_images`: `pk-only`, or `all` for tables whose keys are shifted or swapped within a transaction
     - `lob_max_size_kb`, `max_full_load_subtasks`, `data_error_policy`, `change_processing_tuning`
     - `start`: false stops it; `cdc_start_position`
+    Without `source_database`, for a replication that somebody else owns, which is read and followed, and never changed:
+    - `existing_task_arn`: of the replication task or of the serverless replication config. Its state changes and complete loads are followed
+    - `existing_target_endpoint_id`: identifier of its S3 endpoint, whose settings become `bronze`; what `bronze` gives itself counts more
+    - `existing_task_id`: identifier of the task, whose mapping rules name its service columns; required for a task
+    - `existing_migration_type`: of a serverless replication, whose configuration cannot be read; `bronze.change` then gives `sequence_column`, `stream_position_column` and `before_image_prefix`
   EOT
   type        = any
   default     = {}
   nullable    = false
 
   validation {
-    condition     = can(keys(var.replication)) && length(setsubtract(try(keys(var.replication), []), local.allowed.replication)) == 0
-    error_message = "replication has ${try(join(", ", setsubtract(keys(var.replication), local.allowed.replication)), "no keys")}. Allowed: ${join(", ", local.allowed.replication)}."
+    condition     = can(keys(var.replication)) && length(setsubtract(try(keys(var.replication), []), concat(local.allowed.replication, local.allowed.existing_task))) == 0
+    error_message = "replication has ${try(join(", ", setsubtract(keys(var.replication), concat(local.allowed.replication, local.allowed.existing_task))), "no keys")}. Allowed: ${join(", ", local.allowed.replication)}; without source_database ${join(", ", local.allowed.existing_task)}."
   }
   validation {
-    condition     = var.source_database != null || try(length(var.replication) == 0, true)
-    error_message = "replication has ${try(join(", ", keys(var.replication)), "")}, but there is no replication: source_database is null."
+    condition     = var.source_database != null || length(setsubtract(try(keys(var.replication), ["-"]), local.allowed.existing_task)) == 0
+    error_message = "replication has ${try(join(", ", setsubtract(keys(var.replication), local.allowed.existing_task)), "")}, but there is no replication of this module: source_database is null. Allowed: ${join(", ", local.allowed.existing_task)}."
+  }
+  validation {
+    condition     = var.source_database == null || length(setintersection(try(keys(var.replication), []), local.allowed.existing_task)) == 0
+    error_message = "replication has ${try(join(", ", setintersection(keys(var.replication), local.allowed.existing_task)), "")}: these name a replication of somebody else, and source_database makes one. Give one of the two."
+  }
+  validation {
+    condition     = length(setintersection(try(keys(var.replication), []), local.allowed.existing_task)) == 0 || alltrue([for key in ["existing_task_arn", "existing_target_endpoint_id"] : try(var.replication[key] != null, false)])
+    error_message = "replication: existing_task_arn and existing_target_endpoint_id are required for a replication of somebody else: the second names the S3 endpoint, which no ARN leads to."
+  }
+  validation {
+    condition     = !contains(try(keys(var.replication), []), "existing_task_arn") || can(regex("^arn:[a-z-]+:dms:[^:]+:\\d{12}:(task|replication-config):.+$", var.replication.existing_task_arn))
+    error_message = "replication.existing_task_arn is ${jsonencode(try(var.replication.existing_task_arn, null))}. Write the ARN of a replication task (arn:aws:dms:<region>:<account>:task:...) or of a replication config (...:replication-config:...)."
+  }
+  validation {
+    condition     = !can(regex(":task:", var.replication.existing_task_arn)) || (try(var.replication.existing_task_id != null, false) && !contains(try(keys(var.replication), []), "existing_migration_type"))
+    error_message = "replication.existing_task_id is required for a task, and existing_migration_type is read of it: the identifier, as the console shows it, leads to its type and mapping rules; the ARN does not."
+  }
+  validation {
+    condition     = !can(regex(":replication-config:", var.replication.existing_task_arn)) || (try(contains(["full-load", "cdc", "full-load-and-cdc"], var.replication.existing_migration_type), false) && !contains(try(keys(var.replication), []), "existing_task_id"))
+    error_message = "replication.existing_migration_type is ${jsonencode(try(var.replication.existing_migration_type, null))}. A serverless replication cannot be read: allowed are full-load, cdc, full-load-and-cdc, and no existing_task_id."
   }
 }
 

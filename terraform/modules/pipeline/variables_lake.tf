@@ -91,9 +91,10 @@ variable "buckets" {
 variable "encryption" {
   description = <<-EOT
     - `mode`: `SSE_KMS` (default) or `SSE_S3`
-    - `create_key`: true makes a KMS key; false takes
+    - `create_key`: true makes two KMS keys, one for bronze and quarantine (unmasked rows), one for silver and all else; false takes
     - `key_arn`: an existing one, whose policy must allow what output `cross_account_policies` says under `key`
-    - `encrypt_logs`: encrypt logs and alarms with it as well; true by default
+    - `unmasked_key_arn`: another existing one for bronze and quarantine; by default `key_arn`
+    - `encrypt_logs`: encrypt logs and alarms with the key of silver as well; true by default
   EOT
   type        = any
   default     = {}

@@ -118,7 +118,8 @@ variable "alarms" {
     - `create_topic`: false takes `topic_arn`, an existing SNS topic
     - `dashboard`: false for none
     - `disabled`: names of alarms that are not made (README of the module observability)
-    - `thresholds`: `hours_without_run`, `quarantined_rows`, `lag_seconds`, `source_latency_seconds`, `target_latency_seconds`, `slot_lag_bytes`, `free_storage_bytes`
+    - `runbook`: URL of `docs/operations.md` where your operators read it; each notification names the paragraph of its alarm
+    - `thresholds`: `hours_without_run`, `quarantined_rows`, `lag_seconds`, `source_latency_seconds`, `target_latency_seconds`, `replication_capacity_percent`, `slot_lag_bytes`, `free_storage_bytes`
   EOT
   type        = any
   default     = {}

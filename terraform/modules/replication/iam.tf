@@ -16,7 +16,7 @@ locals {
 ################################################################################
 
 resource "aws_iam_role" "s3" {
-  name                 = "${var.name}-dms-s3"
+  name                 = join("-", compact(["${var.name}-dms-s3", var.region_suffix]))
   description          = "DMS writes the change files of ${var.name} to s3://${var.bronze.bucket}/${var.bronze.prefix}/"
   permissions_boundary = var.permissions_boundary
   tags                 = var.tags
@@ -69,6 +69,8 @@ resource "aws_iam_role_policy" "s3" {
           Condition = local.via_s3
         } if arn != null
       ],
+      # A replication that runs goes on with the key that its endpoint had: AWS modifies endpoints only while nothing runs.
+      [for arns in [var.bronze.former_kms_key_arns] : { Sid = "EncryptAsBefore", Effect = "Allow", Action = local.kms_actions, Resource = arns, Condition = local.via_s3 } if length(arns) > 0],
       # Asked of KMS itself, not by way of S3.
       [for arn in [var.bronze.kms_key_arn] : { Sid = "FindKey", Effect = "Allow", Action = ["kms:DescribeKey"], Resource = arn } if arn != null],
     )
@@ -80,7 +82,7 @@ resource "aws_iam_role_policy" "s3" {
 ################################################################################
 
 resource "aws_iam_role" "secret" {
-  name                 = "${var.name}-dms-secret"
+  name                 = join("-", compact(["${var.name}-dms-secret", var.region_suffix]))
   description          = "DMS reads the credentials of the source database of ${var.name}"
   permissions_boundary = var.permissions_boundary
   tags                 = var.tags

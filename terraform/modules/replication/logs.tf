@@ -4,7 +4,6 @@ locals {
 }
 
 resource "aws_cloudwatch_log_group" "dms" {
-  #checkov:skip=CKV_AWS_158: DMS logs statements and sizes, no rows; CloudWatch encrypts them, and log_kms_key_arn gives them a key of one's own
   count = var.log_retention_days == null ? 0 : 1
 
   name              = local.log_group_name

@@ -22,6 +22,19 @@ output "load_epoch" {
   value       = var.load_epoch
 }
 
+output "starter" {
+  description = "What the module trigger needs to start, resume and stop a serverless replication, as its input `replication`; the ARN only when provisioned, where Terraform starts the task."
+  value = local.is_provisioned ? { arn = local.replication_arn, start = null, revision = "" } : {
+    arn   = local.replication_arn
+    start = var.start
+    # The settings as well: an apply that ends between a change and what follows from it leaves the rest to the next.
+    revision = sha1(jsonencode([
+      local.replication_arn, terraform_data.changed[0].id, local.table_mappings, local.task_settings, local.compute,
+      aws_dms_endpoint.source.endpoint_arn, aws_dms_s3_endpoint.target.endpoint_arn,
+    ]))
+  }
+}
+
 ################################################################################
 # For other accounts
 ################################################################################
@@ -174,7 +187,7 @@ output "task_settings_json" {
 }
 
 output "commands" {
-  description = "Commands for operators: state, tables, stop, resume."
+  description = "Commands for operators: state, tables, stop, resume; start too, for the first start of a serverless replication where no module trigger does it."
   value = local.is_provisioned ? {
     state  = "aws dms describe-replication-tasks --region ${local.region} --filters Name=replication-task-arn,Values=${local.replication_arn}"
     tables = "aws dms describe-table-statistics --region ${local.region} --replication-task-arn ${local.replication_arn}"
@@ -184,6 +197,7 @@ output "commands" {
     state  = "aws dms describe-replications --region ${local.region} --filters Name=replication-config-arn,Values=${local.replication_arn}"
     tables = "aws dms describe-replication-table-statistics --region ${local.region} --replication-config-arn ${local.replication_arn}"
     stop   = "aws dms stop-replication --region ${local.region} --replication-config-arn ${local.replication_arn}"
+    start  = "aws dms start-replication --region ${local.region} --replication-config-arn ${local.replication_arn} --start-replication-type start-replication"
     resume = "aws dms start-replication --region ${local.region} --replication-config-arn ${local.replication_arn} --start-replication-type resume-processing"
   }
 }

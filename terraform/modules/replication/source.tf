@@ -23,9 +23,24 @@ locals {
     # What is true by default is not marked: endpoints of former versions keep their names.
     local.is_postgres ? [substr(sha1(jsonencode([for settings in local.postgres_settings : merge(settings, var.source_database.postgres.capture_ddls ? {} : { capture_ddls = false })])), 0, 8)] : [],
     [for arn in [var.kms_key_arn] : substr(sha1(arn), 0, 8) if arn != null],
+    # AWS modifies no endpoint that a running replication reads from. A serverless one is pointed to another, in the apply that stops it anyway.
+    [for first in terraform_data.source_access[*].input : substr(local.source_access, 0, 8) if first != local.source_access],
   )
+  source_access      = sha1(jsonencode([var.source_database.secret_arn, local.tls_mode, var.source_database.tls, var.source_database.mysql, var.source_database.database]))
   source_endpoint_id = join("-", concat(["${var.name}-source"], local.endpoint_marks))
   certificate_id     = "${var.name}-ca-${substr(sha1(coalesce(var.source_database.tls.ca_certificate_pem, "-")), 0, 8)}"
+}
+
+# How the epoch began to reach its source: the endpoint of other settings needs another name.
+resource "terraform_data" "source_access" {
+  count = local.is_provisioned ? 0 : 1
+
+  input            = local.source_access
+  triggers_replace = [var.load_epoch]
+
+  lifecycle {
+    ignore_changes = [input]
+  }
 }
 
 resource "aws_dms_certificate" "this" {

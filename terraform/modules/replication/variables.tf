@@ -103,6 +103,18 @@ variable "source_database" {
   }
 }
 
+variable "region_suffix" {
+  description = "Ends the names of IAM roles, which all Regions of an account share: give one, such as `use1`, to a second pipeline of this name in another Region. Another value replaces the roles."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[a-z0-9]{0,7}$", var.region_suffix))
+    error_message = "region_suffix is ${jsonencode(var.region_suffix)}. Allowed: up to 7 lower-case letters and digits, such as \"use1\" (bucket names must stay within 63 characters), or \"\" for none."
+  }
+}
+
 variable "tables" {
   description = <<-EOT
     Source tables by `schema.table`, written as in the source. Nothing else is replicated. Per table:
@@ -141,7 +153,7 @@ variable "load_epoch" {
 }
 
 variable "start" {
-  description = "Whether apply starts the replication. False stops a running one; the next true resumes it where it stopped. A serverless one must be stopped before it is changed: see the README."
+  description = "Whether the replication runs. False stops a running one; the next true resumes it where it stopped. Terraform starts and stops a provisioned one; the module trigger a serverless one, within minutes of an apply, if it gets output `starter`."
   type        = bool
   default     = true
   nullable    = false
@@ -168,13 +180,15 @@ variable "bronze" {
     - `bucket`: name of the bucket, in this region.
     - `prefix`: folder without slashes at its ends, such as `dms/shop`; files go to `<prefix>/epoch-<load_epoch>/<schema>/<table>/`. Its last part must be `name`, so that two pipelines never share a folder.
     - `kms_key_arn`: KMS key of the objects; null means the bucket's own S3 key (SSE-S3).
+    - `former_kms_key_arns`: keys that DMS may use besides: a replication that runs writes with the former key until it has been stopped and its endpoint modified.
     - `expected_owner`: account that owns the bucket; null means this one.
   EOT
   type = object({
-    bucket         = string
-    prefix         = string
-    kms_key_arn    = optional(string)
-    expected_owner = optional(string)
+    bucket              = string
+    prefix              = string
+    kms_key_arn         = optional(string)
+    former_kms_key_arns = optional(list(string), [])
+    expected_owner      = optional(string)
   })
   nullable = false
 

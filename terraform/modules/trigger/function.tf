@@ -10,7 +10,6 @@ locals {
 }
 
 resource "aws_cloudwatch_log_group" "function" {
-  #checkov:skip=CKV_AWS_158: encrypted with log_kms_key_arn where there is one, else by CloudWatch itself
   name              = "/aws/lambda/${local.function_name}"
   retention_in_days = var.log_retention_days
   kms_key_id        = var.log_kms_key_arn
@@ -48,7 +47,7 @@ resource "aws_lambda_function" "trigger" {
       BRONZE_PREFIX         = var.bronze.folder
       QUEUE_URL             = aws_sqs_queue.changes.url
       DEAD_LETTER_QUEUE_URL = aws_sqs_queue.dead_letters.url
-    }, var.type == "event" ? { MIN_MINUTES_BETWEEN_RUNS = tostring(var.min_minutes_between_runs) } : {}, var.type == "continuous" ? { RUN_ARGUMENTS = jsonencode(local.watching) } : {}, var.starts_runs ? {} : { STARTS_RUNS = "false" }, local.asks ? { REPLICATION_ARN = var.replication.arn } : {})
+    }, var.type == "event" ? { MIN_MINUTES_BETWEEN_RUNS = tostring(var.min_minutes_between_runs) } : {}, var.type == "continuous" ? { RUN_ARGUMENTS = jsonencode(local.watching) } : {}, var.starts_runs ? {} : { STARTS_RUNS = "false" }, local.asks ? { REPLICATION_ARN = var.replication.arn } : {}, local.starts ? { START_REPLICATION = tostring(var.replication.start) } : {})
   }
 
   logging_config {
@@ -75,20 +74,27 @@ resource "aws_lambda_event_source_mapping" "changes" {
 
 locals {
   is_serverless = try(strcontains(var.replication.arn, ":replication-config:"), false)
-  note_loads = [for arn in var.replication[*].arn : {
-    ask = { Sid = "AskForTables", Action = [local.is_serverless ? "dms:DescribeReplicationTableStatistics" : "dms:DescribeTableStatistics"], Resource = [arn] }
-    # These two know no narrower resource. https://docs.aws.amazon.com/service-authorization/latest/reference/list_awsdatabasemigrationservice.html
-    look  = { Sid = "AskForReplication", Action = [local.is_serverless ? "dms:DescribeReplications" : "dms:DescribeReplicationTasks"], Resource = ["*"] }
+  note_loads = [for arn in local.loads ? var.replication[*].arn : [] : {
+    ask   = { Sid = "AskForTables", Action = [local.is_serverless ? "dms:DescribeReplicationTableStatistics" : "dms:DescribeTableStatistics"], Resource = [arn] }
     write = { Sid = "NoteLoads", Action = ["s3:PutObject"], Resource = ["${local.bucket_arn}/${var.bronze.folder}_load_complete/*"] }
   }]
+  # These two know no narrower resource. https://docs.aws.amazon.com/service-authorization/latest/reference/list_awsdatabasemigrationservice.html
+  look = { Sid = "AskForReplication", Action = [local.is_serverless ? "dms:DescribeReplications" : "dms:DescribeReplicationTasks"], Resource = ["*"] }
+  turn_replication = [for arn in local.starts ? var.replication[*].arn : [] : {
+    Sid = "TurnReplication", Action = [var.replication.start ? "dms:StartReplication" : "dms:StopReplication"], Resource = [arn]
+  }]
+  # A replication that never ran is not started into a folder that has files.
+  look_for_loads = [for starts in [local.starts ? var.replication.start : false] : {
+    Sid = "LookForLoads", Action = ["s3:ListBucket"], Resource = [local.bucket_arn], Condition = { StringLike = { "s3:prefix" = "${var.bronze.folder}*" } }
+  } if starts]
   key_of_bronze = [for arn in [var.bronze.kms_key_arn] : {
     Sid = "UseKeyOfBronze", Action = ["kms:GenerateDataKey"], Resource = [arn], Condition = { StringEquals = { "kms:ViaService" = "s3.${local.region}.${local.dns_suffix}" } }
-  } if arn != null && local.asks]
+  } if arn != null && local.loads]
 }
 
 resource "aws_iam_role" "function" {
-  name                 = local.function_name
-  description          = "The function ${local.function_name}: read its queue, start runs of one job, note complete loads"
+  name                 = join("-", compact([local.function_name, var.region_suffix]))
+  description          = "The function ${local.function_name}: read its queue, start runs of one job, note complete loads, start its replication"
   permissions_boundary = var.permissions_boundary
   tags                 = var.tags
 
@@ -109,10 +115,14 @@ resource "aws_iam_role_policy" "function" {
         { Sid = "StartRuns", Action = ["glue:StartJobRun", "glue:GetJobRuns"], Resource = [var.job.arn] },
         { Sid = "ReadQueue", Action = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ChangeMessageVisibility"], Resource = [local.queue_arns.changes] },
         { Sid = "SetAside", Action = ["sqs:SendMessage"], Resource = [local.queue_arns.dead] },
+        { Sid = "TellOfAnApply", Action = ["sqs:SendMessage"], Resource = [local.queue_arns.changes] },
         { Sid = "WriteLogs", Action = ["logs:CreateLogStream", "logs:PutLogEvents"], Resource = ["${aws_cloudwatch_log_group.function.arn}:*"] },
       ],
       [for arn in [var.kms_key_arn] : { Sid = "UseKeyOfQueues", Action = ["kms:Decrypt", "kms:GenerateDataKey"], Resource = [arn] } if arn != null],
-      flatten([for statements in local.note_loads : [statements.ask, statements.look, statements.write]]),
+      [for statement in [local.look] : statement if local.asks],
+      flatten([for statements in local.note_loads : values(statements)]),
+      local.turn_replication,
+      local.look_for_loads,
       local.key_of_bronze,
     ) : merge({ Effect = "Allow" }, statement)]
   })

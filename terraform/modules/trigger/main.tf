@@ -27,6 +27,9 @@ locals {
   hearer   = local.is_told ? "news" : "changes"
   timeout  = 60
   asks     = var.replication != null
+  # Not compared with null where the ARN is yet to be made: these two are written in the call.
+  loads  = try(var.replication.loads, false)
+  starts = try(var.replication.start, null) != null
   # A watch is started again by the schedule.
   retries = var.type != "continuous"
 }
@@ -61,7 +64,7 @@ locals {
       Resource  = local.queue_arns.changes
       Condition = { ArnEquals = { "aws:SourceArn" = [local.rule_arns.schedule, local.rule_arns.files] } }
     }],
-    [for rule, sid in merge(local.asks ? { replication = "RuleTellsOfReplication" } : {}, local.retries ? { failures = "RuleTellsOfFailures" } : {}) : {
+    [for rule, sid in merge(local.loads ? { replication = "RuleTellsOfReplication" } : {}, local.retries ? { failures = "RuleTellsOfFailures" } : {}) : {
       Sid       = sid
       Effect    = "Allow"
       Principal = { Service = "events.amazonaws.com" }
@@ -202,7 +205,7 @@ resource "aws_cloudwatch_event_target" "files" {
 # Not narrowed to stops: what events of serverless replications are called is documented nowhere, and the function asks DMS anyway.
 # https://docs.aws.amazon.com/dms/latest/userguide/CHAP_EventBridge.html, https://docs.aws.amazon.com/eventbridge/latest/ref/events-ref-dms.html
 resource "aws_cloudwatch_event_rule" "replication" {
-  count = local.asks ? 1 : 0
+  count = local.loads ? 1 : 0
 
   name        = local.rule_names.replication
   description = "Changes of state of the replication into s3://${var.bronze.bucket}/${var.bronze.folder} go to the queue ${local.queue_names.changes}"
@@ -215,7 +218,7 @@ resource "aws_cloudwatch_event_rule" "replication" {
 }
 
 resource "aws_cloudwatch_event_target" "replication" {
-  count = local.asks ? 1 : 0
+  count = local.loads ? 1 : 0
 
   rule = aws_cloudwatch_event_rule.replication[0].name
   arn  = aws_sqs_queue.changes.arn

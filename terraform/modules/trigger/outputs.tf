@@ -24,12 +24,12 @@ output "role_arn" {
 }
 
 output "resource_policies" {
-  description = "What a bronze bucket of another account, and its key, must allow the role, as JSON policies `bronze` and `key`; without statements where no replication is asked."
+  description = "What a bronze bucket of another account, and its key, must allow the role, as JSON policies `bronze` and `key`; without statements where no replication is asked or started."
   value = {
     bronze = jsonencode({
       Version = "2012-10-17"
-      Statement = [for statements in local.note_loads : merge(statements.write, {
-        Sid = "${local.sid}${statements.write.Sid}", Effect = "Allow", Principal = { AWS = aws_iam_role.function.arn }
+      Statement = [for statement in concat(local.note_loads[*].write, local.look_for_loads) : merge(statement, {
+        Sid = "${local.sid}${statement.Sid}", Effect = "Allow", Principal = { AWS = aws_iam_role.function.arn }
       })]
     })
     key = jsonencode({
@@ -53,6 +53,11 @@ output "schedule" {
 output "bucket_notification" {
   description = "What the owner of the bucket adds to its notifications where this module does not: the queue, the events, the folder."
   value       = { QueueArn = local.queue_arns[local.hearer], Events = ["s3:ObjectCreated:*"], Prefix = var.bronze.folder }
+}
+
+output "applied" {
+  description = "What the function was last called with after an apply. Another text calls it again: it asks for a run and looks after the replication."
+  value       = aws_lambda_invocation.applied.input
 }
 
 output "retry_command" {

@@ -9,6 +9,18 @@ variable "name" {
   }
 }
 
+variable "region_suffix" {
+  description = "Ends the names of IAM roles, which all Regions of an account share: give one, such as `use1`, to a second pipeline of this name in another Region. Another value replaces the roles."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[a-z0-9]{0,7}$", var.region_suffix))
+    error_message = "region_suffix is ${jsonencode(var.region_suffix)}. Allowed: up to 7 lower-case letters and digits, such as \"use1\" (bucket names must stay within 63 characters), or \"\" for none."
+  }
+}
+
 variable "tags" {
   description = "Tags of every resource."
   type        = map(string)
@@ -129,8 +141,9 @@ variable "min_minutes_between_runs" {
 variable "job" {
   description = <<-EOT
     The Glue job: `name`, `arn`, and `config_uri`, its configuration document: outputs of the module merge-job. With `continuous` and `watch.queue` also `role_name`, which gets the right to read that queue.
+    `revision`: any text; another one asks for a run after the next apply.
   EOT
-  type        = object({ name = string, arn = string, config_uri = string, role_name = optional(string) })
+  type        = object({ name = string, arn = string, config_uri = string, role_name = optional(string), revision = optional(string, "") })
   nullable    = false
 
   validation {
@@ -163,10 +176,13 @@ variable "bronze" {
 
 variable "replication" {
   description = <<-EOT
-    The DMS replication that writes to `bronze.folder`, which must be that of a load epoch. It is asked which full loads are complete, so that a new epoch also becomes the content of tables without changes; null for not asking.
+    The DMS replication that writes to `bronze.folder`: output `starter` of the module replication, or the ARN of somebody else's. Null for none.
     - `arn`: of the replication task, or of the serverless replication config
+    - `loads`: whether it does full loads, so that it is asked which are complete: a new epoch then also becomes the content of tables without changes, and empty tables are made
+    - `start`: for a serverless one that writes to the folder of a load epoch, whether it should run: the function starts, resumes or stops it after an apply. Null leaves it alone
+    - `revision`: any text; with another one the function looks after the next apply whether the replication is as it should be
   EOT
-  type        = object({ arn = string })
+  type        = object({ arn = string, loads = optional(bool, true), start = optional(bool), revision = optional(string, "") })
   default     = null
 
   validation {
@@ -174,8 +190,12 @@ variable "replication" {
     error_message = "replication.arn is ${jsonencode(try(var.replication.arn, null))}. Write the ARN of a replication task (arn:aws:dms:<region>:<account>:task:...) or of a replication config (...:replication-config:...)."
   }
   validation {
-    condition     = var.replication == null || can(regex("(^|/)epoch-\\d{1,9}/$", var.bronze.folder))
-    error_message = "replication is given, but bronze.folder ${jsonencode(var.bronze.folder)} is not that of a load epoch, such as \"dms/shop/epoch-2/\": in another a full load replaces nothing. Leave replication out."
+    condition     = try(var.replication.start, null) == null || can(regex("(^|/)epoch-\\d{1,9}/$", var.bronze.folder))
+    error_message = "replication.start is given, but bronze.folder ${jsonencode(var.bronze.folder)} is not that of a load epoch, such as \"dms/shop/epoch-2/\": only by its folder can a second load over the first be told. Leave start out."
+  }
+  validation {
+    condition     = try(var.replication.start, null) == null || !can(regex(":dms:[^:]*:\\d{12}:task:", var.replication.arn))
+    error_message = "replication.start is for a serverless replication, and ${jsonencode(try(var.replication.arn, null))} is a task: Terraform starts that itself (start of the module replication)."
   }
 }
 

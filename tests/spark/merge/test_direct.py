@@ -154,6 +154,32 @@ def test_rows_of_partitions_are_written_directly(lake: Lake, mode: str, monkeypa
     assert [row[1] for row in lake.rows("t", "id, v")[:3]] == ["c0", "c1", "c2"]
 
 
+def test_a_late_batch_is_written_directly_but_for_rows_that_the_table_has_newer(lake: Lake) -> None:
+    loaded(lake)
+    assert merged(lake, 5, ("U", 1, "newer"), ("D", 2, None), ("I", 70, "newer")).path == "direct"
+    # An update and a delete that lose to the table's row, an update that loses to a delete, and changes of other keys.
+    late = [("U", 1, "older"), ("U", 2, "older"), ("D", 70, None), ("U", 3, "c"), ("D", 4, None), ("I", 71, "new")]
+    report = merged(lake, 3, *late)
+    assert (report.path, report.applied, report.stale) == ("direct", 3, 3)
+    assert lake.rows("t", "id, v")[:5] == [(0, "a0"), (1, "newer"), (3, "c"), (5, "a5"), (6, "a6")]
+    assert lake.rows("t", "id, v")[-2:] == [(70, "newer"), (71, "new")]
+    head = lake.target("t").head()
+    assert head is not None
+    assert head.summary[direct.REPLACED_KEY] == "2"
+    assert merged(lake, 2, ("U", 1, "oldest"), ("U", 5, "e")).path == "direct"
+    assert lake.rows("t", "id, v")[1:4] == [(1, "newer"), (3, "c"), (5, "e")]
+
+
+def test_a_key_that_another_writer_doubled_is_not_doubled_again(lake: Lake) -> None:
+    loaded(lake)
+    assert merged(lake, 5, ("U", 1, "b")).path == "direct"
+    lake.spark.sql(f"INSERT INTO lake.{lake.namespace}.t SELECT * FROM lake.{lake.namespace}.t WHERE id = 3")
+    late = [("U", at(3), 61, 3, "c", None)]
+    lake.changes("public.t", name(3), ID_V, late)
+    assert "MERGE_CARDINALITY_VIOLATION" in (lake.run_one(lake.config({"public.t": {}}), fails=True).error or "")
+    assert lake.rows("t", "count(1)", "1") == [(11,)]
+
+
 def test_binary_keys_take_the_merge(lake: Lake) -> None:
     columns = [("id", pa.binary()), ("v", pa.string())]
     loaded(lake, 2, columns, lambda number: bytes([255 - number]))

@@ -176,6 +176,7 @@ def deliver_waiting(queue_arn: str) -> None:
     queue: Any = backend.queues[name]
     for message in queue._messages:
         message.change_visibility(0)
+        message.delayed_until = 0.0
     for function_arn, mapping in queue.lambda_event_source_mappings.items():
         messages = backend.receive_message(name, mapping.batch_size, 0, queue.visibility_timeout)
         if lambda_backends[account][region].send_sqs_batch(function_arn, messages, queue_arn):

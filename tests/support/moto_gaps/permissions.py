@@ -103,7 +103,7 @@ def _needs(call: Any, action: str, resource: str) -> Iterator[tuple[str, str]]:
     elif action.startswith("sqs:") and call._get_param("QueueUrl"):
         account, name = call._get_param("QueueUrl").split("/")[-2:]
         yield action, f"arn:aws:sqs:{call.region}:{account}:{name}"
-    elif action.startswith("dms:") and action.endswith("TableStatistics"):
+    elif action.startswith("dms:") and action.endswith(("TableStatistics", ":StartReplication", ":StopReplication")):
         yield action, call._get_param("ReplicationConfigArn") or call._get_param("ReplicationTaskArn")
     elif action.startswith("emr-serverless:"):
         yield from _of_emr(call, action)

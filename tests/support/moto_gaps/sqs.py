@@ -1,9 +1,9 @@
-"""SQS: attributes in the form in which the provider compares them."""
+"""SQS: attributes in the form in which the provider compares them, and messages that are sent with a delay."""
 
 import json
 from typing import Any
 
-from moto.sqs.models import Queue
+from moto.sqs.models import Message, Queue
 
 from support.moto_gaps.patching import Function, around, around_property
 
@@ -31,3 +31,12 @@ def close_gaps() -> None:
         original(queue, attributes, now)
         if "Policy" not in attributes:
             queue.policy = policy
+
+    @around(Queue, "add_message")
+    def add_message(original: Function, queue: Queue, message: Message) -> None:
+        # moto delivers inside the request that sends, and would wait there for the end of the delay.
+        if not message.delayed:
+            original(queue, message)
+            return
+        with queue._messages_lock:
+            queue._messages.append(message)

@@ -11,6 +11,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from support.local_aws import LocalAws
+from support.terraform.after_apply import settle
 from support.terraform.example_stacks import EXAMPLES, SECOND, SHORTEST, World, change, inputs
 from support.terraform.stack import Stack
 
@@ -87,11 +88,13 @@ def _apply(life: Life) -> None:
     variables = EXAMPLES[life.example](life.world)
     life.inputs = inputs(life.example, life.world, variables)
     life.outputs = life.stack.apply(**variables)
+    settle(life.world, life.outputs["pipeline"])
     life.drift = life.stack.drift()
 
 
 def _change(life: Life) -> None:
     life.changed_outputs = change(life.stack, life.example, life.inputs)
+    settle(life.world, life.changed_outputs["pipeline"])
     life.changed_drift = life.stack.drift()
 
 

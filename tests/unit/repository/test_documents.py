@@ -64,6 +64,15 @@ def test_lines_are_at_most_120_characters(page: Path) -> None:
     assert [number for number, line in lines if len(re.sub(r"https?://[^\s)]+", "", line)) > WIDTH] == []
 
 
+@every([*PAGES, *(ROOT / "terraform" / "examples").glob("*/*.tf"), *ROOT.glob("*.tf")])
+def test_what_a_reader_must_replace_is_in_capitals(page: Path) -> None:
+    """No name that might be somebody's: it would be copied as it stands."""
+    text = page.read_text("utf-8")
+    assert "acme" not in text.lower()
+    sources = re.findall(r"git::https://github[^\s\"`,]+", text)
+    assert [one for one in sources if not ("/OWNER/" in one and one.endswith("?ref=COMMIT"))] == []
+
+
 @every(PAGES)
 def test_tables_are_whole(page: Path) -> None:
     """An empty line ends a table: rows behind it need a head and a line of dashes of their own. Each row has a cell per column."""

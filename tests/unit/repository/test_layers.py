@@ -14,7 +14,7 @@ PACKAGE = JOB / "dms_iceberg"
 LAYERS = (
     {"cli"},
     {"doctor"},
-    {"watch", "replay", "verify"},
+    {"watch", "replay", "verify", "discover"},
     {"runs"},
     {"gold"},
     {"maintenance"},
@@ -27,6 +27,7 @@ LAYERS = (
     {"spark"},
     {"progress"},
     {"bronze"},
+    {"source"},
     {"dms"},
     {"config"},
     {"storage"},

@@ -405,6 +405,9 @@ def test_job_arguments_become_switches(zips: list[Path], tmp_path: Path) -> None
             ["--command", "verify", "--config", "c", "--source", "postgresql://db/d", "--tries", "2", "--repair"],
             ["verify", "c", "--source", "postgresql://db/d", "--tries", "2", "--repair"],
         ),
+        # It prints a document, and takes none; a Glue job has one for all commands.
+        (["--command", "discover", "--config", "c", "--source", "mysql://db", "--yaml"], ["discover", "--source", "mysql://db", "--yaml"]),
+        (["--command", "discover", "--source", "mysql://db"], ["discover", "--source", "mysql://db"]),
         (
             ["--config", "c", "--truncate", "a.b", "--truncated-at", "2026-03-01T10:00:00Z"],
             ["run", "c", "--truncate", "a.b", "--truncated-at", "2026-03-01T10:00:00Z"],
@@ -413,6 +416,12 @@ def test_job_arguments_become_switches(zips: list[Path], tmp_path: Path) -> None
 )
 def test_command_line(arguments: list[str], words: list[str]) -> None:
     assert runpy.run_path(str(ROOT / "job/merge.py"))["command_line"](arguments) == words
+
+
+def test_a_command_that_needs_a_document_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        runpy.run_path(str(ROOT / "job/merge.py"))["command_line"](["--command", "status"])
+    assert "required: --config" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", build_dist.ZIPS)

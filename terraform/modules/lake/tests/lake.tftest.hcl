@@ -50,7 +50,7 @@ run "defaults_are_safe" {
     error_message = "KMS, with a bucket key"
   }
   assert {
-    condition     = length(aws_s3_bucket_versioning.this) == 4 && aws_kms_key.this[0].enable_key_rotation && !aws_s3_bucket.this["bronze"].force_destroy
+    condition     = length(aws_s3_bucket_versioning.this) == 4 && alltrue([for key in aws_kms_key.this : key.enable_key_rotation]) && !aws_s3_bucket.this["bronze"].force_destroy
     error_message = "versioned, rotated, not destroyed with content"
   }
   assert {
@@ -73,8 +73,8 @@ run "defaults_are_safe" {
     error_message = "of the objects only the guard stays"
   }
   assert {
-    condition     = [for s in data.aws_iam_policy_document.key.statement : s.actions if s.effect == "Deny"] == [toset(["kms:ScheduleKeyDeletion"])]
-    error_message = "the key refuses to be destroyed"
+    condition     = { for use, document in data.aws_iam_policy_document.key : use => [for s in document.statement : s.actions if s.effect == "Deny"] } == { for use in ["silver", "unmasked"] : use => [toset(["kms:ScheduleKeyDeletion"])] }
+    error_message = "both keys refuse to be destroyed"
   }
   assert {
     condition = { for name, parameter in aws_ssm_parameter.database : parameter.name => parameter.value } == {
@@ -101,7 +101,7 @@ run "may_be_destroyed" {
   command = plan
   variables { force_destroy = true }
   assert {
-    condition     = length([for s in flatten([for document in concat(values(data.aws_iam_policy_document.bucket), [data.aws_iam_policy_document.key]) : document.statement]) : s if s.effect == "Deny" && length(s.condition) == 0]) == 0
+    condition     = length([for s in flatten([for document in concat(values(data.aws_iam_policy_document.bucket), values(data.aws_iam_policy_document.key)) : document.statement]) : s if s.effect == "Deny" && length(s.condition) == 0]) == 0
     error_message = "nothing is refused any more"
   }
   assert {
@@ -169,7 +169,7 @@ run "databases_that_this_lake_has_made_are_not_given_up" {
     target = data.aws_ssm_parameters_by_path.databases
     values = { names = ["/dms-iceberg/databases/shop/shop"], values = ["s3://shop-silver-123456789012/shop"] }
   }
-  expect_failures = [data.aws_ssm_parameters_by_path.databases]
+  expect_failures = [output.databases]
 }
 
 run "another_name_for_the_database_of_raw_changes" {
@@ -203,8 +203,44 @@ run "everything_off" {
     error_message = "nothing is made when everything is brought along"
   }
   assert {
-    condition     = output.buckets.silver == { name = "acme-silver", arn = "arn:aws:s3:::acme-silver" } && output.kms_key_arn == "arn:aws:kms:eu-central-1:210987654321:key/x" && length(output.bucket_policies) == 4
+    condition     = output.buckets.silver == { name = "acme-silver", arn = "arn:aws:s3:::acme-silver", kms_key_arn = "arn:aws:kms:eu-central-1:210987654321:key/x" } && output.kms_key_arn == "arn:aws:kms:eu-central-1:210987654321:key/x" && output.unmasked_kms_key_arn == output.kms_key_arn && length(output.bucket_policies) == 4
     error_message = "what is brought along is passed on, with the policies its owner needs"
+  }
+}
+
+run "two_keys_of_somebody_else" {
+  command = plan
+  variables {
+    encryption = { create_key = false, key_arn = "arn:aws:kms:eu-central-1:210987654321:key/x", unmasked_key_arn = "arn:aws:kms:eu-central-1:210987654321:key/y" }
+  }
+  assert {
+    condition     = length(aws_kms_key.this) == 0 && { for role, bucket in output.buckets : role => trimprefix(bucket.kms_key_arn, "arn:aws:kms:eu-central-1:210987654321:key/") } == { bronze = "y", quarantine = "y", silver = "x", artifacts = "x" }
+    error_message = "each is used for its buckets"
+  }
+  assert {
+    condition     = [for s in jsondecode(output.reader_policy).Statement : s.Resource if s.Sid == "DecryptTables"] == [["arn:aws:kms:eu-central-1:210987654321:key/x"]]
+    error_message = "readers use the key of silver only"
+  }
+}
+
+run "a_second_region" {
+  command = plan
+  variables { region_suffix = "use1" }
+  assert {
+    condition     = aws_s3_bucket.this["quarantine"].bucket == "shop-quarantine-123456789012-use1" && output.buckets.quarantine.arn == "arn:aws:s3:::shop-quarantine-123456789012-use1"
+    error_message = "buckets are named for all Regions"
+  }
+}
+
+run "the_longest_names_of_buckets_fit" {
+  command = plan
+  variables {
+    name          = "a234567890123456789012345678901"
+    region_suffix = "apse1ab"
+  }
+  assert {
+    condition     = max([for bucket in aws_s3_bucket.this : length(bucket.bucket)]...) == 63
+    error_message = "S3 allows 63 characters"
   }
 }
 
@@ -212,7 +248,7 @@ run "sse_s3_needs_no_key" {
   command = plan
   variables { encryption = { mode = "SSE_S3" } }
   assert {
-    condition     = length(aws_kms_key.this) == 0 && output.kms_key_arn == null && one(one(aws_s3_bucket_server_side_encryption_configuration.this["silver"].rule).apply_server_side_encryption_by_default).sse_algorithm == "AES256"
+    condition     = length(aws_kms_key.this) == 0 && output.kms_key_arn == null && output.unmasked_kms_key_arn == null && output.buckets.bronze.kms_key_arn == null && one(one(aws_s3_bucket_server_side_encryption_configuration.this["silver"].rule).apply_server_side_encryption_by_default).sse_algorithm == "AES256"
     error_message = "SSE-S3"
   }
 }
@@ -289,17 +325,49 @@ run "choices" {
     error_message = "readers read"
   }
   assert {
+    condition = { for s in jsondecode(output.reader_policy).Statement : s.Sid => s.Action } == {
+      ReadCatalog      = ["glue:GetDatabase", "glue:GetDatabases", "glue:GetTable", "glue:GetTables"]
+      AskLakeFormation = ["lakeformation:GetDataAccess"]
+    }
+    error_message = "Lake Formation hands out access to files and key: ${output.reader_policy}"
+  }
+  assert {
     condition     = sort(keys(aws_lakeformation_resource.this)) == tolist(["quarantine", "silver"]) && length(aws_lakeformation_permissions.location) == 2
     error_message = "locations are registered for the writer"
   }
   assert {
-    condition     = [for s in data.aws_iam_policy_document.key_users.statement : tolist(s.condition)[0].values if s.sid == "LakeFormation"] == [tolist(["arn:aws:iam::123456789012:role/aws-service-role/lakeformation.amazonaws.com/AWSServiceRoleForLakeFormationDataAccess"])]
+    condition     = [for s in data.aws_iam_policy_document.lake_formation.statement : tolist(s.condition)[0].values if s.sid == "LakeFormation"] == [tolist(["arn:aws:iam::123456789012:role/aws-service-role/lakeformation.amazonaws.com/AWSServiceRoleForLakeFormationDataAccess"])]
     error_message = "the service-linked role reads registered buckets"
   }
 }
 
 run "apply" {
   command = apply
+  override_resource {
+    target = aws_kms_key.this["unmasked"]
+    values = { arn = "arn:aws:kms:eu-central-1:123456789012:key/unmasked", key_id = "unmasked" }
+  }
+  assert {
+    condition = { for role, config in aws_s3_bucket_server_side_encryption_configuration.this : role => one(one(config.rule).apply_server_side_encryption_by_default).kms_master_key_id } == {
+      bronze     = "arn:aws:kms:eu-central-1:123456789012:key/unmasked"
+      quarantine = "arn:aws:kms:eu-central-1:123456789012:key/unmasked"
+      silver     = output.kms_key_arn
+      artifacts  = output.kms_key_arn
+    }
+    error_message = "unmasked rows have a key of their own"
+  }
+  assert {
+    condition     = { for role, bucket in output.buckets : role => bucket.kms_key_arn } == { bronze = output.unmasked_kms_key_arn, quarantine = output.unmasked_kms_key_arn, silver = output.kms_key_arn, artifacts = output.kms_key_arn }
+    error_message = "each bucket says its key"
+  }
+  assert {
+    condition     = { for use, alias in aws_kms_alias.this : alias.name => alias.target_key_id } == { "alias/shop-lake" = aws_kms_key.this["silver"].key_id, "alias/shop-unmasked" = "unmasked" }
+    error_message = "the alias of former versions stays silver's"
+  }
+  assert {
+    condition     = output.file_reader_policy == output.reader_policy
+    error_message = "without Lake Formation there is one way to read"
+  }
   assert {
     condition     = output.kms_key_arn == "arn:aws:kms:eu-central-1:123456789012:key/00000000-0000-0000-0000-000000000000" && output.warehouse == "s3://shop-silver-123456789012"
     error_message = "outputs"
@@ -314,7 +382,7 @@ run "apply" {
     error_message = "readers: ${output.reader_policy}"
   }
   assert {
-    condition     = length([for s in data.aws_iam_policy_document.key_users.statement : s if s.sid == "LakeFormation"]) == 0
+    condition     = length([for s in data.aws_iam_policy_document.lake_formation.statement : s if s.sid == "LakeFormation"]) == 0
     error_message = "Lake Formation uses the key where it was asked for only"
   }
 }

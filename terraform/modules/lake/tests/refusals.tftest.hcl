@@ -15,6 +15,7 @@ run "first_rules" {
   command = plan
   variables {
     name                    = "Shop"
+    region_suffix           = "eu-west-1"
     buckets                 = { bronze = { create = false } } # which one?
     bronze_prefix           = "dms/shop"
     versioning              = { silver = 0.5 }
@@ -26,7 +27,7 @@ run "first_rules" {
     lake_formation          = { readers = { analysts = "arn:aws:iam::123456789012:role/analysts" } } # grants that are off
   }
   expect_failures = [
-    var.name, var.buckets, var.bronze_prefix, var.versioning, var.bucket_policy_documents, var.encryption, var.bronze_retention, var.databases,
+    var.name, var.region_suffix, var.buckets, var.bronze_prefix, var.versioning, var.bucket_policy_documents, var.encryption, var.bronze_retention, var.databases,
     var.bronze_tables, var.lake_formation,
   ]
 }
@@ -56,6 +57,12 @@ run "third_rules" {
     bronze_tables    = { "public.orders" = { columns = [{ name = "id", type = "int" }], key = ["order_id"] } }
   }
   expect_failures = [var.encryption, var.bronze_folder, var.bronze_retention, var.databases, var.bronze_tables]
+}
+
+run "a_second_key_beside_created_ones" {
+  command = plan
+  variables { encryption = { unmasked_key_arn = "arn:aws:kms:eu-central-1:123456789012:key/y" } }
+  expect_failures = [var.encryption]
 }
 
 run "fourth_rules" {

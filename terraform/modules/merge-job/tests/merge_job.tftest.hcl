@@ -34,6 +34,11 @@ run "job" {
   command = apply
 
   assert {
+    condition     = aws_iam_role.job.name == "shop-merge"
+    error_message = "the name that it has always had"
+  }
+
+  assert {
     condition     = aws_glue_job.merge.glue_version == "5.1" && aws_glue_job.merge.worker_type == "G.1X" && aws_glue_job.merge.number_of_workers == 4 && aws_glue_job.merge.timeout == 480 && aws_glue_job.merge.max_retries == 1
     error_message = "plain defaults"
   }
@@ -102,6 +107,28 @@ run "job" {
   assert {
     condition     = length(aws_glue_security_configuration.this) + length(aws_glue_connection.network) + length(aws_iam_role_policy.network) + length(aws_iam_role_policy.additional) == 0 && length(coalesce(aws_glue_job.merge.connections, [])) == 0
     error_message = "what is opt-in is off"
+  }
+}
+
+run "keys_of_the_buckets" {
+  command = plan
+  variables {
+    kms_key_arn   = "arn:aws:kms:eu-central-1:123456789012:key/silver"
+    region_suffix = "use1"
+    buckets = {
+      bronze     = { name = "shop-bronze", arn = "arn:aws:s3:::shop-bronze", kms_key_arn = "arn:aws:kms:eu-central-1:123456789012:key/unmasked" }
+      silver     = { name = "shop-silver", arn = "arn:aws:s3:::shop-silver", kms_key_arn = "arn:aws:kms:eu-central-1:123456789012:key/silver" }
+      quarantine = { name = "shop-quarantine", arn = "arn:aws:s3:::shop-quarantine", kms_key_arn = "arn:aws:kms:eu-central-1:123456789012:key/unmasked" }
+      artifacts  = { name = "shop-artifacts", arn = "arn:aws:s3:::shop-artifacts", kms_key_arn = "arn:aws:kms:eu-central-1:123456789012:key/silver" }
+    }
+  }
+  assert {
+    condition     = [for s in jsondecode(aws_iam_role_policy.job.policy).Statement : s.Resource if s.Sid == "EncryptObjects"] == [["arn:aws:kms:eu-central-1:123456789012:key/silver", "arn:aws:kms:eu-central-1:123456789012:key/unmasked"]]
+    error_message = "each key once: ${aws_iam_role_policy.job.policy}"
+  }
+  assert {
+    condition     = aws_iam_role.job.name == "shop-merge-use1" && aws_glue_job.merge.name == "shop-merge"
+    error_message = "only the role's name is one of all Regions"
   }
 }
 

@@ -19,6 +19,7 @@ run "first_rules" {
   command = plan
   variables {
     name                   = "Shop"
+    region_suffix          = "eu-west-1"
     config_json            = "tables: {}"
     bronze_prefix          = "dms/shop"
     package                = { zip_path = "no/such.zip" }
@@ -35,7 +36,7 @@ run "first_rules" {
     network                = { subnet_id = "subnet-1", availability_zone = "eu-central-1a", security_group_ids = [] }
   }
   expect_failures = [
-    var.name, var.config_json, var.bronze_prefix, var.package, var.glue_version, var.number_of_workers, var.execution_class, var.timeout_minutes,
+    var.name, var.region_suffix, var.config_json, var.bronze_prefix, var.package, var.glue_version, var.number_of_workers, var.execution_class, var.timeout_minutes,
     var.max_retries, var.arguments, var.spark_conf, var.maintenance_schedule, var.log_retention_days, var.security_configuration, var.network,
   ]
 }

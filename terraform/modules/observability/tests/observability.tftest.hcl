@@ -26,8 +26,16 @@ run "only_a_job" {
     error_message = "found ${join(", ", keys(aws_cloudwatch_metric_alarm.this))}"
   }
   assert {
-    condition     = alltrue([for alarm in aws_cloudwatch_metric_alarm.this : alarm.alarm_actions == toset(["arn:aws:sns:eu-central-1:123456789012:shop-alarms"]) && length(alarm.alarm_description) > 40])
+    condition     = alltrue([for alarm in aws_cloudwatch_metric_alarm.this : alarm.alarm_actions == toset(["arn:aws:sns:eu-central-1:123456789012:shop-alarms"]) && length(alarm.alarm_description) > 80])
     error_message = "every alarm tells somebody what it means"
+  }
+  assert {
+    condition     = alltrue([for kind, alarm in aws_cloudwatch_metric_alarm.this : endswith(alarm.alarm_description, " What to do: docs/operations.md#${kind}")])
+    error_message = "and where to read on"
+  }
+  assert {
+    condition     = endswith(aws_cloudwatch_event_target.job_state[0].input_transformer[0].input_template, " What to do: docs/operations.md#job-state\"")
+    error_message = "so does the message of a rule"
   }
   assert {
     condition     = aws_cloudwatch_metric_alarm.this["no-run"].evaluation_periods == 12 && aws_cloudwatch_metric_alarm.this["no-run"].treat_missing_data == "breaching" && aws_cloudwatch_metric_alarm.this["no-run"].comparison_operator == "LessThanThreshold"
@@ -63,11 +71,12 @@ run "everything" {
     }
     source_database = { engine = "postgres", identifier = "shop-db" }
     thresholds      = { lag_seconds = 900 }
+    runbook         = "https://wiki.example.org/runbook"
     topic           = { emails = ["ops@example.org"], kms_key_arn = "arn:aws:kms:eu-central-1:123456789012:key/x" }
   }
   assert {
     condition = sort(keys(aws_cloudwatch_metric_alarm.this)) == tolist([
-      "dead-letters", "job-failed", "lag", "load-error", "log-silent", "no-run", "rows-quarantined", "slot-lag", "source-latency", "source-storage", "table-failed", "table-suspended", "target-latency", "trigger-errors", "trigger-needs-help",
+      "dead-letters", "job-failed", "lag", "load-error", "log-silent", "no-run", "replication-capacity", "rows-quarantined", "slot-lag", "source-latency", "source-storage", "table-failed", "table-suspended", "target-latency", "trigger-errors", "trigger-needs-help",
       "value-truncated",
     ])
     error_message = "found ${join(", ", keys(aws_cloudwatch_metric_alarm.this))}"
@@ -75,6 +84,16 @@ run "everything" {
   assert {
     condition     = aws_cloudwatch_metric_alarm.this["target-latency"].threshold == 330 && aws_cloudwatch_metric_alarm.this["target-latency"].dimensions == tomap({ ReplicationConfigId = "123456789012:X" }) && aws_cloudwatch_metric_alarm.this["target-latency"].treat_missing_data == "breaching"
     error_message = "DMS's latency, and its silence"
+  }
+  assert {
+    condition = (aws_cloudwatch_metric_alarm.this["replication-capacity"].metric_name == "CapacityUtilization" && aws_cloudwatch_metric_alarm.this["replication-capacity"].dimensions == tomap({ ReplicationConfigId = "123456789012:X" })
+      && aws_cloudwatch_metric_alarm.this["replication-capacity"].threshold == 90 && aws_cloudwatch_metric_alarm.this["replication-capacity"].evaluation_periods == 6
+    && aws_cloudwatch_metric_alarm.this["replication-capacity"].statistic == "Average" && aws_cloudwatch_metric_alarm.this["replication-capacity"].treat_missing_data == "missing")
+    error_message = "the memory of a serverless replication, for half an hour; without it no answer"
+  }
+  assert {
+    condition     = endswith(aws_cloudwatch_metric_alarm.this["slot-lag"].alarm_description, " What to do: https://wiki.example.org/runbook#slot-lag") && endswith(aws_cloudwatch_event_target.replication_state[0].input_transformer[0].input_template, " What to do: https://wiki.example.org/runbook#replication-state\"")
+    error_message = "the runbook is where its readers find it"
   }
   assert {
     condition     = aws_cloudwatch_metric_alarm.this["slot-lag"].metric_name == "OldestReplicationSlotLag" && aws_cloudwatch_metric_alarm.this["slot-lag"].dimensions == tomap({ DBInstanceIdentifier = "shop-db" })
@@ -106,7 +125,7 @@ run "everything" {
     error_message = "subscribed, encrypted"
   }
   assert {
-    condition     = length(jsondecode(aws_cloudwatch_dashboard.this[0].dashboard_body).widgets) == 10
+    condition     = length(jsondecode(aws_cloudwatch_dashboard.this[0].dashboard_body).widgets) == 11
     error_message = "found ${length(jsondecode(aws_cloudwatch_dashboard.this[0].dashboard_body).widgets)} widgets"
   }
 }
@@ -159,7 +178,7 @@ run "full_load_only_from_aurora" {
     source_database = { engine = "aurora-postgresql", identifier = "shop-cluster" }
   }
   assert {
-    condition     = !contains(keys(aws_cloudwatch_metric_alarm.this), "source-latency") && !contains(keys(aws_cloudwatch_metric_alarm.this), "source-storage") && aws_cloudwatch_metric_alarm.this["slot-lag"].metric_name == "TransactionLogsDiskUsage" && aws_cloudwatch_metric_alarm.this["slot-lag"].dimensions == tomap({ DBClusterIdentifier = "shop-cluster", Role = "WRITER" })
-    error_message = "a full load has no latency; a cluster is watched by its writer, and has no disk of a size"
+    condition     = length(setintersection(keys(aws_cloudwatch_metric_alarm.this), ["source-latency", "source-storage", "replication-capacity"])) == 0 && aws_cloudwatch_metric_alarm.this["slot-lag"].metric_name == "TransactionLogsDiskUsage" && aws_cloudwatch_metric_alarm.this["slot-lag"].dimensions == tomap({ DBClusterIdentifier = "shop-cluster", Role = "WRITER" })
+    error_message = "a full load has no latency, an instance no capacity of that kind; a cluster is watched by its writer, and has no disk of a size"
   }
 }

@@ -71,7 +71,7 @@ run "few_inputs" {
     error_message = "somebody compacts the tables, though nobody has asked for it"
   }
   assert {
-    condition     = sort(keys(output.alarms.names)) == tolist(["dead-letters", "job-failed", "load-error", "log-silent", "no-run", "rows-quarantined", "slot-lag", "source-latency", "source-storage", "table-failed", "table-suspended", "target-latency", "trigger-errors", "trigger-needs-help", "value-truncated"])
+    condition     = sort(keys(output.alarms.names)) == tolist(["dead-letters", "job-failed", "load-error", "log-silent", "no-run", "replication-capacity", "rows-quarantined", "slot-lag", "source-latency", "source-storage", "table-failed", "table-suspended", "target-latency", "trigger-errors", "trigger-needs-help", "value-truncated"])
     error_message = "found ${join(", ", keys(output.alarms.names))}"
   }
 }
@@ -172,14 +172,13 @@ run "everything" {
 run "a_second_region" {
   command = plan
   variables {
-    name              = "shop-use1"
-    catalog           = { silver_database = "shop" }
+    region_suffix     = "use1"
     buckets           = { artifacts = { create = false, name = "acme-artifacts" } }
     account_role_arns = { dms-vpc-role = "arn:aws:iam::123456789012:role/dms-vpc-role" }
   }
   assert {
-    condition     = output.buckets.silver.name == "shop-use1-silver-123456789012" && output.merge_job.name == "shop-use1-merge"
-    error_message = "names that all regions share have the pipeline's name"
+    condition     = output.buckets.silver.name == "shop-silver-123456789012-use1" && output.merge_job.name == "shop-merge"
+    error_message = "names that all Regions share have the suffix, and no others"
   }
   assert {
     condition     = output.targets == { "public.orders" = "shop.orders" } && sort(keys(output.databases)) == tolist(["shop", "shop_quarantine"])

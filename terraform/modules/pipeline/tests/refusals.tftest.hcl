@@ -54,12 +54,13 @@ run "misspelled_keys" {
 run "what_others_depend_on" {
   command = plan
   variables {
-    name      = "Shop"
-    tables    = {}
-    buckets   = { gold = {} }
-    merge_job = { security_configuration = { created = true } }
+    name          = "Shop"
+    region_suffix = "eu-west-1"
+    tables        = {}
+    buckets       = { gold = {} }
+    merge_job     = { security_configuration = { created = true } }
   }
-  expect_failures = [var.name, var.tables, var.buckets, var.merge_job]
+  expect_failures = [var.name, var.region_suffix, var.tables, var.buckets, var.merge_job]
 }
 
 run "misspelled_key_of_the_source" {
@@ -163,7 +164,7 @@ run "unknown_runtime" {
 
 run "watch_that_is_not_used" {
   command = plan
-  variables { emr_serverless = { pyton = {} } }
+  variables { emr_serverless = { pythons = {} } }
   expect_failures = [var.emr_serverless]
 }
 

@@ -38,6 +38,10 @@ run "own_account" {
     error_message = "who writes: ${aws_iam_role.s3.assume_role_policy}"
   }
   assert {
+    condition     = aws_iam_role.s3.name == "shop-dms-s3" && aws_iam_role.secret.name == "shop-dms-secret"
+    error_message = "the names that they have always had"
+  }
+  assert {
     condition = jsondecode(aws_iam_role_policy.s3.policy).Statement == [
       {
         Sid       = "WriteObjects"
@@ -82,6 +86,37 @@ run "own_account" {
       Resource = var.source_database.secret_arn
     }]
     error_message = "which secret: ${aws_iam_role_policy.secret.policy}"
+  }
+}
+
+run "a_key_that_a_running_replication_still_uses" {
+  command = plan
+  variables {
+    region_suffix = "use1"
+    bronze = {
+      bucket              = "acme-bronze"
+      prefix              = "dms/shop"
+      kms_key_arn         = "arn:aws:kms:eu-central-1:123456789012:key/unmasked"
+      former_kms_key_arns = ["arn:aws:kms:eu-central-1:123456789012:key/lake"]
+    }
+  }
+  assert {
+    condition = [for s in jsondecode(aws_iam_role_policy.s3.policy).Statement : s if s.Sid == "EncryptAsBefore"] == [{
+      Sid       = "EncryptAsBefore"
+      Effect    = "Allow"
+      Action    = ["kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey", "kms:ReEncryptFrom", "kms:ReEncryptTo"]
+      Resource  = ["arn:aws:kms:eu-central-1:123456789012:key/lake"]
+      Condition = { StringEquals = { "kms:ViaService" = "s3.eu-central-1.amazonaws.com" } }
+    }]
+    error_message = "until it is stopped: ${aws_iam_role_policy.s3.policy}"
+  }
+  assert {
+    condition     = aws_dms_s3_endpoint.target.server_side_encryption_kms_key_id == "arn:aws:kms:eu-central-1:123456789012:key/unmasked"
+    error_message = "from then on the new one"
+  }
+  assert {
+    condition     = aws_iam_role.s3.name == "shop-dms-s3-use1" && aws_iam_role.secret.name == "shop-dms-secret-use1"
+    error_message = "roles are named for all Regions"
   }
 }
 

@@ -170,8 +170,8 @@ run "serverless_made" {
   command = apply
 
   assert {
-    condition     = aws_dms_replication_config.this[0].replication_type == "full-load-and-cdc" && aws_dms_replication_config.this[0].start_replication
-    error_message = "load and changes, started"
+    condition     = aws_dms_replication_config.this[0].replication_type == "full-load-and-cdc" && !aws_dms_replication_config.this[0].start_replication && output.starter.start
+    error_message = "load and changes, started by the trigger"
   }
   assert {
     condition     = aws_dms_replication_config.this[0].compute_config[0].min_capacity_units == 1 && aws_dms_replication_config.this[0].compute_config[0].max_capacity_units == 8 && !aws_dms_replication_config.this[0].compute_config[0].multi_az

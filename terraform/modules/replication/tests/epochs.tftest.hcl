@@ -35,6 +35,26 @@ run "settings_that_a_running_replication_takes_over" {
     condition     = aws_dms_s3_endpoint.target.cdc_max_batch_interval == 10 && aws_dms_s3_endpoint.target.endpoint_id == "shop-target-epoch-1"
     error_message = "the same endpoint"
   }
+  assert {
+    condition     = aws_dms_endpoint.source.endpoint_id == run.first.source_endpoint_id && output.starter.revision != run.first.starter.revision && !output.starter.start
+    error_message = "the starter looks after it again"
+  }
+}
+
+run "another_secret_makes_another_endpoint" {
+  command = plan
+  variables {
+    source_database = {
+      engine     = "aurora-postgresql"
+      database   = "shop"
+      secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop2-AbCdEf"
+      tls        = { ca_certificate_pem = "-----BEGIN CERTIFICATE-----" }
+    }
+  }
+  assert {
+    condition     = startswith(aws_dms_endpoint.source.endpoint_id, run.first.source_endpoint_id) && aws_dms_endpoint.source.endpoint_id != run.first.source_endpoint_id
+    error_message = "AWS modifies none that a running replication reads from: ${aws_dms_endpoint.source.endpoint_id}"
+  }
 }
 
 run "refuses_what_it_cannot_take_over" {

@@ -40,6 +40,10 @@ run "provisioned" {
     error_message = "private and kept up to date"
   }
   assert {
+    condition     = output.starter.start == null && output.starter.revision == ""
+    error_message = "Terraform starts a task"
+  }
+  assert {
     condition     = aws_dms_replication_task.this[0].migration_type == "full-load-and-cdc" && aws_dms_replication_task.this[0].start_replication_task && aws_dms_replication_task.this[0].replication_task_id == "shop-epoch-1"
     error_message = "task"
   }

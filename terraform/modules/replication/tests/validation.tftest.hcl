@@ -103,7 +103,8 @@ run "no_arn_and_a_start_without_a_task" {
 run "tls_mode_and_a_name_with_capitals" {
   command = plan
   variables {
-    name = "Shop"
+    name          = "Shop"
+    region_suffix = "eu-west-1"
     source_database = {
       engine     = "postgres"
       database   = "shop"
@@ -111,7 +112,7 @@ run "tls_mode_and_a_name_with_capitals" {
       tls        = { mode = "prefer" }
     }
   }
-  expect_failures = [var.source_database, var.name]
+  expect_failures = [var.source_database, var.name, var.region_suffix]
 }
 
 run "tls_require_for_mysql_and_a_double_hyphen" {

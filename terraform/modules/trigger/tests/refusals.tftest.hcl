@@ -11,6 +11,7 @@ run "first_rules" {
   command = plan
   variables {
     name                    = "Shop"
+    region_suffix           = "eu-west-1"
     schedule                = "every hour"
     batching_window_seconds = 0
     bronze                  = { bucket = "shop-bronze", folder = "dms/shop" }
@@ -18,7 +19,7 @@ run "first_rules" {
     package                 = { zip_path = "no/such.zip" }
     log_retention_days      = 42
   }
-  expect_failures = [var.name, var.schedule, var.batching_window_seconds, var.bronze, var.notification, var.package, var.log_retention_days]
+  expect_failures = [var.name, var.region_suffix, var.schedule, var.batching_window_seconds, var.bronze, var.notification, var.package, var.log_retention_days]
 }
 
 run "second_rules" {
@@ -53,11 +54,11 @@ run "replication_that_is_none" {
   expect_failures = [var.replication]
 }
 
-run "replication_into_a_folder_without_an_epoch" {
+run "start_into_a_folder_without_an_epoch" {
   command = plan
   variables {
     bronze      = { bucket = "shop-bronze", folder = "dms/shop/" }
-    replication = { arn = "arn:aws:dms:eu-central-1:123456789012:task:SHOP" }
+    replication = { arn = "arn:aws:dms:eu-central-1:123456789012:replication-config:shop", start = true }
   }
   expect_failures = [var.replication]
 }
@@ -87,4 +88,13 @@ run "nobody_merges" {
   command = plan
   variables { starts_runs = false }
   expect_failures = [var.starts_runs]
+}
+
+run "start_of_a_task" {
+  command = plan
+  variables {
+    bronze      = { bucket = "shop-bronze", folder = "epoch-2/" }
+    replication = { arn = "arn:aws:dms:eu-central-1:123456789012:task:SHOP", start = true }
+  }
+  expect_failures = [var.replication]
 }

@@ -89,12 +89,17 @@ run "event" {
   }
   assert {
     condition = { for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s.Sid => s.Resource } == {
-      StartRuns = ["arn:aws:glue:eu-central-1:123456789012:job/shop-merge"]
-      ReadQueue = ["arn:aws:sqs:eu-central-1:123456789012:shop-changes"]
-      SetAside  = ["arn:aws:sqs:eu-central-1:123456789012:shop-changes-dead-letters"]
-      WriteLogs = ["arn:aws:logs:eu-central-1:123456789012:log-group:/aws/lambda/shop-trigger:*"]
+      StartRuns     = ["arn:aws:glue:eu-central-1:123456789012:job/shop-merge"]
+      ReadQueue     = ["arn:aws:sqs:eu-central-1:123456789012:shop-changes"]
+      SetAside      = ["arn:aws:sqs:eu-central-1:123456789012:shop-changes-dead-letters"]
+      TellOfAnApply = ["arn:aws:sqs:eu-central-1:123456789012:shop-changes"]
+      WriteLogs     = ["arn:aws:logs:eu-central-1:123456789012:log-group:/aws/lambda/shop-trigger:*"]
     }
     error_message = "found ${aws_iam_role_policy.function.policy}"
+  }
+  assert {
+    condition     = jsondecode(aws_lambda_invocation.applied.input).run && can(regex("^[0-9a-f]{40}$", jsondecode(aws_lambda_invocation.applied.input).applied)) && aws_lambda_invocation.applied.function_name == "shop-trigger"
+    error_message = "found ${aws_lambda_invocation.applied.input}"
   }
   assert {
     condition     = length(aws_cloudwatch_event_rule.replication) == 0 && jsondecode(output.resource_policies.bronze).Statement == [] && jsondecode(output.resource_policies.key).Statement == []
@@ -147,6 +152,10 @@ run "schedule_does_not_listen_to_files" {
   assert {
     condition     = length(aws_s3_bucket_notification.bronze) + length(aws_cloudwatch_event_rule.files) == 0 && aws_cloudwatch_event_rule.schedule[0].schedule_expression == "cron(0 5 * * ? *)"
     error_message = "only the clock"
+  }
+  assert {
+    condition     = !jsondecode(aws_lambda_invocation.applied.input).run
+    error_message = "an apply asks for no run"
   }
 }
 
@@ -215,7 +224,14 @@ run "continuous_by_the_clock" {
 
 run "somebody_else_notifies" {
   command = plan
-  variables { notification = "none" }
+  variables {
+    notification  = "none"
+    region_suffix = "use1"
+  }
+  assert {
+    condition     = aws_iam_role.function.name == "shop-trigger-use1" && aws_lambda_function.trigger.function_name == "shop-trigger"
+    error_message = "only the role's name is one of all Regions"
+  }
   assert {
     condition     = length(aws_s3_bucket_notification.bronze) + length(aws_cloudwatch_event_rule.files) == 0 && output.bucket_notification.Prefix == "dms/shop/epoch-1/"
     error_message = "the owner of the bucket is told what to add"
@@ -249,7 +265,7 @@ run "a_task_is_asked_for_complete_loads" {
     error_message = "the function knows whom to ask"
   }
   assert {
-    condition = { for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s.Sid => "${join(",", s.Action)} on ${join(",", s.Resource)}" if !contains(["StartRuns", "ReadQueue", "SetAside", "WriteLogs"], s.Sid) } == {
+    condition = { for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s.Sid => "${join(",", s.Action)} on ${join(",", s.Resource)}" if !contains(["StartRuns", "ReadQueue", "SetAside", "TellOfAnApply", "WriteLogs"], s.Sid) } == {
       AskForTables      = "dms:DescribeTableStatistics on arn:aws:dms:eu-central-1:123456789012:task:SHOP"
       AskForReplication = "dms:DescribeReplicationTasks on *"
       NoteLoads         = "s3:PutObject on arn:aws:s3:::shop-bronze/dms/shop/epoch-2/_load_complete/*"
@@ -270,7 +286,7 @@ run "a_serverless_replication_is_asked_for_complete_loads" {
     replication = { arn = "arn:aws:dms:eu-central-1:123456789012:replication-config:shop-e2" }
   }
   assert {
-    condition = { for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s.Sid => "${join(",", s.Action)} on ${join(",", s.Resource)}" if !contains(["StartRuns", "ReadQueue", "SetAside", "WriteLogs"], s.Sid) } == {
+    condition = { for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s.Sid => "${join(",", s.Action)} on ${join(",", s.Resource)}" if !contains(["StartRuns", "ReadQueue", "SetAside", "TellOfAnApply", "WriteLogs"], s.Sid) } == {
       AskForTables      = "dms:DescribeReplicationTableStatistics on arn:aws:dms:eu-central-1:123456789012:replication-config:shop-e2"
       AskForReplication = "dms:DescribeReplications on *"
       NoteLoads         = "s3:PutObject on arn:aws:s3:::shop-bronze/epoch-2/_load_complete/*"
@@ -289,5 +305,63 @@ run "beside_a_watch_that_something_else_keeps_running" {
   assert {
     condition     = aws_lambda_function.trigger.environment[0].variables.STARTS_RUNS == "false" && aws_cloudwatch_event_rule.schedule[0].schedule_expression == "rate(15 minutes)"
     error_message = "the function starts nothing, and asks for complete loads by the clock"
+  }
+}
+
+run "a_serverless_replication_is_started" {
+  command = apply
+  variables {
+    bronze      = { bucket = "shop-bronze", folder = "epoch-2/" }
+    replication = { arn = "arn:aws:dms:eu-central-1:123456789012:replication-config:shop-e2", start = true, revision = "1" }
+  }
+  assert {
+    condition = { for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s.Sid => "${join(",", s.Action)} on ${join(",", s.Resource)}" if contains(["TurnReplication", "LookForLoads"], s.Sid) } == {
+      TurnReplication = "dms:StartReplication on arn:aws:dms:eu-central-1:123456789012:replication-config:shop-e2"
+      LookForLoads    = "s3:ListBucket on arn:aws:s3:::shop-bronze"
+    }
+    error_message = "found ${aws_iam_role_policy.function.policy}"
+  }
+  assert {
+    condition     = [for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s.Condition if s.Sid == "LookForLoads"] == [{ StringLike = { "s3:prefix" = "epoch-2/*" } }]
+    error_message = "found ${aws_iam_role_policy.function.policy}"
+  }
+  assert {
+    condition     = one(aws_lambda_function.trigger.environment).variables["START_REPLICATION"] == "true" && one(aws_lambda_function.trigger.environment).variables["REPLICATION_ARN"] == var.replication.arn
+    error_message = "the function knows that it should run"
+  }
+  assert {
+    condition     = [for s in jsondecode(output.resource_policies.bronze).Statement : s.Sid] == ["ShopTriggerNoteLoads", "ShopTriggerLookForLoads"]
+    error_message = "found ${output.resource_policies.bronze}"
+  }
+}
+
+run "another_revision_calls_the_function_again" {
+  command = plan
+  variables {
+    bronze      = { bucket = "shop-bronze", folder = "epoch-2/" }
+    replication = { arn = "arn:aws:dms:eu-central-1:123456789012:replication-config:shop-e2", start = true, revision = "2" }
+  }
+  assert {
+    condition     = output.applied != run.a_serverless_replication_is_started.applied
+    error_message = "the replication was changed"
+  }
+}
+
+run "a_serverless_replication_of_changes_is_stopped" {
+  command = apply
+  variables {
+    bronze      = { bucket = "shop-bronze", folder = "epoch-2/" }
+    replication = { arn = "arn:aws:dms:eu-central-1:123456789012:replication-config:shop-e2", loads = false, start = false }
+  }
+  assert {
+    condition = { for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s.Sid => "${join(",", s.Action)} on ${join(",", s.Resource)}" if !contains(["StartRuns", "ReadQueue", "SetAside", "TellOfAnApply", "WriteLogs"], s.Sid) } == {
+      AskForReplication = "dms:DescribeReplications on *"
+      TurnReplication   = "dms:StopReplication on arn:aws:dms:eu-central-1:123456789012:replication-config:shop-e2"
+    }
+    error_message = "found ${aws_iam_role_policy.function.policy}"
+  }
+  assert {
+    condition     = one(aws_lambda_function.trigger.environment).variables["START_REPLICATION"] == "false" && length(aws_cloudwatch_event_rule.replication) == 0
+    error_message = "the function knows that it should not run; there are no loads to be told of"
   }
 }

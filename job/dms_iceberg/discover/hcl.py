@@ -1,0 +1,75 @@
+"""Print proposals as the input ``tables`` of the Terraform module pipeline, formatted as `terraform fmt` does it. Pure."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from dms_iceberg.discover.catalog import Catalog
+from dms_iceberg.discover.comments import comments, end, head, of_entry
+from dms_iceberg.discover.document import column_values
+from dms_iceberg.discover.names import terraform_changes
+from dms_iceberg.discover.proposal import Entry, LeftOut, Proposal, grouped, shown_names
+from dms_iceberg.discover.targets import keeps_its_name, targets
+
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def hcl_text(value: str) -> str:
+    """Return a text as HCL writes it: without templates, whatever is in it."""
+    escaped = "".join(_ESCAPES.get(one, one if one.isprintable() else f"\\U{ord(one):08x}") for one in value)
+    return '"' + escaped.replace("${", "$${").replace("%{", "%%{") + '"'
+
+
+def for_terraform(proposals: Iterable[Proposal]) -> tuple[Proposal, ...]:
+    """Return the proposals without those whose names Terraform would change."""
+    return tuple(_unchanged(one) if isinstance(one, Entry) else one for one in proposals)
+
+
+def print_hcl(catalog: Catalog, proposals: Sequence[Proposal], namespace: str | None) -> str:
+    """Return the text.
+
+    Args:
+        namespace: Glue database of the targets. None: the module's, and a target only where its table needs another name; that is in
+            the database ``silver``.
+    """
+    entries = [one for one in proposals if isinstance(one, Entry)]
+    named = targets((entry.table for entry in entries), namespace or "silver")
+    lines = [*comments([head(catalog, proposals)]), "tables = {"]
+    for number, entry in enumerate(entries):
+        target = named[entry.table]
+        wanted = target if namespace is not None or not keeps_its_name(entry.table, target) else ""
+        lines += [""] * (number > 0) + [f"  {line}" if line else line for line in _entry(entry, wanted)]
+    lines.append("}")
+    return "\n".join([*lines, *end(proposals), ""])
+
+
+def _entry(entry: Entry, target: str) -> Iterator[str]:
+    yield from comments(of_entry(entry))
+    yield f"{hcl_text(entry.table)} = {{"
+    if target:
+        yield f"  target = {hcl_text(target)}"
+    yield f"  key{'   ' if target else ''} = {_list(entry.key)}"
+    if entry.declared:
+        yield "  columns = ["
+        for column in entry.declared:
+            yield from (f"    {line}" for line in comments([column.why]))
+            yield f"    {{ {', '.join(f'{key} = {hcl_text(value)}' for key, value in column_values(column).items())} }},"
+        yield "  ]"
+    if entry.dropped:
+        yield from (f"  {line}" for line in comments(grouped(entry.dropped)))
+        yield f"  drop = {_list(name for name, _ in entry.dropped)}"
+    if entry.as_text:
+        yield from (f"  {line}" for line in comments(grouped(entry.as_text)))
+        yield f"  load = {{ columns_as_text = {_list(name for name, _ in entry.as_text)} }}"
+    yield "}"
+
+
+def _list(texts: Iterable[str]) -> str:
+    return f"[{', '.join(map(hcl_text, texts))}]"
+
+
+def _unchanged(entry: Entry) -> Proposal:
+    columns = (column.source or column.name for column in entry.declared)
+    names = [entry.table, *entry.key, *columns, *(name for name, _ in (*entry.dropped, *entry.as_text))]
+    if changed := list(dict.fromkeys(name for name in names if terraform_changes(name))):
+        reason = f"Terraform writes names in Unicode's form NFC, which these are not in: {shown_names(changed)}. Rename them at the source"
+        return LeftOut(table=entry.table, reasons=(reason,))
+    return entry

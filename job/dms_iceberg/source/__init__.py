@@ -1,0 +1,1 @@
+"""The source database: its address, connections to it, and the errors of both."""

@@ -1,0 +1,111 @@
+"""How a serverless replication gets to run, or to stand still: pure functions over what DMS and bronze say. ADR 17 has the argument.
+
+States are those of https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Serverless.Components.html in the spelling of the API, kinds of a
+start those of https://docs.aws.amazon.com/dms/latest/APIReference/API_StartReplication.html. `reload-target` is none of them here: an epoch
+has one full load.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from decision import wait_seconds
+from loads import LOADED, Replication
+
+START, RESUME, STOP = "start-replication", "resume-processing", "stop"
+WAIT, DONE, REFUSE = "wait", "done", "refuse"
+
+_RUNS = "running"
+_NEW = frozenset({"created", "ready"})
+_RESTS = frozenset({*_NEW, "stopped", "failed", "deprovisioned"})
+_GOING = "deleting"
+
+_NEXT_EPOCH = (
+    "Set load_epoch to the next number and apply: a new replication then loads everything into a new folder. Nothing in this folder is "
+    "written again."
+)
+_REPLACED = (
+    "This replication has never run, but the folder of its load epoch holds files: Terraform has replaced the replication that wrote "
+    "them, and its place in the source is lost. To start this one would load everything over files that may be merged. " + _NEXT_EPOCH
+)
+_NOT_RESUMED = (
+    "DMS cannot resume a replication of type full-load, and a second load would write over the files of the first. " + _NEXT_EPOCH
+)
+
+_LONGEST_CHANGE = 25
+"""Receives, two hours in all, after which a state that should pass is an error. AWS names up to an hour for a start."""
+_AFTER_A_REFUSAL = 3600
+_FAILURES_WAIT_LONGER = 5
+STANDS_STILL_AFTER = timedelta(minutes=30)
+"""A change of settings stops a replication for some minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What to do now: a kind of start, ``STOP``, ``WAIT`` for DMS, nothing any more, or refuse to start, with what a person can do."""
+
+    does: str
+    advice: str = ""
+
+
+def rests(replication: Replication) -> bool:
+    """Whether it does nothing, and will do nothing by itself."""
+    return replication.status in _RESTS
+
+
+def is_new(replication: Replication) -> bool:
+    """Whether DMS says that it was never started."""
+    return replication.status in _NEW and not replication.has_run
+
+
+def next_step(replication: Replication, *, wanted: bool, has_files: bool) -> Step:
+    """Return the next step towards a replication that runs, or does not.
+
+    Args:
+        replication: as DMS describes it now.
+        wanted: whether it should run.
+        has_files: whether the folder of its load epoch holds a change file, or a marker of a complete load.
+    """
+    if replication.status == _GOING:
+        return Step(DONE)
+    if replication.status == _RUNS:
+        return Step(DONE if wanted else STOP)
+    if not rests(replication):
+        return Step(WAIT)
+    return _step_from_rest(replication, has_files=has_files) if wanted else Step(DONE)
+
+
+def _step_from_rest(replication: Replication, *, has_files: bool) -> Step:
+    if replication.type == "full-load" and replication.stop_reason in LOADED:
+        return Step(DONE)
+    if replication.type == "full-load" and (replication.has_run or has_files):
+        return Step(REFUSE, _NOT_RESUMED if replication.has_run or replication.status not in _NEW else _REPLACED)
+    if replication.has_run:
+        return Step(RESUME)
+    if has_files:
+        return Step(REFUSE, _REPLACED) if replication.status in _NEW else Step(RESUME)
+    return Step(START)
+
+
+def has_failed(replication: Replication) -> bool:
+    """Whether it ended by itself and badly."""
+    return replication.status == "failed" or (rests(replication) and replication.stop_reason in ("FATAL_ERROR", "RECOVERABLE_ERROR"))
+
+
+def pause(step: Step, replication: Replication, receives: int) -> int:
+    """Return how many seconds to wait after a step for the next look; 0 if it was the last. More with each receive, and after a failure."""
+    if step.does == DONE:
+        return 0
+    if step.does == REFUSE:
+        return _AFTER_A_REFUSAL
+    return wait_seconds(receives) * (_FAILURES_WAIT_LONGER if has_failed(replication) else 1)
+
+
+def lasts_too_long(step: Step, receives: int) -> bool:
+    """Whether a state that should pass has not."""
+    return step.does == WAIT and receives >= _LONGEST_CHANGE
+
+
+def stands_still(replication: Replication, step: Step, now: datetime) -> bool:
+    """Whether a replication that should run has done nothing for longer than a change of settings takes."""
+    since = replication.stopped_at
+    return step.does == RESUME and (since is None or now - since > STANDS_STILL_AFTER)

@@ -1,0 +1,11 @@
+# Written by `make fmt` from terraform/modules/pipeline, which checks the values.
+terraform {
+  required_version = ">= 1.9"
+
+  required_providers {
+    aws = {
+      source  = "hashicorp/aws"
+      version = ">= 5.100, < 7.0"
+    }
+  }
+}
