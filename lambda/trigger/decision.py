@@ -42,7 +42,7 @@ _ASKING_LASTS = (
     "Allow the function's role to describe the replication named by REPLICATION_ARN and its tables, and s3:PutObject on _load_complete/ in "
     "bronze with the use of its key. Until then run the job with --load-complete for tables without changes."
 )
-_UNKNOWN = "An error that this function does not know: mend the cause it names. The message stays in the queue and is tried again."
+_UNKNOWN = "An error that this function does not know: correct the cause it names. The message stays in the queue and is tried again."
 
 _FIRST_WAIT, _WAIT_STEP, _LONGEST_WAIT = 30, 20, 900
 

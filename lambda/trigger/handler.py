@@ -135,19 +135,20 @@ class Trigger:
         """Answer a batch: Lambda deletes the messages that the answer does not name."""
         read = self._read(records)
         messages, kept = read.messages, read.kept
-        # A message of DMS is done with the markers: each is an object in bronze, whose notification asks for a run that begins after it.
-        if read.states and not self._note_loads():
-            kept += [self._queue.hide_for_a_while(record) for record in read.states]
-        if read.starts:
-            kept += self._start_replication(read.starts)
-        elif read.has_clock and self._starter is not None:
-            self._starter.look()
         if read.failed:
             due, waiting = self._due_again(read.failed)
             messages, kept = messages + due, kept + waiting
         answer = self._ask_for_run(messages) if messages else Answer("INFO", "ignored")
         if answer.waiting is not None:
             kept.append(answer.waiting.id)
+        # Only now: a run must not wait for DMS. A message of DMS is done with the markers: each is an object in bronze, whose notification
+        # asks for a run that begins after it.
+        if read.states and not self._note_loads():
+            kept += [self._queue.hide_for_a_while(record) for record in read.states]
+        if read.starts:
+            kept += self._start_replication(read.starts)
+        elif read.has_clock and self._starter is not None:
+            self._starter.look()
         counts = {"messages": len(records), "files": read.files, "ignored": read.ignored}
         log(answer.level, "batch", outcome=answer.outcome, **counts, **answer.facts)
         return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in kept]}

@@ -23,6 +23,37 @@ LOADED = frozenset({"FULL_LOAD_ONLY_FINISHED", "STOPPED_AFTER_FULL_LOAD", "STOPP
 
 
 @dataclass(frozen=True, slots=True)
+class FirstLoad:
+    """How far DMS says that a full load has come; the members of `ReplicationStats`.
+
+    Attributes:
+        has_finish_date: whether DMS gives a time at which it was finished.
+    """
+
+    has_finish_date: bool = False
+    loaded: int = 0
+    loading: int = 0
+    queued: int = 0
+
+    @classmethod
+    def of(cls, statistics: Mapping[str, Any]) -> "FirstLoad":
+        """Return it from `ReplicationStats`, which may be empty."""
+        loaded, loading, queued = (int(statistics.get(name) or 0) for name in ("TablesLoaded", "TablesLoading", "TablesQueued"))
+        return cls(bool(statistics.get("FullLoadFinishDate")), loaded, loading, queued)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all tables were loaded. A stop may give a date as well, so that no table may be left."""
+        return self.has_finish_date and not self.loading and not self.queued
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What it rests on, for the log, under DMS's names."""
+        tables = {"TablesLoaded": self.loaded, "TablesLoading": self.loading, "TablesQueued": self.queued}
+        return {"FullLoadFinishDate": "given" if self.has_finish_date else "missing", **tables}
+
+
+@dataclass(frozen=True, slots=True)
 class Replication:
     """A replication task, or a serverless replication, as DMS describes it.
 
@@ -30,6 +61,7 @@ class Replication:
         has_run: whether a serverless one has begun to load, or to capture changes.
         failures: why it failed.
         stopped_at: when it stopped last; None if it never did, or DMS does not say.
+        load: how far its full load has come.
     """
 
     type: str
@@ -38,6 +70,7 @@ class Replication:
     has_run: bool = False
     failures: tuple[str, ...] = ()
     stopped_at: datetime | None = None
+    load: FirstLoad = FirstLoad()
 
     @classmethod
     def of(cls, described: Mapping[str, Any]) -> "Replication":
@@ -45,8 +78,8 @@ class Replication:
         kind = described.get("MigrationType") or described.get("ReplicationType") or ""
         reason = (described.get("StopReason") or "").removeprefix("Stop Reason ")
         failures = tuple(described.get("FailureMessages") or ())
-        stopped_at = described.get("ReplicationLastStopTime")
-        return cls(kind, described.get("Status") or "", reason, _has_run(kind, described), failures, stopped_at)
+        stopped_at, load = described.get("ReplicationLastStopTime"), FirstLoad.of(described.get("ReplicationStats") or {})
+        return cls(kind, described.get("Status") or "", reason, _has_run(kind, described), failures, stopped_at, load)
 
     @property
     def is_believed(self) -> bool:

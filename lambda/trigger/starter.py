@@ -1,7 +1,7 @@
 """Starts, resumes or stops a serverless replication as Terraform wants it, and never blocks an apply (`starting` decides)."""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -11,21 +11,58 @@ from decision import judge_asking, wait_seconds
 from loads import Replication
 from logs import log
 from settings import Settings
-from starting import REFUSE, RESUME, START, STOP, Step, has_failed, is_new, lasts_too_long, next_step, pause, rests, stands_still
+from starting import (
+    ABSENT,
+    AFTER_A_REFUSAL,
+    DELETE_FIRST,
+    REFUSE,
+    RESUME,
+    START,
+    STOP,
+    WAIT,
+    Step,
+    has_failed,
+    is_missed,
+    is_new,
+    lasts_too_long,
+    next_step,
+    pause,
+    rests,
+    stands_still,
+)
 
-_NOT_YET = "InvalidResourceStateFault"
+_NOT_YET, _NOT_THERE, _NOT_A_FIRST_START = "InvalidResourceStateFault", "ResourceNotFoundFault", "InvalidParameterCombinationException"
 _DENIED = frozenset({"AccessDenied", "AccessDeniedException", "AccessDeniedFault"})
 _RIGHTS_SETTLE = 3
 """Receives during which a refusal may mean that IAM does not know a new right yet."""
-_NO_REPLICATION = "There is no replication of the name REPLICATION_ARN. If that lasts, apply Terraform again."
+_BETWEEN_REPORTS = timedelta(hours=1)
+_NO_REPLICATION = (
+    "DMS lists no replication of the name REPLICATION_ARN. Wait if Terraform is replacing it. If somebody has deleted it, set "
+    "load_epoch to the next number and apply."
+)
 _RIGHTS = (
     "Allow the function's role dms:DescribeReplications, dms:StartReplication or dms:StopReplication on the replication named by "
-    "REPLICATION_ARN, and s3:ListBucket on its folder in bronze."
+    "REPLICATION_ARN, and s3:ListBucket on its folder in bronze. With an AccessDeniedFault look at the roles of DMS as well: perhaps "
+    "it may not use an endpoint any more."
 )
-_FAILED = "Mend what DMS names (network, secret, source settings). Nothing else is to be done: the start is tried again, later each time."
+_FIRST_START_REFUSED = (
+    "DMS takes no start-replication from a replication that was started before, and there is nothing that a resume could go on from. "
+    "Correct what had its first start fail (failures; network, secret, source settings), then set load_epoch to the next number and "
+    "apply."
+)
+_UNKNOWN = (
+    "An error of DMS or S3 that this function does not know: correct the cause it names. The request is repeated, less and less often."
+)
+_FAILED = (
+    "Correct what DMS names (network, secret, source settings). Nothing else is to be done: the start is tried again, later each time."
+)
 _STANDS_STILL = (
-    "The source keeps its changes meanwhile. Read DMS's log, mend the cause and resume it: output commands.resume. Where it should stand "
-    "still, set start = false and apply."
+    "The source keeps its changes meanwhile. Read DMS's log, correct the cause and resume it: output commands.resume. Where it should "
+    "stand still, set start = false and apply."
+)
+_NEVER_RAN = (
+    "Its first start has failed. Read failures and DMS's log, correct the cause (network, secret, source settings) and start it: output "
+    "commands.start. Where it should stand still, set start = false and apply."
 )
 _TOO_LONG = "Look at the replication in the DMS console. AWS Support can free one that is caught in this state."
 
@@ -51,7 +88,10 @@ class S3(Protocol):
 
 
 class Starter:
-    """Brings one replication to the state that Terraform wants. It remembers nothing: the state is DMS's, and the message in the queue."""
+    """Brings one replication to the state that Terraform wants. The state is DMS's, and the message in the queue.
+
+    It remembers only when the clock last reported something: a clock of minutes would report it each time.
+    """
 
     def __init__(self, dms: Dms, s3: S3, settings: Settings, clock: Callable[[], datetime]) -> None:
         self._dms = dms
@@ -60,6 +100,7 @@ class Starter:
         self._arn = settings.replication_arn
         self._wanted = bool(settings.start)
         self._clock = clock
+        self._reported_at: datetime | None = None
 
     def go_on(self, receives: int) -> int:
         """Do the next step; return after how many seconds to come again, 0 if nothing is left to do.
@@ -67,18 +108,25 @@ class Starter:
         Args:
             receives: how often the message that asks for it was received.
         """
+        replication = None
         try:
-            replication, step = self._look()
+            replication = self._described()
+            step = self._step(replication)
             self._do(step)
         except (ClientError, BotoCoreError) as error:
-            return self._wait_after(error, receives)
+            seconds = AFTER_A_REFUSAL if code_of(error) == _NOT_A_FIRST_START else wait_seconds(receives)
+            level, advice = _judged(error, replication, receives)
+            self._log(level, replication, "waiting", advice, error=str(error), wait_seconds=seconds, receives=receives)
+            return seconds
         seconds = pause(step, replication, receives)
         level, advice = "INFO", step.advice
         if step.does == REFUSE:
             level = "ERROR"
+        elif step.does == WAIT and replication.status == ABSENT:
+            level, advice = "ERROR" if is_missed(receives) else "WARNING", _NO_REPLICATION
         elif step.does in (START, RESUME) and has_failed(replication) and receives > 1:
             level, advice = "ERROR", _FAILED
-        elif lasts_too_long(step, receives):
+        elif step.does == WAIT and lasts_too_long(receives):
             level, advice = "ERROR", _TOO_LONG
         self._log(level, replication, step.does, advice, wait_seconds=seconds, receives=receives)
         return seconds
@@ -90,24 +138,48 @@ class Starter:
         """
         if not self._wanted:
             return
+        replication = None
         try:
-            replication, step = self._look()
-            if is_new(replication):
+            replication = self._described()
+            step = self._step(replication)
+            if is_new(replication) and step.does == START:
                 self._do(step)
-                self._log("ERROR" if step.does == REFUSE else "INFO", replication, step.does, step.advice)
-            elif stands_still(replication, step, self._clock()):
-                self._log("ERROR", replication, "stands_still", _STANDS_STILL)
+                self._log("INFO", replication, step.does, step.advice)
+                return
         except (ClientError, BotoCoreError) as error:
-            why = judge_asking(code_of(error))
-            log("WARNING", "replication", outcome=why.outcome, error=str(error), advice=_RIGHTS if why.level == "ERROR" else why.advice)
+            # The clock does not count: what may pass with a message is reported here at once, once an hour.
+            level, advice = _judged(error, replication, _RIGHTS_SETTLE + 1)
+            self._report(level, replication, "waiting", advice, error=str(error))
+            return
+        if replication.status == ABSENT:
+            self._report("ERROR", replication, "absent", _NO_REPLICATION)
+        elif is_new(replication) or stands_still(replication, step, self._clock()):
+            advice = step.advice or (_NEVER_RAN if step.does == START else _STANDS_STILL)
+            self._report("ERROR", replication, step.does if is_new(replication) else "stands_still", advice)
 
-    def _look(self) -> tuple[Replication, Step]:
+    def _report(self, level: str, replication: Replication | None, outcome: str, advice: str, **facts: Any) -> None:
+        """Log what the clock found, unless this process has reported within the last hour."""
+        now = self._clock()
+        if level == "ERROR" and self._reported_at is not None and now - self._reported_at < _BETWEEN_REPORTS:
+            return
+        if level == "ERROR":
+            self._reported_at = now
+        self._log(level, replication, outcome, advice, **facts)
+
+    def _described(self) -> Replication:
         only = [{"Name": "replication-config-arn", "Values": [self._arn]}]
-        found = self._dms.describe_replications(Filters=only)["Replications"]
-        replication = Replication.of(found[0] if found else {"Status": "deleting"})
+        try:
+            found = self._dms.describe_replications(Filters=only)["Replications"]
+        except ClientError as error:
+            if code_of(error) != _NOT_THERE:
+                raise
+            found = []
+        return Replication.of(found[0] if found else {"Status": ABSENT})
+
+    def _step(self, replication: Replication) -> Step:
         # Asked only where the answer counts.
         has_files = self._wanted and rests(replication) and self._has_files()
-        return replication, next_step(replication, wanted=self._wanted, has_files=has_files)
+        return next_step(replication, wanted=self._wanted, has_files=has_files)
 
     def _has_files(self) -> bool:
         """Whether the epoch's folder holds a change file or a marker; DMS's own tables do not count."""
@@ -127,20 +199,31 @@ class Starter:
         elif step.does == STOP:
             self._dms.stop_replication(ReplicationConfigArn=self._arn)
 
-    def _wait_after(self, error: ClientError | BotoCoreError, receives: int) -> int:
-        code, seconds = code_of(error), wait_seconds(receives)
-        if code == "ResourceNotFoundFault":
-            log("WARNING", "replication", outcome="ignored", arn=self._arn, error=str(error), advice=_NO_REPLICATION)
-            return 0
-        if code == _NOT_YET:  # It has changed its state since it was described, or is about to.
-            log("INFO", "replication", outcome="waiting", arn=self._arn, error=str(error), wait_seconds=seconds)
-            return seconds
-        why = judge_asking(code)
-        settles = code in _DENIED and receives <= _RIGHTS_SETTLE
-        level = "WARNING" if settles else why.level
-        log(level, "replication", outcome="waiting", arn=self._arn, error=str(error), advice=_RIGHTS if code in _DENIED else why.advice)
-        return seconds
+    def _log(self, level: str, replication: Replication | None, outcome: str, advice: str, **facts: Any) -> None:
+        said = (
+            {}
+            if replication is None
+            else {
+                "status": replication.status,
+                "stop_reason": replication.stop_reason,
+                "failures": replication.failures,
+                "load_statistics": replication.load.facts,
+            }
+        )
+        log(level, "replication", outcome=outcome, arn=self._arn, advice=advice, **said, **facts)
 
-    def _log(self, level: str, replication: Replication, outcome: str, advice: str, **facts: Any) -> None:
-        said = {"status": replication.status, "stop_reason": replication.stop_reason, "failures": replication.failures, **facts}
-        log(level, "replication", outcome=outcome, arn=self._arn, advice=advice, **said)
+
+def _judged(error: ClientError | BotoCoreError, replication: Replication | None, receives: int) -> tuple[str, str]:
+    """Return the level and the advice of an error of DMS or S3; the replication is None if DMS could not be asked for it."""
+    code = code_of(error)
+    away = DELETE_FIRST if replication is not None and replication.status == "deprovisioned" else ""
+    if code == _NOT_YET:  # It has changed its state since it was described, or is about to.
+        return ("ERROR", _TOO_LONG + away) if lasts_too_long(receives) else ("INFO", "")
+    if code == _NOT_THERE:  # It was there when it was described.
+        return "WARNING", _NO_REPLICATION
+    if code == _NOT_A_FIRST_START:
+        return "ERROR", _FIRST_START_REFUSED + away
+    if code in _DENIED:
+        return "WARNING" if receives <= _RIGHTS_SETTLE else "ERROR", _RIGHTS
+    why = judge_asking(code)
+    return why.level, why.advice if why.outcome == "waiting" else _UNKNOWN

@@ -15,6 +15,8 @@ START, RESUME, STOP = "start-replication", "resume-processing", "stop"
 WAIT, DONE, REFUSE = "wait", "done", "refuse"
 
 _RUNS = "running"
+ABSENT = "absent"
+"""Said here of a replication that DMS does not list."""
 _NEW = frozenset({"created", "ready"})
 _RESTS = frozenset({*_NEW, "stopped", "failed", "deprovisioned"})
 _GOING = "deleting"
@@ -30,10 +32,23 @@ _REPLACED = (
 _NOT_RESUMED = (
     "DMS cannot resume a replication of type full-load, and a second load would write over the files of the first. " + _NEXT_EPOCH
 )
+_LOAD_INTERRUPTED = (
+    "Its first load was not complete when it stopped, as far as DMS says: see load_statistics (FullLoadFinishDate is missing, or "
+    "tables are loading or queued), and each table in output commands.tables. DMS resumes no table that is loaded in part, so a "
+    "resumed replication would leave rows out. "
+    + _NEXT_EPOCH
+    + " Only if every table there is completed, resume it by hand: output commands.resume."
+)
+DELETE_FIRST = (
+    " DMS has taken its capacity away, and Terraform can neither change nor delete it in this state: run output commands.delete before "
+    "that apply."
+)
 
 _LONGEST_CHANGE = 25
 """Receives, two hours in all, after which a state that should pass is an error. AWS names up to an hour for a start."""
-_AFTER_A_REFUSAL = 3600
+_LONGEST_ABSENCE = 8
+"""Receives, ten minutes in all: a replacement takes less."""
+AFTER_A_REFUSAL = 3600
 _FAILURES_WAIT_LONGER = 5
 STANDS_STILL_AFTER = timedelta(minutes=30)
 """A change of settings stops a replication for some minutes."""
@@ -67,6 +82,8 @@ def next_step(replication: Replication, *, wanted: bool, has_files: bool) -> Ste
     """
     if replication.status == _GOING:
         return Step(DONE)
+    if replication.status == ABSENT:
+        return Step(WAIT if wanted else DONE)
     if replication.status == _RUNS:
         return Step(DONE if wanted else STOP)
     if not rests(replication):
@@ -77,13 +94,19 @@ def next_step(replication: Replication, *, wanted: bool, has_files: bool) -> Ste
 def _step_from_rest(replication: Replication, *, has_files: bool) -> Step:
     if replication.type == "full-load" and replication.stop_reason in LOADED:
         return Step(DONE)
-    if replication.type == "full-load" and (replication.has_run or has_files):
-        return Step(REFUSE, _NOT_RESUMED if replication.has_run or replication.status not in _NEW else _REPLACED)
-    if replication.has_run:
-        return Step(RESUME)
-    if has_files:
-        return Step(REFUSE, _REPLACED) if replication.status in _NEW else Step(RESUME)
-    return Step(START)
+    if not replication.has_run and not has_files:
+        return Step(START)
+    if not replication.has_run and replication.status in _NEW:
+        return Step(REFUSE, _REPLACED)
+    if replication.type == "full-load":
+        return _refuse(_NOT_RESUMED, replication)
+    if replication.type != "cdc" and not replication.load.is_over:
+        return _refuse(_LOAD_INTERRUPTED, replication)
+    return Step(RESUME)
+
+
+def _refuse(advice: str, replication: Replication) -> Step:
+    return Step(REFUSE, advice + (DELETE_FIRST if replication.status == "deprovisioned" else ""))
 
 
 def has_failed(replication: Replication) -> bool:
@@ -96,16 +119,21 @@ def pause(step: Step, replication: Replication, receives: int) -> int:
     if step.does == DONE:
         return 0
     if step.does == REFUSE:
-        return _AFTER_A_REFUSAL
+        return AFTER_A_REFUSAL
     return wait_seconds(receives) * (_FAILURES_WAIT_LONGER if has_failed(replication) else 1)
 
 
-def lasts_too_long(step: Step, receives: int) -> bool:
+def lasts_too_long(receives: int) -> bool:
     """Whether a state that should pass has not."""
-    return step.does == WAIT and receives >= _LONGEST_CHANGE
+    return receives >= _LONGEST_CHANGE
+
+
+def is_missed(receives: int) -> bool:
+    """Whether a replication that DMS does not list has been missing for longer than Terraform takes to make another one."""
+    return receives >= _LONGEST_ABSENCE
 
 
 def stands_still(replication: Replication, step: Step, now: datetime) -> bool:
     """Whether a replication that should run has done nothing for longer than a change of settings takes."""
     since = replication.stopped_at
-    return step.does == RESUME and (since is None or now - since > STANDS_STILL_AFTER)
+    return step.does in (START, RESUME, REFUSE) and (since is None or now - since > STANDS_STILL_AFTER)

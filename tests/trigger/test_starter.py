@@ -53,6 +53,13 @@ class World:
         self.found["Status"] = self.passes.get(found["Status"], found["Status"])
         return {"Replications": [found] if found["Status"] else []}
 
+    def has_loaded(self, **further: Any) -> None:
+        """Let it be one whose first load was complete."""
+        self.found |= {
+            "RecoveryCheckpoint": "checkpoint:V1#1",
+            "ReplicationStats": {"FullLoadFinishDate": NOON, "TablesLoaded": 1},
+        } | further
+
     def start_replication(self, *, ReplicationConfigArn: str, StartReplicationType: str) -> None:
         assert ReplicationConfigArn == SERVERLESS
         self._may_fail("start")
@@ -61,7 +68,7 @@ class World:
         if self.fails >= 0:
             self.found |= {"Status": "failed", "FailureMessages": ["no route to host"]}
         else:
-            self.found |= {"Status": "initializing", "RecoveryCheckpoint": "checkpoint:V1#1"}
+            self.has_loaded(Status="initializing")
             self.passes |= {"initializing": "running"}
 
     def stop_replication(self, *, ReplicationConfigArn: str) -> None:
@@ -143,7 +150,7 @@ def test_a_new_replication_is_started_and_followed_until_it_runs(log_lines: LogL
 
 def test_a_changed_replication_is_resumed_once_it_is_modified() -> None:
     world = World("modifying")
-    world.found["RecoveryCheckpoint"] = "checkpoint:V1#1"
+    world.has_loaded()
     assert [world.deliver(receives=n) for n in (1, 2, 3)] == [True] * 3
     assert world.asked == []
     world.found["Status"] = "stopped"
@@ -165,7 +172,7 @@ def test_a_start_that_fails_is_tried_again_less_and_less_often_and_is_an_error(l
 
 def test_one_that_failed_before_the_apply_is_tried_at_once_and_is_no_error_yet(log_lines: LogLines) -> None:
     world = World("failed")
-    world.found |= {"RecoveryCheckpoint": "checkpoint:V1#1"}
+    world.has_loaded()
     world.settle()
     assert world.asked == ["resume-processing"]
     assert "ERROR" not in levels(log_lines())
@@ -182,6 +189,18 @@ def test_a_replaced_replication_never_loads_into_an_epoch_that_has_files(key: st
     lines = log_lines()
     assert set(levels(lines)) == {"ERROR"}
     assert "load_epoch" in next(line["advice"] for line in lines if line["event"] == "replication")
+
+
+def test_an_interrupted_first_load_is_never_resumed(log_lines: LogLines) -> None:
+    world = World("stopped")
+    world.found["ReplicationStats"] = {"FullLoadStartDate": NOON, "TablesLoaded": 1, "TablesQueued": 9}
+    world.keys = [LOAD_FILE]
+    assert all(world.deliver(receives=n) for n in (1, 2))
+    assert (world.asked, set(world.hidden)) == ([], {3600})
+    lines = [line for line in log_lines() if line["event"] == "replication"]
+    assert [line["level"] for line in lines] == ["ERROR"] * 2
+    assert lines[0]["load_statistics"] == {"FullLoadFinishDate": "missing", "TablesLoaded": 1, "TablesLoading": 0, "TablesQueued": 9}
+    assert "load_epoch" in lines[0]["advice"]
 
 
 def test_dms_own_tables_are_no_load_of_the_epoch() -> None:
@@ -250,13 +269,46 @@ class TestErrors:
         assert world.deliver()
         assert levels(log_lines()) == ["WARNING"]
 
+    def test_a_state_that_dms_never_leaves_becomes_one(self, log_lines: LogLines) -> None:
+        world = World("failed")
+        world.found["FailureMessages"] = ["no route to host"]
+        world.errors["start"] = refusal("InvalidResourceStateFault")
+        assert all(world.deliver(receives=n) for n in (24, 25, 200))
+        lines = [line for line in log_lines() if line["event"] == "replication"]
+        assert [line["level"] for line in lines] == ["INFO", "ERROR", "ERROR"]
+        assert (lines[1]["status"], lines[1]["failures"]) == ("failed", ["no route to host"])
+        assert "AWS Support" in lines[1]["advice"]
+
+    def test_a_first_start_that_dms_takes_no_more_asks_for_the_next_epoch(self, log_lines: LogLines) -> None:
+        world = World("failed")
+        world.errors["start"] = refusal("InvalidParameterCombinationException")
+        assert world.deliver()
+        assert world.hidden == [3600]
+        [line] = [line for line in log_lines() if line["event"] == "replication"]
+        assert line["level"] == "ERROR"
+        assert "load_epoch" in line["advice"] and "_load_complete" not in line["advice"]
+
+    def test_one_that_is_not_known_says_nothing_of_markers(self, log_lines: LogLines) -> None:
+        world = World()
+        world.errors["start"] = refusal("KMSKeyNotAccessibleFault")
+        world.deliver()
+        [line] = [line for line in log_lines() if line["event"] == "replication"]
+        assert "_load_complete" not in line["advice"]
+
     @pytest.mark.parametrize("how", ["error", "nothing"])
-    def test_a_replication_that_is_not_there_ends_it(self, how: str) -> None:
+    def test_a_wanted_replication_that_is_not_there_is_waited_for_and_missed(self, how: str, log_lines: LogLines) -> None:
         world = World("" if how == "nothing" else "created")
         if how == "error":
             world.errors["describe"] = refusal("ResourceNotFoundFault", "DescribeReplications")
-        assert not world.deliver()
+        assert all(world.deliver(receives=n) for n in (1, 7, 8))
         assert world.asked == []
+        lines = [line for line in log_lines() if line["event"] == "replication"]
+        assert [(line["level"], line["status"]) for line in lines] == [("WARNING", "absent"), ("WARNING", "absent"), ("ERROR", "absent")]
+        world.deliver(CLOCK)
+        assert levels(log_lines()) == ["ERROR"]
+
+    def test_an_unwanted_replication_that_is_not_there_is_as_wished(self) -> None:
+        assert not World("", start=False).deliver()
 
     def test_a_state_that_does_not_pass_becomes_one(self, log_lines: LogLines) -> None:
         world = World("modifying")
@@ -271,7 +323,7 @@ class TestClock:
     def test_a_replication_that_was_never_started_is_started(self) -> None:
         world = World()
         world.deliver(CLOCK)
-        assert world.asked == ["start-replication", "run"]
+        assert world.asked == ["run", "start-replication"]
 
     def test_one_whose_epoch_has_files_is_reported(self, log_lines: LogLines) -> None:
         world = World()
@@ -283,23 +335,58 @@ class TestClock:
     @pytest.mark.parametrize(("minutes", "level"), [(10, []), (45, ["ERROR"])])
     def test_one_that_has_stopped_is_reported_and_not_resumed(self, minutes: int, level: list[str], log_lines: LogLines) -> None:
         world = World("stopped")
-        world.found |= {"RecoveryCheckpoint": "checkpoint:V1#1", "ReplicationLastStopTime": NOON - timedelta(minutes=minutes)}
+        world.has_loaded(ReplicationLastStopTime=NOON - timedelta(minutes=minutes))
         world.deliver(CLOCK)
         assert world.asked == ["run"]
         assert levels(log_lines()) == level
 
-    def test_an_error_stops_no_run(self, log_lines: LogLines) -> None:
-        world = World()
-        world.errors["describe"] = refusal("AccessDeniedException", "DescribeReplications")
+    def test_a_first_start_that_failed_is_reported_as_well(self, log_lines: LogLines) -> None:
+        world = World("failed")
         world.deliver(CLOCK)
         assert world.asked == ["run"]
-        assert levels(log_lines()) == ["WARNING"]
+        [line] = [line for line in log_lines() if line["event"] == "replication"]
+        assert (line["level"], line["outcome"]) == ("ERROR", "stands_still")
+        assert "commands.start" in line["advice"]
+
+    def test_a_load_that_was_interrupted_is_reported_as_well(self, log_lines: LogLines) -> None:
+        world = World("stopped")
+        world.found["ReplicationStats"] = {"FullLoadStartDate": NOON, "TablesQueued": 9}
+        world.deliver(CLOCK)
+        [line] = [line for line in log_lines() if line["event"] == "replication"]
+        assert (line["level"], line["outcome"]) == ("ERROR", "stands_still")
+        assert "load_epoch" in line["advice"]
+
+    @pytest.mark.parametrize(
+        ("code", "level", "advice"),
+        [
+            ("AccessDeniedException", "ERROR", "dms:DescribeReplications"),
+            ("InvalidResourceStateFault", "INFO", ""),
+            ("ThrottlingException", "WARNING", "Nothing to do"),
+        ],
+    )
+    def test_an_error_stops_no_run_and_is_judged_as_of_a_message(self, code: str, level: str, advice: str, log_lines: LogLines) -> None:
+        world = World()
+        world.errors["start" if code == "InvalidResourceStateFault" else "describe"] = refusal(code)
+        world.deliver(CLOCK)
+        assert world.asked == ["run"]
+        [line] = [line for line in log_lines() if line["event"] == "replication"]
+        assert line["level"] == level
+        assert advice in line["advice"] and ("Allow" in line["advice"]) is (level == "ERROR")
+
+    def test_a_clock_of_minutes_reports_once_an_hour(self, log_lines: LogLines) -> None:
+        world = World("stopped")
+        world.has_loaded(ReplicationLastStopTime=NOON - timedelta(hours=1))
+        warm = world.trigger()
+        for _ in range(121):
+            warm.handle([message(CLOCK)])
+            world.now += timedelta(minutes=1)
+        assert levels(log_lines()) == ["ERROR"] * 3
 
     def test_a_message_of_an_apply_goes_before(self) -> None:
         world = World()
         [wanted] = world.applied()
         world.trigger().handle([wanted, message(CLOCK, "m-9")])
-        assert world.asked == ["start-replication", "run"]
+        assert world.asked == ["run", "start-replication"]
 
 
 class TestApplied:
@@ -308,7 +395,7 @@ class TestApplied:
         both = world.applied(run=True)
         assert [(body["detail-type"], delay) for body, delay in world.sent] == [("Applied", 15), ("Replication Wanted", 15)]
         kept = world.trigger().handle(both)["batchItemFailures"]
-        assert world.asked == ["start-replication", "run"]
+        assert world.asked == ["run", "start-replication"]
         assert [one["itemIdentifier"] for one in kept] == ["m-1"]
 
     def test_asks_for_no_replication_where_somebody_else_starts_it(self) -> None:

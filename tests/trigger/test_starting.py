@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from loads import Replication
-from starting import DONE, REFUSE, RESUME, START, STOP, WAIT, has_failed, is_new, lasts_too_long, next_step, pause, stands_still
+from loads import FirstLoad, Replication
+from starting import DONE, REFUSE, RESUME, START, STOP, WAIT, has_failed, is_missed, is_new, lasts_too_long, next_step, pause, stands_still
 from support.notifications import NOON
 
 BOTH, LOAD, CHANGES = "full-load-and-cdc", "full-load", "cdc"
@@ -22,8 +22,11 @@ PASSING = (
 )
 
 
-def replication(status: str, kind: str = BOTH, *, has_run: bool = False, reason: str = "") -> Replication:
-    return Replication(kind, status, reason, has_run)
+LOADED, NOT_LOADED = FirstLoad(has_finish_date=True, loaded=10), FirstLoad(loaded=1, queued=9)
+
+
+def replication(status: str, kind: str = BOTH, *, has_run: bool = False, reason: str = "", load: FirstLoad = LOADED) -> Replication:
+    return Replication(kind, status, reason, has_run, load=load)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +54,15 @@ def replication(status: str, kind: str = BOTH, *, has_run: bool = False, reason:
         (replication("stopped", LOAD), True, REFUSE),
         (replication("stopped", LOAD, has_run=True, reason="FULL_LOAD_ONLY_FINISHED"), True, DONE),
         (replication("deprovisioned", LOAD, has_run=True, reason="FULL_LOAD_ONLY_FINISHED"), True, DONE),
+        # Stopped within the first load.
+        (replication("stopped", has_run=True, load=NOT_LOADED), True, REFUSE),
+        (replication("failed", has_run=True, load=NOT_LOADED), False, REFUSE),
+        (replication("failed", load=FirstLoad()), True, REFUSE),
+        (replication("stopped", has_run=True, load=FirstLoad(has_finish_date=True, loaded=9, queued=1)), True, REFUSE),
+        (replication("stopped", has_run=True, load=FirstLoad(has_finish_date=True, loaded=9, loading=1)), True, REFUSE),
+        (replication("ready", has_run=True, load=FirstLoad(loaded=10)), True, REFUSE),
+        (replication("stopped", CHANGES, has_run=True, load=FirstLoad()), True, RESUME),
+        (replication("absent"), False, WAIT),
         (replication("running"), True, DONE),
         (replication("deleting"), True, DONE),
         *((replication(status), True, WAIT) for status in PASSING),
@@ -77,7 +89,7 @@ def test_no_route_to_a_second_load_of_an_epoch(kind: str, has_run: bool, status:
 
 @pytest.mark.parametrize(
     ("status", "step"),
-    [("running", STOP), ("deleting", DONE)]
+    [("running", STOP), ("deleting", DONE), ("absent", DONE)]
     + [(status, DONE) for status in ("created", "ready", "stopped", "failed", "deprovisioned")]
     + [(status, WAIT) for status in PASSING],
 )
@@ -90,7 +102,11 @@ def test_advice_says_what_to_do() -> None:
     over = next_step(replication("failed", LOAD, has_run=True), wanted=True, has_files=True)
     assert "has replaced" in replaced.advice
     assert "cannot resume" in over.advice
-    assert all("load_epoch" in step.advice for step in (replaced, over))
+    interrupted = next_step(replication("stopped", has_run=True, load=NOT_LOADED), wanted=True, has_files=True)
+    assert "first load was not complete" in interrupted.advice
+    assert all("load_epoch" in step.advice for step in (replaced, over, interrupted))
+    away = next_step(replication("deprovisioned", has_run=True, load=FirstLoad()), wanted=True, has_files=True)
+    assert "commands.delete" in away.advice and "commands.delete" not in interrupted.advice
 
 
 class TestHasRun:
@@ -142,9 +158,14 @@ class TestPause:
         step = next_step(replication("modifying"), wanted=True, has_files=True)
         waited = sum(pause(step, replication("modifying"), n) for n in range(1, 25))
         assert timedelta(hours=1, minutes=30) < timedelta(seconds=waited) < timedelta(hours=2)
-        assert not lasts_too_long(step, 24)
-        assert lasts_too_long(step, 25)
-        assert not lasts_too_long(next_step(replication("running"), wanted=True, has_files=True), 25)
+        assert [lasts_too_long(receives) for receives in (24, 25)] == [False, True]
+
+    def test_absence_is_an_error_after_minutes(self) -> None:
+        found = replication("absent")
+        step = next_step(found, wanted=True, has_files=False)
+        waited = sum(pause(step, found, n) for n in range(1, 8))
+        assert timedelta(minutes=8) < timedelta(seconds=waited) < timedelta(minutes=12)
+        assert [is_missed(receives) for receives in (7, 8)] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -157,9 +178,19 @@ class TestPause:
         ("modifying", NOON - timedelta(hours=9), False),
     ],
 )
-def test_standing_still(status: str, stopped: datetime | None, stands: bool) -> None:
-    found = Replication(BOTH, status, "", has_run=True, stopped_at=stopped)
+@pytest.mark.parametrize(("has_run", "load"), [(True, LOADED), (True, NOT_LOADED), (False, FirstLoad())])
+def test_standing_still(status: str, stopped: datetime | None, stands: bool, has_run: bool, load: FirstLoad) -> None:
+    """Whether it would be resumed, started for the first time, or refused."""
+    found = Replication(BOTH, status, "", has_run=has_run, stopped_at=stopped, load=load)
     assert stands_still(found, next_step(found, wanted=True, has_files=True), NOON) is stands
+
+
+def test_first_load_is_read_of_the_statistics() -> None:
+    said = {"FullLoadFinishDate": NOON, "TablesLoaded": 3, "TablesLoading": 1, "TablesQueued": 2}
+    found = Replication.of({"Status": "stopped", "ReplicationStats": said}).load
+    assert found == FirstLoad(has_finish_date=True, loaded=3, loading=1, queued=2)
+    assert found.facts == {"FullLoadFinishDate": "given", "TablesLoaded": 3, "TablesLoading": 1, "TablesQueued": 2}
+    assert Replication.of({"Status": "stopped"}).load.facts["FullLoadFinishDate"] == "missing"
 
 
 def test_new_is_what_dms_never_started() -> None:

@@ -187,7 +187,7 @@ output "task_settings_json" {
 }
 
 output "commands" {
-  description = "Commands for operators: state, tables, stop, resume; start too, for the first start of a serverless replication where no module trigger does it."
+  description = "Commands for operators: state, tables, stop, resume. Serverless also start, for a first start that no module trigger does, and delete, for one that is deprovisioned, which Terraform can neither change nor delete."
   value = local.is_provisioned ? {
     state  = "aws dms describe-replication-tasks --region ${local.region} --filters Name=replication-task-arn,Values=${local.replication_arn}"
     tables = "aws dms describe-table-statistics --region ${local.region} --replication-task-arn ${local.replication_arn}"
@@ -199,6 +199,7 @@ output "commands" {
     stop   = "aws dms stop-replication --region ${local.region} --replication-config-arn ${local.replication_arn}"
     start  = "aws dms start-replication --region ${local.region} --replication-config-arn ${local.replication_arn} --start-replication-type start-replication"
     resume = "aws dms start-replication --region ${local.region} --replication-config-arn ${local.replication_arn} --start-replication-type resume-processing"
+    delete = "aws dms delete-replication-config --region ${local.region} --replication-config-arn ${local.replication_arn}"
   }
 }
 

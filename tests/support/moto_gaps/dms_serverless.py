@@ -1,7 +1,7 @@
 """DMS Serverless, which moto does not know at all: a replication configuration and its one replication.
 
 Every answer is an echo of the request. An empty second plan shows that the values travel through the provider and back, no more.
-A start takes as long, and fails as often, as a test wants; it never loads anything.
+A start takes as long, and fails as often, as a test wants; it never loads anything, and calls its load complete at once.
 
 A configuration that was modified is `modifying` for a while, as on AWS, and can be neither started, stopped nor modified meanwhile; the
 provider does not wait for its end (its issue 35650). Here it takes seconds; how long it takes on AWS nobody has measured for us.
@@ -120,7 +120,7 @@ def _start(config: _Config, kind: str) -> str:
         config["_failures"] -= 1
         config["_messages"] = ["Test Endpoint failed: Application-Status: 1020912"]
         return "failed"
-    begin = {"FreshStartDate": time.time(), "FullLoadStartDate": time.time()}
+    begin = {"FreshStartDate": time.time(), "FullLoadStartDate": time.time(), "FullLoadFinishDate": time.time(), "TablesLoaded": 1}
     config.setdefault("_place", {"ReplicationStats": begin, "RecoveryCheckpoint": "checkpoint:V1#1"})
     return "running"
 
