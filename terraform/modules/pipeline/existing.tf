@@ -20,7 +20,9 @@ data "aws_dms_endpoint" "existing" {
 locals {
   existing_type  = try(data.aws_dms_replication_task.existing[0].migration_type, var.replication.existing_migration_type, null)
   existing_rules = try(jsondecode(data.aws_dms_replication_task.existing[0].table_mappings).rules, [])
-  existing_s3    = try(data.aws_dms_endpoint.existing[0].s3_settings[0], null)
+  # Through JSON: version 6 of the provider has no attribute s3_settings, and Terraform refuses an attribute that is in no schema.
+  existing_s3 = one(flatten([for endpoint in data.aws_dms_endpoint.existing : lookup(jsondecode(jsonencode(endpoint)), "s3_settings", [])]))
+  is_s3       = try(data.aws_dms_endpoint.existing[0].engine_name == "s3", false)
 
   # Names of the columns that the task adds, by what is in them.
   existing_columns = { for expression in ["$AR_H_CHANGE_SEQ", "$AR_H_STREAM_POSITION"] : expression => distinct([
@@ -55,13 +57,28 @@ locals {
   bronze_settings = merge(local.read_bronze, local.given_bronze, {
     for key, value in local.read_bronze : key => merge(value, try({ for inner, one in local.given_bronze[key] : inner => one }, {})) if key != "format"
   })
+  given_settings = merge(
+    {
+      "bronze.prefix"                  = contains(try(keys(var.bronze), []), "prefix")
+      "bronze.format"                  = contains(keys(local.given_bronze), "format")
+      "bronze.change.timestamp_column" = contains(try(keys(var.bronze.change), []), "timestamp_column")
+      "bronze.change.load_without_op"  = contains(try(keys(var.bronze.change), []), "load_without_op")
+      "buckets.bronze.name"            = try(var.buckets.bronze.name, null) != null
+    },
+    try(var.bronze.format, null) == "csv" ? { for name in ["header", "delimiter", "rfc4180", "null"] : "bronze.csv.${name}" => contains(try(keys(var.bronze.csv), []), name) } : {},
+  )
   existing_folder = trim(try(local.existing_s3.bucket_folder, ""), "/")
 
   # What would be wrong in silence, or cannot be read and was not given.
   existing_problems = !local.follows ? [] : concat(
     [for task in data.aws_dms_replication_task.existing : "existing_task_id ${task.replication_task_id} is the task ${task.replication_task_arn}, and not existing_task_arn" if task.replication_task_arn != var.replication.existing_task_arn],
     [for task in data.aws_dms_replication_task.existing : "the task writes to the endpoint ${task.target_endpoint_arn}, and existing_target_endpoint_id is ${data.aws_dms_endpoint.existing[0].endpoint_arn}" if task.target_endpoint_arn != data.aws_dms_endpoint.existing[0].endpoint_arn],
-    local.existing_s3 == null ? ["the endpoint ${var.replication.existing_target_endpoint_id} is none of S3: only files in S3 can be merged"] : concat(
+    local.is_s3 ? [] : ["the endpoint ${var.replication.existing_target_endpoint_id} is none of S3: only files in S3 can be merged"],
+    # Nothing is taken for granted of an endpoint that is not read.
+    local.existing_s3 == null && local.is_s3 ? [
+      for name, is_given in local.given_settings : "${name} is missing: version 6 of the AWS provider does not read the endpoint's S3 settings. Give what the endpoint has (aws dms describe-endpoints, S3Settings)" if !is_given
+    ] : [],
+    local.existing_s3 == null ? [] : concat(
       [for name in [local.existing_s3.bucket_name] : "DMS writes to the bucket ${name}: buckets.bronze must be { create = false, name = ${jsonencode(name)} }" if try(var.buckets.bronze.create != false || var.buckets.bronze.name != name, true)],
       [for folder in [local.existing_folder] : "DMS writes to the folder ${jsonencode(folder)}, and bronze.prefix is ${jsonencode(local.bronze_prefix)}: leave bronze.prefix out" if folder != local.bronze_prefix && folder != ""],
       local.existing_folder == "" ? ["DMS writes to the top of the bucket: its endpoint needs a bucket folder, whose files can be told from others"] : [],

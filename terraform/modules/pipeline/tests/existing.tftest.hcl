@@ -23,6 +23,7 @@ mock_provider "aws" {
   mock_data "aws_dms_endpoint" {
     defaults = {
       endpoint_arn = "arn:aws:dms:eu-central-1:123456789012:endpoint:FILES"
+      engine_name  = "s3"
       s3_settings = [{
         bucket_name          = "acme-bronze", bucket_folder = "exports/erp/", data_format = "csv", add_column_name = false, csv_delimiter = ";", rfc_4180 = true, csv_null_value = "\\N",
         use_csv_no_sup_value = false, timestamp_column_name = "changed_at", include_op_for_full_load = true, cdc_inserts_only = false, cdc_inserts_and_updates = false, preserve_transactions = false,
@@ -121,6 +122,7 @@ run "files_that_would_lack_rows_or_cannot_be_read" {
     target = data.aws_dms_endpoint.existing
     values = {
       endpoint_arn = "arn:aws:dms:eu-central-1:123456789012:endpoint:FILES"
+      engine_name  = "s3"
       s3_settings = [{
         bucket_name          = "acme-bronze", bucket_folder = "exports/erp/", data_format = "csv", add_column_name = false, csv_delimiter = ";", rfc_4180 = false, csv_null_value = "",
         use_csv_no_sup_value = false, timestamp_column_name = "changed_at", include_op_for_full_load = true, cdc_inserts_only = true, cdc_inserts_and_updates = false, preserve_transactions = false,
@@ -132,6 +134,57 @@ run "files_that_would_lack_rows_or_cannot_be_read" {
 
   assert {
     condition     = [for problem in local.existing_problems : split(":", problem)[0]] == ["the endpoint has cdc_inserts_only", "the endpoint preserves transactions (cdc_path)", "bronze.csv.null is missing", "bronze.csv.rfc4180 is missing"]
+    error_message = join("\n", local.existing_problems)
+  }
+}
+
+# What version 6 of the provider says of an endpoint.
+run "an_endpoint_whose_settings_are_not_read" {
+  command = plan
+  override_data {
+    target = data.aws_dms_endpoint.existing
+    values = { endpoint_arn = "arn:aws:dms:eu-central-1:123456789012:endpoint:FILES", engine_name = "s3", s3_settings = [] }
+  }
+  variables {
+    bronze = { format = "csv", csv = { header = true } }
+  }
+  expect_failures = [output.existing_task]
+
+  assert {
+    condition = [for problem in local.existing_problems : split(" ", problem)[0]] == [
+      "bronze.change.load_without_op", "bronze.change.timestamp_column", "bronze.csv.delimiter", "bronze.csv.null", "bronze.csv.rfc4180", "bronze.prefix",
+    ]
+    error_message = join("\n", local.existing_problems)
+  }
+}
+
+run "an_endpoint_whose_settings_are_given" {
+  command = plan
+  override_data {
+    target = data.aws_dms_endpoint.existing
+    values = { endpoint_arn = "arn:aws:dms:eu-central-1:123456789012:endpoint:FILES", engine_name = "s3", s3_settings = [] }
+  }
+  variables {
+    bronze = { prefix = "exports/erp", format = "parquet", change = { timestamp_column = "changed_at", load_without_op = false } }
+  }
+  assert {
+    condition = jsonencode(jsondecode(output.config_json).bronze) == jsonencode({
+      uri = "s3://acme-bronze/exports/erp/", format = "parquet", change = { timestamp_column = "changed_at", load_without_op = false }
+    })
+    error_message = "found ${output.config_json}"
+  }
+}
+
+run "an_endpoint_of_another_kind" {
+  command = plan
+  override_data {
+    target = data.aws_dms_endpoint.existing
+    values = { endpoint_arn = "arn:aws:dms:eu-central-1:123456789012:endpoint:FILES", engine_name = "kinesis", s3_settings = [] }
+  }
+  expect_failures = [output.existing_task]
+
+  assert {
+    condition     = length(local.existing_problems) == 1 && strcontains(local.existing_problems[0], "is none of S3")
     error_message = join("\n", local.existing_problems)
   }
 }
