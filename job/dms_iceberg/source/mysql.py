@@ -25,7 +25,8 @@ def connect(address: Address, session: Sequence[str] = ()) -> Any:
             host=address.host,
             port=address.port,
             user=address.user,
-            password=address.password or "",
+            # As bytes: the driver encodes a text as Latin-1, and its error shows a character of it.
+            password=(address.password or "").encode(),
             database=address.database or None,
             charset="utf8mb4",
             autocommit=True,
