@@ -63,17 +63,22 @@ class ChangesQueue:
         log("ERROR", "dead_lettered", **facts, advice=advice)
         return True
 
-    def tell_of_an_apply(self, *, run: bool, now: datetime) -> list[str]:
+    def send_after_apply(self, *, run: bool, replication: bool, now: datetime) -> list[str]:
         """Send the messages that follow an apply, and return their kinds: ask for a run, and for the replication that is wanted.
 
         Two messages, since each is done at its own time.
+
+        Args:
+            run: whether a run is asked for.
+            replication: whether the replication is, if Terraform says whether it should run.
+            now: the time of the run.
 
         Raises:
             ClientError: SQS refused one.
             BotoCoreError: there was no answer.
         """
         kinds = [APPLIED] if run else []
-        if self._settings.start is not None:
+        if replication and self._settings.start is not None:
             kinds.append(REPLICATION_WANTED)
         for kind in kinds:
             body = {"source": OWN_SOURCE, "detail-type": kind, "time": now.astimezone(UTC).isoformat(), "detail": {}}

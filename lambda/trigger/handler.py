@@ -65,7 +65,7 @@ def handler(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
     if "Records" in event:
         return trigger().handle(event["Records"])
     if "applied" in event:
-        return {"sent": trigger().applied(run=bool(event.get("run", True)))}
+        return {"sent": trigger().applied(run=bool(event.get("run", True)), replication=bool(event.get("replication", True)))}
     raise ValueError(
         f"unknown event with the keys {sorted(event)}. Allowed: Records of SQS, or applied as the Terraform module trigger sends it"
     )
@@ -108,11 +108,12 @@ class Trigger:
         self._starter = starter
         self._clock = clock
 
-    def applied(self, *, run: bool, sleep: Callable[[float], None] = time.sleep) -> list[str]:
+    def applied(self, *, run: bool, replication: bool = True, sleep: Callable[[float], None] = time.sleep) -> list[str]:
         """Send the messages that follow an apply to the queue; return their kinds.
 
         Args:
             run: whether a run is asked for.
+            replication: whether the replication is to be brought to the state that Terraform wants.
             sleep: waits for so many seconds.
 
         Raises:
@@ -120,7 +121,7 @@ class Trigger:
         """
         for left in reversed(range(_TRIES)):
             try:
-                kinds = self._queue.tell_of_an_apply(run=run, now=self._clock())
+                kinds = self._queue.send_after_apply(run=run, replication=replication, now=self._clock())
             except (ClientError, BotoCoreError) as error:
                 if not left:
                     what = f"no message to {self._settings.queue_url}: {error}"

@@ -398,6 +398,19 @@ class TestApplied:
         assert world.asked == ["run", "start-replication"]
         assert [one["itemIdentifier"] for one in kept] == ["m-1"]
 
+    @pytest.mark.parametrize(
+        ("asked", "sent"),
+        [
+            ({"run": True, "replication": False}, ["Applied"]),
+            ({"run": False, "replication": True}, ["Replication Wanted"]),
+            ({}, ["Applied", "Replication Wanted"]),
+        ],
+    )
+    def test_asks_only_for_what_has_changed(self, asked: dict[str, bool], sent: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        world = World()
+        monkeypatch.setattr(handler, "trigger", world.trigger)
+        assert handler.handler({"applied": "a text"} | asked, None) == {"sent": sent}
+
     def test_asks_for_no_replication_where_somebody_else_starts_it(self) -> None:
         world = World(start=None)
         assert len(world.applied(run=True)) == 1

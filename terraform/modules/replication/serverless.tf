@@ -39,11 +39,20 @@ resource "aws_dms_replication_config" "this" {
   depends_on = [aws_cloudwatch_log_group.dms]
 }
 
-# Another one each time the configuration is made or changed: an ARN stays the same where a replication is replaced within its epoch.
+# Another one each time the configuration is made, or changed in what stops a replication: its ARN stays the same where it is replaced within
+# its epoch, and a tag stops nothing.
 resource "terraform_data" "changed" {
   count = local.is_provisioned ? 0 : 1
 
   lifecycle {
-    replace_triggered_by = [aws_dms_replication_config.this]
+    replace_triggered_by = [
+      aws_dms_replication_config.this[count.index].arn,
+      aws_dms_replication_config.this[count.index].compute_config,
+      aws_dms_replication_config.this[count.index].replication_settings,
+      aws_dms_replication_config.this[count.index].source_endpoint_arn,
+      aws_dms_replication_config.this[count.index].start_replication,
+      aws_dms_replication_config.this[count.index].table_mappings,
+      aws_dms_replication_config.this[count.index].target_endpoint_arn,
+    ]
   }
 }

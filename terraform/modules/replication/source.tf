@@ -31,15 +31,16 @@ locals {
   certificate_id     = "${var.name}-ca-${substr(sha1(coalesce(var.source_database.tls.ca_certificate_pem, "-")), 0, 8)}"
 }
 
-# How the epoch began to reach its source: the endpoint of other settings needs another name.
+# How the pipeline began to reach its source: the endpoint of other settings needs another name. In a new epoch as well: Terraform changes the
+# source endpoint before it deletes the old replication, which still reads from it.
 resource "terraform_data" "source_access" {
   count = local.is_provisioned ? 0 : 1
 
-  input            = local.source_access
-  triggers_replace = [var.load_epoch]
+  input = local.source_access
 
   lifecycle {
-    ignore_changes = [input]
+    # Former versions had triggers_replace.
+    ignore_changes = [input, triggers_replace]
   }
 }
 

@@ -80,12 +80,12 @@ locals {
   }]
   # These two know no narrower resource. https://docs.aws.amazon.com/service-authorization/latest/reference/list_awsdatabasemigrationservice.html
   look = { Sid = "AskForReplication", Action = [local.is_serverless ? "dms:DescribeReplications" : "dms:DescribeReplicationTasks"], Resource = ["*"] }
-  turn_replication = [for arn in local.starts ? var.replication[*].arn : [] : {
-    Sid = "TurnReplication", Action = [var.replication.start ? "dms:StartReplication" : "dms:StopReplication"], Resource = [arn]
+  start_or_stop = [for arn in local.starts ? var.replication[*].arn : [] : {
+    Sid = "StartOrStopReplication", Action = [var.replication.start ? "dms:StartReplication" : "dms:StopReplication"], Resource = [arn]
   }]
   # A replication that never ran is not started into a folder that has files.
-  look_for_loads = [for starts in [local.starts ? var.replication.start : false] : {
-    Sid = "LookForLoads", Action = ["s3:ListBucket"], Resource = [local.bucket_arn], Condition = { StringLike = { "s3:prefix" = "${var.bronze.folder}*" } }
+  list_bronze = [for starts in [local.starts ? var.replication.start : false] : {
+    Sid = "ListBronzeFolder", Action = ["s3:ListBucket"], Resource = [local.bucket_arn], Condition = { StringLike = { "s3:prefix" = "${var.bronze.folder}*" } }
   } if starts]
   key_of_bronze = [for arn in [var.bronze.kms_key_arn] : {
     Sid = "UseKeyOfBronze", Action = ["kms:GenerateDataKey"], Resource = [arn], Condition = { StringEquals = { "kms:ViaService" = "s3.${local.region}.${local.dns_suffix}" } }
@@ -115,14 +115,14 @@ resource "aws_iam_role_policy" "function" {
         { Sid = "StartRuns", Action = ["glue:StartJobRun", "glue:GetJobRuns"], Resource = [var.job.arn] },
         { Sid = "ReadQueue", Action = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ChangeMessageVisibility"], Resource = [local.queue_arns.changes] },
         { Sid = "SetAside", Action = ["sqs:SendMessage"], Resource = [local.queue_arns.dead] },
-        { Sid = "TellOfAnApply", Action = ["sqs:SendMessage"], Resource = [local.queue_arns.changes] },
+        { Sid = "SendToOwnQueue", Action = ["sqs:SendMessage"], Resource = [local.queue_arns.changes] },
         { Sid = "WriteLogs", Action = ["logs:CreateLogStream", "logs:PutLogEvents"], Resource = ["${aws_cloudwatch_log_group.function.arn}:*"] },
       ],
       [for arn in [var.kms_key_arn] : { Sid = "UseKeyOfQueues", Action = ["kms:Decrypt", "kms:GenerateDataKey"], Resource = [arn] } if arn != null],
       [for statement in [local.look] : statement if local.asks],
       flatten([for statements in local.note_loads : values(statements)]),
-      local.turn_replication,
-      local.look_for_loads,
+      local.start_or_stop,
+      local.list_bronze,
       local.key_of_bronze,
     ) : merge({ Effect = "Allow" }, statement)]
   })

@@ -21,12 +21,12 @@ locals {
   rule_arns   = { for rule, name in local.rule_names : rule => "arn:${local.partition}:events:${local.region}:${local.account}:rule/${name}" }
   retain_days = 14
 
-  schedule = coalesce(var.schedule, { event = "rate(6 hours)", schedule = "-", continuous = "rate(1 minute)" }[var.type])
-  is_told  = var.type == "continuous" && var.watch.queue
-  hears    = var.type == "event" || local.is_told ? var.notification : "none"
-  hearer   = local.is_told ? "news" : "changes"
-  timeout  = 60
-  asks     = var.replication != null
+  schedule        = coalesce(var.schedule, { event = "rate(6 hours)", schedule = "-", continuous = "rate(1 minute)" }[var.type])
+  has_watch_queue = var.type == "continuous" && var.watch.queue
+  file_source     = var.type == "event" || local.has_watch_queue ? var.notification : "none"
+  file_queue      = local.has_watch_queue ? "news" : "changes"
+  timeout         = 60
+  asks            = var.replication != null
   # Not compared with null where the ARN is yet to be made: these two are written in the call.
   loads  = try(var.replication.loads, false)
   starts = try(var.replication.start, null) != null
@@ -51,11 +51,11 @@ locals {
     Effect    = "Allow"
     Principal = { Service = "s3.amazonaws.com" }
     Action    = "sqs:SendMessage"
-    Resource  = local.queue_arns[local.hearer]
+    Resource  = local.queue_arns[local.file_queue]
     Condition = { ArnEquals = { "aws:SourceArn" = local.bucket_arn }, StringEquals = { "aws:SourceAccount" = coalesce(var.bronze.owner, local.account) } }
   }
   senders = concat(
-    [for statement in [local.bucket_tells] : statement if !local.is_told],
+    [for statement in [local.bucket_tells] : statement if !local.has_watch_queue],
     [{
       Sid       = "RulesTellOfFilesAndTimes"
       Effect    = "Allow"
@@ -112,7 +112,7 @@ resource "aws_sqs_queue" "changes" {
 ################################################################################
 
 resource "aws_sqs_queue" "news" {
-  count = local.is_told ? 1 : 0
+  count = local.has_watch_queue ? 1 : 0
 
   name                    = local.queue_names.news
   sqs_managed_sse_enabled = var.kms_key_arn == null ? true : null
@@ -145,7 +145,7 @@ resource "aws_sqs_queue" "news" {
 }
 
 resource "aws_iam_role_policy" "news" {
-  count = local.is_told ? 1 : 0
+  count = local.has_watch_queue ? 1 : 0
 
   name = "news"
   role = var.job.role_name
@@ -165,13 +165,13 @@ resource "aws_iam_role_policy" "news" {
 
 # A bucket has one set of notifications: this resource owns all of them.
 resource "aws_s3_bucket_notification" "bronze" {
-  count = local.hears == "s3" ? 1 : 0
+  count = local.file_source == "s3" ? 1 : 0
 
   bucket = var.bronze.bucket
 
   queue {
-    id            = local.queue_names[local.hearer]
-    queue_arn     = local.queue_arns[local.hearer]
+    id            = local.queue_names[local.file_queue]
+    queue_arn     = local.queue_arns[local.file_queue]
     events        = ["s3:ObjectCreated:*"]
     filter_prefix = var.bronze.folder
   }
@@ -181,10 +181,10 @@ resource "aws_s3_bucket_notification" "bronze" {
 }
 
 resource "aws_cloudwatch_event_rule" "files" {
-  count = local.hears == "eventbridge" ? 1 : 0
+  count = local.file_source == "eventbridge" ? 1 : 0
 
   name        = local.rule_names.files
-  description = "New files in s3://${var.bronze.bucket}/${var.bronze.folder} go to the queue ${local.queue_names[local.hearer]}"
+  description = "New files in s3://${var.bronze.bucket}/${var.bronze.folder} go to the queue ${local.queue_names[local.file_queue]}"
   tags        = var.tags
   event_pattern = jsonencode({
     source      = ["aws.s3"]
@@ -194,10 +194,10 @@ resource "aws_cloudwatch_event_rule" "files" {
 }
 
 resource "aws_cloudwatch_event_target" "files" {
-  count = local.hears == "eventbridge" ? 1 : 0
+  count = local.file_source == "eventbridge" ? 1 : 0
 
   rule = aws_cloudwatch_event_rule.files[0].name
-  arn  = local.queue_arns[local.hearer]
+  arn  = local.queue_arns[local.file_queue]
 
   depends_on = [aws_sqs_queue.changes, aws_sqs_queue.news]
 }

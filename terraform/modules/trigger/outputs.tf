@@ -28,7 +28,7 @@ output "resource_policies" {
   value = {
     bronze = jsonencode({
       Version = "2012-10-17"
-      Statement = [for statement in concat(local.note_loads[*].write, local.look_for_loads) : merge(statement, {
+      Statement = [for statement in concat(local.note_loads[*].write, local.list_bronze) : merge(statement, {
         Sid = "${local.sid}${statement.Sid}", Effect = "Allow", Principal = { AWS = aws_iam_role.function.arn }
       })]
     })
@@ -52,15 +52,15 @@ output "schedule" {
 
 output "bucket_notification" {
   description = "What the owner of the bucket adds to its notifications where this module does not: the queue, the events, the folder."
-  value       = { QueueArn = local.queue_arns[local.hearer], Events = ["s3:ObjectCreated:*"], Prefix = var.bronze.folder }
+  value       = { QueueArn = local.queue_arns[local.file_queue], Events = ["s3:ObjectCreated:*"], Prefix = var.bronze.folder }
 }
 
 output "applied" {
-  description = "What the function was last called with after an apply. Another text calls it again: it asks for a run and looks after the replication."
-  value       = aws_lambda_invocation.applied.input
+  description = "What the function was last called with after an apply: `run` asks for a run, `replication` for the replication as `start` says. Another text calls it again; null where it is not called."
+  value       = { run = one(aws_lambda_invocation.applied[*].input), replication = one(aws_lambda_invocation.replication[*].input) }
 }
 
 output "retry_command" {
-  description = "Command that sends dead-lettered messages to the queue again, once their cause is mended."
+  description = "Command that sends dead-lettered messages to the queue again, once their cause is fixed."
   value       = "aws sqs start-message-move-task --region ${local.region} --source-arn ${aws_sqs_queue.dead_letters.arn} --destination-arn ${aws_sqs_queue.changes.arn}"
 }

@@ -130,7 +130,7 @@ _OF_ALL = {
     "tags": {"team": "data"},
     "log_retention_days": 30,
     "merge_job": {"worker_type": "G.2X", "number_of_workers": 6, "timeout_minutes": 60, "max_retries": 0, "parallelism": 8},
-    "trigger": {"batching_window_seconds": 60, "min_minutes_between_runs": 15, "schedule": "rate(3 hours)"},
+    "trigger": {"batching_window_seconds": 60, "min_minutes_between_runs": 20, "schedule": "rate(3 hours)"},
     "versioning": {"bronze": 10},
     "alarms": {"emails": ["data@example.com"], "thresholds": {"hours_without_run": 8, "quarantined_rows": 10}},
     "force_destroy": True,

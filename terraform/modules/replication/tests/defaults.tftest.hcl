@@ -201,4 +201,8 @@ run "serverless_made" {
     condition     = strcontains(output.commands.resume, "--start-replication-type resume-processing")
     error_message = output.commands.resume
   }
+  assert {
+    condition     = output.commands.delete == "aws dms delete-replication-config --region ${local.region} --replication-config-arn ${output.replication_arn}"
+    error_message = output.commands.delete
+  }
 }

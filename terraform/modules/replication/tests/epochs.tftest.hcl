@@ -41,6 +41,39 @@ run "settings_that_a_running_replication_takes_over" {
   }
 }
 
+run "a_tag_stops_nothing" {
+  command = apply
+
+  variables {
+    cdc_max_batch_interval_seconds = 10
+    max_capacity_units             = 16
+    tables                         = { "public.orders" = { key = ["order_id"] }, "public.customers" = { key = ["customer_id"] } }
+    start                          = false
+    tags                           = { team = "data" }
+  }
+  assert {
+    condition     = output.starter == run.settings_that_a_running_replication_takes_over.starter && aws_dms_replication_config.this[0].tags.team == "data"
+    error_message = "found ${jsonencode(output.starter)}"
+  }
+}
+
+run "another_secret_makes_another_endpoint_with_a_new_epoch_as_well" {
+  command = plan
+  variables {
+    load_epoch = 2
+    source_database = {
+      engine     = "aurora-postgresql"
+      database   = "shop"
+      secret_arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop2-AbCdEf"
+      tls        = { ca_certificate_pem = "-----BEGIN CERTIFICATE-----" }
+    }
+  }
+  assert {
+    condition     = aws_dms_endpoint.source.endpoint_id != run.first.source_endpoint_id
+    error_message = "the old replication still reads from the endpoint when Terraform changes it: ${aws_dms_endpoint.source.endpoint_id}"
+  }
+}
+
 run "another_secret_makes_another_endpoint" {
   command = plan
   variables {

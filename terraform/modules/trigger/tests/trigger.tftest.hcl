@@ -89,17 +89,21 @@ run "event" {
   }
   assert {
     condition = { for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s.Sid => s.Resource } == {
-      StartRuns     = ["arn:aws:glue:eu-central-1:123456789012:job/shop-merge"]
-      ReadQueue     = ["arn:aws:sqs:eu-central-1:123456789012:shop-changes"]
-      SetAside      = ["arn:aws:sqs:eu-central-1:123456789012:shop-changes-dead-letters"]
-      TellOfAnApply = ["arn:aws:sqs:eu-central-1:123456789012:shop-changes"]
-      WriteLogs     = ["arn:aws:logs:eu-central-1:123456789012:log-group:/aws/lambda/shop-trigger:*"]
+      StartRuns      = ["arn:aws:glue:eu-central-1:123456789012:job/shop-merge"]
+      ReadQueue      = ["arn:aws:sqs:eu-central-1:123456789012:shop-changes"]
+      SetAside       = ["arn:aws:sqs:eu-central-1:123456789012:shop-changes-dead-letters"]
+      SendToOwnQueue = ["arn:aws:sqs:eu-central-1:123456789012:shop-changes"]
+      WriteLogs      = ["arn:aws:logs:eu-central-1:123456789012:log-group:/aws/lambda/shop-trigger:*"]
     }
     error_message = "found ${aws_iam_role_policy.function.policy}"
   }
   assert {
-    condition     = jsondecode(aws_lambda_invocation.applied.input).run && can(regex("^[0-9a-f]{40}$", jsondecode(aws_lambda_invocation.applied.input).applied)) && aws_lambda_invocation.applied.function_name == "shop-trigger"
-    error_message = "found ${aws_lambda_invocation.applied.input}"
+    condition     = jsondecode(output.applied.run).run && !jsondecode(output.applied.run).replication && can(regex("^[0-9a-f]{40}$", jsondecode(output.applied.run).applied)) && aws_lambda_invocation.applied[0].function_name == "shop-trigger"
+    error_message = "found ${output.applied.run}"
+  }
+  assert {
+    condition     = output.applied.replication == null
+    error_message = "there is none to start"
   }
   assert {
     condition     = length(aws_cloudwatch_event_rule.replication) == 0 && jsondecode(output.resource_policies.bronze).Statement == [] && jsondecode(output.resource_policies.key).Statement == []
@@ -154,7 +158,7 @@ run "schedule_does_not_listen_to_files" {
     error_message = "only the clock"
   }
   assert {
-    condition     = !jsondecode(aws_lambda_invocation.applied.input).run
+    condition     = output.applied.run == null
     error_message = "an apply asks for no run"
   }
 }
@@ -265,7 +269,7 @@ run "a_task_is_asked_for_complete_loads" {
     error_message = "the function knows whom to ask"
   }
   assert {
-    condition = { for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s.Sid => "${join(",", s.Action)} on ${join(",", s.Resource)}" if !contains(["StartRuns", "ReadQueue", "SetAside", "TellOfAnApply", "WriteLogs"], s.Sid) } == {
+    condition = { for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s.Sid => "${join(",", s.Action)} on ${join(",", s.Resource)}" if !contains(["StartRuns", "ReadQueue", "SetAside", "SendToOwnQueue", "WriteLogs"], s.Sid) } == {
       AskForTables      = "dms:DescribeTableStatistics on arn:aws:dms:eu-central-1:123456789012:task:SHOP"
       AskForReplication = "dms:DescribeReplicationTasks on *"
       NoteLoads         = "s3:PutObject on arn:aws:s3:::shop-bronze/dms/shop/epoch-2/_load_complete/*"
@@ -286,7 +290,7 @@ run "a_serverless_replication_is_asked_for_complete_loads" {
     replication = { arn = "arn:aws:dms:eu-central-1:123456789012:replication-config:shop-e2" }
   }
   assert {
-    condition = { for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s.Sid => "${join(",", s.Action)} on ${join(",", s.Resource)}" if !contains(["StartRuns", "ReadQueue", "SetAside", "TellOfAnApply", "WriteLogs"], s.Sid) } == {
+    condition = { for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s.Sid => "${join(",", s.Action)} on ${join(",", s.Resource)}" if !contains(["StartRuns", "ReadQueue", "SetAside", "SendToOwnQueue", "WriteLogs"], s.Sid) } == {
       AskForTables      = "dms:DescribeReplicationTableStatistics on arn:aws:dms:eu-central-1:123456789012:replication-config:shop-e2"
       AskForReplication = "dms:DescribeReplications on *"
       NoteLoads         = "s3:PutObject on arn:aws:s3:::shop-bronze/epoch-2/_load_complete/*"
@@ -315,14 +319,14 @@ run "a_serverless_replication_is_started" {
     replication = { arn = "arn:aws:dms:eu-central-1:123456789012:replication-config:shop-e2", start = true, revision = "1" }
   }
   assert {
-    condition = { for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s.Sid => "${join(",", s.Action)} on ${join(",", s.Resource)}" if contains(["TurnReplication", "LookForLoads"], s.Sid) } == {
-      TurnReplication = "dms:StartReplication on arn:aws:dms:eu-central-1:123456789012:replication-config:shop-e2"
-      LookForLoads    = "s3:ListBucket on arn:aws:s3:::shop-bronze"
+    condition = { for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s.Sid => "${join(",", s.Action)} on ${join(",", s.Resource)}" if contains(["StartOrStopReplication", "ListBronzeFolder"], s.Sid) } == {
+      StartOrStopReplication = "dms:StartReplication on arn:aws:dms:eu-central-1:123456789012:replication-config:shop-e2"
+      ListBronzeFolder       = "s3:ListBucket on arn:aws:s3:::shop-bronze"
     }
     error_message = "found ${aws_iam_role_policy.function.policy}"
   }
   assert {
-    condition     = [for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s.Condition if s.Sid == "LookForLoads"] == [{ StringLike = { "s3:prefix" = "epoch-2/*" } }]
+    condition     = [for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s.Condition if s.Sid == "ListBronzeFolder"] == [{ StringLike = { "s3:prefix" = "epoch-2/*" } }]
     error_message = "found ${aws_iam_role_policy.function.policy}"
   }
   assert {
@@ -330,20 +334,38 @@ run "a_serverless_replication_is_started" {
     error_message = "the function knows that it should run"
   }
   assert {
-    condition     = [for s in jsondecode(output.resource_policies.bronze).Statement : s.Sid] == ["ShopTriggerNoteLoads", "ShopTriggerLookForLoads"]
+    condition     = [for s in jsondecode(output.resource_policies.bronze).Statement : s.Sid] == ["ShopTriggerNoteLoads", "ShopTriggerListBronzeFolder"]
     error_message = "found ${output.resource_policies.bronze}"
   }
 }
 
-run "another_revision_calls_the_function_again" {
+run "a_changed_replication_is_looked_after_again" {
   command = plan
   variables {
     bronze      = { bucket = "shop-bronze", folder = "epoch-2/" }
     replication = { arn = "arn:aws:dms:eu-central-1:123456789012:replication-config:shop-e2", start = true, revision = "2" }
   }
   assert {
-    condition     = output.applied != run.a_serverless_replication_is_started.applied
-    error_message = "the replication was changed"
+    condition     = output.applied.replication != run.a_serverless_replication_is_started.applied.replication && output.applied.run == run.a_serverless_replication_is_started.applied.run
+    error_message = "the replication was changed, and nothing else"
+  }
+}
+
+# Else a new mask would resume what a person has stopped.
+run "a_changed_document_leaves_the_replication_alone" {
+  command = plan
+  variables {
+    job         = { name = "shop-merge", arn = "arn:aws:glue:eu-central-1:123456789012:job/shop-merge", config_uri = "s3://shop-artifacts/shop/config.json", revision = "another" }
+    bronze      = { bucket = "shop-bronze", folder = "epoch-2/" }
+    replication = { arn = "arn:aws:dms:eu-central-1:123456789012:replication-config:shop-e2", start = true, revision = "1" }
+  }
+  assert {
+    condition     = output.applied.run != run.a_serverless_replication_is_started.applied.run && output.applied.replication == run.a_serverless_replication_is_started.applied.replication
+    error_message = "found ${jsonencode(output.applied)}"
+  }
+  assert {
+    condition     = !jsondecode(output.applied.run).replication && jsondecode(output.applied.replication).replication && !jsondecode(output.applied.replication).run
+    error_message = "found ${jsonencode(output.applied)}"
   }
 }
 
@@ -354,9 +376,9 @@ run "a_serverless_replication_of_changes_is_stopped" {
     replication = { arn = "arn:aws:dms:eu-central-1:123456789012:replication-config:shop-e2", loads = false, start = false }
   }
   assert {
-    condition = { for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s.Sid => "${join(",", s.Action)} on ${join(",", s.Resource)}" if !contains(["StartRuns", "ReadQueue", "SetAside", "TellOfAnApply", "WriteLogs"], s.Sid) } == {
-      AskForReplication = "dms:DescribeReplications on *"
-      TurnReplication   = "dms:StopReplication on arn:aws:dms:eu-central-1:123456789012:replication-config:shop-e2"
+    condition = { for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s.Sid => "${join(",", s.Action)} on ${join(",", s.Resource)}" if !contains(["StartRuns", "ReadQueue", "SetAside", "SendToOwnQueue", "WriteLogs"], s.Sid) } == {
+      AskForReplication      = "dms:DescribeReplications on *"
+      StartOrStopReplication = "dms:StopReplication on arn:aws:dms:eu-central-1:123456789012:replication-config:shop-e2"
     }
     error_message = "found ${aws_iam_role_policy.function.policy}"
   }
