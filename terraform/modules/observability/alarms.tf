@@ -18,7 +18,7 @@ locals {
       table-failed = merge(local.counted, { metric = "FailedTables",
       about = "A table could not be merged; the others are. The error is in the log (event table_failed) and in runs/<table>.json beside the configuration." })
       rows-quarantined = merge(local.counted, { metric = "QuarantinedRows", period = 3600, threshold = var.thresholds.quarantined_rows,
-      about = "Rows were quarantined: `dms-iceberg quarantine list` says why. Silver keeps the last good version of their keys; once the cause is mended, `quarantine replay` merges them." })
+      about = "Rows were quarantined: `dms-iceberg quarantine list` says why. Silver keeps the last good version of their keys; once the cause is fixed, `quarantine replay` merges them." })
       no-run = merge(local.counted, { metric = "FinishedRuns", period = 3600, periods = var.thresholds.hours_without_run, threshold = 1, below = true, missing = "breaching",
       about = "No run came to its end for ${var.thresholds.hours_without_run} hours. Also in alarm until the first run. Look at the trigger's log, then start a run by hand." })
     },
@@ -45,7 +45,7 @@ locals {
       about = "DMS writes to bronze late, or not at all: also until the first full load is over." })
     } : {},
     local.is_serverless ? {
-      # Silence is source-latency's: here it is no news of the capacity, neither good nor bad.
+      # Missing data is reported by source-latency.
       # https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Serverless.Components.html
       replication-capacity = merge(local.counted, { namespace = "AWS/DMS", metric = "CapacityUtilization", dimensions = var.replication.metric_dimensions, statistic = "Average", periods = 6,
         threshold = var.thresholds.replication_capacity_percent, missing = "missing",

@@ -37,7 +37,8 @@ locals {
 resource "aws_cloudwatch_dashboard" "this" {
   count = var.dashboard ? 1 : 0
 
-  dashboard_name = var.name
+  # An account has one list of dashboards for all Regions.
+  dashboard_name = join("-", compact([var.name, var.region_suffix]))
   dashboard_body = jsonencode({
     widgets = concat(
       [{

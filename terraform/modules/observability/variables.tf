@@ -9,6 +9,18 @@ variable "name" {
   }
 }
 
+variable "region_suffix" {
+  description = "Ends the name of the dashboard, which all Regions of an account share: give one, such as `use1`, to a second pipeline of this name in another Region."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[a-z0-9]{0,7}$", var.region_suffix))
+    error_message = "region_suffix is ${jsonencode(var.region_suffix)}. Allowed: up to 7 lower-case letters and digits, such as \"use1\", or \"\" for none."
+  }
+}
+
 variable "tags" {
   description = "Tags of every resource that can have them."
   type        = map(string)

@@ -24,7 +24,7 @@ locals {
     { title = "Lag from commit to silver, seconds", stat = "Maximum", metric = "LagSeconds" },
     { title = "Rows applied", stat = "Sum", metric = "AppliedRows" },
     { title = "Rows quarantined", stat = "Sum", metric = "QuarantinedRows" },
-    { title = "Runs that came to their end", stat = "Sum", metric = "FinishedRuns" },
+    { title = "Finished runs", stat = "Sum", metric = "FinishedRuns" },
     { title = "Tables that failed", stat = "Sum", metric = "FailedTables" },
     { title = "Rows that were stale", stat = "Sum", metric = "StaleRows" },
   ]

@@ -239,8 +239,9 @@ module "observability" {
   source = "../observability"
   count  = local.alarms ? 1 : 0
 
-  name = var.name
-  tags = var.tags
+  name          = var.name
+  region_suffix = var.region_suffix
+  tags          = var.tags
 
   topic = {
     create      = lookup(var.alarms, "create_topic", null)

@@ -10,7 +10,7 @@ variable "name" {
 }
 
 variable "region_suffix" {
-  description = "Ends the names that all Regions of an account share, of IAM roles and buckets: give one, such as `use1`, to a second pipeline of this name in another Region. Do not change it later: other buckets are another lake."
+  description = "Ends the names that all Regions of an account share, of IAM roles, buckets and the dashboard: give one, such as `use1`, to a second pipeline of this name in another Region. Do not change it later: other buckets are another lake."
   type        = string
   default     = ""
   nullable    = false

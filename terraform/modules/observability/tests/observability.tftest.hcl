@@ -72,6 +72,7 @@ run "everything" {
     source_database = { engine = "postgres", identifier = "shop-db" }
     thresholds      = { lag_seconds = 900 }
     runbook         = "https://wiki.example.org/runbook"
+    region_suffix   = "use1"
     topic           = { emails = ["ops@example.org"], kms_key_arn = "arn:aws:kms:eu-central-1:123456789012:key/x" }
   }
   assert {
@@ -123,6 +124,10 @@ run "everything" {
   assert {
     condition     = length(aws_sns_topic_subscription.email) == 1 && aws_sns_topic.alarms[0].kms_master_key_id == "arn:aws:kms:eu-central-1:123456789012:key/x"
     error_message = "subscribed, encrypted"
+  }
+  assert {
+    condition     = output.dashboard_name == "shop-use1"
+    error_message = "dashboards have one list for all Regions of an account: ${output.dashboard_name}"
   }
   assert {
     condition     = length(jsondecode(aws_cloudwatch_dashboard.this[0].dashboard_body).widgets) == 11
