@@ -44,6 +44,9 @@ module "pipeline" {
   # Started before its tables are there, DMS would fail: "no tables captured".
   replication = { start = var.start }
 
+  # How fresh silver is, and most of the bill: docs/costs.md.
+  trigger = { min_minutes_between_runs = 15 }
+
   alarms = { emails = var.alarm_emails }
 }
 

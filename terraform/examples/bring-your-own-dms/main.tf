@@ -29,6 +29,6 @@ module "pipeline" {
   }
 
   # The bucket keeps its own notifications; EventBridge must be switched on for it.
-  trigger    = { notification = "eventbridge" }
+  trigger    = { notification = "eventbridge", min_minutes_between_runs = 15 }
   encryption = { mode = "SSE_S3" }
 }

@@ -37,5 +37,5 @@ module "pipeline" {
   buckets    = merge(local.buckets, { bronze = merge(local.buckets.bronze, { owner = local.lake }) })
   encryption = { create_key = false, key_arn = aws_kms_key.lake.arn, encrypt_logs = false }
   catalog    = { id = local.lake, create_databases = false, silver_database = local.silver, quarantine_database = local.quarantine }
-  trigger    = { notification = "none" }
+  trigger    = { notification = "none", min_minutes_between_runs = 15 }
 }

@@ -24,5 +24,8 @@ module "pipeline" {
     "public.order_lines" = { key = ["order_id", "line_no"] }
   }
 
+  # How fresh silver is, and most of the bill: docs/costs.md.
+  trigger = { min_minutes_between_runs = 15 }
+
   alarms = { emails = var.alarm_emails }
 }
