@@ -15,6 +15,7 @@ from starting import (
     ABSENT,
     AFTER_A_REFUSAL,
     DELETE_FIRST,
+    NEXT_EPOCH,
     REFUSE,
     RESUME,
     START,
@@ -216,13 +217,15 @@ class Starter:
 def _judged(error: ClientError | BotoCoreError, replication: Replication | None, receives: int) -> tuple[str, str]:
     """Return the level and the advice of an error of DMS or S3; the replication is None if DMS could not be asked for it."""
     code = code_of(error)
-    away = DELETE_FIRST if replication is not None and replication.status == "deprovisioned" else ""
+    is_away = replication is not None and replication.status == "deprovisioned"
     if code == _NOT_YET:  # It has changed its state since it was described, or is about to.
-        return ("ERROR", _TOO_LONG + away) if lasts_too_long(receives) else ("INFO", "")
+        if is_away and receives > _RIGHTS_SETTLE:
+            return "ERROR", NEXT_EPOCH + DELETE_FIRST
+        return ("ERROR", _TOO_LONG) if lasts_too_long(receives) else ("INFO", "")
     if code == _NOT_THERE:  # It was there when it was described.
         return "WARNING", _NO_REPLICATION
     if code == _NOT_A_FIRST_START:
-        return "ERROR", _FIRST_START_REFUSED + away
+        return "ERROR", _FIRST_START_REFUSED + (DELETE_FIRST if is_away else "")
     if code in _DENIED:
         return "WARNING" if receives <= _RIGHTS_SETTLE else "ERROR", _RIGHTS
     why = judge_asking(code)

@@ -21,22 +21,20 @@ _NEW = frozenset({"created", "ready"})
 _RESTS = frozenset({*_NEW, "stopped", "failed", "deprovisioned"})
 _GOING = "deleting"
 
-_NEXT_EPOCH = (
+NEXT_EPOCH = (
     "Set load_epoch to the next number and apply: a new replication then loads everything into a new folder. Nothing in this folder is "
     "written again."
 )
 _REPLACED = (
     "This replication has never run, but the folder of its load epoch holds files: Terraform has replaced the replication that wrote "
-    "them, and its place in the source is lost. To start this one would load everything over files that may be merged. " + _NEXT_EPOCH
+    "them, and its place in the source is lost. To start this one would load everything over files that may be merged. " + NEXT_EPOCH
 )
-_NOT_RESUMED = (
-    "DMS cannot resume a replication of type full-load, and a second load would write over the files of the first. " + _NEXT_EPOCH
-)
+_NOT_RESUMED = "DMS cannot resume a replication of type full-load, and a second load would write over the files of the first. " + NEXT_EPOCH
 _LOAD_INTERRUPTED = (
     "Its first load was not complete when it stopped, as far as DMS says: see load_statistics (FullLoadFinishDate is missing, or "
     "tables are loading or queued), and each table in output commands.tables. DMS resumes no table that is loaded in part, so a "
     "resumed replication would leave rows out. "
-    + _NEXT_EPOCH
+    + NEXT_EPOCH
     + " Only if every table there is completed, resume it by hand: output commands.resume."
 )
 DELETE_FIRST = (

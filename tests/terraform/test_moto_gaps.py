@@ -147,6 +147,32 @@ def test_serverless_replication(aws: LocalAws, account: str) -> None:
         dms.describe_replication_configs(Filters=[{"Name": "replication-config-arn", "Values": [arn]}])
 
 
+def test_deprovisioned_replication_can_only_be_deleted(aws: LocalAws, account: str) -> None:
+    """What AWS says of it locks Terraform, which stops before it modifies or deletes: `commands.delete` is the way out."""
+    dms = aws.client("dms", account)
+    made = dms.create_replication_config(
+        ReplicationConfigIdentifier="shop",
+        SourceEndpointArn="arn:aws:dms:us-east-1:1:endpoint:S",
+        TargetEndpointArn=endpoint(dms),
+        ComputeConfig={"MaxCapacityUnits": 2},
+        ReplicationType="full-load",
+        TableMappings="{}",
+    )["ReplicationConfig"]
+    arn = made["ReplicationConfigArn"]
+    dms.start_replication(ReplicationConfigArn=arn, StartReplicationType="start-replication")
+    dms_serverless.let_say(account, "us-east-1", arn, "deprovisioned", "Stop Reason FULL_LOAD_ONLY_FINISHED", [])
+    for refused in (
+        lambda: dms.stop_replication(ReplicationConfigArn=arn),
+        lambda: dms.modify_replication_config(ReplicationConfigArn=arn, ComputeConfig={"MaxCapacityUnits": 4}),
+        lambda: dms.start_replication(ReplicationConfigArn=arn, StartReplicationType="resume-processing"),
+    ):
+        with pytest.raises(ClientError, match="is in DEPROVISIONED state and cannot "):
+            refused()
+    dms.delete_replication_config(ReplicationConfigArn=arn)
+    with pytest.raises(ClientError, match="could not be found"):
+        dms.describe_replication_configs(Filters=[{"Name": "replication-config-arn", "Values": [arn]}])
+
+
 def test_serverless_replication_says_what_a_test_lets_it_say(aws: LocalAws, account: str) -> None:
     dms, started = aws.client("dms", account), 1_773_489_000
     made = dms.create_replication_config(

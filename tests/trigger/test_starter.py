@@ -279,6 +279,15 @@ class TestErrors:
         assert (lines[1]["status"], lines[1]["failures"]) == ("failed", ["no route to host"])
         assert "AWS Support" in lines[1]["advice"]
 
+    def test_a_deprovisioned_one_that_dms_does_not_start_is_to_be_deleted(self, log_lines: LogLines) -> None:
+        world = World("deprovisioned", "cdc")
+        world.found["RecoveryCheckpoint"] = "checkpoint:V1#1"
+        world.errors["start"] = refusal("InvalidResourceStateFault")
+        assert all(world.deliver(receives=n) for n in (1, 4))
+        lines = [line for line in log_lines() if line["event"] == "replication"]
+        assert [line["level"] for line in lines] == ["INFO", "ERROR"]
+        assert "commands.delete" in lines[1]["advice"] and "load_epoch" in lines[1]["advice"]
+
     def test_a_first_start_that_dms_takes_no_more_asks_for_the_next_epoch(self, log_lines: LogLines) -> None:
         world = World("failed")
         world.errors["start"] = refusal("InvalidParameterCombinationException")

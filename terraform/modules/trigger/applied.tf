@@ -27,7 +27,7 @@ resource "aws_lambda_invocation" "replication" {
 
   input = jsonencode({
     applied     = sha1(jsonencode([var.replication.arn, var.replication.start, var.replication.revision]))
-    run         = false
+    run         = var.type != "schedule"
     replication = true
   })
 

@@ -56,7 +56,7 @@ output "bucket_notification" {
 }
 
 output "applied" {
-  description = "What the function was last called with after an apply: `run` asks for a run, `replication` for the replication as `start` says. Another text calls it again; null where it is not called."
+  description = "What the function was last called with after an apply: `run` asks for a run, `replication` for the replication as `start` says, and for a run. Another text calls it again; null where it is not called."
   value       = { run = one(aws_lambda_invocation.applied[*].input), replication = one(aws_lambda_invocation.replication[*].input) }
 }
 

@@ -364,7 +364,7 @@ run "a_changed_document_leaves_the_replication_alone" {
     error_message = "found ${jsonencode(output.applied)}"
   }
   assert {
-    condition     = !jsondecode(output.applied.run).replication && jsondecode(output.applied.replication).replication && !jsondecode(output.applied.replication).run
+    condition     = !jsondecode(output.applied.run).replication && jsondecode(output.applied.replication).replication && jsondecode(output.applied.replication).run
     error_message = "found ${jsonencode(output.applied)}"
   }
 }
