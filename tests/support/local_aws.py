@@ -34,17 +34,17 @@ class LocalAws:
 
         return credentials(role_arn, REGION) | {"AWS_ENDPOINT_URL": self.url}
 
-    def client(self, service: str, account: str) -> Any:
+    def client(self, service: str, account: str, region: str = REGION) -> Any:
         """Return a boto3 client with all rights in an account."""
-        return self.client_of(f"arn:aws:iam::{account}:role/administrator", service)
+        return self.client_of(f"arn:aws:iam::{account}:role/administrator", service, region)
 
-    def client_of(self, role_arn: str, service: str) -> Any:
+    def client_of(self, role_arn: str, service: str, region: str = REGION) -> Any:
         """Return a boto3 client with the rights of a role."""
         variables = self.environment_of(role_arn)
         return boto3.client(
             service,  # type: ignore[call-overload]
             endpoint_url=self.url,
-            region_name=REGION,
+            region_name=region,
             aws_access_key_id=variables["AWS_ACCESS_KEY_ID"],
             aws_secret_access_key=variables["AWS_SECRET_ACCESS_KEY"],
             aws_session_token=variables["AWS_SESSION_TOKEN"],

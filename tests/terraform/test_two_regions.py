@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from support.terraform.binary import TerraformError
-from support.terraform.example_stacks import World, bring_your_own_dms
+from support.terraform.example_stacks import World, bring_your_own_dms, task_of_others
 from support.terraform.stack import Stack
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def found(terraform: None, aws: "LocalAws", tmp_path_factory: pytest.TempPathFac
         if region == "us-east-1":
             variables = bring_your_own_dms(world)
         else:
+            variables |= task_of_others(aws.client("dms", account, region), account, variables["bronze_bucket"])
             with pytest.raises(TerraformError) as refused:
                 stack.apply(**variables)
             found["without a suffix"] = str(refused.value)

@@ -94,11 +94,16 @@ def cross_account(world: World) -> dict[str, Any]:
 
 def bring_your_own_dms(world: World) -> dict[str, Any]:
     """A bucket that somebody else's DMS task writes to."""
-    bucket, dms = f"exports-{world.account}", world.client("dms")
+    bucket = f"exports-{world.account}"
     world.client("s3").create_bucket(Bucket=bucket)
+    return {"bronze_bucket": bucket, **task_of_others(world.client("dms"), world.account, bucket)}
+
+
+def task_of_others(dms: Any, account: str, bucket: str) -> dict[str, Any]:
+    """Make a DMS task that nothing of ours has made, by a client of its Region; returns the variables that name it."""
     files = {"BucketName": bucket, "BucketFolder": "exports/erp", "DataFormat": "csv", "AddColumnName": False, "CsvDelimiter": ";"}
     files |= {"CsvNullValue": "\\N", "Rfc4180": True, "TimestampColumnName": "changed_at", "IncludeOpForFullLoad": True}
-    role = {"ServiceAccessRoleArn": f"arn:aws:iam::{world.account}:role/erp-dms"}
+    role = {"ServiceAccessRoleArn": f"arn:aws:iam::{account}:role/erp-dms"}
     target = dms.create_endpoint(EndpointIdentifier="erp-files", EndpointType="target", EngineName="s3", S3Settings=files | role)
     source = dms.create_endpoint(EndpointIdentifier="erp-database", EndpointType="source", EngineName="mysql")
     instance = dms.create_replication_instance(ReplicationInstanceIdentifier="erp", ReplicationInstanceClass="dms.t3.medium")
@@ -111,7 +116,7 @@ def bring_your_own_dms(world: World) -> dict[str, Any]:
         TableMappings=json.dumps({"rules": [{"rule-type": "selection", "rule-action": "include"}]}),
     )
     arn = task["ReplicationTask"]["ReplicationTaskArn"]
-    return {"bronze_bucket": bucket, "task_arn": arn, "task_id": "erp", "target_endpoint_id": "erp-files"}
+    return {"task_arn": arn, "task_id": "erp", "target_endpoint_id": "erp-files"}
 
 
 EXAMPLES: dict[str, Callable[[World], dict[str, Any]]] = {
