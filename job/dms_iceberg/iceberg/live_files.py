@@ -68,26 +68,46 @@ class LiveFiles:
     shared: Mapping[tuple[PartitionValue, ...], tuple[Any, ...]] = attrs.field(factory=dict)
 
 
+@attrs.frozen
+class TableState:
+    """What the known files of a table depend on.
+
+    Attributes:
+        table: its UUID.
+        snapshot: its current snapshot.
+        schema: its current schema: a column that is widened changes the type of partition values, and makes no snapshot.
+    """
+
+    table: str
+    snapshot: int
+    schema: int
+
+    @classmethod
+    def of(cls, table: Any) -> "TableState":
+        """Return the state of an Iceberg table that has a snapshot."""
+        return cls(str(table.uuid()), int(table.currentSnapshot().snapshotId()), int(table.schema().schemaId()))
+
+
 class FileCache:
     """What is known of snapshots and files, without the least recently used beyond a number of bytes. Threads share it."""
 
     def __init__(self, most_bytes: int = _KEPT_BYTES) -> None:
         self._lock = Lock()
-        self._snapshots: OrderedDict[str, tuple[int, LiveFiles]] = OrderedDict()
+        self._snapshots: OrderedDict[str, tuple[TableState, LiveFiles]] = OrderedDict()
         self._keys: OrderedDict[tuple[str, tuple[int, ...]], pa.Table] = OrderedDict()
         self._bytes, self._most = 0, most_bytes
 
-    def files(self, table: str, snapshot: int) -> LiveFiles | None:
-        """Return the files of a table's snapshot, None if they are not known; ``table`` is its UUID."""
+    def files(self, state: "TableState") -> LiveFiles | None:
+        """Return the files of a table, None if they are not known."""
         with self._lock:
-            known = self._snapshots.get(table)
-            return known[1] if known is not None and known[0] == snapshot else None
+            known = self._snapshots.get(state.table)
+            return known[1] if known is not None and known[0] == state else None
 
-    def put_files(self, table: str, snapshot: int, files: LiveFiles) -> None:
-        """Keep the files of a snapshot in place of those of the table's earlier one."""
+    def put_files(self, state: "TableState", files: LiveFiles) -> None:
+        """Keep the files of a table in place of those of its earlier state."""
         with self._lock:
-            self._snapshots[table] = snapshot, files
-            self._snapshots.move_to_end(table)
+            self._snapshots[state.table] = state, files
+            self._snapshots.move_to_end(state.table)
             while len(self._snapshots) > _KEPT_TABLES:
                 self._snapshots.popitem(last=False)
 
@@ -115,8 +135,8 @@ def live_files(jvm: Any, table: Any, key: Sequence[str], cache: FileCache) -> Li
     Raises:
         NotPossibleError: there are too many, or they have equality deletes, deletion vectors or another format than Parquet.
     """
-    uuid, snapshot = str(table.uuid()), table.currentSnapshot()
-    known = cache.files(uuid, snapshot.snapshotId())
+    state, snapshot = TableState.of(table), table.currentSnapshot()
+    known = cache.files(state)
     if known is not None:
         if len(known.data) > MOST_FILES:
             raise NotPossibleError("many files")
@@ -134,7 +154,7 @@ def live_files(jvm: Any, table: Any, key: Sequence[str], cache: FileCache) -> Li
     reader = _Reader(jvm, table, key)
     data = {file.location: file for file in (reader.live_file(*one) for one in planned)}
     found = LiveFiles(data, {partition: tuple(files.values()) for partition, files in reader.shared.items()})
-    cache.put_files(uuid, snapshot.snapshotId(), found)
+    cache.put_files(state, found)
     return found
 
 

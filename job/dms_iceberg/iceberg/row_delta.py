@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from dms_iceberg.iceberg.arrow_schema import FIELD_ID, POSITION_DELETES, arrow_schema, field_ids
 from dms_iceberg.iceberg.file_io import write_file
 from dms_iceberg.iceberg.java_maps import to_dict, to_long_map
-from dms_iceberg.iceberg.live_files import SMALL_ROWS, FileCache, LiveFile, LiveFiles, ordered
+from dms_iceberg.iceberg.live_files import SMALL_ROWS, FileCache, LiveFile, LiveFiles, TableState, ordered
 from dms_iceberg.iceberg.not_possible import NotPossibleError
 from dms_iceberg.iceberg.partitions import Partition, PartitionValue
 from dms_iceberg.iceberg.row_lookup import FoundRows
@@ -112,7 +112,7 @@ def add_delta(jvm: Any, table: Any, delta: Delta, cache: FileCache, properties: 
     for name, text in properties.items():
         change.set(name, text)
     change.commit()
-    cache.put_files(str(table.uuid()), table.currentSnapshot().snapshotId(), LiveFiles(after, shared))
+    cache.put_files(TableState.of(table), LiveFiles(after, shared))
 
 
 @attrs.frozen(eq=False)

@@ -180,6 +180,20 @@ def test_a_key_that_another_writer_doubled_is_not_doubled_again(lake: Lake) -> N
     assert lake.rows("t", "count(1)", "1") == [(11,)]
 
 
+@pytest.mark.parametrize("partition", ["v", "truncate(10, v)", "bucket(4, v)"])
+def test_a_partition_column_may_be_widened_between_two_batches_of_a_session(lake: Lake, partition: str) -> None:
+    entry = {"partition_by": [partition]}
+    narrow, wide = ([("id", pa.int64()), ("v", type_)] for type_ in (pa.int32(), pa.int64()))
+    path = lake.load("public.t", narrow, [(1, 4), (2, 4)])
+    os.utime(path, (_LOADED_AT, _LOADED_AT))
+    lake.run_one(lake.config({"public.t": entry}))
+    assert merged(lake, 1, ("I", 3, 4), columns=narrow, **entry).path == "direct"
+    assert merged(lake, 2, ("I", 5, 4), ("U", 1, 1 << 40), ("D", 3, None), columns=wide, **entry).path == "direct"
+    assert lake.rows("t", "id, v") == [(1, 1 << 40), (2, 4), (5, 4)]
+    assert merged(lake, 3, ("U", 2, 5), ("U", 5, None), columns=wide, **entry).path == "direct"
+    assert lake.rows("t", "id, v") == [(1, 1 << 40), (2, 5), (5, None)]
+
+
 def test_binary_keys_take_the_merge(lake: Lake) -> None:
     columns = [("id", pa.binary()), ("v", pa.string())]
     loaded(lake, 2, columns, lambda number: bytes([255 - number]))
