@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError
+from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import SparkSession
 
 from dms_iceberg.changes.partial_updates import kept_columns
@@ -174,7 +175,7 @@ def _reading() -> Iterator[None]:
     """Whatever a file has that cannot be read here, Spark reads it, or reports it as ever."""
     try:
         yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError, Py4JJavaError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError, Py4JJavaError, CapturedException) as error:
         raise NotPossibleError(f"{type(error).__name__} while files were read") from error
 
 

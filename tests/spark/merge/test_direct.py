@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors.exceptions.captured import IllegalArgumentException
 
 from dms_iceberg.iceberg import stored_rows
 from dms_iceberg.iceberg.not_possible import NotPossibleError
@@ -224,13 +225,21 @@ def test_a_table_that_is_changed_meanwhile_is_written_as_it_is_then(lake: Lake, 
     assert lake.spark.sql(f"SELECT v FROM lake.{lake.namespace}.t WHERE id = 1").collect() == [("c",)]
 
 
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (lambda: NotPossibleError("data files that lack a key column"), "data files that lack a key column"),
+        # Needs a session.
+        (lambda: IllegalArgumentException(desc="of Java", stackTrace=""), "IllegalArgumentException while files were read"),
+    ],
+)
 def test_what_the_files_do_not_allow_is_merged_from_the_rows_that_were_counted(
-    lake: Lake, pause: Pause, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, pause: Pause, monkeypatch: pytest.MonkeyPatch, error: Callable[[], Exception], reason: str
 ) -> None:
     loaded(lake)
 
     def refuse(*_: Any) -> None:
-        raise NotPossibleError("data files that lack a key column")
+        raise error()
 
     monkeypatch.setattr(Lookup, "find", refuse)
 
@@ -239,7 +248,7 @@ def test_what_the_files_do_not_allow_is_merged_from_the_rows_that_were_counted(
 
     pause(batch, "before-merge", overwrite)
     report = merged(lake, 1, ("U", 1, "first"))
-    assert (report.path, report.applied) == ("merge (data files that lack a key column)", 1)
+    assert (report.path, report.applied) == (f"merge ({reason})", 1)
     assert lake.rows("t", "id, v")[1] == (1, "first")
     assert len(lake.rows("t", "id")) == 10
 
