@@ -140,7 +140,7 @@ variable "replication" {
     - `lob_max_size_kb`, `max_full_load_subtasks`, `data_error_policy`, `change_processing_tuning`
     - `start`: false stops it; `cdc_start_position`
     Without `source_database`, for a replication that somebody else owns, which is read and followed, and never changed:
-    - `existing_task_arn`: of the replication task or of the serverless replication config. Its state changes and complete loads are followed
+    - `existing_task_arn`: of the replication task or of the serverless replication config. Its complete loads are noted; no alarm goes off when it fails or stops
     - `existing_target_endpoint_id`: identifier of its S3 endpoint, whose settings become `bronze`; what `bronze` gives itself counts more
     - `existing_task_id`: identifier of the task, whose mapping rules name its service columns; required for a task
     - `existing_migration_type`: of a serverless replication, whose configuration cannot be read; `bronze.change` then gives `sequence_column`, `stream_position_column` and `before_image_prefix`
