@@ -53,7 +53,7 @@ variable "type" {
 variable "schedule" {
   description = <<-EOT
     `rate(...)` or `cron(...)` of EventBridge, in UTC: when a run is asked for, one that is active is never disturbed. Required with type `schedule`; null means `rate(6 hours)` with `event`, which picks up what a
-    failed run left when no new file comes, and `rate(1 minute)` with `continuous`. `off` for none, with `event` only.
+    run that was stopped by hand left when no new file comes, and `rate(1 minute)` with `continuous`. `off` for none, with `event` only.
   EOT
   type        = string
   default     = null
