@@ -8,16 +8,16 @@ application, for which Terraform sends ``halt``: its name.
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn, Protocol
 
 import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from watching import ACTIVE, Application, Run, decide, failures, token
+from watching import ENDED, Application, Run, decide, failures, token
 
 VERSION_TAG = "dms-iceberg:version"
 WATCH_TAG = "dms-iceberg:watch"
@@ -30,9 +30,13 @@ _ADVICE = {
     "AccessDeniedException": "Allow the function's role the actions that lambda/watch/README.md lists: apply Terraform again.",
     "ResourceNotFoundException": "The application is not in this account and Region any more: apply Terraform again.",
     "ValidationException": "EMR Serverless refuses the run: compare the error with the inputs of the module emr-serverless.",
-    "ConflictException": "Nothing to do: another call of this function has just started a watch. The next minute looks again.",
+    "ConflictException": "Nothing to do unless it goes on: EMR Serverless is changing the application or a run. The next minute looks again.",
     "ServiceQuotaExceededException": "Have the quota of vCPUs of EMR Serverless raised, or give the watch less capacity.",
 }
+_PASSES_AT_HALT = frozenset(
+    {"ValidationException", "ConflictException", "ThrottlingException", "ResourceNotFoundException", "InternalServerException"}
+)
+"""A run ends between the list and its cancelling; the schedule starts one before the application is stopped. The next look sees both."""
 _UNKNOWN = "Nothing to do unless it goes on; then mend the cause it names. The function looks again every minute."
 
 
@@ -103,14 +107,18 @@ class Starter:
         decision = decide(runs, application, version, self.clock(), applied=applied)
         facts: dict[str, Any] = {"outcome": decision.action, "why": decision.why, "version": version}
         if decision.action == "cancel":
-            for one in decision.cancelled:
-                self.emr.cancel_job_run(applicationId=identity, jobRunId=one)
+            self._cancel(identity, decision.cancelled)
             facts["cancelled"] = list(decision.cancelled)
         if decision.action == "start":
             newest = token(identity, runs[0].id if runs else "")
             start = {**run, "applicationId": identity, "clientToken": newest, "tags": {**run.get("tags", {}), VERSION_TAG: version}}
-            started = self._granted(lambda: self.emr.start_job_run(**start)) if applied else self.emr.start_job_run(**start)
-            facts["run_id"] = started["jobRunId"]
+            try:
+                started = self._granted(lambda: self.emr.start_job_run(**start)) if applied else self.emr.start_job_run(**start)
+                facts["run_id"] = started["jobRunId"]
+            except ClientError as error:
+                if _code(error) != "ConflictException":
+                    raise
+                facts |= {"outcome": "wait", "why": f"another call has just started a watch: {error}"}
         if runs:
             newest_run = runs[0]
             facts["last"] = {"run_id": newest_run.id, "state": newest_run.state, "attempt": newest_run.attempt}
@@ -127,28 +135,44 @@ class Starter:
         """
         if identity is None:
             return _said("halt", "there is no application yet")
-        for waited in range(0, _LONGEST_HALT, _STEP):
-            state = self._state(identity)
-            if state in ("CREATED", "STOPPED", "TERMINATED"):
-                return _said("halt", f"the application is {state}", application_id=identity, waited=waited)
-            active = self._list_runs(identity, states=sorted(ACTIVE))
-            for one in active:
-                if one["state"] != "CANCELLING":
-                    self.emr.cancel_job_run(applicationId=identity, jobRunId=one["id"])
-            if not active and state == "STARTED":
-                self.emr.stop_application(applicationId=identity)
+        began, last = self.clock(), ""
+        while (waited := self.clock() - began) < timedelta(seconds=_LONGEST_HALT):
+            try:
+                state = self._state(identity)
+                if state in ("CREATED", "STOPPED", "TERMINATED"):
+                    return _said("halt", f"the application is {state}", application_id=identity, waited=int(waited.total_seconds()))
+                active = [one for one in self._list_runs(identity) if one["state"] not in ENDED]
+                self._cancel(identity, [one["id"] for one in active if one["state"] != "CANCELLING"])
+                if not active and state == "STARTED":
+                    self.emr.stop_application(applicationId=identity)
+            except ClientError as error:
+                if _code(error) not in _PASSES_AT_HALT:
+                    raise
+                last = f" ({error})"
+                _log("WARNING", outcome="halt", error=str(error), advice="Nothing to do: it is tried again.")
             self.sleep(_STEP)
         raise StarterError(
-            f"application {identity}: not stopped after {_LONGEST_HALT} s, so it can be neither changed nor deleted. Look for runs that "
+            f"application {identity}: not stopped after {_LONGEST_HALT} s{last}, so it can be neither changed nor deleted. Look for runs that "
             f"are still active (aws emr-serverless list-job-runs --application-id {identity}), then apply or destroy again"
         )
+
+    def _cancel(self, identity: str, runs: Sequence[str]) -> None:
+        """Cancel runs. One that cannot be, as it has just ended, keeps none of the others; the first error is raised after all."""
+        errors = []
+        for one in runs:
+            try:
+                self.emr.cancel_job_run(applicationId=identity, jobRunId=one)
+            except ClientError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
     def _state(self, identity: str) -> str:
         """Return the state of an application; `TERMINATED` if it is no more."""
         try:
             return self._application(identity).state
         except ClientError as error:
-            if error.response["Error"]["Code"] != "ResourceNotFoundException":
+            if _code(error) != "ResourceNotFoundException":
                 raise
             return "TERMINATED"
 
@@ -181,7 +205,7 @@ class Starter:
         """Return the runs of the watch, the newest first."""
         found = [one for one in self._list_runs(identity) if one.get("name") == name]
         found.sort(key=lambda one: one["createdAt"], reverse=True)
-        return [self._run(identity, one, asked=one["state"] in ACTIVE or one is found[0]) for one in found]
+        return [self._run(identity, one, asked=one["state"] not in ENDED or one is found[0]) for one in found]
 
     def _list_runs(self, identity: str, **given: Any) -> list[Mapping[str, Any]]:
         """Return all of them: the order is documented nowhere, and the token of the first start must not come again."""
@@ -204,7 +228,7 @@ class Starter:
             try:
                 return call()
             except ClientError as error:
-                if error.response["Error"]["Code"] != "AccessDeniedException":
+                if _code(error) != "AccessDeniedException":
                     raise
             self.sleep(_STEP)
         return call()
@@ -215,9 +239,12 @@ def _said(outcome: str, why: str, **facts: Any) -> dict[str, Any]:
     return {"outcome": outcome, "why": why, **facts}
 
 
+def _code(error: ClientError) -> str:
+    return str(error.response["Error"]["Code"])
+
+
 def _fail(error: ClientError) -> NoReturn:
-    code = error.response["Error"]["Code"]
-    advice = _ADVICE.get(code, _UNKNOWN)
+    advice = _ADVICE.get(_code(error), _UNKNOWN)
     _log("ERROR", outcome="failed", error=str(error), advice=advice)
     raise StarterError(f"{error}. {advice}") from error
 

@@ -9,8 +9,8 @@ REST = timedelta(minutes=3)
 """How long an application that was stopped is left alone: Terraform stops it to change it, and a run would start it again."""
 _FIRST_PAUSE, _LONGEST_PAUSE = timedelta(minutes=5), timedelta(hours=1)
 
-ACTIVE = frozenset({"SUBMITTED", "PENDING", "SCHEDULED", "QUEUED", "RUNNING", "CANCELLING"})
-"""States of runs that have not ended."""
+ENDED = frozenset({"SUCCESS", "FAILED", "CANCELLED"})
+"""States of runs that have ended. One of a state that is not known here counts as active: beside it no second watch may start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Run:
     @property
     def is_active(self) -> bool:
         """Whether it has not ended."""
-        return self.state in ACTIVE
+        return self.state not in ENDED
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ def decision(runs: list[Run], application: Application = STARTED, *, applied: bo
     return found.action, found.cancelled
 
 
-@pytest.mark.parametrize("state", ["SUBMITTED", "PENDING", "SCHEDULED", "QUEUED", "RUNNING"])
+@pytest.mark.parametrize("state", ["SUBMITTED", "PENDING", "SCHEDULED", "QUEUED", "RUNNING", "PAUSED"])
 def test_active_watch_of_this_version_goes_on_and_another_is_cancelled(state: str) -> None:
     assert decision([run(state)]) == ("keep", ())
     assert decision([run(state, "v0")]) == ("cancel", ("r1",))
@@ -78,6 +78,8 @@ class Emr:
         self.now = NOON
         self.most = 0
         self.errors: list[str] = []
+        self.refused: dict[str, list[str]] = {}
+        """Errors of single calls, by method."""
         self.behind = False
         """Whether lists and descriptions do not yet know the newest run."""
 
@@ -95,7 +97,9 @@ class Emr:
     def active(self) -> list[str]:
         return [one["id"] for one in self.runs if one["state"] in ("RUNNING", "CANCELLING")]
 
-    def _answers(self) -> None:
+    def _answers(self, call: str = "") -> None:
+        if self.refused.get(call):
+            raise ClientError({"Error": {"Code": self.refused[call].pop(0), "Message": "m"}}, call)
         if self.errors:
             raise ClientError({"Error": {"Code": self.errors.pop(0), "Message": "m"}}, "Call")
 
@@ -110,6 +114,7 @@ class Emr:
         return {"application": {"state": self.state, "updatedAt": self.changed, "tags": tags}}
 
     def stop_application(self, *, applicationId: str) -> None:
+        self._answers("stop")
         assert not self.active()
         self.state = "STOPPING"
 
@@ -125,7 +130,7 @@ class Emr:
         return {"jobRun": next(one for one in self.runs if one["id"] == jobRunId)}
 
     def start_job_run(self, *, clientToken: str, name: str, mode: str, tags: dict[str, str], applicationId: str) -> dict[str, Any]:
-        self._answers()
+        self._answers("start")
         if clientToken not in self.tokens:
             self.tokens[clientToken] = f"run{len(self.runs)}"
             times = {"createdAt": self.now, "updatedAt": self.now}
@@ -135,6 +140,7 @@ class Emr:
         return {"jobRunId": self.tokens[clientToken]}
 
     def cancel_job_run(self, *, applicationId: str, jobRunId: str) -> None:
+        self._answers("cancel")
         next(one for one in self.runs if one["id"] == jobRunId)["state"] = "CANCELLING"
 
 
@@ -217,15 +223,52 @@ def test_before_destroy_and_change_all_runs_end_and_the_application_stops(emr: E
     assert ask(tf={"action": "update"})["outcome"] == "start"
 
 
+@pytest.mark.parametrize("call", ["cancel", "stop"])
+@pytest.mark.parametrize("code", ["ValidationException", "ConflictException", "ThrottlingException"])
+def test_halt_goes_on_after_an_error_that_passes(emr: Emr, ask: Ask, call: str, code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    ask()
+    emr.runs.append({"id": "mine", "name": "doctor", "state": "PAUSED", "createdAt": NOON, "updatedAt": NOON})
+    emr.refused[call] = [code]
+    assert ask(tf={"action": "delete"})["outcome"] == "halt"
+    assert (emr.state, [one["state"] for one in emr.runs]) == ("STOPPED", ["CANCELLED"] * 2)
+    assert [json.loads(line)["level"] for line in capsys.readouterr().out.splitlines()] == ["INFO", "WARNING", "INFO"]
+
+
+def test_halt_that_may_not_be_is_an_error_at_once(emr: Emr, ask: Ask) -> None:
+    ask()
+    emr.refused["cancel"] = ["AccessDeniedException"]
+    with pytest.raises(StarterError, match="AccessDeniedException"):
+        ask(tf={"action": "delete"})
+
+
+@pytest.mark.parametrize("more", [{}, {"tf": {"action": "update"}}])
+def test_start_beside_another_waits(emr: Emr, ask: Ask, more: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    emr.refused["start"] = ["ConflictException"]
+    assert ask(**more)["outcome"] == "wait"
+    assert json.loads(capsys.readouterr().out)["level"] == "INFO"
+
+
+def test_run_that_has_just_ended_keeps_no_other_from_being_cancelled(emr: Emr, ask: Ask) -> None:
+    ask()
+    emr.runs.append(emr.runs[0] | {"id": "run1"})
+    emr.refused["cancel"] = ["ValidationException"]
+    with pytest.raises(StarterError, match="ValidationException"):
+        ask("v2")
+    assert sorted(one["state"] for one in emr.runs) == ["CANCELLING", "RUNNING"]
+
+
 def test_application_that_is_gone_needs_no_halt(emr: Emr, ask: Ask) -> None:
     emr.errors = ["ResourceNotFoundException"]
     assert ask(tf={"action": "delete"})["outcome"] == "halt"
 
 
-def test_run_that_does_not_end_is_an_error_that_says_what_to_do(emr: Emr, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_that_does_not_end_is_an_error_that_says_what_to_do(emr: Emr, ask: Ask) -> None:
     ask()
-    monkeypatch.setattr(emr, "tick", lambda _seconds: None)
-    starter = Starter(emr, clock=lambda: emr.now, sleep=lambda _seconds: None)
+
+    def sleep(seconds: float) -> None:
+        emr.now += timedelta(seconds=seconds)
+
+    starter = Starter(emr, clock=lambda: emr.now, sleep=sleep)
     with pytest.raises(StarterError, match=r"application app: not stopped after 780 s.*list-job-runs --application-id app"):
         starter.answer({**EVENT, "tf": {"action": "delete"}})
 
