@@ -30,7 +30,7 @@ _ADVICE = {
     "AccessDeniedException": "Allow the function's role the actions that lambda/watch/README.md lists: apply Terraform again.",
     "ResourceNotFoundException": "The application is not in this account and Region any more: apply Terraform again.",
     "ValidationException": "EMR Serverless refuses the run: compare the error with the inputs of the module emr-serverless.",
-    "ConflictException": "Nothing to do unless it goes on: EMR Serverless is changing the application or a run. The next minute looks again.",
+    "ConflictException": "Nothing to do unless it goes on: EMR Serverless is changing something. The next minute looks again.",
     "ServiceQuotaExceededException": "Have the quota of vCPUs of EMR Serverless raised, or give the watch less capacity.",
 }
 _PASSES_AT_HALT = frozenset(
@@ -152,8 +152,8 @@ class Starter:
                 _log("WARNING", outcome="halt", error=str(error), advice="Nothing to do: it is tried again.")
             self.sleep(_STEP)
         raise StarterError(
-            f"application {identity}: not stopped after {_LONGEST_HALT} s{last}, so it can be neither changed nor deleted. Look for runs that "
-            f"are still active (aws emr-serverless list-job-runs --application-id {identity}), then apply or destroy again"
+            f"application {identity}: not stopped after {_LONGEST_HALT} s{last}, so it can be neither changed nor deleted. Look for runs "
+            f"that are still active (aws emr-serverless list-job-runs --application-id {identity}), then apply or destroy again"
         )
 
     def _cancel(self, identity: str, runs: Sequence[str]) -> None:
