@@ -7,6 +7,7 @@ https://docs.aws.amazon.com/dms/latest/APIReference/API_Replication.html.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +18,9 @@ MARKER_FOLDER = "_load_complete/"
 
 _LOADS = frozenset({"full-load", "full-load-and-cdc"})
 _RUNS = "running"
+_LONGEST_FAILURE = 500
+_SECRET = re.compile(r"(://[^\s:/@]*:)[^\s/]+(?=@)|\b((?:password|pwd|secret)\s*[=:]\s*)(?:\"[^\"]*\"|'[^']*'|[^\s;,&]+)", re.IGNORECASE)
+"""What follows a user's name in a URL, or the name of a password: drivers quote how they connect."""
 _OVER = frozenset({"stopped", "deprovisioning", "deprovisioned"})
 LOADED = frozenset({"FULL_LOAD_ONLY_FINISHED", "STOPPED_AFTER_FULL_LOAD", "STOPPED_AFTER_CACHED_EVENTS"})
 """Stop reasons that mean a complete load. NORMAL is not among them: DMS uses it for an operator's stop in the middle as well."""
@@ -61,6 +65,8 @@ class Replication:
         has_run: whether a serverless one has begun to load, or to capture changes.
         failures: why it failed.
         stopped_at: when it stopped last; None if it never did, or DMS does not say.
+        created_at: when it was created; None if DMS does not say.
+        updated_at: when DMS changed it last; None if DMS does not say.
         load: how far its full load has come.
     """
 
@@ -71,15 +77,18 @@ class Replication:
     failures: tuple[str, ...] = ()
     stopped_at: datetime | None = None
     load: FirstLoad = FirstLoad()
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
 
     @classmethod
     def of(cls, described: Mapping[str, Any]) -> "Replication":
         """Return a replication from the answer of `DescribeReplicationTasks` or `DescribeReplications`."""
         kind = described.get("MigrationType") or described.get("ReplicationType") or ""
         reason = (described.get("StopReason") or "").removeprefix("Stop Reason ")
-        failures = tuple(described.get("FailureMessages") or ())
+        failures = tuple(_shown(one) for one in described.get("FailureMessages") or ())
         stopped_at, load = described.get("ReplicationLastStopTime"), FirstLoad.of(described.get("ReplicationStats") or {})
-        return cls(kind, described.get("Status") or "", reason, _has_run(kind, described), failures, stopped_at, load)
+        times = (described.get("ReplicationCreateTime"), described.get("ReplicationUpdateTime"))
+        return cls(kind, described.get("Status") or "", reason, _has_run(kind, described), failures, stopped_at, load, *times)
 
     @property
     def is_believed(self) -> bool:
@@ -117,6 +126,11 @@ class LoadedTable:
         """Return the content of the marker; ``said_by`` is the ARN of the replication."""
         document = {"schema": self.schema, "table": self.table, "epoch": epoch, "rows": self.rows}
         return json.dumps({**document, "began": self.began, "ended": self.ended, "said_by": said_by}).encode()
+
+
+def _shown(failure: str) -> str:
+    """Return a message of DMS for the log: short, and without passwords."""
+    return _SECRET.sub(lambda found: f"{found[1] or found[2]}***", failure)[:_LONGEST_FAILURE]
 
 
 def _has_run(kind: str, described: Mapping[str, Any]) -> bool:

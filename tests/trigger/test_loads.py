@@ -142,3 +142,18 @@ class TestMarker:
             "tables": {"a.b": {"target": "silver.orders", "key": ["id"]}},
         }
         assert parse_config(document).bronze.epoch == (epoch or 0)
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("cannot reach postgresql://doc:s3cr@et@db.internal:5432/shop", "cannot reach postgresql://doc:***@db.internal:5432/shop"),
+        ("Driver={x};UID=doc;Password=geheim;Port=1", "Driver={x};UID=doc;Password=***;Port=1"),
+        ("password = 'two words' host=db", "password = *** host=db"),
+        ("no route to host", "no route to host"),
+        ("https://docs.aws.amazon.com/dms: read it", "https://docs.aws.amazon.com/dms: read it"),
+        ("x" * 501, "x" * 500),
+    ],
+)
+def test_failures_are_short_and_without_passwords(said: str, shown: str) -> None:
+    assert Replication.of({"FailureMessages": [said]}).failures == (shown,)
