@@ -36,7 +36,7 @@ class Batch:
     Attributes:
         messages: those that ask for a run.
         states: records about the replication's state.
-        starts: records that ask for the replication that Terraform wants.
+        starts: records that ask for the replication that Terraform wants, and when it asked.
         failed: records about runs that failed.
         kept: ids of messages that stay in the queue.
         files: number of change files.
@@ -47,7 +47,7 @@ class Batch:
     messages: list[Message] = field(default_factory=list)
     states: list[Mapping[str, Any]] = field(default_factory=list)
     failed: list[tuple[Mapping[str, Any], Failure]] = field(default_factory=list)
-    starts: list[Mapping[str, Any]] = field(default_factory=list)
+    starts: list[tuple[Mapping[str, Any], datetime]] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     files: int = 0
     ignored: int = 0

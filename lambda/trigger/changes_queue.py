@@ -22,6 +22,11 @@ def receives(record: Mapping[str, Any]) -> int:
     return int(record.get("attributes", {}).get("ApproximateReceiveCount", 1))
 
 
+def sent_at(record: Mapping[str, Any]) -> datetime:
+    """Return when a message was sent, by SQS's clock."""
+    return datetime.fromtimestamp(int(record.get("attributes", {}).get("SentTimestamp", 0)) / 1000, UTC)
+
+
 class ChangesQueue:
     """Everything that is done to messages beside deleting them, which Lambda does."""
 

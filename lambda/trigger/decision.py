@@ -44,6 +44,8 @@ _ASKING_LASTS = (
 )
 _UNKNOWN = "An error that this function does not know: correct the cause it names. The message stays in the queue and is tried again."
 
+_LONGEST_PASSING = 25
+"""Receives, two hours in all, after which what should pass is an error. AWS names up to an hour for a start of a replication."""
 _FIRST_WAIT, _WAIT_STEP, _LONGEST_WAIT = 30, 20, 900
 
 
@@ -108,7 +110,7 @@ def is_followed(failed: str, at: datetime, runs: Iterable[Run]) -> bool:
         runs: those of the job.
     """
     others = [run for run in runs if run.merges_all and run.id != failed]
-    return any(run.is_active or (run.started_on is not None and run.started_on >= at - SLACK) for run in others)
+    return any(run.is_active or (run.started_on is not None and run.started_on + SLACK >= at) for run in others)
 
 
 def pause(runs: Iterable[Run]) -> timedelta:
@@ -126,6 +128,11 @@ def pause(runs: Iterable[Run]) -> timedelta:
     return min(_FIRST_PAUSE * doubled, _LONGEST_PAUSE)
 
 
+def lasts_too_long(receives: int) -> bool:
+    """Whether a state or an error that should pass has not."""
+    return receives >= _LONGEST_PASSING
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """The meaning of an error of Glue: ``waiting`` if it passes by itself, ``failed`` if it needs a person. Both keep the message."""
@@ -133,6 +140,10 @@ class Judgement:
     level: str
     outcome: str
     advice: str
+
+    def level_after(self, receives: int) -> str:
+        """Return the level after so many receives of the message: what should have passed and has not needs a person as well."""
+        return "ERROR" if self.level == "WARNING" and lasts_too_long(receives) else self.level
 
 
 RESTS = Judgement("INFO", "waiting", "Nothing to do: the next run begins min_minutes_between_runs after the last one.")

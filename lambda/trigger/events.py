@@ -95,7 +95,7 @@ class News:
         reports: keys of new files in which DMS reports what it has not done.
         failure: the run that failed; None without one.
         is_clock: whether it is a wake-up by the clock.
-        of_start: whether the replication should be brought to the state that Terraform wants.
+        wanted_at: when Terraform asked for the replication in the state that it wants; None if it did not.
     """
 
     files: int
@@ -105,7 +105,7 @@ class News:
     reports: tuple[str, ...] = ()
     failure: Failure | None = None
     is_clock: bool = False
-    of_start: bool = False
+    wanted_at: datetime | None = None
 
 
 def read_message(body: str, bronze: Bronze, replication_arn: str = "", job_name: str = "") -> News:
@@ -144,7 +144,7 @@ def _read(document: dict[str, Any], bronze: Bronze, replication_arn: str, job_na
     if kind == (OWN_SOURCE, APPLIED):
         return News(0, 0, _time(document["time"]))
     if kind == (OWN_SOURCE, REPLICATION_WANTED):
-        return News(0, 0, None, of_start=True)
+        return News(0, 0, None, wanted_at=_time(document["time"]))
     if kind == ("aws.s3", "Object Created"):
         detail = document["detail"]  # EventBridge, unlike S3 itself, does not URL-encode the key.
         return _news([(detail["bucket"]["name"], detail["object"]["key"], _time(document["time"]))], bronze)

@@ -17,7 +17,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from batch import Answer, Batch, Message
-from changes_queue import ChangesQueue, receives
+from changes_queue import ChangesQueue, receives, sent_at
 from clients import Glue, Sqs, code_of
 from completion import LoadWatch, Noted
 from decision import (
@@ -45,6 +45,7 @@ _REPORTED = (
     "DMS goes on, but has left out a table or a row, or found a difference: read the file. A suspended table gets no more changes: correct "
     "the cause, then load it again."
 )
+_NOT_READ = "DMS or S3 gave an answer that this function cannot read. Report the error; until then run the job with --load-complete."
 _TABLES_NAMED = 50
 """Maximum in one log line."""
 _TRIES, _SECONDS_BETWEEN_TRIES = 5, 8
@@ -166,8 +167,8 @@ class Trigger:
             batch.files += news.files
             batch.ignored += news.ignored
             batch.has_clock |= news.is_clock
-            if news.of_start:
-                batch.starts.append(record)
+            if news.wanted_at is not None:
+                batch.starts.append((record, news.wanted_at))
             for key in news.reports:
                 log("ERROR", "reported_by_dms", key=key, advice=_REPORTED)
             if news.of_replication:
@@ -178,13 +179,14 @@ class Trigger:
                 batch.messages.append(_message(record, news.newest))
         return batch
 
-    def _start_replication(self, starts: Sequence[Mapping[str, Any]]) -> list[str]:
+    def _start_replication(self, starts: Sequence[tuple[Mapping[str, Any], datetime]]) -> list[str]:
         """Bring the replication to the state that is wanted; return the id of the message that comes again for the rest.
 
         They all ask for the same. The newest goes on, which a new apply lets wait least.
         """
-        newest = min(starts, key=receives)
-        seconds = self._starter.go_on(receives(newest)) if self._starter is not None else 0
+        newest, _ = min(starts, key=lambda start: receives(start[0]))
+        wanted_at = max(at for _, at in starts)
+        seconds = self._starter.go_on(receives(newest), wanted_at) if self._starter is not None else 0
         return [self._queue.hide_for(newest, seconds)] if seconds else []
 
     def _due_again(self, failed: Sequence[tuple[Mapping[str, Any], Failure]]) -> tuple[list[Message], list[str]]:
@@ -194,20 +196,23 @@ class Trigger:
             runs = self._runs()
         except (ClientError, BotoCoreError) as error:
             why = judge(code_of(error))
-            log(why.level, "failures", outcome=why.outcome, error=str(error), advice=why.advice)
+            level = why.level_after(max(receives(record) for record, _ in failed))
+            log(level, "failures", outcome=why.outcome, error=str(error), advice=why.advice)
             return due, [self._queue.hide_for_a_while(record) for record, _ in failed]
         now = self._clock()
         others = {run.id for run in runs if not run.merges_all}
         for record, failure in failed:
-            left = failure.at + pause(runs) - now
-            if failure.run_id in others or is_followed(failure.run_id, failure.at, runs):
+            # Of an event that is dated in the future SQS's time counts: no message may wait for years.
+            at = failure.at if failure.at <= now else min(sent_at(record), now)
+            left = at + pause(runs) - now
+            if failure.run_id in others or is_followed(failure.run_id, at, runs):
                 continue
             if left > timedelta(0):
                 self._queue.hide(record["messageId"], record["receiptHandle"], ceil(left.total_seconds()))
                 waiting.append(record["messageId"])
                 log("INFO", "failures", outcome="waiting", run_id=failure.run_id, wait_seconds=ceil(left.total_seconds()))
             else:
-                due.append(_message(record, failure.at, is_failure=True))
+                due.append(_message(record, at, is_failure=True))
         return due, waiting
 
     def _ask_for_run(self, messages: list[Message]) -> Answer:
@@ -243,7 +248,7 @@ class Trigger:
         seconds = wait_seconds(newest.receives) if seconds is None else seconds
         self._queue.hide(newest.id, newest.receipt_handle, seconds)
         waiting = {"wait_seconds": seconds, "receives": newest.receives, "message_id": newest.id, "advice": why.advice}
-        return Answer(why.level, why.outcome, {**facts, **waiting}, newest)
+        return Answer(why.level_after(newest.receives), why.outcome, {**facts, **waiting}, newest)
 
     def _note_loads(self) -> bool:
         """Record which full loads are complete; return False if DMS or S3 should be asked again soon. An error stops nothing else."""
@@ -253,6 +258,9 @@ class Trigger:
             why = judge_asking(code_of(error))
             log(why.level, "loads", outcome=why.outcome, error=str(error), advice=why.advice)
             return why.outcome == "ignored"
+        except Exception as error:
+            log("ERROR", "loads", outcome="failed", error=f"{type(error).__name__}: {error}", advice=_NOT_READ)
+            return False
         if noted.tables:
             shown = {"tables": noted.tables[:_TABLES_NAMED], "status": noted.status, "known": noted.known, "unfinished": noted.unfinished}
             log("INFO", "loads", outcome="noted", written=len(noted.tables), **shown)

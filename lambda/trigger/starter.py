@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from botocore.exceptions import BotoCoreError, ClientError
 
 from clients import code_of
-from decision import judge_asking, wait_seconds
+from decision import judge_asking, lasts_too_long, wait_seconds
 from loads import Replication
 from logs import log
 from settings import Settings
@@ -15,6 +15,9 @@ from starting import (
     ABSENT,
     AFTER_A_REFUSAL,
     DELETE_FIRST,
+    DONE,
+    LONGEST_ABSENCE,
+    LONGEST_CHANGE,
     NEXT_EPOCH,
     REFUSE,
     RESUME,
@@ -25,7 +28,8 @@ from starting import (
     has_failed,
     is_missed,
     is_new,
-    lasts_too_long,
+    is_stopped_by_hand,
+    is_stuck,
     next_step,
     pause,
     rests,
@@ -41,6 +45,11 @@ _NO_REPLICATION = (
     "DMS lists no replication of the name REPLICATION_ARN. Wait if Terraform is replacing it. If somebody has deleted it, set "
     "load_epoch to the next number and apply."
 )
+_PART_MISSING = (
+    "DMS misses something that the replication needs: its source or target endpoint, its subnet group, or the secret of an endpoint. The "
+    "error names it; apply Terraform again, or make it anew. The request is repeated, less and less often."
+)
+_STOPPED_BY_HAND = "Nothing to do if that was meant. Somebody has stopped it since the apply, so it is not resumed. To resume it: output commands.resume."
 _RIGHTS = (
     "Allow the function's role dms:DescribeReplications, dms:StartReplication or dms:StopReplication on the replication named by "
     "REPLICATION_ARN, and s3:ListBucket on its folder in bronze. With an AccessDeniedFault look at the roles of DMS as well: perhaps "
@@ -103,16 +112,19 @@ class Starter:
         self._clock = clock
         self._reported_at: datetime | None = None
 
-    def go_on(self, receives: int) -> int:
+    def go_on(self, receives: int, wanted_at: datetime) -> int:
         """Do the next step; return after how many seconds to come again, 0 if nothing is left to do.
 
         Args:
             receives: how often the message that asks for it was received.
+            wanted_at: when Terraform asked for it.
         """
         replication = None
         try:
             replication = self._described()
             step = self._step(replication)
+            if step.does in (START, RESUME) and is_stopped_by_hand(replication, wanted_at):
+                step = Step(DONE, _STOPPED_BY_HAND)
             self._do(step)
         except (ClientError, BotoCoreError) as error:
             seconds = AFTER_A_REFUSAL if code_of(error) == _NOT_A_FIRST_START else wait_seconds(receives)
@@ -148,12 +160,18 @@ class Starter:
                 self._log("INFO", replication, step.does, step.advice)
                 return
         except (ClientError, BotoCoreError) as error:
-            # The clock does not count: what may pass with a message is reported here at once, once an hour.
-            level, advice = _judged(error, replication, _RIGHTS_SETTLE + 1)
+            # The clock does not count: what may pass with a message is reported here at once, once an hour; but a state that has just
+            # changed only where the replication is old.
+            level, advice = _judged(error, replication, LONGEST_ABSENCE)
+            created_at = replication.created_at if replication is not None else None
+            if code_of(error) == _NOT_YET and level == "INFO" and created_at and self._clock() - created_at > LONGEST_CHANGE:
+                level, advice = "ERROR", _TOO_LONG
             self._report(level, replication, "waiting", advice, error=str(error))
             return
         if replication.status == ABSENT:
             self._report("ERROR", replication, "absent", _NO_REPLICATION)
+        elif is_stuck(replication, self._clock()):
+            self._report("ERROR", replication, step.does, _TOO_LONG)
         elif is_new(replication) or stands_still(replication, step, self._clock()):
             advice = step.advice or (_NEVER_RAN if step.does == START else _STANDS_STILL)
             self._report("ERROR", replication, step.does if is_new(replication) else "stands_still", advice)
@@ -223,10 +241,10 @@ def _judged(error: ClientError | BotoCoreError, replication: Replication | None,
             return "ERROR", NEXT_EPOCH + DELETE_FIRST
         return ("ERROR", _TOO_LONG) if lasts_too_long(receives) else ("INFO", "")
     if code == _NOT_THERE:  # It was there when it was described.
-        return "WARNING", _NO_REPLICATION
+        return "ERROR" if is_missed(receives) else "WARNING", _PART_MISSING
     if code == _NOT_A_FIRST_START:
         return "ERROR", _FIRST_START_REFUSED + (DELETE_FIRST if is_away else "")
     if code in _DENIED:
         return "WARNING" if receives <= _RIGHTS_SETTLE else "ERROR", _RIGHTS
     why = judge_asking(code)
-    return why.level, why.advice if why.outcome == "waiting" else _UNKNOWN
+    return why.level_after(receives), why.advice if why.outcome == "waiting" else _UNKNOWN

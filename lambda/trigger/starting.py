@@ -42,12 +42,14 @@ DELETE_FIRST = (
     "that apply."
 )
 
-_LONGEST_CHANGE = 25
-"""Receives, two hours in all, after which a state that should pass is an error. AWS names up to an hour for a start."""
-_LONGEST_ABSENCE = 8
+LONGEST_CHANGE = timedelta(hours=2)
+"""Time after which a state that should pass is an error, where no receives are counted."""
+LONGEST_ABSENCE = 8
 """Receives, ten minutes in all: a replacement takes less."""
 AFTER_A_REFUSAL = 3600
 _FAILURES_WAIT_LONGER = 5
+_AFTER_AN_APPLY = timedelta(minutes=1)
+"""Allowed difference of the clocks of DMS and of this function."""
 STANDS_STILL_AFTER = timedelta(minutes=30)
 """A change of settings stops a replication for some minutes."""
 
@@ -66,8 +68,8 @@ def rests(replication: Replication) -> bool:
 
 
 def is_new(replication: Replication) -> bool:
-    """Whether DMS says that it was never started."""
-    return replication.status in _NEW and not replication.has_run
+    """Whether DMS says that it was never started. One that has stopped was: perhaps by a person."""
+    return replication.status in _NEW and not replication.has_run and replication.stopped_at is None
 
 
 def next_step(replication: Replication, *, wanted: bool, has_files: bool) -> Step:
@@ -121,14 +123,22 @@ def pause(step: Step, replication: Replication, receives: int) -> int:
     return wait_seconds(receives) * (_FAILURES_WAIT_LONGER if has_failed(replication) else 1)
 
 
-def lasts_too_long(receives: int) -> bool:
-    """Whether a state that should pass has not."""
-    return receives >= _LONGEST_CHANGE
-
-
 def is_missed(receives: int) -> bool:
     """Whether a replication that DMS does not list has been missing for longer than Terraform takes to make another one."""
-    return receives >= _LONGEST_ABSENCE
+    return receives >= LONGEST_ABSENCE
+
+
+def is_stuck(replication: Replication, now: datetime) -> bool:
+    """Whether DMS has left it for long in a state that should pass."""
+    passes = not rests(replication) and replication.status not in (_RUNS, ABSENT)
+    return passes and replication.updated_at is not None and now - replication.updated_at > LONGEST_CHANGE
+
+
+def is_stopped_by_hand(replication: Replication, wanted_at: datetime) -> bool:
+    """Whether somebody has stopped it since an apply wanted it to run. Terraform's own stop, for a change, comes before its message."""
+    if not rests(replication) or replication.stop_reason != "NORMAL" or replication.stopped_at is None:
+        return False
+    return replication.stopped_at - wanted_at > _AFTER_AN_APPLY
 
 
 def stands_still(replication: Replication, step: Step, now: datetime) -> bool:

@@ -1,15 +1,17 @@
 """The real handler when AWS says no: what it keeps, starts once, and says; and the settings it begins with."""
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError
 
+from completion import LoadWatch
 from handler import Trigger
 from settings import Settings
-from support.notifications import CONFIG_URI, NOON, message, s3_body, s3_record
+from support.dms_words import TASK, FakeDms
+from support.notifications import CONFIG_URI, NOON, failure_body, message, s3_body, s3_record
 from trigger.conftest import LogLines
 
 
@@ -93,6 +95,48 @@ class TestFaults:
         records = [message(s3_body(s3_record()), f"m-{n}") for n in range(1000)]
         assert Trigger(aws, aws, settings).handle(records) == {"batchItemFailures": []}
         assert (aws.started, len(log_lines())) == (1, 1)
+
+    @pytest.mark.parametrize("body", [s3_body(s3_record()), failure_body("jr_1", NOON)], ids=["file", "failure"])
+    def test_what_should_pass_and_does_not_is_an_error_at_last(self, settings: Settings, body: str, log_lines: LogLines) -> None:
+        for receives in (24, 25, 900):
+            aws = FakeAws(refusal("ThrottlingException"))
+            assert Trigger(aws, aws, settings).handle([message(body, receives=receives)])["batchItemFailures"]
+        found = [line["level"] for line in log_lines() if "error" in line]
+        assert found == ["WARNING", "ERROR", "ERROR"]
+
+    def test_waiting_for_another_run_is_never_one(self, settings: Settings, log_lines: LogLines) -> None:
+        aws = FakeAws(None, refusal("ConcurrentRunsExceededException"))
+        Trigger(aws, aws, settings).handle([message(s3_body(s3_record()), receives=900)])
+        assert [line["level"] for line in log_lines()] == ["INFO"]
+
+    @pytest.mark.parametrize("at", [NOON + timedelta(hours=48), NOON.replace(year=9999, month=12, day=31, hour=23)])
+    def test_failure_dated_in_the_future_waits_as_one_of_now(self, settings: Settings, at: datetime) -> None:
+        record = message(failure_body("jr_1", at))  # SQS says that it was sent at noon.
+        aws = FakeAws()
+        assert Trigger(aws, aws, settings, clock=lambda: NOON).handle([record])["batchItemFailures"]
+        assert aws.hidden == [("handle-m-1-1", 300)]
+        assert not Trigger(aws, aws, settings, clock=lambda: NOON + timedelta(minutes=5)).handle([record])["batchItemFailures"]
+        assert aws.started == 1
+
+    def test_failure_dated_long_ago_stops_no_batch(self, settings: Settings) -> None:
+        class Glue(FakeAws):
+            def get_job_runs(self, **_: object) -> dict[str, Any]:
+                return {"JobRuns": [{"Id": "jr_2", "JobRunState": "SUCCEEDED", "StartedOn": NOON}]}
+
+        body = failure_body("jr_1", NOON).replace("2026-", "0001-")
+        body = body.replace("-03-14T12:00:00", "-01-01T00:00:00")
+        assert Trigger(Glue(), FakeAws(), settings).handle([message(body)]) == {"batchItemFailures": []}
+
+    def test_fault_in_reading_dms_keeps_back_no_run(self, settings: Settings, log_lines: LogLines) -> None:
+        class Dms(FakeDms):
+            def describe_replication_tasks(self, **_: object) -> dict[str, Any]:
+                raise KeyError("ReplicationTasks")
+
+        aws = FakeAws()
+        loads = LoadWatch(Dms(), aws, settings.bronze, 2, TASK)  # type: ignore[arg-type]
+        assert Trigger(aws, aws, settings, loads).handle([message(s3_body(s3_record()))]) == {"batchItemFailures": []}
+        assert aws.started == 1
+        assert [(line["level"], line["event"]) for line in log_lines()] == [("ERROR", "loads"), ("INFO", "batch")]
 
     def test_message_without_a_receive_count(self, settings: Settings) -> None:
         aws = FakeAws(refusal("ThrottlingException"))

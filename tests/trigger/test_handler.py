@@ -181,7 +181,7 @@ class TestOnAws:
         assert len(aws.poll()["batchItemFailures"]) == 1
         assert (len(aws.runs()), aws.in_queue()) == (1, (0, 1))
         waiting, _ = log_lines()
-        assert (waiting["event"], waiting["outcome"], 300 <= waiting["wait_seconds"] <= 321) == ("failures", "waiting", True)
+        assert (waiting["event"], waiting["outcome"], 280 <= waiting["wait_seconds"] <= 321) == ("failures", "waiting", True)
         aws.sqs.purge_queue(QueueUrl=aws.queue)
         aws.send(failure_body(first.job_run_id, datetime.now(UTC) - timedelta(minutes=6)))
         first.started_on -= timedelta(minutes=9)

@@ -203,6 +203,25 @@ def test_an_interrupted_first_load_is_never_resumed(log_lines: LogLines) -> None
     assert "load_epoch" in lines[0]["advice"]
 
 
+@pytest.mark.parametrize(
+    ("reason", "seconds", "asked"),
+    [
+        ("NORMAL", 61, []),
+        ("NORMAL", 60, ["resume-processing"]),
+        ("NORMAL", -300, ["resume-processing"]),
+        ("FATAL_ERROR", 61, ["resume-processing"]),
+    ],
+)
+def test_a_stop_by_hand_after_the_apply_stays(reason: str, seconds: int, asked: list[str], log_lines: LogLines) -> None:
+    """A message that waited, or that SQS delivers again. Terraform's own stop comes before it."""
+    world = World("stopped")
+    world.has_loaded(StopReason=f"Stop Reason {reason}", ReplicationLastStopTime=NOON + timedelta(seconds=seconds))
+    assert world.deliver() is bool(asked)
+    assert world.asked == asked
+    [line] = [line for line in log_lines() if line["event"] == "replication"]
+    assert ("commands.resume" in line["advice"]) is not bool(asked)
+
+
 def test_dms_own_tables_are_no_load_of_the_epoch() -> None:
     world = World()
     world.keys = [f"{PREFIX}awsdms_suspended_tables/LOAD0000000{n}.parquet" for n in range(5)]
@@ -262,6 +281,22 @@ class TestErrors:
         world.errors["start"] = error
         assert world.deliver(receives=4)
         assert levels(log_lines()) == [level]
+
+    @pytest.mark.parametrize("what", ["describe", "start"])
+    def test_that_should_pass_and_do_not_are_errors_at_last(self, what: str, log_lines: LogLines) -> None:
+        world = World()
+        world.errors[what] = ConnectTimeoutError(endpoint_url="https://dms")
+        assert all(world.deliver(receives=n) for n in (24, 25, 900))
+        assert levels(log_lines()) == ["WARNING", "ERROR", "ERROR"]
+
+    def test_a_part_that_the_replication_misses_is_named(self, log_lines: LogLines) -> None:
+        world = World()
+        world.errors["start"] = refusal("ResourceNotFoundFault")
+        assert all(world.deliver(receives=n) for n in (7, 8))
+        world.deliver(CLOCK)
+        lines = [line for line in log_lines() if line["event"] == "replication"]
+        assert [line["level"] for line in lines] == ["WARNING", "ERROR", "ERROR"]
+        assert all(part in line["advice"] for line in lines for part in ("endpoint", "subnet group", "secret"))
 
     def test_of_rights_that_iam_does_not_know_yet_are_warnings(self, log_lines: LogLines) -> None:
         world = World()
@@ -328,6 +363,37 @@ class TestErrors:
 
 class TestClock:
     """What an interrupted apply left behind."""
+
+    @pytest.mark.parametrize("status", ["created", "ready"])
+    def test_one_that_was_stopped_is_not_new_whatever_its_state(self, status: str, log_lines: LogLines) -> None:
+        world = World(status)
+        world.found |= {"ReplicationLastStopTime": NOON - timedelta(hours=2), "StopReason": "Stop Reason NORMAL"}
+        world.deliver(CLOCK)
+        assert world.asked == ["run"]
+        assert levels(log_lines()) == ["ERROR"]
+
+    @pytest.mark.parametrize(("hours", "level"), [(1, "INFO"), (3, "ERROR")])
+    def test_a_start_that_is_refused_for_hours_is_an_error(self, hours: int, level: str, log_lines: LogLines) -> None:
+        world = World()
+        world.found["ReplicationCreateTime"] = NOON - timedelta(hours=hours)
+        world.errors["start"] = refusal("InvalidResourceStateFault")
+        world.deliver(CLOCK)
+        assert levels(log_lines()) == [level]
+
+    @pytest.mark.parametrize(("hours", "level"), [(1, []), (3, ["ERROR"])])
+    @pytest.mark.parametrize("status", ["modifying", "stopping", "deprovisioning", "creating", "initializing", "deleting", "a new state"])
+    def test_a_state_that_should_pass_is_an_error_after_hours(self, status: str, hours: int, level: list[str], log_lines: LogLines) -> None:
+        world = World(status)
+        world.found["ReplicationUpdateTime"] = NOON - timedelta(hours=hours)
+        world.deliver(CLOCK)
+        assert levels(log_lines()) == level
+
+    @pytest.mark.parametrize("status", ["running", "stopped"])
+    def test_a_state_that_may_last_is_none(self, status: str, log_lines: LogLines) -> None:
+        world = World(status)
+        world.has_loaded(ReplicationUpdateTime=NOON - timedelta(days=9), ReplicationLastStopTime=NOON)
+        world.deliver(CLOCK)
+        assert levels(log_lines()) == []
 
     def test_a_replication_that_was_never_started_is_started(self) -> None:
         world = World()

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from decision import lasts_too_long
 from loads import FirstLoad, Replication
-from starting import DONE, REFUSE, RESUME, START, STOP, WAIT, has_failed, is_missed, is_new, lasts_too_long, next_step, pause, stands_still
+from starting import DONE, REFUSE, RESUME, START, STOP, WAIT, has_failed, is_missed, is_new, next_step, pause, stands_still
 from support.notifications import NOON
 
 BOTH, LOAD, CHANGES = "full-load-and-cdc", "full-load", "cdc"
@@ -196,3 +197,4 @@ def test_first_load_is_read_of_the_statistics() -> None:
 def test_new_is_what_dms_never_started() -> None:
     assert [is_new(replication(status)) for status in ("created", "ready", "stopped", "failed")] == [True, True, False, False]
     assert not is_new(replication("ready", has_run=True))
+    assert not is_new(Replication(BOTH, "ready", "NORMAL", stopped_at=NOON)), "stopped, perhaps by a person"
