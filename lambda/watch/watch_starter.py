@@ -220,7 +220,7 @@ class Starter:
     def _run(self, identity: str, found: Mapping[str, Any], *, asked: bool) -> Run:
         # A list has no tags. The version counts of runs that are active, and of the newest.
         tags = self.emr.get_job_run(applicationId=identity, jobRunId=found["id"])["jobRun"].get("tags", {}) if asked else {}
-        return Run(found["id"], found["state"], tags.get(VERSION_TAG, ""), found["updatedAt"], found.get("attempt", 1))
+        return Run(found["id"], found["state"], tags.get(VERSION_TAG, ""), found["updatedAt"], found.get("attempt", 1), found["createdAt"])
 
     def _granted(self, call: Callable[[], Any]) -> Any:
         """Call until the rights hold that Terraform has granted a moment ago."""

@@ -20,6 +20,7 @@ class Run:
     Attributes:
         version: the hash of all that it was started with; empty where it carries none.
         changed_at: when its state was last changed; of a run that has ended, when it ended.
+        created_at: when it was asked for; None where that is not known.
         attempt: which of EMR Serverless's own attempts this is, from 1.
     """
 
@@ -28,11 +29,17 @@ class Run:
     version: str
     changed_at: datetime
     attempt: int = 1
+    created_at: datetime | None = None
 
     @property
     def is_active(self) -> bool:
         """Whether it has not ended."""
         return self.state not in ENDED
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it ended almost at once, however: a watch goes on until it is cancelled."""
+        return not self.is_active and self.created_at is not None and self.changed_at - self.created_at < _FIRST_PAUSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,9 @@ def decide(runs: Sequence[Run], application: Application, version: str, now: dat
     # What failed before the code or the configuration was changed may succeed now.
     if failed and runs[0].version == version and now < runs[0].changed_at + pause(failed):
         return Decision("wait", f"the last {failed} runs failed; the next begins {pause(failed)} after the last of them")
+    # Not after an apply: it may have cancelled the last one itself, for a change of the application.
+    if runs and runs[0].is_short and runs[0].version == version and now < runs[0].changed_at + _FIRST_PAUSE and not applied:
+        return Decision("wait", f"the last run ended at once ({runs[0].state}); the next begins {_FIRST_PAUSE} after it")
     return Decision("start", "no watch is active")
 
 

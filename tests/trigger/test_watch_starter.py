@@ -202,11 +202,26 @@ def test_a_failed_watch_is_counted_and_started_again(emr: Emr, ask: Ask, capsys:
     assert [line["event"] for line in lines] == ["watch"] * 3
 
 
+@pytest.mark.parametrize("state", ["SUCCESS", "CANCELLED"])
+def test_a_watch_that_ends_at_once_is_not_started_each_minute(emr: Emr, ask: Ask, state: str) -> None:
+    for _ in range(60):
+        if ask()["outcome"] == "start":
+            emr.tick(10)
+            emr.end(state)
+        emr.tick(60)
+    assert len(emr.runs) == 12
+    ask()
+    emr.end(state)
+    assert ask("v2")["outcome"] == "start", "other code is tried at once"
+    emr.end(state)
+    assert ask("v2", tf={"action": "update"})["outcome"] == "start", "as after an apply"
+
+
 def test_many_former_runs_do_not_hide_the_active_one(emr: Emr, ask: Ask) -> None:
     for _ in range(7):
         ask()
+        emr.tick(301)
         emr.end("CANCELLED")
-        emr.tick()
     ask()
     emr.tick()
     assert ask()["outcome"] == "keep"
