@@ -19,7 +19,9 @@ MARKER_FOLDER = "_load_complete/"
 _LOADS = frozenset({"full-load", "full-load-and-cdc"})
 _RUNS = "running"
 _LONGEST_FAILURE = 500
-_SECRET = re.compile(r"(://[^\s:/@]*:)[^\s/]+(?=@)|\b((?:password|pwd|secret)\s*[=:]\s*)(?:\"[^\"]*\"|'[^']*'|[^\s;,&]+)", re.IGNORECASE)
+_SECRET = re.compile(
+    r"(://[^\s:/@]*:)[^\s/]+(?=@)|\b((?:password|pwd|secret)[\"']?\s*[=:]\s*)(?:\"[^\"]*\"|'[^']*'|[^\s;,&]+)", re.IGNORECASE
+)
 """What follows a user's name in a URL, or the name of a password: drivers quote how they connect."""
 _OVER = frozenset({"stopped", "deprovisioning", "deprovisioned"})
 LOADED = frozenset({"FULL_LOAD_ONLY_FINISHED", "STOPPED_AFTER_FULL_LOAD", "STOPPED_AFTER_CACHED_EVENTS"})

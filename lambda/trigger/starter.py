@@ -49,7 +49,7 @@ _PART_MISSING = (
     "DMS misses something that the replication needs: its source or target endpoint, its subnet group, or the secret of an endpoint. The "
     "error names it; apply Terraform again, or make it anew. The request is repeated, less and less often."
 )
-_STOPPED_BY_HAND = "Nothing to do if that was meant. Somebody has stopped it since the apply, so it is not resumed. To resume it: output commands.resume."
+_STOPPED_BY_HAND = "Nothing to do if that was meant. Somebody has stopped it since the apply. To resume it: output commands.resume."
 _RIGHTS = (
     "Allow the function's role dms:DescribeReplications, dms:StartReplication or dms:StopReplication on the replication named by "
     "REPLICATION_ARN, and s3:ListBucket on its folder in bronze. With an AccessDeniedFault look at the roles of DMS as well: perhaps "

@@ -150,6 +150,7 @@ class TestMarker:
         ("cannot reach postgresql://doc:s3cr@et@db.internal:5432/shop", "cannot reach postgresql://doc:***@db.internal:5432/shop"),
         ("Driver={x};UID=doc;Password=geheim;Port=1", "Driver={x};UID=doc;Password=***;Port=1"),
         ("password = 'two words' host=db", "password = *** host=db"),
+        ('{"password": "geheim"}', '{"password": ***}'),
         ("no route to host", "no route to host"),
         ("https://docs.aws.amazon.com/dms: read it", "https://docs.aws.amazon.com/dms: read it"),
         ("x" * 501, "x" * 500),
