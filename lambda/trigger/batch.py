@@ -10,13 +10,14 @@ from events import Failure
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message that asks for a run; its files exist since ``newest``, or a run failed then (``is_failure``)."""
+    """A message that asks for a run; its files exist since ``newest``, or a run failed then (``is_failure``), or the clock said so."""
 
     id: str
     receipt_handle: str
     receives: int
     newest: datetime
     is_failure: bool = False
+    is_clock: bool = False
 
 
 @dataclass(frozen=True, slots=True)

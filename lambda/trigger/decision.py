@@ -1,6 +1,6 @@
 """Wait, start, or covered: pure functions over what Glue reports about the job's runs. ADR 6 has the argument."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -55,6 +55,7 @@ class Run:
 
     Attributes:
         started_on: None while Glue does not report it.
+        ended_on: None while Glue does not report it.
         merges_all: whether it merges all tables of this pipeline, not only some, and not another command.
     """
 
@@ -62,6 +63,7 @@ class Run:
     state: str
     started_on: datetime | None
     merges_all: bool
+    ended_on: datetime | None = None
 
     @property
     def is_active(self) -> bool:
@@ -133,6 +135,14 @@ def lasts_too_long(receives: int) -> bool:
     return receives >= _LONGEST_PASSING
 
 
+def pause_left(runs: Sequence[Run], now: datetime) -> timedelta:
+    """Return how long a job is left alone still, if the last of its runs, the newest first, failed; zero or less if it need not be."""
+    last = next((run for run in runs if run.merges_all), None)
+    if last is None or last.state not in FAILURES or last.ended_on is None:
+        return timedelta(0)
+    return min(last.ended_on, now) + pause(runs) - now
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """The meaning of an error of Glue: ``waiting`` if it passes by itself, ``failed`` if it needs a person. Both keep the message."""
@@ -146,6 +156,7 @@ class Judgement:
         return "ERROR" if self.level == "WARNING" and lasts_too_long(receives) else self.level
 
 
+PAUSES = Judgement("INFO", "waiting", "Nothing to do: the last run failed, the next begins after a pause. Correct what that run reports.")
 RESTS = Judgement("INFO", "waiting", "Nothing to do: the next run begins min_minutes_between_runs after the last one.")
 
 

@@ -21,6 +21,7 @@ from changes_queue import ChangesQueue, receives, sent_at
 from clients import Glue, Sqs, code_of
 from completion import LoadWatch, Noted
 from decision import (
+    PAUSES,
     RESTS,
     Judgement,
     Run,
@@ -31,6 +32,7 @@ from decision import (
     judge_asking,
     merges_all,
     pause,
+    pause_left,
     rest,
     wait_seconds,
 )
@@ -176,7 +178,7 @@ class Trigger:
             if news.failure is not None:
                 batch.failed.append((record, news.failure))
             if news.newest is not None:
-                batch.messages.append(_message(record, news.newest))
+                batch.messages.append(_message(record, news.newest, is_clock=news.is_clock))
         return batch
 
     def _start_replication(self, starts: Sequence[tuple[Mapping[str, Any], datetime]]) -> list[str]:
@@ -233,6 +235,10 @@ class Trigger:
             left_of_rest = rest(runs, self._settings.gap, self._clock())
             if left_of_rest > timedelta(0):
                 return self._wait(left, RESTS, facts, ceil(left_of_rest.total_seconds()))
+            # New files may be what the job needs; the clock alone would start one that fails again and again.
+            left_of_pause = pause_left(runs, self._clock()) if all(message.is_clock for message in left) else timedelta(0)
+            if left_of_pause > timedelta(0):
+                return self._wait(left, PAUSES, facts, ceil(left_of_pause.total_seconds()))
             # Before the run, so that it sees the markers. A load that goes over into changes ends without an event.
             self._note_loads()
             return Answer("INFO", "started", facts | {"run_id": self._start()})
@@ -270,7 +276,7 @@ class Trigger:
         answer = self._glue.get_job_runs(JobName=self._settings.job_name, MaxResults=_RUNS_LOOKED_AT)
         config = self._settings.config_uri
         return [
-            Run(run["Id"], run["JobRunState"], run.get("StartedOn"), merges_all(run.get("Arguments", {}), config))
+            Run(run["Id"], run["JobRunState"], run.get("StartedOn"), merges_all(run.get("Arguments", {}), config), run.get("CompletedOn"))
             for run in answer["JobRuns"]
         ]
 
@@ -284,5 +290,5 @@ class Trigger:
         return str(answer["JobRunId"])
 
 
-def _message(record: Mapping[str, Any], newest: datetime, *, is_failure: bool = False) -> Message:
-    return Message(record["messageId"], record["receiptHandle"], receives(record), newest, is_failure)
+def _message(record: Mapping[str, Any], newest: datetime, *, is_failure: bool = False, is_clock: bool = False) -> Message:
+    return Message(record["messageId"], record["receiptHandle"], receives(record), newest, is_failure, is_clock)

@@ -127,6 +127,23 @@ class TestFaults:
         body = body.replace("-03-14T12:00:00", "-01-01T00:00:00")
         assert Trigger(Glue(), FakeAws(), settings).handle([message(body)]) == {"batchItemFailures": []}
 
+    @pytest.mark.parametrize(("state", "waits"), [("FAILED", [300]), ("SUCCEEDED", []), ("STOPPED", [])])
+    def test_clock_leaves_a_job_alone_for_a_while_after_a_failure(self, settings: Settings, state: str, waits: list[int]) -> None:
+        class Glue(FakeAws):
+            def get_job_runs(self, **_: object) -> dict[str, Any]:
+                began = NOON - timedelta(minutes=10)
+                return {"JobRuns": [{"Id": "jr_1", "JobRunState": state, "StartedOn": began, "CompletedOn": NOON}]}
+
+        clock = '{"source": "aws.events", "detail-type": "Scheduled Event", "time": "2026-03-14T12:00:00Z", "detail": {}}'
+        for body, expected in ((clock, waits), (s3_body(s3_record()), [])):
+            aws = Glue()
+            Trigger(aws, aws, settings, clock=lambda: NOON).handle([message(body)])
+            assert [seconds for _, seconds in aws.hidden] == expected
+            assert aws.started == (not expected)
+        aws = Glue()
+        Trigger(aws, aws, settings, clock=lambda: NOON + timedelta(minutes=5)).handle([message(clock)])
+        assert aws.started == 1
+
     def test_fault_in_reading_dms_keeps_back_no_run(self, settings: Settings, log_lines: LogLines) -> None:
         class Dms(FakeDms):
             def describe_replication_tasks(self, **_: object) -> dict[str, Any]:
