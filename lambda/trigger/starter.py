@@ -135,6 +135,8 @@ class Starter:
         level, advice = "INFO", step.advice
         if step.does == REFUSE:
             level = "ERROR"
+        elif step.advice == _STOPPED_BY_HAND:  # Or start was false in an apply minutes before, whose stop has only now come to its end.
+            level = "WARNING"
         elif step.does == WAIT and replication.status == ABSENT:
             level, advice = "ERROR" if is_missed(receives) else "WARNING", _NO_REPLICATION
         elif step.does in (START, RESUME) and has_failed(replication) and receives > 1:

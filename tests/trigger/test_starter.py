@@ -220,6 +220,7 @@ def test_a_stop_by_hand_after_the_apply_stays(reason: str, seconds: int, asked: 
     assert world.asked == asked
     [line] = [line for line in log_lines() if line["event"] == "replication"]
     assert ("commands.resume" in line["advice"]) is not bool(asked)
+    assert line["level"] == ("WARNING" if not asked else "INFO")
 
 
 def test_dms_own_tables_are_no_load_of_the_epoch() -> None:
