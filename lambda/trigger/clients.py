@@ -26,6 +26,20 @@ class Sqs(Protocol):
         """Send a message, with ``MessageAttributes`` or ``DelaySeconds`` perhaps."""
 
 
+class DescribesReplications(Protocol):
+    """The part of the DMS client that describes serverless replications."""
+
+    def describe_replications(self, *, Filters: list[dict[str, Any]]) -> Mapping[str, Any]:
+        """Describe serverless replications."""
+
+
+def serverless_replication(dms: DescribesReplications, arn: str) -> Mapping[str, Any] | None:
+    """Return what DMS says of the serverless replication of a configuration; None if it lists none."""
+    only = [{"Name": "replication-config-arn", "Values": [arn]}]
+    found: list[Mapping[str, Any]] = dms.describe_replications(Filters=only)["Replications"]
+    return found[0] if found else None
+
+
 def code_of(error: ClientError | BotoCoreError) -> str:
     """Return the error's code; that of an outage where there was no connection, no answer in time, or no credentials."""
     return str(error.response["Error"]["Code"]) if isinstance(error, ClientError) else "ServiceUnavailable"

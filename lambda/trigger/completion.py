@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from botocore.exceptions import ClientError
 
+from clients import DescribesReplications, code_of, serverless_replication
 from events import Bronze
 from loads import LoadedTable, Replication, loaded_tables
 
@@ -16,14 +17,11 @@ _WRITERS = 8
 """Writing a thousand markers one after the other would take as long as the function may run."""
 
 
-class Dms(Protocol):
+class Dms(DescribesReplications, Protocol):
     """The part of the DMS client that is used."""
 
     def describe_replication_tasks(self, *, Filters: list[dict[str, Any]], WithoutSettings: bool) -> Mapping[str, Any]:
         """Describe a task."""
-
-    def describe_replications(self, *, Filters: list[dict[str, Any]]) -> Mapping[str, Any]:
-        """Describe a serverless replication."""
 
     def describe_table_statistics(self, **arguments: Any) -> Mapping[str, Any]:
         """Describe the tables of a task."""
@@ -97,12 +95,10 @@ class LoadWatch:
         return Noted(replication.status, names, len(loaded), len(statistics) - len(loaded))
 
     def _describe(self) -> Replication:
-        kind = "replication-config-arn" if self._is_serverless else "replication-task-arn"
-        only = [{"Name": kind, "Values": [self._arn]}]
         if self._is_serverless:
-            found = self._dms.describe_replications(Filters=only)["Replications"]
-        else:
-            found = self._dms.describe_replication_tasks(Filters=only, WithoutSettings=True)["ReplicationTasks"]
+            return Replication.of(serverless_replication(self._dms, self._arn) or {})
+        only = [{"Name": "replication-task-arn", "Values": [self._arn]}]
+        found = self._dms.describe_replication_tasks(Filters=only, WithoutSettings=True)["ReplicationTasks"]
         return Replication.of(found[0] if found else {})
 
     def _statistics(self) -> Iterator[Mapping[str, Any]]:
@@ -129,7 +125,7 @@ class LoadWatch:
                 IfNoneMatch="*",
             )
         except ClientError as error:
-            if error.response["Error"]["Code"] in ("PreconditionFailed", "412"):
+            if code_of(error) in ("PreconditionFailed", "412"):
                 return False
             raise
         return True

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from clients import code_of
+from clients import DescribesReplications, code_of, serverless_replication
 from decision import judge_asking, lasts_too_long, wait_seconds
 from loads import Replication
 from logs import log
@@ -77,11 +77,8 @@ _NEVER_RAN = (
 _TOO_LONG = "Look at the replication in the DMS console. AWS Support can free one that is caught in this state."
 
 
-class Dms(Protocol):
+class Dms(DescribesReplications, Protocol):
     """The part of the DMS client that is used."""
-
-    def describe_replications(self, *, Filters: list[dict[str, Any]]) -> Mapping[str, Any]:
-        """Describe a serverless replication."""
 
     def start_replication(self, *, ReplicationConfigArn: str, StartReplicationType: str) -> object:
         """Start or resume one."""
@@ -123,8 +120,9 @@ class Starter:
         try:
             replication = self._described()
             step = self._step(replication)
-            if step.does in (START, RESUME) and is_stopped_by_hand(replication, wanted_at):
-                step = Step(DONE, _STOPPED_BY_HAND)
+            is_by_hand = step.does in (START, RESUME) and is_stopped_by_hand(replication, wanted_at)
+            if is_by_hand:
+                step = Step(DONE)
             self._do(step)
         except (ClientError, BotoCoreError) as error:
             seconds = AFTER_A_REFUSAL if code_of(error) == _NOT_A_FIRST_START else wait_seconds(receives)
@@ -132,17 +130,8 @@ class Starter:
             self._log(level, replication, "waiting", advice, error=str(error), wait_seconds=seconds, receives=receives)
             return seconds
         seconds = pause(step, replication, receives)
-        level, advice = "INFO", step.advice
-        if step.does == REFUSE:
-            level = "ERROR"
-        elif step.advice == _STOPPED_BY_HAND:  # Or start was false in an apply minutes before, whose stop has only now come to its end.
-            level = "WARNING"
-        elif step.does == WAIT and replication.status == ABSENT:
-            level, advice = "ERROR" if is_missed(receives) else "WARNING", _NO_REPLICATION
-        elif step.does in (START, RESUME) and has_failed(replication) and receives > 1:
-            level, advice = "ERROR", _FAILED
-        elif step.does == WAIT and lasts_too_long(receives):
-            level, advice = "ERROR", _TOO_LONG
+        # By hand, or start was false in an apply minutes before, whose stop has only now come to its end.
+        level, advice = ("WARNING", _STOPPED_BY_HAND) if is_by_hand else _told(step, replication, receives)
         self._log(level, replication, step.does, advice, wait_seconds=seconds, receives=receives)
         return seconds
 
@@ -188,14 +177,13 @@ class Starter:
         self._log(level, replication, outcome, advice, **facts)
 
     def _described(self) -> Replication:
-        only = [{"Name": "replication-config-arn", "Values": [self._arn]}]
         try:
-            found = self._dms.describe_replications(Filters=only)["Replications"]
+            found = serverless_replication(self._dms, self._arn)
         except ClientError as error:
             if code_of(error) != _NOT_THERE:
                 raise
-            found = []
-        return Replication.of(found[0] if found else {"Status": ABSENT})
+            found = None
+        return Replication.of(found or {"Status": ABSENT})
 
     def _step(self, replication: Replication) -> Step:
         # Asked only where the answer counts.
@@ -232,6 +220,19 @@ class Starter:
             }
         )
         log(level, "replication", outcome=outcome, arn=self._arn, advice=advice, **said, **facts)
+
+
+def _told(step: Step, replication: Replication, receives: int) -> tuple[str, str]:
+    """Return the level and the advice of a step that a message asked for."""
+    if step.does == REFUSE:
+        return "ERROR", step.advice
+    if step.does == WAIT and replication.status == ABSENT:
+        return "ERROR" if is_missed(receives) else "WARNING", _NO_REPLICATION
+    if step.does in (START, RESUME) and has_failed(replication) and receives > 1:
+        return "ERROR", _FAILED
+    if step.does == WAIT and lasts_too_long(receives):
+        return "ERROR", _TOO_LONG
+    return "INFO", step.advice
 
 
 def _judged(error: ClientError | BotoCoreError, replication: Replication | None, receives: int) -> tuple[str, str]:

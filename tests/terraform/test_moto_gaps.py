@@ -100,17 +100,22 @@ def test_task_reaches_its_states_and_is_changed_when_stopped(aws: LocalAws, acco
     assert (task()["Status"], task()["TableMappings"]) == ("stopped", '{"rules": []}')
 
 
-def test_serverless_replication(aws: LocalAws, account: str) -> None:
-    dms = aws.client("dms", account)
+def serverless(dms: Any, kind: str) -> dict[str, Any]:
     made = dms.create_replication_config(
         ReplicationConfigIdentifier="shop",
         SourceEndpointArn="arn:aws:dms:us-east-1:1:endpoint:S",
         TargetEndpointArn=endpoint(dms),
         ComputeConfig={"MaxCapacityUnits": 2},
-        ReplicationType="cdc",
+        ReplicationType=kind,
         TableMappings="{}",
         Tags=[{"Key": "k", "Value": "v"}],
-    )["ReplicationConfig"]
+    )
+    return dict(made["ReplicationConfig"])
+
+
+def test_serverless_replication(aws: LocalAws, account: str) -> None:
+    dms = aws.client("dms", account)
+    made = serverless(dms, "cdc")
     arn = made["ReplicationConfigArn"]
     assert dms.describe_replications()["Replications"][0]["Status"] == "created"
     with pytest.raises(ClientError, match="is in CREATED state and cannot stop"):
@@ -150,15 +155,7 @@ def test_serverless_replication(aws: LocalAws, account: str) -> None:
 def test_deprovisioned_replication_can_only_be_deleted(aws: LocalAws, account: str) -> None:
     """What AWS says of it locks Terraform, which stops before it modifies or deletes: `commands.delete` is the way out."""
     dms = aws.client("dms", account)
-    made = dms.create_replication_config(
-        ReplicationConfigIdentifier="shop",
-        SourceEndpointArn="arn:aws:dms:us-east-1:1:endpoint:S",
-        TargetEndpointArn=endpoint(dms),
-        ComputeConfig={"MaxCapacityUnits": 2},
-        ReplicationType="full-load",
-        TableMappings="{}",
-    )["ReplicationConfig"]
-    arn = made["ReplicationConfigArn"]
+    arn = serverless(dms, "full-load")["ReplicationConfigArn"]
     dms.start_replication(ReplicationConfigArn=arn, StartReplicationType="start-replication")
     dms_serverless.let_say(account, "us-east-1", arn, "deprovisioned", "Stop Reason FULL_LOAD_ONLY_FINISHED", [])
     for refused in (
@@ -175,15 +172,7 @@ def test_deprovisioned_replication_can_only_be_deleted(aws: LocalAws, account: s
 
 def test_serverless_replication_says_what_a_test_lets_it_say(aws: LocalAws, account: str) -> None:
     dms, started = aws.client("dms", account), 1_773_489_000
-    made = dms.create_replication_config(
-        ReplicationConfigIdentifier="shop",
-        SourceEndpointArn="arn:aws:dms:us-east-1:1:endpoint:S",
-        TargetEndpointArn=endpoint(dms),
-        ComputeConfig={"MaxCapacityUnits": 2},
-        ReplicationType="full-load",
-        TableMappings="{}",
-    )["ReplicationConfig"]
-    arn = made["ReplicationConfigArn"]
+    arn = serverless(dms, "full-load")["ReplicationConfigArn"]
     assert dms.describe_replication_table_statistics(ReplicationConfigArn=arn)["ReplicationTableStatistics"] == []
     table = {"SchemaName": "public", "TableName": "orders", "TableState": "Table completed", "FullLoadStartTime": started}
     dms_serverless.let_say(account, "us-east-1", arn, "stopped", "Stop Reason FULL_LOAD_ONLY_FINISHED", [table])
