@@ -19,7 +19,7 @@ from dms_iceberg.iceberg.arrow_schema import DELETE_PATH, DELETE_POSITION, field
 from dms_iceberg.iceberg.file_io import FileReader
 from dms_iceberg.iceberg.java_maps import to_dict
 from dms_iceberg.iceberg.not_possible import NotPossibleError
-from dms_iceberg.iceberg.partitions import Partition, PartitionValue, partition_fields, partition_of
+from dms_iceberg.iceberg.partitions import Partition, PartitionValue, partition_of
 
 MOST_FILES = 1024
 """With more data files, a table's files cost more to look at one by one than a MERGE."""
@@ -174,7 +174,7 @@ class _Reader:
     """
 
     def __init__(self, jvm: Any, table: Any, key: Sequence[str]) -> None:
-        self._jvm, self._io, self._fields = jvm, table.io(), len(partition_fields(jvm, table))
+        self._jvm, self._io, self._fields = jvm, table.io(), int(table.spec().fields().size())
         self._is_own = jvm.org.apache.iceberg.util.ContentFileUtil.isFileScoped
         self._read: dict[str, pa.Table] = {}
         fields = [field for name in key if (field := table.schema().findField(name)) is not None]

@@ -66,30 +66,25 @@ class Lookup:
         large = [file.rows for file in wanted if file.rows > SMALL_ROWS]
         if len(large) > MOST_LARGE_FILES or sum(large) > MOST_LARGE_ROWS:
             raise NotPossibleError("keys in many large files")
-        unread = sum(self._known(file, keys) is None for file in wanted)
-        if unread > MOST_UNREAD:
+        kept = [(file, self._kept(file, keys)) for file in wanted]
+        unread = [file for file, known in kept if known is None]
+        if len(unread) > MOST_UNREAD:
             raise NotPossibleError("many files to read")
-        if unread > 1:
-            with ThreadPoolExecutor(_READERS) as readers:
-                found = list(readers.map(lambda file: self._find(file, keys), wanted))
-        else:
-            found = [self._find(file, keys) for file in wanted]
-        return [one for one in found if len(one.positions)]
+        with ThreadPoolExecutor(_READERS) as readers:
+            read = readers.map(lambda file: self._read(file, keys), unread)
+            found = [_matching_rows(file, known, keys) for file, known in kept if known is not None]
+            return [one for one in map(_alive, [*found, *read]) if len(one.positions)]
 
     def _may_hold(self, file: LiveFile, keys: pa.Table) -> bool:
         ends = ((keys.column(number), file.bounds.get(id_)) for number, id_ in enumerate(self.ids))
         return all(bounds is None or _any_within(wanted, *bounds) for wanted, bounds in ends)
 
-    def _known(self, file: LiveFile, keys: pa.Table) -> pa.Table | None:
+    def _kept(self, file: LiveFile, keys: pa.Table) -> pa.Table | None:
         """Return the keys of a file that are kept, None if there are none of the types that are looked for."""
         known = self.cache.keys(file.location, self.ids)
         return known if known is not None and known.schema.types == keys.schema.types else None
 
-    def _find(self, file: LiveFile, keys: pa.Table) -> FoundRows:
-        known = self._known(file, keys)
-        if known is not None:
-            numbers = matching(known, keys)
-            return _alive(FoundRows(file, numbers, known.take(numbers)))
+    def _read(self, file: LiveFile, keys: pa.Table) -> FoundRows:
         reader = FileReader(self.file_io, file.location)
         try:
             parquet = pq.ParquetFile(reader, pre_buffer=False)
@@ -112,7 +107,7 @@ class Lookup:
             reader.close()
         if is_small:
             self.cache.put_keys(file.location, self.ids, pa.concat_tables(read))
-        return _alive(FoundRows(file, pa.concat_arrays(positions), pa.concat_tables(found)))
+        return FoundRows(file, pa.concat_arrays(positions), pa.concat_tables(found))
 
 
 def _key_columns(parquet: pq.ParquetFile, group: int, columns: Sequence[int], schema: pa.Schema) -> pa.Table:
@@ -146,6 +141,11 @@ def matching(rows: pa.Table, keys: pa.Table) -> pa.Int64Array:
         candidates = rows.take(numbers).append_column("_number", numbers)
         numbers = candidates.join(keys, keys.column_names, join_type="left semi", use_threads=False)["_number"].combine_chunks().sort()
     return numbers
+
+
+def _matching_rows(file: LiveFile, rows: pa.Table, keys: pa.Table) -> FoundRows:
+    numbers = matching(rows, keys)
+    return FoundRows(file, numbers, rows.take(numbers))
 
 
 def _alive(found: FoundRows) -> FoundRows:

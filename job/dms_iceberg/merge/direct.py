@@ -103,7 +103,8 @@ def rows_figures(batch: BatchContext, *, is_late: bool = False) -> dict[str, str
     is_long = f"{' + '.join(['0L', *lengths])} > {MOST_TEXT >> _rows(batch).bit_length()}L"
     is_written = f"{mergeable()} AND coalesce({STORED_POSITION} < {POSITION}, true)" if is_late else mergeable()
     catalog = batch.context.config.catalog.name
-    partition = (f"{field.sql(catalog)} AS {quote(field.name)}" for field in _partition_fields(batch, batch.target.iceberg))
+    fields = partition_fields(batch.context.spark._jvm, batch.target.iceberg)
+    partition = (f"{field.sql(catalog)} AS {quote(field.name)}" for field in fields)
     columns = ", ".join([*_COLUMNS[batch.table.mode]([*shape.key, *shape.values]), *partition])
     return {
         _COUNT: f"count_if({is_written})",
@@ -149,12 +150,8 @@ def _cache(batch: BatchContext) -> FileCache:
     return _CACHES.setdefault(batch.context.spark, FileCache())
 
 
-def _partition_fields(batch: BatchContext, table: Any) -> tuple[PartitionField, ...]:
-    return partition_fields(batch.context.spark._jvm, table)
-
-
-def _table_files(batch: BatchContext, table: Any) -> tuple[pa.Schema, LiveFiles]:
-    """Return the Arrow schema of a table's new files, and its files.
+def _table_files(batch: BatchContext, table: Any) -> tuple[pa.Schema, tuple[PartitionField, ...], LiveFiles]:
+    """Return the Arrow schema of a table's new files, their partition fields, and its files.
 
     Raises:
         NotPossibleError: the table is not one to be written to directly.
@@ -163,11 +160,12 @@ def _table_files(batch: BatchContext, table: Any) -> tuple[pa.Schema, LiveFiles]
     reason = refusal(jvm, table)
     if reason is not None:
         raise NotPossibleError(reason)
+    fields = partition_fields(jvm, table)
     # A row that is only marked as deleted stays in its partition.
-    if any(field.column in metadata_columns(batch.table.mode) for field in _partition_fields(batch, table)):
+    if any(field.column in metadata_columns(batch.table.mode) for field in fields):
         raise NotPossibleError("a partition by a metadata column")
     with _reading():
-        return columns_of(jvm, table), live_files(jvm, table, batch.shape.key, _cache(batch))
+        return columns_of(jvm, table), fields, live_files(jvm, table, batch.shape.key, _cache(batch))
 
 
 @contextmanager
@@ -181,8 +179,7 @@ def _reading() -> Iterator[None]:
 
 def _delta(batch: BatchContext, table: Any, rows: pa.Table) -> Delta:
     # The table within the transaction: another writer may have changed more than rows since the batch was planned.
-    columns, files = _table_files(batch, table)
-    fields = _partition_fields(batch, table)
+    columns, fields, files = _table_files(batch, table)
     shape, mode = batch.shape, batch.table.mode
     if set(columns.names) != {*shape.key, *shape.values, *metadata_columns(mode)}:
         raise NotPossibleError("columns that the batch does not have")
