@@ -40,6 +40,11 @@ class Format:
         change = {"stream_position_column": None}
         return Format(self.name, attrs.evolve(self.shape, **change), {**self.bronze, "change": change})
 
+    def by_file(self) -> "Format":
+        """The same, of a task with DMS's defaults: it writes neither commit time nor sequence nor stream position."""
+        change = {"timestamp_column": None, "sequence_column": None, "stream_position_column": None}
+        return Format(f"{self.name}-by-file", attrs.evolve(self.shape, **change), {**self.bronze, "change": change})
+
     def without_nulls(self) -> "Format":
         """JSON lines that leave out what is NULL."""
         return Format(self.name, attrs.evolve(self.shape, json_nulls=False), self.bronze)

@@ -240,6 +240,7 @@ def make_world(
     max_files: int | None = None,
     cut: float = 0.25,
     seed: int = 0,
+    by_file: bool = False,
 ) -> World:
     """Invent histories, write them as files and choose how the files arrive.
 
@@ -254,11 +255,12 @@ def make_world(
         max_files: bound of one batch; drawn when None.
         cut: how likely a file is closed after a row.
         seed: for messages.
+        by_file: files have neither commit time nor sequence, so whatever is written again is written to the end of the stream.
     """
     author = Author(rng, kinds, histories, keys)
     committed = author.transactions(transactions)
     plans, files, profile = write_files(
-        rng, kinds, committed, histories, cut, rng.choice((0, 0, 1, 1, 2)) if restarts is None else restarts
+        rng, kinds, committed, histories, cut, rng.choice((0, 0, 1, 1, 2)) if restarts is None else restarts, copies=not by_file
     )
     count = rng.randint(1, 4) if runs is None else runs
     deliveries: list[Delivery] = []
@@ -266,7 +268,7 @@ def make_world(
         written = [file for file in files if file.table == kind.name]
         arrived = map(Delivery, written, arrivals_of(rng, written, count, in_order=kind.in_order))
         # What an update leaves out is taken from what came before it, so such a table's files come once and in order.
-        deliveries += arrived if kind.in_order else befallen(rng, list(arrived), count)
+        deliveries += arrived if kind.in_order else befallen(rng, list(arrived), count, by_file=by_file)
     begin = first_merged(deliveries)
     return World(
         seed=seed,
@@ -282,10 +284,12 @@ def make_world(
     )
 
 
-def seeded_world(seed: int, kinds: Sequence[TableKind] = ALL_KINDS, *, histories: int = 6, per_table: int = 70, **shape: int) -> World:
+def seeded_world(
+    seed: int, kinds: Sequence[TableKind] = ALL_KINDS, *, histories: int = 6, per_table: int = 70, by_file: bool = False, **shape: int
+) -> World:
     """A large world for one Spark run: about ``per_table`` acts on each table; ``shape`` goes to `make_world`."""
     count = math.ceil(per_table * len(kinds) / 1.3)
-    return make_world(Random(seed), kinds, histories=histories, transactions=count, keys=4, cut=0.12, seed=seed, **shape)
+    return make_world(Random(seed), kinds, histories=histories, transactions=count, keys=4, cut=0.12, seed=seed, by_file=by_file, **shape)
 
 
 def small_worlds(kinds: Sequence[TableKind] = ALL_KINDS) -> st.SearchStrategy[World]:

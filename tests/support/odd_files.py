@@ -38,11 +38,15 @@ def first_merged(deliveries: Iterable[Delivery]) -> dict[str, BronzeFile]:
     return {one.file.table: one.file for one in sorted(deliveries, key=place, reverse=True)}
 
 
-def befallen(rng: Random, deliveries: Sequence[Delivery], runs: int) -> list[Delivery]:
-    """Return the deliveries of one table with what befalls them, in the order of names, full load first."""
+def befallen(rng: Random, deliveries: Sequence[Delivery], runs: int, *, by_file: bool = False) -> list[Delivery]:
+    """Return the deliveries of one table with what befalls them, in the order of names, full load first.
+
+    Args:
+        by_file: names are the order of changes, so none is wrong.
+    """
     found = list(deliveries)
     for happening, likely in ((_zoned, 0.5), (_ahead, 0.5), (_copied, 0.5), (_uploaded_again, 0.6)):
-        if rng.random() < likely:
+        if rng.random() < likely and not (by_file and happening is _ahead):
             found = happening(rng, found, runs)
     return sorted(found, key=lambda one: (not one.file.is_load, one.file.order, one.file.folder))
 

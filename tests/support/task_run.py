@@ -43,6 +43,8 @@ def write_files(
     histories: int,
     cut: float,
     restarts: int,
+    *,
+    copies: bool = True,
 ) -> tuple[dict[str, TablePlan], list[BronzeFile], Profile]:
     """Full load, changes, restarts and copies of all tables, and whose habits the files have.
 
@@ -53,6 +55,7 @@ def write_files(
         histories: ranges of keys.
         cut: how likely a file is closed after a row.
         restarts: how often the task stops and starts again.
+        copies: a few neighbouring files are written again under later names.
     """
     once = {kind.name for kind in kinds if kind.only_once}
     plans = {kind.name: _plan(rng, len(transactions), kind) for kind in kinds}
@@ -70,7 +73,7 @@ def write_files(
         writer.load(kind, list(rows.values()), load_at)
     _run_task(rng, writer, stream, plans, once, restarts)
     for kind in kinds:
-        if kind.name not in once:
+        if copies and kind.name not in once:
             writer.copy_some(kind.name)
     files = sorted(writer.files, key=lambda file: (file.table, not file.is_load, file.order))
     return plans, files, profile

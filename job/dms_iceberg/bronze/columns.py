@@ -97,12 +97,11 @@ def split_columns(
             f"{example}: key column {missing[0]!r} of {table.source} is not in the file, which has {', '.join(n for n, _ in source)}. "
             f'Correct tables."{table.source}".key, or the mapping rules that rename or remove the column.'
         )
-    if is_cdc and sequence is None and timestamp is None:
+    if is_cdc and sequence is None and timestamp is None and not change.orders_by_file:
         raise BronzeError(
             f"{example}: neither the sequence column {change.sequence_column!r} nor the timestamp column {change.timestamp_column!r} "
-            f"is in the "
-            "file, so the changes have no order. Name the columns the task writes in bronze.change, or add $AR_H_CHANGE_SEQ with a "
-            "mapping rule."
+            "is in the file, so the changes have no order. Name the columns that the task writes in bronze.change. If it writes neither, "
+            "add $AR_H_CHANGE_SEQ with a mapping rule and load again; or set both to null for the weaker order by file."
         )
     _refuse_no_clock(dict(columns), timestamp, sequence if is_cdc else None, example)
     keys = {key.lower() for key in table.key}

@@ -114,6 +114,18 @@ def timestamp_position_sql(epoch: int, committed_at: str, file_time: str, row: s
     return f"concat('{epoch_prefix(epoch)}', {clock}, {file_time}, lpad(CAST({row} AS string), {COUNTER_DIGITS}, '0'))"
 
 
+def file_position_sql(epoch: int, file_time: str, row: str) -> str:
+    """SQL of the position for files with neither sequence nor commit time: the file's close time is the clock, then the row's place."""
+    place = f"lpad(CAST({row} AS string), {COUNTER_DIGITS}, '0')"
+    return f"concat('{epoch_prefix(epoch)}', substr({file_time}, 1, {CLOCK_DIGITS}), {file_time}, {place})"
+
+
+def file_time_sql(file_time: str) -> str:
+    """SQL of a file's close time (17 digits, milliseconds) as a timestamp."""
+    # Java does not parse a fraction that follows digits without a point (JDK-8031085).
+    return f"try_to_timestamp(concat(substr({file_time}, 1, 14), '.', substr({file_time}, 15)), 'yyyyMMddHHmmss.SSS')"
+
+
 def sequence_beyond_sql(sequence: str, file_time: str) -> str:
     """SQL that is true for a ``sequence`` of the right form whose clock is more than `AHEAD_HOURS` after its file's close time."""
     # Nearly every change was committed before its file was closed: the comparison of text saves parsing two times for these.

@@ -4,6 +4,7 @@ import json
 from collections.abc import Collection
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
 
 from dms_iceberg.bronze.before_images import find_images
 from dms_iceberg.bronze.origin import origin_of_file
@@ -32,9 +33,9 @@ def read_group(
 ) -> DataFrame:
     """Return the rows of ``group``.
 
-    Adds `FILE` (full path), `FILE_NAME`, `ROW` (place in the file: the row number in Parquet, for text formats a number that rises
-    within a file), `CORRUPT` (the raw line when it did not parse, or one of `misread_values.MISREAD`, else NULL) and `NOT_TEXT` (whether
-    the row has bytes that are not UTF-8).
+    Adds `FILE` (full path), `FILE_NAME`, `ROW` (place in the file: the row's number from 0, or, in text formats where rows have a
+    sequence or are loaded, any number that rises within a file), `CORRUPT` (the raw line when it did not parse, or one of
+    `misread_values.MISREAD`, else NULL) and `NOT_TEXT` (whether the row has bytes that are not UTF-8).
 
     Raises:
         BronzeError: a column that is not dropped has a type that Spark cannot read, or a name that Spark or this package reserves.
@@ -49,9 +50,22 @@ def read_group(
         not_text = f"{_not_text_sql(readable, bronze, table, existing)} AS {NOT_TEXT}"
         origin = *origin_of_file(), f"_metadata.row_index AS {ROW}"
         return frame.selectExpr(*columns, *origin, f"CAST(NULL AS string) AS {CORRUPT}", not_text)
-    if bronze.format is BronzeFormat.CSV:
-        return read_csv(reader, paths, group, bronze, table)
-    return read_json(reader, paths, group, bronze, table)
+    read = read_csv if bronze.format is BronzeFormat.CSV else read_json
+    frame = read(reader, paths, group, bronze, table)
+    return _numbered(frame) if group.is_cdc and not _has_sequence(frame, bronze) else frame
+
+
+def _has_sequence(frame: DataFrame, bronze: Bronze) -> bool:
+    wanted = bronze.change.sequence_column
+    return wanted is not None and wanted.lower() in {name.lower() for name in frame.columns}
+
+
+def _numbered(frame: DataFrame) -> DataFrame:
+    """Number the rows of each file. Their place is part of the position there, and must be the same in each reading.
+
+    A number that only rises depends on the files that one task reads. The window costs a shuffle.
+    """
+    return frame.withColumn(ROW, expr(f"CAST(row_number() OVER (PARTITION BY {FILE} ORDER BY {ROW}) - 1 AS bigint)"))
 
 
 def _ddl(columns: Columns) -> str:

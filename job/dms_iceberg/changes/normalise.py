@@ -10,6 +10,8 @@ from dms_iceberg.bronze.keys import AHEAD_HOURS
 from dms_iceberg.bronze.misread_values import unread_cases
 from dms_iceberg.bronze.position import (
     bytes_sql,
+    file_position_sql,
+    file_time_sql,
     is_sequence_sql,
     load_position_sql,
     sequence_beyond_sql,
@@ -133,17 +135,19 @@ def normalise_sql(
         [
             "*",
             f"CASE WHEN {OLD_KEY} > 0 THEN 'D' ELSE {_op_sql(columns, change)} END AS {OP}",
-            f"{_committed_sql(columns.timestamp)} AS {COMMITTED_AT}",
             f"{_file_time_sql() if is_cdc else string_literal('')} AS {FILE_TIME}",
+            f"{_committed_sql(columns, is_cdc=is_cdc)} AS {COMMITTED_AT}",
         ],
         ["*", f"{_position_sql(group, columns, load)} AS {POSITION}"],
         [*selected, OP, POSITION, COMMITTED_AT, f"{problem} AS {PROBLEM}", OLD_KEY, FILE_TIME, f"{row_order} AS {ROW}", FILE_NAME, FILE],
     ]
 
 
-def _committed_sql(column: str | None) -> str:
+def _committed_sql(columns: SourceColumns, *, is_cdc: bool) -> str:
+    column = columns.timestamp
     if column is None:
-        return "CAST(NULL AS timestamp)"
+        # Without any clock a change was committed before its file was closed, and nothing more is known.
+        return file_time_sql(_file_time_sql()) if is_cdc and columns.sequence is None else "CAST(NULL AS timestamp)"
     # Spark adds today's date to a time without a date.
     return f"CASE WHEN substr(CAST({quote(column)} AS string), 5, 1) = '-' THEN try_cast({quote(column)} AS timestamp) END"
 
@@ -164,6 +168,8 @@ def _position_sql(group: SchemaGroup, columns: SourceColumns, load: int) -> str:
         # One constant per file, so that the column takes almost no space; the row number breaks ties in the collapse.
         number = f"substr({FILE_NAME}, instr({FILE_NAME}, 'LOAD') + 4, 8)"
         return load_position_sql(load, f"concat('{group.segment}', {number})")
+    if columns.sequence is None and columns.timestamp is None:
+        return file_position_sql(load, FILE_TIME, ROW)
     if columns.sequence is None:
         return timestamp_position_sql(load, COMMITTED_AT, FILE_TIME, ROW)
     return sequence_position_sql(load, quote(columns.sequence), FILE_TIME)
@@ -186,7 +192,7 @@ def _problem_sql(columns: SourceColumns, change: Change, *, is_cdc: bool) -> str
         checks.append(
             f"WHEN {quote(columns.timestamp)} IS NOT NULL AND {COMMITTED_AT} IS NULL THEN 'bad_timestamp: the commit time is impossible'"
         )
-    if is_cdc:
+    if is_cdc and (columns.sequence is not None or columns.timestamp is not None):
         # One such row would raise the table's high-water position, and every change after it would count as late.
         beyond = timestamp_beyond_sql(COMMITTED_AT, FILE_TIME)
         if columns.sequence is not None:

@@ -22,6 +22,7 @@ from dms_iceberg.cli.options import (
     TruncatedAt,
     prepared,
     run_request,
+    warn_of_order,
     warn_of_salts,
 )
 from dms_iceberg.cli.plugins import register
@@ -116,6 +117,7 @@ def plan(
     from dms_iceberg.runs.preview import preview
     from dms_iceberg.spark.session import open_session
 
+    warn_of_order(loaded)
     spark = open_session(loaded)
     previews = preview(spark, loaded, table, request)
     changing = [loaded.tables[one.table].target for one in previews if one.changes_rows]
@@ -137,6 +139,7 @@ def status(config: ConfigPath, table: Tables = [], json_: AsJson = False) -> Non
     from dms_iceberg.runs.status import table_statuses
     from dms_iceberg.spark.session import open_session
 
+    warn_of_order(loaded)
     spark = open_session(loaded)
     statuses = table_statuses(spark, loaded, table)
     models = [] if table else model_statuses(spark, loaded)

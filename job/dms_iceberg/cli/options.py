@@ -10,6 +10,7 @@ import structlog
 import typer
 
 from dms_iceberg.bronze.keys import digits_of
+from dms_iceberg.config.advice import weaker_order
 from dms_iceberg.config.load import load_config
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.salts import unset_salts
@@ -96,6 +97,13 @@ def warn_of_salts(config: Config, only: Sequence[str]) -> None:
     for name, table in config.tables.items():
         for problem in unset_salts(table) if not only or name in only else ():
             _LOG.warning("salt_not_set", table=name, problem=problem)
+
+
+def warn_of_order(config: Config) -> None:
+    """Say on standard error, once for all tables, what the order of changes does not promise."""
+    weaker = weaker_order(config.bronze.change)
+    if weaker is not None:
+        typer.echo(f"warning: {weaker}", err=True)
 
 
 def run_request(

@@ -85,10 +85,6 @@ def _check_change(change: Change, problems: Problems) -> None:
             )
         elif (other := names.setdefault(name.casefold(), field)) != field:
             problems.add(below(path, field), f"'{name}' is also {other}; each service column has its own name")
-    if change.timestamp_column is None and change.sequence_column is None:
-        problems.add(
-            path, "timestamp_column and sequence_column are both null, so changes have no order; name one (best: $AR_H_CHANGE_SEQ)"
-        )
     if not change.op_words:
         problems.add(below(path, "op_words"), 'must not be empty; write words such as {"INSERT": "I", "UPDATE": "U", "DELETE": "D"}')
     for word, operation in change.op_words.items():

@@ -90,6 +90,11 @@ class Change:
     before_image_suffix: str | None = attrs.field(default=None, metadata=about("Suffix of before-image columns; null: none."))
     load_without_op: bool = attrs.field(default=False, metadata=about("Accept LOAD files without an operation column: rows are inserts."))
 
+    @property
+    def orders_by_file(self) -> bool:
+        """Whether files have neither commit time nor sequence: changes are ordered by the file's close time and their place in it."""
+        return self.timestamp_column is None and self.sequence_column is None
+
 
 @attrs.frozen(kw_only=True)
 class Bronze:

@@ -145,7 +145,15 @@ def _check_publish(place: Place) -> None:
 def _check_history(place: Place) -> None:
     table = place.table
     _check_names(place, "track_columns", table.track_columns)
-    if table.mode is Mode.HISTORY and place.config.bronze.change.timestamp_column is None:
+    change = place.config.bronze.change
+    if change.orders_by_file and table.mode in (Mode.APPEND, Mode.HISTORY):
+        place.add(
+            "mode",
+            f"found '{table.mode}', but bronze.change.timestamp_column and sequence_column are null: such a table keeps every change once, "
+            "and without the commit time nothing tells a change that DMS writes again from another one. Name the column that the task "
+            "writes (TimestampColumnName, $AR_H_CHANGE_SEQ); allowed without: 'mirror', 'soft_delete'",
+        )
+    elif table.mode is Mode.HISTORY and change.timestamp_column is None:
         place.add("mode", "found 'history', which needs the commit times of changes; name bronze.change.timestamp_column")
     if table.track_columns and table.mode is not Mode.HISTORY:
         place.add("track_columns", f"found with mode '{table.mode}'; it belongs to mode 'history'. Remove it")

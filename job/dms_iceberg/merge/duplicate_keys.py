@@ -7,7 +7,7 @@ Keys become equal where DMS writes different values as one (a bare ``numeric`` r
 from collections.abc import Mapping
 
 from dms_iceberg.changes.shape import Shape
-from dms_iceberg.config.model import Mode
+from dms_iceberg.config.model import Change, Mode
 from dms_iceberg.context import BatchPlan
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse import key_ends
@@ -40,7 +40,7 @@ def duplicate_counts(load: int) -> dict[str, str]:
     }
 
 
-def duplicate_figures(planned: BatchPlan, shape: Shape) -> dict[str, str]:
+def duplicate_figures(planned: BatchPlan, shape: Shape, change: Change) -> dict[str, str]:
     """Aggregates over collapsed keys, as input of `duplicate_keys`."""
     if planned.batch.is_load:
         return {
@@ -48,15 +48,18 @@ def duplicate_figures(planned: BatchPlan, shape: Shape) -> dict[str, str]:
             _EXAMPLE: f"max(CASE WHEN {_TWICE} THEN {json_sql(shape.key)} END)",
         }
     return {
-        _FRESH: f"count_if({_arrives(planned)})",
+        _FRESH: f"count_if({_arrives(planned, change)})",
         _BRIEF: f"count_if({_BEGINS} AND {LEFT_AT} IS NOT NULL)",
         _SURPLUS: f"count_if({_AGAIN})",
         _EXAMPLE: f"max(CASE WHEN {_AGAIN} THEN {json_sql(shape.key)} END)",
     }
 
 
-def _arrives(planned: BatchPlan) -> str:
+def _arrives(planned: BatchPlan, change: Change) -> str:
     """SQL over collapsed keys that is true where a row arrived that the load cannot contain, and none left."""
+    if change.orders_by_file and planned.loads:
+        # The close time of a file does not tell whether its changes are from before the load.
+        return "false"
     loaded_until = max((file.modified for file in planned.loads), default="")
     since = f"coalesce({COMMITTED_AT} > {timestamp_literal(loaded_until)}, false)" if loaded_until else "true"
     return f"{N_ARRIVED} > 0 AND {LEFT_AT} IS NULL AND {POSITION} IS NOT NULL AND {since}"
@@ -79,7 +82,7 @@ def duplicate_keys(batch: BatchContext, merge_input: MergeInput) -> tuple[str, .
         # Every other key may have had a row, except those whose row came and went with the batch.
         others = 0 if hides_rows(batch.table) else merge_input.row_counts.latest - fresh - int(merge_input.figures[_BRIEF])
         if is_plain and fresh > 0 and replaced > others:
-            arrives = f"{_arrives(batch.planned)} AND NOT ({_AGAIN})"
+            arrives = f"{_arrives(batch.planned, batch.context.config.bronze.change)} AND NOT ({_AGAIN})"
             more, other = _in_table(batch, merge_input, arrives)
             count, example = count + more, example or other
         what = "an insert (or a change of key) came to a key that another row has"

@@ -41,7 +41,10 @@ def collapse_batch(batch: BatchContext) -> MergeInput:
     result = None
     try:
         figures = {one: f"coalesce(sum({one}), 0)" for one in (N_LACKING, N_MOVED) if kept}
-        figures |= (suspicion.figures() if watched else {}) | duplicate_figures(batch.planned, batch.shape)
+        change = batch.context.config.bronze.change
+        figures |= (suspicion.figures(by_file=change.orders_by_file) if watched else {}) | duplicate_figures(
+            batch.planned, batch.shape, change
+        )
         figures |= rows_figures(batch) if path == DIRECT else {}
         first = measure(latest, batch.shape, as_it_is, figures=figures)
         failpoint("after-collapse", batch.table.source)
@@ -199,7 +202,8 @@ class _SecondPass:
             looked = looked.unionByName(self._plain(look, keys), allowMissingColumns=True)
         looked = apply_truncates(looked, shape, planned.effective_truncates, planned.progress.load)
         rewrite = fill.REFILL if fill.REFILL in looked.columns else None
-        figures = suspicion.figures() if verdict is None else {}
+        by_file = batch.context.config.bronze.change.orders_by_file
+        figures = suspicion.figures(by_file=by_file) if verdict is None else {}
         # A MERGE compares the positions of rows that were played, and both of a row that is only marked, with those of the table.
         path = merge_path("late or crowded") if verdict is not None or batch.table.mode is not Mode.MIRROR else self.path
         figures |= rows_figures(batch, is_late=True) if path == DIRECT else {}

@@ -58,6 +58,7 @@ class Progress:
         first_seen: by silver column with a backfill, in lower case: the first change that had it, "" for none yet (`silver.first_seen`).
         arrivals: when rows last arrived at keys.
         behind: some files have names in a zone behind UTC, earlier than the commits that they hold.
+        by_file: merged changes have neither commit time nor sequence, and are ordered by their files (`progress.file_order`).
     """
 
     epoch: int = 0
@@ -74,6 +75,7 @@ class Progress:
     first_seen: Mapping[str, str] = attrs.field(factory=dict)
     arrivals: Arrivals = NO_ARRIVALS
     behind: bool = False
+    by_file: bool = False
 
     @property
     def load(self) -> int:
@@ -203,6 +205,7 @@ class Progress:
             **({"first_seen": self.first_seen} if self.first_seen else {}),
             **({"arrivals": attrs.astuple(self.arrivals)} if self.arrivals != NO_ARRIVALS else {}),
             **({"behind": True} if self.behind else {}),
+            **({"by_file": True} if self.by_file else {}),
         }
         return json.dumps(document, separators=(",", ":"))
 
@@ -237,4 +240,5 @@ class Progress:
             first_seen=document.get("first_seen", {}),
             arrivals=Arrivals(*document.get("arrivals", ())),
             behind=document.get("behind", False),
+            by_file=document.get("by_file", False),
         )

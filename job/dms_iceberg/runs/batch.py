@@ -23,6 +23,7 @@ from dms_iceberg.merge.merge_input import MergeInput
 from dms_iceberg.merge.mirror import collapse_batch
 from dms_iceberg.merge.uploaded_again import rewritten_rows
 from dms_iceberg.merge.write import batch_transaction, named_view
+from dms_iceberg.progress.arrivals import NO_ARRIVALS
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.runs.actions import MergeBatch
 from dms_iceberg.runs.report import BatchReport
@@ -87,9 +88,14 @@ def merge_batch(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) ->
 
 def _progress_after(batch: BatchContext, merge_input: MergeInput) -> Progress:
     planned, counts = batch.planned, merge_input.row_counts
-    after = planned.progress.after(planned.batch.files, batch.context.look_back(), planned.loads, is_cut=merge_input.is_cut)
-    after = after.with_rows(counts.high, behind=counts.behind, arrivals=merge_input.arrivals)
+    after = _with_files(batch.context, planned, is_cut=merge_input.is_cut)
+    after = after.with_rows(counts.high, behind=counts.behind, arrivals=NO_ARRIVALS if after.by_file else merge_input.arrivals)
     return attrs.evolve(after, first_seen=first_seen.remembered(planned.progress, batch.shape.first_seen))
+
+
+def _with_files(context: RunContext, planned: BatchPlan, *, is_cut: bool = False) -> Progress:
+    after = planned.progress.after(planned.batch.files, context.look_back(), planned.loads, is_cut=is_cut)
+    return attrs.evolve(after, by_file=bool(after.frontier) and context.config.bronze.change.orders_by_file)
 
 
 def _bulk_load(batch: BatchContext) -> BulkLoad | None:
@@ -199,7 +205,7 @@ def skip_files(here: TableContext, planned: BatchPlan, began: float) -> BatchRep
     """
     context, table, counts = here.context, here.table, BatchCounts()
     target = here.target if here.target.exists() else None
-    after = planned.progress.after(planned.batch.files, context.look_back(), planned.loads)
+    after = _with_files(context, planned)
     after = attrs.evolve(after, first_seen=first_seen.remembered(planned.progress, first_seen.known_before(table, planned.progress)))
     if target is not None:
         transaction = target.transaction(planned.branch_state.head, planned.branch_state.branch)

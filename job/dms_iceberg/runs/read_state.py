@@ -1,11 +1,12 @@
 """Read the state of a table: from the catalog, from bronze, and, once a batch is chosen, from its files."""
 
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import attrs
 
-from dms_iceberg.bronze.keys import Truncate
+from dms_iceberg.bronze.keys import BronzeFile, Truncate
 from dms_iceberg.changes.open_files import open_files
 from dms_iceberg.config.salts import refuse_unset_salts
 from dms_iceberg.context import BranchState
@@ -14,6 +15,7 @@ from dms_iceberg.loads.epochs import branch_state, built_by_other_configuration,
 from dms_iceberg.loads.load_marker import read_marker
 from dms_iceberg.loads.no_files import find_no_files
 from dms_iceberg.loads.rebuild import has_unresolved, left_rebuilds, read_rebuild
+from dms_iceberg.progress.file_order import is_tied, refuse_local_names, refuse_other_order, refuse_ties, refuse_truncates
 from dms_iceberg.progress.pending import FileBatch, Pending, RecordBatch, pending_files
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.runs.plan import is_rebuild_next
@@ -99,6 +101,8 @@ def _with_bronze(here: TableContext, state: TableState, *, predicted_rebuild: bo
     warnings += pending.warnings(table.source, memory.unread)
     memory.unread = max(memory.unread, pending.unread_count)
     failpoint("after-listing", table.source)
+    refuse_other_order(table, found.progress, context.config.bronze.change)
+    refuse_truncates(table, pending.truncates, context.config.bronze.change)
     state = attrs.evolve(
         state,
         branch=found,
@@ -125,6 +129,7 @@ def _with_records(here: TableContext, state: TableState) -> TableState:
     refuse_other_key(table, target.properties())
     refuse_other_key_mask(table, target.properties())
     found = branch_state(here)
+    refuse_other_order(table, found.progress, context.config.bronze.change)
     state = attrs.evolve(state, branch=found, lost_backfills=lost_backfills(target))
     if found.branch is not None or state.lost_backfills:
         return state
@@ -155,6 +160,8 @@ def open_batch(here: TableContext, state: TableState, batch: FileBatch | RecordB
     if isinstance(batch, RecordBatch) and state.records is not None:
         groups = record_groups(context, table, state.records.rows, state.records.layouts, existing or ())
     else:
+        if context.config.bronze.change.orders_by_file:
+            _refuse_no_order(here, batch.files, branch.progress)
         groups = open_files(context, table, batch.files, existing or ())
     failpoint("after-inspect", table.source)
     memory = guarded(here, groups, branch.branch, with_salts=not predicted)
@@ -172,3 +179,9 @@ def open_batch(here: TableContext, state: TableState, batch: FileBatch | RecordB
         foreign = by_hand(table, evolution.shape, source_names(groups), memory.seen) if not predicted else ()
         warnings = (*named.warnings, *warnings, *foreign)
     return OpenedBatch(batch, groups, memory, named, evolution, lost, warnings, began)
+
+
+def _refuse_no_order(here: TableContext, files: Sequence[BronzeFile], progress: Progress) -> None:
+    refuse_local_names(here.table, files)
+    if is_tied(files, progress):
+        refuse_ties(here.table, files, (one for one in here.context.listing(here.table, progress) if isinstance(one, BronzeFile)))

@@ -7,6 +7,7 @@ from dms_iceberg.config.model import Config, Table
 from dms_iceberg.config.problems import suggestion
 from dms_iceberg.context import RunRequest
 from dms_iceberg.errors import ConfigError
+from dms_iceberg.progress.file_order import NO_TRUNCATE
 
 
 def check_request(config: Config, only: Iterable[str], request: RunRequest) -> None:
@@ -19,6 +20,8 @@ def check_request(config: Config, only: Iterable[str], request: RunRequest) -> N
     requested = {"--truncate": request.truncate, "--rebuild": request.rebuild}
     for option, names in requested.items():
         chosen_tables(config, names, option)
+    if request.truncate and config.bronze.change.orders_by_file:
+        raise ConfigError([f"--truncate: {NO_TRUNCATE}. Load the tables again"], config.pipeline)
     if request.reload_started and not only:
         raise ConfigError(["--reload-started-at: name the tables that were loaded again with --table"], config.pipeline)
     left_out = [f"{option} {name}" for option, names in requested.items() for name in sorted(names - set(only)) if only]

@@ -32,7 +32,11 @@ class Metadata:
 METADATA_COLUMNS: Mapping[str, Metadata] = {
     POSITION: Metadata("string", "place of the row's last change in the order of changes; holds the bronze file's time or number"),
     OP: Metadata("string", "operation of the row's last change: I or U"),
-    COMMITTED_AT: Metadata("timestamp", "commit time of the row's last change at the source (full-load rows: time of the load)"),
+    COMMITTED_AT: Metadata(
+        "timestamp",
+        "commit time of the row's last change at the source (full-load rows: time of the load); close time of the change's file where "
+        "files have neither commit time nor sequence",
+    ),
 }
 """Metadata columns that every table has: position, last operation (I or U), and the source's commit time."""
 

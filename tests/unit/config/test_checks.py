@@ -45,10 +45,6 @@ CASES: list[tuple[tuple[str, object], str]] = [
         "bronze.change.timestamp_column: 'OP' is also op_column; each service column has its own name",
     ),
     (
-        ("bronze/change", {"timestamp_column": None, "sequence_column": None}),
-        "bronze.change: timestamp_column and sequence_column are both null",
-    ),
-    (
         ("bronze/change", {"before_image_prefix": ""}),
         "bronze.change.before_image_prefix: must not be empty: every column would be a before-image",
     ),

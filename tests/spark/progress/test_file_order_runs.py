@@ -1,0 +1,157 @@
+"""Files with neither commit time nor sequence: places in the file, what is refused, and what is said."""
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from dms_iceberg.bronze.keys import BronzeFile, digits_of
+from dms_iceberg.changes.open_files import open_files
+from dms_iceberg.cli.app import app
+from dms_iceberg.config.model import Config
+from dms_iceberg.context import RunContext, RunRequest
+from dms_iceberg.errors import ConfigError
+from dms_iceberg.progress.progress import Progress
+from dms_iceberg.runs.request import check_request
+from dms_iceberg.storage.open_store import open_store
+from support.lake import Lake
+
+NEITHER = {"timestamp_column": None, "sequence_column": None, "stream_position_column": None}
+TYPED = {"columns": [{"name": "id", "type": "int"}]}
+
+
+def by_file(lake: Lake, change: dict[str, Any] = NEITHER, **entry: object) -> Config:
+    bronze = {"uri": str(lake.bronze), "format": "csv", "csv": {"header": True}, "change": change}
+    return lake.config({"public.t": {**TYPED, **entry}}, bronze=bronze)
+
+
+def write(lake: Lake, name: str, *lines: str, header: str = "Op,id,v") -> Path:
+    path = lake.path("public.t", name)
+    path.write_text("\n".join([header, *lines]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
+def test_files_and_places_in_them_are_the_order(lake: Lake, mode: str) -> None:
+    config = by_file(lake, {**NEITHER, "load_without_op": True}, mode=mode)
+    write(lake, "LOAD00000001.csv", "1,loaded", "2,loaded", "3,loaded", header="id,v")
+    write(lake, "20260301-100000000.csv", "U,1,first", "U,1,second", "D,2,", "I,4,new", "D,4,", "I,4,again")
+    lake.run_one(config)
+    write(lake, "20260301-120000500.csv", "U,1,latest")
+    lake.run_one(config)
+    # It comes late, with one change that is older than what its key has, and two that are the newest.
+    write(lake, "20260301-110000000.csv", "U,1,late", "D,3,", "U,4,late")
+    lake.run_one(config)
+    present = "WHERE NOT _cdc_deleted" if mode == "soft_delete" else ""
+    rows = lake.spark.sql(f"SELECT id, v, CAST(_cdc_committed_at AS string) FROM lake.{lake.namespace}.t {present} ORDER BY id").collect()
+    assert [tuple(row) for row in rows] == [(1, "latest", "2026-03-01 12:00:00.5"), (4, "late", "2026-03-01 11:00:00")]
+    assert lake.target("t").progress().by_file
+    # A restarted task writes changes again, up to the present, into a later file.
+    write(lake, "20260301-130000000.csv", "U,4,late", "U,1,latest", "I,5,next")
+    lake.run_one(config)
+    assert [row for row in lake.rows("t", "id, v") if row[0] in (1, 4, 5)] == [(1, "latest"), (4, "late"), (5, "next")]
+    assert lake.open_quarantine(config, "t") == []
+
+
+@pytest.mark.parametrize("change", [NEITHER, {"timestamp_column": "at", "sequence_column": None}], ids=["neither", "timestamp"])
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_positions_do_not_depend_on_what_is_read_with_a_file(lake: Lake, form: str, change: dict[str, Any]) -> None:
+    """Spark reads several small files in one task, and numbers rows within the task."""
+    names = [f"20260301-10000{number}000.{form}" for number in range(4)]
+    for number, name in enumerate(names):
+        rows = [{"Op": "I", "at": "2026-03-01 09:00:00", "id": str(10 * number + place)} for place in range(5)]
+        lines = [",".join(rows[0]), *(",".join(row.values()) for row in rows)] if form == "csv" else [json.dumps(row) for row in rows]
+        lake.path("public.t", name).write_text("\n".join(lines) + "\n")
+    bronze = {"format": form, "csv": {"header": True}, "change": change}
+    config = lake.config({"public.t": TYPED}, bronze=bronze)
+    table = config.tables["public.t"]
+    context = RunContext(lake.spark, config, open_store(config.bronze.uri), "test")
+    listed = [one for one in context.listing(table, Progress()) if isinstance(one, BronzeFile)]
+
+    def places(chosen: list[BronzeFile]) -> dict[str, int]:
+        (group,) = open_files(context, table, chosen, ())
+        return {row.id: row._cdc_row for row in group.frame.collect()}
+
+    together = places(listed)
+    assert together == {key: place for file in listed for key, place in places([file]).items()}
+    assert sorted(together.values()) == sorted(list(range(5)) * 4)
+
+
+def test_another_order_needs_another_load(lake: Lake) -> None:
+    lake.enter(1)
+    first = write(lake, "20260301-100000000.csv", "I,1,a")
+    config = by_file(lake)
+    lake.run_one(config)
+    named = {"timestamp_column": "at", "sequence_column": None}
+    write(lake, "20260301-110000000.csv", "U,2026-03-01 10:30:00,1,b", header="Op,at,id,v")
+    report = lake.run_one(by_file(lake, named), fails=True)
+    assert "are ordered by file, and bronze.change now asks for an order by commit time" in str(report.error)
+    assert "new load epoch" in str(report.error)
+    lake.enter(2)
+    write(lake, "LOAD00000001.csv", "I,2026-03-01 11:00:00,1,b", header="Op,at,id,v")
+    write(lake, "20260301-120000000.csv", "U,2026-03-01 11:30:00,1,c", header="Op,at,id,v")
+    lake.run_one(by_file(lake, named))
+    assert lake.rows("t", "id, v") == [(1, "c")]
+    report = lake.run_one(by_file(lake), fails=True)
+    assert "are ordered by commit time, and bronze.change now asks for an order by file" in str(report.error)
+    assert first.exists()
+
+
+def test_names_that_are_no_order_are_refused(lake: Lake) -> None:
+    config = by_file(lake)
+    write(lake, "20260301-100000000.csv", "I,1,a")
+    lake.run_one(config)
+    other = write(lake, "2026/03/01/20260301-100000000.csv", "U,1,bbb")
+    assert "have one close time and different sizes" in str(lake.run_one(config, fails=True).error)
+    # A copy of the file is no harm.
+    write(lake, "2026/03/01/20260301-100000000.csv", "I,1,a")
+    lake.run_one(config)
+    now = datetime.now(UTC)
+    ahead = digits_of(now + timedelta(hours=9))
+    name = f"{ahead[:8]}-{ahead[8:]}.csv"
+    path = write(lake, name, "U,1,local")
+    error = str(lake.run_one(config, fails=True).error)
+    assert name in error and "later than the time when it was written" in error and "DatePartitionTimezone" in error
+    # Copied much later, it is not told from one in UTC.
+    path.unlink()
+    past = write(lake, "20260301-103000000.csv", "U,1,past")
+    os.utime(past, (now.timestamp(), now.timestamp()))
+    lake.run_one(config)
+    assert lake.rows("t", "id, v") == [(1, "past")]
+    assert other.exists()
+
+
+def test_truncates_are_refused(lake: Lake) -> None:
+    config = by_file(lake)
+    request = RunRequest(truncate=frozenset({"public.t"}), truncated_at="20260301110000000")
+    with pytest.raises(ConfigError, match="nothing tells which of them were made before the truncate"):
+        check_request(config, (), request)
+    write(lake, "20260301-100000000.csv", "I,1,a")
+    lake.path("public.t", "_repair/TRUNCATE-20260301-110000000.json").write_text("{}")
+    assert "a truncate of 20260301110000000 is recorded in bronze" in str(lake.run_one(config, fails=True).error)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"), [(NEITHER, "ordered by file"), ({"sequence_column": None}, "ordered by commit time"), ({}, "")]
+)
+def test_validate_says_what_the_order_does_not_promise(lake: Lake, tmp_path: Path, change: dict[str, Any], words: str) -> None:
+    path = tmp_path / "shop.json"
+    path.write_text(json.dumps(lake.document({"public.t": {}}, bronze={"change": change})))
+    done = CliRunner().invoke(app, ["validate", str(path)])
+    assert done.exit_code == 0
+    assert ("warning:" in done.output) == bool(words)
+    assert words in done.output and done.output.count("$AR_H_CHANGE_SEQ") == bool(words)
+
+
+def test_parquet_without_a_clock_is_refused_by_name_unless_it_is_meant(lake: Lake) -> None:
+    """Nothing is guessed: a document that names columns which files lack is no document for an order by file."""
+    lake.parquet("public.t", "20260301-100000000.parquet", [("Op", pa.string()), ("id", pa.int64())], [("I", 1)])
+    error = str(lake.run_one(lake.config({"public.t": {}}), fails=True).error)
+    assert "the changes have no order" in error and "set both to null" in error
+    lake.run_one(lake.config({"public.t": {}}, bronze={"change": NEITHER}))
+    assert lake.rows("t", "id") == [(1,)]
