@@ -64,12 +64,27 @@ def headerless_columns(file: BronzeFile, records: Sequence[Record], bronze: Bron
         found = examine(columns, alike, bronze, is_cdc=file.is_cdc)
         wrong = [column.name for column, one in zip(columns, found, strict=True) if one.contradicts]
         if not wrong:
+            _refuse_header(file, columns, records[0], root)
             return columns
     raise BronzeError(
         f"{join(root, file.key)}: {_what_is_wrong(width, columns, wrong, table)} Without a header the place is all that tells a column, so "
         f"nothing is guessed. In the first {len(alike)} rows of that width columns hold: {_shapes_text(alike, bronze)}. "
         f"{_advice(columns, alike, file, bronze, table)}"
     )
+
+
+def _refuse_header(file: BronzeFile, columns: Sequence[FileColumn], first: Record, root: str) -> None:
+    """Refuse a file whose first row is its header where that would become a row: without an operation column every row is an insert."""
+    if any(column.role is Role.OPERATION for column in columns):
+        return
+    places = [number for number, column in enumerate(columns) if column.role is Role.SOURCE]
+    cells = {first[place].casefold() for place in places if place < len(first)}
+    names = {columns[place].name.casefold() for place in places}
+    if cells == names:
+        raise BronzeError(
+            f"{join(root, file.key)}: its first row has the names of the source columns, so the file has a header. Set bronze.csv.header to "
+            "true if all files of the task have one (AddColumnName is true); if only some have, write the others again in the same way."
+        )
 
 
 def _what_is_wrong(width: int, columns: Sequence[FileColumn], wrong: Sequence[str], table: Table) -> str:

@@ -35,6 +35,18 @@ def test_columns_of_a_file_without_header(tmp_path: Path) -> None:
     assert names_of(tmp_path, [f"U,{TIME},1,a,2"], bare) == ["Op", "dms_commit_ts", "id", "v", "BI_id"]
 
 
+@pytest.mark.parametrize("header", ["id,v", "V,ID"])
+def test_a_header_is_no_row_of_a_load_without_operations(tmp_path: Path, header: str) -> None:
+    """Every row of such a file is an insert, so the header would be one."""
+    neither = Change(
+        load_without_op=True, timestamp_column=None, sequence_column=None, stream_position_column=None, before_image_prefix=None
+    )
+    bare = attrs.evolve(HEADERLESS, change=neither)
+    with pytest.raises(BronzeError, match=r"its first row has the names of the source columns.*bronze\.csv\.header to true"):
+        names_of(tmp_path, [header, "1,a", "2,b"], bare, name=LOAD)
+    assert names_of(tmp_path, ["id,a", "2,b"], bare, name=LOAD) == ["id", "v"]
+
+
 def test_before_images_stand_in_the_order_of_the_source_columns(tmp_path: Path) -> None:
     table = attrs.evolve(TABLE, key=("b", "A"), source_columns=("a", "v", "b"))
     assert names_of(tmp_path, [f"U,{TIME},1,v,2,{SEQUENCE},0/16,1,3"], table=table)[-2:] == ["BI_A", "BI_b"]
