@@ -83,7 +83,7 @@ def _refuse_header(file: BronzeFile, columns: Sequence[FileColumn], first: Recor
     if cells == names:
         raise BronzeError(
             f"{join(root, file.key)}: its first row has the names of the source columns, so the file has a header. Set bronze.csv.header to "
-            "true if all files of the task have one (AddColumnName is true); if only some have, write the others again in the same way."
+            "true if all files of the task have one (AddColumnName is true); else write the others again that way."
         )
 
 

@@ -17,6 +17,7 @@ from dms_iceberg.config.model import Config
 from dms_iceberg.context import RunContext, RunRequest
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.progress.progress import Progress
+from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.request import check_request
 from dms_iceberg.storage.open_store import open_store
 from support.lake import Lake
@@ -80,6 +81,20 @@ def test_positions_do_not_depend_on_what_is_read_with_a_file(lake: Lake, form: s
     together = places(listed)
     assert together == {key: place for file in listed for key, place in places([file]).items()}
     assert sorted(together.values()) == sorted(list(range(5)) * 4)
+
+
+def test_a_replay_takes_its_place_among_files(lake: Lake) -> None:
+    """A rejected row of the first file loses to a later change in another one, and wins over an earlier one in its own."""
+    rule = {"rules": [{"name": "short", "expr": "length(v) < 5", "on_fail": "quarantine"}]}
+    write(lake, "20260301-100000000.csv", "I,1,a", "U,1,long 1", "I,2,b", "U,2,long 2", "I,3,c", "D,3,", "I,3,long 3")
+    lake.run_one(by_file(lake, **rule))
+    write(lake, "20260301-110000000.csv", "U,2,later", "U,2,last")
+    config = by_file(lake, rules=[{**rule["rules"][0], "expr": "length(v) < 9"}])
+    lake.run_one(config)
+    (report,) = replay(lake.spark, config).tables.values()
+    assert report.error is None
+    assert lake.rows("t", "id, v") == [(1, "long 1"), (2, "last"), (3, "long 3")]
+    assert lake.open_quarantine(config, "t") == []
 
 
 def test_another_order_needs_another_load(lake: Lake) -> None:
