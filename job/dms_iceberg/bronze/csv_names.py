@@ -82,8 +82,8 @@ def _refuse_header(file: BronzeFile, columns: Sequence[FileColumn], first: Recor
     names = {columns[place].name.casefold() for place in places}
     if cells == names:
         raise BronzeError(
-            f"{join(root, file.key)}: its first row has the names of the source columns, so the file has a header. Set bronze.csv.header to "
-            "true if all files of the task have one (AddColumnName is true); else write the others again that way."
+            f"{join(root, file.key)}: its first row has the names of the source columns, so the file has a header. Set bronze.csv.header "
+            "to true if all files of the task have one (AddColumnName is true); else write the others again that way."
         )
 
 
