@@ -44,7 +44,7 @@ def test_files_and_places_in_them_are_the_order(lake: Lake, mode: str) -> None:
     write(lake, "20260301-100000000.csv", "U,1,first", "U,1,second", "D,2,", "I,4,new", "D,4,", "I,4,again")
     lake.run_one(config)
     write(lake, "20260301-120000500.csv", "U,1,latest")
-    lake.run_one(config)
+    assert [batch.path for batch in lake.run_one(config).batches] == ["direct"]
     # It comes late, with one change that is older than what its key has, and two that are the newest.
     write(lake, "20260301-110000000.csv", "U,1,late", "D,3,", "U,4,late")
     lake.run_one(config)
