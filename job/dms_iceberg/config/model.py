@@ -202,6 +202,7 @@ class Table:
     source: str = attrs.field(metadata=about("The key of this entry in tables.", key=None))
     target: str = attrs.field(metadata=about("Silver table: namespace.table."))
     key: tuple[str, ...] = attrs.field(metadata=about("Source columns that identify a row."))
+    key_confirmed: bool = attrs.field(default=True, metadata=about("Whether key is known; false: init proposed it, and no run uses it."))
     mode: Mode = attrs.field(default=Mode.MIRROR, metadata=about("What the silver table holds."))
     track_columns: tuple[str, ...] = attrs.field(
         default=(),

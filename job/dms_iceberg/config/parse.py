@@ -15,7 +15,7 @@ from dms_iceberg.errors import ConfigError
 VERSION = 1
 """The document version this package reads."""
 
-TABLE_ONLY = ("target", "key", "columns", "source_columns", "publish", "maintenance")
+TABLE_ONLY = ("target", "key", "key_confirmed", "columns", "source_columns", "publish", "maintenance")
 """Keys of a table that are refused in ``defaults``."""
 
 

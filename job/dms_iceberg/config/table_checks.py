@@ -66,6 +66,13 @@ def _check_names(place: Place, key: str, names: Iterable[str]) -> None:
 def _check_key(place: Place) -> None:
     table = place.table
     _check_names(place, "key", table.key)
+    if not table.key_confirmed:
+        place.add(
+            "key_confirmed",
+            f"false: init proposed the key ({', '.join(table.key)}) from samples of the files. With a wrong key, rows of the source "
+            "overwrite each other. Compare it with the table's primary key, and correct key if it is another; then remove key_confirmed or "
+            "set it to true",
+        )
     keys = {name.casefold() for name in table.key}
     for index, name in enumerate(table.key):
         path = item(place.at("key"), index)

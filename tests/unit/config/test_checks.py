@@ -52,6 +52,7 @@ CASES: list[tuple[tuple[str, object], str]] = [
     (("bronze/change", {"op_words": {}}), "bronze.change.op_words: must not be empty"),
     (("bronze/change", {"op_words": {"INSERT": "insert"}}), "bronze.change.op_words.INSERT: found the text 'insert'; allowed: I, U, D"),
     ((f"{T}/target", "orders"), f"{ORDERS}.target: expected namespace.table, found 'orders'"),
+    ((f"{T}/key_confirmed", False), f"{ORDERS}.key_confirmed: false: init proposed the key (order_id) from samples of the files"),
     ((f"{T}/target", "a.b.c"), f"{ORDERS}.target: expected namespace.table, found 'a.b.c'"),
     ((f"{T}/target", "silver.Orders"), f"{ORDERS}.target: 'Orders' is no Glue name; use lower-case letters, digits and '_', at most 255"),
     ((f"{T}/target", "silver.or ders"), f"{ORDERS}.target: 'or ders' is no Glue name"),
