@@ -58,10 +58,9 @@ def first_record(store: ObjectStore, file: BronzeFile, delimiter: str, *, rfc418
         data = decompress(data, file, store.root)
         _refuse_byte_order_mark(data, file, store.root)
         text = data.decode(errors="surrogateescape")
-        found = _parse_quoted(text, delimiter) if rfc4180 else _parse_plain(text, delimiter, whole=whole)
+        found = parse_head(text, delimiter, rfc4180=rfc4180, whole=whole)
         if isinstance(found, FirstRecord) and (whole or not found.only):
-            records = _quoted_records(text, delimiter, whole=whole) if rfc4180 else found.records
-            return attrs.evolve(found, records=records, text=text, whole=whole)
+            return found
         if whole or size >= _MAX_RECORD_BYTES:
             reason = "it has no end" if isinstance(found, FirstRecord) else str(found)
             if rfc4180 and (wrong := _unquoted(FirstRecord((), only=True, text=text, whole=whole), delimiter, None)):
@@ -71,6 +70,20 @@ def first_record(store: ObjectStore, file: BronzeFile, delimiter: str, *, rfc418
                 "settings (CsvDelimiter; Rfc4180, which is bronze.csv.rfc4180), or restore the file."
             )
         size *= 8
+
+
+def parse_head(text: str, delimiter: str, *, rfc4180: bool, whole: bool) -> FirstRecord | csv.Error:
+    """Return the records at the beginning of a CSV file, or why its first record is none.
+
+    Args:
+        rfc4180: a field may be quoted.
+        whole: ``text`` is all of the file, so its last record is not truncated.
+    """
+    found = _parse_quoted(text, delimiter) if rfc4180 else _parse_plain(text, delimiter, whole=whole)
+    if isinstance(found, csv.Error):
+        return found
+    records = _quoted_records(text, delimiter, whole=whole) if rfc4180 else found.records
+    return attrs.evolve(found, records=records, text=text, whole=whole)
 
 
 def _parse_quoted(text: str, delimiter: str) -> FirstRecord | csv.Error:

@@ -10,6 +10,7 @@ from rich.console import Console
 from dms_iceberg import __version__
 from dms_iceberg.cli.discover import discover
 from dms_iceberg.cli.doctor import doctor
+from dms_iceberg.cli.init import init
 from dms_iceberg.cli.maintain import maintain
 from dms_iceberg.cli.options import (
     AsJson,
@@ -155,6 +156,7 @@ app.command()(verify)
 app.command()(maintain)
 app.command()(doctor)
 app.command()(discover)
+app.command()(init)
 app.add_typer(quarantine, name="quarantine")
 
 

@@ -76,9 +76,14 @@ def _check(namespace: str | None, forms: int) -> None:
     problems = Problems()
     if forms > 1:
         problems.add("", "--hcl, --yaml and --json are three forms of one thing; choose one")
+    check_namespace(namespace, problems)
+    if problems.lines:
+        raise ConfigError(problems.lines, "usage")
+
+
+def check_namespace(namespace: str | None, problems: Problems) -> None:
+    """Record what is wrong with the namespace of the targets."""
     if namespace is not None:
         check_identifier(namespace, "--namespace", CatalogType.GLUE, problems)
         if namespace == Quarantine().namespace:
             problems.add("--namespace", f"'{namespace}' is the quarantine's, which holds unmasked rows; use another")
-    if problems.lines:
-        raise ConfigError(problems.lines, "usage")

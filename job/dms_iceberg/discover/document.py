@@ -31,11 +31,20 @@ def surroundings(catalog: Catalog) -> dict[str, Any]:
 
 def document(catalog: Catalog, entries: Sequence[Entry], targets: Mapping[str, str]) -> dict[str, Any]:
     """Return a document with these tables."""
-    return surroundings(catalog) | {"tables": {entry.table: _values(entry, targets[entry.table]) for entry in entries}}
+    return with_tables(surroundings(catalog), entries, targets)
+
+
+def with_tables(around: Mapping[str, Any], entries: Sequence[Entry], targets: Mapping[str, str]) -> dict[str, Any]:
+    """Return a document with these tables, in these surroundings."""
+    return {**around, "tables": {entry.table: _values(entry, targets[entry.table]) for entry in entries}}
 
 
 def _values(entry: Entry, target: str) -> dict[str, Any]:
     values: dict[str, Any] = {"target": target, "key": list(entry.key)}
+    if not entry.key_confirmed:
+        values["key_confirmed"] = False
+    if entry.source_columns:
+        values["source_columns"] = list(entry.source_columns)
     if entry.declared:
         values["columns"] = [column_values(column) for column in entry.declared]
     if entry.dropped:
@@ -54,8 +63,13 @@ def reasons(proposals: Sequence[Proposal]) -> list[str]:
     return [PLACEHOLDERS, *map(one_line, [*of_entries, *(f"left out: {text}" for text in left_out(proposals))])]
 
 
+def suggestions(entry: Entry) -> list[str]:
+    """Return what a person may declare, a text for each reason."""
+    return list(grouped((f"{one.source or one.name} as {one.type}", one.why) for one in entry.suggested))
+
+
 def _of(proposal: Proposal) -> list[str]:
     if isinstance(proposal, LeftOut):
         return []
     declared = grouped((column.source or column.name, column.why) for column in proposal.declared)
-    return [*of_entry(proposal), *mapping_rules(proposal), *declared, *grouped(proposal.dropped)]
+    return [*of_entry(proposal), *mapping_rules(proposal), *declared, *suggestions(proposal), *grouped(proposal.dropped)]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from dms_iceberg.discover.catalog import Catalog
 from dms_iceberg.discover.comments import comments, end, head, of_entry
-from dms_iceberg.discover.document import column_values
+from dms_iceberg.discover.document import column_values, suggestions
 from dms_iceberg.discover.names import terraform_changes
 from dms_iceberg.discover.proposal import Entry, LeftOut, Proposal, grouped, shown_names
 from dms_iceberg.discover.targets import keeps_its_name, targets
@@ -30,9 +30,14 @@ def print_hcl(catalog: Catalog, proposals: Sequence[Proposal], namespace: str | 
         namespace: Glue database of the targets. None: the module's, and a target only where its table needs another name; that is in
             the database ``silver``.
     """
+    return print_tables([head(catalog, proposals)], proposals, namespace)
+
+
+def print_tables(about: Iterable[str], proposals: Sequence[Proposal], namespace: str | None) -> str:
+    """Return the text, with comments about the whole in front; see `print_hcl`."""
     entries = [one for one in proposals if isinstance(one, Entry)]
     named = targets((entry.table for entry in entries), namespace or "silver")
-    lines = [*comments([head(catalog, proposals)]), "tables = {"]
+    lines = [*comments(about), "tables = {"]
     for number, entry in enumerate(entries):
         target = named[entry.table]
         wanted = target if namespace is not None or not keeps_its_name(entry.table, target) else ""
@@ -44,15 +49,19 @@ def print_hcl(catalog: Catalog, proposals: Sequence[Proposal], namespace: str | 
 def _entry(entry: Entry, target: str) -> Iterator[str]:
     yield from comments(of_entry(entry))
     yield f"{hcl_text(entry.table)} = {{"
-    if target:
-        yield f"  target = {hcl_text(target)}"
-    yield f"  key{'   ' if target else ''} = {_list(entry.key)}"
+    attributes = {"target": hcl_text(target) if target else "", "key": _list(entry.key)}
+    attributes["key_confirmed"] = "" if entry.key_confirmed else "false"
+    attributes["source_columns"] = _list(entry.source_columns) if entry.source_columns else ""
+    # As `terraform fmt` aligns attributes of single lines that follow each other.
+    width = max(len(name) for name, value in attributes.items() if value)
+    yield from (f"  {name:{width}} = {value}" for name, value in attributes.items() if value)
     if entry.declared:
         yield "  columns = ["
         for column in entry.declared:
             yield from (f"    {line}" for line in comments([column.why]))
             yield f"    {{ {', '.join(f'{key} = {hcl_text(value)}' for key, value in column_values(column).items())} }},"
         yield "  ]"
+    yield from (f"  {line}" for line in comments(suggestions(entry)))
     if entry.dropped:
         yield from (f"  {line}" for line in comments(grouped(entry.dropped)))
         yield f"  drop = {_list(name for name, _ in entry.dropped)}"

@@ -26,6 +26,9 @@ class Entry:
         dropped: columns that silver does not get, with the reason.
         as_text: columns that DMS must write as text, with the reason.
         notes: what else a person should know.
+        suggested: entries of ``columns`` that a person must decide on; printed as comments.
+        source_columns: all source columns, for CSV without a header.
+        key_confirmed: False for a key that is only proposed.
     """
 
     table: str
@@ -35,6 +38,9 @@ class Entry:
     dropped: tuple[tuple[str, str], ...] = ()
     as_text: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
+    suggested: tuple[Declared, ...] = ()
+    source_columns: tuple[str, ...] = ()
+    key_confirmed: bool = True
 
 
 @attrs.frozen(kw_only=True)

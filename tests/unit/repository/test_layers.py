@@ -13,7 +13,7 @@ JOB = ROOT / "job"
 PACKAGE = JOB / "dms_iceberg"
 LAYERS = (
     {"cli"},
-    {"doctor"},
+    {"doctor", "init"},
     {"watch", "replay", "verify", "discover"},
     {"runs"},
     {"gold"},

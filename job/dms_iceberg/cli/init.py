@@ -1,0 +1,115 @@
+"""``dms-iceberg init``: the command that calls `examine` and prints or writes what follows from it."""
+
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dms_iceberg.cli.discover import check_namespace
+from dms_iceberg.cli.source_options import SourceSecret, source_address
+from dms_iceberg.config.problems import Problems
+from dms_iceberg.errors import ConfigError
+
+_ENDINGS = (".yaml", ".yml", ".json")
+_DEFAULT_NAMESPACE = "silver"
+
+
+def init(
+    uri: Annotated[
+        str, typer.Argument(metavar="FOLDER", help="Where DMS writes: s3://bucket/folder/, file:// or a path.", show_default=False)
+    ],
+    source: Annotated[
+        str | None,
+        typer.Option(help="Database to take keys and types from: postgresql:// or mysql://, as of discover.", show_default=False),
+    ] = None,
+    source_secret: SourceSecret = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the document to this new file (.yaml or .json).", show_default="standard output"),
+    ] = None,
+    table: Annotated[
+        list[str], typer.Option("--table", "-t", metavar="PATTERN", help="Only tables schema.table like this (* and ?); may be repeated.")
+    ] = [],  # noqa: B006 - typer needs a list
+    namespace: Annotated[
+        str | None,
+        typer.Option(help="Glue database of the targets.", show_default=f"{_DEFAULT_NAMESPACE}; with --hcl the module's own"),
+    ] = None,
+    hcl: Annotated[bool, typer.Option("--hcl", help="Print the input tables of the Terraform module pipeline instead.")] = False,
+) -> None:
+    """Look at the files of a DMS task and write a configuration with which run works: their form, columns, keys, and the reasons.
+
+    Reads samples of the files, and writes nothing but FILE. Exit code 1 if no table can be merged as it is.
+    """
+    _check(namespace, out, hcl=hcl)
+    catalog = None
+    if source is not None:
+        address = source_address(source, source_secret)
+        from dms_iceberg.discover.read import read_catalog
+
+        catalog = read_catalog(address)
+    typer.echo(f"looking at {uri}", err=True)
+    from dms_iceberg.discover.proposal import Entry
+    from dms_iceberg.init.document import json_document, terraform_tables, yaml_document
+    from dms_iceberg.init.report import report
+    from dms_iceberg.init.run import examine
+
+    found = examine(uri, catalog, _chooser(table))
+    if hcl:
+        text = terraform_tables(found, namespace)
+    elif out is not None and out.suffix == ".json":
+        text = json_document(found, namespace or _DEFAULT_NAMESPACE)
+    else:
+        text = yaml_document(found, namespace or _DEFAULT_NAMESPACE)
+    has_entries = any(isinstance(one, Entry) for one in found.proposals)
+    if out is None:
+        typer.echo(text, nl=False)
+        typer.echo(report(found, ""), err=True, nl=False)
+    else:
+        if has_entries:
+            _write(out, text)
+        typer.echo(report(found, str(out) if has_entries else ""), nl=False)
+    raise typer.Exit(0 if has_entries else 1)
+
+
+def _check(namespace: str | None, out: Path | None, *, hcl: bool) -> None:
+    """Refuse what cannot be written, before anything is read; raise `ConfigError`."""
+    problems = Problems()
+    check_namespace(namespace, problems)
+    if out is not None and not hcl and out.suffix not in _ENDINGS:
+        problems.add("--out", f"'{out}' must end in {', '.join(_ENDINGS)}, by which commands know its form")
+    if out is not None and out.exists():
+        problems.add("--out", _there(out))
+    elif out is not None and not out.parent.is_dir():
+        problems.add("--out", f"there is no folder {out.parent}; make it, or name another")
+    if problems.lines:
+        raise ConfigError(problems.lines, "usage")
+
+
+def _there(out: Path) -> str:
+    return f"'{out}' is there already, and is not overwritten; name another file, or move it away"
+
+
+def _write(out: Path, text: str) -> None:
+    try:
+        # Another process may have made it in the meantime.
+        with out.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise ConfigError([f"--out: {_there(out)}"], "usage") from error
+    except OSError as error:
+        raise ConfigError([f"--out: '{out}' cannot be written: {error.strerror}"], "usage") from error
+
+
+def _chooser(patterns: Sequence[str]) -> Callable[[Sequence[str]], Sequence[str]]:
+    def chosen(names: Sequence[str]) -> Sequence[str]:
+        fitting = {pattern: [name for name in names if name == pattern or fnmatchcase(name, pattern)] for pattern in patterns}
+        if unfit := [pattern for pattern, found in fitting.items() if not found]:
+            shown = ", ".join(names[:10])
+            raise ConfigError(
+                [f"--table {pattern!r}: no folder <schema>/<table>/ is like this; there are {shown}" for pattern in unfit], "usage"
+            )
+        return names if not patterns else [name for found in fitting.values() for name in found]
+
+    return chosen

@@ -1,0 +1,65 @@
+"""The one ``bronze`` section for all tables, and the tables that it does not fit. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from dms_iceberg.bronze.unnamed_images import Affix
+from dms_iceberg.config.model import Bronze, BronzeFormat, Change, Csv
+from dms_iceberg.init.csv_form import CsvForm
+from dms_iceberg.init.finding import TableFinding
+from dms_iceberg.init.history import format_of
+
+_T = TypeVar("_T")
+OWN_DOCUMENT = "Give it a document of its own: init --table with its name"
+
+
+def bronze_of(uri: str, tables: Sequence[TableFinding], form: CsvForm, format_: str) -> Bronze:
+    """Return the section that fits most tables."""
+    sound = [one for one in tables if not one.problems]
+    affix = _most(one.images.affix for one in sound) or Affix()
+    words = {word: meaning for one in sound for word, meaning in one.roles.words.items()}
+    change = Change(
+        op_column=_most(one.roles.op.name for one in sound) or Change().op_column,
+        op_words=words or Change().op_words,
+        timestamp_column=_most(one.roles.timestamp.name for one in sound),
+        sequence_column=_most(one.roles.sequence.name for one in sound),
+        stream_position_column=_most(one.roles.stream.name for one in sound),
+        before_image_prefix=affix.prefix or None,
+        before_image_suffix=affix.suffix or None,
+        load_without_op=any(one.roles.op_in_load is False for one in sound),
+    )
+    csv = Csv(header=form.header is not False, delimiter=form.delimiter, rfc4180=form.rfc4180, null=form.null)
+    return Bronze(uri=uri, format=BronzeFormat(format_), csv=csv, change=change)
+
+
+def _most(values: Iterable[_T | None]) -> _T | None:
+    found = Counter(value for value in values if value is not None)
+    return found.most_common(1)[0][0] if found else None
+
+
+def main_format(extensions: Iterable[str]) -> str:
+    """Return the format that most files have."""
+    return Counter(map(format_of, extensions)).most_common(1)[0][0]
+
+
+def disagreements(table: TableFinding, bronze: Bronze) -> Iterator[str]:
+    """Yield why the section does not fit a table."""
+    roles, change = table.roles, bronze.change
+    if format_of((*table.files.load, *table.files.changes)[0].extension) != bronze.format.value:
+        yield f"its files are not {bronze.format.value}, as those of most tables. {OWN_DOCUMENT}"
+    named = (
+        ("op_column", roles.op.name, change.op_column),
+        ("timestamp_column", roles.timestamp.name, change.timestamp_column),
+        ("sequence_column", roles.sequence.name, change.sequence_column),
+    )
+    for setting, own, common in named:
+        if own is not None and own != common:
+            yield f"its {setting} is {own}, and that of most tables {common}. {OWN_DOCUMENT}"
+    has_order = bool(change.timestamp_column or change.sequence_column)
+    if table.samples.changes and not table.has_order and has_order:
+        others = " and ".join(name for name in (change.sequence_column, change.timestamp_column) if name)
+        yield f"its changes have neither a sequence nor a commit time, and those of other tables have {others}. {OWN_DOCUMENT}"
+    affix = Affix(change.before_image_prefix or "", change.before_image_suffix or "")
+    if table.images.affix is not None and table.images.affix != affix:
+        yield f"its before-images begin or end otherwise than those of most tables. {OWN_DOCUMENT}"

@@ -1,0 +1,142 @@
+"""The form of CSV files, found by their contents: delimiter, quotes, header, and the text that stands for NULL. Pure."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import attrs
+
+from dms_iceberg.bronze.csv_sample import FirstRecord, parse_head, refuse_unquoted
+from dms_iceberg.bronze.position import is_sequence
+from dms_iceberg.errors import BronzeError
+from dms_iceberg.init.samples import ROWS, Sample
+
+DELIMITERS = (",", ";", "\t", "|", "\x01", "^", "~", ":")
+"""Delimiters that are tried."""
+WORDS = {"i": "I", "insert": "I", "u": "U", "update": "U", "d": "D", "delete": "D"}
+"""Words of operations, in lower case, and the operation each means: DMS's own, and those of ``$AR_H_OPERATION``."""
+_VALUE = re.compile(r"[+-]?[0-9].*|")
+_NULLS = ("NULL", "null", "\\N", "None", "<null>", "(null)", "<NULL>", "NA")
+
+Records = tuple[tuple[str, ...], ...]
+
+
+@attrs.frozen(kw_only=True)
+class CsvForm:
+    """The form of the CSV files of a folder. ``header`` is None where the files do not show it."""
+
+    delimiter: str = ","
+    rfc4180: bool = True
+    header: bool | None = None
+    null: str = ""
+
+
+def find_form(tables: Sequence[Sequence[Sample]]) -> CsvForm:
+    """Return the form that most files have; the endpoint gives all tables the same one.
+
+    Args:
+        tables: for each table the samples of its files.
+    """
+    samples = [sample for table in tables for sample in table if sample.text]
+    if not samples:
+        return CsvForm()
+    delimiter = max(DELIMITERS, key=lambda one: _evidence(samples, one))
+    # A file with a quote that RFC 4180 does not allow shows the endpoint's Rfc4180; other files cannot.
+    rfc4180 = not any(_is_plain(sample, delimiter) for sample in samples)
+    form = CsvForm(delimiter=delimiter, rfc4180=rfc4180)
+    found = Counter(found for table in tables if (found := find_header([records(one, form) for one in table], table)) is not None)
+    return attrs.evolve(form, header=found.most_common(1)[0][0] if found else None)
+
+
+def records(sample: Sample, form: CsvForm) -> Records:
+    """Return the first records of a file, its header included; none where it has no valid one."""
+    found = parse_head(sample.text, form.delimiter, rfc4180=form.rfc4180, whole=sample.whole)
+    return found.records[: ROWS + 1] if isinstance(found, FirstRecord) else ()
+
+
+def _evidence(samples: Sequence[Sample], delimiter: str) -> tuple[int, int]:
+    """Return how many files have the same number of fields in all records, at least two; and how many fields these are."""
+    even = width = 0
+    for sample in samples:
+        widths = Counter(map(len, records(sample, CsvForm(delimiter=delimiter))))
+        if not widths:
+            widths = Counter(map(len, records(sample, CsvForm(delimiter=delimiter, rfc4180=False))))
+        if widths and (usual := widths.most_common(1)[0])[0] > 1 and usual[1] * 10 > widths.total() * 9:
+            even, width = even + 1, width + usual[0]
+    return even, width
+
+
+def _is_plain(sample: Sample, delimiter: str) -> bool:
+    first = FirstRecord((), only=True, records=records(sample, CsvForm(delimiter=delimiter)), text=sample.text, whole=sample.whole)
+    try:
+        refuse_unquoted(first, sample.file, delimiter, None, "")
+    except BronzeError:
+        return True
+    return False
+
+
+def find_header(files: Sequence[Records], samples: Sequence[Sample]) -> bool | None:
+    """Return whether the files of a table begin with a header; None where they do not show it, or differ."""
+    answers = {has_header(one, files, sample) for one, sample in zip(files, samples, strict=True)} - {None}
+    return answers.pop() if len(answers) == 1 else None
+
+
+def has_header(rows: Records, files: Iterable[Records], sample: Sample) -> bool | None:
+    """Return whether the first record of a file is a header; None where nothing shows it.
+
+    A header has names that are each there once and none that is a value. If a row begins with an operation, it is data; if only the others
+    do, the first is a header. So is a line with which another file of the table begins as well, but for the operation's name.
+    """
+    if not rows:
+        return None
+    first, rest = rows[0], rows[1:]
+    if sample.file.is_cdc and first[0].casefold() in WORDS:
+        return False
+    if not _are_names(first):
+        return False
+    if rest and all(row[0].casefold() in WORDS for row in rest):
+        return True
+    shared = [other[0] for other in files if other and other is not rows]
+    if any(first in (other, other[1:]) or other == first[1:] for other in shared):
+        return True
+    columns = list(zip(*(row for row in rest if len(row) == len(first)), strict=True))
+    return True if any(_all_values(column) for column in columns) else None
+
+
+def _are_names(fields: Sequence[str]) -> bool:
+    folded = [field.casefold() for field in fields]
+    return len(set(folded)) == len(folded) and all(field.strip() for field in fields) and not any(_VALUE.fullmatch(one) for one in fields)
+
+
+def _all_values(column: Sequence[str]) -> bool:
+    return any(column) and all(_VALUE.fullmatch(one) for one in column)
+
+
+def named(sample: Sample, rows: Records, names: Sequence[str], null: str) -> Sample:
+    """Return a sample with these names and rows; rows of another number of fields are left out."""
+    texts = tuple(tuple(None if cell in ("", null) else cell for cell in row) for row in rows if len(row) == len(names))
+    return attrs.evolve(sample, names=tuple(names), rows=texts)
+
+
+def find_null(files: Iterable[tuple[Sample, Records]]) -> tuple[str, str]:
+    """Return the text that stands for NULL, "" if that is an empty field, and why.
+
+    A text is one for NULL where it stands in a column whose other values are all numbers, times or sequences, or in at least two columns
+    of a delete or insert.
+    """
+    votes = Counter(_null_texts(files))
+    if not votes:
+        return "", "no other text stands in the place of a value"
+    text, count = votes.most_common(1)[0]
+    return text, f"it stands in {count:,} fields where only NULL explains it"
+
+
+def _null_texts(files: Iterable[tuple[Sample, Records]]) -> Iterator[str]:
+    for _, rows in files:
+        for column in zip(*(row for row in rows if len(row) == len(rows[0])), strict=True):
+            texts = Counter(column)
+            for null in _NULLS:
+                others = [text for text in texts if text not in ("", null)]
+                typed = others and all(_VALUE.fullmatch(text) or is_sequence(text) for text in others)
+                if texts[null] and (typed or (not others and texts[null] > 1)):
+                    yield from [null] * texts[null]

@@ -1,0 +1,103 @@
+"""What `init` tells a person: what it found per table, how sure it is and why, what holds with this task, and the next command. Pure."""
+
+from collections.abc import Iterator
+
+from dms_iceberg.config.model import Bronze
+from dms_iceberg.discover.comments import one_line
+from dms_iceberg.discover.proposal import Entry, LeftOut, shown, shown_names
+from dms_iceberg.init.finding import Found, TableFinding, Unread
+from dms_iceberg.init.roles import Role
+
+_SEQUENCE = "order: by the sequence. All promises hold, also for changes of one transaction in different files"
+_TIMESTAMP = (
+    "order: by commit time, file and place in it, because DMS writes no sequence. Weaker: the order of one transaction's changes in "
+    "different files is unknown, and of changes within one tick of the source's clock. For all promises add $AR_H_CHANGE_SEQ by a mapping "
+    "rule"
+)
+_NEITHER = (
+    "order: by the close time in the file's name, then the place in the file, because DMS writes neither commit time nor sequence. Weaker: "
+    "modes mirror and soft_delete only; a file that DMS writes again after a restart counts as newer; a clock that goes back is not "
+    "noticed; the lag is measured from the close of the file. For all promises set TimestampColumnName, and add $AR_H_CHANGE_SEQ and "
+    "$AR_H_STREAM_POSITION by mapping rules, in a new load epoch"
+)
+_NO_IMAGES = "no before-images: an update that changes a key leaves the old row. Add the mapping rule add-before-image-columns (pk-only)"
+
+
+def report(found: Found, document: str) -> str:
+    """Return the text.
+
+    Args:
+        document: where the document was written, "" if it was printed.
+    """
+    return "\n".join(map(one_line, _lines(found, document))) + "\n"
+
+
+def _lines(found: Found, document: str) -> Iterator[str]:
+    yield f"{found.bronze.uri}: format {found.bronze.format.value}"
+    yield from found.about
+    for table, proposal in zip(found.tables, found.proposals, strict=True):
+        yield ""
+        if isinstance(table, Unread):
+            yield f"{table.files.full_name}: LEFT OUT"
+        else:
+            yield f"{table.files.full_name}: {'LEFT OUT' if isinstance(proposal, LeftOut) else f'key {shown_names(proposal.key)}'}"
+            yield from (f"  {line}" for line in _table(table))
+        if isinstance(proposal, LeftOut):
+            yield from (f"  {reason}" for reason in proposal.reasons)
+        else:
+            key = found.keys[proposal.table]
+            yield f"  key {shown_names(key.columns)} ({key.sure}): {key.why}"
+            yield from (f"  note: {note}" for note in proposal.notes)
+            yield from (f"  {shown(one.source or one.name)}: {one.type}: {one.why}" for one in proposal.declared)
+            yield from (f"  to decide: {shown(one.name)}: {one.type}? {one.why}" for one in proposal.suggested)
+            yield from (f"  left out of silver: {shown(name)}: {why}" for name, why in proposal.dropped)
+    yield ""
+    yield from promises(found.bronze)
+    yield from _next(found, document)
+
+
+def _table(table: TableFinding) -> Iterator[str]:
+    files = table.files
+    part = "" if files.complete else f", of more than {files.listed:,} objects"
+    yield f"files looked at: {len(files.load)} LOAD, {len(files.changes)} of changes{part}"
+    roles = table.roles
+    words = "/".join(roles.words)
+    yield _role("operation", roles.op, f" ({words})" if words else "")
+    yield _role("commit time", roles.timestamp)
+    yield _role("sequence", roles.sequence)
+    yield _role("stream position", roles.stream)
+    images = table.images
+    if images.affix is None:
+        yield f"before-images: none ({images.sure}): {images.why}"
+    else:
+        name = f"{images.affix.prefix}...{images.affix.suffix}"
+        yield f"before-images: {name} of {shown_names(images.columns)} ({images.sure}): {images.why}"
+
+
+def _role(what: str, role: Role, more: str = "") -> str:
+    return f"{what}: {'none' if role.name is None else shown(role.name)}{more} ({role.sure}): {role.why}"
+
+
+def promises(bronze: Bronze) -> list[str]:
+    """Return which promises hold with a task that writes such files."""
+    change = bronze.change
+    order = _SEQUENCE if change.sequence_column else _TIMESTAMP if change.timestamp_column else _NEITHER
+    no_images = change.before_image_prefix is None and change.before_image_suffix is None
+    return [order, *([_NO_IMAGES] if no_images else [])]
+
+
+def _next(found: Found, document: str) -> Iterator[str]:
+    entries = [one for one in found.proposals if isinstance(one, Entry)]
+    if not entries:
+        yield "no table can be merged as it is: see the reasons above"
+        return
+    name = document or "shop.yaml"
+    if not document:
+        yield f"next: write it to a file (--out {name})"
+    if proposed := [one.table for one in entries if not one.key_confirmed]:
+        yield (
+            f"next: compare the key of {shown_names(proposed)} with the primary key at the source, and take key_confirmed out of {name}. "
+            "Nothing runs before that"
+        )
+    yield f"then: dms-iceberg plan {name}"
+    yield f"      dms-iceberg run {name}"

@@ -1,0 +1,230 @@
+"""Which columns of a table's files DMS has added, found by their values and places; a name alone decides nothing. Pure."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from itertools import pairwise
+
+import attrs
+
+from dms_iceberg.bronze.csv_shapes import STREAM_POSITION
+from dms_iceberg.bronze.keys import NAME_AHEAD_HOURS, time_of
+from dms_iceberg.bronze.position import is_sequence
+from dms_iceberg.init.csv_form import WORDS
+from dms_iceberg.init.samples import Sample, all_names, all_values
+
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.][0-9]{1,9})?", re.ASCII)
+# Positions in logs that nothing else looks like: of PostgreSQL, MySQL, SQL Server. An Oracle SCN is only a number.
+_LOG_POSITION = re.compile(r"[0-9A-F]{1,8}/[0-9A-F]{1,8}|[\w.-]+[.][0-9]{6}:[0-9]+(?::.*)?|[0-9a-fA-F]{8}:[0-9a-fA-F]{8}:[0-9a-fA-F]{4}.*")
+_POSITION = re.compile(STREAM_POSITION)
+_LONGEST_LOAD = timedelta(hours=48)
+_MOST_UNORDERED = 0.02
+
+
+class Sure(StrEnum):
+    """How sure a finding is."""
+
+    CERTAIN = "certain"
+    LIKELY = "likely"
+    DOUBTFUL = "doubtful"
+
+
+@attrs.frozen(kw_only=True)
+class Role:
+    """A column with a purpose, or that there is none (``name`` None), and why."""
+
+    name: str | None
+    sure: Sure
+    why: str
+
+
+@attrs.frozen(kw_only=True)
+class Roles:
+    """What DMS has added to a table's files.
+
+    Attributes:
+        op: the operation of each change.
+        words: the words of the operation column, with I, U or D.
+        op_in_load: whether LOAD files have it; None where there are no LOAD rows.
+        timestamp: the commit time.
+        sequence: ``$AR_H_CHANGE_SEQ``.
+        stream: ``$AR_H_STREAM_POSITION``.
+        doubts: columns that may have a purpose, and why that is not certain.
+    """
+
+    op: Role
+    words: Mapping[str, str] = attrs.field(factory=dict)
+    op_in_load: bool | None = None
+    timestamp: Role
+    sequence: Role
+    stream: Role
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The columns with a purpose."""
+        return frozenset(role.name for role in (self.op, self.timestamp, self.sequence, self.stream) if role.name is not None)
+
+
+@attrs.frozen(kw_only=True)
+class Samples:
+    """The samples of a table, with named columns, in order. Files without rows are left out."""
+
+    load: tuple[Sample, ...]
+    changes: tuple[Sample, ...]
+
+    @property
+    def both(self) -> tuple[Sample, ...]:
+        """All of them, changes first: their columns are complete."""
+        return (*self.changes, *self.load)
+
+
+def find_roles(samples: Samples) -> Roles:
+    """Return the purposes of a table's columns."""
+    op = _operation(samples)
+    words = _words(samples, op.name)
+    taken = {op.name}
+    sequence = _sequence(samples)
+    taken.add(sequence.name)
+    timestamp, doubts = _timestamp(samples, taken)
+    taken.add(timestamp.name)
+    stream, unsure = _stream(samples, taken)
+    with_op = [op.name in sample.names for sample in samples.load]
+    return Roles(
+        op=op,
+        words=words,
+        op_in_load=all(with_op) if with_op else None,
+        timestamp=timestamp,
+        sequence=sequence,
+        stream=stream,
+        doubts=(*doubts, *unsure),
+    )
+
+
+def _filled(values: Iterable[str | None]) -> list[str]:
+    return [value for value in values if value]
+
+
+def _operation(samples: Samples) -> Role:
+    of = samples.changes or samples.load
+    names = [name for name in all_names(of) if _are_words(all_values(of, name)) and all(name in one.names for one in of)]
+    where = "change" if samples.changes else "LOAD"
+    if not names:
+        why = f"no column of the {where} files has I, U, D (or INSERT, UPDATE, DELETE) in every row"
+        return Role(name=None, sure=Sure.CERTAIN, why=why)
+    first = [name for name in names if all(one.names[0] == name for one in of)]
+    best = first[0] if first else next((name for name in names if name.casefold() == "op"), names[0])
+    if not samples.changes:
+        return Role(name=best, sure=Sure.LIKELY, why="the same word of an insert in every LOAD row; there are no change files yet")
+    others = [name for name in names if name != best]
+    why = "every change has a word of an operation there" + (", in the first column" if first else "")
+    return Role(name=best, sure=Sure.CERTAIN if first and not others else Sure.LIKELY, why=why + _also(others))
+
+
+def _also(others: Sequence[str]) -> str:
+    return f"; {', '.join(others)} also has such words" if others else ""
+
+
+def _are_words(values: Sequence[str | None]) -> bool:
+    return bool(values) and all(value is not None and value.casefold() in WORDS for value in values)
+
+
+def _words(samples: Samples, op: str | None) -> dict[str, str]:
+    """Return the words that are there, completed by those of the same form for operations that have not occurred yet."""
+    seen = {value for value in all_values(samples.both, op) if value} if op is not None else set()
+    found = {word: WORDS[word.casefold()] for word in seen if word.casefold() in WORDS}
+    for letters in (True, False):
+        family = {word: meaning for word, meaning in found.items() if (len(word) == 1) == letters}
+        for word, meaning in WORDS.items() if family else ():
+            if (len(word) == 1) == letters and meaning not in family.values():
+                like = next(iter(family))
+                found[word.upper() if like.isupper() else word.title() if like.istitle() else word] = meaning
+    return dict(sorted(found.items(), key=lambda item: (len(item[0]) > 1, "IUD".index(item[1]))))
+
+
+def _sequence(samples: Samples) -> Role:
+    for name in all_names(samples.changes):
+        values = all_values(samples.changes, name)
+        if (filled := _filled(values)) and len(filled) == len(values) and all(map(is_sequence, filled)):
+            if _filled(all_values(samples.load, name)):
+                continue
+            return Role(name=name, sure=Sure.CERTAIN, why="35 digits that begin with a time in every change, and nothing in loaded rows")
+    why = "no column has 35 digits that begin with a time in every change" if samples.changes else "there are no change files yet"
+    return Role(name=None, sure=Sure.CERTAIN if samples.changes else Sure.DOUBTFUL, why=why)
+
+
+def _timestamp(samples: Samples, taken: set[str | None]) -> tuple[Role, list[str]]:
+    doubts = list[str]()
+    for name in all_names(samples.both):
+        if name in taken or not _are_times(all_values(samples.both, name)):
+            continue
+        in_place = all(_is_in_place(sample, name, taken) for sample in samples.both if name in sample.names)
+        against = _against_commit_time(samples, name)
+        if in_place and not against:
+            everywhere = all(name in sample.names for sample in samples.changes) and bool(samples.changes)
+            why = "a time in every row, beside the operation; it rises within each file and is not after the close of its file"
+            return Role(name=name, sure=Sure.CERTAIN if everywhere else Sure.LIKELY, why=why), []
+        if in_place:
+            doubts.append(f"{name} stands where DMS writes the commit time, but {against}: taken for a column of the source")
+        elif not against and samples.changes:
+            doubts.append(
+                f"{name} rises like a commit time, but does not stand beside the operation: taken for a column of the source. If a mapping "
+                "rule writes $AR_H_COMMIT_TIMESTAMP there, name it in bronze.change.timestamp_column"
+            )
+    return Role(name=None, sure=Sure.CERTAIN, why="no column beside the operation has the times of commits"), doubts
+
+
+def _are_times(values: Sequence[str | None]) -> bool:
+    return bool(values) and all(value is not None and _TIME.fullmatch(value) for value in values)
+
+
+def _is_in_place(sample: Sample, name: str, taken: set[str | None]) -> bool:
+    """Whether a column is text, as DMS writes it, and follows the operation, or is the first where there is none."""
+    return sample.type_of(name) in ("", "string") and sample.names.index(name) == (1 if sample.names[0] in taken else 0)
+
+
+def _against_commit_time(samples: Samples, name: str) -> str:
+    """Return what contradicts that a column has commit times, "" if nothing does."""
+    for sample in samples.changes:
+        times = [_time(value) for value in _filled(sample.values(name))]
+        back = sum(later < earlier for earlier, later in pairwise(times))
+        if back > max(1, len(times) * _MOST_UNORDERED):
+            return "its values do not rise within a file"
+        if times and max(times) > _closed(sample) + timedelta(hours=NAME_AHEAD_HOURS):
+            return "it has times after the close of its file"
+    loaded = [_time(value) for value in _filled(all_values(samples.load, name))]
+    if loaded and max(loaded) - min(loaded) > _LONGEST_LOAD:
+        return "its values in loaded rows are days apart, and a load takes hours"
+    return ""
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text[:19])
+
+
+def _closed(sample: Sample) -> datetime:
+    try:
+        return time_of(sample.file.order).replace(tzinfo=None)
+    except ValueError:
+        return datetime.max - timedelta(hours=NAME_AHEAD_HOURS)
+
+
+def _stream(samples: Samples, taken: set[str | None]) -> tuple[Role, list[str]]:
+    doubts = list[str]()
+    for name in all_names(samples.changes):
+        values = all_values(samples.changes, name)
+        filled = _filled(values)
+        if name in taken or not filled or len(filled) < len(values) or _filled(all_values(samples.load, name)):
+            continue
+        if all(map(_LOG_POSITION.fullmatch, filled)):
+            why = "a place in the source's log in every change, and nothing in loaded rows"
+            return Role(name=name, sure=Sure.CERTAIN if samples.load else Sure.LIKELY, why=why), []
+        if samples.load and all(map(_POSITION.fullmatch, filled)) and not any(map(is_sequence, filled)):
+            doubts.append(
+                f"{name} has a value in every change and in no loaded row, but not in a form that is known of a source's log: taken for "
+                "a column of the source. If a mapping rule writes $AR_H_STREAM_POSITION there, name it in "
+                "bronze.change.stream_position_column"
+            )
+    why = "no column has places in the source's log"
+    return Role(name=None, sure=Sure.CERTAIN if samples.changes else Sure.DOUBTFUL, why=why), doubts

@@ -1,0 +1,121 @@
+"""From the samples of a table's files to what they are: which columns are whose, and what contradicts a use of them."""
+
+from collections.abc import Iterator, Sequence
+
+from dms_iceberg.discover.catalog import Catalog, Table
+from dms_iceberg.discover.judge import judge
+from dms_iceberg.discover.proposal import Entry
+from dms_iceberg.dms.types import LOB_KINDS
+from dms_iceberg.init import headerless
+from dms_iceberg.init.csv_form import CsvForm, Records, has_header, named, records
+from dms_iceberg.init.finding import TableFinding
+from dms_iceberg.init.folders import TableFiles
+from dms_iceberg.init.history import history_notes, order_problem, several_formats
+from dms_iceberg.init.images import find_images
+from dms_iceberg.init.roles import Samples, find_roles
+from dms_iceberg.init.samples import Sample, all_names
+
+_NO_NAMES = (
+    "its files have no header, so they do not say what their columns are called. Give --source with the URL of the database, or let DMS "
+    "write headers (AddColumnName) or Parquet and load the table again"
+)
+
+
+def catalog_table(catalog: Catalog | None, name: str) -> Table | None:
+    """Return the table of a catalog with the name of a folder; in another case only if one alone has it."""
+    tables = () if catalog is None else catalog.tables
+    exact = [table for table in tables if table.full_name == name]
+    alike = [table for table in tables if table.full_name.casefold() == name.casefold()]
+    return exact[0] if exact else alike[0] if len(alike) == 1 else None
+
+
+def entry_of(catalog: Catalog, table: Table) -> Entry | tuple[str, ...]:
+    """Return what `discover` proposes for a table, or its reasons for nothing."""
+    (proposal,) = judge(catalog, [table])
+    return proposal if isinstance(proposal, Entry) else proposal.reasons
+
+
+def find_table(files: TableFiles, samples: Sequence[Sample], form: CsvForm, catalog: Catalog | None) -> TableFinding:
+    """Return what a table's files are.
+
+    Args:
+        samples: a sample of each file.
+        form: the form of CSV files.
+        catalog: the source's catalog, if there is a source.
+    """
+    problems = [problem for problem in [several_formats(files)] if problem]
+    notes = list(files.notes)
+    if not problems and any(sample.text for sample in samples):
+        found = _csv_columns(files, samples, form, catalog)
+        if isinstance(found, str):
+            problems.append(found)
+        else:
+            samples = found
+    with_rows = [one for one in samples if one.names and (one.rows or not one.text)]
+    load = tuple(one for one in with_rows if not one.file.is_cdc and one.rows)
+    sorted_out = Samples(load=load, changes=tuple(one for one in with_rows if one.file.is_cdc and one.rows))
+    roles = find_roles(sorted_out)
+    images = find_images(sorted_out, roles)
+    imaged = {f"{images.affix.prefix}{base}{images.affix.suffix}" for base in images.columns} if images.affix is not None else set()
+    columns = tuple(name for name in all_names(sorted_out.both) if name not in roles.names | imaged)
+    if not problems:
+        problems += _problems(sorted_out, roles.op.name, roles.op.why)
+        problems += [problem for problem in [order_problem(sorted_out, roles)] if problem]
+        notes += [*history_notes(sorted_out, roles, images), *roles.doubts]
+        notes += [images.why] if images.contradicted else []
+        notes += [] if sorted_out.changes else ["there are no change files with rows yet: what only changes show is not known"]
+    return TableFinding(
+        files=files, samples=sorted_out, roles=roles, images=images, columns=columns, problems=tuple(problems), notes=tuple(notes)
+    )
+
+
+def _problems(samples: Samples, op: str | None, why: str) -> Iterator[str]:
+    if not samples.both:
+        yield "none of the sampled files has a row. Run init again when there are rows"
+    elif samples.changes and op is None:
+        partly = [one for one in samples.changes if any(name.casefold() == "op" for name in one.names)]
+        some = f" ({partly[0].file.key} has one that is called like it)" if partly and len(partly) < len(samples.changes) else ""
+        yield (
+            f"{why}{some}, so a delete cannot be told from an insert. Set CdcInsertsOnly and CdcInsertsAndUpdates of the endpoint to "
+            "false, and load the table again into a new load epoch"
+        )
+
+
+def _csv_columns(files: TableFiles, samples: Sequence[Sample], form: CsvForm, catalog: Catalog | None) -> list[Sample] | str:
+    """Return the samples with names and rows, or why they have none."""
+    parsed = [(sample, records(sample, form)) for sample in samples]
+    every = [rows for _, rows in parsed]
+    if unread := next((sample for sample, rows in parsed if not rows and sample.text.strip()), None):
+        return f"{unread.file.key}: no record of it can be read with the delimiter {form.delimiter!r}. Restore the file"
+    answers = [(sample, has_header(rows, every, sample)) for sample, rows in parsed if rows]
+    yes = [sample for sample, answer in answers if answer]
+    no = [sample for sample, answer in answers if answer is False]
+    if yes and no:
+        return (
+            f"{yes[0].file.key} begins with a header and {no[0].file.key} does not, and bronze.csv.header is one setting for all files. "
+            "Load the table again into a new load epoch (bucket folder epoch-N) with one setting of AddColumnName"
+        )
+    header = form.header if not (yes or no) else bool(yes)
+    if header is None:
+        return "nothing shows whether the first line of its files is a header. Run init again when there is a change file"
+    if header is not form.header:
+        shown = "a header" if header else "no header"
+        return f"its files have {shown}, unlike those of most tables. Give it a document of its own: init --table with its name"
+    if header:
+        return [named(sample, rows[1:], rows[0] if rows else (), form.null) for sample, rows in parsed]
+    return _headerless(files, parsed, form, catalog)
+
+
+def _headerless(files: TableFiles, parsed: Sequence[tuple[Sample, Records]], form: CsvForm, catalog: Catalog | None) -> list[Sample] | str:
+    table = catalog_table(catalog, files.full_name)
+    if catalog is None or table is None:
+        return _NO_NAMES if catalog is None else "its files have no header, and the source has no table of this name"
+    entry = entry_of(catalog, table)
+    if not isinstance(entry, Entry):
+        return "; ".join(entry)
+    columns = tuple(column.name for column in table.columns)
+    no_lobs = tuple(
+        column.name for column in table.columns if column.dms is None or column.dms.kind not in LOB_KINDS or column.name in entry.key
+    )
+    names = headerless.name_columns(parsed, headerless.Table(columns=columns, key=entry.key, imaged=no_lobs), form.null)
+    return names if isinstance(names, str) else [named(sample, rows, names[sample.file.key], form.null) for sample, rows in parsed]
