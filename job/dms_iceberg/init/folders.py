@@ -94,7 +94,8 @@ def _newest_epoch(store: ObjectStore, parts: Sequence[str]) -> Root:
     above = "".join(f"{part}/" for part in parts[:-1])
     epochs = sorted((int(match[1]), name) for name in store.folders(above) if (match := _EPOCH.fullmatch(name)))
     filled = next(name for _, name in reversed(epochs) if name == parts[-1] or any(_first_files(store, f"{above}{name}/")))
-    others = [name for _, name in epochs if name != filled]
+    names = [name for _, name in epochs]
+    others = names[: names.index(filled)]
     notes = [f"the newest load epoch that has files: {above}{filled}/"]
     notes += [f"older load epochs, which it replaces: {', '.join(others)}"] if others else []
     return Root(path=f"{above}{filled}/", notes=tuple(notes))
@@ -141,9 +142,10 @@ def look(store: ObjectStore, schema: str, table: str) -> TableFiles:
             load += _Page.of(store, f"{prefix}{segment}/", "", prefix).load[:1]
         if changes:
             later = list(_later(store, prefix, changes[0]))
-            if not later:
+            if later:
+                changes = [changes[0], *later]
+            else:
                 notes.append("its date folders do not sort by time, so the newest change files may not have been looked at")
-            changes += later
             listed += len(later)
     return TableFiles(
         schema=schema,
@@ -206,8 +208,8 @@ def _later(store: ObjectStore, prefix: str, first: BronzeFile) -> Iterator[Bronz
     if newest is None:
         return
     span = time_of(newest.order) - begin
-    for part in range(1, _MOST_CHANGES - 2):
-        yield from _Page.of(store, prefix, start(begin + span * part / (_MOST_CHANGES - 2))).changes[:1]
+    for part in range(1, _MOST_CHANGES - 1):
+        yield from _Page.of(store, prefix, start(begin + span * part / (_MOST_CHANGES - 1))).changes[:1]
     yield newest
 
 

@@ -1,0 +1,295 @@
+"""What contradicts, is doubtful or has changed half way is said with its reason, and never guessed."""
+
+import datetime as dt
+from pathlib import Path
+
+import attrs
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dms_emulator.files import CsvShape, FileFormat, FileShape
+from dms_iceberg.discover.catalog import Catalog, Column, Identity, Index, Table
+from dms_iceberg.discover.proposal import Entry, LeftOut
+from dms_iceberg.dms.types import DmsType
+from dms_iceberg.errors import BronzeError
+from dms_iceberg.init.document import terraform_tables, yaml_document
+from dms_iceberg.init.finding import Found
+from dms_iceberg.init.report import report
+from dms_iceberg.init.run import examine
+from dms_iceberg.source.address import Engine
+from unit.init.emulated import LINES, ORDERS, Task
+
+NEITHER = {"timestamp_column": None, "sequence_column": None, "stream_position_column": None, "before_image_prefix": None}
+CSV = FileShape(format=FileFormat.CSV, csv=CsvShape(header=True))
+HEADERLESS = attrs.evolve(CSV, csv=CsvShape(header=False))
+
+
+def look(folder: Path, catalog: Catalog | None = None) -> Found:
+    return examine(str(folder), catalog, lambda names: names)
+
+
+def only_entry(found: Found) -> Entry:
+    (entry,) = found.proposals
+    assert isinstance(entry, Entry), entry
+    return entry
+
+
+def only_reasons(found: Found) -> str:
+    (left_out,) = found.proposals
+    assert isinstance(left_out, LeftOut)
+    return "\n".join(left_out.reasons)
+
+
+def half_way(folder: Path, before: FileShape, after: FileShape, *, load: FileShape | None = None) -> None:
+    """A task whose settings were changed after three change files."""
+    task = Task(folder, load or before)
+    task.load()
+    for minute in range(1, 7):
+        task.shape = before if minute < 4 else after
+        task.changes(minute, moved=minute in (2, 5))
+
+
+def test_a_sequence_that_was_added_half_way(tmp_path: Path) -> None:
+    half_way(tmp_path, FileShape(sequence_column=None, stream_position_column=None), FileShape())
+    found = look(tmp_path)
+    assert found.bronze.change.sequence_column == "dms_change_seq"
+    notes = "\n".join(only_entry(found).notes)
+    assert "change files up to at least shop/orders/20260301-100400000.parquet (not shop/orders/20260301-100500000.parquet) have" in notes
+    assert "no dms_change_seq: the order of their changes is the commit time" in notes
+    assert "no dms_stream_position" in notes
+
+
+def test_order_that_was_added_half_way_needs_a_new_epoch(tmp_path: Path) -> None:
+    half_way(tmp_path, FileShape(**NEITHER), FileShape())
+    reasons = only_reasons(look(tmp_path))
+    assert "neither a sequence nor a commit time, and others have dms_change_seq and dms_commit_ts" in reasons
+    assert "epoch-N" in reasons
+
+
+def test_images_that_were_added_half_way(tmp_path: Path) -> None:
+    half_way(tmp_path, FileShape(before_image_prefix=None), FileShape())
+    found = look(tmp_path)
+    assert found.bronze.change.before_image_prefix == "BI_"
+    assert "no before-images: an update of a key there leaves the old row" in "\n".join(only_entry(found).notes)
+
+
+def test_another_format_half_way(tmp_path: Path) -> None:
+    half_way(tmp_path, CSV, FileShape(), load=CSV)
+    assert "its files are csv and parquet: shop/orders/20260301-100500000.parquet is the first" in only_reasons(look(tmp_path))
+
+
+def test_a_header_in_the_load_only(tmp_path: Path) -> None:
+    half_way(tmp_path, HEADERLESS, HEADERLESS, load=CSV)
+    reasons = only_reasons(look(tmp_path))
+    assert "shop/orders/LOAD00000001.csv begins with a header and shop/orders/20260301-100200000.csv does not" in reasons
+    assert "bronze.csv.header" in reasons
+
+
+def test_changes_without_operation(tmp_path: Path) -> None:
+    task = Task(tmp_path, FileShape())
+    task.load()
+    path = tmp_path / task.changes(1)
+    table = pq.read_table(path)
+    pq.write_table(table.drop_columns(["Op"]), path)
+    assert "a delete cannot be told from an insert" in only_reasons(look(tmp_path))
+
+
+def test_a_column_is_not_the_operation_because_of_its_name(tmp_path: Path) -> None:
+    task = Task(tmp_path, FileShape())
+    path = tmp_path / task.changes(1)
+    table = pq.read_table(path)
+    names = ["action" if name == "Op" else "Op" if name == "customer" else name for name in table.column_names]
+    pq.write_table(table.rename_columns(names), path)
+    assert look(tmp_path).bronze.change.op_column == "action"
+
+
+def test_a_time_of_the_source_is_no_commit_time(tmp_path: Path) -> None:
+    """It stands where the commit time would: the task writes none."""
+    layout = attrs.evolve(ORDERS, columns=(ORDERS.columns[3], *ORDERS.columns[:3], *ORDERS.columns[4:]))
+    folder = tmp_path / "shop" / "orders"
+    folder.mkdir(parents=True)
+    days = [dt.datetime(2024, 1, 1) + dt.timedelta(days=number) for number in range(40)]
+    header = "Op,placed,order_id,dms_change_seq\n"
+    (folder / "LOAD00000001.csv").write_text(header + "".join(f"I,{day},{number},\n" for number, day in enumerate(days)))
+    sequence = "2026030110000000" + "0" * 18
+    (folder / "20260301-100100000.csv").write_text(header + f"U,2024-01-01 00:00:00,0,{sequence}1\nI,2026-03-01 09:00:00,99,{sequence}2\n")
+    found = look(tmp_path)
+    assert layout
+    assert found.bronze.change.timestamp_column is None
+    assert found.bronze.change.sequence_column == "dms_change_seq"
+    notes = "\n".join(only_entry(found).notes)
+    assert "placed stands where DMS writes the commit time, but its values in loaded rows are days apart" in notes
+
+
+def test_a_column_that_is_named_like_an_image_and_is_none(tmp_path: Path) -> None:
+    task = Task(tmp_path, FileShape(before_image_prefix=None))
+    for key in (task.load(), task.changes(1)):
+        table = pq.read_table(tmp_path / key)
+        pq.write_table(table.append_column("BI_customer", table["customer"]), tmp_path / key)
+    found = look(tmp_path)
+    assert found.bronze.change.before_image_prefix is None
+    entry = only_entry(found)
+    assert "BI_customer has values in inserts, where nothing stood before" in "\n".join(entry.notes)
+    assert [one.name for one in entry.declared] == ["BI_customer"]
+
+
+def test_a_load_alone(tmp_path: Path) -> None:
+    Task(tmp_path, FileShape()).load()
+    found = look(tmp_path)
+    assert only_entry(found).key == ("order_id",)
+    assert "there are no change files with rows yet" in report(found, "")
+    # Columns of which only changes show what they are.
+    assert found.bronze.change.sequence_column is None
+
+
+def test_no_key_to_propose(tmp_path: Path) -> None:
+    task = Task(tmp_path, FileShape(**NEITHER), key_only_deletes=False)
+    for key in (task.load(), task.changes(1)):
+        table = pq.read_table(tmp_path / key)
+        pq.write_table(table.set_column(1, "order_id", pa.array([7] * len(table))), tmp_path / key)
+    assert "no key can be proposed: no column that is named like a key is unique" in only_reasons(look(tmp_path))
+
+
+def test_tables_that_one_document_cannot_have(tmp_path: Path) -> None:
+    for layout, shape in ((ORDERS, FileShape()), (LINES, FileShape(**NEITHER))):
+        task = Task(tmp_path, shape)
+        task.load(layout)
+        task.changes(1, layout)
+        if layout is ORDERS:
+            task.changes(2, attrs.evolve(ORDERS, name="more_orders"))
+    more, lines, orders = look(tmp_path).proposals
+    assert isinstance(lines, LeftOut)
+    assert "init --table" in lines.reasons[0]
+    assert isinstance(more, Entry)
+    assert isinstance(orders, Entry)
+
+
+def test_damaged_files_leave_their_table_out(tmp_path: Path) -> None:
+    task = Task(tmp_path, FileShape())
+    (tmp_path / task.load()).write_bytes(b"PAR1 and nothing more")
+    assert "it cannot be read as Parquet" in only_reasons(look(tmp_path))
+
+
+def test_types_are_suggested_as_comments(tmp_path: Path) -> None:
+    task = Task(tmp_path, FileShape())
+    key = task.load()
+    table = pq.read_table(tmp_path / key)
+    count = len(table)
+    table = table.append_column("opens", pa.array([dt.time(8)] * count, pa.time32("ms")))
+    table = table.append_column("amount", pa.array([1] * count, pa.uint64()))
+    table = table.append_column("story", pa.array(["x" * 32768] * count))
+    pq.write_table(table, tmp_path / key)
+    found = look(tmp_path)
+    entry = only_entry(found)
+    text = yaml_document(found, "silver")
+    assert {one.name: one.type for one in entry.suggested} == {"placed": "timestamp_ntz", "paid": "boolean"}
+    assert '    #   - {name: "paid", type: "boolean"}' in text
+    assert [name for name, _ in entry.dropped] == ["opens"]
+    assert "DMS has probably cut them (LobMaxSize)" in text
+    assert "unsigned: decimal(20,0) in silver" in text
+    # A comment without its sign is a part of the document.
+    import yaml
+
+    lines = [line.replace("# ", "", 1) if line.startswith(("    # columns", "    #   -")) else line for line in text.split("\n")]
+    declared = yaml.safe_load("\n".join(lines))["tables"]["shop.orders"]["columns"]
+    assert {one["name"] for one in declared} == {"placed", "paid"}
+
+
+CATALOG = Catalog(
+    engine=Engine.POSTGRESQL,
+    database="shop",
+    tables=(
+        Table(
+            schema="shop",
+            name="orders",
+            identity=Identity.PRIMARY_KEY,
+            columns=(
+                Column(name="order_id", type="int8", shown="bigint", nullable=False, dms=DmsType.parse("int8")),
+                Column(name="customer", type="varchar", shown="character varying", nullable=True, dms=DmsType.parse("wstring")),
+                Column(name="total", type="numeric", shown="numeric(12,2)", nullable=True, dms=DmsType.parse("numeric(12,2)")),
+                Column(name="placed", type="timestamp", shown="timestamp without time zone", nullable=True, dms=DmsType.parse("datetime")),
+                Column(name="paid", type="bool", shown="boolean", nullable=True, dms=DmsType.parse("boolean")),
+            ),
+            unique=(Index(name="orders_pkey", columns=("order_id",), primary=True),),
+        ),
+        Table(schema="shop", name="empty", identity=Identity.PRIMARY_KEY),
+    ),
+)
+TYPES = {"order_id": "bigint", "total": "decimal(12,2)", "placed": "timestamp_ntz", "paid": "boolean"}
+
+
+@pytest.mark.parametrize("changes", [True, False], ids=["with-changes", "load-only"])
+@pytest.mark.parametrize("images", [True, False])
+@pytest.mark.parametrize("stamp", [True, False])
+@pytest.mark.parametrize("sequence", [True, False])
+@pytest.mark.parametrize("op", [True, False])
+def test_headerless_files_get_the_names_of_the_catalog(
+    changes: bool, images: bool, stamp: bool, sequence: bool, op: bool, tmp_path: Path
+) -> None:
+    absent = {"timestamp_column": stamp, "sequence_column": sequence, "stream_position_column": sequence, "before_image_prefix": images}
+    task = Task(tmp_path, attrs.evolve(HEADERLESS, op_on_full_load=op, **{name: None for name, there in absent.items() if not there}))
+    task.load()
+    if changes:
+        task.changes(1)
+        task.changes(2, moved=True)
+    found = look(tmp_path, CATALOG)
+    if not changes and (images or sequence):
+        # The empty columns at the end may be several things.
+        assert "no combination of operation" in only_reasons(found) or "Run init again" in only_reasons(found)
+        return
+    entry = only_entry(found)
+    assert entry.source_columns == tuple(column.name for column in CATALOG.tables[0].columns)
+    assert (entry.key, entry.key_confirmed) == (("order_id",), True)
+    assert {one.name: one.type for one in entry.declared} == TYPES
+    change = found.bronze.change
+    assert found.bronze.csv.header is False
+    assert (change.timestamp_column is not None, change.sequence_column is not None, change.before_image_prefix is not None) == (
+        stamp,
+        sequence,
+        images,
+    )
+    assert change.load_without_op is not op
+    assert "tables of the source without files, as of empty or excluded ones: shop.empty" in report(found, "")
+
+
+def test_headerless_files_of_two_widths(tmp_path: Path) -> None:
+    half_way(tmp_path, HEADERLESS, attrs.evolve(HEADERLESS, sequence_column=None))
+    assert "rows of 9, 10 columns" in only_reasons(look(tmp_path, CATALOG))
+
+
+def test_headerless_files_without_a_catalog(tmp_path: Path) -> None:
+    half_way(tmp_path, HEADERLESS, HEADERLESS)
+    assert "do not say what their columns are called. Give --source" in only_reasons(look(tmp_path))
+
+
+def test_parquet_with_a_catalog(tmp_path: Path) -> None:
+    half_way(tmp_path, FileShape(), FileShape())
+    entry = only_entry(look(tmp_path, CATALOG))
+    # Parquet has types, but for the boolean that this task writes as text.
+    assert {one.name: one.type for one in entry.declared} == {"placed": "timestamp_ntz", "paid": "boolean"}
+    assert entry.key_confirmed
+
+
+def test_a_catalog_that_the_files_contradict(tmp_path: Path) -> None:
+    task = Task(tmp_path, FileShape())
+    path = tmp_path / task.load()
+    table = pq.read_table(path)
+    pq.write_table(table.set_column(2, "order_id", pa.array([7] * len(table))), path)
+    assert "these are not files of that table" in only_reasons(look(tmp_path, CATALOG))
+
+
+def test_terraform(tmp_path: Path) -> None:
+    half_way(tmp_path, FileShape(), FileShape())
+    text = terraform_tables(look(tmp_path), None)
+    assert '    key           = ["order_id"]\n    key_confirmed = false\n' in text
+    assert '"timestamp_column": "dms_commit_ts"' in text
+
+
+def test_nothing_is_there(tmp_path: Path) -> None:
+    with pytest.raises(BronzeError, match="no file with a name that DMS gives"):
+        look(tmp_path)
+    (tmp_path / "shop" / "orders").mkdir(parents=True)
+    (tmp_path / "shop" / "orders" / "notes.txt").write_text("no")
+    with pytest.raises(BronzeError, match="no file with a name that DMS gives"):
+        look(tmp_path)

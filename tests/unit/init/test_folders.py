@@ -1,0 +1,189 @@
+"""Where the tables are, and which files of them are looked at: a number of requests that does not depend on the number of objects."""
+
+import datetime as dt
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import islice, pairwise
+from pathlib import Path
+
+import pytest
+
+from dms_emulator.files import DateDelimiter, DatePartition, DateSequence, FileShape
+from dms_iceberg.errors import BronzeError
+from dms_iceberg.init.finding import Found
+from dms_iceberg.init.folders import PAGE, find_root, find_tables
+from dms_iceberg.init.run import examine
+from dms_iceberg.storage.store import StoredObject
+from unit.init.emulated import LINES, Task
+
+START = dt.datetime(2025, 1, 1, tzinfo=dt.UTC)
+
+
+class Bucket:
+    """A bucket in memory that counts the requests S3 would get: a page of up to a thousand keys, or of folders."""
+
+    root = "s3://bucket"
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self.keys = sorted(keys)
+        self.requests = 0
+
+    def list(self, prefix: str, start_after: str = "") -> Iterator[StoredObject]:
+        place = bisect_right(self.keys, max(start_after, prefix[:-1] if prefix else ""))
+        while True:
+            self.requests += 1
+            page = self.keys[place : place + PAGE]
+            for key in page:
+                if key.startswith(prefix):
+                    yield StoredObject(key, 100, "e", START)
+                elif key > prefix:
+                    return
+            if len(page) < PAGE:
+                return
+            place += PAGE
+
+    def folders(self, prefix: str) -> Sequence[str]:
+        self.requests += 1
+        found: list[str] = []
+        place = bisect_right(self.keys, prefix[:-1] if prefix else "")
+        while place < len(self.keys) and self.keys[place].startswith(prefix) and len(found) < 3000:
+            name, slash, _ = self.keys[place].removeprefix(prefix).partition("/")
+            if not slash:
+                place = bisect_right(self.keys, prefix + name)
+                continue
+            found.append(name)
+            # The character that sorts after the slash: the first key behind the folder.
+            place = bisect_right(self.keys, f"{prefix}{name}0")
+        return found
+
+    def read(self, key: str, start: int = 0, length: int | None = None) -> bytes:
+        raise AssertionError(key)
+
+    def put(self, key: str, data: bytes) -> None:
+        raise AssertionError(key)
+
+    def delete(self, key: str) -> None:
+        raise AssertionError(key)
+
+
+def names(count: int, partition: DatePartition | None) -> list[str]:
+    """Keys of files that were closed a minute after each other."""
+    found = []
+    for number in range(count):
+        at = START + dt.timedelta(minutes=number)
+        millis = round(at.timestamp() * 1000)
+        folder = f"{partition.folder(millis)}/" if partition else ""
+        found.append(f"shop/orders/{folder}{at:%Y%m%d-%H%M%S}000.parquet")
+    return found
+
+
+@pytest.mark.parametrize(
+    "partition",
+    [None, DatePartition(), DatePartition("YYYYMM", "DASH"), DatePartition("YYYYMMDD", "NONE"), DatePartition("YYYYMMDDHH", "UNDERSCORE")],
+    ids=str,
+)
+@pytest.mark.parametrize("count", [1_500, 30_000])
+def test_the_requests_do_not_grow_with_the_objects(partition: DatePartition | None, count: int) -> None:
+    keys = names(count, partition)
+    loads = [f"shop/orders/LOAD{number:08X}.parquet" for number in range(1, 3_000)]
+    bucket = Bucket([*keys, *loads, "shop/customers/LOAD00000001.parquet"])
+    assert find_root(bucket) is not None
+    customers, orders = find_tables(bucket)
+    assert customers.complete
+    assert not orders.complete
+    assert bucket.requests < 80
+    # The first and the newest, and what lies between is of all times.
+    assert orders.changes[0].key == keys[0]
+    assert orders.changes[-1].key == keys[-1]
+    minutes = [keys.index(one.key) for one in orders.changes]
+    assert len(minutes) == 6
+    assert all(later - earlier < count / 2 for earlier, later in pairwise(minutes))
+    assert orders.load[0].key == "shop/orders/LOAD00000001.parquet"
+
+
+def test_a_million_objects() -> None:
+    bucket = Bucket(names(1_000_000, None))
+    (orders,) = find_tables(bucket)
+    assert bucket.requests < 60
+    assert orders.changes[-1].key == bucket.keys[-1]
+    assert orders.listed < 2_000
+
+
+def test_folders_that_do_not_sort_by_time_are_said() -> None:
+    bucket = Bucket(names(5_000, DatePartition(DateSequence.DDMMYYYY, DateDelimiter.SLASH)))
+    (orders,) = find_tables(bucket)
+    assert "do not sort by time" in orders.notes[0]
+
+
+def test_segments_of_a_parallel_load() -> None:
+    keys = [f"shop/orders/s{segment}/LOAD{number:08X}.parquet" for segment in (1, 2) for number in range(1, 900)]
+    bucket = Bucket([*keys, *names(3_000, None)])
+    (orders,) = find_tables(bucket)
+    assert {one.key.split("/")[2] for one in orders.load} == {"s1", "s2"}
+
+
+def test_control_tables_and_repairs_are_no_tables() -> None:
+    bucket = Bucket(
+        [
+            "awsdms_control/awsdms_status/LOAD00000001.parquet",
+            "shop/awsdms_history/LOAD00000001.parquet",
+            "shop/orders/_repair/20260301-100000000.parquet",
+            "shop/orders/LOAD00000001.parquet",
+            "_state/runs.json",
+        ]
+    )
+    (orders,) = find_tables(bucket)
+    assert [one.key for one in (*orders.load, *orders.changes)] == ["shop/orders/LOAD00000001.parquet"]
+
+
+def look(folder: Path) -> Found:
+    return examine(str(folder), None, lambda names: names)
+
+
+def task(folder: Path) -> None:
+    one = Task(folder, FileShape(), DatePartition())
+    one.load()
+    one.changes(1)
+    one.load(LINES)
+
+
+def test_the_newest_epoch_is_taken(tmp_path: Path) -> None:
+    for epoch in (1, 2, 10):
+        task(tmp_path / "dms" / f"epoch-{epoch}")
+    (tmp_path / "dms" / "epoch-11").mkdir()
+    for given in (tmp_path, tmp_path / "dms"):
+        found = look(given)
+        assert found.bronze.uri == str(tmp_path / "dms" / "epoch-10")
+        assert found.bronze.epoch == 10
+        assert "older load epochs, which it replaces: epoch-1, epoch-2" in found.about
+    # Whoever names one means it.
+    assert look(tmp_path / "dms" / "epoch-2").bronze.epoch == 2
+
+
+@pytest.mark.parametrize("given", ["", "bucket", "bucket/dms", "bucket/dms/shop", "bucket/dms/shop/orders"])
+def test_a_folder_near_the_right_one(given: str, tmp_path: Path) -> None:
+    task(tmp_path / "bucket" / "dms")
+    found = look(tmp_path / given)
+    assert found.bronze.uri == str(tmp_path / "bucket" / "dms")
+    assert {one.files.full_name for one in found.tables} >= {"shop.orders"}
+
+
+def test_a_folder_with_a_sign_in_its_name(tmp_path: Path) -> None:
+    folder = tmp_path / "100%20 #1"
+    task(folder)
+    assert look(folder).bronze.uri == str(folder)
+
+
+def test_files_above_all_folders() -> None:
+    bucket = Bucket(["LOAD00000001.parquet"])
+    root = find_root(bucket)
+    assert root is not None
+    assert root.above == 2
+
+
+def test_what_is_not_of_dms_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "logs" / "2026").mkdir(parents=True)
+    for number in islice(range(20), 20):
+        (tmp_path / "logs" / "2026" / f"{number}.log").write_text("x")
+    with pytest.raises(BronzeError, match=r"Name the bucket folder of the DMS endpoint"):
+        look(tmp_path)
