@@ -51,7 +51,7 @@ def init(
         catalog = read_catalog(address)
     typer.echo(f"looking at {uri}", err=True)
     from dms_iceberg.discover.proposal import Entry
-    from dms_iceberg.init.document import json_document, terraform_tables, yaml_document
+    from dms_iceberg.init.document import json_document, problems_of, terraform_tables, yaml_document
     from dms_iceberg.init.report import report
     from dms_iceberg.init.run import examine
 
@@ -63,13 +63,14 @@ def init(
     else:
         text = yaml_document(found, namespace or _DEFAULT_NAMESPACE)
     has_entries = any(isinstance(one, Entry) for one in found.proposals)
+    problems = problems_of(found, namespace or _DEFAULT_NAMESPACE) if has_entries else []
     if out is None:
         typer.echo(text, nl=False)
-        typer.echo(report(found, ""), err=True, nl=False)
+        typer.echo(report(found, "", problems), err=True, nl=False)
     else:
         if has_entries:
             _write(out, text)
-        typer.echo(report(found, str(out) if has_entries else ""), nl=False)
+        typer.echo(report(found, str(out) if has_entries else "", problems), nl=False)
     raise typer.Exit(0 if has_entries else 1)
 
 

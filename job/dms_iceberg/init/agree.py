@@ -9,6 +9,7 @@ from dms_iceberg.config.model import Bronze, BronzeFormat, Change, Csv
 from dms_iceberg.init.csv_form import CsvForm
 from dms_iceberg.init.finding import TableFinding
 from dms_iceberg.init.history import format_of
+from dms_iceberg.init.roles import Sure
 
 _T = TypeVar("_T")
 OWN_DOCUMENT = "Give it a document of its own: init --table with its name"
@@ -31,6 +32,16 @@ def bronze_of(uri: str, tables: Sequence[TableFinding], form: CsvForm, format_: 
     )
     csv = Csv(header=form.header is not False, delimiter=form.delimiter, rfc4180=form.rfc4180, null=form.null)
     return Bronze(uri=uri, format=BronzeFormat(format_), csv=csv, change=change)
+
+
+def lone_times(tables: Sequence[TableFinding]) -> frozenset[str]:
+    """Return columns that look like commit times, where most tables have none: the endpoint gives it to all tables or to none."""
+    with_changes = [one.roles.timestamp for one in tables if one.samples.changes and not one.problems]
+    names = {role.name for role in with_changes if role.name is not None and role.sure is Sure.LIKELY}
+    certain = {role.name for role in with_changes if role.sure is Sure.CERTAIN}
+    missing = sum(role.name is None for role in with_changes)
+    counts = Counter(role.name for role in with_changes)
+    return frozenset(name for name in names - certain if name is not None and missing >= counts[name])
 
 
 def _most(values: Iterable[_T | None]) -> _T | None:

@@ -4,13 +4,17 @@ import json
 import re
 from typing import Any
 
+import attrs
+
 from dms_iceberg.config.model import Bronze, BronzeFormat, Change
-from dms_iceberg.discover.comments import comments, one_line
+from dms_iceberg.config.parse import parse_config
+from dms_iceberg.discover.comments import one_line
 from dms_iceberg.discover.document import with_tables
 from dms_iceberg.discover.hcl import for_terraform, print_tables
 from dms_iceberg.discover.proposal import Entry
 from dms_iceberg.discover.targets import targets
 from dms_iceberg.discover.yaml_text import print_document
+from dms_iceberg.errors import ConfigError
 from dms_iceberg.init.finding import Found
 
 _CATALOG = "catalog: tables in a local folder, for a look. On AWS: {type: glue, warehouse: s3://YOUR-SILVER-BUCKET/}"
@@ -77,6 +81,12 @@ def terraform_tables(found: Found, namespace: str | None) -> str:
     return print_tables(about, for_terraform(found.proposals), namespace)
 
 
-def reason_lines(found: Found) -> list[str]:
-    """Return the comments about the whole."""
-    return comments(_about(found, "init"))
+def problems_of(found: Found, namespace: str) -> list[str]:
+    """Return what `validate` would say of the document, once the keys are confirmed: with other names or files nothing is expected."""
+    entries = [attrs.evolve(one, key_confirmed=True) for one in found.proposals if isinstance(one, Entry)]
+    named = targets((entry.table for entry in entries), namespace)
+    try:
+        parse_config(with_tables(surroundings(found.bronze), entries, named))
+    except ConfigError as error:
+        return error.problems
+    return []

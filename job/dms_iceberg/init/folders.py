@@ -6,6 +6,7 @@ the names sort by time, and one page for each place between the first file and t
 
 import re
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
@@ -21,6 +22,7 @@ _MOST_LOADS = 3
 _MOST_SEGMENTS = 3
 _SEARCHES = 40
 _MOST_TOP_FOLDERS = 30
+_THREADS = 16
 # As `DatePartitionSequence` and `DatePartitionDelimiter` put the parts of a date together.
 _YEAR = r"(?:19|20)\d\d"
 _DATES = re.compile(rf"(?:^|/)(?:{_YEAR}([-_/]?)\d\d(?:\1\d\d(?:\1\d\d)?)?|\d\d([-_/]?){_YEAR}\2\d\d|\d\d([-_/]?)\d\d\3{_YEAR})$", re.ASCII)
@@ -120,13 +122,13 @@ def _may_be_source(name: str) -> bool:
     return not name.startswith(("_", ".", "awsdms_"))
 
 
-def find_tables(store: ObjectStore) -> Iterator[TableFiles]:
-    """Yield the folders ``<schema>/<table>/`` of a store that have change files, in the order of their names."""
-    for schema in filter(_may_be_source, store.folders("")):
-        for table in filter(_may_be_source, store.folders(f"{schema}/")):
-            found = look(store, schema, table)
-            if found.load or found.changes:
-                yield found
+def find_tables(store: ObjectStore) -> list[TableFiles]:
+    """Return the folders ``<schema>/<table>/`` of a store that have change files, in the order of their names."""
+    schemas = filter(_may_be_source, store.folders(""))
+    with ThreadPoolExecutor(_THREADS) as pool:
+        named = [(schema, table) for schema in schemas for table in store.folders(f"{schema}/") if _may_be_source(table)]
+        found = pool.map(lambda names: look(store, *names), named)
+        return [one for one in found if one.load or one.changes]
 
 
 def look(store: ObjectStore, schema: str, table: str) -> TableFiles:

@@ -1,6 +1,6 @@
 """What `init` tells a person: what it found per table, how sure it is and why, what holds with this task, and the next command. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dms_iceberg.config.model import Bronze
 from dms_iceberg.discover.comments import one_line
@@ -23,16 +23,17 @@ _NEITHER = (
 _NO_IMAGES = "no before-images: an update that changes a key leaves the old row. Add the mapping rule add-before-image-columns (pk-only)"
 
 
-def report(found: Found, document: str) -> str:
+def report(found: Found, document: str, problems: Sequence[str] = ()) -> str:
     """Return the text.
 
     Args:
         document: where the document was written, "" if it was printed.
+        problems: what `validate` says of the document.
     """
-    return "\n".join(map(one_line, _lines(found, document))) + "\n"
+    return "\n".join(map(one_line, [*_lines(found), *_next(found, document, problems)])) + "\n"
 
 
-def _lines(found: Found, document: str) -> Iterator[str]:
+def _lines(found: Found) -> Iterator[str]:
     yield f"{found.bronze.uri}: format {found.bronze.format.value}"
     yield from found.about
     for table, proposal in zip(found.tables, found.proposals, strict=True):
@@ -53,7 +54,6 @@ def _lines(found: Found, document: str) -> Iterator[str]:
             yield from (f"  left out of silver: {shown(name)}: {why}" for name, why in proposal.dropped)
     yield ""
     yield from promises(found.bronze)
-    yield from _next(found, document)
 
 
 def _table(table: TableFinding) -> Iterator[str]:
@@ -86,11 +86,12 @@ def promises(bronze: Bronze) -> list[str]:
     return [order, *([_NO_IMAGES] if no_images else [])]
 
 
-def _next(found: Found, document: str) -> Iterator[str]:
+def _next(found: Found, document: str, problems: Sequence[str]) -> Iterator[str]:
     entries = [one for one in found.proposals if isinstance(one, Entry)]
     if not entries:
         yield "no table can be merged as it is: see the reasons above"
         return
+    yield from (f"validate refuses the document: {problem}" for problem in problems)
     name = document or "shop.yaml"
     if not document:
         yield f"next: write it to a file (--out {name})"

@@ -1,7 +1,7 @@
 """Which columns of a table's files DMS has added, found by their values and places; a name alone decides nothing. Pure."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
@@ -20,6 +20,7 @@ _LOG_POSITION = re.compile(r"[0-9A-F]{1,8}/[0-9A-F]{1,8}|[\w.-]+[.][0-9]{6}:[0-9
 _POSITION = re.compile(STREAM_POSITION)
 _LONGEST_LOAD = timedelta(hours=48)
 _MOST_UNORDERED = 0.02
+_SAME_COMMIT = timedelta(seconds=2)
 
 
 class Sure(StrEnum):
@@ -80,14 +81,14 @@ class Samples:
         return (*self.changes, *self.load)
 
 
-def find_roles(samples: Samples) -> Roles:
-    """Return the purposes of a table's columns."""
+def find_roles(samples: Samples, not_added: Collection[str] = ()) -> Roles:
+    """Return the purposes of a table's columns; ``not_added`` are known to be the source's own."""
     op = _operation(samples)
     words = _words(samples, op.name)
     taken = {op.name}
     sequence = _sequence(samples)
     taken.add(sequence.name)
-    timestamp, doubts = _timestamp(samples, taken)
+    timestamp, doubts = _timestamp(samples, taken, not_added, op=op.name, sequence=sequence.name)
     taken.add(timestamp.name)
     stream, unsure = _stream(samples, taken)
     with_op = [op.name in sample.names for sample in samples.load]
@@ -154,17 +155,23 @@ def _sequence(samples: Samples) -> Role:
     return Role(name=None, sure=Sure.CERTAIN if samples.changes else Sure.DOUBTFUL, why=why)
 
 
-def _timestamp(samples: Samples, taken: set[str | None]) -> tuple[Role, list[str]]:
-    doubts = list[str]()
+def _timestamp(
+    samples: Samples, taken: set[str | None], not_added: Collection[str], *, op: str | None, sequence: str | None
+) -> tuple[Role, list[str]]:
+    known = "stands where DMS writes the commit time, and most other tables have no such column: taken for one of the source"
+    doubts = [f"{name} {known}" for name in not_added]
     for name in all_names(samples.both):
-        if name in taken or not _are_times(all_values(samples.both, name)):
+        if name in taken or name in not_added or not _are_times(all_values(samples.both, name)):
             continue
         in_place = all(_is_in_place(sample, name, taken) for sample in samples.both if name in sample.names)
-        against = _against_commit_time(samples, name)
+        against = _against_commit_time(samples, name) or _against_sequence(samples, name, sequence)
         if in_place and not against:
-            everywhere = all(name in sample.names for sample in samples.changes) and bool(samples.changes)
             why = "a time in every row, beside the operation; it rises within each file and is not after the close of its file"
-            return Role(name=name, sure=Sure.CERTAIN if everywhere else Sure.LIKELY, why=why), []
+            if sequence is not None:
+                return Role(name=name, sure=Sure.CERTAIN, why=f"{why}; it is the time in the sequence"), []
+            if any(value is not None and WORDS.get(value.casefold()) == "D" for value in all_values(samples.changes, op or "")):
+                return Role(name=name, sure=Sure.CERTAIN, why=f"{why}; deletes have it too"), []
+            return Role(name=name, sure=Sure.LIKELY, why=f"{why}. A time of the source could look like this"), []
         if in_place:
             doubts.append(f"{name} stands where DMS writes the commit time, but {against}: taken for a column of the source")
         elif not against and samples.changes:
@@ -197,6 +204,14 @@ def _against_commit_time(samples: Samples, name: str) -> str:
     if loaded and max(loaded) - min(loaded) > _LONGEST_LOAD:
         return "its values in loaded rows are days apart, and a load takes hours"
     return ""
+
+
+def _against_sequence(samples: Samples, name: str, sequence: str | None) -> str:
+    """Return that the times are not those in the sequence, "" if they are, or if there is no sequence."""
+    pairs = [pair for one in samples.changes for pair in zip(one.values(name), one.values(sequence or ""), strict=False)]
+    apart = [abs(_time(time) - datetime.strptime(digits[:14], "%Y%m%d%H%M%S")) for time, digits in pairs if time and digits]
+    # While a clock that went back has not caught up, the sequence keeps the later time.
+    return "it is not the time in the sequence" if sum(one > _SAME_COMMIT for one in apart) * 2 > len(apart) else ""
 
 
 def _time(text: str) -> datetime:

@@ -1,7 +1,7 @@
 """Looks at the files below a folder and returns what `init` says of them: a section ``bronze``, and an entry or reasons for each table."""
 
 import posixpath
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import attrs
@@ -11,7 +11,7 @@ from dms_iceberg.config.model import Bronze, BronzeFormat
 from dms_iceberg.discover.catalog import Catalog
 from dms_iceberg.discover.proposal import Entry, LeftOut, Proposal, grouped
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.init.agree import bronze_of, disagreements, main_format
+from dms_iceberg.init.agree import bronze_of, disagreements, lone_times, main_format
 from dms_iceberg.init.columns import by_catalog, by_values
 from dms_iceberg.init.csv_form import CsvForm, find_form, find_null, has_header, records
 from dms_iceberg.init.finding import Found, TableFinding, Unread
@@ -45,10 +45,9 @@ def examine(uri: str, catalog: Catalog | None, wanted: Callable[[Sequence[str]],
     read = {files.full_name: _read(store, files) for files in chosen}
     sampled = [found for found in read.values() if not isinstance(found, str)]
     form, why_null = _form(sampled)
-    tables: list[TableFinding | Unread] = []
-    for files in chosen:
-        found = read[files.full_name]
-        tables.append(Unread(files=files, reason=found) if isinstance(found, str) else find_table(files, found, form, catalog))
+    tables = [_table(files, read[files.full_name], form, catalog) for files in chosen]
+    if times := lone_times([one for one in tables if isinstance(one, TableFinding)]):
+        tables = [_table(files, read[files.full_name], form, catalog, times) for files in chosen]
     findings = [one for one in tables if isinstance(one, TableFinding)]
     format_ = main_format(file.extension for files in chosen for file in (*files.load, *files.changes))
     bronze = bronze_of(store.root.removeprefix("file://"), findings, form, format_)
@@ -105,6 +104,12 @@ def _form(tables: Sequence[Sequence[Sample]]) -> tuple[CsvForm, str]:
             data.append((sample, rows[1:] if (form.header if begins is None else begins) else rows))
     null, why = find_null([(sample, rows) for sample, rows in data if rows])
     return attrs.evolve(form, null=null), why
+
+
+def _table(
+    files: TableFiles, found: list[Sample] | str, form: CsvForm, catalog: Catalog | None, not_added: Collection[str] = ()
+) -> TableFinding | Unread:
+    return Unread(files=files, reason=found) if isinstance(found, str) else find_table(files, found, form, catalog, not_added)
 
 
 def _proposed(table: TableFinding | Unread, bronze: Bronze, catalog: Catalog | None, keys: dict[str, ProposedKey]) -> Proposal:

@@ -1,6 +1,6 @@
 """From the samples of a table's files to what they are: which columns are whose, and what contradicts a use of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from dms_iceberg.discover.catalog import Catalog, Table
 from dms_iceberg.discover.judge import judge
@@ -35,13 +35,16 @@ def entry_of(catalog: Catalog, table: Table) -> Entry | tuple[str, ...]:
     return proposal if isinstance(proposal, Entry) else proposal.reasons
 
 
-def find_table(files: TableFiles, samples: Sequence[Sample], form: CsvForm, catalog: Catalog | None) -> TableFinding:
+def find_table(
+    files: TableFiles, samples: Sequence[Sample], form: CsvForm, catalog: Catalog | None, not_added: Collection[str] = ()
+) -> TableFinding:
     """Return what a table's files are.
 
     Args:
         samples: a sample of each file.
         form: the form of CSV files.
         catalog: the source's catalog, if there is a source.
+        not_added: columns that are known to be the source's own.
     """
     problems = [problem for problem in [several_formats(files)] if problem]
     notes = list(files.notes)
@@ -54,7 +57,7 @@ def find_table(files: TableFiles, samples: Sequence[Sample], form: CsvForm, cata
     with_rows = [one for one in samples if one.names and (one.rows or not one.text)]
     load = tuple(one for one in with_rows if not one.file.is_cdc and one.rows)
     sorted_out = Samples(load=load, changes=tuple(one for one in with_rows if one.file.is_cdc and one.rows))
-    roles = find_roles(sorted_out)
+    roles = find_roles(sorted_out, not_added)
     images = find_images(sorted_out, roles)
     imaged = {f"{images.affix.prefix}{base}{images.affix.suffix}" for base in images.columns} if images.affix is not None else set()
     columns = tuple(name for name in all_names(sorted_out.both) if name not in roles.names | imaged)

@@ -122,6 +122,41 @@ def test_a_time_of_the_source_is_no_commit_time(tmp_path: Path) -> None:
     assert "placed stands where DMS writes the commit time, but its values in loaded rows are days apart" in notes
 
 
+@pytest.mark.parametrize("others", [0, 2])
+def test_a_fresh_time_of_the_source_beside_the_operation(others: int, tmp_path: Path) -> None:
+    """Nothing in an append-only table's own files contradicts it; other tables do, as an endpoint gives the column to all or none."""
+    folder = tmp_path / "shop" / "events"
+    folder.mkdir(parents=True)
+    header = "Op,created,event_id\n"
+    (folder / "LOAD00000001.csv").write_text(header + "".join(f"I,2026-03-01 09:{n:02d}:00.000000,{n}\n" for n in range(30)))
+    (folder / "20260301-101000000.csv").write_text(header + "".join(f"I,2026-03-01 10:0{n}:00.000000,{40 + n}\n" for n in range(9)))
+    for number in range(others):
+        task = Task(tmp_path, attrs.evolve(CSV, **NEITHER))
+        layout = attrs.evolve(ORDERS, name=f"orders_{number}")
+        task.load(layout)
+        task.changes(1, layout)
+    found = look(tmp_path)
+    assert found.bronze.change.timestamp_column == (None if others else "created")
+    assert all(isinstance(one, Entry) for one in found.proposals)
+    if others:
+        assert "created stands where DMS writes the commit time, and most other tables have no such column" in "".join(
+            found.proposals[0].notes
+        )  # type: ignore[union-attr]
+    else:
+        assert "created (likely): a time in every row" in report(found, "")
+        assert "A time of the source could look like this" in report(found, "")
+
+
+def test_a_time_that_is_not_that_of_the_sequence(tmp_path: Path) -> None:
+    task = Task(tmp_path, FileShape())
+    for key in (task.load(), task.changes(1)):
+        table = pq.read_table(tmp_path / key)
+        pq.write_table(table.set_column(1, "dms_commit_ts", pa.array(["2026-02-27 08:00:00.000000"] * len(table))), tmp_path / key)
+    found = look(tmp_path)
+    assert found.bronze.change.timestamp_column is None
+    assert "it is not the time in the sequence" in "\n".join(only_entry(found).notes)
+
+
 def test_a_column_that_is_named_like_an_image_and_is_none(tmp_path: Path) -> None:
     task = Task(tmp_path, FileShape(before_image_prefix=None))
     for key in (task.load(), task.changes(1)):

@@ -74,7 +74,8 @@ def written(folder: Path, shape: FileShape, partition: DatePartition | None = No
     task = Task(folder, shape, partition, key_only)
     for layout in (ORDERS, LINES):
         task.load(layout)
-        for minute in (1, 2, 4, 8):
+    for minute in (1, 2, 4, 8):
+        for layout in (ORDERS, LINES):
             task.changes(minute, layout, moved=minute == 4)
 
 
