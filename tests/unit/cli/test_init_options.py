@@ -93,7 +93,7 @@ def test_some_tables(bronze: Path, capfd: pytest.CaptureFixture[str]) -> None:
         (["--out", "shop.txt"], "must end in .yaml, .yml, .json"),
         (["--out", "nowhere/shop.yaml"], "there is no folder nowhere"),
         (["--namespace", "quarantine"], "'quarantine' is the quarantine's"),
-        (["--table", "shop.oders"], "no folder <schema>/<table>/ is like this; there are shop.order_lines, shop.orders"),
+        (["--table", "shop.orderz"], "no folder <schema>/<table>/ is like this; there are shop.order_lines, shop.orders"),
         (["--source", "postgresql://ana:hunter2@db/shop"], "it holds a password"),
     ],
 )
