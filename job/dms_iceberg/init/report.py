@@ -52,14 +52,17 @@ def _lines(found: Found) -> Iterator[str]:
             yield from (f"  {shown(one.source or one.name)}: {one.type}: {one.why}" for one in proposal.declared)
             yield from (f"  to decide: {shown(one.name)}: {one.type}? {one.why}" for one in proposal.suggested)
             yield from (f"  left out of silver: {shown(name)}: {why}" for name, why in proposal.dropped)
-    yield ""
-    yield from promises(found.bronze)
+    if found.keys:
+        yield ""
+        yield from promises(found.bronze)
 
 
 def _table(table: TableFinding) -> Iterator[str]:
     files = table.files
     part = "" if files.complete else f", of more than {files.listed:,} objects"
     yield f"files looked at: {len(files.load)} LOAD, {len(files.changes)} of changes{part}"
+    if not table.samples.both:
+        return
     roles = table.roles
     words = "/".join(roles.words)
     yield _role("operation", roles.op, f" ({words})" if words else "")

@@ -16,7 +16,9 @@ from dms_iceberg.init.samples import Sample, all_names, all_values
 
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.][0-9]{1,9})?", re.ASCII)
 # Positions in logs that nothing else looks like: of PostgreSQL, MySQL, SQL Server. An Oracle SCN is only a number.
-_LOG_POSITION = re.compile(r"[0-9A-F]{1,8}/[0-9A-F]{1,8}|[\w.-]+[.][0-9]{6}:[0-9]+(?::.*)?|[0-9a-fA-F]{8}:[0-9a-fA-F]{8}:[0-9a-fA-F]{4}.*")
+_LOG_POSITION = re.compile(
+    r"[0-9A-F]{1,8}/[0-9A-F]{1,8}(?:[.:].*)?|[\w.-]+[.][0-9]{6}:[0-9]+(?::.*)?|[0-9a-fA-F]{8}:[0-9a-fA-F]{8}:[0-9a-fA-F]{4}.*"
+)
 _POSITION = re.compile(STREAM_POSITION)
 _LONGEST_LOAD = timedelta(hours=48)
 _MOST_UNORDERED = 0.02
@@ -90,7 +92,7 @@ def find_roles(samples: Samples, not_added: Collection[str] = ()) -> Roles:
     taken.add(sequence.name)
     timestamp, doubts = _timestamp(samples, taken, not_added, op=op.name, sequence=sequence.name)
     taken.add(timestamp.name)
-    stream, unsure = _stream(samples, taken)
+    stream, unsure = _stream(samples, taken, sequence.name)
     with_op = [op.name in sample.names for sample in samples.load]
     return Roles(
         op=op,
@@ -225,7 +227,7 @@ def _closed(sample: Sample) -> datetime:
         return datetime.max - timedelta(hours=NAME_AHEAD_HOURS)
 
 
-def _stream(samples: Samples, taken: set[str | None]) -> tuple[Role, list[str]]:
+def _stream(samples: Samples, taken: set[str | None], sequence: str | None) -> tuple[Role, list[str]]:
     doubts = list[str]()
     for name in all_names(samples.changes):
         values = all_values(samples.changes, name)
@@ -236,10 +238,18 @@ def _stream(samples: Samples, taken: set[str | None]) -> tuple[Role, list[str]]:
             why = "a place in the source's log in every change, and nothing in loaded rows"
             return Role(name=name, sure=Sure.CERTAIN if samples.load else Sure.LIKELY, why=why), []
         if samples.load and all(map(_POSITION.fullmatch, filled)) and not any(map(is_sequence, filled)):
+            if all(_follows(sample, name, sequence) for sample in samples.changes):
+                # The source's own columns stand before those that rules add.
+                why = "a value in every change and in no loaded row, in the column behind the sequence"
+                return Role(name=name, sure=Sure.LIKELY, why=why), []
             doubts.append(
                 f"{name} has a value in every change and in no loaded row, but not in a form that is known of a source's log: taken for "
                 "a column of the source. If a mapping rule writes $AR_H_STREAM_POSITION there, name it in "
                 "bronze.change.stream_position_column"
             )
-    why = "no column has places in the source's log"
+    why = "no column has places in a source's log"
     return Role(name=None, sure=Sure.CERTAIN if samples.changes else Sure.DOUBTFUL, why=why), doubts
+
+
+def _follows(sample: Sample, name: str, sequence: str | None) -> bool:
+    return sequence in sample.names and name in sample.names and sample.names.index(name) == sample.names.index(sequence) + 1

@@ -157,6 +157,20 @@ def test_a_time_that_is_not_that_of_the_sequence(tmp_path: Path) -> None:
     assert "it is not the time in the sequence" in "\n".join(only_entry(found).notes)
 
 
+@pytest.mark.parametrize(("sequence", "found"), [("dms_change_seq", "scn"), (None, None)])
+def test_a_stream_position_that_is_only_a_number(sequence: str | None, found: str | None, tmp_path: Path) -> None:
+    """As of Oracle. Behind the sequence only rules add columns; elsewhere it may be one of the source that came later."""
+    task = Task(tmp_path, FileShape(sequence_column=sequence, stream_position_column="scn", before_image_prefix=None))
+    task.load()
+    path = tmp_path / task.changes(1)
+    table = pq.read_table(path)
+    numbers = pa.array([str(5_000_000 + number) for number in range(len(table))])
+    pq.write_table(table.set_column(table.column_names.index("scn"), "scn", numbers), path)
+    looked = look(tmp_path)
+    assert looked.bronze.change.stream_position_column == found
+    assert ("name it in bronze.change.stream_position_column" in report(looked, "")) is (found is None)
+
+
 def test_a_column_that_is_named_like_an_image_and_is_none(tmp_path: Path) -> None:
     task = Task(tmp_path, FileShape(before_image_prefix=None))
     for key in (task.load(), task.changes(1)):
