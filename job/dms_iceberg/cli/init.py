@@ -64,13 +64,14 @@ def init(
         text = yaml_document(found, namespace or _DEFAULT_NAMESPACE)
     has_entries = any(isinstance(one, Entry) for one in found.proposals)
     problems = problems_of(found, namespace or _DEFAULT_NAMESPACE) if has_entries else []
+    usual = "tables.tf" if hcl else "shop.yaml"
     if out is None:
         typer.echo(text, nl=False)
-        typer.echo(report(found, "", problems), err=True, nl=False)
+        typer.echo(report(found, "", problems, usual), err=True, nl=False)
     else:
         if has_entries:
             _write(out, text)
-        typer.echo(report(found, str(out) if has_entries else "", problems), nl=False)
+        typer.echo(report(found, str(out) if has_entries else "", problems, usual), nl=False)
     raise typer.Exit(0 if has_entries else 1)
 
 

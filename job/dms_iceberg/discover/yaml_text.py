@@ -11,6 +11,7 @@ from dms_iceberg.discover.document import PLACEHOLDERS, column_values, mapping_r
 from dms_iceberg.discover.proposal import Entry, Proposal, grouped
 from dms_iceberg.discover.targets import targets
 
+_MOST_IN_A_LINE = 3
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -36,7 +37,7 @@ def print_document(about: Iterable[str], around: Mapping[str, Any], proposals: S
 
 def _object(values: Mapping[str, Any]) -> Iterator[str]:
     for key, value in values.items():
-        if isinstance(value, dict) and any(isinstance(one, dict) for one in value.values()):
+        if isinstance(value, dict) and (len(value) > _MOST_IN_A_LINE or any(isinstance(one, dict) for one in value.values())):
             yield f"{key}:"
             yield from (f"  {line}" for line in _object(value))
         else:

@@ -16,7 +16,7 @@ DELIMITERS = (",", ";", "\t", "|", "\x01", "^", "~", ":")
 WORDS = {"i": "I", "insert": "I", "u": "U", "update": "U", "d": "D", "delete": "D"}
 """Words of operations, in lower case, and the operation each means: DMS's own, and those of ``$AR_H_OPERATION``."""
 _VALUE = re.compile(r"[+-]?[0-9].*|")
-_NULLS = ("NULL", "null", "\\N", "None", "<null>", "(null)", "<NULL>", "NA")
+_NULLS = ("NULL", "null", "\\N", "<null>", "(null)", "<NULL>")
 
 Records = tuple[tuple[str, ...], ...]
 
@@ -54,16 +54,16 @@ def records(sample: Sample, form: CsvForm) -> Records:
     return found.records[: ROWS + 1] if isinstance(found, FirstRecord) else ()
 
 
-def _evidence(samples: Sequence[Sample], delimiter: str) -> tuple[int, int]:
-    """Return how many files have the same number of fields in all records, at least two; and how many fields these are."""
-    even = width = 0
+def _evidence(samples: Sequence[Sample], delimiter: str) -> tuple[int, int, int]:
+    """Return how many files have operations in their first column, how many have rows of one width over 1, and how wide these are."""
+    even = width = words = 0
     for sample in samples:
-        widths = Counter(map(len, records(sample, CsvForm(delimiter=delimiter))))
-        if not widths:
-            widths = Counter(map(len, records(sample, CsvForm(delimiter=delimiter, rfc4180=False))))
+        rows = records(sample, CsvForm(delimiter=delimiter)) or records(sample, CsvForm(delimiter=delimiter, rfc4180=False))
+        widths = Counter(map(len, rows))
+        words += all(row[0].casefold() in WORDS for row in rows[-1:])
         if widths and (usual := widths.most_common(1)[0])[0] > 1 and usual[1] * 10 > widths.total() * 9:
             even, width = even + 1, width + usual[0]
-    return even, width
+    return words, even, width
 
 
 def _is_plain(sample: Sample, delimiter: str) -> bool:
@@ -121,10 +121,11 @@ def named(sample: Sample, rows: Records, names: Sequence[str], null: str) -> Sam
 def find_null(files: Iterable[tuple[Sample, Records]]) -> tuple[str, str]:
     """Return the text that stands for NULL, "" if that is an empty field, and why.
 
-    A text is one for NULL where it stands in a column whose other values are all numbers, times or sequences, or in at least two columns
-    of a delete or insert.
+    A usual text for NULL is one where it stands in a column whose other values are all numbers, times or sequences, or that has no other.
+    Any text is one that stands in at least two columns, always the same, of every delete: a delete may have its key only.
     """
-    votes = Counter(_null_texts(files))
+    files = list(files)
+    votes = Counter([*_null_texts(files), *_in_deletes(files)])
     if not votes:
         return "", "no other text stands in the place of a value"
     text, count = votes.most_common(1)[0]
@@ -140,3 +141,11 @@ def _null_texts(files: Iterable[tuple[Sample, Records]]) -> Iterator[str]:
                 typed = others and all(_VALUE.fullmatch(text) or is_sequence(text) for text in others)
                 if texts[null] and (typed or (not others and texts[null] > 1)):
                     yield from [null] * texts[null]
+
+
+def _in_deletes(files: Iterable[tuple[Sample, Records]]) -> Iterator[str]:
+    deletes = [row for _, rows in files for row in rows if WORDS.get(row[0].casefold()) == "D"]
+    repeated = [{text for text, count in Counter(row).items() if count > 1 and not _VALUE.fullmatch(text)} for row in deletes]
+    for text in set.intersection(*repeated) if repeated else ():
+        if len({tuple(cell == text for cell in row) for row in deletes if len(row) == len(deletes[0])}) == 1:
+            yield from [text] * sum(row.count(text) for row in deletes)

@@ -50,20 +50,37 @@ def propose_key(table: str, samples: Samples, roles: Roles, images: FoundImages,
     return ProposedKey(columns=(), sure=Sure.DOUBTFUL, why="; ".join([why, *against]))
 
 
-def not_unique(key: Sequence[str], samples: Samples, roles: Roles) -> str:
+def against_key(key: Sequence[str], samples: Samples, roles: Roles) -> str:
     """Return what in the samples contradicts that a key identifies rows, "" if nothing does."""
     return _Rows(samples, roles).against(tuple(key))
+
+
+def is_there(key: Sequence[str], samples: Samples) -> bool:
+    """Whether every sampled file has the columns of a key."""
+    return all({name.casefold() for name in key} <= {name.casefold() for name in sample.names} for sample in samples.both)
 
 
 def _evidence(samples: Samples, roles: Roles, images: FoundImages, columns: Sequence[str]) -> Iterator[tuple[tuple[str, ...], str]]:
     deleted = list(_deleted(samples, roles, columns))
     filled = tuple(name for place, name in enumerate(columns) if deleted and all(row[place] is not None for row in deleted))
     empty = [name for place, name in enumerate(columns) if deleted and all(row[place] is None for row in deleted)]
-    if filled and len(filled) + len(empty) == len(columns) and empty:
+    # A whole row may have NULLs as well; but not in a column that otherwise never has one.
+    withheld = any(_is_never_null(samples, roles, name) for name in empty)
+    if filled and len(filled) + len(empty) == len(columns) and withheld:
         yield filled, f"the {len(deleted):,} sampled deletes have these columns and no other"
     imaged = tuple(name for name in columns if name in images.columns)
     if imaged and len(imaged) < len(columns):
         yield imaged, "the columns that have a before-image (pk-only)"
+
+
+def _is_never_null(samples: Samples, roles: Roles, name: str) -> bool:
+    values = [
+        value
+        for sample in samples.both
+        for value, operation in zip(sample.values(name), operations(sample, roles), strict=False)
+        if operation == "I"
+    ]
+    return bool(values) and None not in values
 
 
 def _deleted(samples: Samples, roles: Roles, columns: Sequence[str]) -> Iterator[list[str | None]]:
@@ -94,9 +111,10 @@ class _Rows:
     def against(self, key: tuple[str, ...]) -> str:
         if self._sample is None:
             return ""
-        if missing := [name for name in key if name not in self._sample.names]:
+        there = {name.casefold(): place for place, name in enumerate(self._sample.names)}
+        if missing := [name for name in key if name.casefold() not in there]:
             return f"{', '.join(missing)} is not in the file {self._sample.file.key}"
-        places = [self._sample.names.index(name) for name in key]
+        places = [there[name.casefold()] for name in key]
         values = [tuple(row[place] for place in places) for row in self._rows]
         if any(None in value for value in values):
             return f"{', '.join(key)} is NULL in a row of {self._sample.file.key}"

@@ -23,14 +23,15 @@ _NEITHER = (
 _NO_IMAGES = "no before-images: an update that changes a key leaves the old row. Add the mapping rule add-before-image-columns (pk-only)"
 
 
-def report(found: Found, document: str, problems: Sequence[str] = ()) -> str:
+def report(found: Found, document: str, problems: Sequence[str] = (), usual_name: str = "shop.yaml") -> str:
     """Return the text.
 
     Args:
         document: where the document was written, "" if it was printed.
         problems: what `validate` says of the document.
+        usual_name: how a file with it would be called; one that ends in ``.tf`` is for Terraform.
     """
-    return "\n".join(map(one_line, [*_lines(found), *_next(found, document, problems)])) + "\n"
+    return "\n".join(map(one_line, [*_lines(found), *_next(found, document, problems, usual_name)])) + "\n"
 
 
 def _lines(found: Found) -> Iterator[str]:
@@ -89,13 +90,13 @@ def promises(bronze: Bronze) -> list[str]:
     return [order, *([_NO_IMAGES] if no_images else [])]
 
 
-def _next(found: Found, document: str, problems: Sequence[str]) -> Iterator[str]:
+def _next(found: Found, document: str, problems: Sequence[str], usual_name: str) -> Iterator[str]:
     entries = [one for one in found.proposals if isinstance(one, Entry)]
     if not entries:
         yield "no table can be merged as it is: see the reasons above"
         return
     yield from (f"validate refuses the document: {problem}" for problem in problems)
-    name = document or "shop.yaml"
+    name = document or usual_name
     if not document:
         yield f"next: write it to a file (--out {name})"
     if proposed := [one.table for one in entries if not one.key_confirmed]:
@@ -103,5 +104,8 @@ def _next(found: Found, document: str, problems: Sequence[str]) -> Iterator[str]
             f"next: compare the key of {shown_names(proposed)} with the primary key at the source, and take key_confirmed out of {name}. "
             "Nothing runs before that"
         )
+    if name.endswith(".tf"):
+        yield "then: give them to the module pipeline, and see terraform plan"
+        return
     yield f"then: dms-iceberg plan {name}"
     yield f"      dms-iceberg run {name}"

@@ -3,6 +3,7 @@
 import posixpath
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 
 import attrs
 
@@ -15,8 +16,8 @@ from dms_iceberg.init.agree import bronze_of, disagreements, lone_times, main_fo
 from dms_iceberg.init.columns import by_catalog, by_values
 from dms_iceberg.init.csv_form import CsvForm, find_form, find_null, has_header, records
 from dms_iceberg.init.finding import Found, TableFinding, Unread
-from dms_iceberg.init.folders import Root, TableFiles, find_root, find_tables
-from dms_iceberg.init.keys import ProposedKey, not_unique, propose_key
+from dms_iceberg.init.folders import PAGE, Root, TableFiles, find_root, find_tables
+from dms_iceberg.init.keys import ProposedKey, against_key, is_there, propose_key
 from dms_iceberg.init.roles import Sure
 from dms_iceberg.init.samples import Sample, read_sample
 from dms_iceberg.init.tables import catalog_table, entry_of, find_table
@@ -42,7 +43,8 @@ def examine(uri: str, catalog: Catalog | None, wanted: Callable[[Sequence[str]],
     every = list(find_tables(store))
     names = set(wanted([files.full_name for files in every]))
     chosen = [files for files in every if files.full_name in names]
-    read = {files.full_name: _read(store, files) for files in chosen}
+    with ThreadPoolExecutor(_THREADS) as pool:
+        read = dict(pool.map(lambda files: (files.full_name, _read(store, files)), chosen))
     sampled = [found for found in read.values() if not isinstance(found, str)]
     form, why_null = _form(sampled)
     tables = [_table(files, read[files.full_name], form, catalog) for files in chosen]
@@ -70,6 +72,11 @@ def _rooted(uri: str) -> tuple[ObjectStore, Root]:
     store = open_store(uri)
     root = find_root(store)
     if root is None:
+        if any("CDC_TXN-" in one.key for one in islice(store.list(""), PAGE)):
+            raise BronzeError(
+                f"{store.root}: files CDC_TXN-* have the changes of all tables in one folder (PreserveTransactions), which cannot be read. "
+                "Let the endpoint write without it (CdcPath and PreserveTransactions unset), and load again into another folder"
+            )
         raise BronzeError(
             f"{store.root}: no file with a name that DMS gives (LOAD00000001.csv, 20260301-100130000.parquet) was found "
             f"there{neighbour(store)}. Name the bucket folder of the DMS endpoint: the folder with those of the schemas. If the task "
@@ -88,8 +95,7 @@ def _rooted(uri: str) -> tuple[ObjectStore, Root]:
 def _read(store: ObjectStore, files: TableFiles) -> list[Sample] | str:
     """Return a sample of each file, or why one of them cannot be read."""
     try:
-        with ThreadPoolExecutor(_THREADS) as pool:
-            return list(pool.map(lambda file: read_sample(store, file), (*files.load, *files.changes)))
+        return [read_sample(store, file) for file in (*files.load, *files.changes)]
     except BronzeError as error:
         return str(error)
 
@@ -156,9 +162,13 @@ def _by_catalog(finding: TableFinding, catalog: Catalog, keys: dict[str, Propose
     entry = entry_of(catalog, table)
     if not isinstance(entry, Entry):
         return LeftOut(table=name, reasons=entry)
-    if against := not_unique(entry.key, finding.samples, finding.roles):
+    against = against_key(entry.key, finding.samples, finding.roles)
+    notes = list(finding.notes)
+    if against and not is_there(entry.key, finding.samples):
         reason = f"its key in the catalog is {', '.join(entry.key)} ({entry.key_from}), but {against}: these are not files of that table"
         return LeftOut(table=name, reasons=(reason,))
+    if against:
+        notes.append(f"the key is that of the catalog, but {against}: compare whether these are files of that table")
     needs = by_catalog(entry, table, finding.columns, finding.samples)
     keys[name] = ProposedKey(columns=entry.key, sure=Sure.CERTAIN, why=f"{entry.key_from}, from the source's catalog")
     return attrs.evolve(
@@ -167,7 +177,7 @@ def _by_catalog(finding: TableFinding, catalog: Catalog, keys: dict[str, Propose
         declared=needs.declared,
         dropped=needs.dropped,
         as_text=(),
-        notes=(*finding.notes, *entry.notes, *grouped(needs.notes)),
+        notes=(*notes, *entry.notes, *grouped(needs.notes)),
     )
 
 

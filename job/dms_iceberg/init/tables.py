@@ -105,8 +105,17 @@ def _csv_columns(files: TableFiles, samples: Sequence[Sample], form: CsvForm, ca
         shown = "a header" if header else "no header"
         return f"its files have {shown}, unlike those of most tables. Give it a document of its own: init --table with its name"
     if header:
+        if odd := next((sample for sample, rows in parsed if rows and _is_not_text(rows[0])), None):
+            return (
+                f"{odd.file.key}: a name in its header is not UTF-8. Whatever rewrote it has changed its encoding. Restore the file"
+            )
         return [named(sample, rows[1:], rows[0] if rows else (), form.null) for sample, rows in parsed]
     return _headerless(files, parsed, form, catalog)
+
+
+def _is_not_text(names: Sequence[str]) -> bool:
+    # Bytes that are not UTF-8 are lone surrogates.
+    return any("\ud800" <= character <= "\udfff" for name in names for character in name)
 
 
 def _headerless(files: TableFiles, parsed: Sequence[tuple[Sample, Records]], form: CsvForm, catalog: Catalog | None) -> list[Sample] | str:

@@ -302,6 +302,40 @@ def test_headerless_files_get_the_names_of_the_catalog(
     assert "tables of the source without files, as of empty or excluded ones: shop.empty" in report(found, "")
 
 
+def test_names_in_another_case_are_those_of_the_catalog(tmp_path: Path) -> None:
+    """As by a mapping rule that converts them."""
+    task = Task(tmp_path, FileShape())
+    path = tmp_path / task.load()
+    table = pq.read_table(path)
+    pq.write_table(table.rename_columns([name.upper() if name == "order_id" else name for name in table.column_names]), path)
+    assert only_entry(look(tmp_path, CATALOG)).key == ("order_id",)
+
+
+def test_a_text_of_their_own_for_null(tmp_path: Path) -> None:
+    task = Task(tmp_path, attrs.evolve(CSV, csv=CsvShape(header=True, null="~nothing~")))
+    task.load()
+    task.changes(1)
+    found = look(tmp_path)
+    assert found.bronze.csv.null == "~nothing~"
+    assert found.bronze.change.before_image_prefix == "BI_"
+    assert only_entry(found).key == ("order_id",)
+
+
+def test_transactions_in_one_folder(tmp_path: Path) -> None:
+    (tmp_path / "changes").mkdir()
+    (tmp_path / "changes" / "CDC_TXN-20260301100000000.csv").write_text("INSERT,orders,shop,1\n")
+    with pytest.raises(BronzeError, match="PreserveTransactions"):
+        look(tmp_path)
+
+
+def test_decimal_commas_are_no_delimiters(tmp_path: Path) -> None:
+    folder = tmp_path / "shop" / "orders"
+    folder.mkdir(parents=True)
+    (folder / "LOAD00000001.csv").write_text("Op;id;a,b,c\n" + "".join(f"I;{n};1,5,{n},9\n" for n in range(9)))
+    (folder / "20260301-101000000.csv").write_text("Op;id;a,b,c\nU;1;1,5,1,9\n")
+    assert look(tmp_path).bronze.csv.delimiter == ";"
+
+
 def test_headerless_files_of_two_widths(tmp_path: Path) -> None:
     half_way(tmp_path, HEADERLESS, attrs.evolve(HEADERLESS, sequence_column=None))
     assert "rows of 9, 10 columns" in only_reasons(look(tmp_path, CATALOG))
@@ -325,6 +359,8 @@ def test_a_catalog_that_the_files_contradict(tmp_path: Path) -> None:
     path = tmp_path / task.load()
     table = pq.read_table(path)
     pq.write_table(table.set_column(2, "order_id", pa.array([7] * len(table))), path)
+    assert "order_id has a value twice in shop/orders/LOAD00000001.parquet" in "\n".join(only_entry(look(tmp_path, CATALOG)).notes)
+    pq.write_table(table.rename_columns(["number" if name == "order_id" else name for name in table.column_names]), path)
     assert "these are not files of that table" in only_reasons(look(tmp_path, CATALOG))
 
 
