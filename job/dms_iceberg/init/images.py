@@ -16,6 +16,8 @@ class FoundImages:
     Attributes:
         affix: what their names have before and after those of their columns; None without any.
         columns: the columns that have one.
+        of_keys: an update without any was seen, or none with one: they may be those of key columns (``pk-only``). With the filter
+            ``all`` every update has some.
         contradicted: columns that are named like before-images, but have values where nothing stood before.
     """
 
@@ -23,6 +25,7 @@ class FoundImages:
     sure: Sure
     why: str
     columns: tuple[str, ...] = ()
+    of_keys: bool = False
     contradicted: tuple[str, ...] = ()
 
 
@@ -33,14 +36,16 @@ def find_images(samples: Samples, roles: Roles) -> FoundImages:
     for affix in _affixes(names):
         pairs = [(name, base) for name, base in _pairs(names, affix) if base in names]
         images = [name for name, _ in pairs]
-        empty, filled = _values(samples, roles, images)
+        empty, filled, unfilled = _values(samples, roles, images)
         if empty and images and not _at_end(names, images):
             empty = False if affix != Affix(OF_DMS) else empty
         if empty and (filled or affix == Affix(OF_DMS)):
             columns = tuple(base for _, base in pairs)
             how = "updates have earlier values there" if filled else "no sampled update has one, so the name and the place alone say so"
             why = f"columns at the end that are empty in inserts and loaded rows; {how}"
-            return FoundImages(affix=affix, sure=Sure.CERTAIN if filled else Sure.LIKELY, why=why, columns=columns)
+            return FoundImages(
+                affix=affix, sure=Sure.CERTAIN if filled else Sure.LIKELY, why=why, columns=columns, of_keys=unfilled or not filled
+            )
         if not empty and affix == Affix(OF_DMS):
             contradicted = tuple(images)
     why = "no columns at the end are named after others and empty in inserts"
@@ -69,17 +74,19 @@ def _at_end(names: Sequence[str], images: Sequence[str]) -> bool:
     return set(names[len(names) - len(images) :]) == set(images)
 
 
-def _values(samples: Samples, roles: Roles, images: Sequence[str]) -> tuple[bool, bool]:
-    """Return whether all inserts and loaded rows have nothing in these columns, and whether an update has something."""
-    filled = False
+def _values(samples: Samples, roles: Roles, images: Sequence[str]) -> tuple[bool, bool, bool]:
+    """Return whether inserts and loaded rows have nothing in these columns, whether an update has something, and whether one has not."""
+    filled = unfilled = False
     for sample in samples.both:
         places = [sample.names.index(name) for name in images if name in sample.names]
         for row, operation in zip(sample.rows, operations(sample, roles), strict=True):
             if any(row[place] for place in places):
                 if operation == "I":
-                    return False, filled
+                    return False, filled, unfilled
                 filled = filled or operation == "U"
-    return True, filled
+            else:
+                unfilled = unfilled or operation == "U"
+    return True, filled, unfilled
 
 
 def operations(sample: Sample, roles: Roles) -> list[str]:

@@ -13,6 +13,7 @@ from dms_iceberg.init.roles import Roles, Samples, Sure
 from dms_iceberg.init.samples import Sample
 
 _MOST_COLUMNS = 4
+_IMAGED = "the columns that have a before-image (pk-only)"
 _WORDS = ("id", "uuid", "guid", "key", "pk", "no", "nr", "number", "code")
 _ENDS = re.compile(r"(?:.*[_-])?(?:id|uuid|guid|key|pk|no|nr|number|code)|.*[a-z](?:Id|ID|Key|No)")
 
@@ -39,11 +40,15 @@ def propose_key(table: str, samples: Samples, roles: Roles, images: FoundImages,
         if problem := rows.against(key):
             against.append(f"{why}, but {problem}")
         else:
-            return ProposedKey(columns=key, sure=Sure.LIKELY, why=f"{why}; {rows.said}")
+            return ProposedKey(columns=key, sure=Sure.LIKELY, why=f"{why}; {rows.said_of(key)}")
     for key in _by_name(table, columns):
-        if rows.count and not rows.against(key):
+        if rows.count and not rows.against(key, by_name=True):
             why = f"{rows.said}, and named like a key"
             return ProposedKey(columns=key, sure=Sure.DOUBTFUL, why="; ".join([why, *against]))
+    imaged = tuple(name for name in columns if name in images.columns)
+    if imaged and len(imaged) < len(columns) and not images.of_keys and not rows.against(imaged):
+        why = f"{_IMAGED}, unless these are of other columns as well, as every sampled update has one; {rows.said_of(imaged)}"
+        return ProposedKey(columns=imaged, sure=Sure.DOUBTFUL, why="; ".join([why, *against]))
     if not rows.count:
         return ProposedKey(columns=(), sure=Sure.DOUBTFUL, why="; ".join(["there is no loaded or inserted row to look at", *against]))
     why = f"no column that is named like a key is unique and never NULL in {rows.count:,} rows"
@@ -69,8 +74,8 @@ def _evidence(samples: Samples, roles: Roles, images: FoundImages, columns: Sequ
     if filled and len(filled) + len(empty) == len(columns) and withheld:
         yield filled, f"the {len(deleted):,} sampled deletes have these columns and no other"
     imaged = tuple(name for name in columns if name in images.columns)
-    if imaged and len(imaged) < len(columns):
-        yield imaged, "the columns that have a before-image (pk-only)"
+    if imaged and images.of_keys and len(imaged) < len(columns):
+        yield imaged, _IMAGED
 
 
 def _is_never_null(samples: Samples, roles: Roles, name: str) -> bool:
@@ -103,12 +108,16 @@ class _Rows:
             if sample is None
             else [row for row, operation in zip(sample.rows, operations(sample, roles), strict=True) if operation == "I"]
         )
-        # A row that was deleted may be inserted again.
         self._once = load is not None
         self.count = len(self._rows)
         self.said = f"unique and never NULL in {self.count:,} {'loaded' if self._once else 'inserted'} rows"
 
-    def against(self, key: tuple[str, ...]) -> str:
+    def said_of(self, key: tuple[str, ...]) -> str:
+        """Return what the rows say for a key that they do not contradict."""
+        return f"never NULL in {self.count:,} inserted rows" if self.against(key, by_name=True) else self.said
+
+    def against(self, key: tuple[str, ...], *, by_name: bool = False) -> str:
+        """Return what contradicts a key. A row that was deleted may be inserted again, so inserts contradict only a guess by names."""
         if self._sample is None:
             return ""
         there = {name.casefold(): place for place, name in enumerate(self._sample.names)}
@@ -118,7 +127,7 @@ class _Rows:
         values = [tuple(row[place] for place in places) for row in self._rows]
         if any(None in value for value in values):
             return f"{', '.join(key)} is NULL in a row of {self._sample.file.key}"
-        if len(set(values)) < len(values):
+        if (self._once or by_name) and len(set(values)) < len(values):
             return f"{', '.join(key)} has a value twice in {self._sample.file.key}"
         return ""
 

@@ -106,9 +106,7 @@ def _csv_columns(files: TableFiles, samples: Sequence[Sample], form: CsvForm, ca
         return f"its files have {shown}, unlike those of most tables. Give it a document of its own: init --table with its name"
     if header:
         if odd := next((sample for sample, rows in parsed if rows and _is_not_text(rows[0])), None):
-            return (
-                f"{odd.file.key}: a name in its header is not UTF-8. Whatever rewrote it has changed its encoding. Restore the file"
-            )
+            return f"{odd.file.key}: a name in its header is not UTF-8. Whatever rewrote it has changed its encoding. Restore the file"
         return [named(sample, rows[1:], rows[0] if rows else (), form.null) for sample, rows in parsed]
     return _headerless(files, parsed, form, catalog)
 
