@@ -26,6 +26,8 @@ _THREADS = 16
 # As `DatePartitionSequence` and `DatePartitionDelimiter` put the parts of a date together.
 _YEAR = r"(?:19|20)\d\d"
 _DATES = re.compile(rf"(?:^|/)(?:{_YEAR}([-_/]?)\d\d(?:\1\d\d(?:\1\d\d)?)?|\d\d([-_/]?){_YEAR}\2\d\d|\d\d([-_/]?)\d\d\3{_YEAR})$", re.ASCII)
+_IN_DATES = re.compile(r"[0-9]{2}|[0-9]{4}([-_]?[0-9]{2}){0,3}|[0-9]{2}[-_]?[0-9]{2,4}[-_]?[0-9]{2,4}")
+"""Folders directly in that of a table that are, or begin, date folders."""
 _EPOCH = re.compile(r"epoch-(\d{1,9})", re.ASCII)
 
 
@@ -140,7 +142,8 @@ def look(store: ObjectStore, schema: str, table: str) -> TableFiles:
         more = _Page.of(store, prefix + "LOAD", "", prefix)
         load += more.load
         listed += more.objects
-        for segment in [name for name in store.folders(prefix) if not _DATES.search(name) and _may_be_source(name)][:_MOST_SEGMENTS]:
+        segments = [name for name in store.folders(prefix) if _may_be_source(name) and not _IN_DATES.fullmatch(name)]
+        for segment in segments[:_MOST_SEGMENTS]:
             load += _Page.of(store, f"{prefix}{segment}/", "", prefix).load[:1]
         if changes:
             later = list(_later(store, prefix, changes[0]))

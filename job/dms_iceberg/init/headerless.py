@@ -85,7 +85,7 @@ def _fits(files: Sequence[tuple[Sample, Records]], table: Table, before: tuple[s
         named.append(attrs.evolve(sample, names=own, rows=texts))
     load = tuple(one for one in named if not one.file.is_cdc and one.rows)
     samples = Samples(load=load, changes=tuple(one for one in named if one.file.is_cdc and one.rows))
-    roles = find_roles(samples)
+    roles = find_roles(samples, table.columns)
     changed = bool(samples.changes)
     if changed and roles.op.name != _OP:
         return False

@@ -1,6 +1,6 @@
 """Before-images of a table's files: prefix or suffix, found by names *and* values. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import attrs
 
@@ -29,12 +29,16 @@ class FoundImages:
     contradicted: tuple[str, ...] = ()
 
 
-def find_images(samples: Samples, roles: Roles) -> FoundImages:
-    """Return the before-images: columns at the end, named after others, that are empty in every insert and loaded row."""
+def find_images(samples: Samples, roles: Roles, own: Collection[str] = ()) -> FoundImages:
+    """Return the before-images: columns at the end, named after others, that are empty in every insert and loaded row.
+
+    Args:
+        own: columns that are known to be the source's.
+    """
     names = [name for name in all_names(samples.both) if name not in roles.names]
     contradicted: tuple[str, ...] = ()
     for affix in _affixes(names):
-        pairs = [(name, base) for name, base in _pairs(names, affix) if base in names]
+        pairs = [(name, base) for name, base in _pairs(names, affix) if base in names and name not in own]
         images = [name for name, _ in pairs]
         empty, filled, unfilled = _values(samples, roles, images)
         if empty and images and not _at_end(names, images):

@@ -83,16 +83,16 @@ class Samples:
         return (*self.changes, *self.load)
 
 
-def find_roles(samples: Samples, not_added: Collection[str] = ()) -> Roles:
-    """Return the purposes of a table's columns; ``not_added`` are known to be the source's own."""
-    op = _operation(samples)
+def find_roles(samples: Samples, own: Collection[str] = ()) -> Roles:
+    """Return the purposes of a table's columns; ``own`` are known to be the source's."""
+    op = _operation(samples, own)
     words = _words(samples, op.name)
     taken = {op.name}
-    sequence = _sequence(samples)
+    sequence = _sequence(samples, own)
     taken.add(sequence.name)
-    timestamp, doubts = _timestamp(samples, taken, not_added, op=op.name, sequence=sequence.name)
+    timestamp, doubts = _timestamp(samples, taken, own, op=op.name, sequence=sequence.name)
     taken.add(timestamp.name)
-    stream, unsure = _stream(samples, taken, sequence.name)
+    stream, unsure = _stream(samples, taken | set(own), sequence.name)
     with_op = [op.name in sample.names for sample in samples.load]
     return Roles(
         op=op,
@@ -109,9 +109,9 @@ def _filled(values: Iterable[str | None]) -> list[str]:
     return [value for value in values if value]
 
 
-def _operation(samples: Samples) -> Role:
+def _operation(samples: Samples, own: Collection[str]) -> Role:
     of = samples.changes or samples.load
-    names = [name for name in all_names(of) if _are_words(all_values(of, name)) and all(name in one.names for one in of)]
+    names = [name for name in _others(of, own) if _are_words(all_values(of, name)) and all(name in one.names for one in of)]
     where = "change" if samples.changes else "LOAD"
     if not names:
         why = f"no column of the {where} files has I, U, D (or INSERT, UPDATE, DELETE) in every row"
@@ -146,8 +146,12 @@ def _words(samples: Samples, op: str | None) -> dict[str, str]:
     return dict(sorted(found.items(), key=lambda item: (len(item[0]) > 1, "IUD".index(item[1]))))
 
 
-def _sequence(samples: Samples) -> Role:
-    for name in all_names(samples.changes):
+def _others(samples: Sequence[Sample], own: Collection[str]) -> list[str]:
+    return [name for name in all_names(samples) if name not in own]
+
+
+def _sequence(samples: Samples, own: Collection[str]) -> Role:
+    for name in _others(samples.changes, own):
         values = all_values(samples.changes, name)
         if (filled := _filled(values)) and len(filled) == len(values) and all(map(is_sequence, filled)):
             if _filled(all_values(samples.load, name)):
@@ -158,12 +162,11 @@ def _sequence(samples: Samples) -> Role:
 
 
 def _timestamp(
-    samples: Samples, taken: set[str | None], not_added: Collection[str], *, op: str | None, sequence: str | None
+    samples: Samples, taken: set[str | None], own: Collection[str], *, op: str | None, sequence: str | None
 ) -> tuple[Role, list[str]]:
-    known = "stands where DMS writes the commit time, and most other tables have no such column: taken for one of the source"
-    doubts = [f"{name} {known}" for name in not_added]
+    doubts = list[str]()
     for name in all_names(samples.both):
-        if name in taken or name in not_added or not _are_times(all_values(samples.both, name)):
+        if name in taken or name in own or not _are_times(all_values(samples.both, name)):
             continue
         in_place = all(_is_in_place(sample, name, taken) for sample in samples.both if name in sample.names)
         against = _against_commit_time(samples, name) or _against_sequence(samples, name, sequence)

@@ -15,6 +15,7 @@ from dms_iceberg.init.images import find_images
 from dms_iceberg.init.roles import Samples, find_roles
 from dms_iceberg.init.samples import Sample, all_names
 
+_LONE = "stands where DMS writes the commit time, and most other tables have no such column: taken for one of the source"
 _NO_NAMES = (
     "its files have no header, so they do not say what their columns are called. Give --source with the URL of the database, or let DMS "
     "write headers (AddColumnName) or Parquet and load the table again"
@@ -44,7 +45,7 @@ def find_table(
         samples: a sample of each file.
         form: the form of CSV files.
         catalog: the source's catalog, if there is a source.
-        not_added: columns that are known to be the source's own.
+        not_added: columns that look like the commit time, and are the source's own as other tables have none.
     """
     problems = [problem for problem in [several_formats(files)] if problem]
     notes = list(files.notes)
@@ -57,14 +58,17 @@ def find_table(
     with_rows = [one for one in samples if one.names and (one.rows or not one.text)]
     load = tuple(one for one in with_rows if not one.file.is_cdc and one.rows)
     sorted_out = Samples(load=load, changes=tuple(one for one in with_rows if one.file.is_cdc and one.rows))
-    roles = find_roles(sorted_out, not_added)
-    images = find_images(sorted_out, roles)
+    table = catalog_table(catalog, files.full_name)
+    own = {*not_added, *(column.name for column in (() if table is None else table.columns))}
+    roles = find_roles(sorted_out, own)
+    images = find_images(sorted_out, roles, own)
     imaged = {f"{images.affix.prefix}{base}{images.affix.suffix}" for base in images.columns} if images.affix is not None else set()
     columns = tuple(name for name in all_names(sorted_out.both) if name not in roles.names | imaged)
     if not problems:
         problems += _problems(sorted_out, roles.op.name, roles.op.why)
         problems += [problem for problem in [order_problem(sorted_out, roles)] if problem]
         notes += [*history_notes(sorted_out, roles, images), *roles.doubts]
+        notes += [f"{name} {_LONE}" for name in not_added if name in columns]
         notes += [images.why] if images.contradicted else []
         notes += [] if sorted_out.changes else ["there are no change files with rows yet: what only changes show is not known"]
     return TableFinding(

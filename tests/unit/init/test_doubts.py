@@ -302,6 +302,23 @@ def test_headerless_files_get_the_names_of_the_catalog(
     assert "tables of the source without files, as of empty or excluded ones: shop.empty" in report(found, "")
 
 
+def test_a_time_that_the_catalog_has_is_no_commit_time(tmp_path: Path) -> None:
+    """It stands beside the operation and rises: without the catalog nothing would contradict it."""
+    columns = (
+        Column(name="created", type="timestamptz", shown="timestamp with time zone", nullable=False, dms=DmsType.parse("datetime")),
+        Column(name="id", type="int8", shown="bigint", nullable=False, dms=DmsType.parse("int8")),
+    )
+    key = (Index(name="events_pkey", columns=("id",), primary=True),)
+    table = Table(schema="shop", name="events", identity=Identity.PRIMARY_KEY, columns=columns, unique=key)
+    folder = tmp_path / "shop" / "events"
+    folder.mkdir(parents=True)
+    (folder / "LOAD00000001.csv").write_text("".join(f"2026-03-01 09:{n:02d}:00.000000,{n}\n" for n in range(30)))
+    (folder / "20260301-101000000.csv").write_text("".join(f"I,2026-03-01 10:0{n}:00.000000,{40 + n}\n" for n in range(9)))
+    found = look(tmp_path, Catalog(engine=Engine.POSTGRESQL, database="shop", tables=(table,)))
+    assert found.bronze.change.timestamp_column is None
+    assert only_entry(found).source_columns == ("created", "id")
+
+
 def test_names_in_another_case_are_those_of_the_catalog(tmp_path: Path) -> None:
     """As by a mapping rule that converts them."""
     task = Task(tmp_path, FileShape())

@@ -117,7 +117,8 @@ def test_folders_that_do_not_sort_by_time_are_said() -> None:
 
 def test_segments_of_a_parallel_load() -> None:
     keys = [f"shop/orders/s{segment}/LOAD{number:08X}.parquet" for segment in (1, 2) for number in range(1, 900)]
-    bucket = Bucket([*keys, *names(3_000, None)])
+    years = [f"shop/orders/{year}/01/01/00/{year}0101-000000000.parquet" for year in range(2019, 2026)]
+    bucket = Bucket([*keys, *names(3_000, None), *years])
     (orders,) = find_tables(bucket)
     assert {one.key.split("/")[2] for one in orders.load} == {"s1", "s2"}
 
