@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,9 @@ import pytest
 
 from dms_iceberg.discover.catalog import Catalog
 from dms_iceberg.discover.document import document
-from dms_iceberg.discover.hcl import for_terraform, print_hcl
+from dms_iceberg.discover.hcl import for_terraform, print_hcl, print_tables
 from dms_iceberg.discover.judge import judge
-from dms_iceberg.discover.proposal import Entry, LeftOut, Proposal
+from dms_iceberg.discover.proposal import Declared, Entry, LeftOut, Proposal
 from dms_iceberg.discover.targets import targets
 from support.catalogs import AWKWARD, plain_catalog
 from support.terraform.binary import quiet_environment, run
@@ -115,6 +116,28 @@ def test_it_has_the_form_of_terraform_fmt(printed: str, tmp_path: Path) -> None:
     path = tmp_path / "tables.tf"
     path.write_text(_indented(printed), "utf-8")
     run(tmp_path, "fmt", "-check", "-diff", "tables.tf", environment=quiet_environment())
+
+
+@pytest.mark.parametrize("declared", [(), (Declared(name="at", type="timestamp_ntz", why="a wall clock"),)], ids=["none", "one"])
+@pytest.mark.parametrize("namespace", [None, "silver"])
+def test_what_init_proposes_has_that_form_too(namespace: str | None, declared: tuple[Declared, ...], tmp_path: Path) -> None:
+    suggested = (Declared(name="paid", type="boolean", why="true and false only"), Declared(name="n", type="bigint", why="a number"))
+    entry = Entry(
+        table="shop.orders",
+        key=("id",),
+        key_from="proposed",
+        key_confirmed=False,
+        source_columns=("id", "at", "paid", "n"),
+        declared=declared,
+        suggested=suggested,
+        dropped=(("opens", "a TIME"),),
+    )
+    path = tmp_path / "tables.tf"
+    path.write_text(_indented(print_tables(["as init does"], [entry], namespace)), "utf-8")
+    run(tmp_path, "fmt", "-check", "-diff", "tables.tf", environment=quiet_environment())
+    text = path.read_text("utf-8")
+    assert re.search(r"key_confirmed += false", text)
+    assert '# { name = "paid", type = "boolean" },' in re.sub("# +", "# ", text)
 
 
 def _indented(printed: str) -> str:

@@ -63,13 +63,8 @@ def reasons(proposals: Sequence[Proposal]) -> list[str]:
     return [PLACEHOLDERS, *map(one_line, [*of_entries, *(f"left out: {text}" for text in left_out(proposals))])]
 
 
-def suggestions(entry: Entry) -> list[str]:
-    """Return what a person may declare, a text for each reason."""
-    return list(grouped((f"{one.source or one.name} as {one.type}", one.why) for one in entry.suggested))
-
-
 def _of(proposal: Proposal) -> list[str]:
     if isinstance(proposal, LeftOut):
         return []
     declared = grouped((column.source or column.name, column.why) for column in proposal.declared)
-    return [*of_entry(proposal), *mapping_rules(proposal), *declared, *suggestions(proposal), *grouped(proposal.dropped)]
+    return [*of_entry(proposal), *mapping_rules(proposal), *declared, *grouped(proposal.dropped)]

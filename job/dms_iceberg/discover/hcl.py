@@ -1,12 +1,13 @@
 """Print proposals as the input ``tables`` of the Terraform module pipeline, formatted as `terraform fmt` does it. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from dms_iceberg.discover.catalog import Catalog
-from dms_iceberg.discover.comments import comments, end, head, of_entry
-from dms_iceberg.discover.document import column_values, suggestions
+from dms_iceberg.discover.comments import comments, end, head, of_entry, one_line
+from dms_iceberg.discover.document import column_values
 from dms_iceberg.discover.names import terraform_changes
-from dms_iceberg.discover.proposal import Entry, LeftOut, Proposal, grouped, shown_names
+from dms_iceberg.discover.proposal import Declared, Entry, LeftOut, Proposal, grouped, shown_names
 from dms_iceberg.discover.targets import keeps_its_name, targets
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -59,9 +60,14 @@ def _entry(entry: Entry, target: str) -> Iterator[str]:
         yield "  columns = ["
         for column in entry.declared:
             yield from (f"    {line}" for line in comments([column.why]))
-            yield f"    {{ {', '.join(f'{key} = {hcl_text(value)}' for key, value in column_values(column).items())} }},"
+            yield f"    {_column(column)}"
         yield "  ]"
-    yield from (f"  {line}" for line in comments(suggestions(entry)))
+    if entry.suggested:
+        yield "  # columns = ["
+        for reason, same in groupby(entry.suggested, key=lambda column: column.why):
+            yield from (f"  #   {line}" for line in comments([reason]))
+            yield from (f"  #   {one_line(_column(column))}" for column in same)
+        yield "  # ]"
     if entry.dropped:
         yield from (f"  {line}" for line in comments(grouped(entry.dropped)))
         yield f"  drop = {_list(name for name, _ in entry.dropped)}"
@@ -69,6 +75,10 @@ def _entry(entry: Entry, target: str) -> Iterator[str]:
         yield from (f"  {line}" for line in comments(grouped(entry.as_text)))
         yield f"  load = {{ columns_as_text = {_list(name for name, _ in entry.as_text)} }}"
     yield "}"
+
+
+def _column(column: Declared) -> str:
+    return f"{{ {', '.join(f'{key} = {hcl_text(value)}' for key, value in column_values(column).items())} }},"
 
 
 def _list(texts: Iterable[str]) -> str:

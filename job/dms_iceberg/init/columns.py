@@ -11,12 +11,10 @@ from dms_iceberg.init.roles import Samples
 from dms_iceberg.init.samples import Sample, all_values
 from dms_iceberg.verify.columns import spark_type
 
-_WALL_CLOCK = (
-    "times without a zone: DMS writes a wall clock like an instant in UTC. Where the source's column has no time zone, declare it like this"
-)
-_INSTANT = "times: declare timestamp where the source's column has a time zone or is an instant, and timestamp_ntz for a wall clock"
-_AS_TEXT = "text in these files; declare the type that it has at the source, such as"
-_BOOLEAN = "texts that are true and false only: where it is a boolean at the source, declare it like this"
+_WALL_CLOCK = "DMS writes a wall clock like an instant in UTC: declare this where the source's column has no time zone"
+_INSTANT = "text in these files: declare this where the source's column has a time zone, and timestamp_ntz where it has none"
+_AS_TEXT = "text in these files: declare the type that it has at the source, such as this"
+_BOOLEAN = "texts that are true and false only: declare this where it is a boolean at the source"
 _UNREADABLE = (
     "Spark cannot read a TIME of Parquet. To have it in silver, give the task a mapping rule (change-data-type, to string) and load the "
     "table again"

@@ -185,7 +185,7 @@ def _what_was_sampled(tables: Sequence[TableFiles]) -> str:
     files = sum(len(one.load) + len(one.changes) for one in tables)
     listed = sum(one.listed for one in tables)
     partly = [one for one in tables if not one.complete]
-    text = f"{len(tables)} tables; looked at the beginning of {files:,} files"
+    text = f"{len(tables)} table{'s' * (len(tables) != 1)}; looked at the beginning of {files:,} files"
     if not partly:
         return f"{text}, of {listed:,} objects"
     return (
