@@ -1,6 +1,7 @@
 """Somebody else's files: `init`, the key confirmed, `run`, and the table has the rows of the source."""
 
 import datetime as dt
+import json
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -9,9 +10,15 @@ import pytest
 import structlog
 from pyspark.sql import SparkSession
 
+from dms_emulator.files import CsvShape, DatePartition, FileFormat, FileShape
 from dms_iceberg.cli.app import main
 from dms_iceberg.config.load import load_config
+from dms_iceberg.config.parse import parse_config
+from dms_iceberg.discover.catalog import Catalog
+from dms_iceberg.init.document import json_document
+from dms_iceberg.init.run import examine
 from dms_iceberg.runs.run import run
+from unit.init.emulated import CATALOG, ORDERS, Task, order
 
 
 @pytest.fixture(autouse=True)
@@ -75,3 +82,35 @@ def test_three_commands(spark: SparkSession, warehouse: Path, tmp_path: Path, ca
     assert report.exit_code == 0
     table = spark.table("lake.init_and_run.suppliers").select("supplier_id", "name", "balance", "since")
     assert {tuple(row) for row in table.collect()} == ROWS
+
+
+HEADERLESS = FileShape(format=FileFormat.CSV, csv=CsvShape(header=False, null="<null>"))
+SHAPES: dict[str, tuple[FileShape, Catalog | None]] = {
+    "parquet": (FileShape(), None),
+    "json-words": (FileShape(format=FileFormat.JSON, op_words={"I": "INSERT", "U": "UPDATE", "D": "DELETE"}), None),
+    "headerless": (HEADERLESS, CATALOG),
+    "load-without-op": (FileShape(format=FileFormat.CSV, csv=CsvShape(header=True), op_on_full_load=False, gzip=True), None),
+    "timestamp-only": (FileShape(sequence_column=None, stream_position_column=None), None),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_document_of_every_shape_runs(name: str, spark: SparkSession, warehouse: Path, tmp_path: Path) -> None:
+    shape, catalog = SHAPES[name]
+    task = Task(tmp_path / "bronze", shape, DatePartition())
+    task.load(ORDERS)
+    for minute in (1, 2, 4):
+        task.changes(minute, moved=minute == 4)
+    found = examine(str(task.root), catalog, lambda names: names)
+    namespace = f"init_{name.replace('-', '_')}"
+    document = json.loads(json_document(found, namespace))
+    for entry in document["tables"].values():
+        entry.pop("key_confirmed", None)
+    document["catalog"]["warehouse"] = str(warehouse)
+    document["quarantine"] = {"namespace": f"quarantine_{namespace}"}
+    report = run(spark, parse_config(document, base=str(tmp_path)))
+    assert report.exit_code == 0
+    rows = spark.table(f"lake.{namespace}.orders").selectExpr("CAST(order_id AS int)", "customer", "CAST(total AS decimal(12,2))").collect()
+    # Of three inserts one is deleted, and in the last file one moves to another key.
+    ids = [*range(1, 41), 110, 112, 120, 122, 140, 145]
+    assert sorted(tuple(row) for row in rows) == sorted(order(number)[:3] for number in ids)

@@ -7,23 +7,49 @@ from pathlib import Path
 
 import attrs
 
-from dms_emulator.files import Change, ChangeSequence, Column, DatePartition, FileShape, TableLayout, cdc_key, encode, load_key
+from dms_emulator.files import Change, ChangeSequence, DatePartition, FileShape, TableLayout, cdc_key, encode, load_key
+from dms_emulator.files import Column as FileColumn
+from dms_iceberg.discover.catalog import Catalog, Column, Identity, Index, Table
+from dms_iceberg.dms.types import DmsType
+from dms_iceberg.source.address import Engine
 
 DAY = dt.datetime(2026, 3, 1, 10, tzinfo=dt.UTC)
 ORDERS = TableLayout(
     "shop",
     "orders",
     (
-        Column("order_id", "int8", key=True),
-        Column("customer", "wstring"),
-        Column("total", "numeric(12,2)"),
-        Column("placed", "datetime"),
-        Column("paid", "wstring"),
+        FileColumn("order_id", "int8", key=True),
+        FileColumn("customer", "wstring"),
+        FileColumn("total", "numeric(12,2)"),
+        FileColumn("placed", "datetime"),
+        FileColumn("paid", "wstring"),
     ),
 )
 LINES = TableLayout(
-    "shop", "order_lines", (Column("order_id", "int8", key=True), Column("line_no", "int4", key=True), Column("sku", "wstring"))
+    "shop", "order_lines", (FileColumn("order_id", "int8", key=True), FileColumn("line_no", "int4", key=True), FileColumn("sku", "wstring"))
 )
+
+CATALOG = Catalog(
+    engine=Engine.POSTGRESQL,
+    database="shop",
+    tables=(
+        Table(
+            schema="shop",
+            name="orders",
+            identity=Identity.PRIMARY_KEY,
+            columns=(
+                Column(name="order_id", type="int8", shown="bigint", nullable=False, dms=DmsType.parse("int8")),
+                Column(name="customer", type="varchar", shown="character varying", nullable=True, dms=DmsType.parse("wstring")),
+                Column(name="total", type="numeric", shown="numeric(12,2)", nullable=True, dms=DmsType.parse("numeric(12,2)")),
+                Column(name="placed", type="timestamp", shown="timestamp without time zone", nullable=True, dms=DmsType.parse("datetime")),
+                Column(name="paid", type="bool", shown="boolean", nullable=True, dms=DmsType.parse("boolean")),
+            ),
+            unique=(Index(name="orders_pkey", columns=("order_id",), primary=True),),
+        ),
+        Table(schema="shop", name="empty", identity=Identity.PRIMARY_KEY),
+    ),
+)
+"""What a PostgreSQL with `ORDERS`, and a table without rows, says of them."""
 
 
 def micros(minute: float) -> int:

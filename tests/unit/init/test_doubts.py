@@ -18,7 +18,7 @@ from dms_iceberg.init.finding import Found
 from dms_iceberg.init.report import report
 from dms_iceberg.init.run import examine
 from dms_iceberg.source.address import Engine
-from unit.init.emulated import LINES, ORDERS, Task
+from unit.init.emulated import CATALOG, LINES, ORDERS, Task
 
 NEITHER = {"timestamp_column": None, "sequence_column": None, "stream_position_column": None, "before_image_prefix": None}
 CSV = FileShape(format=FileFormat.CSV, csv=CsvShape(header=True))
@@ -245,26 +245,6 @@ def test_types_are_suggested_as_comments(tmp_path: Path) -> None:
     assert {one["name"] for one in declared} == {"placed", "paid"}
 
 
-CATALOG = Catalog(
-    engine=Engine.POSTGRESQL,
-    database="shop",
-    tables=(
-        Table(
-            schema="shop",
-            name="orders",
-            identity=Identity.PRIMARY_KEY,
-            columns=(
-                Column(name="order_id", type="int8", shown="bigint", nullable=False, dms=DmsType.parse("int8")),
-                Column(name="customer", type="varchar", shown="character varying", nullable=True, dms=DmsType.parse("wstring")),
-                Column(name="total", type="numeric", shown="numeric(12,2)", nullable=True, dms=DmsType.parse("numeric(12,2)")),
-                Column(name="placed", type="timestamp", shown="timestamp without time zone", nullable=True, dms=DmsType.parse("datetime")),
-                Column(name="paid", type="bool", shown="boolean", nullable=True, dms=DmsType.parse("boolean")),
-            ),
-            unique=(Index(name="orders_pkey", columns=("order_id",), primary=True),),
-        ),
-        Table(schema="shop", name="empty", identity=Identity.PRIMARY_KEY),
-    ),
-)
 TYPES = {"order_id": "bigint", "total": "decimal(12,2)", "placed": "timestamp_ntz", "paid": "boolean"}
 
 
