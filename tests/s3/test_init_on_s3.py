@@ -4,8 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import boto3
 import pytest
 
+from dms_iceberg.errors import BronzeError
 from dms_iceberg.init.run import examine
 from support.cloud import BRONZE, open_cloud, parquet
 from support.lake import sequence, timestamp
@@ -16,6 +18,7 @@ START = datetime(2026, 3, 1, 10, tzinfo=UTC)
 
 
 def test_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
     with open_cloud(tmp_path) as cloud:
         s3 = cloud.client("s3")
         cloud.load("dms", "orders", range(1, 30))
@@ -34,3 +37,12 @@ def test_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             assert f"dms/{table.files.changes[-1].key}" == keys[-1]
             assert found.keys["public.orders"].columns == ("id",)
             assert len(cloud.proxy.calls) - before < 60
+        with pytest.raises(BronzeError, match=r"s3://no-such-bucket/x: S3 refused \(NoSuchBucket\). Compare the bucket's name"):
+            examine("s3://no-such-bucket/x", None, lambda names: names)
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.delenv(name)
+        monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        # A session keeps the credentials that it has found.
+        monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+        with pytest.raises(BronzeError, match="S3 could not be asked: Unable to locate credentials"):
+            examine(f"s3://{BRONZE}/dms", None, lambda names: names)

@@ -21,7 +21,7 @@ from dms_iceberg.init.keys import ProposedKey, against_key, is_there, propose_ke
 from dms_iceberg.init.roles import Sure
 from dms_iceberg.init.samples import Sample, read_sample
 from dms_iceberg.init.tables import catalog_table, entry_of, find_table
-from dms_iceberg.storage.open_store import open_store
+from dms_iceberg.storage.open_store import explained_errors, open_store
 from dms_iceberg.storage.store import ObjectStore, join
 
 _THREADS = 16
@@ -39,6 +39,11 @@ def examine(uri: str, catalog: Catalog | None, wanted: Callable[[Sequence[str]],
         BronzeError: there are no files that DMS names, or no object can be listed.
         ConfigError: what ``wanted`` raises.
     """
+    with explained_errors(uri):
+        return _examine(uri, catalog, wanted)
+
+
+def _examine(uri: str, catalog: Catalog | None, wanted: Callable[[Sequence[str]], Sequence[str]]) -> Found:
     store, root = _rooted(uri)
     every = list(find_tables(store))
     names = set(wanted([files.full_name for files in every]))

@@ -1,14 +1,16 @@
 """The S3 implementation of ``storage.store``. ``AWS_ENDPOINT_URL`` points it at another server."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config as ClientConfig
-from botocore.exceptions import ClientError, IncompleteReadError, ReadTimeoutError, ResponseStreamingError
+from botocore.exceptions import BotoCoreError, ClientError, IncompleteReadError, ReadTimeoutError, ResponseStreamingError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from dms_iceberg.errors import BronzeError
 from dms_iceberg.storage.store import StoredObject, vanished
 
 if TYPE_CHECKING:
@@ -28,6 +30,21 @@ CLIENT_SETTINGS = ClientConfig(
 
 _READS = 4
 _MOST_FOLDERS = 3_000
+
+
+@contextmanager
+def explained(uri: str) -> Iterator[None]:
+    """Raise `BronzeError`, with what to do, for what S3 refuses while a person waits for an answer about ``uri``."""
+    try:
+        yield
+    except ClientError as error:
+        code = error.response.get("Error", {}).get("Code", "unknown")
+        raise BronzeError(
+            f"{uri}: S3 refused ({code}). Compare the bucket's name and Region, and the rights: s3:ListBucket on the bucket, s3:GetObject "
+            "below the folder, kms:Decrypt on the bucket's key; a bucket of another account needs the same in its own policy"
+        ) from error
+    except BotoCoreError as error:
+        raise BronzeError(f"{uri}: S3 could not be asked: {error} Set credentials (such as AWS_PROFILE) and AWS_REGION") from error
 
 
 class S3Store:
