@@ -84,7 +84,8 @@ def find_root(store: ObjectStore) -> Root | None:
     if not found:
         return None
     places = [folder_of_table(file) for file in found]
-    parts = min(places, key=len)
+    # A file that lies about above the folders says nothing.
+    parts = min([one for one in places if len(one) > 1] or places, key=len)
     if len(parts) < 2:
         return Root(above=2 - len(parts), notes=(f"the folders of schemas are {2 - len(parts)} above the one that was given",))
     return _newest_epoch(store, parts[:-2])

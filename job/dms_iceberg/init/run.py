@@ -45,7 +45,12 @@ def examine(uri: str, catalog: Catalog | None, wanted: Callable[[Sequence[str]],
 
 def _examine(uri: str, catalog: Catalog | None, wanted: Callable[[Sequence[str]], Sequence[str]]) -> Found:
     store, root = _rooted(uri)
-    every = list(find_tables(store))
+    every = find_tables(store)
+    if not every:
+        raise BronzeError(
+            f"{store.root}: there are files of DMS, and no folder <schema>/<table>/ has them. Folders that begin with _, . or awsdms_ are "
+            "no tables. Name the folder that those of the schemas are in"
+        )
     names = set(wanted([files.full_name for files in every]))
     chosen = [files for files in every if files.full_name in names]
     with ThreadPoolExecutor(_THREADS) as pool:

@@ -175,6 +175,19 @@ def test_a_folder_with_a_sign_in_its_name(tmp_path: Path) -> None:
     assert look(folder).bronze.uri == str(folder)
 
 
+def test_a_file_that_lies_about_is_left_alone(tmp_path: Path) -> None:
+    task(tmp_path)
+    (tmp_path / "LOAD00000001.csv").write_text("x")
+    assert look(tmp_path).bronze.uri == str(tmp_path)
+
+
+def test_folders_that_are_no_tables(tmp_path: Path) -> None:
+    task(tmp_path / "_old")
+    (tmp_path / "_old" / "shop").rename(tmp_path / "_shop")
+    with pytest.raises(BronzeError, match="Folders that begin with"):
+        look(tmp_path)
+
+
 def test_files_above_all_folders() -> None:
     bucket = Bucket(["LOAD00000001.parquet"])
     root = find_root(bucket)
