@@ -91,6 +91,16 @@ SHAPES: dict[str, tuple[FileShape, Catalog | None]] = {
     "headerless": (HEADERLESS, CATALOG),
     "load-without-op": (FileShape(format=FileFormat.CSV, csv=CsvShape(header=True), op_on_full_load=False, gzip=True), None),
     "timestamp-only": (FileShape(sequence_column=None, stream_position_column=None), None),
+    "neither": (
+        FileShape(
+            format=FileFormat.CSV,
+            csv=CsvShape(header=True),
+            timestamp_column=None,
+            sequence_column=None,
+            stream_position_column=None,
+        ),
+        None,
+    ),
 }
 
 
