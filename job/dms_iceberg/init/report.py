@@ -16,8 +16,8 @@ _TIMESTAMP = (
 )
 _NEITHER = (
     "order: by the close time in the file's name, then the place in the file, because DMS writes neither commit time nor sequence. Weaker: "
-    "modes mirror and soft_delete only; a file that DMS writes again after a restart counts as newer; a clock that goes back is not "
-    "noticed; the lag is measured from the close of the file. For all promises set TimestampColumnName, and add $AR_H_CHANGE_SEQ and "
+    "modes mirror and soft_delete only; what DMS writes again after a restart counts as newer until it has written all of it; the "
+    "lag is measured from the close of the file. For all promises set TimestampColumnName, and add $AR_H_CHANGE_SEQ and "
     "$AR_H_STREAM_POSITION by mapping rules, in a new load epoch"
 )
 _NO_IMAGES = "no before-images: an update that changes a key leaves the old row. Add the mapping rule add-before-image-columns (pk-only)"
