@@ -23,16 +23,15 @@ from dms_iceberg.cli.options import (
     TruncatedAt,
     prepared,
     run_request,
-    warn_of_order,
+    session,
     warn_of_salts,
 )
 from dms_iceberg.cli.plugins import register
 from dms_iceberg.cli.replay import quarantine
-from dms_iceberg.cli.terminal import TableProgress, print_plan, print_report, print_status
+from dms_iceberg.cli.terminal import print_plan, print_report, print_status
 from dms_iceberg.cli.verify import verify
 from dms_iceberg.cli.watch import watch
-from dms_iceberg.config.advice import advice
-from dms_iceberg.config.load import load_config
+from dms_iceberg.cli.words import Words, counted
 from dms_iceberg.errors import ConfigError, DmsIcebergError
 
 app = typer.Typer(
@@ -56,18 +55,24 @@ def options(
 @app.command()
 def validate(config: ConfigPath, json_: AsJson = False) -> None:
     """Check the configuration document; print all problems at once, and warnings about what is probably a mistake."""
-    try:
-        loaded = load_config(config)
-    except ConfigError as error:
-        if json_:
-            typer.echo(json.dumps({"valid": False, "problems": error.problems}))
-            raise typer.Exit(2) from None
-        raise
-    warnings = advice(loaded)
+    with Words(quiet=json_) as words:
+        try:
+            words.show(f"reading the document {config}")
+            from dms_iceberg.config.load import load_config
+
+            loaded = load_config(config)
+        except ConfigError as error:
+            if json_:
+                typer.echo(json.dumps({"valid": False, "problems": error.problems}))
+                raise typer.Exit(2) from None
+            raise
+        from dms_iceberg.config.advice import advice
+
+        warnings = advice(loaded)
     if json_:
         typer.echo(json.dumps({"valid": True, "problems": []} | ({"warnings": warnings} if warnings else {})))
         return
-    typer.echo(f"{config}: valid, {len(loaded.tables)} tables")
+    typer.echo(f"{config}: valid, {counted(len(loaded.tables), 'table')}")
     for warning in warnings:
         typer.echo(f"warning: {warning}")
 
@@ -84,14 +89,15 @@ def run(
     json_: AsJson = False,
 ) -> None:
     """Merge all new files, once."""
-    request = run_request(load_complete, reload_started_at, truncate, truncated_at, rebuild)
-    loaded = prepared(config, table, request, quiet=json_)
-    warn_of_salts(loaded, table)
-    from dms_iceberg.runs import run as runner
-    from dms_iceberg.spark.session import open_session
+    with Words(quiet=json_) as words:
+        request = run_request(load_complete, reload_started_at, truncate, truncated_at, rebuild)
+        loaded = prepared(config, table, words, request)
+        warn_of_salts(loaded, table)
+        spark = session(loaded, words)
+        from dms_iceberg.runs import run as runner
 
-    with TableProgress(enabled=not json_) as progress:
-        report = runner.run(open_session(loaded), loaded, table, progress.merged, request)
+        words.say(f"merging {counted(len(set(table) or loaded.tables), 'table')}")
+        report = runner.run(spark, loaded, table, words.merged, request)
     if json_:
         typer.echo(json.dumps(report.to_document()))
     else:
@@ -111,18 +117,18 @@ def plan(
     json_: AsJson = False,
 ) -> None:
     """Show what a run would do: its steps, files, rows, schema changes as SQL, and gold models to refresh. Changes nothing."""
-    request = run_request(load_complete, reload_started_at, truncate, truncated_at, rebuild)
-    loaded = prepared(config, table, request, quiet=json_)
-    from dms_iceberg.gold.preview import preview_models
-    from dms_iceberg.gold.status import model_statuses
-    from dms_iceberg.runs.preview import preview
-    from dms_iceberg.spark.session import open_session
+    with Words(quiet=json_) as words:
+        request = run_request(load_complete, reload_started_at, truncate, truncated_at, rebuild)
+        loaded = prepared(config, table, words, request)
+        spark = session(loaded, words)
+        from dms_iceberg.gold.preview import preview_models
+        from dms_iceberg.gold.status import model_statuses
+        from dms_iceberg.runs.preview import preview
 
-    warn_of_order(loaded)
-    spark = open_session(loaded)
-    previews = preview(spark, loaded, table, request)
-    changing = [loaded.tables[one.table].target for one in previews if one.changes_rows]
-    models = preview_models(loaded, model_statuses(spark, loaded, with_maintenance=False), changing)
+        words.say(f"looking at the files and columns of {counted(len(set(table) or loaded.tables), 'table')}")
+        previews = preview(spark, loaded, table, request, words.now)
+        changing = [loaded.tables[one.table].target for one in previews if one.changes_rows]
+        models = preview_models(loaded, model_statuses(spark, loaded, with_maintenance=False), changing)
     if json_:
         documents = {one.table: one.to_document() for one in previews}
         typer.echo(json.dumps({"tables": documents, "models": {one.model: one.to_document() for one in models}}))
@@ -135,15 +141,15 @@ def plan(
 @app.command()
 def status(config: ConfigPath, table: Tables = [], json_: AsJson = False) -> None:  # noqa: B006 - typer needs a list
     """Show per table: frontier, rows, lag, snapshots, delete files, quarantine, last error; and which gold models are out of date."""
-    loaded = prepared(config, table, quiet=json_)
-    from dms_iceberg.gold.status import model_statuses
-    from dms_iceberg.runs.status import table_statuses
-    from dms_iceberg.spark.session import open_session
+    with Words(quiet=json_) as words:
+        loaded = prepared(config, table, words)
+        spark = session(loaded, words)
+        from dms_iceberg.gold.status import model_statuses
+        from dms_iceberg.runs.status import table_statuses
 
-    warn_of_order(loaded)
-    spark = open_session(loaded)
-    statuses = table_statuses(spark, loaded, table)
-    models = [] if table else model_statuses(spark, loaded)
+        words.say(f"looking at {counted(len(set(table) or loaded.tables), 'table')}, their quarantine and their new files")
+        statuses = table_statuses(spark, loaded, table, words.now)
+        models = [] if table else model_statuses(spark, loaded)
     if json_:
         documents = {one.table: one.to_document() for one in statuses}
         typer.echo(json.dumps({"tables": documents, "models": {one.model: one.to_document() for one in models}}))
@@ -160,13 +166,22 @@ app.command()(init)
 app.add_typer(quarantine, name="quarantine")
 
 
+def _own_commands() -> set[str]:
+    """Return the names of this package's commands and groups."""
+    names = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback is not None}
+    return names | {str(group.name) for group in app.registered_groups}
+
+
 def _console() -> Console:
     return Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit."""
-    register(app)
+    given = sys.argv[1:] if arguments is None else arguments
+    # Commands of other packages take long to import: only for these commands themselves, and for what lists all of them.
+    if next((word for word in given if not word.startswith("-")), "") not in _own_commands():
+        register(app)
     try:
         app(arguments)
     except ConfigError as error:

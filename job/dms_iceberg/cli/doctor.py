@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from dms_iceberg.cli.options import AsJson, ConfigPath, prepared
+from dms_iceberg.cli.words import Words
 
 
 def doctor(
@@ -20,17 +21,19 @@ def doctor(
 
     It writes and deletes small objects where the job writes, and changes nothing else.
     """
-    loaded = prepared(config, (), quiet=json_)
-    from dms_iceberg.doctor.finding import exit_code, to_document
-    from dms_iceberg.doctor.run import examine
+    with Words(quiet=json_) as words:
+        loaded = prepared(config, (), words)
+        from dms_iceberg.doctor.finding import exit_code, to_document
+        from dms_iceberg.doctor.run import examine
 
-    findings = []
-    for finding in examine(loaded, queue):
-        findings.append(finding)
-        if not json_:
-            typer.echo(f"{finding.verdict:<5}  {finding.subject}: {finding.found}")
-            if finding.advice:
-                typer.echo(f"       {finding.advice}")
+        words.say("trying what a run needs")
+        findings = []
+        for finding in examine(loaded, queue):
+            findings.append(finding)
+            if not json_:
+                words.print(f"{finding.verdict:<5}  {finding.subject}: {finding.found}")
+                if finding.advice:
+                    words.print(f"       {finding.advice}")
     if json_:
         typer.echo(json.dumps(to_document(findings)))
     raise typer.Exit(exit_code(findings))

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, seconds
+from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, seconds, session
 from dms_iceberg.cli.terminal import print_maintenance
+from dms_iceberg.cli.words import Words, counted
 
 
 def maintain(
@@ -24,14 +25,17 @@ def maintain(
 
     Gold models are maintained only without --table.
     """
-    loaded = prepared(config, table, quiet=json_)
-    from dms_iceberg.maintenance.run import maintain
-    from dms_iceberg.runs.request import chosen_tables
-    from dms_iceberg.spark.session import open_session
+    limit = None if budget is None else seconds(budget)
+    with Words(quiet=json_) as words:
+        loaded = prepared(config, table, words)
+        spark = session(loaded, words)
+        from dms_iceberg.maintenance.run import maintain
+        from dms_iceberg.runs.request import chosen_tables
 
-    chosen = chosen_tables(loaded, table)
-    models = [] if table else list(loaded.gold)
-    report = maintain(open_session(loaded), loaded, chosen, models, None if budget is None else seconds(budget))
+        chosen = chosen_tables(loaded, table)
+        models = [] if table else list(loaded.gold)
+        words.say(f"maintaining {counted(len(chosen) + len(models), 'table')}")
+        report = maintain(spark, loaded, chosen, models, limit)
     if json_:
         typer.echo(json.dumps(report.to_document()))
     else:

@@ -1,23 +1,22 @@
 """Options and first steps that several commands share."""
 
 import re
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import structlog
 import typer
 
-from dms_iceberg.bronze.keys import digits_of
-from dms_iceberg.config.advice import weaker_order
-from dms_iceberg.config.load import load_config
-from dms_iceberg.config.model import Config
-from dms_iceberg.config.salts import unset_salts
-from dms_iceberg.context import NO_REQUEST, RunRequest
+from dms_iceberg.cli.words import Words
 from dms_iceberg.errors import ConfigError
-from dms_iceberg.logs import configure_logs
-from dms_iceberg.runs.request import check_request, chosen_tables
+
+if TYPE_CHECKING:
+    # Their modules import a parser of SQL and Arrow. A command says what it does before it takes the time for that.
+    from pyspark.sql import SparkSession  # noqa: TID251 - the type only
+
+    from dms_iceberg.config.model import Config
+    from dms_iceberg.context import RunRequest
 
 _LOG = structlog.get_logger("dms_iceberg")
 ConfigPath = Annotated[
@@ -73,27 +72,41 @@ def seconds(text: str) -> float:
     return float(match[1]) * _SECONDS[match[2]]
 
 
-def prepared(config: str, only: Sequence[str], request: RunRequest = NO_REQUEST, *, quiet: bool) -> Config:
-    """Load a command's configuration, set up logs, and check what the command asks for: all before Spark starts.
+def prepared(config: str, only: Sequence[str], words: Words, request: "RunRequest | None" = None) -> "Config":
+    """Load a command's configuration, and check what the command asks for: all before Spark starts.
 
     Args:
         config: the document.
         only: the tables of ``--table``.
+        words: says that the document is read.
         request: the operator's request.
-        quiet: without a terminal's progress.
 
     Raises:
         ConfigError: see `load_config`, `chosen_tables` and `check_request`.
     """
-    configure_logs(terminal=sys.stderr.isatty() and not quiet)
+    words.say(f"reading the document {config}")
+    from dms_iceberg.config.load import load_config
+    from dms_iceberg.runs.request import check_request, chosen_tables
+
     loaded = load_config(config)
     chosen_tables(loaded, only)
-    check_request(loaded, only, request)
+    if request is not None:
+        check_request(loaded, only, request)
     return loaded
 
 
-def warn_of_salts(config: Config, only: Sequence[str]) -> None:
+def session(config: "Config", words: Words) -> "SparkSession":
+    """Start Spark, or join the session that runs; ``words`` say so."""
+    words.say("starting Spark")
+    from dms_iceberg.spark.session import open_session
+
+    return open_session(config)
+
+
+def warn_of_salts(config: "Config", only: Sequence[str]) -> None:
     """Log which tables will fail for lack of a salt, before Spark starts."""
+    from dms_iceberg.config.salts import unset_salts
+
     for name, table in config.tables.items():
         for problem in unset_salts(table) if not only or name in only else ():
             _LOG.warning("salt_not_set", table=name, problem=problem)
@@ -112,12 +125,15 @@ def run_request(
     truncate: Sequence[str],
     truncated_at: str | None,
     rebuild: Sequence[str] = (),
-) -> RunRequest:
+) -> "RunRequest":
     """Return the operator's request, from the options of a run.
 
     Raises:
         ConfigError: a text is not a time with its zone, a time is in the future, or it belongs to no table.
     """
+    from dms_iceberg.bronze.keys import digits_of
+    from dms_iceberg.context import RunRequest
+
     if truncated_at is not None and not truncate:
         raise ConfigError([f"--truncated-at {truncated_at!r}: name the tables that were truncated with --truncate"], _WHERE)
     now = digits_of(datetime.now(UTC))
@@ -133,6 +149,8 @@ def _utc_digits(option: str, text: str | None) -> str:
     """Return a time with its zone as 17 digits in UTC, "" for None; raise `ConfigError` for a text that is not one."""
     if text is None:
         return ""
+    from dms_iceberg.bronze.keys import digits_of
+
     try:
         time = datetime.fromisoformat(text)
     except ValueError:

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared
+from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, session
 from dms_iceberg.cli.terminal import print_quarantine, print_report
+from dms_iceberg.cli.words import Words, counted
 
 quarantine = typer.Typer(no_args_is_help=True, help="List rejected rows, or replay them.")
 
@@ -25,11 +26,13 @@ def list_(
     json_: AsJson = False,
 ) -> None:
     """Show the open rows of the quarantine by table and reason; of their values only the key, as silver has it."""
-    loaded = prepared(config, table, quiet=json_)
-    from dms_iceberg.replay.listing import list_quarantine
-    from dms_iceberg.spark.session import open_session
+    with Words(quiet=json_) as words:
+        loaded = prepared(config, table, words)
+        spark = session(loaded, words)
+        from dms_iceberg.replay.listing import list_quarantine
 
-    tables = list_quarantine(open_session(loaded), loaded, table, reason, examples)
+        words.say(f"reading the quarantine of {counted(len(set(table) or loaded.tables), 'table')}")
+        tables = list_quarantine(spark, loaded, table, reason, examples)
     if json_:
         typer.echo(json.dumps({"tables": {one.table: one.to_document() for one in tables}}))
     else:
@@ -45,11 +48,13 @@ def replay_(
     json_: AsJson = False,
 ) -> None:
     """Merge the open rows of the quarantine again, in their place in the order of changes; rows that fail again stay open."""
-    loaded = prepared(config, table, quiet=json_)
-    from dms_iceberg.replay.run import replay
-    from dms_iceberg.spark.session import open_session
+    with Words(quiet=json_) as words:
+        loaded = prepared(config, table, words)
+        spark = session(loaded, words)
+        from dms_iceberg.replay.run import replay
 
-    report = replay(open_session(loaded), loaded, table, reason)
+        words.say(f"replaying the quarantine of {counted(len(set(table) or loaded.tables), 'table')}")
+        report = replay(spark, loaded, table, reason)
     if json_:
         # Without the run's id: alarms take the line that has it for the end of a run.
         typer.echo(json.dumps({name: value for name, value in report.to_document().items() if name != "run_id"}))

@@ -1,12 +1,11 @@
-"""Output on a terminal: tables and progress bars, drawn by rich."""
+"""Results on standard output: tables, drawn by rich, and the sentences below them."""
 
 import itertools
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from dms_iceberg.verify.verdict import KINDS, TableVerdict, Verdict
@@ -18,63 +17,8 @@ if TYPE_CHECKING:
     from dms_iceberg.maintenance.report import MaintenanceRun
     from dms_iceberg.replay.listing import OpenRows
     from dms_iceberg.runs.preview import TablePreview
-    from dms_iceberg.runs.report import BatchReport, RunReport
+    from dms_iceberg.runs.report import RunReport
     from dms_iceberg.runs.status import TableStatus
-    from dms_iceberg.verify.reading_progress import Read
-
-
-class _Lines:
-    """A line per table, on a terminal; silent elsewhere."""
-
-    def __init__(self, *columns: ProgressColumn, enabled: bool) -> None:
-        self._progress = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            *columns,
-            TimeElapsedColumn(),
-            console=Console(stderr=True),
-            disable=not (enabled and sys.stderr.isatty()),
-        )
-        self._tasks: dict[str, TaskID] = {}
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-
-class TableProgress(_Lines):
-    """A line per table that is being merged."""
-
-    def __init__(self, *, enabled: bool) -> None:
-        columns = BarColumn(bar_width=20), MofNCompleteColumn(), TextColumn("files, {task.fields[rows]} rows")
-        super().__init__(*columns, enabled=enabled)
-        self._rows: dict[str, int] = {}
-
-    def merged(self, table: str, batch: "BatchReport") -> None:
-        """Show a committed batch (a `runs.run.Listener`)."""
-        self._rows[table] = self._rows.get(table, 0) + batch.rows_read
-        if table not in self._tasks:
-            self._tasks[table] = self._progress.add_task(table, total=batch.files + batch.remaining, rows=0)
-        self._progress.update(self._tasks[table], advance=batch.files, rows=self._rows[table])
-
-
-class SourceProgress(_Lines):
-    """A line for the table whose source is being read."""
-
-    def __init__(self, *, enabled: bool) -> None:
-        super().__init__(TextColumn("{task.fields[rows]}", markup=False), enabled=enabled)
-
-    def read(self, read: "Read") -> None:
-        """Show how much of the source was read (a `verify.reading_progress.Listener`)."""
-        if read.table not in self._tasks:
-            for earlier in self._tasks.values():
-                self._progress.update(earlier, visible=False)
-            self._tasks[read.table] = self._progress.add_task(f"{read.table} ({read.number} of {read.tables})", total=None, rows="")
-        rows = f"{read.rows:,} rows of the source read, silver has {read.expected:,}"
-        self._progress.update(self._tasks[read.table], rows=rows)
 
 
 def _console() -> Console:

@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
-from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, seconds
+from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, seconds, session
 from dms_iceberg.cli.source_options import SourceSecret, SourceUrl, source_address
-from dms_iceberg.cli.terminal import SourceProgress, print_verdict
+from dms_iceberg.cli.terminal import print_verdict
+from dms_iceberg.cli.words import Words, counted
 
 
 def verify(
@@ -25,21 +26,24 @@ def verify(
     json_: AsJson = False,
 ) -> None:
     """Compare the source database with the silver tables; exit code 1 if differences remain."""
-    loaded = prepared(config, table, quiet=json_)
-    address = source_address(source, source_secret)
-    from dms_iceberg.spark.session import open_session
-    from dms_iceberg.verify import run
-    from dms_iceberg.verify.compare import Options
-    from dms_iceberg.verify.open_source import open_source
-    from dms_iceberg.verify.source import Throttle
+    pause = seconds(settle)
+    with Words(quiet=json_) as words:
+        loaded = prepared(config, table, words)
+        address = source_address(source, source_secret)
+        words.say("connecting to the source")
+        from dms_iceberg.verify import run
+        from dms_iceberg.verify.compare import Options
+        from dms_iceberg.verify.open_source import open_source
+        from dms_iceberg.verify.source import Throttle
 
-    database = open_source(address, Throttle(max_rows_per_second))
-    try:
-        options = Options(tries=tries, settle=seconds(settle), chunk_rows=chunk_rows, repair=repair)
-        with SourceProgress(enabled=not json_) as progress:
-            verdict = run.verify(open_session(loaded), loaded, database, table, options, progress.read)
-    finally:
-        database.close()
+        database = open_source(address, Throttle(max_rows_per_second))
+        try:
+            options = Options(tries=tries, settle=pause, chunk_rows=chunk_rows, repair=repair)
+            spark = session(loaded, words)
+            words.say(f"comparing {counted(len(set(table) or loaded.tables), 'table')}")
+            verdict = run.verify(spark, loaded, database, table, options, words.read)
+        finally:
+            database.close()
     if json_:
         typer.echo(json.dumps(verdict.to_document()))
     else:

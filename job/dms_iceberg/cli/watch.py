@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, seconds, warn_of_salts
+from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, seconds, session, warn_of_salts
+from dms_iceberg.cli.words import Words, counted
 
 if TYPE_CHECKING:
     from dms_iceberg.watch.run import Watch
@@ -37,15 +38,18 @@ def watch(
     pause, limit = seconds(interval), None if for_ is None else seconds(for_)
     if pause < _SHORTEST_INTERVAL:
         raise typer.BadParameter(f"--interval {interval}: at least {_SHORTEST_INTERVAL:g} s")
-    loaded = prepared(config, table, quiet=True)
+    # A watch has its log on a terminal, too: it goes on for days.
+    words = Words(quiet=True)
+    loaded = prepared(config, table, words)
     warn_of_salts(loaded, table)
-    from dms_iceberg.spark.session import open_session
+    spark = session(loaded, words)
     from dms_iceberg.watch.queue import NotificationQueue
     from dms_iceberg.watch.run import Watch
 
     news = None if queue is None else NotificationQueue(queue, loaded)
     started = time.monotonic()
-    one = Watch(open_session(loaded), loaded, table, interval=pause, queue=news)
+    one = Watch(spark, loaded, table, interval=pause, queue=news)
+    words.say(f"watching {counted(len(one.tables), 'table')}; Ctrl-C ends it")
     failed = asyncio.run(_run_until_stopped(one, limit))
     if json_:
         typer.echo(json.dumps({"run_id": one.run_id, "seconds": round(time.monotonic() - started, 3), "failed": failed}))

@@ -3,7 +3,7 @@
 The actions are those of a run (`runs.plan`). Instead of executing one, the preview predicts its outcome (`runs.predict`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import attrs
@@ -85,13 +85,23 @@ class TablePreview:
         return attrs.asdict(self)
 
 
-def preview(spark: SparkSession, config: Config, only: Iterable[str] = (), request: RunRequest = NO_REQUEST) -> list[TablePreview]:
-    """Return what `runs.run.run` would do with the same arguments, table by table; it raises the same errors."""
+def preview(
+    spark: SparkSession,
+    config: Config,
+    only: Iterable[str] = (),
+    request: RunRequest = NO_REQUEST,
+    begins: Callable[[str], None] = lambda _: None,
+) -> list[TablePreview]:
+    """Return what `runs.run.run` would do with the same arguments, table by table; it raises the same errors.
+
+    ``begins`` is called with the name of each table before it is looked at.
+    """
     check_request(config, only, request)
     context = RunContext(spark, config, open_store(config.bronze.uri), "plan", request)
     previews = []
     for table in chosen_tables(config, only):
         one = TablePreview(table=table.source)
+        begins(table.source)
         try:
             _preview_table(TableContext.of(context, table), one)
         except DmsIcebergError as error:

@@ -1,7 +1,7 @@
 """The status of every table: from Iceberg's metadata, state files and a listing; it counts only position deletes and the quarantine."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -75,10 +75,16 @@ class TableStatus:
         return attrs.asdict(self)
 
 
-def table_statuses(spark: SparkSession, config: Config, only: Iterable[str] = ()) -> list[TableStatus]:
-    """Return the status of every (chosen) table."""
+def table_statuses(
+    spark: SparkSession, config: Config, only: Iterable[str] = (), begins: Callable[[str], None] = lambda _: None
+) -> list[TableStatus]:
+    """Return the status of every (chosen) table; ``begins`` is called with the name of each before it is looked at."""
     context, state = RunContext(spark, config, open_store(config.bronze.uri), "status"), open_store(config.state_uri)
-    return [_isolated(TableContext.of(context, table), state) for table in chosen_tables(config, only)]
+    statuses = []
+    for table in chosen_tables(config, only):
+        begins(table.source)
+        statuses.append(_isolated(TableContext.of(context, table), state))
+    return statuses
 
 
 def _isolated(here: TableContext, state: ObjectStore) -> TableStatus:

@@ -1,11 +1,8 @@
 """What a person sees: every number, and names as they are."""
 
-import io
-import sys
-
 import pytest
 
-from dms_iceberg.cli.terminal import TableProgress, print_maintenance, print_plan, print_report, print_status
+from dms_iceberg.cli.terminal import print_maintenance, print_plan, print_report, print_status
 from dms_iceberg.gold.preview import ModelPreview
 from dms_iceberg.gold.status import ModelStatus
 from dms_iceberg.maintenance.report import MaintenanceReport, MaintenanceRun, Outcome, StepReport
@@ -67,23 +64,6 @@ def test_maintenance_shows_what_became_of_each_step(capsys: pytest.CaptureFixtur
     assert f"failed: {ODD}: odd" in shown
     print_maintenance(MaintenanceRun({"a": MaintenanceReport(table="a", target="t")}, {}, 1.0))
     assert capsys.readouterr().out == "no table needs anything\n"
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.mark.parametrize(("enabled", "watched", "shown"), [(True, True, True), (False, True, False), (True, False, False)])
-def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch, enabled: bool, watched: bool, shown: bool) -> None:
-    stream = Terminal() if watched else io.StringIO()
-    monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "120")
-    with TableProgress(enabled=enabled) as progress:
-        progress.merged(ODD, batch())
-        progress.merged(ODD, batch())
-    assert (ODD in stream.getvalue()) == ("2468 rows" in stream.getvalue()) == shown
 
 
 def test_plan_shows_what_becomes_of_models(capsys: pytest.CaptureFixture[str]) -> None:

@@ -121,7 +121,7 @@ def test_a_salt_that_is_not_set_here_is_a_warning(
     words = 'tables."public.orders".columns[3].mask_salt: the environment variable DMS_ICEBERG_MASK_SALT is not set.'
     _command("validate", str(path))
     out = capsys.readouterr().out
-    assert "valid, 1 tables" in out and f"warning: {words}" in out
+    assert "valid, 1 table\n" in out and f"warning: {words}" in out
     _command("validate", str(path), "--json")
     document = json.loads(capsys.readouterr().out)
     assert (document["valid"], document["problems"]) == (True, [])

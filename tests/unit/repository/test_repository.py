@@ -328,7 +328,7 @@ def test_starts_with_glues_packages_and_ignores_glues_arguments(zips: list[Path]
     )
     done = run_on_glue(zips, tmp_path, START, "--command", "validate", "--config", "shop.yaml", *GLUES_OWN)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "valid, 1 tables" in done.stdout
+    assert "valid, 1 table\n" in done.stdout
 
 
 def test_wrong_configuration_ends_with_exit_code_2(zips: list[Path], tmp_path: Path) -> None:

@@ -1,0 +1,132 @@
+"""What a command does at the moment, on standard error: a line that is redrawn on a terminal, single lines of the log elsewhere."""
+
+import sys
+from typing import TYPE_CHECKING, Self
+
+import structlog
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Column
+
+from dms_iceberg.logs import configure_logs
+
+if TYPE_CHECKING:
+    # Its module imports Spark, which takes longer to import than most commands' checks take.
+    from dms_iceberg.runs.report import BatchReport
+    from dms_iceberg.verify.reading_progress import Read
+
+_LOG = structlog.get_logger("dms_iceberg")
+
+
+class Words:
+    """Says what a command does, from its first moment on; also what runs of several tables at once.
+
+    A terminal shows the present step with its time, and below it the tables at work. Without one, and with ``quiet``, each step is one
+    line of the log (event ``step``), and the tables are in the log by their own events.
+
+    Args:
+        quiet: the command prints a document (``--json``), so that a terminal shows the log instead.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._drawn = sys.stderr.isatty() and not quiet
+        configure_logs(terminal=self._drawn)
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
+            TextColumn("{task.fields[done]}", markup=False, table_column=Column(overflow="ellipsis", no_wrap=True)),
+            TimeElapsedColumn(),
+            console=Console(stderr=True, highlight=False),
+            transient=True,
+            # It would send standard output to standard error.
+            redirect_stdout=False,
+            disable=not self._drawn,
+        )
+        self._step: TaskID | None = None
+        self._lines: dict[str, TaskID] = {}
+        self._files: dict[str, int] = {}
+        self._rows: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def say(self, text: str) -> None:
+        """Show that a step begins; the one before it has ended."""
+        if not self._drawn:
+            log(text)
+        self.show(text)
+
+    def show(self, text: str) -> None:
+        """Show that a step begins, on a terminal only: one that a log need not have."""
+        if not self._drawn:
+            return
+        if self._step is not None:
+            self._progress.remove_task(self._step)
+        self._step = self._progress.add_task(text, total=None, done="")
+
+    def now(self, text: str) -> None:
+        """Show how far the step has come. Nothing is logged: there may be many of these a second."""
+        if self._step is not None:
+            self._progress.update(self._step, done=text)
+
+    def tell(self, text: str) -> None:
+        """Show a line that stays."""
+        if self._drawn:
+            self._progress.console.print(text, markup=False, soft_wrap=True)
+        else:
+            log(text)
+
+    def print(self, text: str) -> None:
+        """Print a result on standard output, while a step is shown."""
+        self._progress.stop()
+        typer.echo(text)
+        self._progress.start()
+
+    def doing(self, table: str, what: str) -> None:
+        """Show what is done to a table (a `runs.observer.RunObserver`)."""
+        self._line(table, f"{self._so_far(table)}{what}")
+
+    def merged(self, table: str, batch: "BatchReport") -> None:
+        """Show a committed batch (a `runs.run.Listener`)."""
+        self._files[table] = self._files.get(table, 0) + batch.files
+        self._rows[table] = self._rows.get(table, 0) + batch.rows_read
+        rest = f"{batch.remaining:,} files to come" if batch.remaining else ""
+        self._line(table, f"{self._so_far(table)}{rest}")
+
+    def done(self, table: str) -> None:
+        """Take the line of a table away: nothing more is done to it."""
+        if (task := self._lines.pop(table, None)) is not None:
+            self._progress.remove_task(task)
+
+    def read(self, read: "Read") -> None:
+        """Show how much of the source was read (a `verify.reading_progress.Listener`)."""
+        for earlier in [name for name in self._lines if name != read.table]:
+            self.done(earlier)
+        place, rows = f"{read.number} of {read.tables}", f"{read.rows:,} rows of the source read, silver has {read.expected:,}"
+        self._line(read.table, f"({place}) {rows}")
+
+    def _so_far(self, table: str) -> str:
+        return f"{self._files[table]:,} files, {self._rows[table]:,} rows; " if table in self._files else ""
+
+    def _line(self, table: str, text: str) -> None:
+        if not self._drawn:
+            return
+        if table not in self._lines:
+            self._lines[table] = self._progress.add_task(table, total=None, done=text)
+        else:
+            self._progress.update(self._lines[table], done=text)
+
+
+def log(text: str) -> None:
+    """Write a step as a line of the log."""
+    _LOG.info("step", step=text)
+
+
+def counted(number: int, one: str) -> str:
+    """Return ``1 table`` or ``40 tables``."""
+    return f"{number:,} {one}{'' if number == 1 else 's'}"
