@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from dms_iceberg import __version__
+from dms_iceberg.cli.amounts import counted
 from dms_iceberg.cli.discover import discover
 from dms_iceberg.cli.doctor import doctor
 from dms_iceberg.cli.init import init
@@ -27,11 +28,13 @@ from dms_iceberg.cli.options import (
     warn_of_salts,
 )
 from dms_iceberg.cli.plugins import register
+from dms_iceberg.cli.print_plan import print_plan
+from dms_iceberg.cli.print_run import print_report
 from dms_iceberg.cli.replay import quarantine
-from dms_iceberg.cli.terminal import print_plan, print_report, print_status
+from dms_iceberg.cli.terminal import print_status
 from dms_iceberg.cli.verify import verify
 from dms_iceberg.cli.watch import watch
-from dms_iceberg.cli.words import Words, counted
+from dms_iceberg.cli.words import Words
 from dms_iceberg.errors import ConfigError, DmsIcebergError
 
 app = typer.Typer(
@@ -94,15 +97,17 @@ def run(
         loaded = prepared(config, table, words, request)
         warn_of_salts(loaded, table)
         spark = session(loaded, words)
+        from dms_iceberg.cli.stopping import INTERRUPTED, Stopping
         from dms_iceberg.runs import run as runner
 
         words.say(f"merging {counted(len(set(table) or loaded.tables), 'table')}")
-        report = runner.run(spark, loaded, table, words.merged, request)
+        with Stopping(words) as stopping:
+            report = runner.run(spark, loaded, table, stopping.merged, request, stopping)
     if json_:
         typer.echo(json.dumps(report.to_document()))
     else:
-        print_report(report)
-    raise typer.Exit(report.exit_code)
+        print_report(report, config)
+    raise typer.Exit(INTERRUPTED if stopping.is_stopping else report.exit_code)
 
 
 @app.command()
@@ -114,9 +119,10 @@ def plan(
     truncate: Truncate = [],  # noqa: B006 - the same
     truncated_at: TruncatedAt = None,
     rebuild: Rebuild = [],  # noqa: B006 - the same
+    sql: Annotated[bool, typer.Option("--sql", help="Also print long SQL statements, such as those that create tables.")] = False,
     json_: AsJson = False,
 ) -> None:
-    """Show what a run would do: its steps, files, rows, schema changes as SQL, and gold models to refresh. Changes nothing."""
+    """Show what a run would do: files, rows, steps, schema changes as SQL, and gold models to refresh. Changes nothing."""
     with Words(quiet=json_) as words:
         request = run_request(load_complete, reload_started_at, truncate, truncated_at, rebuild)
         loaded = prepared(config, table, words, request)
@@ -133,7 +139,7 @@ def plan(
         documents = {one.table: one.to_document() for one in previews}
         typer.echo(json.dumps({"tables": documents, "models": {one.model: one.to_document() for one in models}}))
     else:
-        print_plan(previews, models)
+        print_plan(previews, models, config, with_sql=sql)
     failing = any(one.is_bad for one in previews) or any(one.error for one in models)
     raise typer.Exit(1 if failing else 0)
 

@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
+from dms_iceberg.cli.amounts import counted
 from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, seconds, session
 from dms_iceberg.cli.terminal import print_maintenance
-from dms_iceberg.cli.words import Words, counted
+from dms_iceberg.cli.words import Words
 
 
 def maintain(

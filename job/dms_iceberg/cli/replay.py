@@ -5,9 +5,11 @@ from typing import Annotated
 
 import typer
 
+from dms_iceberg.cli.amounts import counted
 from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, session
-from dms_iceberg.cli.terminal import print_quarantine, print_report
-from dms_iceberg.cli.words import Words, counted
+from dms_iceberg.cli.print_quarantine import place_in, print_quarantine
+from dms_iceberg.cli.print_run import print_report
+from dms_iceberg.cli.words import Words
 
 quarantine = typer.Typer(no_args_is_help=True, help="List rejected rows, or replay them.")
 
@@ -36,7 +38,7 @@ def list_(
     if json_:
         typer.echo(json.dumps({"tables": {one.table: one.to_document() for one in tables}}))
     else:
-        print_quarantine(tables)
+        print_quarantine(tables, place_in(loaded.bronze), config)
     raise typer.Exit(1 if any(one.error for one in tables) else 0)
 
 
@@ -59,5 +61,5 @@ def replay_(
         # Without the run's id: alarms take the line that has it for the end of a run.
         typer.echo(json.dumps({name: value for name, value in report.to_document().items() if name != "run_id"}))
     else:
-        print_report(report)
+        print_report(report, config, is_replay=True)
     raise typer.Exit(report.exit_code)

@@ -5,10 +5,11 @@ from typing import Annotated
 
 import typer
 
+from dms_iceberg.cli.amounts import counted
 from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, seconds, session
 from dms_iceberg.cli.source_options import SourceSecret, SourceUrl, source_address
 from dms_iceberg.cli.terminal import print_verdict
-from dms_iceberg.cli.words import Words, counted
+from dms_iceberg.cli.words import Words
 
 
 def verify(

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from dms_iceberg.cli.amounts import counted
 from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, seconds, session, warn_of_salts
-from dms_iceberg.cli.words import Words, counted
+from dms_iceberg.cli.stopping import STOPPING, Committed
+from dms_iceberg.cli.words import Words
 
 if TYPE_CHECKING:
     from dms_iceberg.watch.run import Watch
@@ -48,19 +50,24 @@ def watch(
 
     news = None if queue is None else NotificationQueue(queue, loaded)
     started = time.monotonic()
-    one = Watch(spark, loaded, table, interval=pause, queue=news)
+    committed = Committed()
+    one = Watch(spark, loaded, table, interval=pause, queue=news, listener=committed.merged)
     words.say(f"watching {counted(len(one.tables), 'table')}; Ctrl-C ends it")
-    failed = asyncio.run(_run_until_stopped(one, limit))
+    try:
+        failed = asyncio.run(_run_until_stopped(one, limit, words))
+    finally:
+        words.tell(committed.text)
     if json_:
         typer.echo(json.dumps({"run_id": one.run_id, "seconds": round(time.monotonic() - started, 3), "failed": failed}))
     raise typer.Exit(1 if failed else 0)
 
 
-async def _run_until_stopped(watch: "Watch", limit: float | None) -> list[str]:
+async def _run_until_stopped(watch: "Watch", limit: float | None, words: Words) -> list[str]:
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
         watch.stop()
+        words.tell(STOPPING)
         # A second signal ends the process at once.
         for number in _SIGNALS:
             loop.remove_signal_handler(number)

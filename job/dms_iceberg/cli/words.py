@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
+from dms_iceberg.cli.amounts import counted
 from dms_iceberg.logs import configure_logs
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class Words:
         """Show a committed batch (a `runs.run.Listener`)."""
         self._files[table] = self._files.get(table, 0) + batch.files
         self._rows[table] = self._rows.get(table, 0) + batch.rows_read
-        rest = f"{batch.remaining:,} files to come" if batch.remaining else ""
+        rest = f"{counted(batch.remaining, 'file')} to come" if batch.remaining else ""
         self._line(table, f"{self._so_far(table)}{rest}")
 
     def done(self, table: str) -> None:
@@ -111,7 +112,7 @@ class Words:
         self._line(read.table, f"({place}) {rows}")
 
     def _so_far(self, table: str) -> str:
-        return f"{self._files[table]:,} files, {self._rows[table]:,} rows; " if table in self._files else ""
+        return f"{counted(self._files[table], 'file')}, {counted(self._rows[table], 'row')}; " if table in self._files else ""
 
     def _line(self, table: str, text: str) -> None:
         if not self._drawn:
@@ -125,8 +126,3 @@ class Words:
 def log(text: str) -> None:
     """Write a step as a line of the log."""
     _LOG.info("step", step=text)
-
-
-def counted(number: int, one: str) -> str:
-    """Return ``1 table`` or ``40 tables``."""
-    return f"{number:,} {one}{'' if number == 1 else 's'}"

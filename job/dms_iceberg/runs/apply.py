@@ -52,12 +52,14 @@ class Outcome:
         batch: the report of a batch.
         warnings: for the operator.
         more: whether the table must be planned again.
+        waits: whether the table waits for the end of a load.
     """
 
     statements: tuple[str, ...] = ()
     batch: BatchReport | None = None
     warnings: tuple[str, ...] = ()
     more: bool = True
+    waits: bool = False
 
 
 def apply(here: TableContext, state: TableState, action: Action) -> Outcome:
@@ -75,7 +77,7 @@ def apply(here: TableContext, state: TableState, action: Action) -> Outcome:
             _LOG.info("schema_changed", table=here.table.source, run_id=here.context.run_id, statements=list(statements))
             return Outcome(statements)
         case Wait(warnings):
-            return Outcome(warnings=warnings, more=False)
+            return Outcome(warnings=warnings, more=False, waits=True)
         case Done(warnings, checks):
             if checks:
                 check_changed(here, state.branch.progress)

@@ -43,6 +43,9 @@ class TableReport:
 
     Attributes:
         reported: warnings that an earlier report had.
+        waits: the table waits for the end of a load, and nothing was left to merge into it. Not in the document, as are the next two.
+        lost_races: how often another writer committed first, so that the table was planned again.
+        stopped: somebody asked for the end before nothing was left.
     """
 
     table: str
@@ -55,6 +58,9 @@ class TableReport:
     frontier: str = ""
     error: str | None = None
     seconds: float = 0.0
+    waits: bool = False
+    lost_races: int = 0
+    stopped: bool = False
 
     def warn(self, *texts: str) -> list[str]:
         """Add warnings, each once; return those that no earlier report had."""

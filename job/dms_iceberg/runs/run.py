@@ -1,9 +1,10 @@
 """Many tables in one Spark session: bounded parallelism, and a failure of one does not affect the others."""
 
+import contextlib
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
@@ -13,19 +14,22 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.bronze.corrupt_files import blame_corrupt_file
 from dms_iceberg.config.model import Config, Table
-from dms_iceberg.context import NO_REQUEST, RunContext, RunRequest
+from dms_iceberg.context import NO_REQUEST, PlanIsStaleError, RunContext, RunRequest
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.gold.run import refresh_models
+from dms_iceberg.iceberg.commit_errors import is_unknown
 from dms_iceberg.iceberg.commit_retry import attempt, on_conflict, planned_again
 from dms_iceberg.maintenance.run import maintain_table
 from dms_iceberg.runs.actions import DropBranches, ReadFiles
 from dms_iceberg.runs.apply import Outcome, apply
+from dms_iceberg.runs.observer import NOBODY, RunObserver
 from dms_iceberg.runs.plan import plan
 from dms_iceberg.runs.predict import after
 from dms_iceberg.runs.read_state import open_batch, read_state
 from dms_iceberg.runs.report import BatchReport, RunReport, TableReport
 from dms_iceberg.runs.request import check_request, chosen_tables
 from dms_iceberg.runs.state import RunMemory
+from dms_iceberg.runs.wording import under_way
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.spark.failures import FAILURES, describe
@@ -43,6 +47,7 @@ def run(
     only: Iterable[str] = (),
     listener: Listener | None = None,
     request: RunRequest = NO_REQUEST,
+    observer: RunObserver = NOBODY,
 ) -> RunReport:
     """Merge everything there is into the configured tables, once; then refresh the models whose tables changed.
 
@@ -50,6 +55,7 @@ def run(
         only: source names of the tables to run; all when empty.
         listener: called after every committed batch.
         request: what the operator says about reloads, truncates and rebuilds.
+        observer: hears what is done to each table, and may end the run after the batches at hand. Nothing is refreshed or maintained then.
 
     Raises:
         ConfigError: ``only`` or ``request`` names a table that is not configured, or `check_request` refuses the request.
@@ -60,17 +66,19 @@ def run(
     context = RunContext(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12], request)
     state = open_store(config.state_uri)
     with ThreadPoolExecutor(max(1, min(config.parallelism, len(tables)))) as pool:
-        reports = list(pool.map(lambda table: run_table(context, table, state, listener), tables))
-    models = refresh_models(context)
+        reports = list(pool.map(lambda table: run_table(context, table, state, listener, observer), tables))
+    models = {} if observer.is_stopping else refresh_models(context)
     return RunReport(context.run_id, {report.table: report for report in reports}, time.monotonic() - started, models)
 
 
-def run_table(context: RunContext, table: Table, state: ObjectStore, listener: Listener | None = None) -> TableReport:
+def run_table(
+    context: RunContext, table: Table, state: ObjectStore, listener: Listener | None = None, observer: RunObserver = NOBODY
+) -> TableReport:
     """Merge all new files of one table. Report an error in the result and in ``runs/<table>.json`` instead of raising it."""
     started = time.monotonic()
     report = TableReport(table=table.source, target=table.target)
     log = _LOG.bind(table=table.source, run_id=context.run_id)
-    attempt(context, report, lambda: _merge_all(TableContext.of(context, table), report, listener))
+    attempt(context, report, lambda: _merge_all(TableContext.of(context, table), report, listener, observer))
     report.seconds = time.monotonic() - started
     if report.error:
         log.error("table_failed", error=report.error)
@@ -82,17 +90,20 @@ def run_table(context: RunContext, table: Table, state: ObjectStore, listener: L
             quarantined=report.quarantined,
             seconds=round(report.seconds, 3),
         )
-    if report.batches and not report.error:
+    if report.batches and not report.error and not report.stopped:
+        observer.doing(table.source, "maintain the table")
         maintain_after_run(context, table, report)
     if report.error or report.batches:
         keep_state(state, table, context.run_id, report)
+    observer.done(table.source)
     return report
 
 
-def _merge_all(here: TableContext, report: TableReport, listener: Listener | None) -> None:
-    memory = RunMemory()
-    while step(here, memory, report, listener):
-        pass
+def _merge_all(here: TableContext, report: TableReport, listener: Listener | None, observer: RunObserver) -> None:
+    memory, more = RunMemory(), True
+    while more and not observer.is_stopping:
+        more = step(here, memory, report, listener, observer)
+    report.stopped = more
     describe_end(here.target, report)
 
 
@@ -106,14 +117,17 @@ def maintain_after_run(context: RunContext, table: Table, report: TableReport) -
         report.warn(f"maintenance: {error}")
 
 
-def step(here: TableContext, memory: RunMemory, report: TableReport, listener: Listener | None = None) -> bool:
+def step(
+    here: TableContext, memory: RunMemory, report: TableReport, listener: Listener | None = None, observer: RunObserver = NOBODY
+) -> bool:
     """Read the table's state, plan one action and execute it, again after a lost race for the commit; return False if nothing is left.
 
     Raises:
         DmsIcebergError: the action cannot be planned or executed; the table is unchanged.
         RetryError: the race was lost too often.
     """
-    outcome = on_conflict(lambda: _step(here, memory, report))
+    outcome = on_conflict(lambda: _step(here, memory, report, observer))
+    report.waits = outcome.waits
     report.ddl.extend(outcome.statements)
     memory.statements += outcome.statements
     batch = outcome.batch
@@ -126,9 +140,10 @@ def step(here: TableContext, memory: RunMemory, report: TableReport, listener: L
     return outcome.more
 
 
-def _step(here: TableContext, memory: RunMemory, report: TableReport) -> Outcome:
+def _step(here: TableContext, memory: RunMemory, report: TableReport, observer: RunObserver) -> Outcome:
     context = here.context
-    with planned_again():
+    with _counting(report), planned_again():
+        observer.doing(here.table.source, "look for files")
         state = read_state(here, memory)
         _warn(context, report, *state.warnings)
         action = plan(state, context.request)
@@ -138,11 +153,22 @@ def _step(here: TableContext, memory: RunMemory, report: TableReport) -> Outcome
             apply(here, state, action)
             state = after(state, action)
             action = plan(state, context.request)
+        observer.doing(here.table.source, under_way(action))
         if not isinstance(action, ReadFiles):
             return apply(here, state, action)
         with blame_corrupt_file(context.spark, context.store, action.batch.files):
             state = attrs.evolve(state, opened=open_batch(here, state, action.batch))
             return apply(here, state, plan(state, context.request))
+
+
+@contextlib.contextmanager
+def _counting(report: TableReport) -> Iterator[None]:
+    """Count the commits of other writers that came first. A commit whose answer was lost may be our own."""
+    try:
+        yield
+    except PlanIsStaleError as error:
+        report.lost_races += not (error.__cause__ is not None and is_unknown(error.__cause__))
+        raise
 
 
 def _warn(context: RunContext, report: TableReport, *texts: str) -> None:

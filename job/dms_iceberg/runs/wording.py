@@ -1,6 +1,7 @@
 """What an action does, in plain words: `plan` shows them in their order. Pure."""
 
 from dms_iceberg.context import BranchState
+from dms_iceberg.progress.pending import FileBatch
 from dms_iceberg.runs.actions import (
     Action,
     ApplyTruncate,
@@ -42,6 +43,17 @@ def words(action: Action) -> str | None:
             return "wait until the load is complete"
         case ReadFiles() | Done():
             return None
+
+
+def under_way(action: Action) -> str:
+    """Return what is about to be done by an action, for a line of progress."""
+    match action:
+        case ReadFiles(FileBatch(files=files)):
+            return f"merge {len(files):,} file{'' if len(files) == 1 else 's'}"
+        case ReadFiles():
+            return "merge rows of the quarantine"
+        case _:
+            return words(action) or "check the table"
 
 
 def _schema_words(action: RenameColumns | RestoreBackfills | SwitchMode | EvolveSchema) -> str:

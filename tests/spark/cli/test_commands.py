@@ -1,7 +1,9 @@
 """The command line on a lake with a good and a damaged table: what is printed, what is done, and the exit codes."""
 
 import json
+import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,11 @@ import structlog
 from pyspark.sql import SparkSession
 
 from dms_iceberg.cli.app import main
+from dms_iceberg.cli.stopping import STOPPING, Stopping
+from dms_iceberg.config.parse import parse_config
 from dms_iceberg.merge import direct
+from dms_iceberg.runs import batch
+from dms_iceberg.runs.report import BatchReport
 from support.lake import Lake
 
 TABLES = {"public.good": {}, "public.bad": {}}
@@ -68,7 +74,10 @@ def document(lake: Lake) -> Path:
 
 
 def test_plan_tells_what_run_would_do_and_run_does_it(command: Command, document: Path, lake: Lake) -> None:
-    plan = command("plan", document)
+    short = command("plan", document)
+    assert (short.code, "CREATE TABLE" in short.out, "1 statement more with --sql" in short.out) == (1, False, True)
+    assert "public.good: 1 file, 2 rows, " in short.out
+    plan = command("plan", document, "--sql")
     assert plan.code == 1
     assert f"CREATE TABLE IF NOT EXISTS `lake`.`{lake.namespace}`.`good` (`id` bigint" in plan.out
     assert "would fail:" in plan.out and "LOAD00000001.parquet" in plan.out
@@ -80,6 +89,11 @@ def test_plan_tells_what_run_would_do_and_run_does_it(command: Command, document
     run = command("run", document)
     assert run.code == 1
     assert "failed:" in run.out and "not a whole Parquet file" in run.out
+    assert "merged 1 file with 2 rows into 1 table in " in run.out
+    assert "failed: public.bad; the others are not affected." in run.out
+    assert run.out.splitlines()[-1] == f"next: dms-iceberg status {document}"
+    steps = [line["step"] for line in map(json.loads, run.err.splitlines()) if line["event"] == "step"]
+    assert steps == [f"reading the document {document}", "starting Spark", "merging 2 tables"]
     assert lake.rows("good") != []
     again = command("run", document, "--table", "public.good", "--json")
     assert (again.code, again.tables["public.good"]["rows_read"]) == (0, 0)
@@ -87,6 +101,48 @@ def test_plan_tells_what_run_would_do_and_run_does_it(command: Command, document
     assert status.code == 0
     assert (status.tables["public.good"]["rows"], status.tables["public.good"]["last_error"]) == (2, None)
     assert "not a whole Parquet file" in status.tables["public.bad"]["last_error"]
+
+
+def test_ctrl_c_ends_a_run_after_the_batch_at_hand(command: Command, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in (1, 2, 3):
+        lake.load("public.stopped", [("id", pa.int64())], [(number,)], number)
+    path = tmp_path / "stopped.json"
+    path.write_text(json.dumps(lake.document({"public.stopped": {}}, batch={"max_files": 1})))
+    merged = Stopping.merged
+
+    def press(self: Stopping, table: str, batch: BatchReport) -> None:
+        merged(self, table, batch)
+        signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Stopping, "merged", press)
+        stopped = command("run", path)
+    assert (stopped.code, STOPPING in stopped.err) == (130, True)
+    assert lake.rows("stopped", "id") == [(1,)]
+    assert "merged 1 file with 1 row into 1 table in " in stopped.out
+    assert "stopped before the end of public.stopped" in stopped.out
+    assert stopped.out.splitlines()[-1] == f"next: dms-iceberg run {path}"
+    again = command("run", path)
+    assert (again.code, lake.rows("stopped", "id")) == (0, [(1,), (2,), (3,)])
+
+
+def test_the_loser_of_two_runs_says_so(command: Command, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.load("public.raced", [("id", pa.int64())], [(1,)])
+    document = lake.document({"public.raced": {}})
+    path = tmp_path / "raced.json"
+    path.write_text(json.dumps(document))
+    config, before = parse_config(document, base=str(tmp_path)), batch.failpoint
+
+    def overtake(name: str, table: str) -> None:
+        if name == "before-merge":
+            monkeypatch.setattr(batch, "failpoint", before)
+            with ThreadPoolExecutor(1) as pool:
+                assert pool.submit(lake.run, config).result().tables["public.raced"].error is None
+
+    monkeypatch.setattr(batch, "failpoint", overtake)
+    lost = command("run", path)
+    assert "another run was first: it has merged what was new in public.raced, and left nothing to do" in lost.out
+    assert (lost.code, lake.rows("raced", "id")) == (0, [(1,)])
 
 
 @pytest.mark.parametrize(

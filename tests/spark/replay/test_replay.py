@@ -157,8 +157,9 @@ def test_list_shows_keys_as_silver_has_them_and_no_other_value(
     capsys.readouterr()
     assert command("quarantine", "list", path) == 0
     shown = capsys.readouterr().out
-    assert f'public.people {{"person":"{first}"}}: rule: positive (operation I, row 0 of public/people/LOAD00000001.parquet)' in shown
-    assert 'public.plain {"person":"secret-person-1"}' in shown
+    assert f'    {{"person":"{first}"}}: insert, row 1 of public/people/LOAD00000001.parquet' in shown
+    assert "public.people: 5 open rows\n  rule: positive\n    5 rows of 5 keys" in shown
+    assert '{"person":"secret-person-1"}: insert' in shown
     assert "mail" not in shown and "number" not in shown and shown.count("secret") == 1
 
     # The mask was declared after the row was rejected: the stored key is older than it.

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from dms_iceberg.cli.words import Words, counted
+from dms_iceberg.cli.words import Words
 from dms_iceberg.runs.report import BatchReport
 
 ODD = "public.[red]:key:[/]"
@@ -42,7 +42,7 @@ def test_tables_at_work_are_for_terminals(monkeypatch: pytest.MonkeyPatch, quiet
     stream = Terminal() if watched else io.StringIO()
     on_standard_error(monkeypatch, stream)
     with Words(quiet=quiet) as words:
-        words.doing(ODD, "reads 4 files")
+        words.doing(ODD, "merge 4 files")
         words.merged(ODD, batch())
         words.merged(ODD, batch())
         words.now("not logged")
@@ -98,7 +98,3 @@ def test_validate_imports_neither_arrow_nor_spark_nor_the_emulator(tmp_path: Pat
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout == f"{path}: valid, 1 table\n[]\n"
-
-
-def test_numbers_of_things() -> None:
-    assert (counted(1, "table"), counted(0, "table"), counted(1234, "file")) == ("1 table", "0 tables", "1,234 files")

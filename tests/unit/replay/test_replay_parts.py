@@ -8,7 +8,7 @@ import pytest
 from dms_iceberg.bronze.keys import parse_key
 from dms_iceberg.bronze.layout import layout_group, layout_text
 from dms_iceberg.bronze.schema_groups import SchemaGroup
-from dms_iceberg.cli.terminal import print_quarantine
+from dms_iceberg.cli.print_quarantine import print_quarantine
 from dms_iceberg.config.model import Bronze, BronzeFormat, Csv, Table
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.progress.progress import LookBack, Progress
