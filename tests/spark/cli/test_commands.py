@@ -3,7 +3,6 @@
 import json
 import signal
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,9 @@ from dms_iceberg.config.parse import parse_config
 from dms_iceberg.merge import direct
 from dms_iceberg.runs import batch
 from dms_iceberg.runs.report import BatchReport
+from dms_iceberg.runs.run import run
 from support.lake import Lake
+from support.pause import Pause
 
 TABLES = {"public.good": {}, "public.bad": {}}
 
@@ -126,20 +127,12 @@ def test_ctrl_c_ends_a_run_after_the_batch_at_hand(command: Command, lake: Lake,
     assert (again.code, lake.rows("stopped", "id")) == (0, [(1,), (2,), (3,)])
 
 
-def test_the_loser_of_two_runs_says_so(command: Command, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_loser_of_two_runs_says_so(command: Command, lake: Lake, other: SparkSession, pause: Pause, tmp_path: Path) -> None:
     lake.load("public.raced", [("id", pa.int64())], [(1,)])
     document = lake.document({"public.raced": {}})
     path = tmp_path / "raced.json"
     path.write_text(json.dumps(document))
-    config, before = parse_config(document, base=str(tmp_path)), batch.failpoint
-
-    def overtake(name: str, table: str) -> None:
-        if name == "before-merge":
-            monkeypatch.setattr(batch, "failpoint", before)
-            with ThreadPoolExecutor(1) as pool:
-                assert pool.submit(lake.run, config).result().tables["public.raced"].error is None
-
-    monkeypatch.setattr(batch, "failpoint", overtake)
+    pause(batch, "before-merge", lambda: run(other, parse_config(document, base=str(tmp_path))))
     lost = command("run", path)
     assert "another run was first: it has merged what was new in public.raced, and left nothing to do" in lost.out
     assert (lost.code, lake.rows("raced", "id")) == (0, [(1,)])

@@ -2,6 +2,9 @@
 
 import datetime as dt
 import json
+import re
+import subprocess
+import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -114,6 +117,26 @@ def test_duckdb_agrees_with_spark(written: Lake) -> None:
         metadata = newest_metadata(written.warehouse / written.namespace / "t")
         rows = connection.execute(f"SELECT id, name FROM iceberg_scan('{metadata}') ORDER BY id").fetchall()
     assert rows == written.rows("t", "id, name")
+
+
+@pytest.mark.parametrize("library", ["duckdb", "pyiceberg"])
+def test_recipes_of_the_cookbook_show_the_table(written: Lake, library: str) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "cookbook.md").read_text("utf-8")
+    (recipe,) = (one for one in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if library in one)
+    if library == "duckdb":
+        with duckdb.connect() as connection:
+            try:
+                connection.execute("LOAD iceberg")
+            except duckdb.Error:
+                pytest.skip("DuckDB's iceberg extension is not installed on this machine (duckdb -c 'INSTALL iceberg' fetches it)")
+    silver = written.folder / "lake" / "silver"
+    silver.mkdir(parents=True)
+    (silver / "orders").symlink_to(written.warehouse / written.namespace / "t")
+    done = subprocess.run([sys.executable, "-c", recipe], cwd=written.folder, capture_output=True, text=True, timeout=120, check=True)
+    if library == "pyiceberg":
+        assert [line.startswith("{'id': ") for line in done.stdout.splitlines()] == [True] * 10
+    else:
+        assert "│" in done.stdout
 
 
 @pytest.mark.long

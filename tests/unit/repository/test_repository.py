@@ -157,6 +157,14 @@ class TestDocuments:
         (example,) = re.findall(r"```json\n(.*?)```", read("README.md"), re.DOTALL)
         assert "public.orders" in parse_config(json.loads(example)).tables
 
+    def test_documents_of_the_cookbook_are_valid(self) -> None:
+        documents = [json.loads(text) for text in re.findall(r"```json\n(.*?)```", read("docs/cookbook.md"), re.DOTALL)]
+        assert [list(parse_config(document).tables) for document in documents] == [["erp.suppliers"]]
+
+    def test_recipes_of_the_cookbook_have_five_lines(self) -> None:
+        recipes = re.findall(r"```python\n(.*?)```", read("docs/cookbook.md"), re.DOTALL)
+        assert [len(recipe.split("\n")) - recipe.count("\n\n") - 1 for recipe in recipes] == [5, 5]
+
     def test_module_call_of_the_readme_is_the_smallest_example(self) -> None:
         (shown,) = re.findall(r"```hcl\n(.*?)```", read("README.md"), re.DOTALL)
         example = read("terraform/examples/minimal/main.tf")
