@@ -34,7 +34,7 @@ from dms_iceberg.cli.replay import quarantine
 from dms_iceberg.cli.terminal import print_status
 from dms_iceberg.cli.verify import verify
 from dms_iceberg.cli.watch import watch
-from dms_iceberg.cli.words import Words
+from dms_iceberg.cli.words import INTERRUPTED, Words
 from dms_iceberg.errors import ConfigError, DmsIcebergError
 
 app = typer.Typer(
@@ -97,11 +97,11 @@ def run(
         loaded = prepared(config, table, words, request)
         warn_of_salts(loaded, table)
         spark = session(loaded, words)
-        from dms_iceberg.cli.stopping import INTERRUPTED, Stopping
+        from dms_iceberg.cli.stopping import Stopping
         from dms_iceberg.runs import run as runner
 
         words.say(f"merging {counted(len(set(table) or loaded.tables), 'table')}")
-        with Stopping(words) as stopping:
+        with Stopping(words, lambda: spark.sparkContext.setLogLevel("OFF")) as stopping:
             report = runner.run(spark, loaded, table, stopping.merged, request, stopping)
     if json_:
         typer.echo(json.dumps(report.to_document()))

@@ -1,7 +1,8 @@
 """Options and first steps that several commands share."""
 
 import re
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -100,7 +101,27 @@ def session(config: "Config", words: Words) -> "SparkSession":
     words.say("starting Spark")
     from dms_iceberg.spark.session import open_session
 
+    if words.is_on_terminal:
+        # Spark takes Ctrl-C for itself when it starts in the main thread, and answers with a traceback.
+        _in_another_thread(lambda: open_session(config))
     return open_session(config)
+
+
+def _in_another_thread(work: Callable[[], object]) -> None:
+    """Wait until ``work`` is done in a thread of its own, which does not keep the process from its end; raise what it raises."""
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]
 
 
 def warn_of_salts(config: "Config", only: Sequence[str]) -> None:

@@ -30,8 +30,7 @@ def print_report(report: "RunReport", config: str = "CONFIG", *, is_replay: bool
     out = console()
     columns = ("table", "files", *(name.replace("_", " ") for name in _COUNTS), "lag", "time")
     tables = report.tables.values()
-    worked = [one for one in tables if one.batches or one.error] or list(tables)
-    print_grid(out, columns, (_row(one) for one in worked), unless_zero=_MOSTLY_ZERO)
+    print_grid(out, columns, (_row(one) for one in tables if one.batches or one.error), unless_zero=_MOSTLY_ZERO)
     for one in tables:
         for statement in one.ddl:
             out.print(f"schema: {statement}", soft_wrap=True)

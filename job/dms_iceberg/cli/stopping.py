@@ -2,9 +2,8 @@
 
 import os
 import signal
-import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -15,9 +14,8 @@ from dms_iceberg.runs.observer import RunObserver
 if TYPE_CHECKING:
     from dms_iceberg.runs.report import BatchReport
 
-INTERRUPTED: Final = 130
-"""Exit code after Ctrl-C: 128 and the number of SIGINT."""
 STOPPING: Final = "stopping after the batch at hand; Ctrl-C again stops now"
+_PATIENCE: Final = 1.0
 
 
 class Committed:
@@ -51,12 +49,16 @@ def committed_words(sums: Mapping[str, tuple[int, int, int]]) -> str:
 class Stopping(RunObserver):
     """Passes what a run does on to ``words``, and asks it to end at the first Ctrl-C. The second ends the process.
 
-    A batch that is cut off is no loss: the next run merges its files. Enter it once Spark runs, which takes the signal for itself when it
-    starts. Not in the main thread, where Python hears no signals, it changes nothing.
+    A batch that is cut off is no loss: the next run merges its files. Enter it once Spark runs, which may take the signal for itself when
+    it starts. Not in the main thread, where Python hears no signals, it changes nothing.
+
+    Args:
+        words: shows what happens.
+        silence: keeps Spark from logging that its jobs are cut off.
     """
 
-    def __init__(self, words: Words) -> None:
-        self._words, self._committed = words, Committed()
+    def __init__(self, words: Words, silence: Callable[[], None] = lambda: None) -> None:
+        self._words, self._silence, self._committed = words, silence, Committed()
         self._former: Any = None
         self._heard = False
 
@@ -90,16 +92,11 @@ class Stopping(RunObserver):
     def _hear(self, number: int, _: FrameType | None) -> None:
         if not self._heard:
             self._heard = True
-            self._tell(STOPPING)
+            self._words.tell(STOPPING)
             return
-        self._tell(f"stopped; {self._committed.text}. What was at hand was not committed: the next run merges it.")
+        self._words.tell(f"stopped; {self._committed.text}. What was at hand was not committed: the next run merges it.")
+        silencing = threading.Thread(target=self._silence, daemon=True)
+        silencing.start()
+        silencing.join(_PATIENCE)
         # Threads of the tables, which wait for Spark, would hold up any other end. Spark's own process ends with this one.
         os._exit(128 + number)
-
-    def _tell(self, text: str) -> None:
-        try:
-            self._words.tell(text)
-            sys.stderr.flush()
-        except RuntimeError:
-            # The signal has come in the middle of another write, which a buffered stream refuses.
-            os.write(2, f"{text}\n".encode())

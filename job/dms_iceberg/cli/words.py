@@ -1,7 +1,15 @@
-"""What a command does at the moment, on standard error: a line that is redrawn on a terminal, single lines of the log elsewhere."""
+"""What a command does at the moment, on standard error: a line that is redrawn on a terminal, single lines of the log elsewhere.
 
+And the answer to Ctrl-C.
+"""
+
+import logging
+import os
+import signal
 import sys
-from typing import TYPE_CHECKING, Self
+import threading
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import structlog
 import typer
@@ -17,6 +25,8 @@ if TYPE_CHECKING:
     from dms_iceberg.runs.report import BatchReport
     from dms_iceberg.verify.reading_progress import Read
 
+INTERRUPTED: Final = 128 + signal.SIGINT
+"""Exit code after Ctrl-C."""
 _LOG = structlog.get_logger("dms_iceberg")
 
 
@@ -25,6 +35,9 @@ class Words:
 
     A terminal shows the present step with its time, and below it the tables at work. Without one, and with ``quiet``, each step is one
     line of the log (event ``step``), and the tables are in the log by their own events.
+
+    The first Ctrl-C is answered at once, and ends the command with exit code 130 as soon as no thread is at work. The second ends the
+    process.
 
     Args:
         quiet: the command prints a document (``--json``), so that a terminal shows the log instead.
@@ -44,17 +57,44 @@ class Words:
             redirect_stdout=False,
             disable=not self._drawn,
         )
+        self._said = "starting"
+        self._former: Any = None
+        self._interrupted = False
         self._step: TaskID | None = None
         self._lines: dict[str, TaskID] = {}
         self._files: dict[str, int] = {}
         self._rows: dict[str, int] = {}
 
     def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._former = signal.signal(signal.SIGINT, self._hear)
         self._progress.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._progress.stop()
+        if self._former is not None:
+            signal.signal(signal.SIGINT, self._former)
+        if self._interrupted:
+            logging.disable(logging.NOTSET)
+        if kind is KeyboardInterrupt:
+            self.tell(f"stopped while {self._said}; nothing is left half done, and the command can be started again")
+            raise typer.Exit(INTERRUPTED) from None
+
+    @property
+    def is_on_terminal(self) -> bool:
+        """Whether a person may press Ctrl-C, as far as standard error shows."""
+        return sys.stderr.isatty()
+
+    def _hear(self, number: int, _: FrameType | None) -> None:
+        if self._interrupted:
+            # Threads that wait for Spark would hold up any other end. Spark's own process ends with this one.
+            os._exit(128 + number)
+        self._interrupted = True
+        self.tell("stopping; Ctrl-C again stops now")
+        # Py4J logs a traceback of the call that is cut off.
+        logging.disable()
+        raise KeyboardInterrupt
 
     def say(self, text: str) -> None:
         """Show that a step begins; the one before it has ended."""
@@ -64,6 +104,7 @@ class Words:
 
     def show(self, text: str) -> None:
         """Show that a step begins, on a terminal only: one that a log need not have."""
+        self._said = text
         if not self._drawn:
             return
         if self._step is not None:
@@ -76,11 +117,16 @@ class Words:
             self._progress.update(self._step, done=text)
 
     def tell(self, text: str) -> None:
-        """Show a line that stays."""
-        if self._drawn:
-            self._progress.console.print(text, markup=False, soft_wrap=True)
-        else:
-            log(text)
+        """Show a line that stays. A handler of signals may call it."""
+        try:
+            if self._drawn:
+                self._progress.console.print(text, markup=False, soft_wrap=True)
+            else:
+                log(text)
+            sys.stderr.flush()
+        except RuntimeError:
+            # The signal has come in the middle of another write, which a buffered stream refuses.
+            os.write(2, f"{text}\n".encode())
 
     def print(self, text: str) -> None:
         """Print a result on standard output, while a step is shown."""

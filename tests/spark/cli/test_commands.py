@@ -2,6 +2,8 @@
 
 import json
 import signal
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -113,7 +115,10 @@ def test_ctrl_c_ends_a_run_after_the_batch_at_hand(command: Command, lake: Lake,
 
     def press(self: Stopping, table: str, batch: BatchReport) -> None:
         merged(self, table, batch)
-        signal.raise_signal(signal.SIGINT)
+        if not self.is_stopping:
+            signal.pthread_kill(int(threading.main_thread().ident or 0), signal.SIGINT)
+            while not self.is_stopping:
+                time.sleep(0.01)
 
     with monkeypatch.context() as patch:
         patch.setattr(Stopping, "merged", press)

@@ -119,11 +119,11 @@ def test_duckdb_agrees_with_spark(written: Lake) -> None:
     assert rows == written.rows("t", "id, name")
 
 
-@pytest.mark.parametrize("library", ["duckdb", "pyiceberg"])
-def test_recipes_of_the_cookbook_show_the_table(written: Lake, library: str) -> None:
+@pytest.mark.parametrize("reader", ["to_duckdb", "iceberg_scan"])
+def test_recipes_of_the_cookbook_read_the_table(written: Lake, reader: str) -> None:
     page = (Path(__file__).parents[3] / "docs" / "cookbook.md").read_text("utf-8")
-    (recipe,) = (one for one in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if library in one)
-    if library == "duckdb":
+    (recipe,) = (one for one in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if reader in one)
+    if reader == "iceberg_scan":
         with duckdb.connect() as connection:
             try:
                 connection.execute("LOAD iceberg")
@@ -133,10 +133,7 @@ def test_recipes_of_the_cookbook_show_the_table(written: Lake, library: str) -> 
     silver.mkdir(parents=True)
     (silver / "orders").symlink_to(written.warehouse / written.namespace / "t")
     done = subprocess.run([sys.executable, "-c", recipe], cwd=written.folder, capture_output=True, text=True, timeout=120, check=True)
-    if library == "pyiceberg":
-        assert [line.startswith("{'id': ") for line in done.stdout.splitlines()] == [True] * 10
-    else:
-        assert "│" in done.stdout
+    assert re.search(r"\b29\b", done.stdout), done.stdout
 
 
 @pytest.mark.long

@@ -107,7 +107,7 @@ def test_a_replay_says_what_is_still_open(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_markup_in_names_is_shown_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
-    print_report(RunReport("r", {ODD: TableReport(table=ODD, target="t")}, 1.0))
+    print_report(RunReport("r", {ODD: TableReport(table=ODD, target="t", batches=[batch()])}, 1.0))
     print_plan([TablePreview(table=ODD, rebuilt_files=2, sql=[f"CREATE TABLE `{ODD}`"], warnings=[f"{ODD}: odd"], error=f"{ODD}: odd")])
     print_status([TableStatus(table=ODD, target=ODD, exists=True, last_error=f"{ODD}: odd", warnings=[f"{ODD}: old"])])
     shown = capsys.readouterr().out

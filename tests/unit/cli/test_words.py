@@ -2,6 +2,7 @@
 
 import io
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import structlog
+import typer
 
 from dms_iceberg.cli.words import Words
 from dms_iceberg.runs.report import BatchReport
@@ -76,6 +78,37 @@ def test_a_step_takes_the_place_of_the_one_before(monkeypatch: pytest.MonkeyPatc
         words.tell("a line that stays")
     assert capsys.readouterr().out == "a result\n", "the drawing must not take standard output for itself"
     assert "a line that stays" in stream.getvalue()
+
+
+def test_ctrl_c_is_answered_at_once_and_ends_the_command_with_130(capsys: pytest.CaptureFixture[str]) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(typer.Exit) as ended, Words(quiet=True) as words:
+        words.say("starting Spark")
+        signal.raise_signal(signal.SIGINT)
+        pytest.fail("it went on")
+    assert ended.value.exit_code == 130
+    assert [json.loads(line)["step"] for line in capsys.readouterr().err.splitlines()] == [
+        "starting Spark",
+        "stopping; Ctrl-C again stops now",
+        "stopped while starting Spark; nothing is left half done, and the command can be started again",
+    ]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_the_second_ctrl_c_ends_the_process_though_threads_are_at_work() -> None:
+    script = (
+        "import signal\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from threading import Event\n"
+        "from dms_iceberg.cli.words import Words\n"
+        "with Words() as words, ThreadPoolExecutor(1) as pool:\n"
+        "    pool.submit(Event().wait)\n"
+        "    try:\n"
+        "        signal.raise_signal(signal.SIGINT)\n"
+        "    finally:\n"
+        "        signal.raise_signal(signal.SIGINT)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60, check=False).returncode == 130
 
 
 def test_a_command_speaks_before_it_imports_what_takes_long() -> None:
