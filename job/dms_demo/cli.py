@@ -2,13 +2,16 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.console import Console
 
-from dms_emulator.stop_request import Stopped, StopRequest
 from dms_iceberg.logs import configure_logs
+
+if TYPE_CHECKING:
+    from dms_demo.report import DemoReport
+    from dms_demo.screen import Screen
 
 _INTERRUPTED: Final = 130
 
@@ -21,16 +24,30 @@ def demo(
 
     Exit code 1 if a table does not equal its source in the end.
     """
-    # Spark and the database are imported only when the demo runs: the other commands start without them.
-    from dms_demo.page import write_page
-    from dms_demo.pipeline import run_demo
     from dms_demo.screen import Screen
-    from dms_demo.summary import print_summary
 
     configure_logs(terminal=True)
     console = Console(highlight=False)
+    with Screen(console) as screen:
+        screen.now("importing Spark, PostgreSQL and the emulated DMS ...")
+        report = _run(directory, seconds, screen)
+    from dms_demo.page import write_page
+    from dms_demo.summary import print_summary
+
+    (directory / "report.json").write_text(json.dumps(report.to_document(), indent=2) + "\n")
+    write_page(report, directory / "report.html")
+    print_summary(report, directory, console)
+    raise typer.Exit(0 if report.equal else 1)
+
+
+def _run(directory: Path, seconds: float, screen: "Screen") -> "DemoReport":
+    """Run the demo; end the command where somebody interrupts it."""
+    # Spark and the database are imported only when the demo runs, and after the first word: the other commands start without them.
+    from dms_demo.pipeline import run_demo
+    from dms_emulator.stop_request import Stopped, StopRequest
+
     try:
-        with StopRequest() as stop, Screen(console) as screen:
+        with StopRequest() as stop:
             try:
                 report = run_demo(directory, seconds, screen, stop)
             except Exception:
@@ -38,15 +55,12 @@ def demo(
                 stop.check()
                 raise
             stop.check()
+            return report
     except Stopped as stopped:
         failed = stopped.__context__
         rest = "everything is stopped; what was written so far is left" if failed is None else f"what failed meanwhile: {failed}"
-        console.print(f"interrupted: {rest}", markup=False, soft_wrap=True)
+        screen.console.print(f"interrupted: {rest}", markup=False, soft_wrap=True)
         raise typer.Exit(stopped.exit_code) from None
     except KeyboardInterrupt:
-        console.print("interrupted twice: what was written so far is left", markup=False)
+        screen.console.print("interrupted twice: what was written so far is left", markup=False)
         raise typer.Exit(_INTERRUPTED) from None
-    (directory / "report.json").write_text(json.dumps(report.to_document(), indent=2) + "\n")
-    write_page(report, directory / "report.html")
-    print_summary(report, directory, console)
-    raise typer.Exit(0 if report.equal else 1)

@@ -154,8 +154,8 @@ def story_rows(report: DemoReport) -> list[list[str]]:
 
 
 def rejected(row: Rejected) -> str:
-    """Return which change is in quarantine, and why."""
-    return f"{row.table} {row.key}: {row.reason} {row.detail} (operation {row.op}, row {row.row_number} of {row.file})"
+    """Return which change is in quarantine, and why. Rows are counted from 1 for people, from 0 where the number is kept."""
+    return f"{row.table} {row.key}: {row.reason} {row.detail} (operation {row.op}, row {row.row_number + 1:,} of {row.file})"
 
 
 def footer(report: DemoReport) -> str:

@@ -131,7 +131,7 @@ def plan(
         from dms_iceberg.gold.status import model_statuses
         from dms_iceberg.runs.preview import preview
 
-        words.say(f"looking at the files and columns of {counted(len(set(table) or loaded.tables), 'table')}")
+        words.say(f"planning {counted(len(set(table) or loaded.tables), 'table')}")
         previews = preview(spark, loaded, table, request, words.now)
         changing = [loaded.tables[one.table].target for one in previews if one.changes_rows]
         models = preview_models(loaded, model_statuses(spark, loaded, with_maintenance=False), changing)
@@ -153,7 +153,7 @@ def status(config: ConfigPath, table: Tables = [], json_: AsJson = False) -> Non
         from dms_iceberg.gold.status import model_statuses
         from dms_iceberg.runs.status import table_statuses
 
-        words.say(f"looking at {counted(len(set(table) or loaded.tables), 'table')}, their quarantine and their new files")
+        words.say(f"looking at {counted(len(set(table) or loaded.tables), 'table')}")
         statuses = table_statuses(spark, loaded, table, words.now)
         models = [] if table else model_statuses(spark, loaded)
     if json_:
@@ -186,8 +186,9 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit."""
     given = sys.argv[1:] if arguments is None else arguments
     # Commands of other packages take long to import: only for these commands themselves, and for what lists all of them.
-    if next((word for word in given if not word.startswith("-")), "") not in _own_commands():
-        register(app)
+    wanted = next((word for word in given if not word.startswith("-")), "")
+    if wanted not in _own_commands():
+        register(app, wanted)
     try:
         app(arguments)
     except ConfigError as error:

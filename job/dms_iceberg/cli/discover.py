@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from dms_iceberg.cli.source_options import SourceSecret, SourceUrl, source_address
+from dms_iceberg.cli.words import Words
 from dms_iceberg.config.choices import CatalogType
 from dms_iceberg.config.identifier import check_identifier
 from dms_iceberg.config.model import Quarantine
@@ -50,7 +51,9 @@ def discover(
     from dms_iceberg.discover.targets import targets
     from dms_iceberg.discover.yaml_text import print_yaml
 
-    catalog = read_catalog(address)
+    with Words() as words:
+        words.show("reading the source's catalog")
+        catalog = read_catalog(address)
     if not catalog.tables:
         raise SourceError(
             "source: there is no table, or the user may see none. Name the database that has them in the URL; with MySQL grant SELECT on "
