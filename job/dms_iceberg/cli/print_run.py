@@ -96,6 +96,8 @@ def replay_verdict(report: "RunReport", config: str) -> Iterator[str]:
     tried, open_ = sum(one.rows_read for one in tables), sum(one.quarantined for one in tables)
     if report.failed:
         yield f"failed: {_named(report.failed)}; the rows of these tables stay in quarantine"
+    if stopped := [one.table for one in tables if one.stopped and not one.error]:
+        yield f"stopped before the end of {_named(stopped)}; start it again to go on"
     if not tried:
         if not report.failed:
             yield "no row was replayed"

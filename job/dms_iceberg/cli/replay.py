@@ -9,7 +9,7 @@ from dms_iceberg.cli.amounts import counted
 from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, session
 from dms_iceberg.cli.print_quarantine import place_in, print_quarantine
 from dms_iceberg.cli.print_run import print_report
-from dms_iceberg.cli.words import Words
+from dms_iceberg.cli.words import INTERRUPTED, Words
 
 quarantine = typer.Typer(no_args_is_help=True, help="List rejected rows, or replay them.")
 
@@ -53,13 +53,15 @@ def replay_(
     with Words(quiet=json_) as words:
         loaded = prepared(config, table, words)
         spark = session(loaded, words)
+        from dms_iceberg.cli.stopping import Stopping
         from dms_iceberg.replay.run import replay
 
         words.say(f"replaying the quarantine of {counted(len(set(table) or loaded.tables), 'table')}")
-        report = replay(spark, loaded, table, reason)
+        with Stopping(words, lambda: spark.sparkContext.setLogLevel("OFF")) as stopping:
+            report = replay(spark, loaded, table, reason, stopping)
     if json_:
         # Without the run's id: alarms take the line that has it for the end of a run.
         typer.echo(json.dumps({name: value for name, value in report.to_document().items() if name != "run_id"}))
     else:
         print_report(report, config, is_replay=True)
-    raise typer.Exit(report.exit_code)
+    raise typer.Exit(INTERRUPTED if stopping.is_stopping else report.exit_code)

@@ -51,7 +51,7 @@ def under_way(action: Action) -> str:
         case ReadFiles(FileBatch(files=files)):
             return f"merge {len(files):,} file{'' if len(files) == 1 else 's'}"
         case ReadFiles():
-            return "merge rows of the quarantine"
+            return "replay rows of the quarantine"
         case _:
             return words(action) or "check the table"
 
