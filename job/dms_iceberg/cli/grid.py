@@ -9,6 +9,8 @@ from rich.measure import Measurement
 from rich.table import Table
 
 _UNBOUNDED = 100_000
+_GAPS = ((0, 1), (0, 1, 0, 0))
+"""Padding of cells: two blanks between columns, or one where two are too many."""
 
 
 def console() -> Console:
@@ -33,14 +35,15 @@ def print_grid(
     shown = [n for n, name in enumerate(columns) if not (name in unless_zero and all(row[n] == "0" for row in listed))]
     if not listed:
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for number in shown:
-        table.add_column(columns[number], justify="left" if number < left else "right", no_wrap=True)
-    for row in listed:
-        table.add_row(*(row[number] for number in shown))
-    if Measurement.get(out, out.options.update(width=_UNBOUNDED), table).maximum <= out.width:
-        out.print(table)
-        return
+    for gap in _GAPS:
+        table = Table(box=None, pad_edge=False, padding=gap, header_style="bold")
+        for number in shown:
+            table.add_column(columns[number], justify="left" if number < left else "right", no_wrap=True)
+        for row in listed:
+            table.add_row(*(row[number] for number in shown))
+        if Measurement.get(out, out.options.update(width=_UNBOUNDED), table).maximum <= out.width:
+            out.print(table)
+            return
     for row in listed:
         _print_paragraph(out, [(columns[number], row[number]) for number in shown])
 

@@ -229,6 +229,12 @@ def test_what_fits_80_columns_is_a_table(monkeypatch: pytest.MonkeyPatch) -> Non
     ]
 
 
+def test_the_gaps_are_narrower_before_a_table_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = narrow(monkeypatch)
+    print_grid(console(), ("table", "a", "b"), [["x" * 30, "y" * 30, "z" * 18]])
+    assert terminal.getvalue().splitlines()[1] == f"{'x' * 30} {'y' * 30} {'z' * 18}"
+
+
 def test_no_name_is_cut_where_a_table_is_too_wide(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = narrow(monkeypatch)
     print_status([TableStatus(table=LONG, target=LONG, exists=True, rows=1, snapshots=3, frontier="20260301105559500")], now=NOW)
