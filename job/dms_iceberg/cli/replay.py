@@ -34,7 +34,7 @@ def list_(
         from dms_iceberg.replay.listing import list_quarantine
 
         words.say(f"reading the quarantine of {counted(len(set(table) or loaded.tables), 'table')}")
-        tables = list_quarantine(spark, loaded, table, reason, examples)
+        tables = list_quarantine(spark, loaded, table, reason, examples, words.now)
     if json_:
         typer.echo(json.dumps({"tables": {one.table: one.to_document() for one in tables}}))
     else:

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import structlog
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 from tenacity import RetryCallState, RetryError, Retrying, retry_if_exception_type, wait_random_exponential
 
 from dms_iceberg.context import PlanIsStaleError, RunContext
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.iceberg.commit_errors import is_conflict, is_unknown
 from dms_iceberg.spark.failures import FAILURES, describe, describe_defect
+from dms_iceberg.spark.threads import activate
 
 Result = TypeVar("Result")
 
@@ -43,7 +43,7 @@ class Outcome(Protocol):
 def attempt(context: RunContext, report: Outcome, work: Callable[[], None]) -> None:
     """Do the work of one table in its own thread; writes an error into ``report.error`` instead of raising it."""
     try:
-        _activate(context.spark, report.table)
+        activate(context.spark, report.table)
         work()
     except DmsIcebergError as error:
         report.error = str(error)
@@ -103,13 +103,3 @@ def _given_up(report: Outcome, error: BaseException | None) -> str:
         f"{report.table}: gave up after {_ATTEMPTS} tries because other writers kept committing to {report.target} first. "
         "Everything committed is consistent; run again when they are done, or give this table one writer."
     )
-
-
-def _activate(spark: SparkSession, pool: str) -> None:
-    """Activate the session in this thread; without one, `expr` parses by default settings, and replaces ``${...}`` in names and literals.
-
-    Jobs of one scheduler pool wait for each other and pools share the cores, so a huge table takes only its share.
-    """
-    jvm: Any = spark._jvm
-    jvm.org.apache.spark.sql.SparkSession.setActiveSession(spark._jsparkSession)
-    spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)

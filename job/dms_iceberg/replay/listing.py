@@ -1,6 +1,6 @@
 """List the open rows of the quarantine, by table and reason."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import attrs
@@ -14,6 +14,7 @@ from dms_iceberg.runs.request import chosen_tables
 from dms_iceberg.silver.quarantine import open_rows, reason_is
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.failures import FAILURES, describe
+from dms_iceberg.spark.threads import at_once
 
 _NUMBER = "row_number() OVER (PARTITION BY reason, detail ORDER BY file, row_number)"
 
@@ -56,7 +57,12 @@ class OpenRows:
 
 
 def list_quarantine(
-    spark: SparkSession, config: Config, only: Iterable[str] = (), reasons: Sequence[str] = (), examples: int = 3
+    spark: SparkSession,
+    config: Config,
+    only: Iterable[str] = (),
+    reasons: Sequence[str] = (),
+    examples: int = 3,
+    begins: Callable[[str], None] = lambda _: None,
 ) -> list[OpenRows]:
     """Return the open rows, table by table.
 
@@ -64,11 +70,17 @@ def list_quarantine(
         only: source names of the tables; all when empty.
         reasons: see `quarantine.reason_is`.
         examples: how many rows to show for each reason.
+        begins: called with the name of each table before it is looked at.
 
     Raises:
         ConfigError: ``only`` names a table that is not configured.
     """
-    return [_isolated(spark, config, table, reasons, examples) for table in chosen_tables(config, only)]
+
+    def look(table: Table) -> OpenRows:
+        begins(table.source)
+        return _isolated(spark, config, table, reasons, examples)
+
+    return at_once(spark, config.parallelism, chosen_tables(config, only), lambda table: table.source, look)
 
 
 def _isolated(spark: SparkSession, config: Config, table: Table, reasons: Sequence[str], examples: int) -> OpenRows:

@@ -29,6 +29,7 @@ from dms_iceberg.silver.switch_mode import silver_types
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.spark.failures import FAILURES, describe
+from dms_iceberg.spark.threads import at_once
 from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.storage.store import ObjectStore, join
 
@@ -80,11 +81,12 @@ def table_statuses(
 ) -> list[TableStatus]:
     """Return the status of every (chosen) table; ``begins`` is called with the name of each before it is looked at."""
     context, state = RunContext(spark, config, open_store(config.bronze.uri), "status"), open_store(config.state_uri)
-    statuses = []
-    for table in chosen_tables(config, only):
+
+    def look(table: Table) -> TableStatus:
         begins(table.source)
-        statuses.append(_isolated(TableContext.of(context, table), state))
-    return statuses
+        return _isolated(TableContext.of(context, table), state)
+
+    return at_once(spark, config.parallelism, chosen_tables(config, only), lambda table: table.source, look)
 
 
 def _isolated(here: TableContext, state: ObjectStore) -> TableStatus:

@@ -243,6 +243,27 @@ def test_status_counts_no_delete_twice(
     assert command("status", path, "--json").tables["public.t"]["rows"] == 200
 
 
+def test_many_tables_at_once_are_seen_as_one_after_the_other(
+    command: Command, lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rule: dict[str, Any] = {"rules": [{"name": "small", "expr": "id < 3", "on_fail": "quarantine"}]}
+    tables: dict[str, dict[str, Any]] = {f"public.{name}": rule for name in ("one", "two", "three", "four")}
+    for number, name in enumerate(tables):
+        lake.load(name, [("id", pa.int64())], [(key,) for key in range(3 + number)])
+    shown = []
+    for parallelism in (1, 4):
+        path = tmp_path / f"{parallelism}.json"
+        path.write_text(json.dumps(lake.document(tables | {"public.none": {}}, parallelism=parallelism, state_uri=str(tmp_path))))
+        assert command("run", path).code == 0
+        statuses = command("status", path, "--json").tables
+        with pytest.raises(SystemExit):
+            main(["quarantine", "list", str(path), "--json"])
+        shown.append((statuses, json.loads(capsys.readouterr().out)["tables"]))
+    assert shown[0] == shown[1]
+    assert [one["quarantined"] for one in shown[0][0].values()] == [0, 1, 2, 3, 0]
+    assert [one["rows"] for one in shown[0][1].values()] == [0, 1, 2, 3, 0]
+
+
 @pytest.mark.parametrize("name", ["plan", "run"])
 def test_a_salt_that_is_not_set_stops_a_table_before_a_file_is_opened(
     lake: Lake, command: Command, monkeypatch: pytest.MonkeyPatch, name: str
