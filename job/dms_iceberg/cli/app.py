@@ -25,6 +25,7 @@ from dms_iceberg.cli.options import (
     prepared,
     run_request,
     session,
+    warn_of_order,
     warn_of_salts,
 )
 from dms_iceberg.cli.plugins import register
@@ -126,6 +127,7 @@ def plan(
     with Words(quiet=json_) as words:
         request = run_request(load_complete, reload_started_at, truncate, truncated_at, rebuild)
         loaded = prepared(config, table, words, request)
+        warn_of_order(loaded, words)
         spark = session(loaded, words)
         from dms_iceberg.gold.preview import preview_models
         from dms_iceberg.gold.status import model_statuses
@@ -149,6 +151,7 @@ def status(config: ConfigPath, table: Tables = [], json_: AsJson = False) -> Non
     """Show per table: frontier, rows, lag, snapshots, delete files, quarantine, last error; and which gold models are out of date."""
     with Words(quiet=json_) as words:
         loaded = prepared(config, table, words)
+        warn_of_order(loaded, words)
         spark = session(loaded, words)
         from dms_iceberg.gold.status import model_statuses
         from dms_iceberg.runs.status import table_statuses

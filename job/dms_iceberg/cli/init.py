@@ -9,6 +9,7 @@ import typer
 
 from dms_iceberg.cli.discover import check_namespace
 from dms_iceberg.cli.source_options import SourceSecret, source_address
+from dms_iceberg.cli.words import Words
 from dms_iceberg.config.problems import Problems
 from dms_iceberg.errors import ConfigError
 
@@ -43,19 +44,21 @@ def init(
     Reads samples of the files, and writes nothing but FILE. Exit code 1 if no table can be merged as it is.
     """
     _check(namespace, out, hcl=hcl)
-    catalog = None
-    if source is not None:
-        address = source_address(source, source_secret)
-        from dms_iceberg.discover.read import read_catalog
+    address = None if source is None else source_address(source, source_secret)
+    with Words() as words:
+        catalog = None
+        if address is not None:
+            words.say("reading the source's catalog")
+            from dms_iceberg.discover.read import read_catalog
 
-        catalog = read_catalog(address)
-    typer.echo(f"looking at {uri}", err=True)
-    from dms_iceberg.discover.proposal import Entry
-    from dms_iceberg.init.document import json_document, problems_of, terraform_tables, yaml_document
-    from dms_iceberg.init.report import report
-    from dms_iceberg.init.run import examine
+            catalog = read_catalog(address)
+        words.say(f"looking at {uri}")
+        from dms_iceberg.discover.proposal import Entry
+        from dms_iceberg.init.document import json_document, problems_of, terraform_tables, yaml_document
+        from dms_iceberg.init.report import report
+        from dms_iceberg.init.run import examine
 
-    found = examine(uri, catalog, _chooser(table))
+        found = examine(uri, catalog, _chooser(table))
     if hcl:
         text = terraform_tables(found, namespace)
     elif out is not None and out.suffix == ".json":

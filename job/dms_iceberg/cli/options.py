@@ -133,11 +133,13 @@ def warn_of_salts(config: "Config", only: Sequence[str]) -> None:
             _LOG.warning("salt_not_set", table=name, problem=problem)
 
 
-def warn_of_order(config: Config) -> None:
-    """Say on standard error, once for all tables, what the order of changes does not promise."""
+def warn_of_order(config: "Config", words: Words) -> None:
+    """Say once for all tables what the order of changes does not promise."""
+    from dms_iceberg.config.advice import weaker_order
+
     weaker = weaker_order(config.bronze.change)
     if weaker is not None:
-        typer.echo(f"warning: {weaker}", err=True)
+        words.tell(f"warning: {weaker}")
 
 
 def run_request(
