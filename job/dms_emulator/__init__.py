@@ -4,7 +4,7 @@
 """
 
 from dms_emulator.emulator import CaptureReport, Emulator
-from dms_emulator.replication import EmulatorError
+from dms_emulator.errors import EmulatorError
 from dms_emulator.settings import EmulatorSettings, Profile, Ugly
 
 __all__ = ["CaptureReport", "Emulator", "EmulatorError", "EmulatorSettings", "Profile", "Ugly"]

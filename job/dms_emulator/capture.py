@@ -10,10 +10,10 @@ import structlog
 
 from dms_emulator.layout import NOT_SUPPLIED, BeforeImages, Change, Value
 from dms_emulator.pgoutput import Begin, Commit, Message, Relation, RowChange, Texts, decode
-from dms_emulator.replication import Batch, Replication
+from dms_emulator.postgres_replication import Batch, Replication
+from dms_emulator.postgres_source import Source, SourceTable
 from dms_emulator.sequence import ChangeSequence
 from dms_emulator.settings import EmulatorSettings, Profile
-from dms_emulator.source import Source, SourceTable
 from dms_emulator.state import START, Point, Position, StateFolder, TaskState
 from dms_emulator.writer import FileWriter
 

@@ -12,10 +12,11 @@ import psycopg
 
 from dms_emulator.capture import Capture
 from dms_emulator.control import put_control_files
+from dms_emulator.errors import EmulatorError
 from dms_emulator.full_load import FullLoad
-from dms_emulator.replication import EmulatorError, Replication, Slot, lsn_number, lsn_text
+from dms_emulator.postgres_replication import Replication, Slot, lsn_number, lsn_text
+from dms_emulator.postgres_source import Source
 from dms_emulator.settings import EmulatorSettings
-from dms_emulator.source import Source
 from dms_emulator.state import Phase, Point, StateFolder, TableState, TaskState
 from dms_emulator.writer import FileWriter
 from dms_iceberg.storage.store import ObjectStore

@@ -9,8 +9,8 @@ from psycopg import sql
 
 from dms_emulator.files import encode, load_key
 from dms_emulator.layout import Change
+from dms_emulator.postgres_source import Source, SourceTable
 from dms_emulator.settings import EmulatorSettings
-from dms_emulator.source import Source, SourceTable
 from dms_emulator.state import StateFolder, TaskState
 from dms_iceberg.storage.store import ObjectStore
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import attrs
 import cattrs
 
-from dms_emulator.replication import EmulatorError
+from dms_emulator.errors import EmulatorError
 from dms_emulator.sequence import FIRST_COUNTER, STEP_TO_NEW_TRANSACTION
 
 _FILE: Final = "task.json"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dms_emulator import EmulatorError
-from dms_emulator.source import Source
+from dms_emulator.postgres_source import Source
 from emulator.bronze import make_task, run
 
 

@@ -11,8 +11,8 @@ from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
+from dms_emulator.errors import EmulatorError
 from dms_emulator.pgoutput import EPOCH_SHIFT_US
-from dms_iceberg.errors import DmsIcebergError
 
 _log = structlog.get_logger(__name__)
 
@@ -25,10 +25,6 @@ _KEEPALIVE: Final = struct.Struct(">QqB").unpack_from
 _STATUS: Final = struct.Struct(">cQQQqB").pack
 _DATA_OFFSET: Final = 25
 _SLOT_BUSY_SECONDS: Final = 15
-
-
-class EmulatorError(DmsIcebergError):
-    """The emulator cannot continue: the source, the slot or its own state is not as it must be."""
 
 
 def session_dsn(dsn: str, **extra: str) -> str:

@@ -8,11 +8,12 @@ import psycopg
 from psycopg import sql
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
+from dms_emulator.errors import EmulatorError
 from dms_emulator.layout import NOT_SUPPLIED, Column, TableLayout, Value
 from dms_emulator.pgoutput import Relation, RelationColumn, Texts
-from dms_emulator.replication import EmulatorError, session_dsn
+from dms_emulator.postgres_replication import session_dsn
+from dms_emulator.postgres_types import TypeMap
 from dms_emulator.settings import EmulatorSettings, Profile
-from dms_emulator.type_map import TypeMap
 from dms_iceberg.dms.convert import Converter
 
 # By default pgoutput omits generated columns, so DMS's files must not have them in LOAD files either.
