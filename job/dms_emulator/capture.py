@@ -1,4 +1,4 @@
-"""The capture loop: reads messages of the stream, hands changes to the writer, and moves the slot once the files exist."""
+"""The capture loop: reads the source's changes, hands changes to the writer, and confirms positions once the files exist."""
 
 import threading
 import time
@@ -9,11 +9,9 @@ import attrs
 import structlog
 
 from dms_emulator.layout import NOT_SUPPLIED, BeforeImages, Change, Value
-from dms_emulator.pgoutput import Begin, Commit, Message, Relation, RowChange, Texts, decode
-from dms_emulator.postgres_replication import Batch, Replication
-from dms_emulator.postgres_source import Source, SourceTable
 from dms_emulator.sequence import ChangeSequence
 from dms_emulator.settings import EmulatorSettings, Profile
+from dms_emulator.source import Batch, Begin, ChangeStream, Commit, Message, RowChange, SourceTable, Texts
 from dms_emulator.state import START, Point, Position, StateFolder, TaskState
 from dms_emulator.writer import FileWriter
 
@@ -64,15 +62,15 @@ class Capture:
 
     def __init__(
         self,
-        source: Source,
-        replication: Replication,
+        stream: ChangeStream,
+        profile: Profile,
         writer: FileWriter,
         folder: StateFolder,
         state: TaskState,
         settings: EmulatorSettings,
     ) -> None:
-        self._source = source
-        self._replication = replication
+        self._stream = stream
+        self._profile = profile
         self._writer = writer
         self._folder = folder
         self._state = state
@@ -80,7 +78,6 @@ class Capture:
         self._point = self._begin_run()
         self._sequence = ChangeSequence(self._point.counter, self._point.held)
         self._trail = Trail(settings.ugly.reemit_changes, self._point)
-        self._relations: dict[int, tuple[Relation, SourceTable]] = {}
         self._transaction: _Transaction | None = None
         self._confirmed_at = self._asked_at = time.monotonic()
         self.changes = 0
@@ -98,13 +95,13 @@ class Capture:
         return state.point
 
     def run(self, stop: threading.Event, until: int | None) -> None:
-        """Read until ``stop`` is set, or until everything committed before the LSN ``until`` is in files.
+        """Read until ``stop`` is set, or until everything committed before the log position ``until`` is in files.
 
-        Then close the files that are still open, and move the slot.
+        Then close the files that are still open, and confirm the position.
         """
-        self._replication.start(self._settings.slot, self._state.point.lsn)
+        self._stream.start(self._state.point.lsn)
         while not stop.is_set() and not self._reached(until):
-            batch = self._replication.poll(self._wait())
+            batch = self._stream.poll(self._wait())
             self._take(batch)
             self._writer.close_due()
             self._confirm(batch.reply_wanted)
@@ -122,14 +119,14 @@ class Capture:
         return min(max(deadline - time.monotonic(), 0.0), _MAX_WAIT)
 
     def _take(self, batch: Batch) -> None:
-        for data in batch.messages:
-            self._handle(decode(data))
-        # While idle, the server's position is between transactions too: WAL of other tables can be removed.
-        if self._transaction is None and batch.wal_end > self._point.lsn:
-            self._point = attrs.evolve(self._point, lsn=batch.wal_end)
+        for message in batch.messages:
+            self._handle(message)
+        # While idle, the log's end is between transactions too: the log of other tables can be removed.
+        if self._transaction is None and batch.end > self._point.lsn:
+            self._point = attrs.evolve(self._point, lsn=batch.end)
 
     def _confirm(self, reply_wanted: bool = False, *, force: bool = False) -> None:
-        """Move the slot to the oldest point that is still needed. Write the state to disk first."""
+        """Confirm the oldest point that is still needed. Write the state to disk first."""
         points = [self._writer.oldest_point() or self._point]
         if self._settings.ugly.reemit_changes > 0:
             points.append(self._trail.point)
@@ -142,14 +139,14 @@ class Capture:
             reply_wanted = True
         if force or reply_wanted:
             self._folder.save(self._state)
-            self._replication.confirm(self._state.point.lsn)
+            self._stream.confirm(self._state.point.lsn)
 
     def _ask(self, until: int | None) -> None:
         """Ask the server for its position: with ``wal_sender_timeout = 0`` it sends nothing by itself."""
         now = time.monotonic()
         if now - self._asked_at >= (_ASK_SECONDS if until is None else _ASK_SECONDS_TO_END):
             self._asked_at = now
-            self._replication.confirm(self._state.point.lsn, ask=True)
+            self._stream.confirm(self._state.point.lsn, ask=True)
 
     def _handle(self, message: Message) -> None:
         match message:
@@ -159,38 +156,28 @@ class Capture:
                 self._begin(message)
             case Commit():
                 self._commit(message)
-            case Relation():
-                self._relation(message)
 
     def _begin(self, message: Begin) -> None:
         commit_us = message.commit_us
-        if self._settings.profile is Profile.MYSQL:
+        if self._profile is Profile.MYSQL:
             commit_us -= commit_us % _SECOND_US
         self._sequence.begin(commit_us)
-        lsn = message.commit_lsn
-        prefix = f"{lsn >> 32:08X}/{lsn & 0xFFFFFFFF:08X}."
-        self._transaction = _Transaction(lsn, commit_us, self._point, prefix)
+        self._transaction = _Transaction(message.position, commit_us, self._point, f"{message.label}.")
 
     def _commit(self, message: Commit) -> None:
-        self._point = Point(message.end_lsn, self._sequence.counter, self._sequence.held)
+        self._point = Point(message.end, self._sequence.counter, self._sequence.held)
         if self._transaction is not None and self._transaction.ordinal:
             self._trail.committed(self._transaction.ordinal, self._point)
         self._transaction = None
 
-    def _relation(self, message: Relation) -> None:
-        # The stream repeats a relation, for example after ANALYZE: only another structure begins a new file.
-        known = self._relations.get(message.oid)
-        if known is None or known[0] != message:
-            self._relations[message.oid] = (message, self._source.related(message))
-
     def _change(self, message: RowChange) -> None:
         transaction = self._transaction
         if transaction is None:
-            raise RuntimeError("pgoutput: a row change outside a transaction")
+            raise RuntimeError("the source's log: a row change outside a transaction")
         transaction.ordinal += 1
         # Skipped changes count too, so that a change gets the same sequence when it is read again.
         sequence = self._sequence.advance()
-        table = self._relations[message.oid][1]
+        table = message.table
         position = Position(transaction.lsn, transaction.ordinal)
         if position <= self._writer.delivered(table):
             return
@@ -212,7 +199,7 @@ class Capture:
         new, old, images = message.new, message.old, self._settings.files.before_images is BeforeImages.ALL
         if new is None:
             row: Texts = old or []
-            if not (message.old_is_row and (images or self._settings.profile is Profile.MYSQL)):
+            if not (message.old_is_row and (images or self._profile is Profile.MYSQL)):
                 row = table.only_key(row)
             return table.values(row), None, None
         if old is None:

@@ -61,7 +61,9 @@ def emulate(
         str | None,
         typer.Option(help="Name of slot and publication.", rich_help_panel=_TASK, show_default="dms_PIPELINE"),
     ] = None,
-    profile: Annotated[Profile, typer.Option(help="Source engine that the files imitate.", rich_help_panel=_TASK)] = Profile.POSTGRES,
+    profile: Annotated[
+        Profile | None, typer.Option(help="Source engine that the files imitate.", rich_help_panel=_TASK, show_default="the source's own")
+    ] = None,
     interval: Annotated[str, typer.Option(metavar="DURATION", help="CdcMaxBatchInterval.", rich_help_panel=_FILES)] = "60s",
     max_kb: Annotated[int, typer.Option(min=1, help="CdcMinFileSize.", rich_help_panel=_FILES)] = 32_000,
     rows_per_load_file: Annotated[int, typer.Option(min=1, help="Rows of a LOAD file.", rich_help_panel=_FILES)] = 500_000,

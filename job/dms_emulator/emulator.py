@@ -1,41 +1,46 @@
 """The task: full load, then capture; each can be interrupted at any moment and started again."""
 
 import contextlib
+import functools
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import attrs
-import psycopg
 
 from dms_emulator.capture import Capture
 from dms_emulator.control import put_control_files
 from dms_emulator.errors import EmulatorError
 from dms_emulator.full_load import FullLoad
-from dms_emulator.postgres_replication import Replication, Slot, lsn_number, lsn_text
-from dms_emulator.postgres_source import Source
+from dms_emulator.open_source import open_source
 from dms_emulator.settings import EmulatorSettings
+from dms_emulator.source import Beginning, Source
 from dms_emulator.state import Phase, Point, StateFolder, TableState, TaskState
 from dms_emulator.writer import FileWriter
 from dms_iceberg.storage.store import ObjectStore
 
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 
-@contextlib.contextmanager
-def _source_errors() -> Iterator[None]:
-    """Turn errors of the server, which the user must correct, into an `EmulatorError` without a stack trace."""
-    try:
-        yield
-    except psycopg.Error as error:
-        # Without the details, which can quote a row.
-        reason = error.diag.message_primary or str(error).strip() or type(error).__name__
-        raise EmulatorError(f"source: {reason}. The task can be begun again and goes on where it was") from error
+
+def _source_errors(
+    method: "Callable[Concatenate[Emulator, _Arguments], _Result]",
+) -> "Callable[Concatenate[Emulator, _Arguments], _Result]":
+    """Let errors of the server leave a method as `EmulatorError`."""
+
+    @functools.wraps(method)
+    def wrapped(emulator: "Emulator", /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+        with emulator._source.errors():
+            return method(emulator, *args, **kwargs)
+
+    return wrapped
 
 
 @attrs.frozen
 class CaptureReport:
-    """What one capture did. ``lsn`` is where the next capture begins to read."""
+    """What one capture did. ``lsn`` is the log position where the next capture begins to read, as the source shows it."""
 
     changes: int
     files: int
@@ -61,13 +66,12 @@ class Emulator:
     """
 
     def __init__(self, dsn: str, tables: Sequence[str], sink: ObjectStore, settings: EmulatorSettings) -> None:
-        self._dsn = dsn
         self._tables = tuple(dict.fromkeys(tables))
         self._sink = sink
         self._settings = settings
         self._folder = StateFolder(settings.state_dir)
-        self._source = Source(dsn, settings)
-        self._loading: tuple[Replication, Slot, TaskState] | None = None
+        self._source: Source = open_source(dsn, settings)
+        self._loading: tuple[Beginning, TaskState] | None = None
 
     @property
     def needs_full_load(self) -> bool:
@@ -75,7 +79,7 @@ class Emulator:
         state = self._folder.load()
         return state is None or state.phase is Phase.LOADING
 
-    @_source_errors()
+    @_source_errors
     def prepare(self, *, reload: bool = False) -> None:
         """Check the tables, then create publication and slot: from then on changes are kept. `full_load` calls it too.
 
@@ -91,11 +95,8 @@ class Emulator:
             raise EmulatorError(
                 f"the task in {self._settings.state_dir} is loaded and captures already: resume its capture, or ask for a reload"
             )
-        if old is None and self._source.confirmed_lsn() is not None and not reload:
-            raise EmulatorError(
-                f"source: slot {self._settings.slot!r} exists, but {self._settings.state_dir} knows nothing of it."
-                " Another task may own it: give the right state folder or another slot name, or ask for a reload"
-            )
+        if old is None and not reload:
+            self._source.check_free(self._settings.state_dir)
         self._source.check(self._tables)
         state = TaskState({name: TableState() for name in self._tables})
         state.load_keys = old.load_keys if old is not None else []
@@ -104,16 +105,13 @@ class Emulator:
                 # Files of the old run stay, so names of the new run must sort after theirs.
                 table.last_ms = old.tables[name].last_ms
         state.started_us = time.time_ns() // 1000
-        # The state is written first: after a crash it shows that the slot is ours.
+        # The state is written first: after a crash it shows that what the source keeps is ours.
         self._folder.save(state)
-        self._source.drop_slot()
-        self._source.publish(self._tables)
-        replication = Replication(self._dsn)
-        slot = replication.create_slot(self._settings.slot)
-        state.point = Point(slot.lsn)
-        self._loading = (replication, slot, state)
+        beginning = self._source.begin(self._tables)
+        state.point = Point(beginning.position)
+        self._loading = (beginning, state)
 
-    @_source_errors()
+    @_source_errors
     def full_load(self, *, reload: bool = False) -> dict[str, int]:
         """Write the LOAD files of all tables; return the number of rows by table. An interrupted load starts again.
 
@@ -123,9 +121,9 @@ class Emulator:
         if self._loading is None:
             self.prepare(reload=reload)
         assert self._loading is not None  # noqa: S101 - prepare sets it or raises
-        _, slot, state = self._loading
-        snapshot = None if self._settings.ugly.overlap else slot.snapshot
-        rows = FullLoad(self._source, self._sink, self._folder, state, self._settings).run(snapshot)
+        beginning, state = self._loading
+        with beginning.reading(consistent=not self._settings.ugly.overlap) as read:
+            rows = FullLoad(self._source, self._sink, self._folder, state, self._settings).run(read)
         self._begin_capturing(state)
         return rows
 
@@ -138,9 +136,9 @@ class Emulator:
         if self._loading is None:
             self.prepare()
         assert self._loading is not None  # noqa: S101 - prepare sets it or raises
-        self._begin_capturing(self._loading[2])
+        self._begin_capturing(self._loading[1])
 
-    @_source_errors()
+    @_source_errors
     def capture(self, stop: threading.Event | None = None, until_lsn: str | None = None) -> CaptureReport:
         """Write change files until ``stop`` is set, or until everything committed before ``until_lsn`` is written.
 
@@ -156,32 +154,31 @@ class Emulator:
                 closed the connection.
         """
         self._end_loading()
-        until = lsn_number(until_lsn) if until_lsn is not None else None
+        until = self._source.position_number(until_lsn) if until_lsn is not None else None
         state = self._checked_state()
         writer = FileWriter(self._sink, self._folder, state, self._settings)
         writer.recover()
-        replication = Replication(self._dsn)
+        stream = self._source.stream(self._tables)
         try:
-            run = Capture(self._source, replication, writer, self._folder, state, self._settings)
+            run = Capture(stream, self._source.profile, writer, self._folder, state, self._settings)
             self._mark(writer, "CHANGE PROCESSING", 0)
             run.run(stop or threading.Event(), until)
             self._mark(writer, "NOT RUNNING", run.changes)
             self._folder.save(state)
         finally:
-            replication.close()
-        return CaptureReport(run.changes, writer.files, lsn_text(state.point.lsn))
+            stream.close()
+        return CaptureReport(run.changes, writer.files, self._source.position_text(state.point.lsn))
 
     def close(self) -> None:
         """Close the connections. Slot and publication stay, so that the task can be resumed."""
         self._end_loading()
         self._source.close()
 
-    @_source_errors()
+    @_source_errors
     def drop(self) -> None:
-        """Remove slot and publication from the source: an abandoned slot would fill its disk."""
+        """Remove what the task has made in the source, for PostgreSQL slot and publication."""
         self._end_loading()
-        self._source.drop_slot()
-        self._source.unpublish()
+        self._source.drop()
 
     def __enter__(self) -> Self:
         return self
@@ -209,15 +206,7 @@ class Emulator:
                 f"tables {', '.join(added)}: not part of the task in {self._settings.state_dir}, so they were never"
                 " loaded. Ask for a reload, or give them a task (slot and state folder) of their own"
             )
-        confirmed = self._source.confirmed_lsn()
-        if confirmed is None:
-            raise EmulatorError(f"source: slot {self._settings.slot!r} does not exist any more: changes are lost; ask for a reload")
-        if lsn_number(confirmed) > state.point.lsn:
-            raise EmulatorError(
-                f"source: slot {self._settings.slot!r} stands at {confirmed}, beyond {lsn_text(state.point.lsn)} of"
-                f" the state in {self._settings.state_dir}: somebody else read it and changes are lost;"
-                " ask for a reload"
-            )
+        self._source.check_kept(state.point.lsn, self._settings.state_dir)
         return state
 
     def _mark(self, writer: FileWriter, status: str, changes: int) -> None:

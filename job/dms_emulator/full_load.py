@@ -1,16 +1,13 @@
-"""Full load: every table as it was at the slot's first position, in numbered LOAD files."""
+"""Full load: every table as it was when the task began, in numbered LOAD files."""
 
 from collections.abc import Iterator
-from typing import Any
 
-import psycopg
 import structlog
-from psycopg import sql
 
 from dms_emulator.files import encode, load_key
 from dms_emulator.layout import Change
-from dms_emulator.postgres_source import Source, SourceTable
 from dms_emulator.settings import EmulatorSettings
+from dms_emulator.source import Rows, Source, SourceTable
 from dms_emulator.state import StateFolder, TaskState
 from dms_iceberg.storage.store import ObjectStore
 
@@ -43,27 +40,22 @@ class FullLoad:
         self._settings = settings
         self._written: set[str] = set()
 
-    def run(self, snapshot: str | None) -> dict[str, int]:
-        """Load all tables; return the number of rows by ``schema.table``.
-
-        Args:
-            snapshot: the slot's exported snapshot, or None to see the tables as they are now.
-        """
+    def run(self, read: Rows) -> dict[str, int]:
+        """Load all tables; return the number of rows by ``schema.table``."""
         left_over = set(self._state.load_keys)
         rows = {}
-        with self._source.snapshot_connection(snapshot) as connection:
-            for name in list(self._state.tables):
-                rows[name] = self._load(connection, self._source.table(name))
+        for name in list(self._state.tables):
+            rows[name] = self._load(read, self._source.table(name))
         # Files of an interrupted load that were not just written again: nothing else would ever replace them.
         for key in left_over - self._written:
             self._store.delete(key)
         self._state.load_keys = []
         return rows
 
-    def _load(self, connection: "psycopg.Connection[tuple[Any, ...]]", table: SourceTable) -> int:
+    def _load(self, read: Rows, table: SourceTable) -> int:
         total = 0
         layout = table.layout
-        for number, rows in enumerate(self._chunks(connection, table), start=1):
+        for number, rows in enumerate(self._chunks(read, table), start=1):
             key = load_key(layout.schema, layout.name, number, self._settings.files.extension)
             data = encode(layout, rows, self._settings.files, load=True)
             self._written.add(key)
@@ -75,17 +67,14 @@ class FullLoad:
         _log.info("table loaded", table=table.name, rows=total)
         return total
 
-    def _chunks(self, connection: "psycopg.Connection[tuple[Any, ...]]", table: SourceTable) -> Iterator[list[Change]]:
-        columns = sql.SQL(", ").join(sql.Identifier(column.name) for column in table.layout.columns)
-        query = sql.SQL("copy (select {} from only {}) to stdout").format(columns, sql.Identifier(table.layout.schema, table.layout.name))
+    def _chunks(self, read: Rows, table: SourceTable) -> Iterator[list[Change]]:
         started, size = self._state.started_us, self._settings.rows_per_load_file
         changes: list[Change] = []
-        with connection.cursor() as cursor, cursor.copy(query) as copy:
-            for texts in copy.rows():
-                changes.append(Change("I", started, table.values(texts)))
-                if len(changes) == size:
-                    yield changes
-                    changes = []
+        for texts in read(table):
+            changes.append(Change("I", started, table.values(texts)))
+            if len(changes) == size:
+                yield changes
+                changes = []
         # An empty table has no file and no folder, unless the settings ask for one.
         if changes or self._settings.ugly.empty_files:
             yield changes

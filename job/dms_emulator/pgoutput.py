@@ -8,9 +8,8 @@ from typing import Final, TypeAlias
 
 import attrs
 
-from dms_emulator.layout import NOT_SUPPLIED, NotSupplied
-
-Texts: TypeAlias = list[str | NotSupplied | None]
+from dms_emulator.layout import NOT_SUPPLIED
+from dms_emulator.source import Texts
 
 # Microseconds between 1970, where our times begin, and 2000, where PostgreSQL's do.
 EPOCH_SHIFT_US: Final = 946_684_800_000_000

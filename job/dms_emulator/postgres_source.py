@@ -1,89 +1,56 @@
-"""The source's catalog: its tables, their columns, and whether they can be captured."""
+"""A PostgreSQL as source: publication, slot, and the rows at the slot's first position."""
 
-from collections.abc import Sequence
-from typing import Any, Final
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-import attrs
 import psycopg
 from psycopg import sql
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from dms_emulator.errors import EmulatorError
-from dms_emulator.layout import NOT_SUPPLIED, Column, TableLayout, Value
-from dms_emulator.pgoutput import Relation, RelationColumn, Texts
-from dms_emulator.postgres_replication import session_dsn
-from dms_emulator.postgres_types import TypeMap
+from dms_emulator.postgres_catalog import PostgresCatalog
+from dms_emulator.postgres_replication import Replication, lsn_number, lsn_text, session_dsn
+from dms_emulator.postgres_stream import PostgresStream
 from dms_emulator.settings import EmulatorSettings, Profile
-from dms_iceberg.dms.convert import Converter
-
-# By default pgoutput omits generated columns, so DMS's files must not have them in LOAD files either.
-_COLUMNS = """
-    select attname::text, atttypid::int8, atttypmod,
-           attnum = any(coalesce((select indkey::int2[] from pg_index where indrelid = attrelid and indisprimary), '{}'))
-    from pg_attribute
-    where attrelid = %s and attnum > 0 and not attisdropped and attgenerated = ''
-    order by attnum
-"""
-_TABLE = """
-    select c.oid::int8, c.relkind::text, c.relreplident::text, c.relpersistence::text,
-           exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary)
-    from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where n.nspname = %s and c.relname = %s
-"""
-
+from dms_emulator.source import Rows, SourceTable, split_name
 
 _SLOT_BUSY_SECONDS: Final = 15
 
 
-@attrs.frozen
-class SourceTable:
-    """A table at one moment, with the converters that turn its texts into values."""
+class PostgresBeginning:
+    """A new slot. Its snapshot lives until the next command of the replication connection."""
 
-    layout: TableLayout
-    converters: tuple[Converter, ...]
-    key_indexes: tuple[int, ...]
+    def __init__(self, dsn: str, slot: str) -> None:
+        self._dsn = dsn
+        self._replication = Replication(dsn)
+        created = self._replication.create_slot(slot)
+        self.position, self._snapshot = created.lsn, created.snapshot
 
-    @property
-    def name(self) -> str:
-        """``schema.table``."""
-        return f"{self.layout.schema}.{self.layout.name}"
+    @contextlib.contextmanager
+    def reading(self, *, consistent: bool) -> Iterator[Rows]:
+        """Give a reader of the tables as the slot's snapshot shows them, or as they are now."""
+        with psycopg.connect(self._dsn) as connection:
+            connection.read_only = True
+            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            if consistent:
+                connection.execute(sql.SQL("set transaction snapshot {}").format(sql.Literal(self._snapshot)))
 
-    def values(self, texts: Sequence[Any]) -> tuple[Value, ...]:
-        """Return the values of a whole row."""
-        return tuple(
-            [
-                text if text is None or convert is None or text is NOT_SUPPLIED else convert(text)
-                for text, convert in zip(texts, self.converters, strict=True)
-            ]
-        )
+            def rows(table: SourceTable) -> Iterator[Sequence[str | None]]:
+                columns = sql.SQL(", ").join(sql.Identifier(column.name) for column in table.layout.columns)
+                name = sql.Identifier(table.layout.schema, table.layout.name)
+                query = sql.SQL("copy (select {} from only {}) to stdout").format(columns, name)
+                with connection.cursor() as cursor, cursor.copy(query) as copy:
+                    yield from copy.rows()
 
-    def key_values(self, texts: Texts) -> tuple[Value, ...]:
-        """Return the values of the key columns, in the order of ``TableLayout.key_columns``."""
-        keys = self.key_indexes
-        pairs = [(texts[index], self.converters[index]) for index in keys]
-        return tuple(text if text is None or convert is None or text is NOT_SUPPLIED else convert(text) for text, convert in pairs)
+            yield rows
 
-    def only_key(self, texts: Texts) -> Texts:
-        """Return the row with every other column NULL."""
-        row: Texts = [None] * len(texts)
-        for index in self.key_indexes:
-            row[index] = texts[index]
-        return row
+    def close(self) -> None:
+        """Close the connection that holds the snapshot; the slot stays."""
+        self._replication.close()
 
 
-def split_name(name: str) -> tuple[str, str]:
-    """Return schema and table of ``schema.table``.
-
-    Raises:
-        EmulatorError: there is no dot.
-    """
-    schema, dot, table = name.partition(".")
-    if not dot or not schema or not table:
-        raise EmulatorError(f"table {name!r}: expected schema.table")
-    return schema, table
-
-
-class Source:
+class PostgresSource:
     """An ordinary connection to the source, for its catalog, publication and slot.
 
     Raises:
@@ -93,81 +60,73 @@ class Source:
     def __init__(self, dsn: str, settings: EmulatorSettings) -> None:
         self._dsn = session_dsn(dsn)
         self._settings = settings
+        self.profile = settings.profile or Profile.POSTGRES
         try:
             self.connection = psycopg.connect(self._dsn, autocommit=True)
         except psycopg.OperationalError as error:
             raise EmulatorError(f"source: cannot connect: {str(error).strip()}") from None
-        self._types = TypeMap(settings, self.connection)
+        self._catalog = PostgresCatalog(self.connection, settings)
 
-    def snapshot_connection(self, snapshot: str | None) -> "psycopg.Connection[tuple[Any, ...]]":
-        """Return a read-only connection that sees the tables as in an exported snapshot; None: as they are now."""
-        connection = psycopg.connect(self._dsn)
-        connection.read_only = True
-        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-        if snapshot is not None:
-            connection.execute(sql.SQL("set transaction snapshot {}").format(sql.Literal(snapshot)))
-        return connection
+    @contextlib.contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turn errors of the server, which the user must correct, into an `EmulatorError` without a stack trace."""
+        try:
+            yield
+        except psycopg.Error as error:
+            # Without the details, which can quote a row.
+            reason = error.diag.message_primary or str(error).strip() or type(error).__name__
+            raise EmulatorError(f"source: {reason}. The task can be begun again and goes on where it was") from error
 
     def check(self, names: Sequence[str]) -> None:
-        """Check that every table can be captured.
-
-        Raises:
-            EmulatorError: some cannot; the message names each, and what to do.
-        """
-        problems = [problem for name in names if (problem := self._problem(name)) is not None]
-        if problems:
-            raise EmulatorError("source: these tables cannot be captured:\n  " + "\n  ".join(problems))
-
-    def _problem(self, name: str) -> str | None:
-        row = self.connection.execute(_TABLE, split_name(name)).fetchone()
-        if row is None:
-            return f"{name}: does not exist, or the user may not see it"
-        _, kind, identity, persistence, has_key = row
-        if kind != "r":
-            # Partitioned tables, views and foreign tables: DMS does not support them with PostgreSQL.
-            return f"{name}: is not an ordinary table (pg_class.relkind = {kind!r})"
-        if persistence != "p":
-            return f"{name}: is not logged; make it so with ALTER TABLE ... SET LOGGED"
-        if not has_key:
-            return (
-                f"{name}: has no primary key. DMS ignores its updates and deletes, and while it is published"
-                " the application's own UPDATE and DELETE would fail. Add a primary key or leave the table out"
-            )
-        if self._settings.profile is Profile.MYSQL and identity != "f":
-            quoted = sql.Identifier(*split_name(name)).as_string(self.connection)
-            return f"{name}: profile mysql needs whole rows: ALTER TABLE {quoted} REPLICA IDENTITY FULL"
-        return None
+        """Raise `EmulatorError` if some tables cannot be captured."""
+        self._catalog.check(names)
 
     def table(self, name: str) -> SourceTable:
-        """Return a table as the catalog shows it now.
+        """Return a table as the catalog shows it now."""
+        return self._catalog.table(name)
 
-        Raises:
-            EmulatorError: it does not exist.
-        """
-        schema, table = split_name(name)
-        row = self.connection.execute(_TABLE, (schema, table)).fetchone()
-        if row is None:
-            raise EmulatorError(f"source: table {name} does not exist")
-        columns = [RelationColumn(*column) for column in self.connection.execute(_COLUMNS, (row[0],))]
-        return self._source_table(schema, table, columns)
+    def check_free(self, state_dir: object) -> None:
+        """Raise `EmulatorError` if there is a slot of this name already."""
+        if self.confirmed_lsn() is not None:
+            raise EmulatorError(
+                f"source: slot {self._settings.slot!r} exists, but {state_dir} knows nothing of it."
+                " Another task may own it: give the right state folder or another slot name, or ask for a reload"
+            )
 
-    def related(self, relation: Relation) -> SourceTable:
-        """Return a table as the stream describes it."""
-        columns: Sequence[RelationColumn] = relation.columns
-        if relation.identity == "f":
-            # With REPLICA IDENTITY FULL every column is marked: only the catalog knows the key.
-            keys = {row[0] for row in self.connection.execute(_COLUMNS, (relation.oid,)) if row[3]}
-            columns = [attrs.evolve(column, in_identity=column.name in keys) for column in columns]
-        return self._source_table(relation.schema, relation.name, columns)
+    def check_kept(self, position: int, state_dir: object) -> None:
+        """Raise `EmulatorError` if the slot is gone, or was moved beyond ``position``."""
+        confirmed = self.confirmed_lsn()
+        if confirmed is None:
+            raise EmulatorError(f"source: slot {self._settings.slot!r} does not exist any more: changes are lost; ask for a reload")
+        if lsn_number(confirmed) > position:
+            raise EmulatorError(
+                f"source: slot {self._settings.slot!r} stands at {confirmed}, beyond {lsn_text(position)} of"
+                f" the state in {state_dir}: somebody else read it and changes are lost;"
+                " ask for a reload"
+            )
 
-    def _source_table(self, schema: str, name: str, columns: Sequence[RelationColumn]) -> SourceTable:
-        mapped = [self._types.map(column.type_oid, column.type_modifier) for column in columns]
-        layout = TableLayout(
-            schema,
-            name,
-            [Column(c.name, m.type, c.in_identity) for c, m in zip(columns, mapped, strict=True)],
-        )
-        return SourceTable(layout, tuple(m.converter for m in mapped), layout.key_indexes)
+    def begin(self, names: Sequence[str]) -> PostgresBeginning:
+        """Set the publication, and make the slot anew."""
+        self.drop_slot()
+        self.publish(names)
+        return PostgresBeginning(self._dsn, self._settings.slot)
+
+    def stream(self, names: Sequence[str]) -> PostgresStream:
+        """Return a reader of the slot; the publication determines its tables."""
+        return PostgresStream(self._catalog, Replication(self._dsn), self._settings.slot)
+
+    def position_number(self, text: str) -> int:
+        """Return the number of an LSN."""
+        return lsn_number(text)
+
+    def position_text(self, position: int) -> str:
+        """Return the LSN as PostgreSQL prints it."""
+        return lsn_text(position)
+
+    def drop(self) -> None:
+        """Remove slot and publication: an abandoned slot would fill the source's disk."""
+        self.drop_slot()
+        self.unpublish()
 
     def publish(self, names: Sequence[str]) -> None:
         """Create the publication, or set the tables of an existing one.

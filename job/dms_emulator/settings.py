@@ -79,7 +79,7 @@ class EmulatorSettings:
         interval: ``CdcMaxBatchInterval`` in seconds: a table's file is closed this long after its first row arrived.
         max_kb: ``CdcMinFileSize`` in KB, an upper limit in spite of its name, counted before encoding.
         rows_per_load_file: rows of a LOAD file. DMS counts bytes (``MaxFileSize``).
-        profile: the source engine to imitate.
+        profile: the source engine to imitate; None: the source itself.
         lob_max_kb: ``LobMaxSize`` in KB: longer text, json, arrays, xml and bytea are cut. DMS's default is 32.
         boolean_as_boolean: ``MapBooleanAsBoolean``; False writes the texts ``true`` and ``false``.
         time_as_string: a ``change-data-type`` rule that turns ``time`` into a string, which Spark needs with Parquet.
@@ -94,7 +94,7 @@ class EmulatorSettings:
     interval: float = attrs.field(default=60.0, validator=attrs.validators.ge(0))
     max_kb: int = attrs.field(default=32_000, validator=attrs.validators.ge(1))
     rows_per_load_file: int = attrs.field(default=500_000, validator=attrs.validators.ge(1))
-    profile: Profile = attrs.field(default=Profile.POSTGRES, converter=Profile)
+    profile: Profile | None = attrs.field(default=None, converter=attrs.converters.optional(Profile))
     lob_max_kb: int = attrs.field(default=1024, validator=attrs.validators.ge(1))
     boolean_as_boolean: bool = True
     time_as_string: bool = False

@@ -8,8 +8,8 @@ import structlog
 
 from dms_emulator.files import cdc_key, encode
 from dms_emulator.layout import Change
-from dms_emulator.postgres_source import SourceTable
 from dms_emulator.settings import EmulatorSettings
+from dms_emulator.source import SourceTable
 from dms_emulator.state import START, HeldFile, Pending, Point, Position, StateFolder, TableState, TaskState
 from dms_iceberg.storage.store import ObjectStore
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dms_emulator import EmulatorError
-from dms_emulator.postgres_source import Source
+from dms_emulator.postgres_source import PostgresSource
 from emulator.bronze import make_task, run
 
 
@@ -24,7 +24,7 @@ def test_a_reload_fails_no_statement_of_others(dsn: str, tmp_path: Path) -> None
         while not stop.is_set():
             run(dsn, "update a set n = n + 1")
 
-    with ThreadPoolExecutor(1) as pool, closing(Source(dsn, task.settings)) as source:
+    with ThreadPoolExecutor(1) as pool, closing(PostgresSource(dsn, task.settings)) as source:
         writer = pool.submit(write)
         deadline = time.monotonic() + 3
         while time.monotonic() < deadline and not writer.done():
