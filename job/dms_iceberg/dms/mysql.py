@@ -1,4 +1,4 @@
-"""How DMS maps MySQL's types (user guide, "Source data types for MySQL")."""
+"""How DMS maps MySQL's types (user guide, "Source data types for MySQL"), and the SQL that shows their values as text."""
 
 import re
 from typing import Final
@@ -16,6 +16,17 @@ _BINARIES: Final = {
     "blob": Kind.BYTES,
     "mediumblob": Kind.BLOB,
     "longblob": Kind.BLOB,
+}
+_TEXTS: Final = {
+    "char": Kind.WSTRING,
+    "varchar": Kind.WSTRING,
+    "tinytext": Kind.WSTRING,
+    "text": Kind.WSTRING,
+    "mediumtext": Kind.NCLOB,
+    "longtext": Kind.NCLOB,
+    "enum": Kind.WSTRING,
+    "set": Kind.WSTRING,
+    "json": Kind.CLOB,
 }
 _PLAIN: Final = {
     # The text has too few digits to find a FLOAT by it.
@@ -40,13 +51,35 @@ GEOMETRIES: Final = frozenset(
     }
 )
 _LENGTH: Final = re.compile(r"\((\d+)\)")
+_BITS_OF_BYTE: Final = 8
+
+
+def text_sql(column: str, type_: str, shown: str, mapped: Mapped) -> str:
+    """Return MySQL's SQL of the text that the converter of `map_type` expects, NULL for NULL.
+
+    Args:
+        column: SQL of the value.
+        type_: ``DATA_TYPE``.
+        shown: ``COLUMN_TYPE``.
+        mapped: what `map_type` returns for it.
+    """
+    kind = mapped.type.kind
+    if kind in (Kind.REAL4, Kind.REAL8):
+        # The text of a FLOAT has six digits only; that of a DOUBLE has all of them.
+        return f"CAST({column} + 0E0 AS CHAR)"
+    if kind is Kind.BOOLEAN:
+        return f"IF({column} IS NULL, NULL, IF({column} = b'1', 'true', 'false'))"
+    if type_ == "bit":
+        # HEX treats bits as a number and omits leading zeros.
+        return f"LPAD(HEX({column}), {2 * bit_bytes(shown)}, '0')"
+    return f"HEX({column})" if kind in (Kind.BYTES, Kind.BLOB) else f"CAST({column} AS CHAR)"
 
 
 def map_type(type_: str, shown: str, precision: int | None, scale: int | None) -> Mapped | None:
     """Return how DMS maps a type, None for geometries: the guide says BLOB, and does not say in which form.
 
     The converter expects the text of ``CAST(... AS CHAR)``; for binaries and bits, two hexadecimal digits per byte; for a single bit,
-    ``true`` or ``false``.
+    ``true`` or ``false``. `text_sql` writes it.
 
     Args:
         type_: ``DATA_TYPE``.
@@ -68,13 +101,18 @@ def map_type(type_: str, shown: str, precision: int | None, scale: int | None) -
             return _decimal(10 if precision is None else precision, scale or 0)
         case "bit":
             return _bits(bits(shown))
-    return Mapped(DmsType(Kind.STRING))
+    return Mapped(DmsType(_TEXTS.get(type_, Kind.STRING)))
 
 
 def bits(shown: str) -> int:
     """Return how many bits a ``bit(n)`` has."""
     found = _LENGTH.search(shown)
     return int(found[1]) if found else 1
+
+
+def bit_bytes(shown: str) -> int:
+    """Return how many bytes hold a ``bit(n)``."""
+    return -(-bits(shown) // _BITS_OF_BYTE)
 
 
 def _bits(count: int) -> Mapped:

@@ -3,12 +3,36 @@
 import contextlib
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import pymysql
 
 from dms_iceberg.source.address import Address, SslMode
 from dms_iceberg.source.errors import SourceError, cannot_connect
+
+READING_SESSION: Final = (
+    "SET SESSION time_zone = '+00:00'",
+    # Between two fetches the reader works; with the server's default of a minute the connection would end.
+    "SET SESSION net_write_timeout = 86400",
+    "SET SESSION sql_mode = ''",
+    "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+)
+"""Statements of a session that reads tables as texts in one snapshot."""
+
+
+def driver_arguments(address: Address) -> dict[str, Any]:
+    """Return PyMySQL's arguments for a connection, each statement a transaction of its own."""
+    return {
+        "host": address.host,
+        "port": address.port,
+        "user": address.user,
+        # As bytes: the driver encodes a text as Latin-1, and its error shows a character of it.
+        "password": (address.password or "").encode(),
+        "database": address.database or None,
+        "charset": "utf8mb4",
+        "autocommit": True,
+        **_encryption(address),
+    }
 
 
 def connect(address: Address, session: Sequence[str] = ()) -> Any:
@@ -21,22 +45,12 @@ def connect(address: Address, session: Sequence[str] = ()) -> Any:
         SourceError: the server cannot be reached, or refuses the user.
     """
     try:
-        connection: Any = pymysql.connect(
-            host=address.host,
-            port=address.port,
-            user=address.user,
-            # As bytes: the driver encodes a text as Latin-1, and its error shows a character of it.
-            password=(address.password or "").encode(),
-            database=address.database or None,
-            charset="utf8mb4",
-            autocommit=True,
-            **_encryption(address),
-        )
+        connection: Any = pymysql.connect(**driver_arguments(address))
         with connection.cursor() as cursor:
             for statement in session:
                 cursor.execute(statement)
     except (pymysql.MySQLError, OSError) as error:
-        raise cannot_connect("MySQL", address, _reason(error)) from None
+        raise cannot_connect("MySQL", address, reason(error)) from None
     return connection
 
 
@@ -62,7 +76,7 @@ def translated(what: str) -> Iterator[None]:
     try:
         yield
     except (pymysql.MySQLError, OSError) as error:
-        raise SourceError(f"{what}: the source cannot be read: {_reason(error)}") from None
+        raise SourceError(f"{what}: the source cannot be read: {reason(error)}") from None
 
 
 def _encryption(address: Address) -> dict[str, Any]:
@@ -73,7 +87,8 @@ def _encryption(address: Address) -> dict[str, Any]:
     return {"ssl": context} if context is not None else {}
 
 
-def _reason(error: BaseException) -> str:
+def reason(error: BaseException) -> str:
+    """Return the driver's message, or only its number where the message could quote a value."""
     # Messages quote values, except those about access and the connection.
     number = error.args[0] if error.args else None
     text = str(error.args[1]) if len(error.args) > 1 else type(error).__name__

@@ -5,27 +5,18 @@ from typing import Self
 
 import pymysql.cursors
 
-from dms_iceberg.dms.mysql import bits, map_type
-from dms_iceberg.dms.types import Kind
+from dms_iceberg.dms.mysql import map_type, text_sql
 from dms_iceberg.source.address import Address
 from dms_iceberg.source.errors import SourceError
-from dms_iceberg.source.mysql import close, connect, roll_back, translated
+from dms_iceberg.source.mysql import READING_SESSION, close, connect, roll_back, translated
 from dms_iceberg.sql.quoting import quote  # MySQL quotes names as Spark does.
 from dms_iceberg.verify.columns import SourceColumn
 from dms_iceberg.verify.source import Throttle, no_such_table
 
-_SESSION = (
-    "SET SESSION time_zone = '+00:00'",
-    # Spark works between two fetches; with the server's default of a minute the connection would end.
-    "SET SESSION net_write_timeout = 86400",
-    "SET SESSION sql_mode = ''",
-    "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
-)
 _COLUMNS = """
     SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, NUMERIC_PRECISION, NUMERIC_SCALE FROM information_schema.COLUMNS
     WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s ORDER BY ORDINAL_POSITION
 """
-_BITS_OF_BYTE = 8
 _GEOMETRY = "geometry, of which nobody has said in which form DMS writes it"
 _BATCH = 1000
 
@@ -41,18 +32,7 @@ def map_column(name: str, type_: str, shown: str, precision: int | None, scale: 
     mapped = map_type(type_, shown, precision, scale)
     if mapped is None:
         return SourceColumn(name, "NULL", "binary", unknown=_GEOMETRY)
-    sql = f"CAST({column} AS CHAR)"
-    if mapped.type.kind in (Kind.REAL4, Kind.REAL8):
-        # The text of a FLOAT has six digits only; that of a DOUBLE has all of them.
-        sql = f"CAST({column} + 0E0 AS CHAR)"
-    elif mapped.type.kind is Kind.BOOLEAN:
-        sql = f"IF({column} IS NULL, NULL, IF({column} = b'1', 'true', 'false'))"
-    elif type_ == "bit":
-        # HEX treats bits as a number and omits leading zeros.
-        sql = f"LPAD(HEX({column}), {2 * -(-bits(shown) // _BITS_OF_BYTE)}, '0')"
-    elif mapped.type.kind in (Kind.BYTES, Kind.BLOB):
-        sql = f"HEX({column})"
-    return SourceColumn.of(name, sql, mapped)
+    return SourceColumn.of(name, text_sql(column, type_, shown, mapped), mapped)
 
 
 def row_sql(expressions: Sequence[str]) -> str:
@@ -78,7 +58,7 @@ class MySqlSource:
 
     def __init__(self, address: Address, throttle: Throttle) -> None:
         self.throttle = throttle
-        self.connection = connect(address, _SESSION)
+        self.connection = connect(address, READING_SESSION)
 
     def columns(self, schema: str, table: str) -> tuple[SourceColumn, ...]:
         """Return the columns of a table; MySQL's databases are the schemas."""
