@@ -1,7 +1,6 @@
 """`discover` against a real MariaDB: keys, types, what cannot be captured, and 300 tables."""
 
 import json
-import platform
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +10,7 @@ from typer.testing import CliRunner, Result
 from dms_iceberg.cli.app import app
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.config.yaml_document import load_yaml
-from support.mariadb import LocalMariaDb
+from support.mariadb import LocalMariaDb, skip_without_mariadb
 
 pytestmark = pytest.mark.long
 
@@ -41,8 +40,7 @@ SHOP = (
 
 @pytest.fixture(scope="module")
 def mariadb() -> Iterator[LocalMariaDb]:
-    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
-        pytest.skip("no jar holds a MariaDB for this machine")
+    skip_without_mariadb()
     with LocalMariaDb() as server:
         server.execute(*SHOP)
         yield server

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import json
-import platform
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -19,7 +18,7 @@ from dms_iceberg.verify.repair import _value
 from dms_iceberg.verify.run import verify
 from dms_iceberg.verify.source import Throttle
 from support.lake import Lake
-from support.mariadb import LocalMariaDb
+from support.mariadb import LocalMariaDb, skip_without_mariadb
 from support.value_cases import MARIADB as MARIADB_CASES
 from support.value_cases import SAME
 from support.verify_world import NOON
@@ -29,8 +28,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def mariadb() -> Iterator[LocalMariaDb]:
-    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
-        pytest.skip("no jar holds a MariaDB for this machine")
+    skip_without_mariadb()
     with LocalMariaDb() as server:
         yield server
 

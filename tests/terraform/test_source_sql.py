@@ -4,7 +4,6 @@
 """
 
 import itertools
-import platform
 import re
 import subprocess
 import time
@@ -373,10 +372,9 @@ class TestLargeValues:
 
     @pytest.mark.long
     def test_in_mariadb(self, sql: Sql) -> None:
-        from support.mariadb import LocalMariaDb
+        from support.mariadb import LocalMariaDb, skip_without_mariadb
 
-        if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
-            pytest.skip("no jar holds a MariaDB for this machine")
+        skip_without_mariadb()
         with LocalMariaDb() as server:
             server.execute(
                 "create database shop",
