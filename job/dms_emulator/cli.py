@@ -13,11 +13,14 @@ from dms_emulator.emulator import CaptureReport, Emulator
 from dms_emulator.from_config import default_slot, default_state_dir, file_shape
 from dms_emulator.keys import DateDelimiter, DatePartition, DateSequence
 from dms_emulator.layout import BeforeImages
+from dms_emulator.open_source import is_mysql
 from dms_emulator.settings import EmulatorSettings, Profile, Ugly
 from dms_emulator.stop_request import StopRequest
 from dms_iceberg.cli.options import AsJson, ConfigPath, seconds
 from dms_iceberg.config.load import load_config
+from dms_iceberg.errors import ConfigError
 from dms_iceberg.logs import configure_logs
+from dms_iceberg.source.address import parse_source
 from dms_iceberg.storage.open_store import open_store
 
 _log = structlog.get_logger(__name__)
@@ -31,8 +34,14 @@ def checked_source(text: str) -> str:
     """Return the connection string if it has no password.
 
     Raises:
-        typer.BadParameter: it has a password, or libpq does not accept it.
+        typer.BadParameter: it has a password, or it is no address.
     """
+    if is_mysql(text):
+        try:
+            parse_source(text)
+        except ConfigError as error:
+            raise typer.BadParameter(error.problems[0].removeprefix("--source: ")) from None
+        return text
     try:
         parts = conninfo_to_dict(text)
     except psycopg.ProgrammingError:
@@ -48,11 +57,15 @@ def checked_source(text: str) -> str:
 
 def emulate(
     config: ConfigPath,
-    source: Annotated[str, typer.Option(callback=checked_source, help="PostgreSQL URL, without password.", show_default=False)],
+    source: Annotated[
+        str, typer.Option(callback=checked_source, help="URL of PostgreSQL, MySQL or MariaDB, without password.", show_default=False)
+    ],
     full_load_only: Annotated[bool, typer.Option("--full-load-only", help="End after the full load.", rich_help_panel=_TASK)] = False,
     cdc_only: Annotated[bool, typer.Option("--cdc-only", help="Begin without a full load.", rich_help_panel=_TASK)] = False,
     reload: Annotated[bool, typer.Option("--reload", help="Begin again: new slot, new full load.", rich_help_panel=_TASK)] = False,
-    until_lsn: Annotated[str | None, typer.Option(help="End once this log position is in files.", rich_help_panel=_TASK)] = None,
+    until_lsn: Annotated[
+        str | None, typer.Option(help="End once this log position (an LSN, or FILE:OFFSET) is in files.", rich_help_panel=_TASK)
+    ] = None,
     state_dir: Annotated[
         Path | None,
         typer.Option(help="Folder of the task's state.", rich_help_panel=_TASK, show_default="emulator/PIPELINE beside the document"),
@@ -90,7 +103,7 @@ def emulate(
     control_tables: Annotated[bool, typer.Option("--control-tables", help="awsdms_* folders.", rich_help_panel=_UGLY)] = False,
     json_: AsJson = False,
 ) -> None:
-    """Capture a real PostgreSQL into the files that AWS DMS would write, to try things out without AWS.
+    """Capture a real PostgreSQL, MySQL or MariaDB into the files that AWS DMS would write, to try things out without AWS.
 
     A new start continues where the last one ended. SIGTERM or Ctrl-C ends it once everything is written.
     """

@@ -13,6 +13,9 @@ import psycopg
 import pyarrow.parquet as pq
 
 from dms_emulator import Emulator, EmulatorSettings
+from dms_emulator.open_source import is_mysql
+from dms_iceberg.source.address import parse_source, with_credentials
+from dms_iceberg.source.mysql import connect
 from dms_iceberg.storage.open_store import open_store
 
 Row = dict[str, Any]
@@ -62,14 +65,29 @@ def make_task(dsn: str, folder: Path, *tables: str, **settings: Any) -> Task:
 
 
 def current_lsn(dsn: str) -> str:
+    if is_mysql(dsn):
+        with mysql(dsn) as connection, connection.cursor() as cursor:
+            cursor.execute("show master status")
+            file, offset, *_ = cursor.fetchone()
+            return f"{file}:{offset}"
     with psycopg.connect(dsn, autocommit=True) as connection:
         row = connection.execute("select pg_current_wal_insert_lsn()::text").fetchone()
         assert row is not None
         return str(row[0])
 
 
+def mysql(dsn: str) -> Any:
+    """A connection to a MySQL, each statement a transaction of its own."""
+    return connect(with_credentials(parse_source(dsn), None))
+
+
 def run(dsn: str, *statements: str) -> None:
-    """Execute statements, each in a transaction of its own."""
+    """Execute statements in one session, each in a transaction of its own."""
+    if is_mysql(dsn):
+        with mysql(dsn) as connection, connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+        return
     with psycopg.connect(dsn, autocommit=True) as connection:
         for statement in statements:
             connection.execute(statement)

@@ -1,4 +1,4 @@
-"""One PostgreSQL for all tests of the emulator; each test gets a database of its own."""
+"""One PostgreSQL and one MariaDB for all tests of the emulator; each test gets a database of its own."""
 
 import itertools
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ import pytest
 from tenacity import Retrying, stop_after_delay, wait_fixed
 
 from dms_emulator.postgres import LocalPostgres
+from support.mariadb import LocalMariaDb, skip_without_mariadb
 
 _numbers = itertools.count(1)
 
@@ -39,3 +40,18 @@ def _drop_slots(admin: psycopg.Connection, database: str) -> None:
                 if pid is not None:
                     admin.execute("select pg_terminate_backend(%s)", (pid,))
                 admin.execute("select pg_drop_replication_slot(%s)", (slot,))
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[LocalMariaDb]:
+    skip_without_mariadb()
+    with LocalMariaDb() as server:
+        yield server
+
+
+@pytest.fixture
+def shop(mariadb: LocalMariaDb) -> Iterator[str]:
+    """The address of an empty database of MariaDB named `shop`, and the current one of its connections."""
+    mariadb.execute("create database shop character set utf8mb4")
+    yield mariadb.url("shop")
+    mariadb.execute("drop database shop")

@@ -131,3 +131,12 @@ def cut_bytes(max_bytes: int) -> Callable[[str], bytes]:
         return bytes.fromhex(text[2 : 2 + 2 * max_bytes])
 
     return convert
+
+
+def cut_hex(max_bytes: int) -> Callable[[str], bytes]:
+    """Return a converter of hexadecimal digits that keeps the first ``max_bytes`` bytes."""
+
+    def convert(text: str) -> bytes:
+        return bytes.fromhex(text[: 2 * max_bytes])
+
+    return convert

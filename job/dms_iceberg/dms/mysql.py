@@ -3,9 +3,11 @@
 import re
 from typing import Final
 
+import attrs
+
 from dms_iceberg.dms import convert
 from dms_iceberg.dms.type_mapping import Mapped
-from dms_iceberg.dms.types import DmsType, Kind
+from dms_iceberg.dms.types import LOB_KINDS, DmsType, Kind
 
 _SIGNED: Final = {"tinyint": Kind.INT1, "smallint": Kind.INT2, "mediumint": Kind.INT4, "int": Kind.INT4, "bigint": Kind.INT8}
 _UNSIGNED: Final = {"tinyint": Kind.UINT1, "smallint": Kind.UINT2, "mediumint": Kind.UINT4, "int": Kind.UINT4, "bigint": Kind.UINT8}
@@ -102,6 +104,13 @@ def map_type(type_: str, shown: str, precision: int | None, scale: int | None) -
         case "bit":
             return _bits(bits(shown))
     return Mapped(DmsType(_TEXTS.get(type_, Kind.STRING)))
+
+
+def limited(mapped: Mapped, lob_bytes: int) -> Mapped:
+    """Return the mapping with LOBs cut to so many bytes (``LobMaxSize``)."""
+    if mapped.type.kind is Kind.BLOB:
+        return attrs.evolve(mapped, converter=convert.cut_hex(lob_bytes))
+    return attrs.evolve(mapped, converter=convert.cut_text(lob_bytes)) if mapped.type.kind in LOB_KINDS else mapped
 
 
 def bits(shown: str) -> int:
