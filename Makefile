@@ -19,7 +19,7 @@ SOAK_SEED ?=
 
 ##@ Use
 .PHONY: demo
-demo: setup ## Mirror a real PostgreSQL into Iceberg on this machine; DEMO_SECONDS=15 shortens it
+demo: setup ## Mirror a real PostgreSQL into Iceberg on this machine; DEMO_SECONDS=15 shortens it, DEMO_SOURCE=mysql takes a MariaDB
 	@$(BIN)/dms-iceberg demo
 
 ##@ Develop

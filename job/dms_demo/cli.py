@@ -1,6 +1,7 @@
 """The command ``dms-iceberg demo``."""
 
 import json
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -10,17 +11,28 @@ from rich.console import Console
 from dms_iceberg.logs import configure_logs
 
 if TYPE_CHECKING:
+    from dms_demo.database import Database
     from dms_demo.report import DemoReport
     from dms_demo.screen import Screen
 
 _INTERRUPTED: Final = 130
 
 
+class DemoSource(StrEnum):
+    """The databases that the demo can run on."""
+
+    POSTGRES = "postgres"
+    MYSQL = "mysql"
+
+
 def demo(
+    source: Annotated[
+        DemoSource, typer.Option(envvar="DEMO_SOURCE", help="The source database; mysql is a MariaDB, on Linux x86-64 only.")
+    ] = DemoSource.POSTGRES,
     seconds: Annotated[float, typer.Option(envvar="DEMO_SECONDS", min=1, help="Seconds for which the writers write to the shop.")] = 60.0,
     directory: Annotated[Path, typer.Option(help="Folder for all results; replaces an earlier demo.")] = Path("build/demo"),
 ) -> None:
-    """Mirror a PostgreSQL shop into Iceberg on this machine, live, and report.
+    """Mirror a shop's PostgreSQL or MariaDB into Iceberg on this machine, live, and report.
 
     Exit code 1 if a table does not equal its source in the end.
     """
@@ -29,8 +41,8 @@ def demo(
     configure_logs(terminal=True)
     console = Console(highlight=False)
     with Screen(console) as screen:
-        screen.now("importing Spark, PostgreSQL and the emulated DMS ...")
-        report = _run(directory, seconds, screen)
+        screen.now("importing Spark, the database and the emulated DMS ...")
+        report = _run(source, directory, seconds, screen)
     from dms_demo.page import write_page
     from dms_demo.summary import print_summary
 
@@ -40,7 +52,7 @@ def demo(
     raise typer.Exit(0 if report.equal else 1)
 
 
-def _run(directory: Path, seconds: float, screen: "Screen") -> "DemoReport":
+def _run(source: DemoSource, directory: Path, seconds: float, screen: "Screen") -> "DemoReport":
     """Run the demo; end the command where somebody interrupts it."""
     # Spark and the database are imported only when the demo runs, and after the first word: the other commands start without them.
     from dms_demo.pipeline import run_demo
@@ -49,7 +61,7 @@ def _run(directory: Path, seconds: float, screen: "Screen") -> "DemoReport":
     try:
         with StopRequest() as stop:
             try:
-                report = run_demo(directory, seconds, screen, stop)
+                report = run_demo(_database(source), directory, seconds, screen, stop)
             except Exception:
                 # Ctrl-C on a terminal may have ended a child process, too.
                 stop.check()
@@ -64,3 +76,13 @@ def _run(directory: Path, seconds: float, screen: "Screen") -> "DemoReport":
     except KeyboardInterrupt:
         screen.console.print("interrupted twice: what was written so far is left", markup=False)
         raise typer.Exit(_INTERRUPTED) from None
+
+
+def _database(source: DemoSource) -> "Database":
+    if source is DemoSource.MYSQL:
+        from dms_demo.mariadb_database import MariaDbDatabase
+
+        return MariaDbDatabase()
+    from dms_demo.postgres_database import PostgresDatabase
+
+    return PostgresDatabase()

@@ -24,6 +24,7 @@ def render_page(report: DemoReport) -> str:
     """Return the page as HTML."""
     template = Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
     return template.substitute(
+        source=escape(report.source),
         verdict=escape(wording.verdict(report)),
         tone="good" if report.equal else "bad",
         subtitle=escape(wording.subtitle(report)),

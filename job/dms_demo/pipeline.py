@@ -17,11 +17,12 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from dms_demo.check import Comparison, Row, compare, last_good_order
+from dms_demo.database import Database
 from dms_demo.job_side import JobSide
 from dms_demo.lag import AppliedFile, Lags, applied_files
 from dms_demo.report import DemoReport, LagPoint, TableOutcome
 from dms_demo.screen import Screen
-from dms_demo.shop import BAD_ORDER, SALT_VARIABLE, configuration
+from dms_demo.shop import BAD_ORDER, SALT_VARIABLE, configuration, is_orders
 from dms_demo.source_side import SourceSide
 from dms_demo.story import Rejected, rejected_rows, tell_story
 from dms_emulator.stop_request import StopRequest
@@ -46,21 +47,22 @@ _SESSION: Final = {
 }
 
 
-def prepare(directory: Path) -> Config:
+def prepare(directory: Path, database: Database) -> Config:
     """Remove the results of an earlier demo from ``directory``, and nothing else; write the configuration document."""
     directory.mkdir(parents=True, exist_ok=True)
     for name in _OURS:
         path = directory / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     document = directory / "config.json"
-    document.write_text(json.dumps(configuration(), indent=2) + "\n")
+    document.write_text(json.dumps(configuration(database), indent=2) + "\n")
     return load_config(str(document))
 
 
-def run_demo(directory: Path, seconds: float, screen: Screen, stop: StopRequest) -> DemoReport:
+def run_demo(database: Database, directory: Path, seconds: float, screen: Screen, stop: StopRequest) -> DemoReport:
     """Run the whole demo and return its report; everything that it started has ended by then.
 
     Args:
+        database: the source, not yet started.
         directory: folder for configuration, bronze, warehouse and run state.
         seconds: how long the writers write.
         screen: shows every step.
@@ -69,13 +71,13 @@ def run_demo(directory: Path, seconds: float, screen: Screen, stop: StopRequest)
     Raises:
         Stopped: the user asked for the end.
     """
-    config = prepare(directory)
+    config = prepare(directory, database)
     salt = os.environ[SALT_VARIABLE] = secrets.token_hex(_SALT_BYTES)
     with ExitStack() as stack:
-        source = stack.enter_context(SourceSide(directory / BRONZE, seconds))
+        source = stack.enter_context(SourceSide(database, directory / BRONZE, seconds))
         spark = _start(config, source, stack, screen)
         stop.check()
-        last_good = last_good_order(source.dsn, salt)
+        last_good = last_good_order(database, salt)
         # Compiling a plan takes longer than running it over the few rows of a second.
         stack.enter_context(interpreted(spark, enabled=True))
         job = stack.enter_context(JobSide(spark, config))
@@ -95,7 +97,7 @@ def run_demo(directory: Path, seconds: float, screen: Screen, stop: StopRequest)
 
 def _start(config: Config, source: SourceSide, stack: ExitStack, screen: Screen) -> SparkSession:
     """Start both sides at once: Spark takes some seconds, and so do the shop and its full load."""
-    screen.now("starting PostgreSQL and Spark ...")
+    screen.now(f"starting {source.database.engine} and Spark ...")
 
     def open_spark() -> SparkSession:
         spark = open_session(config, **_SESSION)
@@ -107,7 +109,8 @@ def _start(config: Config, source: SourceSide, stack: ExitStack, screen: Screen)
         opened = pool.submit(open_spark)
         rows = source.start()
         spark = opened.result()
-    screen.step(f"PostgreSQL {source.server_version()} has the shop, the full load is in bronze: {sum(rows.values()):,} rows")
+    database = source.database
+    screen.step(f"{database.engine} {database.version()} has the shop, the full load is in bronze: {sum(rows.values()):,} rows")
     return spark
 
 
@@ -171,12 +174,13 @@ class Examiner:
             refused = rejected_rows(self._spark, table.source, quarantine_table(self._config, table))
             outcomes.append(self._outcome(job, table, target, lineage, applied, refused))
             points += lag_points(table.source, applied, started_at)
-            if table.source == "public.orders":
+            if is_orders(table.source):
                 story = tell_story(self._spark, target.parts, lineage, applied)
             files += applied
             rejected += refused
         writers = self._source.writers
         return DemoReport(
+            source=self._source.database.engine,
             started_at=started_at,
             seconds=seconds,
             total_seconds=screen.elapsed,
@@ -228,11 +232,11 @@ class Examiner:
         )
 
     def _compare(self, table: Table, target: TargetTable) -> Comparison:
-        return compare(self._spark, self._source.dsn, self._salt, table.source, target.parts, self._last_good)
+        return compare(self._spark, self._source.database, self._salt, table.source, target.parts, self._last_good)
 
     def _environment(self) -> dict[str, str]:
         return {
-            "PostgreSQL": self._source.server_version(),
+            self._source.database.engine: self._source.database.version(),
             "Spark": self._spark.version,
             "Python": platform.python_version(),
             "processors": str(os.cpu_count()),
@@ -240,7 +244,7 @@ class Examiner:
 
 
 def _expected_rejects(table: Table) -> set[str]:
-    return {f'{{"order_id":{BAD_ORDER}}}'} if table.source == "public.orders" else set()
+    return {f'{{"order_id":{BAD_ORDER}}}'} if is_orders(table.source) else set()
 
 
 def lag_points(table: str, files: Sequence[AppliedFile], start: datetime) -> list[LagPoint]:

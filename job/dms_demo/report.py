@@ -84,6 +84,7 @@ class DemoReport:
     """All findings of the demo.
 
     Attributes:
+        source: the engine of the source database.
         seconds: how long the writers wrote.
         total_seconds: the whole demo, from its first step to the end of the checks.
         lags: over the changes of all tables.
@@ -96,6 +97,7 @@ class DemoReport:
         environment: versions.
     """
 
+    source: str = "PostgreSQL"
     started_at: datetime
     seconds: float
     total_seconds: float
@@ -127,6 +129,7 @@ class DemoReport:
         """Return the whole ``report.json``."""
         return {
             "equal": self.equal,
+            "source": self.source,
             "started_at": self.started_at.isoformat(timespec="seconds"),
             "writing_seconds": round(self.seconds, 1),
             "total_seconds": round(self.total_seconds, 1),

@@ -8,12 +8,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-import psycopg
-
-from dms_demo.shop import TABLES, create_shop
+from dms_demo.database import Database
+from dms_demo.sample import sample_shop
+from dms_demo.shop import STORY_ORDER, table_names
 from dms_demo.writers import Writers
 from dms_emulator import CaptureReport, Emulator, EmulatorSettings
-from dms_emulator.postgres import LocalPostgres
 from dms_iceberg.storage.store import LocalStore
 
 FLUSH_SECONDS: Final = 1.0
@@ -21,14 +20,16 @@ FLUSH_SECONDS: Final = 1.0
 
 
 class SourceSide:
-    """PostgreSQL, emulator and writers; all end with the context.
+    """Database, emulator and writers; all end with the context.
 
     Args:
+        database: the server, not yet started.
         bronze: folder for the change files.
         seconds: how long the writers write.
     """
 
-    def __init__(self, bronze: Path, seconds: float) -> None:
+    def __init__(self, database: Database, bronze: Path, seconds: float) -> None:
+        self.database = database
         self._bronze = bronze
         self._seconds = seconds
         self._stack = contextlib.ExitStack()
@@ -44,16 +45,15 @@ class SourceSide:
     def start(self) -> dict[str, int]:
         """Start the server, fill the shop, write the full load; return the number of rows by table."""
         with contextlib.ExitStack() as stack:
-            self._postgres = stack.enter_context(LocalPostgres())
-            self.dsn = self._postgres.dsn()
-            create_shop(self.dsn)
+            stack.enter_context(self.database)
+            self._open_shop()
             state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dms-iceberg-task-")))
             settings = EmulatorSettings(state_dir=state, interval=FLUSH_SECONDS)
             self._bronze.mkdir(parents=True)
             store = LocalStore(self._bronze.absolute())
-            self._emulator = stack.enter_context(Emulator(self.dsn, TABLES, store, settings))
+            self._emulator = stack.enter_context(Emulator(self.database.dsn, table_names(self.database), store, settings))
             rows = self._emulator.full_load()
-            self.writers = Writers(self.dsn, self._seconds)
+            self.writers = Writers(self.database, self._seconds)
             self._stack = stack.pop_all()
         return rows
 
@@ -81,12 +81,10 @@ class SourceSide:
         self._stop.set()
         if self._capture is not None:
             self._capture.result()
-        with psycopg.connect(self.dsn) as connection:
-            row = connection.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone()
-        self._emulator.capture(until_lsn=row[0] if row else None)
+        self._emulator.capture(until_lsn=self.database.log_end())
 
-    def server_version(self) -> str:
-        """The server's version, such as ``18.6``."""
-        with psycopg.connect(self.dsn) as connection:
-            row = connection.execute("SHOW server_version").fetchone()
-        return str(row[0]) if row else ""
+    def _open_shop(self) -> None:
+        self.database.create(sample_shop())
+        with self.database.session() as session:
+            session.execute("UPDATE orders SET status = 'new' WHERE order_id = %s", (STORY_ORDER,))
+            session.commit()

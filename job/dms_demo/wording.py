@@ -15,9 +15,11 @@ _TABLE_COLUMNS: Final = (
 TABLE_COLUMNS_IN_SHORT: Final = ("table", "rows", "changes", "lag p50", "lag p95", "all p95", "checksum", "equal")
 STORY_COLUMNS: Final = ("source commit", "in Iceberg at", "snapshot", "status", "amount")
 
+_WITH_MICROSECONDS: Final = "PostgreSQL"
+
 TABLES_NOTE: Final = (
-    "Both sides are brought to the same text on separate paths: PostgreSQL cleans the source with SQL of its own, Spark reads the Iceberg"
-    " table. The MD5 of all rows, sorted, must be the same. A change in quarantine leaves its row as it was: for that one key the"
+    "Both sides are brought to the same text on separate paths: the database cleans the source with SQL of its own, Spark reads the"
+    " Iceberg table. The MD5 of all rows, sorted, must be the same. A change in quarantine leaves its row as it was: for that one key the"
     " source's last good version is expected. Changes applied, superseded by a newer one of their key in the same batch, and quarantined"
     f" add up to the rows of the change files. The lag is that of the changes after the table's first {FIRST_BATCHES} batches of changes,"
     " and of all."
@@ -62,6 +64,8 @@ def lag_lines(report: DemoReport) -> Iterator[str]:
         yield _lag_line("with them, in a session that is still cold", report.lags, captured)
     else:
         yield _lag_line(f"with no more than {FIRST_BATCHES} batches of a table, in a session that is still cold", report.lags, captured)
+    if report.source != _WITH_MICROSECONDS:
+        yield "commit times of this source are whole seconds: each lag is up to a second too long"
 
 
 def _lag_line(of: str, lags: Lags, changes: int) -> str:

@@ -1,18 +1,18 @@
-"""The shop's customers and staff: threads that write to PostgreSQL while everything else runs."""
+"""The shop's customers and staff: threads that write to the database while everything else runs."""
 
 import random
 import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 import attrs
-import psycopg
-from psycopg import errors
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
+from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
-from dms_demo.shop import ADD_COLUMN, BAD_AMOUNT, BAD_ORDER, CUSTOMERS, ORDERS, STORY_ORDER, customer_values, line_values, order_values
+from dms_demo.database import Database, Session
+from dms_demo.sample import CUSTOMERS, ORDERS, customer_values, line_values, order_values
+from dms_demo.shop import ADD_COLUMN, BAD_AMOUNT, BAD_ORDER, STORY_ORDER
 
 WRITERS: Final = 4
 # About 30 transactions a second per writer: a busy small shop that leaves processor time for the rest.
@@ -23,15 +23,13 @@ _ALTER_ATTEMPTS: Final = 20
 # Orders of the first load below this number are reserved for the story and the bad row.
 _FIRST_FREE_ORDER: Final = 10
 
-Connection = psycopg.Connection[Any]
-
 
 @attrs.define
 class Tally:
     """Counts of what the writers did, over all threads; guarded by the lock.
 
     Attributes:
-        conflicts: transactions that PostgreSQL ended because of another one.
+        conflicts: transactions that the server ended because of another one.
     """
 
     commits: int = 0
@@ -65,7 +63,7 @@ class Writers:
     """All writing threads: ordinary ones, and one for the order's story, the bad row and the new column.
 
     Args:
-        dsn: the shop.
+        database: has the shop.
         seconds: how long they write; the story is spread over this time.
 
     Attributes:
@@ -74,8 +72,8 @@ class Writers:
         failure: the error that ended a thread too early, None without one.
     """
 
-    def __init__(self, dsn: str, seconds: float) -> None:
-        self._dsn = dsn
+    def __init__(self, database: Database, seconds: float) -> None:
+        self._database = database
         self._seconds = seconds
         self._stop = threading.Event()
         self._clock = threading.Timer(seconds, self._stop.set)
@@ -122,43 +120,43 @@ class Writers:
             self._stop.set()
 
     def _trade(self, number: int) -> None:
-        trader = Trader(random.Random(number), number, self._column_added, self.tally)  # noqa: S311 - sample data
-        with psycopg.connect(self._dsn) as connection:
+        trader = Trader(self._database, random.Random(number), number, self._column_added, self.tally)  # noqa: S311 - sample data
+        with self._database.session() as session:
             while not self._stop.wait(_PAUSE_SECONDS):
-                trader.transaction(connection)
+                trader.transaction(session)
 
     def _write_story(self) -> None:
         """Write the story; at a third and at half of the time write the bad row and add the new column."""
-        acts: list[Callable[[Connection], None]] = [self._write_bad_row, self._add_column]
-        steps: list[Callable[[Connection], None]] = [lambda c, s=s: self._set_status(c, s) for s in _STORY]  # type: ignore[misc]
+        acts: list[Callable[[Session], None]] = [self._write_bad_row, self._add_column]
+        steps: list[Callable[[Session], None]] = [lambda c, s=s: self._set_status(c, s) for s in _STORY]  # type: ignore[misc]
         script = [steps[0], acts[0], steps[1], acts[1], steps[2], steps[3]]
-        with psycopg.connect(self._dsn) as connection:
+        with self._database.session() as session:
             for step in script:
                 # An early stop omits nothing: the report is about these steps.
                 self._stop.wait(self._seconds / (len(script) + 1))
-                step(connection)
-                connection.commit()
+                step(session)
+                session.commit()
 
-    def _set_status(self, connection: Connection, status: str) -> None:
-        connection.execute("UPDATE orders SET status = %s WHERE order_id = %s", (status, STORY_ORDER))
+    def _set_status(self, session: Session, status: str) -> None:
+        session.execute("UPDATE orders SET status = %s WHERE order_id = %s", (status, STORY_ORDER))
         self.tally.add(commits=1, statements=1)
 
-    def _write_bad_row(self, connection: Connection) -> None:
-        connection.execute("UPDATE orders SET amount = %s WHERE order_id = %s", (BAD_AMOUNT, BAD_ORDER))
+    def _write_bad_row(self, session: Session) -> None:
+        session.execute("UPDATE orders SET amount = %s WHERE order_id = %s", (BAD_AMOUNT, BAD_ORDER))
         self.tally.add(commits=1, statements=1)
         self.events.append(Event(datetime.now(UTC), "negative amount written"))
 
-    def _add_column(self, connection: Connection) -> None:
-        # ALTER TABLE needs an exclusive lock, and PostgreSQL may choose it as the victim of a deadlock.
+    def _add_column(self, session: Session) -> None:
+        # ALTER TABLE needs an exclusive lock, and the server may choose it as the victim of a deadlock.
         for attempt in Retrying(
-            retry=retry_if_exception_type(errors.DeadlockDetected),
+            retry=retry_if_exception(lambda error: isinstance(error, Exception) and self._database.is_conflict(error)),
             stop=stop_after_attempt(_ALTER_ATTEMPTS),
-            before_sleep=lambda _: connection.rollback(),
+            before_sleep=lambda _: session.rollback(),
             reraise=True,
         ):
             with attempt:
-                connection.execute(ADD_COLUMN)
-        connection.commit()
+                session.execute(ADD_COLUMN)
+        session.commit()
         self.tally.add(commits=1, statements=1)
         self.events.append(Event(datetime.now(UTC), "column added"))
         self._column_added.set()
@@ -171,13 +169,14 @@ class Trader:
     seconds would take its batch off the direct path, and such rows are rare in a shop.
     """
 
-    def __init__(self, dice: random.Random, number: int, column_added: threading.Event, tally: Tally) -> None:
+    def __init__(self, database: Database, dice: random.Random, number: int, column_added: threading.Event, tally: Tally) -> None:
+        self._database = database
         self._dice = dice
         self._tally = tally
         self._column_added = column_added
         self._orders = [n for n in range(_FIRST_FREE_ORDER, ORDERS + 1) if n % WRITERS == number]
         self._customers: list[int] = []
-        self._actions: tuple[tuple[int, Callable[[Connection], None]], ...] = (
+        self._actions: tuple[tuple[int, Callable[[Session], None]], ...] = (
             (30, self._place_order),
             (35, self._change_order),
             (15, self._change_customer),
@@ -188,7 +187,7 @@ class Trader:
             (1, self._leave),
         )
 
-    def transaction(self, connection: Connection) -> None:
+    def transaction(self, session: Session) -> None:
         """Execute one to three actions in one transaction, which is rolled back now and then."""
         dice = self._dice
         weights = [weight for weight, _ in self._actions]
@@ -196,81 +195,83 @@ class Trader:
         known = list(self._orders), list(self._customers)
         try:
             for action in actions:
-                action(connection)
+                action(session)
             if dice.random() >= _ROLLBACK_SHARE:
-                connection.commit()
+                session.commit()
                 self._tally.add(commits=1, statements=len(actions))
                 return
             self._tally.add(rollbacks=1)
-        except (errors.DeadlockDetected, errors.SerializationFailure):
+        except Exception as error:
+            if not self._database.is_conflict(error):
+                raise
             self._tally.add(conflicts=1)
-        connection.rollback()
+        session.rollback()
         self._orders, self._customers = known
 
     def _any_order(self) -> int:
         return self._dice.choice(self._orders)
 
-    def _place_order(self, connection: Connection) -> None:
+    def _place_order(self, session: Session) -> None:
         customer = self._dice.randrange(1, CUSTOMERS + 1)
-        row = connection.execute(
+        rows = session.execute(
             "INSERT INTO orders (customer_id, status, amount, ordered_at, promised_for) VALUES (%s, %s, %s, %s, %s) RETURNING order_id",
             order_values(self._dice, customer, datetime.now(UTC)),
-        ).fetchone()
-        order = int(row[0]) if row else 0
+        )
+        order = int(rows[0][0])
         for line in range(1, self._dice.randrange(2, 4)):
-            connection.execute("INSERT INTO order_lines VALUES (%s, %s, %s, %s, %s)", (order, line, *line_values(self._dice)))
+            session.execute("INSERT INTO order_lines VALUES (%s, %s, %s, %s, %s)", (order, line, *line_values(self._dice)))
         self._orders.append(order)
 
-    def _change_order(self, connection: Connection) -> None:
+    def _change_order(self, session: Session) -> None:
         order = self._any_order()
-        connection.execute(
+        session.execute(
             "UPDATE orders SET status = %s, amount = amount + %s WHERE order_id = %s",
             (self._dice.choice(("paid", "packed", "shipped", "returned")), self._dice.randrange(3), order),
         )
-        connection.execute("UPDATE order_lines SET quantity = quantity %% 9 + 1 WHERE order_id = %s AND line_no = 1", (order,))
+        session.execute("UPDATE order_lines SET quantity = quantity %% 9 + 1 WHERE order_id = %s AND line_no = 1", (order,))
 
-    def _change_customer(self, connection: Connection) -> None:
+    def _change_customer(self, session: Session) -> None:
         customer = self._dice.randrange(1, CUSTOMERS + 1)
         _, email, location, _, _, newsletter = customer_values(self._dice)
-        connection.execute(
-            "UPDATE customers SET email = %s, location = %s, newsletter = %s, updated_at = now() WHERE customer_id = %s",
+        session.execute(
+            f"UPDATE customers SET email = %s, location = %s, newsletter = %s, updated_at = {self._database.now} WHERE customer_id = %s",
             (email, location, newsletter, customer),
         )
         if self._column_added.is_set():
-            connection.execute(
+            session.execute(
                 "UPDATE customers SET loyalty_points = coalesce(loyalty_points, 0) + 10 WHERE customer_id = %s",
                 (customer,),
             )
 
-    def _cancel_order(self, connection: Connection) -> None:
-        # ON DELETE CASCADE deletes the lines too: the log has one delete for each.
+    def _cancel_order(self, session: Session) -> None:
         order = self._any_order()
-        connection.execute("DELETE FROM orders WHERE order_id = %s", (order,))
+        for statement in self._database.cancel_order:
+            session.execute(statement, (order,))
         self._orders.remove(order)
 
-    def _renumber_order(self, connection: Connection) -> None:
-        """Change a key; ON UPDATE CASCADE changes a part of the lines' composite key."""
+    def _renumber_order(self, session: Session) -> None:
+        """Change a key, and with it a part of the lines' composite key."""
         order = self._any_order()
-        connection.execute("UPDATE orders SET order_id = nextval('orders_order_id_seq') WHERE order_id = %s", (order,))
-        self._orders.remove(order)
-        self._tally.add(key_changes=1)
-
-    def _renumber_line(self, connection: Connection) -> None:
-        order = self._any_order()
-        connection.execute("UPDATE order_lines SET line_no = line_no + 10 WHERE order_id = %s AND line_no = 1", (order,))
+        for statement in self._database.renumber_order:
+            session.execute(statement, (order,))
         self._orders.remove(order)
         self._tally.add(key_changes=1)
 
-    def _sign_up(self, connection: Connection) -> None:
-        row = connection.execute(
+    def _renumber_line(self, session: Session) -> None:
+        order = self._any_order()
+        session.execute("UPDATE order_lines SET line_no = line_no + 10 WHERE order_id = %s AND line_no = 1", (order,))
+        self._orders.remove(order)
+        self._tally.add(key_changes=1)
+
+    def _sign_up(self, session: Session) -> None:
+        rows = session.execute(
             "INSERT INTO customers (full_name, email, location, registered, birth_date, newsletter)"
             " VALUES (%s, %s, %s, %s, %s, %s) RETURNING customer_id",
             customer_values(self._dice),
-        ).fetchone()
-        if row:
-            self._customers.append(int(row[0]))
+        )
+        self._customers.append(int(rows[0][0]))
 
-    def _leave(self, connection: Connection) -> None:
+    def _leave(self, session: Session) -> None:
         if self._customers:
             customer = self._customers.pop(self._dice.randrange(len(self._customers)))
-            connection.execute("DELETE FROM customers WHERE customer_id = %s", (customer,))
+            session.execute("DELETE FROM customers WHERE customer_id = %s", (customer,))

@@ -3,8 +3,6 @@
 import json
 import random
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +15,7 @@ import pytest
 from dms_emulator.postgres import LocalPostgres
 from dms_iceberg.config.load import load_config
 from dms_iceberg.runs.run import run
+from support.end_to_end import WORDS, Columns, differences, emulate, ends_well, silver_rows, until_loaded
 from support.lake import Lake
 
 SCHEMA = """
@@ -30,7 +29,6 @@ create table "Shop Floor"."Order" (id uuid primary key, "Select" text, "a b" int
 insert into pairs values ('x', 1, 'first');
 insert into "Shop Floor"."Order" values (gen_random_uuid(), 'first', 1);
 """
-WORDS = ["plain", "comma, quote \" and 'single'", "line\nbreak", "back\\slash\\", "Grüße 中文 🙂", "", "NULL", "${spark.master}"]
 RUNS = 4
 TRANSACTIONS = 100
 
@@ -147,42 +145,8 @@ class Writer(threading.Thread):
                 connection.execute('update "Shop Floor"."Order" set "a b" = "a b" + 1 where "a b" %% 7 = %s', (b % 7,))
 
 
-def emulate(config: Path, dsn: str, *options: str) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "dms_iceberg.cli.app", "emulate", str(config), "--source", dsn, "--interval", "300ms", *options]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-
-
-def until_loaded(dms: "subprocess.Popen[bytes]", bronze: Path, tables: int) -> None:
-    """Wait for the full load: on a busy machine the emulated DMS may take longer to start than all runs of the job."""
-    deadline = time.monotonic() + 120
-    while len({file.parent for file in bronze.rglob("LOAD*")}) < tables:
-        assert dms.poll() is None, "the emulated DMS has ended"
-        assert time.monotonic() < deadline, "no full load in two minutes"
-        time.sleep(0.1)
-
-
-def ends_well(dms: "subprocess.Popen[bytes]") -> None:
-    _, said = dms.communicate(timeout=60)
-    assert dms.returncode == 0, said.decode()
-
-
-def source_rows(connection: psycopg.Connection[Any], table: str, columns: dict[str, tuple[str, str]]) -> list[tuple[Any, ...]]:
+def source_rows(connection: psycopg.Connection[Any], table: str, columns: Columns) -> list[tuple[Any, ...]]:
     return sorted(connection.execute(f"select {', '.join(sql for sql, _ in columns.values())} from {table}").fetchall(), key=repr)
-
-
-def silver_rows(lake: Lake, table: str, columns: dict[str, tuple[str, str]]) -> list[tuple[Any, ...]]:
-    return sorted(lake.rows(table, ", ".join(sql for _, sql in columns.values())), key=repr)
-
-
-def differences(source: list[tuple[Any, ...]], silver: list[tuple[Any, ...]], names: list[str]) -> list[str]:
-    """Say per key and column what differs."""
-    left, right = {row[0]: row for row in source if row not in silver}, {row[0]: row for row in silver if row not in source}
-    found = [f"only one side has {key}" for key in left.keys() ^ right.keys()]
-    for key in left.keys() & right.keys():
-        found += [
-            f"{key}.{n}: {a!r} at the source, {b!r} in silver" for n, a, b in zip(names, left[key], right[key], strict=True) if a != b
-        ]
-    return found
 
 
 @pytest.mark.usefixtures("planned_as_on_glue")

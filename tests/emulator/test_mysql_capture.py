@@ -8,10 +8,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pyarrow as pa
 import pymysql
 import pytest
+from structlog.testing import capture_logs
 
 from dms_emulator import EmulatorError, Profile
 from dms_emulator.files import BeforeImages, CsvShape, FileShape
@@ -174,6 +176,44 @@ def test_deletes_have_the_whole_row_and_key_changes_a_before_image(shop: str, tm
     assert found[:4] == [("U", 1, 1, 9, None, None), ("U", 1, 3, 9, 1, 1), ("U", 1, 1, 2, 1, 2), ("U", 1, 2, 9, 1, 3)]
     assert found[-1] == ("D", 1, 2, 9, None, None)
     assert replay(task.rows("shop.lines"), ("a", "b")) == rows_of(shop, "`lines`", ("a", "b"))
+
+
+def test_spellings_that_are_one_key_for_the_server_are_changes_of_the_key(shop: str, tmp_path: Path) -> None:
+    """The log has the spelling that is stored, so whoever compares bytes ends with the same rows."""
+    run(shop, "create table t (k varchar(9) collate utf8mb4_unicode_ci primary key, n int)", "insert into t values ('key', 0), ('é', 0)")
+    task = make_task(shop, tmp_path, "shop.t")
+    task.load()
+    run(
+        shop,
+        "update t set n = 1 where k = 'KEY '",
+        "insert into t values ('KEY', 2) on duplicate key update n = 2",
+        "update t set k = 'Key' where k = 'key'",
+        "update t set k = 'Key  ' where k = 'key'",
+        "replace into t values ('KEY', 3)",
+        "delete from t where k = 'E'",
+        "insert into t values ('E ', 4)",
+    )
+    task.catch_up()
+    found = list(texts(task.changes("shop.t"), "Op", "k", "n", "BI_k"))
+    assert found[:4] == [("U", "key", 1, None), ("U", "key", 2, None), ("U", "Key", 2, "key"), ("U", "Key  ", 2, "Key")]
+    assert found[-2:] == [("D", "é", 0, None), ("I", "E ", 4, None)]
+    assert replay(task.rows("shop.t"), ("k",)) == rows_of(shop, "t", ("k",)) == [{"k": "E ", "n": 4}, {"k": "KEY", "n": 3}]
+
+
+def test_what_a_foreign_key_cascades_is_lost_and_said(shop: str, tmp_path: Path) -> None:
+    run(shop, "create table a (id int primary key)", "insert into a values (1)")
+    run(shop, "create table b (id int primary key, a int, foreign key follows (a) references a (id) on delete cascade)")
+    run(shop, "insert into b values (1, 1)")
+    task = make_task(shop, tmp_path, "shop.a", "shop.b")
+    with capture_logs() as said:
+        task.load()
+    assert [entry for entry in said if entry["log_level"] == "warning"] == [
+        {"event": "what a foreign key cascades is not in the binary log", "table": "shop.b", "constraint": ANY, "log_level": "warning"}
+    ]
+    run(shop, "delete from a")
+    task.catch_up()
+    assert [row["Op"] for row in task.changes("shop.a")] == ["D"]
+    assert task.changes("shop.b") == []
 
 
 def test_before_images_of_all_columns_are_those_of_the_row_before(shop: str, tmp_path: Path) -> None:
