@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from dms_demo.shop import SALT_VARIABLE
+from support.mariadb import skip_without_mariadb
 
 pytestmark = pytest.mark.release
 
@@ -143,6 +144,28 @@ def test_an_earlier_demo_is_replaced_and_nothing_else(demo: tuple[Path, Any]) ->
     assert {path.name for path in directory.iterdir()} == {
         "bronze", "config.json", "notes.txt", "report.html", "report.json", "runs", "warehouse"
     }  # fmt: skip
+
+
+def test_a_mariadb_is_mirrored_as_well(tmp_path: Path) -> None:
+    skip_without_mariadb()
+    done = subprocess.run(
+        [*COMMAND, "demo"],
+        cwd=tmp_path,
+        env=environment(DEMO_SECONDS="6", DEMO_SOURCE="mysql"),
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads((tmp_path / "build/demo/report.json").read_text())
+    assert (report["source"], report["equal"]) == ("MariaDB", True)
+    assert set(report["tables"]) == {"shop.customers", "shop.orders", "shop.order_lines"}
+    assert all(table["changes"] > 0 for table in report["tables"].values())
+    assert report["transactions"]["key_changes"] > 0
+    assert report["idle_snapshots"] == 0
+    assert [row["table"] for row in report["quarantined"]] == ["shop.orders"]
+    assert "commit times of this source are whole seconds" in done.stdout
+    assert "<h1>MariaDB mirrored into Iceberg" in (tmp_path / "build/demo/report.html").read_text()
 
 
 @pytest.fixture
