@@ -95,7 +95,7 @@ def test_a_spelling_that_is_one_key_for_the_server_is_a_surplus_row(lake: Lake, 
     def differing(*, repair: bool) -> tuple[int, ...]:
         source = open_source(parse_source(mariadb.url()), Throttle(None))
         try:
-            (one,) = verify(lake.spark, config, source, options=Options(tries=1, settle=0, repair=repair)).tables.values()
+            (one,) = verify(lake.spark, config, source, options=Options(tries=1, settle=1, repair=repair)).tables.values()
         finally:
             source.close()
         assert one.error is None
