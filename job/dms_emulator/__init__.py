@@ -1,4 +1,4 @@
-"""A local DMS: it reads a real PostgreSQL and writes the files that DMS would write, with DMS's habits and awkward behaviour.
+"""A local DMS: it reads a real PostgreSQL, MySQL or MariaDB, and writes the files that DMS would write, with its awkward behaviour.
 
 ``files`` is the pure part: it builds keys and bytes without a database.
 """

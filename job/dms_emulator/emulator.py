@@ -48,7 +48,7 @@ class CaptureReport:
 
 
 class Emulator:
-    """A DMS task with a PostgreSQL source and an S3 or directory target.
+    """A DMS task with a PostgreSQL, MySQL or MariaDB as source and an S3 or directory target.
 
         with Emulator(dsn, ["public.orders"], open_store(uri), settings) as emulator:
             if emulator.needs_full_load:
@@ -56,7 +56,7 @@ class Emulator:
             emulator.capture(stop)
 
     Args:
-        dsn: the source, as libpq understands it.
+        dsn: the source: ``mysql://user@host/``, or what libpq understands.
         tables: ``schema.table`` names. Each needs a primary key.
         sink: where files go; keys are relative to it.
         settings: endpoint and task settings.
@@ -81,13 +81,13 @@ class Emulator:
 
     @_source_errors
     def prepare(self, *, reload: bool = False) -> None:
-        """Check the tables, then create publication and slot: from then on changes are kept. `full_load` calls it too.
+        """Check the tables, then let the source keep their changes. `full_load` calls it too.
 
         Args:
             reload: begin again although the task is capturing. Old files stay, as with ``DO_NOTHING``.
 
         Raises:
-            EmulatorError: a table cannot be captured, or slot and state do not match.
+            EmulatorError: a table cannot be captured, or what the source keeps and the state do not match.
         """
         self._end_loading()
         old = self._folder.load()
@@ -142,15 +142,15 @@ class Emulator:
     def capture(self, stop: threading.Event | None = None, until_lsn: str | None = None) -> CaptureReport:
         """Write change files until ``stop`` is set, or until everything committed before ``until_lsn`` is written.
 
-        After such an end no file is open and the slot has moved. After any other end, for example by SIGKILL, the next call
+        After such an end no file is open and the source knows it. After any other end, for example by SIGKILL, the next call
         continues without a gap and without repeating a change.
 
         Args:
             stop: checked ten times a second.
-            until_lsn: a log position, as ``pg_current_wal_lsn()`` returns it.
+            until_lsn: a log position: an LSN as ``pg_current_wal_lsn()`` returns it, or ``file:offset`` of MySQL's binary log.
 
         Raises:
-            EmulatorError: there was no full load, the slot does not exist or was moved by someone else, or the source
+            EmulatorError: there was no full load, the source has lost changes or given them to someone else, or it
                 closed the connection.
         """
         self._end_loading()
@@ -170,7 +170,7 @@ class Emulator:
         return CaptureReport(run.changes, writer.files, self._source.position_text(state.point.lsn))
 
     def close(self) -> None:
-        """Close the connections. Slot and publication stay, so that the task can be resumed."""
+        """Close the connections. The source goes on keeping changes, so that the task can be resumed."""
         self._end_loading()
         self._source.close()
 

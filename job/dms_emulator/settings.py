@@ -84,7 +84,7 @@ class EmulatorSettings:
         boolean_as_boolean: ``MapBooleanAsBoolean``; False writes the texts ``true`` and ``false``.
         time_as_string: a ``change-data-type`` rule that turns ``time`` into a string, which Spark needs with Parquet.
         trim_char: ``TrimSpaceInChar``: padding of ``char(n)`` is removed.
-        slot: name of the replication slot and the publication.
+        slot: name of the replication slot and the publication; MySQL's number of the replica follows from it.
         ugly: awkward behaviour of DMS.
     """
 

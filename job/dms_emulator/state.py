@@ -26,7 +26,7 @@ class Phase(StrEnum):
 
 
 class Position(NamedTuple):
-    """A change's place in the stream: its transaction's commit LSN, and its number in the transaction, from 1."""
+    """A change's place in the source's log: its transaction's position, and its number in the transaction, from 1."""
 
     lsn: int = 0
     ordinal: int = 0

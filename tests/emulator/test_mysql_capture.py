@@ -2,7 +2,11 @@
 
 import contextlib
 import datetime as dt
+import os
 import random
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -502,6 +506,20 @@ def test_a_clock_that_goes_back_does_not_take_the_sequence_along(shop: str, tmp_
     assert replay(task.rows("shop.t"), ("id",)) == [{"id": 1, "n": 4}]
 
 
+@pytest.mark.parametrize("overlap", [False, True])
+def test_changes_during_the_load_come_once_or_with_overlap_twice(shop: str, tmp_path: Path, overlap: bool) -> None:
+    run(shop, "create table t (id int primary key)", "insert into t values (1)")
+    task = make_task(shop, tmp_path, "shop.t", ugly=Ugly(overlap=overlap))
+    with task.emulator() as emulator:
+        emulator.prepare()
+        run(shop, "insert into t values (2)")
+        emulator.full_load()
+    task.catch_up()
+    loaded = [row["id"] for row in task.rows("shop.t") if not row["dms_change_seq"]]
+    assert loaded == ([1, 2] if overlap else [1])
+    assert [row["id"] for row in task.changes("shop.t")] == [2]
+
+
 def test_a_restart_writes_changes_of_the_same_second_again(shop: str, tmp_path: Path) -> None:
     run(shop, "create table t (id int primary key, n int)", "insert into t values (1, 0)")
     task = make_task(shop, tmp_path, "shop.t", ugly=Ugly(reemit_changes=2, reset_counter=True))
@@ -550,6 +568,50 @@ def test_a_server_that_restarts_is_an_error_and_the_task_goes_on_later(tmp_path:
             task.catch_up()
 
 
+def test_sigkill_at_random_moments_loses_and_doubles_nothing(shop: str, tmp_path: Path) -> None:
+    run(shop, "create table a (id int primary key, n int)", "create table b (id int primary key, n int)")
+    run(shop, "insert into a select seq, 0 from seq_1_to_100", "insert into b select seq, 0 from seq_1_to_7")
+    tables = {"shop.a": "a", "shop.b": "b"}
+    task = make_task(shop, tmp_path, *tables, interval=0.01, max_kb=1)
+    stop = threading.Event()
+
+    def write_both() -> None:
+        number = 1000
+        while not stop.is_set():
+            number += 1
+            run(
+                shop,
+                "begin",
+                f"insert into a values ({number}, 0)",
+                f"update b set n = n + 1 where id < {number % 7}",
+                "commit",
+                f"update a set id = -id where id = {number}",
+                f"delete from a where id = {-number + 5}",
+            )
+
+    def files() -> int:
+        return sum(len(task.files(table)) for table in tables)
+
+    command = [sys.executable, "-m", "support.capture_process", shop, str(task.bronze), str(task.settings.state_dir), *tables]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    writer = threading.Thread(target=write_both)
+    writer.start()
+    # Killed while starting, in the full load, and after so many more files: then in any stage of putting the next.
+    for more in (0, 1, 3, 8):
+        before = files()
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"begun\n"
+            wait_for(lambda wanted=before + more: files() >= wanted)  # type: ignore[misc]
+            process.send_signal(signal.SIGKILL)
+    stop.set()
+    writer.join()
+    task.catch_up()
+    assert len(task.changes("shop.a")) > 10
+    for table, name in tables.items():
+        assert replay(task.rows(table), ("id",)) == rows_of(shop, name, ("id",))
+
+
 def catching(capture: Callable[[], Any], failures: list[BaseException]) -> None:
     try:
         capture()
@@ -567,13 +629,13 @@ def wait_for(condition: Callable[[], bool]) -> None:
 def test_odd_names_come_out_right(shop: str, mariadb: LocalMariaDb, tmp_path: Path) -> None:
     mariadb.execute('create database `odd "db`')
     try:
-        mariadb.execute('use `odd "db`', "create table `a``b %s` (`k: #1` int primary key, `sel``ect` varchar(5))")
+        mariadb.execute('use `odd "db`', "create table `a``b %s` (`k: #1` int primary key, `x``y` varchar(5))")
         mariadb.execute('use `odd "db`', "insert into `a``b %s` values (1, 'x')")
         task = make_task(shop, tmp_path, 'odd "db.a`b %s')
         task.load()
-        mariadb.execute('use `odd "db`', "update `a``b %s` set `sel``ect` = 'y'")
+        mariadb.execute('use `odd "db`', "update `a``b %s` set `x``y` = 'y'")
         assert task.catch_up() == 1
-        assert [row["sel`ect"] for row in task.rows('odd "db.a`b %s')] == ["x", "y"]
+        assert [row["x`y"] for row in task.rows('odd "db.a`b %s')] == ["x", "y"]
     finally:
         mariadb.execute('drop database `odd "db`')
 

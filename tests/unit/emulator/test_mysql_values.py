@@ -4,9 +4,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import typer
 from pymysqlreplication.constants import FIELD_TYPE
 
 from dms_emulator.binlog_positions import BinlogPositions
+from dms_emulator.cli import checked_source
 from dms_emulator.errors import EmulatorError
 from dms_emulator.mysql_values import LogColumn, described, raw, reader
 
@@ -98,3 +100,17 @@ def test_positions_rise_along_the_log_and_have_the_servers_text() -> None:
 def test_what_is_no_position_is_refused(text: str) -> None:
     with pytest.raises(EmulatorError, match=r"expected mysql-bin\.changelog\.NUMBER:OFFSET"):
         POSITIONS.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("mysql://me:hunter2@localhost/shop", "it holds a password"),
+        ("mariadb://me@localhost/shop?ssl=1", "the parameter 'ssl' is unknown"),
+    ],
+)
+def test_an_address_that_is_none_is_refused_without_repeating_it(url: str, reason: str) -> None:
+    with pytest.raises(typer.BadParameter, match=reason) as refused:
+        checked_source(url)
+    assert "hunter2" not in str(refused.value)
+    assert checked_source("mysql://me@localhost:3306/") == "mysql://me@localhost:3306/"
