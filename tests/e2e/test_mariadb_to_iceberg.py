@@ -203,7 +203,7 @@ class Writer(threading.Thread):
     def loose(self, cursor: Any, n: int) -> None:
         """A key in one of the spellings that are one row for the server."""
         chance = self.chance
-        one, other = ("".join(chance.choice((letter, letter.upper())) for letter in "key") + chance.choice("12345") for _ in range(2))
+        one, other = ("".join(chance.choice((letter, letter.upper())) for letter in "key") + chance.choice("123456789") for _ in range(2))
         one, other = one + " " * chance.randint(0, 2), other + " " * chance.randint(0, 2)
         match chance.randint(0, 4):
             case 0:
@@ -284,7 +284,7 @@ def test_silver_equals_mariadb(lake: Lake, mariadb: LocalMariaDb, tmp_path: Path
         for table, target, mapping, least in [
             ("everything", "everything", EVERYTHING, 10),
             ("pairs", "pairs", PAIRS, 10),
-            ("loose", "loose", LOOSE, 4),
+            ("loose", "loose", LOOSE, 1),
             ("`Order`", "orders", ORDER, 10),
         ]:
             source, silver = source_rows(cursor, table, mapping), silver_rows(lake, target, mapping)
