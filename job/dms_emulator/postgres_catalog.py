@@ -30,6 +30,13 @@ _TABLE = """
 """
 
 
+_LEAVES = """
+    select n.nspname::text || '.' || c.relname::text
+    from pg_partition_tree(%s::oid::regclass) t join pg_class c on c.oid = t.relid join pg_namespace n on n.oid = c.relnamespace
+    where t.isleaf order by 1
+"""
+
+
 class PostgresCatalog:
     """The catalog as a connection sees it.
 
@@ -57,9 +64,13 @@ class PostgresCatalog:
         row = self.connection.execute(_TABLE, split_name(name)).fetchone()
         if row is None:
             return f"{name}: does not exist, or the user may not see it"
-        _, kind, identity, persistence, has_key = row
+        oid, kind, identity, persistence, has_key = row
+        if kind == "p":
+            # DMS's user guide: not supported as such; the log has changes under the names of the partitions.
+            leaves = ", ".join(leaf for (leaf,) in self.connection.execute(_LEAVES, (oid,)))
+            return f"{name}: is a partitioned table, whose rows are in its partitions. Capture these instead: {leaves or 'it has none yet'}"
         if kind != "r":
-            # Partitioned tables, views and foreign tables: DMS does not support them with PostgreSQL.
+            # Views and foreign tables: DMS does not support them with PostgreSQL.
             return f"{name}: is not an ordinary table (pg_class.relkind = {kind!r})"
         if persistence != "p":
             return f"{name}: is not logged; make it so with ALTER TABLE ... SET LOGGED"

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dms_emulator import Profile
+from dms_emulator import EmulatorError, Profile
 from dms_emulator.files import CsvShape, FileShape
 from emulator.bronze import current_lsn, make_task, read, replay, run, source_rows, texts
 
@@ -286,3 +286,47 @@ def test_the_slot_moves_on_when_nothing_of_ours_happens(dsn: str, tmp_path: Path
         row = connection.execute("select confirmed_flush_lsn >= %s::pg_lsn from pg_replication_slots", (before,)).fetchone()
     assert row == (True,)
     assert task.files("public.orders") == []
+
+
+def test_partitions_are_tables_of_their_own(dsn: str, tmp_path: Path) -> None:
+    """PostgreSQL logs changes under the names of the partitions that hold the rows; an update between two is a delete and an insert."""
+    run(
+        dsn,
+        "create table events (id int, day date, note text, primary key (id, day)) partition by range (day)",
+        "create table events_2025 partition of events for values from ('2025-01-01') to ('2026-01-01')",
+        "create table events_2026 partition of events for values from ('2026-01-01') to ('2027-01-01') partition by list (id)",
+        "create table events_2026_1 partition of events_2026 for values in (1, 2)",
+        "create table events_2026_9 partition of events_2026 default",
+        "insert into events values (1, '2025-05-01', 'a'), (2, '2026-05-01', 'b'), (7, '2026-05-01', 'c')",
+    )
+    leaves = ("public.events_2025", "public.events_2026_1", "public.events_2026_9")
+    task = make_task(dsn, tmp_path, *leaves)
+    task.load()
+    run(
+        dsn,
+        "insert into events values (3, '2025-06-01', 'd')",
+        "update events set day = '2026-06-01' where id = 1",
+        "update events set id = 8 where id = 2",
+        "update events set note = 'changed' where id = 7",
+        "delete from events where id = 3",
+    )
+    task.catch_up()
+    for leaf in leaves:
+        assert replay(task.rows(leaf), ("id", "day")) == source_rows(dsn, leaf, ("id", "day"))
+    assert [(row["Op"], row["id"]) for row in task.changes("public.events_2025")] == [("I", 3), ("D", 1), ("D", 3)]
+    assert [(row["Op"], row["id"]) for row in task.changes("public.events_2026_1")] == [("I", 1), ("D", 2)]
+    moved = task.changes("public.events_2025")[1]["dms_commit_ts"]
+    assert moved == task.changes("public.events_2026_1")[0]["dms_commit_ts"]
+
+
+@pytest.mark.parametrize("name", ["events", "events_2026"])
+def test_a_partitioned_table_is_refused_with_its_partitions(dsn: str, tmp_path: Path, name: str) -> None:
+    run(
+        dsn,
+        "create table events (id int, day date, primary key (id, day)) partition by range (day)",
+        "create table events_2025 partition of events for values from ('2025-01-01') to ('2026-01-01')",
+        "create table events_2026 partition of events for values from ('2026-01-01') to ('2027-01-01') partition by list (id)",
+        "create table events_2026_1 partition of events_2026 for values in (1, 2)",
+    )
+    with pytest.raises(EmulatorError, match=rf"public\.{name}: is a partitioned table.*public\.events_2026_1"):
+        make_task(dsn, tmp_path, f"public.{name}").load()
