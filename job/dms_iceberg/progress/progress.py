@@ -58,7 +58,7 @@ class Progress:
         first_seen: by silver column with a backfill, in lower case: the first change that had it, "" for none yet (`silver.first_seen`).
         arrivals: when rows last arrived at keys.
         behind: some files have names in a zone behind UTC, earlier than the commits that they hold.
-        by_file: merged changes have neither commit time nor sequence, and are ordered by their files (`progress.file_order`).
+        by_file: merged changes have neither commit time nor sequence, and are ordered by their files (`progress.change_order`).
     """
 
     epoch: int = 0

@@ -15,7 +15,14 @@ from dms_iceberg.loads.epochs import branch_state, built_by_other_configuration,
 from dms_iceberg.loads.load_marker import read_marker
 from dms_iceberg.loads.no_files import find_no_files
 from dms_iceberg.loads.rebuild import has_unresolved, left_rebuilds, read_rebuild
-from dms_iceberg.progress.file_order import is_tied, refuse_local_names, refuse_other_order, refuse_ties, refuse_truncates
+from dms_iceberg.progress.change_order import (
+    is_tied,
+    refuse_local_names,
+    refuse_lost_sequence,
+    refuse_other_order,
+    refuse_ties,
+    refuse_truncates,
+)
 from dms_iceberg.progress.pending import FileBatch, Pending, RecordBatch, pending_files
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.runs.plan import is_rebuild_next
@@ -163,6 +170,8 @@ def open_batch(here: TableContext, state: TableState, batch: FileBatch | RecordB
         if context.config.bronze.change.orders_by_file:
             _refuse_no_order(here, batch.files, branch.progress)
         groups = open_files(context, table, batch.files, existing or ())
+        files = [(file, group.columns.sequence is not None) for group in groups if group.group.is_cdc for file in group.group.files]
+        refuse_lost_sequence(table, branch.progress, files, context.config.bronze.change.sequence_column)
     failpoint("after-inspect", table.source)
     memory = guarded(here, groups, branch.branch, with_salts=not predicted)
     if branch.branch is None:

@@ -7,7 +7,7 @@ from dms_iceberg.config.model import Config, Table
 from dms_iceberg.config.problems import suggestion
 from dms_iceberg.context import RunRequest
 from dms_iceberg.errors import ConfigError
-from dms_iceberg.progress.file_order import NO_TRUNCATE
+from dms_iceberg.progress.change_order import NO_TRUNCATE
 
 
 def check_request(config: Config, only: Iterable[str], request: RunRequest) -> None:

@@ -117,6 +117,34 @@ def test_another_order_needs_another_load(lake: Lake) -> None:
     assert first.exists()
 
 
+def sequenced(lake: Lake, name: str, time: str, value: str, number: int | None) -> None:
+    """Write an update of row 1; with a ``number``, its sequence."""
+    columns = [("Op", pa.string()), ("at", pa.string()), ("id", pa.int64()), ("v", pa.string())]
+    row: tuple[Any, ...] = ("U", f"2026-03-01 10:00:0{time}", 1, value)
+    if number is not None:
+        columns.append(("seq", pa.string()))
+        row = (*row, f"202603011000000{time[0]}00{number:018d}")
+    lake.parquet("public.t", name, columns, [row])
+
+
+@pytest.mark.parametrize("sequence", ["seq", None], ids=["file", "document"])
+@pytest.mark.parametrize("batches", [1, 2])
+def test_a_sequence_that_is_lost_is_refused(lake: Lake, sequence: str | None, batches: int) -> None:
+    """A commit time of the same second or hundredth would lose to the position of a change with a sequence."""
+    change = {"timestamp_column": "at", "sequence_column": "seq", "stream_position_column": None}
+    config = lake.config({"public.t": {}}, bronze={"change": change})
+    sequenced(lake, "20260301-100001000.parquet", "0.000000", "timed", None)
+    lake.run_one(config)
+    sequenced(lake, "20260301-100002000.parquet", "1.000000", "first", 1)
+    if batches == 2 or sequence is None:
+        lake.run_one(config)
+    sequenced(lake, "20260301-100003000.parquet", "1.000000", "second", None)
+    later = lake.config({"public.t": {"drop": ["seq"]}}, bronze={"change": {**change, "sequence_column": sequence}})
+    error = str(lake.run_one(config if sequence else later, fails=True).error)
+    assert "20260301-100003000.parquet: has not" in error and "new load epoch" in error
+    assert lake.rows("t", "id, v") == [(1, "timed" if batches == 1 and sequence else "first")]
+
+
 def test_names_that_are_no_order_are_refused(lake: Lake) -> None:
     config = by_file(lake)
     write(lake, "20260301-100000000.csv", "I,1,a")

@@ -1,12 +1,13 @@
-"""The order of changes that have neither commit time nor sequence: close time in the file's name, then place in the file. Pure.
+"""What orders the changes of a load: the sequence, the commit time, or files; and what each order cannot tell, which is refused. Pure.
 
-DMS writes neither column by default. What such an order cannot tell is refused here: another order in one load, names that do not tell
-when their files were closed, and the place of a truncate (``docs/adr/0018-order-by-file.md``).
+DMS writes neither sequence nor commit time by default. Then the close time in a file's name and the place in the file are the order
+(``docs/adr/0018-order-by-file.md``).
 """
 
 from collections.abc import Iterable, Sequence
 
 from dms_iceberg.bronze.keys import BronzeFile, earlier
+from dms_iceberg.bronze.position import FILE_DIGITS, SEQUENCE_DIGITS, is_load_position, sequence_position
 from dms_iceberg.config.model import Change, Table
 from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.progress.merged_loads import KEY_BYTES, fingerprint
@@ -18,6 +19,14 @@ NO_TRUNCATE = (
     "bronze.change.timestamp_column and sequence_column are null, so changes have no commit times, and nothing tells which of them were "
     "made before the truncate"
 )
+
+
+def is_by_sequence(progress: Progress) -> bool:
+    """Whether the newest merged change has a sequence: its position is shorter than that of a change with a commit time only."""
+    high = progress.high_water
+    if progress.by_file or not high or is_load_position(high, progress.load):
+        return False
+    return len(high) == len(sequence_position(progress.load, "0" * SEQUENCE_DIGITS, "0" * FILE_DIGITS))
 
 
 def refuse_other_order(table: Table, progress: Progress, change: Change) -> None:
@@ -38,6 +47,36 @@ def refuse_other_order(table: Table, progress: Progress, change: Change) -> None
         f"(timestamp_column {change.timestamp_column!r}, sequence_column {change.sequence_column!r}). One load has one order. Set both "
         "columns as they were, or load the table again: start a new load epoch, whose files are all written by the changed task."
     )
+
+
+def refuse_lost_sequence(table: Table, progress: Progress, files: Iterable[tuple[BronzeFile, bool]], column: str | None) -> None:
+    """Refuse change files without a sequence where earlier ones have it.
+
+    Positions of both kinds compare by the first 16 digits of the clock. Within these, the file's time of the one would be compared with the
+    microseconds of the other. Files without a sequence before those that have it are no harm: their positions are lower there.
+
+    Args:
+        table: the table.
+        progress: that of the content which the files go to.
+        files: change files of a batch, each with whether its rows have a sequence.
+        column: the column that the configuration names, None for none.
+
+    Raises:
+        BronzeError: there is such a file.
+    """
+    listed = sorted(files, key=lambda one: one[0])
+    first = next((place for place, (_, sequenced) in enumerate(listed) if sequenced), len(listed))
+    later = listed if is_by_sequence(progress) else listed[first:]
+    lost = next((file for file, sequenced in later if not sequenced), None)
+    if lost is not None:
+        named = (
+            f"the column {column!r} of bronze.change.sequence_column" if column else "a sequence (bronze.change.sequence_column is null)"
+        )
+        raise BronzeError(
+            f"{lost.key}: has not {named}, by which earlier changes of {table.source} are ordered. One load has one order. Let the task "
+            "write the sequence, and the document name it, as before; or load the table again: start a new load epoch, whose files are all "
+            "written in one way."
+        )
 
 
 def refuse_local_names(table: Table, files: Sequence[BronzeFile]) -> None:
@@ -64,7 +103,7 @@ def is_tied(files: Sequence[BronzeFile], progress: Progress) -> bool:
 
 
 def refuse_ties(table: Table, files: Sequence[BronzeFile], listing: Iterable[BronzeFile]) -> None:
-    """Refuse a change file with the close time of another one that has other contents. Copies of a file are no harm.
+    """Refuse a change file with the close time of another one of another size. Copies of a file are no harm, and have its size.
 
     Args:
         table: the table.
