@@ -9,7 +9,7 @@ from dms_iceberg.config.model import Bronze, BronzeFormat, Change, Csv
 from dms_iceberg.init.csv_form import CsvForm
 from dms_iceberg.init.finding import TableFinding
 from dms_iceberg.init.history import format_of
-from dms_iceberg.init.roles import Sure
+from dms_iceberg.init.role import Sure
 
 _T = TypeVar("_T")
 OWN_DOCUMENT = "Give it a document of its own: init --table with its name"

@@ -7,7 +7,7 @@ import attrs
 
 from dms_iceberg.discover.catalog import Column, Table
 from dms_iceberg.discover.proposal import Declared, Entry
-from dms_iceberg.init.roles import Samples
+from dms_iceberg.init.role import Samples
 from dms_iceberg.init.samples import Sample, all_values
 from dms_iceberg.verify.columns import spark_type
 

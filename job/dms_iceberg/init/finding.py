@@ -9,7 +9,7 @@ from dms_iceberg.discover.proposal import Entry, LeftOut
 from dms_iceberg.init.folders import TableFiles
 from dms_iceberg.init.images import FoundImages
 from dms_iceberg.init.keys import ProposedKey
-from dms_iceberg.init.roles import Roles, Samples
+from dms_iceberg.init.role import Roles, Samples
 
 
 @attrs.frozen(kw_only=True)

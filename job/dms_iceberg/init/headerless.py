@@ -9,7 +9,8 @@ import attrs
 
 from dms_iceberg.config.model import Change
 from dms_iceberg.init.csv_form import WORDS, Records
-from dms_iceberg.init.roles import Samples, find_roles
+from dms_iceberg.init.role import Samples
+from dms_iceberg.init.roles import find_roles
 from dms_iceberg.init.samples import Sample
 
 _CHANGE = Change()

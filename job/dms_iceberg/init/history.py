@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from dms_iceberg.init.folders import TableFiles
 from dms_iceberg.init.images import FoundImages
-from dms_iceberg.init.roles import Roles, Samples
+from dms_iceberg.init.role import Roles, Samples
 from dms_iceberg.init.samples import Sample
 
 _NEW_EPOCH = "Load the table again into a new load epoch (bucket folder epoch-N), where all files are alike"

@@ -5,7 +5,8 @@ from collections.abc import Collection, Iterator, Sequence
 import attrs
 
 from dms_iceberg.bronze.unnamed_images import OF_DMS, Affix
-from dms_iceberg.init.roles import Roles, Samples, Sure
+from dms_iceberg.init.earlier_values import are_earlier_values, operations
+from dms_iceberg.init.role import Roles, Samples, Sure
 from dms_iceberg.init.samples import Sample, all_names
 
 
@@ -19,6 +20,7 @@ class FoundImages:
         of_keys: an update without any was seen, or none with one: they may be those of key columns (``pk-only``). With the filter
             ``all`` every update has some.
         contradicted: columns that are named like before-images, but have values where nothing stood before.
+        doubts: columns that may be before-images, and why they are taken for the source's.
     """
 
     affix: Affix | None
@@ -27,35 +29,60 @@ class FoundImages:
     columns: tuple[str, ...] = ()
     of_keys: bool = False
     contradicted: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
-def find_images(samples: Samples, roles: Roles, own: Collection[str] = ()) -> FoundImages:
-    """Return the before-images: columns at the end, named after others, that are empty in every insert and loaded row.
+def find_images(samples: Samples, roles: Roles, own: Collection[str] = (), *, complete: bool = False) -> FoundImages:
+    """Return the before-images: the last columns, named after others in their order, that are empty in every insert and loaded row.
+
+    A source has columns like that as well: ``replaced_by_id`` beside ``id``. So they must stand behind the sequence and the stream position
+    where these are, and where they do not begin with DMS's own prefix, updates must show that they are what a row was before.
 
     Args:
         own: columns that are known to be the source's.
+        complete: the samples are all files of the table.
     """
     names = [name for name in all_names(samples.both) if name not in roles.names]
     contradicted: tuple[str, ...] = ()
+    doubts = list[str]()
     for affix in _affixes(names):
         pairs = [(name, base) for name, base in _pairs(names, affix) if base in names and name not in own]
         images = [name for name, _ in pairs]
+        if not images:
+            continue
         empty, filled, unfilled = _values(samples, roles, images)
-        if empty and images and not _at_end(names, images):
-            empty = False if affix != Affix(OF_DMS) else empty
-        if empty and (filled or affix == Affix(OF_DMS)):
-            columns = tuple(base for _, base in pairs)
+        of_dms = affix == Affix(OF_DMS)
+        if not empty:
+            contradicted = tuple(images) if of_dms else contradicted
+            continue
+        in_place = _are_last(samples, roles, pairs, of_dms=of_dms)
+        behind = in_place and any(_added(sample, roles) for sample in samples.changes)
+        if in_place and (of_dms or (filled and are_earlier_values(samples, roles, pairs, sure=behind or complete))):
             how = "updates have earlier values there" if filled else "no sampled update has one, so the name and the place alone say so"
-            why = f"columns at the end that are empty in inserts and loaded rows; {how}"
             return FoundImages(
-                affix=affix, sure=Sure.CERTAIN if filled else Sure.LIKELY, why=why, columns=columns, of_keys=unfilled or not filled
+                affix=affix,
+                sure=Sure.CERTAIN if filled else Sure.LIKELY,
+                why=f"columns at the end that are empty in inserts and loaded rows; {how}",
+                columns=tuple(base for _, base in pairs),
+                of_keys=unfilled or not filled,
             )
-        if not empty and affix == Affix(OF_DMS):
-            contradicted = tuple(images)
-    why = "no columns at the end are named after others and empty in inserts"
+        if filled and (in_place or of_dms or affix.says_before) and not doubts:
+            doubts.append(_doubt(images, affix, in_place=in_place))
+    why = "no columns at the end are named after others, empty in inserts, and shown to be what rows were before"
     if contradicted:
         why = f"{', '.join(contradicted)} has values in inserts, where nothing stood before: taken for a column of the source"
-    return FoundImages(affix=None, sure=Sure.CERTAIN, why=why, contradicted=contradicted)
+    return FoundImages(affix=None, sure=Sure.DOUBTFUL if doubts else Sure.CERTAIN, why=why, contradicted=contradicted, doubts=tuple(doubts))
+
+
+def _doubt(images: Sequence[str], affix: Affix, *, in_place: bool) -> str:
+    setting = " and ".join(
+        f"bronze.change.before_image_{part} to {text}" for part, text in (("prefix", affix.prefix), ("suffix", affix.suffix)) if text
+    )
+    against = "no update shows that it is what the row was before" if in_place else "it does not stand where DMS writes these"
+    return (
+        f"{', '.join(images)} is named like a before-image and empty in inserts, but {against}: taken for a column of the source. If a "
+        f"mapping rule writes before-images there, set {setting}"
+    )
 
 
 def _affixes(names: Sequence[str]) -> Iterator[Affix]:
@@ -74,8 +101,28 @@ def _pairs(names: Sequence[str], affix: Affix) -> Iterator[tuple[str, str]]:
             yield name, name[len(affix.prefix) : len(name) - len(affix.suffix)]
 
 
-def _at_end(names: Sequence[str], images: Sequence[str]) -> bool:
-    return set(names[len(names) - len(images) :]) == set(images)
+def _added(sample: Sample, roles: Roles) -> list[str]:
+    """Return the columns of mapping rules that a file has. DMS writes them behind the source's columns and before the images."""
+    return [name for name in (roles.sequence.name, roles.stream.name) if name in sample.names]
+
+
+def _are_last(samples: Samples, roles: Roles, pairs: Sequence[tuple[str, str]], *, of_dms: bool) -> bool:
+    """Whether the images that a file has are its last columns, in the order of the columns they are of, in every file."""
+    for sample in samples.both:
+        there = {name: base for name, base in pairs if name in sample.names}
+        if not there:
+            continue
+        places = [sample.names.index(name) for name in there]
+        if any(sample.names.index(name) > min(places) for name in _added(sample, roles)):
+            return False
+        if of_dms and sample.file.extension.startswith("json"):
+            # JSON may leave out what is NULL, so names come in the order of the first rows that have them.
+            continue
+        last = sample.names[len(sample.names) - len(there) :]
+        bases = [sample.names.index(there[name]) if there[name] in sample.names else -1 for name in last if name in there]
+        if set(last) != set(there) or bases != sorted(bases):
+            return False
+    return True
 
 
 def _values(samples: Samples, roles: Roles, images: Sequence[str]) -> tuple[bool, bool, bool]:
@@ -91,10 +138,3 @@ def _values(samples: Samples, roles: Roles, images: Sequence[str]) -> tuple[bool
             else:
                 unfilled = unfilled or operation == "U"
     return True, filled, unfilled
-
-
-def operations(sample: Sample, roles: Roles) -> list[str]:
-    """Return the operation of each row; loaded rows are inserts."""
-    if not sample.file.is_cdc or roles.op.name not in sample.names:
-        return ["I"] * len(sample.rows)
-    return [roles.words.get(value or "", "") for value in sample.values(roles.op.name)]

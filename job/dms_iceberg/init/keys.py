@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from dms_iceberg.init.images import FoundImages, operations
-from dms_iceberg.init.roles import Roles, Samples, Sure
+from dms_iceberg.init.earlier_values import operations
+from dms_iceberg.init.images import FoundImages
+from dms_iceberg.init.role import Roles, Samples, Sure
 from dms_iceberg.init.samples import Sample
 
 _MOST_COLUMNS = 4

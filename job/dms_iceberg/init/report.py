@@ -6,7 +6,7 @@ from dms_iceberg.config.model import Bronze
 from dms_iceberg.discover.comments import one_line
 from dms_iceberg.discover.proposal import Entry, LeftOut, shown, shown_names
 from dms_iceberg.init.finding import Found, TableFinding, Unread
-from dms_iceberg.init.roles import Role
+from dms_iceberg.init.role import Role
 
 _SEQUENCE = "order: by the sequence. All promises hold, also for changes of one transaction in different files"
 _TIMESTAMP = (

@@ -1,86 +1,21 @@
 """Which columns of a table's files DMS has added, found by their values and places; a name alone decides nothing. Pure."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from enum import StrEnum
 from itertools import pairwise
 
-import attrs
-
-from dms_iceberg.bronze.csv_shapes import STREAM_POSITION
 from dms_iceberg.bronze.keys import NAME_AHEAD_HOURS, time_of
 from dms_iceberg.bronze.position import is_sequence
 from dms_iceberg.init.csv_form import WORDS
+from dms_iceberg.init.role import Role, Roles, Samples, Sure, filled
 from dms_iceberg.init.samples import Sample, all_names, all_values
+from dms_iceberg.init.stream_position import find_stream
 
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.][0-9]{1,9})?", re.ASCII)
-# Positions in logs that nothing else looks like: of PostgreSQL, MySQL, SQL Server. An Oracle SCN is only a number.
-_LOG_POSITION = re.compile(
-    r"[0-9A-F]{1,8}/[0-9A-F]{1,8}(?:[.:].*)?|[\w.-]+[.][0-9]{6}:[0-9]+(?::.*)?|[0-9a-fA-F]{8}:[0-9a-fA-F]{8}:[0-9a-fA-F]{4}.*"
-)
-_POSITION = re.compile(STREAM_POSITION)
 _LONGEST_LOAD = timedelta(hours=48)
 _MOST_UNORDERED = 0.02
 _SAME_COMMIT = timedelta(seconds=2)
-
-
-class Sure(StrEnum):
-    """How sure a finding is."""
-
-    CERTAIN = "certain"
-    LIKELY = "likely"
-    DOUBTFUL = "doubtful"
-
-
-@attrs.frozen(kw_only=True)
-class Role:
-    """A column with a purpose, or that there is none (``name`` None), and why."""
-
-    name: str | None
-    sure: Sure
-    why: str
-
-
-@attrs.frozen(kw_only=True)
-class Roles:
-    """What DMS has added to a table's files.
-
-    Attributes:
-        op: the operation of each change.
-        words: the words of the operation column, with I, U or D.
-        op_in_load: whether LOAD files have it; None where there are no LOAD rows.
-        timestamp: the commit time.
-        sequence: ``$AR_H_CHANGE_SEQ``.
-        stream: ``$AR_H_STREAM_POSITION``.
-        doubts: columns that may have a purpose, and why that is not certain.
-    """
-
-    op: Role
-    words: Mapping[str, str] = attrs.field(factory=dict)
-    op_in_load: bool | None = None
-    timestamp: Role
-    sequence: Role
-    stream: Role
-    doubts: tuple[str, ...] = ()
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The columns with a purpose."""
-        return frozenset(role.name for role in (self.op, self.timestamp, self.sequence, self.stream) if role.name is not None)
-
-
-@attrs.frozen(kw_only=True)
-class Samples:
-    """The samples of a table, with named columns, in order. Files without rows are left out."""
-
-    load: tuple[Sample, ...]
-    changes: tuple[Sample, ...]
-
-    @property
-    def both(self) -> tuple[Sample, ...]:
-        """All of them, changes first: their columns are complete."""
-        return (*self.changes, *self.load)
 
 
 def find_roles(samples: Samples, own: Collection[str] = ()) -> Roles:
@@ -92,7 +27,7 @@ def find_roles(samples: Samples, own: Collection[str] = ()) -> Roles:
     taken.add(sequence.name)
     timestamp, doubts = _timestamp(samples, taken, own, op=op.name, sequence=sequence.name)
     taken.add(timestamp.name)
-    stream, unsure = _stream(samples, taken | set(own), sequence.name)
+    stream, unsure = find_stream(samples, taken | set(own), sequence.name)
     with_op = [op.name in sample.names for sample in samples.load]
     return Roles(
         op=op,
@@ -103,10 +38,6 @@ def find_roles(samples: Samples, own: Collection[str] = ()) -> Roles:
         stream=stream,
         doubts=(*doubts, *unsure),
     )
-
-
-def _filled(values: Iterable[str | None]) -> list[str]:
-    return [value for value in values if value]
 
 
 def _operation(samples: Samples, own: Collection[str]) -> Role:
@@ -153,8 +84,8 @@ def _others(samples: Sequence[Sample], own: Collection[str]) -> list[str]:
 def _sequence(samples: Samples, own: Collection[str]) -> Role:
     for name in _others(samples.changes, own):
         values = all_values(samples.changes, name)
-        if (filled := _filled(values)) and len(filled) == len(values) and all(map(is_sequence, filled)):
-            if _filled(all_values(samples.load, name)):
+        if values and len(filled(values)) == len(values) and all(map(is_sequence, filled(values))):
+            if filled(all_values(samples.load, name)):
                 continue
             return Role(name=name, sure=Sure.CERTAIN, why="35 digits that begin with a time in every change, and nothing in loaded rows")
     why = "no column has 35 digits that begin with a time in every change" if samples.changes else "there are no change files yet"
@@ -199,13 +130,13 @@ def _is_in_place(sample: Sample, name: str, taken: set[str | None]) -> bool:
 def _against_commit_time(samples: Samples, name: str) -> str:
     """Return what contradicts that a column has commit times, "" if nothing does."""
     for sample in samples.changes:
-        times = [_time(value) for value in _filled(sample.values(name))]
+        times = [_time(value) for value in filled(sample.values(name))]
         back = sum(later < earlier for earlier, later in pairwise(times))
         if back > max(1, len(times) * _MOST_UNORDERED):
             return "its values do not rise within a file"
         if times and max(times) > _closed(sample) + timedelta(hours=NAME_AHEAD_HOURS):
             return "it has times after the close of its file"
-    loaded = [_time(value) for value in _filled(all_values(samples.load, name))]
+    loaded = [_time(value) for value in filled(all_values(samples.load, name))]
     if loaded and max(loaded) - min(loaded) > _LONGEST_LOAD:
         return "its values in loaded rows are days apart, and a load takes hours"
     return ""
@@ -228,31 +159,3 @@ def _closed(sample: Sample) -> datetime:
         return time_of(sample.file.order).replace(tzinfo=None)
     except ValueError:
         return datetime.max - timedelta(hours=NAME_AHEAD_HOURS)
-
-
-def _stream(samples: Samples, taken: set[str | None], sequence: str | None) -> tuple[Role, list[str]]:
-    doubts = list[str]()
-    for name in all_names(samples.changes):
-        values = all_values(samples.changes, name)
-        filled = _filled(values)
-        if name in taken or not filled or len(filled) < len(values) or _filled(all_values(samples.load, name)):
-            continue
-        if all(map(_LOG_POSITION.fullmatch, filled)):
-            why = "a place in the source's log in every change, and nothing in loaded rows"
-            return Role(name=name, sure=Sure.CERTAIN if samples.load else Sure.LIKELY, why=why), []
-        if samples.load and all(map(_POSITION.fullmatch, filled)) and not any(map(is_sequence, filled)):
-            if all(_follows(sample, name, sequence) for sample in samples.changes):
-                # The source's own columns stand before those that rules add.
-                why = "a value in every change and in no loaded row, in the column behind the sequence"
-                return Role(name=name, sure=Sure.LIKELY, why=why), []
-            doubts.append(
-                f"{name} has a value in every change and in no loaded row, but not in a form that is known of a source's log: taken for "
-                "a column of the source. If a mapping rule writes $AR_H_STREAM_POSITION there, name it in "
-                "bronze.change.stream_position_column"
-            )
-    why = "no column has places in a source's log"
-    return Role(name=None, sure=Sure.CERTAIN if samples.changes else Sure.DOUBTFUL, why=why), doubts
-
-
-def _follows(sample: Sample, name: str, sequence: str | None) -> bool:
-    return sequence in sample.names and name in sample.names and sample.names.index(name) == sample.names.index(sequence) + 1

@@ -18,7 +18,7 @@ from dms_iceberg.init.csv_form import CsvForm, find_form, find_null, has_header,
 from dms_iceberg.init.finding import Found, TableFinding, Unread
 from dms_iceberg.init.folders import PAGE, Root, TableFiles, find_root, find_tables
 from dms_iceberg.init.keys import ProposedKey, against_key, is_there, propose_key
-from dms_iceberg.init.roles import Sure
+from dms_iceberg.init.role import Sure
 from dms_iceberg.init.samples import Sample, read_sample
 from dms_iceberg.init.tables import catalog_table, entry_of, find_table
 from dms_iceberg.storage.open_store import explained_errors, open_store

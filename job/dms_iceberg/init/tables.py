@@ -12,7 +12,8 @@ from dms_iceberg.init.finding import TableFinding
 from dms_iceberg.init.folders import TableFiles
 from dms_iceberg.init.history import history_notes, order_problem, several_formats
 from dms_iceberg.init.images import find_images
-from dms_iceberg.init.roles import Samples, find_roles
+from dms_iceberg.init.role import Samples
+from dms_iceberg.init.roles import find_roles
 from dms_iceberg.init.samples import Sample, all_names
 
 _LONE = "stands where DMS writes the commit time, and most other tables have no such column: taken for one of the source"
@@ -61,7 +62,7 @@ def find_table(
     table = catalog_table(catalog, files.full_name)
     own = {*not_added, *(column.name for column in (() if table is None else table.columns))}
     roles = find_roles(sorted_out, own)
-    images = find_images(sorted_out, roles, own)
+    images = find_images(sorted_out, roles, own, complete=_are_all(files, samples))
     imaged = {f"{images.affix.prefix}{base}{images.affix.suffix}" for base in images.columns} if images.affix is not None else set()
     columns = tuple(name for name in all_names(sorted_out.both) if name not in roles.names | imaged)
     if not problems:
@@ -69,11 +70,16 @@ def find_table(
         problems += [problem for problem in [order_problem(sorted_out, roles)] if problem]
         notes += [*history_notes(sorted_out, roles, images), *roles.doubts]
         notes += [f"{name} {_LONE}" for name in not_added if name in columns]
-        notes += [images.why] if images.contradicted else []
+        notes += [*([images.why] if images.contradicted else []), *images.doubts]
         notes += [] if sorted_out.changes else ["there are no change files with rows yet: what only changes show is not known"]
     return TableFinding(
         files=files, samples=sorted_out, roles=roles, images=images, columns=columns, problems=tuple(problems), notes=tuple(notes)
     )
+
+
+def _are_all(files: TableFiles, samples: Sequence[Sample]) -> bool:
+    """Whether every row of the table is in the samples, from its load on."""
+    return bool(files.load) and files.complete and files.listed == len(samples) and all(sample.whole for sample in samples)
 
 
 def _problems(samples: Samples, op: str | None, why: str) -> Iterator[str]:

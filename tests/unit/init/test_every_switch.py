@@ -16,7 +16,7 @@ from dms_iceberg.errors import ConfigError
 from dms_iceberg.init.document import json_document, yaml_document
 from dms_iceberg.init.finding import Found
 from dms_iceberg.init.report import report
-from dms_iceberg.init.roles import Sure
+from dms_iceberg.init.role import Sure
 from dms_iceberg.init.run import examine
 from unit.init.emulated import LINES, ORDERS, Task
 

@@ -6,7 +6,7 @@ import pytest
 
 from dms_iceberg.discover.proposal import Entry
 from dms_iceberg.init.finding import TableFinding
-from dms_iceberg.init.roles import Sure
+from dms_iceberg.init.role import Sure
 from dms_iceberg.init.run import examine
 from support.bronze_writer import FORMATS, BronzeFolder, Format
 from support.histories import seeded_world

@@ -1,0 +1,136 @@
+"""A column of the source that looks like one of DMS stays a column of the source, unless the values prove the other."""
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dms_iceberg.discover.proposal import Entry
+from dms_iceberg.init.finding import Found
+from dms_iceberg.init.run import examine
+
+AT = "2026-03-01 10:00:00.000000"
+
+
+def sequence(number: int) -> str:
+    return f"2026030110000000{number:019d}"
+
+
+def write(root: Path, files: Mapping[str, str | bytes], folder: str = "shop/orders") -> None:
+    """Files of a table; a text has one line per word, as none has a blank in it but times, whose blank is ``_``."""
+    for name, text in files.items():
+        path = root / folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else "".join(f"{line.replace('~', ' ')}\n" for line in text.split()).encode())
+
+
+def parquet(types: Mapping[str, pa.DataType], *rows: tuple[object, ...]) -> bytes:
+    schema = pa.schema(list(types.items()))
+    table = pa.table({name: [row[place] for row in rows] for place, name in enumerate(types)}, schema=schema)
+    target = io.BytesIO()
+    pq.write_table(table, target)
+    return target.getvalue()
+
+
+def look(folder: Path) -> Found:
+    return examine(str(folder), None, lambda names: names)
+
+
+def notes(found: Found) -> str:
+    return "\n".join(note for one in found.proposals if isinstance(one, Entry) for note in one.notes)
+
+
+def images(found: Found) -> tuple[str | None, str | None]:
+    return found.bronze.change.before_image_prefix, found.bronze.change.before_image_suffix
+
+
+LOADED = "2026-03-01 09:00:00.000000"
+
+
+@pytest.mark.parametrize("name", ["replaced_by_id", "duplicate_of_id", "paid", "id_2", "BI_id"])
+@pytest.mark.parametrize("ordered", ["in-front-of-the-sequence", "without-sequence", "behind-the-sequence"])
+def test_a_reference_to_another_row_is_no_before_image(name: str, ordered: str, tmp_path: Path) -> None:
+    number, text = pa.int64(), pa.string()
+    own = {"id": number, "title": text}
+    types = {"Op": text, "ts": text, **own, name: number, "seq": text}
+    if ordered == "behind-the-sequence":
+        types = {"Op": text, "ts": text, **own, "seq": text, name: number}
+    rows = [("I", LOADED, 1, "pen", None), ("I", LOADED, 2, "ink", None), ("I", LOADED, 3, "cap", None)]
+    changes = [("I", AT, 4, "pen2", None, 1), ("U", AT, 1, "pen", 4, 2), ("D", AT, 3, None, None, 3)]
+
+    def row(op: str, at: str, key: int, title: str | None, other: int | None, seq: int = 0) -> tuple[object, ...]:
+        values = {"Op": op, "ts": at, "id": key, "title": title, name: other, "seq": sequence(seq) if seq else None}
+        return tuple(values[one] for one in types if one in values)
+
+    if ordered == "without-sequence":
+        types = {one: type_ for one, type_ in types.items() if one != "seq"}
+    load = parquet(types, *[row(*one) for one in rows])  # type: ignore[arg-type]
+    write(tmp_path, {"LOAD00000001.parquet": load, "20260301-100001000.parquet": parquet(types, *[row(*one) for one in changes])})  # type: ignore[arg-type]
+    found = look(tmp_path)
+    if name == "BI_id" and ordered != "in-front-of-the-sequence":
+        # Neither the place nor the values can tell it from DMS's own.
+        assert images(found) == ("BI_", None)
+        return
+    assert images(found) == (None, None)
+    (table,) = found.tables
+    assert name in table.columns  # type: ignore[union-attr]
+    assert f"{name} is named like a before-image" in notes(found) or ordered == "in-front-of-the-sequence"
+
+
+@pytest.mark.parametrize("last", ["street_2", "nickname"])
+def test_a_second_column_of_the_same_kind_is_no_before_image(last: str, tmp_path: Path) -> None:
+    first = {"street_2": "street", "nickname": "name"}[last]
+    head = f"Op,ts,id,{first},{last},seq"
+    load = f"{head} I,2026-03-01~09:00:00.000000,1,Ann,, I,2026-03-01~09:00:00.000000,2,Bob,,"
+    at = AT.replace(" ", "~")
+    write(
+        tmp_path, {"LOAD00000001.csv": load, "20260301-100001000.csv": f"{head} U,{at},1,Ann,Annie,{sequence(1)} D,{at},2,,,{sequence(2)}"}
+    )
+    found = look(tmp_path)
+    assert images(found) == (None, None)
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize(("column", "affix"), [("prior_id", ("prior_", None)), ("id_before", (None, "_before"))])
+def test_an_affix_of_ones_own_is_found_by_moved_keys(ordered: bool, column: str, affix: tuple[str, str], tmp_path: Path) -> None:
+    seq = ",seq" if ordered else ""
+    head = f"Op,ts,id,title{seq},{column}"
+
+    def at(number: int) -> str:
+        return f",{sequence(number)}" if ordered else ""
+
+    load = f"{head} I,{LOADED.replace(' ', '~')},1,pen{seq and ','}, I,{LOADED.replace(' ', '~')},2,ink{seq and ','},"
+    time = AT.replace(" ", "~")
+    change = f"{head} I,{time},3,cap{at(1)}, U,{time},7,pen{at(2)},1 U,{time},2,inks{at(3)}, D,{time},7,{at(4)},"
+    write(tmp_path, {"LOAD00000001.csv": load, "20260301-100001000.csv": change})
+    assert images(look(tmp_path)) == affix
+
+
+@pytest.mark.parametrize("stays", [True, False])
+def test_images_of_all_columns_are_what_the_row_was(stays: bool, tmp_path: Path) -> None:
+    """Unlike copies of another row's columns (``parent_id``, ``parent_title``)."""
+    head = "Op,ts,id,title,seq,was_id,was_title"
+    load = f"{head} I,{LOADED.replace(' ', '~')},1,pen,,, I,{LOADED.replace(' ', '~')},2,ink,,,"
+    old = "1,pen" if stays else "2,ink"
+    change = f"{head} U,{AT.replace(' ', '~')},1,pens,{sequence(1)},{old}"
+    write(tmp_path, {"LOAD00000001.csv": load, "20260301-100001000.csv": change})
+    assert images(look(tmp_path)) == (("was_", None) if stays else (None, None))
+
+
+@pytest.mark.parametrize("load", [True, False])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_season_is_no_position_in_a_log(load: bool, ordered: bool, tmp_path: Path) -> None:
+    """It looks like one of PostgreSQL; as a column that came later it has nothing in loaded rows."""
+    first, second, third = (f",{sequence(number)}" if ordered else "" for number in (1, 2, 3))
+    head = f"Op,id,home,season{',seq' if ordered else ''}"
+    if load:
+        write(tmp_path, {"LOAD00000001.csv": f"{head} I,7,A,{first and ','} I,8,B,{first and ','}"})
+    write(tmp_path, {"20260301-100001000.csv": f"{head} I,1,A,2025/2026{first} I,2,B,2025/2026{second}"})
+    write(tmp_path, {"20260301-110001000.csv": f"{head} U,1,C,2026/2027{third}"})
+    found = look(tmp_path)
+    assert found.bronze.change.stream_position_column is None
+    assert "season" in found.tables[0].columns  # type: ignore[union-attr]
+    assert "season has a value in every change and in no loaded row" in notes(found)
