@@ -1,13 +1,12 @@
-"""The form of CSV files, found by their contents: delimiter, quotes, header, and the text that stands for NULL. Pure."""
+"""The form of CSV files, found by their contents: delimiter, quotes, header. Pure."""
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 
 from dms_iceberg.bronze.csv_sample import FirstRecord, parse_head, refuse_unquoted
-from dms_iceberg.bronze.position import is_sequence
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.init.samples import ROWS, Sample
 
@@ -16,7 +15,6 @@ DELIMITERS = (",", ";", "\t", "|", "\x01", "^", "~", ":")
 WORDS = {"i": "I", "insert": "I", "u": "U", "update": "U", "d": "D", "delete": "D"}
 """Words of operations, in lower case, and the operation each means: DMS's own, and those of ``$AR_H_OPERATION``."""
 _VALUE = re.compile(r"[+-]?[0-9].*|")
-_NULLS = ("NULL", "null", "\\N", "<null>", "(null)", "<NULL>")
 
 Records = tuple[tuple[str, ...], ...]
 
@@ -116,36 +114,3 @@ def named(sample: Sample, rows: Records, names: Sequence[str], null: str) -> Sam
     """Return a sample with these names and rows; rows of another number of fields are left out."""
     texts = tuple(tuple(None if cell in ("", null) else cell for cell in row) for row in rows if len(row) == len(names))
     return attrs.evolve(sample, names=tuple(names), rows=texts)
-
-
-def find_null(files: Iterable[tuple[Sample, Records]]) -> tuple[str, str]:
-    """Return the text that stands for NULL, "" if that is an empty field, and why.
-
-    A usual text for NULL is one where it stands in a column whose other values are all numbers, times or sequences, or that has no other.
-    Any text is one that stands in at least two columns, always the same, of every delete: a delete may have its key only.
-    """
-    files = list(files)
-    votes = Counter([*_null_texts(files), *_in_deletes(files)])
-    if not votes:
-        return "", "no other text stands in the place of a value"
-    text, count = votes.most_common(1)[0]
-    return text, f"it stands in {count:,} fields where only NULL explains it"
-
-
-def _null_texts(files: Iterable[tuple[Sample, Records]]) -> Iterator[str]:
-    for _, rows in files:
-        for column in zip(*(row for row in rows if len(row) == len(rows[0])), strict=True):
-            texts = Counter(column)
-            for null in _NULLS:
-                others = [text for text in texts if text not in ("", null)]
-                typed = others and all(_VALUE.fullmatch(text) or is_sequence(text) for text in others)
-                if texts[null] and (typed or (not others and texts[null] > 1)):
-                    yield from [null] * texts[null]
-
-
-def _in_deletes(files: Iterable[tuple[Sample, Records]]) -> Iterator[str]:
-    deletes = [row for _, rows in files for row in rows if WORDS.get(row[0].casefold()) == "D"]
-    repeated = [{text for text, count in Counter(row).items() if count > 1 and not _VALUE.fullmatch(text)} for row in deletes]
-    for text in set.intersection(*repeated) if repeated else ():
-        if len({tuple(cell == text for cell in row) for row in deletes if len(row) == len(deletes[0])}) == 1:
-            yield from [text] * sum(row.count(text) for row in deletes)

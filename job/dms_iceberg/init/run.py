@@ -14,7 +14,8 @@ from dms_iceberg.discover.proposal import Entry, LeftOut, Proposal, grouped
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.init.agree import bronze_of, disagreements, lone_times, main_format
 from dms_iceberg.init.columns import by_catalog, by_values
-from dms_iceberg.init.csv_form import CsvForm, find_form, find_null, has_header, records
+from dms_iceberg.init.csv_form import CsvForm, find_form, has_header, records
+from dms_iceberg.init.csv_null import find_null
 from dms_iceberg.init.finding import Found, TableFinding, Unread
 from dms_iceberg.init.folders import PAGE, Root, TableFiles, find_root, find_tables
 from dms_iceberg.init.keys import ProposedKey, against_key, is_there, propose_key
@@ -56,7 +57,7 @@ def _examine(uri: str, catalog: Catalog | None, wanted: Callable[[Sequence[str]]
     with ThreadPoolExecutor(_THREADS) as pool:
         read = dict(pool.map(lambda files: (files.full_name, _read(store, files)), chosen))
     sampled = [found for found in read.values() if not isinstance(found, str)]
-    form, why_null = _form(sampled)
+    form, why_null, about_null = _form(sampled)
     tables = [_table(files, read[files.full_name], form, catalog) for files in chosen]
     if times := lone_times([one for one in tables if isinstance(one, TableFinding)]):
         tables = [_table(files, read[files.full_name], form, catalog, times) for files in chosen]
@@ -68,6 +69,7 @@ def _examine(uri: str, catalog: Catalog | None, wanted: Callable[[Sequence[str]]
     about = [*root.notes, _what_was_sampled(chosen)]
     if format_ == "csv":
         about.append(f"CSV: delimiter {form.delimiter!r}; the text for NULL is {form.null!r}: {why_null}" if form.null else _empty_null())
+        about += about_null
     return Found(bronze=bronze, tables=tables, proposals=proposals, keys=keys, about=(*about, *_without_files(catalog, every)))
 
 
@@ -110,16 +112,18 @@ def _read(store: ObjectStore, files: TableFiles) -> list[Sample] | str:
         return str(error)
 
 
-def _form(tables: Sequence[Sequence[Sample]]) -> tuple[CsvForm, str]:
+def _form(tables: Sequence[Sequence[Sample]]) -> tuple[CsvForm, str, tuple[str, ...]]:
     form = find_form(tables)
     data = []
     for table in tables:
+        found = []
         every = [records(sample, form) for sample in table]
         for sample, rows in zip(table, every, strict=True):
             begins = has_header(rows, every, sample)
-            data.append((sample, rows[1:] if (form.header if begins is None else begins) else rows))
-    null, why = find_null([(sample, rows) for sample, rows in data if rows])
-    return attrs.evolve(form, null=null), why
+            found.append((sample, rows[1:] if (form.header if begins is None else begins) else rows))
+        data.append([(sample, rows) for sample, rows in found if rows])
+    null, why, doubts = find_null(data)
+    return attrs.evolve(form, null=null), why, doubts
 
 
 def _table(

@@ -312,6 +312,7 @@ def test_a_text_of_their_own_for_null(tmp_path: Path) -> None:
     task = Task(tmp_path, attrs.evolve(CSV, csv=CsvShape(header=True, null="~nothing~")))
     task.load()
     task.changes(1)
+    task.changes(2)
     found = look(tmp_path)
     assert found.bronze.csv.null == "~nothing~"
     assert found.bronze.change.before_image_prefix == "BI_"

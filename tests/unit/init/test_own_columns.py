@@ -134,3 +134,28 @@ def test_a_season_is_no_position_in_a_log(load: bool, ordered: bool, tmp_path: P
     assert found.bronze.change.stream_position_column is None
     assert "season" in found.tables[0].columns  # type: ignore[union-attr]
     assert "season has a value in every change and in no loaded row" in notes(found)
+
+
+USERS = "Op,id,name,blocked,vip,seq I,1,Ann,N,N, I,2,Bob,N,Y, I,3,Cid,Y,N,"
+
+
+@pytest.mark.parametrize("deletes", [1, 3])
+def test_a_usual_value_of_deletes_is_not_null(deletes: int, tmp_path: Path) -> None:
+    """A delete of MySQL has the whole row."""
+    rows = " ".join(f"D,{number},{name},N,N,{sequence(number)}" for number, name in ((3, "Cid"), (4, "Dan"), (5, "Eve"))[:deletes])
+    write(tmp_path, {"LOAD00000001.csv": USERS, "20260301-100001000.csv": f"Op,id,name,blocked,vip,seq U,1,Anna,N,N,{sequence(1)} {rows}"})
+    found = look(tmp_path)
+    assert found.bronze.csv.null == ""
+    assert "all sampled deletes of shop/orders have 'N' in the same columns" in "\n".join(found.about)
+
+
+@pytest.mark.parametrize(
+    ("other", "null"), [("", "nil"), ("Op,id,answer,seq I,1,yes, I,2,nil,", ""), ("Op,id,answer,seq I,1,5, I,2,nil,", "nil")]
+)
+def test_a_text_of_ones_own_is_null_where_no_value_can_be(other: str, null: str, tmp_path: Path) -> None:
+    head = "Op,id,name,amount,seq"
+    write(tmp_path, {"LOAD00000001.csv": f"{head} I,1,pen,5, I,2,ink,6,"})
+    write(tmp_path, {"20260301-100001000.csv": f"{head} D,1,nil,nil,{sequence(1)} D,2,nil,nil,{sequence(2)}"})
+    if other:
+        write(tmp_path, {"LOAD00000001.csv": other}, "shop/answers")
+    assert look(tmp_path).bronze.csv.null == null
