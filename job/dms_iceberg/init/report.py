@@ -49,7 +49,7 @@ def _lines(found: Found) -> Iterator[str]:
         else:
             key = found.keys[proposal.table]
             yield f"  key {shown_names(key.columns)} ({key.sure}): {key.why}"
-            yield from (f"  note: {note}" for note in proposal.notes)
+            yield from (f"  {note}" if note.startswith("to decide: ") else f"  note: {note}" for note in proposal.notes)
             yield from (f"  {shown(one.source or one.name)}: {one.type}: {one.why}" for one in proposal.declared)
             yield from (f"  to decide: {shown(one.name)}: {one.type}? {one.why}" for one in proposal.suggested)
             yield from (f"  left out of silver: {shown(name)}: {why}" for name, why in proposal.dropped)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from dms_iceberg.discover.catalog import Catalog, Table
 from dms_iceberg.discover.judge import judge
-from dms_iceberg.discover.proposal import Entry
+from dms_iceberg.discover.proposal import Entry, shown
 from dms_iceberg.dms.types import LOB_KINDS
 from dms_iceberg.init import headerless
 from dms_iceberg.init.csv_form import CsvForm, Records, has_header, named, records
@@ -12,7 +12,7 @@ from dms_iceberg.init.finding import TableFinding
 from dms_iceberg.init.folders import TableFiles
 from dms_iceberg.init.history import history_notes, order_problem, several_formats
 from dms_iceberg.init.images import find_images
-from dms_iceberg.init.role import Samples
+from dms_iceberg.init.role import Role, Samples, Sure
 from dms_iceberg.init.roles import find_roles
 from dms_iceberg.init.samples import Sample, all_names
 
@@ -69,12 +69,21 @@ def find_table(
         problems += _problems(sorted_out, roles.op.name, roles.op.why)
         problems += [problem for problem in [order_problem(sorted_out, roles)] if problem]
         notes += [*history_notes(sorted_out, roles, images), *roles.doubts]
+        notes += _to_decide(roles.timestamp)
         notes += [f"{name} {_LONE}" for name in not_added if name in columns]
         notes += [*([images.why] if images.contradicted else []), *images.doubts]
         notes += [] if sorted_out.changes else ["there are no change files with rows yet: what only changes show is not known"]
     return TableFinding(
         files=files, samples=sorted_out, roles=roles, images=images, columns=columns, problems=tuple(problems), notes=tuple(notes)
     )
+
+
+def _to_decide(time: Role) -> Iterator[str]:
+    if time.name is not None and time.sure is Sure.LIKELY:
+        yield (
+            f"to decide: {shown(time.name)} is taken for the commit time that DMS adds, so silver does not have it. If it is one "
+            "of the source, set bronze.change.timestamp_column to null before the first run"
+        )
 
 
 def _are_all(files: TableFiles, samples: Sequence[Sample]) -> bool:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dms_iceberg.discover.proposal import Entry
+from dms_iceberg.discover.proposal import Entry, LeftOut
 from dms_iceberg.init.finding import Found
 from dms_iceberg.init.run import examine
 
@@ -159,3 +159,53 @@ def test_a_text_of_ones_own_is_null_where_no_value_can_be(other: str, null: str,
     if other:
         write(tmp_path, {"LOAD00000001.csv": other}, "shop/answers")
     assert look(tmp_path).bronze.csv.null == null
+
+
+def day(time: str) -> str:
+    return f"2026-03-01~{time}:00"
+
+
+OWN_TIMES = {
+    "a-step-back": ["U,{0930},2,oops U,{0900},2,right I,{0950},3,c D,{0950},3,c"],
+    "whole-deletes": ["I,{1000},3,c", "U,{0810},2,bb", "D,{0800},1,a"],
+    "key-only-deletes-of-a-key-with-time": ["I,{1000},3,c", "D,{0800},1,"],
+}
+
+
+@pytest.mark.parametrize("name", OWN_TIMES)
+def test_a_time_of_the_source_that_its_changes_contradict(name: str, tmp_path: Path) -> None:
+    head = "Op,valid_from,id,v"
+    write(tmp_path, {"LOAD00000001.csv": f"{head} I,{day('08:00')},1,a I,{day('08:10')},2,b"})
+    times = {text.replace(":", ""): day(text) for text in ("09:30", "09:00", "09:50", "10:00", "08:10", "08:00")}
+    for number, changes in enumerate(OWN_TIMES[name]):
+        for digits, time in times.items():
+            changes = changes.replace(f"{{{digits}}}", time)
+        write(tmp_path, {f"20260301-1{number}0001000.csv": f"{head} {changes}"})
+    found = look(tmp_path)
+    assert found.bronze.change.timestamp_column is None
+    assert "valid_from" in found.tables[0].columns  # type: ignore[union-attr]
+    assert "valid_from stands where DMS writes the commit time, but" in notes(found)
+    assert "name it in bronze.change.timestamp_column before the first run" in notes(found)
+
+
+@pytest.mark.parametrize(("deletes", "sure"), [("D,{},1,a", "likely"), ("D,{},1,", "certain"), ("", "likely")])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_what_shows_a_commit_time(deletes: str, sure: str, ordered: bool, tmp_path: Path) -> None:
+    """A time of the source is in a whole delete as it was in the row; only where rows were not sampled it may be another."""
+    seq = ",seq" if ordered else ""
+    head = f"Op,ts,id,v{seq}"
+    write(tmp_path, {"LOAD00000001.csv": f"{head} I,{day('08:00')},1,a{seq and ','} I,{day('08:10')},2,b{seq and ','}"})
+    delete = f" {deletes.format(day('10:00'))}{f',{sequence(2)}' if ordered else ''}" if deletes else ""
+    write(tmp_path, {"20260301-100001000.csv": f"{head} U,{day('10:00')},2,c{f',{sequence(1)}' if ordered else ''}{delete}"})
+    found = look(tmp_path)
+    time = found.tables[0].roles.timestamp  # type: ignore[union-attr]
+    assert (time.name, time.sure) == ("ts", "certain" if ordered and deletes else sure)
+    assert ("to decide: ts is taken for the commit time" in notes(found)) is (time.sure == "likely")
+
+
+def test_a_column_with_other_words_in_loaded_rows_is_no_operation(tmp_path: Path) -> None:
+    """As with CdcInsertsOnly, where no file has the operation."""
+    write(tmp_path, {"LOAD00000001.csv": "kind,id,v I,1,a U,2,b D,3,c", "20260301-100001000.csv": "kind,id,v I,4,c D,5,x"})
+    (left_out,) = look(tmp_path).proposals
+    assert isinstance(left_out, LeftOut)
+    assert "a delete cannot be told from an insert" in left_out.reasons[0]
