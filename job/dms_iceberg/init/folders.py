@@ -13,7 +13,8 @@ from itertools import islice
 import attrs
 
 from dms_iceberg.bronze.keys import REPAIR_FOLDER, BronzeFile, parse_key, time_of
-from dms_iceberg.storage.store import ObjectStore
+from dms_iceberg.errors import BronzeError
+from dms_iceberg.storage.store import ObjectStore, join
 
 PAGE = 1000
 """Objects that S3 lists in one request."""
@@ -86,6 +87,10 @@ def find_root(store: ObjectStore) -> Root | None:
     places = [folder_of_table(file) for file in found]
     # A file that lies about above the folders says nothing.
     parts = min([one for one in places if len(one) > 1] or places, key=len)
+    if epoch := next((one for one in places if len(one) > len(parts) and _EPOCH.fullmatch(one[-3]) and one[:-3] == parts[:-2]), None):
+        # A bucket folder may have the first load itself, and later ones in folders epoch-N.
+        root = _newest_epoch(store, epoch[:-2])
+        return attrs.evolve(root, notes=(*root.notes, f"an older load beside it, which it replaces: {'/'.join(parts[:-1])}/"))
     if len(parts) < 2:
         return Root(above=2 - len(parts), notes=(f"the folders of schemas are {2 - len(parts)} above the one that was given",))
     return _newest_epoch(store, parts[:-2])
@@ -126,12 +131,53 @@ def _may_be_source(name: str) -> bool:
 
 
 def find_tables(store: ObjectStore) -> list[TableFiles]:
-    """Return the folders ``<schema>/<table>/`` of a store that have change files, in the order of their names."""
+    """Return the folders ``<schema>/<table>/`` of a store that have files of DMS, in the order of their names.
+
+    Raises:
+        BronzeError: one of them has folders of several tables.
+    """
     schemas = filter(_may_be_source, store.folders(""))
     with ThreadPoolExecutor(_THREADS) as pool:
         named = [(schema, table) for schema in schemas for table in store.folders(f"{schema}/") if _may_be_source(table)]
-        found = pool.map(lambda names: look(store, *names), named)
-        return [one for one in found if one.load or one.changes]
+        found = [one for one in pool.map(lambda names: look(store, *names), named) if one.load or one.changes]
+    _refuse_other_depths(store, found)
+    return found
+
+
+def _refuse_other_depths(store: ObjectStore, tables: Sequence[TableFiles]) -> None:
+    """Refuse a folder of tables that is taken for one: the rows of different tables would be mixed.
+
+    Below a table's folder DMS writes date folders, and segments of its load.
+    """
+    for table in tables:
+        folder = (table.schema, table.name)
+        # Copies of files in a folder below are read like files: they are there twice.
+        if table.changes and not _has_files_of_its_own(table):
+            below = table.changes[0]
+            parts = folder_of_table(below)
+            raise BronzeError(
+                f"{join(store.root, below.key)}: {'/'.join(folder)}/ was looked at as the folder of a table, and has change files in the "
+                f"folder {'/'.join(parts)}/ below it: those of several tables. Folders of tables must be two below the one that is named, "
+                "<schema>/<table>/, and here they are at different depths. Name one of these folders above schemas: "
+                f"{join(store.root, '/'.join(parts[:-2]))}/ for this file"
+            )
+    for table in tables:
+        segments = {file.key.rpartition("/")[0] for file in table.load} - {f"{table.schema}/{table.name}"}
+        # Another table of the schema that has files of its own shows the depth.
+        alike = [one for one in tables if one is not table and one.schema == table.schema and _has_files_of_its_own(one)]
+        if len(segments) > 1 and not _has_files_of_its_own(table) and not alike and any(map(_has_files_of_its_own, tables)):
+            schema = join(store.root, table.schema)
+            raise BronzeError(
+                f"{schema}/{table.name}/ has LOAD files in folders only ({', '.join(sorted(segments)[:3])}), "
+                "and others at its depth have files of their own. It may be one table whose load has segments, or the schema of "
+                f"several tables. If they are tables, name {schema}/; if it is one, run init again when it has a change file"
+            )
+
+
+def _has_files_of_its_own(table: TableFiles) -> bool:
+    """Whether files are directly in a table's folder, or in its date folders."""
+    folder = (table.schema, table.name)
+    return any(folder_of_table(file) == folder for file in (*table.load, *table.changes))
 
 
 def look(store: ObjectStore, schema: str, table: str) -> TableFiles:

@@ -26,6 +26,10 @@ from dms_iceberg.storage.open_store import explained_errors, open_store
 from dms_iceberg.storage.store import ObjectStore, join
 
 _THREADS = 16
+_NO_CHANGES = (
+    "WARNING: there are no change files yet, so timestamp_column and sequence_column in bronze.change are not certain. They must be "
+    "checked once there are changes, and before the first run: a load has one order of changes, and keeps it"
+)
 
 
 def examine(uri: str, catalog: Catalog | None, wanted: Callable[[Sequence[str]], Sequence[str]]) -> Found:
@@ -62,6 +66,7 @@ def _examine(uri: str, catalog: Catalog | None, wanted: Callable[[Sequence[str]]
     if times := lone_times([one for one in tables if isinstance(one, TableFinding)]):
         tables = [_table(files, read[files.full_name], form, catalog, times) for files in chosen]
     findings = [one for one in tables if isinstance(one, TableFinding)]
+    _refuse_segments(store, root, findings)
     format_ = main_format(file.extension for files in chosen for file in (*files.load, *files.changes))
     bronze = bronze_of(store.root.removeprefix("file://"), findings, form, format_)
     keys = dict[str, ProposedKey]()
@@ -70,7 +75,28 @@ def _examine(uri: str, catalog: Catalog | None, wanted: Callable[[Sequence[str]]
     if format_ == "csv":
         about.append(f"CSV: delimiter {form.delimiter!r}; the text for NULL is {form.null!r}: {why_null}" if form.null else _empty_null())
         about += about_null
+    if not any(one.samples.changes for one in findings):
+        about.append(_NO_CHANGES)
     return Found(bronze=bronze, tables=tables, proposals=proposals, keys=keys, about=(*about, *_without_files(catalog, every)))
+
+
+def _refuse_segments(store: ObjectStore, root: Root, tables: Sequence[TableFinding]) -> None:
+    """Refuse LOAD files of one table, in folders of its segments, that look like tables: without a change file nothing shows the depth.
+
+    Whoever names the folder above the schemas says it.
+    """
+    if not root.path or any(one.files.changes for one in tables):
+        return
+    for schema in dict.fromkeys(one.files.schema for one in tables):
+        of = [one for one in tables if one.files.schema == schema]
+        columns = {sample.names for one in of for sample in one.samples.load}
+        if len(of) > 1 and len(columns) == 1:
+            shown = ", ".join(one.files.name for one in of[:3])
+            raise BronzeError(
+                f"{store.root}/{schema}/: the folders in it ({shown}) have the same columns, and LOAD files only: they may be segments of "
+                f"one table, {schema}, or tables. If they are tables, name the folder {store.root}/; if it is one table, run init again "
+                "when it has a change file"
+            )
 
 
 def _empty_null() -> str:

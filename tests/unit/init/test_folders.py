@@ -201,3 +201,55 @@ def test_what_is_not_of_dms_is_refused(tmp_path: Path) -> None:
         (tmp_path / "logs" / "2026" / f"{number}.log").write_text("x")
     with pytest.raises(BronzeError, match=r"Name the bucket folder of the DMS endpoint"):
         look(tmp_path)
+
+
+def tables_in(root: Path, *folders: str, load: bool, changes: bool) -> None:
+    for folder in folders:
+        (root / folder).mkdir(parents=True, exist_ok=True)
+        name = folder.rpartition("/")[2]
+        if load:
+            (root / folder / "LOAD00000001.csv").write_text(f"Op,id,{name},seq\nI,1,a,\nI,2,b,\n")
+        if changes:
+            (root / folder / "20260301-100001000.csv").write_text(f"Op,id,{name},seq\nI,3,c,2026030110000000{1:019d}\n")
+
+
+@pytest.mark.parametrize(("load", "changes"), [(True, True), (False, True), (True, False)])
+def test_an_epoch_beside_the_folders_of_the_first_load(load: bool, changes: bool, tmp_path: Path) -> None:
+    tables_in(tmp_path, "shop/orders", "shop/users", "epoch-2/shop/orders", "epoch-2/shop/users", load=load, changes=changes)
+    found = look(tmp_path)
+    assert found.bronze.uri == str(tmp_path / "epoch-2")
+    assert [one.files.full_name for one in found.tables] == ["shop.orders", "shop.users"]
+    assert "an older load beside it, which it replaces: shop/" in "\n".join(found.about)
+
+
+@pytest.mark.parametrize(("load", "changes"), [(True, True), (False, True), (True, False)])
+def test_folders_of_tables_at_different_depths_are_refused(load: bool, changes: bool, tmp_path: Path) -> None:
+    """One of them would be taken for a table of all that is below it."""
+    tables_in(tmp_path, "archive/old", "prod/shop/orders", "prod/shop/users", load=load, changes=changes)
+    with pytest.raises(BronzeError, match="several tables") as refused:
+        look(tmp_path)
+    assert str(tmp_path / "prod") in str(refused.value)
+
+
+def test_segments_of_a_load_are_one_table(tmp_path: Path) -> None:
+    tables_in(tmp_path, "shop/orders/s1", "shop/orders/s2", load=True, changes=False)
+    tables_in(tmp_path, "shop/orders", "shop/users", load=False, changes=True)
+    assert [one.files.full_name for one in look(tmp_path).tables] == ["shop.orders", "shop.users"]
+
+
+def test_segments_alone_are_refused(tmp_path: Path) -> None:
+    """They look like tables of a schema ``orders``."""
+    for segment in ("s1", "s2"):
+        tables_in(tmp_path, f"shop/orders/{segment}", load=True, changes=False)
+        (tmp_path / "shop" / "orders" / segment / "LOAD00000001.csv").write_text("Op,id,v\nI,1,a\nI,2,b\n")
+    with pytest.raises(BronzeError, match="they may be segments of one table, orders, or tables"):
+        look(tmp_path)
+    # Whoever names the folder above the schemas says that they are tables.
+    assert [one.files.full_name for one in look(tmp_path / "shop").tables] == ["orders.s1", "orders.s2"]
+    (tmp_path / "shop" / "orders" / "20260301-100001000.csv").write_text("Op,id,v\nU,1,c\n")
+    assert [one.files.full_name for one in look(tmp_path).tables] == ["shop.orders"]
+
+
+def test_segments_beside_another_table_of_the_schema(tmp_path: Path) -> None:
+    tables_in(tmp_path, "shop/orders/s1", "shop/orders/s2", "shop/users", load=True, changes=False)
+    assert [one.files.full_name for one in look(tmp_path).tables] == ["shop.orders", "shop.users"]
