@@ -61,3 +61,8 @@ class Found:
     proposals: Sequence[Entry | LeftOut]
     keys: dict[str, ProposedKey]
     about: tuple[str, ...]
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether a table has a change file with rows: without any the order of changes is not known."""
+        return any(isinstance(one, TableFinding) and bool(one.samples.changes) for one in self.tables)

@@ -20,6 +20,10 @@ _NEITHER = (
     "lag is measured from the close of the file. For all promises set TimestampColumnName, and add $AR_H_CHANGE_SEQ and "
     "$AR_H_STREAM_POSITION by mapping rules, in a new load epoch"
 )
+_NOT_KNOWN = (
+    "order: not known yet, as there are no change files. {shown}. A load has one order of changes and keeps it: run init again when there "
+    "are change files, before the first run; or set timestamp_column and sequence_column by hand, as the endpoint and its mapping rules do"
+)
 _NO_IMAGES = "no before-images: an update that changes a key leaves the old row. Add the mapping rule add-before-image-columns (pk-only)"
 
 
@@ -55,7 +59,7 @@ def _lines(found: Found) -> Iterator[str]:
             yield from (f"  left out of silver: {shown(name)}: {why}" for name, why in proposal.dropped)
     if found.keys:
         yield ""
-        yield from promises(found.bronze)
+        yield from promises(found.bronze, changes=found.has_changes)
 
 
 def _table(table: TableFinding) -> Iterator[str]:
@@ -82,9 +86,13 @@ def _role(what: str, role: Role, more: str = "") -> str:
     return f"{what}: {'none' if role.name is None else shown(role.name)}{more} ({role.sure}): {role.why}"
 
 
-def promises(bronze: Bronze) -> list[str]:
-    """Return which promises hold with a task that writes such files."""
+def promises(bronze: Bronze, *, changes: bool = True) -> list[str]:
+    """Return which promises hold with a task that writes such files; without ``changes`` only its load is known."""
     change = bronze.change
+    if not changes:
+        time = change.timestamp_column
+        written = f"The LOAD files have a commit time, {shown(time)}" if time else "The LOAD files have no commit time"
+        return [_NOT_KNOWN.format(shown=f"{written}; a sequence, before-images and stream position only changes show")]
     order = _SEQUENCE if change.sequence_column else _TIMESTAMP if change.timestamp_column else _NEITHER
     no_images = change.before_image_prefix is None and change.before_image_suffix is None
     return [order, *([_NO_IMAGES] if no_images else [])]

@@ -190,6 +190,19 @@ def test_a_load_alone(tmp_path: Path) -> None:
     assert "there are no change files with rows yet" in report(found, "")
     # Columns of which only changes show what they are.
     assert found.bronze.change.sequence_column is None
+    assert found.bronze.change.timestamp_column == "dms_commit_ts"
+    assert "order: not known yet, as there are no change files. The LOAD files have a commit time, dms_commit_ts" in report(found, "")
+
+
+def test_a_load_alone_without_commit_time(tmp_path: Path) -> None:
+    """Nothing may say that DMS writes no order: only changes show it, and a load keeps the one it has."""
+    Task(tmp_path, FileShape(**NEITHER)).load()
+    found = look(tmp_path)
+    assert (found.bronze.change.timestamp_column, found.bronze.change.sequence_column) == (None, None)
+    text = report(found, "")
+    assert "DMS writes neither" not in text
+    assert "order: not known yet, as there are no change files. The LOAD files have no commit time" in text
+    assert "WARNING: there are no change files yet" in yaml_document(found, "silver")
 
 
 def test_no_key_to_propose(tmp_path: Path) -> None:
