@@ -59,7 +59,8 @@ def find_commit_time(
                 f"{name} rises like a commit time, but does not stand beside the operation: taken for a column of the source. If a mapping "
                 "rule writes $AR_H_COMMIT_TIMESTAMP there, name it in bronze.change.timestamp_column"
             )
-    return Role(name=None, sure=Sure.CERTAIN, why="no column beside the operation has the times of commits"), doubts
+    sure = Sure.DOUBTFUL if doubts else Sure.CERTAIN
+    return Role(name=None, sure=sure, why="no column beside the operation is shown to have the times of commits"), doubts
 
 
 class _Deletes(Enum):
