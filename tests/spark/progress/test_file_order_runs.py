@@ -123,7 +123,7 @@ def sequenced(lake: Lake, name: str, time: str, value: str, number: int | None) 
     row: tuple[Any, ...] = ("U", f"2026-03-01 10:00:0{time}", 1, value)
     if number is not None:
         columns.append(("seq", pa.string()))
-        row = (*row, f"202603011000000{time[0]}00{number:018d}")
+        row = (*row, f"2026030110000{time[0]}00{number:019d}")
     lake.parquet("public.t", name, columns, [row])
 
 
