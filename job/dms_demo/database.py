@@ -33,6 +33,31 @@ class Session(Protocol):
         ...
 
 
+class ConnectionSession:
+    """What sessions of all engines share: the end of a transaction and of the connection.
+
+    Args:
+        connection: of the engine's library, not in autocommit mode.
+    """
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def commit(self) -> None:
+        """Commit."""
+        self._connection.commit()
+
+    def rollback(self) -> None:
+        """Roll back."""
+        self._connection.rollback()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._connection.close()
+
+
 class Database(Protocol):
     """A server of the demo's own, which runs while the context lasts.
 

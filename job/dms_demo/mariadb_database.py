@@ -6,7 +6,7 @@ from typing import Any, Final, Self
 
 import pymysql
 
-from dms_demo.database import Parameters
+from dms_demo.database import ConnectionSession, Parameters
 from dms_demo.sample import COLUMNS, Shop
 from dms_emulator.mariadb import LocalMariaDb
 
@@ -59,11 +59,11 @@ _EXPECTED: Final[Mapping[str, str]] = {
 _CONFLICTS: Final = frozenset({1213, 1205, 1412})
 
 
-class MariaDbSession:
+class MariaDbSession(ConnectionSession):
     """A connection of PyMySQL."""
 
     def __init__(self, server: LocalMariaDb, database: str | None) -> None:
-        self._connection = server.connect(database, autocommit=False, init_command="SET time_zone = '+00:00'")
+        super().__init__(server.connect(database, autocommit=False, init_command="SET time_zone = '+00:00'"))
 
     def execute(self, statement: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
         """Run a statement; return its rows."""
@@ -80,20 +80,6 @@ class MariaDbSession:
         columns = COLUMNS[table]
         with self._connection.cursor() as cursor:
             cursor.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(['%s'] * len(columns))})", rows)
-
-    def commit(self) -> None:
-        """Commit."""
-        self._connection.commit()
-
-    def rollback(self) -> None:
-        """Roll back."""
-        self._connection.rollback()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._connection.close()
 
 
 class MariaDbDatabase:

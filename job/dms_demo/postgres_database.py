@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 import psycopg
 from psycopg import errors, sql
 
-from dms_demo.database import Parameters
+from dms_demo.database import ConnectionSession, Parameters
 from dms_demo.sample import COLUMNS, Shop
 from dms_emulator.postgres import LocalPostgres
 
@@ -59,30 +59,16 @@ _EXPECTED: Final[Mapping[str, str]] = {
 }
 
 
-class PostgresSession:
+class PostgresSession(ConnectionSession):
     """A connection of psycopg."""
 
     def __init__(self, dsn: str) -> None:
-        self._connection: psycopg.Connection[Any] = psycopg.connect(dsn, options="-c timezone=UTC")
+        super().__init__(psycopg.connect(dsn, options="-c timezone=UTC"))
 
     def execute(self, statement: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
         """Run a statement; return its rows."""
         cursor = self._connection.execute(sql.SQL(statement), parameters or None)
         return cursor.fetchall() if cursor.description else []
-
-    def commit(self) -> None:
-        """Commit."""
-        self._connection.commit()
-
-    def rollback(self) -> None:
-        """Roll back."""
-        self._connection.rollback()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._connection.close()
 
 
 class PostgresDatabase:

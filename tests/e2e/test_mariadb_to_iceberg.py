@@ -2,20 +2,18 @@
 
 import json
 import random
-import signal
 import threading
-import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pymysql
 import pytest
 
-from dms_iceberg.config.load import load_config
 from dms_iceberg.runs.run import run
 from emulator.bronze import current_lsn
-from support.end_to_end import WORDS, Columns, differences, emulate, ends_well, silver_rows, until_loaded
+from support.end_to_end import WORDS, Columns, Source, Writer, differences, follow, silver_rows
 from support.lake import Lake
 from support.mariadb import LocalMariaDb, skip_without_mariadb
 
@@ -36,8 +34,6 @@ SCHEMA = [
     "insert into loose values ('Key', 0)",
     "insert into `Order` values (1, 'first', 1)",
 ]
-RUNS = 4
-TRANSACTIONS = 100
 SESSION = "set session sql_mode = '', time_zone = '+00:00'"
 ZERO = "0000-00-00"
 MICROS = "'%Y-%m-%d %H:%i:%s.%f'"
@@ -136,39 +132,23 @@ def everything(chance: random.Random, key: int) -> dict[str, Any]:
     }
 
 
-class Writer(threading.Thread):
-    """Transactions of several statements, some rolled back; keys change now and then. Only duplicates and deadlocks are expected."""
+class MariaDbWriter(Writer):
+    """Keys change now and then."""
 
     def __init__(self, server: LocalMariaDb, database: str, seed: int, altered: threading.Event) -> None:
-        super().__init__()
-        self.server, self.database, self.chance, self.transactions = server, database, random.Random(seed), 0
-        self.altered = altered
-        self.error: BaseException | None = None
+        # A duplicate key, a deadlock.
+        super().__init__(
+            seed,
+            altered,
+            lambda error: isinstance(error, pymysql.IntegrityError | pymysql.OperationalError) and error.args[0] in (1062, 1213),
+        )
+        self.server, self.database = server, database
 
-    def run(self) -> None:
-        try:
-            with self.server.connect(self.database, autocommit=False) as connection, connection.cursor() as cursor:
-                cursor.execute(SESSION)
-                while not self.altered.is_set():
-                    self.transaction(connection, cursor)
-                for _ in range(TRANSACTIONS):
-                    self.transaction(connection, cursor)
-        except BaseException as error:
-            self.error = error
-
-    def transaction(self, connection: Any, cursor: Any) -> None:
-        try:
-            for _ in range(self.chance.randint(1, 6)):
-                self.statement(cursor)
-            connection.rollback() if self.chance.random() < 0.15 else connection.commit()
-            self.transactions += 1
-        except (pymysql.IntegrityError, pymysql.OperationalError) as error:
-            # A duplicate key, a deadlock.
-            if error.args[0] not in (1062, 1213):
-                raise
-            connection.rollback()
-        # However slow the job is on a busy machine, the work stays about the same.
-        time.sleep(0.02 if self.transactions < TRANSACTIONS else 0.5 if not self.altered.is_set() else 0.02)
+    @contextmanager
+    def session(self) -> Iterator[tuple[Any, Any]]:
+        with self.server.connect(self.database, autocommit=False) as connection, connection.cursor() as cursor:
+            cursor.execute(SESSION)
+            yield connection, cursor
 
     def statement(self, cursor: Any) -> None:
         chance, key = self.chance, self.chance.randint(1, 400)
@@ -250,7 +230,6 @@ def test_silver_equals_mariadb(lake: Lake, mariadb: LocalMariaDb, tmp_path: Path
     )
     path = tmp_path / "config.json"
     path.write_text(json.dumps(document))
-    config = load_config(str(path))
     chance = random.Random(7)
     address = mariadb.url()
     with mariadb.connect(database) as connection, connection.cursor() as cursor:
@@ -261,26 +240,8 @@ def test_silver_equals_mariadb(lake: Lake, mariadb: LocalMariaDb, tmp_path: Path
             row = everything(chance, key)
             cursor.execute(f"insert into everything ({', '.join(row)}) values ({', '.join(f'%({n})s' for n in row)})", row)
         altered = threading.Event()
-        writers = [Writer(mariadb, database, seed, altered) for seed in range(3)]
-        for writer in writers:
-            writer.start()
-        dms = emulate(path, address)
-        until_loaded(dms, lake.bronze, len(config.tables))
-        for number in range(RUNS):
-            time.sleep(1)
-            if number == RUNS // 2:
-                cursor.execute("alter table everything add column extra int, add column given int default 5")
-                altered.set()
-            report = run(lake.spark, config)
-            assert not report.failed, [table.error for table in report.tables.values()]
-        for writer in writers:
-            writer.join()
-        assert [writer.error for writer in writers] == [None] * 3
-        dms.send_signal(signal.SIGTERM)
-        ends_well(dms)
-        ends_well(emulate(path, address, "--until-lsn", current_lsn(address)))
-        run(lake.spark, config)
-        assert sum(writer.transactions for writer in writers) > 100
+        writers = [MariaDbWriter(mariadb, database, seed, altered) for seed in range(3)]
+        config = follow(lake, path, Source(address, cursor.execute, lambda: current_lsn(address)), writers)
         for table, target, mapping, least in [
             ("everything", "everything", EVERYTHING, 10),
             ("pairs", "pairs", PAIRS, 10),

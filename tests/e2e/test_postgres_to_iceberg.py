@@ -2,10 +2,9 @@
 
 import json
 import random
-import signal
 import threading
-import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,8 @@ import psycopg
 import pytest
 
 from dms_emulator.postgres import LocalPostgres
-from dms_iceberg.config.load import load_config
 from dms_iceberg.runs.run import run
-from support.end_to_end import WORDS, Columns, differences, emulate, ends_well, silver_rows, until_loaded
+from support.end_to_end import WORDS, Columns, Source, Writer, differences, follow, silver_rows
 from support.lake import Lake
 
 SCHEMA = """
@@ -29,8 +27,6 @@ create table "Shop Floor"."Order" (id uuid primary key, "Select" text, "a b" int
 insert into pairs values ('x', 1, 'first');
 insert into "Shop Floor"."Order" values (gen_random_uuid(), 'first', 1);
 """
-RUNS = 4
-TRANSACTIONS = 100
 
 # Each column as text in both worlds; the left is PostgreSQL's, the right is Spark's.
 EVERYTHING = {
@@ -85,35 +81,17 @@ def everything(chance: random.Random, key: int) -> dict[str, Any]:
     }
 
 
-class Writer(threading.Thread):
-    """Transactions of several statements, some rolled back; keys change now and then. Only unique violations are expected."""
+class PostgresWriter(Writer):
+    """Keys change now and then."""
 
     def __init__(self, dsn: str, seed: int, altered: threading.Event) -> None:
-        super().__init__()
-        self.dsn, self.chance, self.transactions = dsn, random.Random(seed), 0
-        self.altered = altered
-        self.error: BaseException | None = None
+        super().__init__(seed, altered, lambda error: isinstance(error, psycopg.errors.UniqueViolation | psycopg.errors.DeadlockDetected))
+        self.dsn = dsn
 
-    def run(self) -> None:
-        try:
-            with psycopg.connect(self.dsn) as connection:
-                while not self.altered.is_set():
-                    self.transaction(connection)
-                for _ in range(TRANSACTIONS):
-                    self.transaction(connection)
-        except BaseException as error:
-            self.error = error
-
-    def transaction(self, connection: psycopg.Connection[Any]) -> None:
-        try:
-            for _ in range(self.chance.randint(1, 6)):
-                self.statement(connection)
-            connection.rollback() if self.chance.random() < 0.15 else connection.commit()
-            self.transactions += 1
-        except (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected):
-            connection.rollback()
-        # However slow the job is on a busy machine, the work stays about the same.
-        time.sleep(0.02 if self.transactions < TRANSACTIONS else 0.5 if not self.altered.is_set() else 0.02)
+    @contextmanager
+    def session(self) -> Iterator[tuple[Any, Any]]:
+        with psycopg.connect(self.dsn) as connection:
+            yield connection, connection
 
     def statement(self, connection: psycopg.Connection[Any]) -> None:
         chance, key = self.chance, self.chance.randint(1, 400)
@@ -176,7 +154,6 @@ def test_silver_equals_postgres(lake: Lake, postgres: LocalPostgres, tmp_path: P
     )
     path = tmp_path / "config.json"
     path.write_text(json.dumps(document))
-    config = load_config(str(path))
     chance = random.Random(7)
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(SCHEMA)
@@ -184,27 +161,12 @@ def test_silver_equals_postgres(lake: Lake, postgres: LocalPostgres, tmp_path: P
             row = everything(chance, key)
             connection.execute(f"insert into everything ({', '.join(row)}) values ({', '.join(f'%({n})s' for n in row)})", row)
         altered = threading.Event()
-        writers = [Writer(dsn, seed, altered) for seed in range(3)]
-        for writer in writers:
-            writer.start()
-        dms = emulate(path, dsn)
-        until_loaded(dms, lake.bronze, len(config.tables))
-        for number in range(RUNS):
-            time.sleep(1)
-            if number == RUNS // 2:
-                connection.execute("alter table everything add column extra int, add column given int default 5")
-                altered.set()
-            report = run(lake.spark, config)
-            assert not report.failed, [table.error for table in report.tables.values()]
-        for writer in writers:
-            writer.join()
-        assert [writer.error for writer in writers] == [None] * 3
-        dms.send_signal(signal.SIGTERM)
-        ends_well(dms)
-        (lsn,) = connection.execute("select pg_current_wal_insert_lsn()::text").fetchone() or ("",)
-        ends_well(emulate(path, dsn, "--until-lsn", lsn))
-        run(lake.spark, config)
-        assert sum(writer.transactions for writer in writers) > 100
+
+        def log_end() -> str:
+            (lsn,) = connection.execute("select pg_current_wal_insert_lsn()::text").fetchone() or ("",)
+            return str(lsn)
+
+        config = follow(lake, path, Source(dsn, connection.execute, log_end), [PostgresWriter(dsn, seed, altered) for seed in range(3)])
         for table, target, mapping in [
             ("everything", "everything", EVERYTHING),
             ("pairs", "pairs", PAIRS),

@@ -4,7 +4,13 @@ import csv
 import datetime as dt
 import io
 import json
-from collections.abc import Iterator
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +68,61 @@ class Task:
 def make_task(dsn: str, folder: Path, *tables: str, **settings: Any) -> Task:
     settings = {"interval": 0.05, **settings}
     return Task(dsn, folder, tables, EmulatorSettings(state_dir=folder / "state", **settings))
+
+
+def capture_beside(task: Task, write: Callable[[int, threading.Event], None], in_between: Callable[[], None] = lambda: None) -> None:
+    """Load and capture while three threads write, with a run that is ended in the middle and resumed, until all is captured.
+
+    Args:
+        task: the task.
+        write: writes until its event is set; its number is that of the thread.
+        in_between: what happens while the first run captures.
+    """
+    stop_writing, stop_capture = threading.Event(), threading.Event()
+    writers = [threading.Thread(target=write, args=(number, stop_writing)) for number in (1, 2, 3)]
+    for writer in writers:
+        writer.start()
+    time.sleep(0.3)
+    task.load()
+    with task.emulator() as emulator:
+        runner = threading.Thread(target=emulator.capture, args=(stop_capture,))
+        runner.start()
+        time.sleep(1.5)
+        in_between()
+        stop_capture.set()
+        runner.join()
+    time.sleep(0.5)
+    stop_writing.set()
+    for writer in writers:
+        writer.join()
+    task.catch_up()
+
+
+def kill_while_it_writes(task: Task, more: Iterable[int], is_writing: Callable[[], bool]) -> None:
+    """Kill the capture while it starts, in the full load, or in any stage of putting the next file.
+
+    Args:
+        task: the task.
+        more: after how many more files each capture is killed.
+        is_writing: whether the source is still written to.
+    """
+
+    def count() -> int:
+        return sum(len(task.files(table)) for table in task.tables)
+
+    command = [sys.executable, "-m", "support.capture_process", task.dsn, str(task.bronze), str(task.settings.state_dir), *task.tables]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    for files in more:
+        before = count()
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"begun\n"
+            deadline = time.monotonic() + 60
+            while count() < before + files and time.monotonic() < deadline and is_writing():
+                assert process.poll() is None
+                time.sleep(0.001)
+            assert count() >= before + files
+            process.send_signal(signal.SIGKILL)
 
 
 def current_lsn(dsn: str) -> str:

@@ -4,6 +4,7 @@ import datetime as dt
 import random
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -11,7 +12,7 @@ import pytest
 
 from dms_emulator import EmulatorError, Profile
 from dms_emulator.files import CsvShape, FileShape
-from emulator.bronze import current_lsn, make_task, read, replay, run, source_rows, texts
+from emulator.bronze import capture_beside, current_lsn, make_task, read, replay, run, source_rows, texts
 
 ORDERS = "create table orders (id bigint primary key, n int, note text, at timestamptz default now())"
 LINES = "create table lines (a int, b int, amount numeric(10,2), primary key (a, b))"
@@ -59,23 +60,7 @@ def _write(dsn: str, worker: int, stop: threading.Event) -> None:
 def test_no_gap_and_no_overlap_under_concurrent_writers(dsn: str, tmp_path: Path) -> None:
     run(dsn, ORDERS, LINES, "insert into orders select -g, g, 'seed' from generate_series(1, 5000) g")
     task = make_task(dsn, tmp_path, *KEYS, rows_per_load_file=1500)
-    stop_writing, stop_capture = threading.Event(), threading.Event()
-    writers = [threading.Thread(target=_write, args=(dsn, number, stop_writing)) for number in (1, 2, 3)]
-    for writer in writers:
-        writer.start()
-    time.sleep(0.3)
-    task.load()
-    with task.emulator() as emulator:  # a run that is ended in the middle, and resumed
-        runner = threading.Thread(target=emulator.capture, args=(stop_capture,))
-        runner.start()
-        time.sleep(1.5)
-        stop_capture.set()
-        runner.join()
-    time.sleep(0.5)
-    stop_writing.set()
-    for writer in writers:
-        writer.join()
-    task.catch_up()
+    capture_beside(task, partial(_write, dsn))
     for table, key in KEYS.items():
         assert replay(task.rows(table), key) == source_rows(dsn, table, key)
     assert len(task.changes("public.orders")) > 100

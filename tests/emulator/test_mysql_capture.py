@@ -2,14 +2,11 @@
 
 import contextlib
 import datetime as dt
-import os
 import random
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import ANY
@@ -24,7 +21,7 @@ from dms_emulator.files import BeforeImages, CsvShape, FileShape
 from dms_emulator.mysql_source import MySqlSource
 from dms_emulator.settings import EmulatorSettings, Ugly
 from dms_iceberg.source.address import parse_source
-from emulator.bronze import Row, Task, current_lsn, make_task, mysql, read, replay, run, texts
+from emulator.bronze import Row, Task, capture_beside, current_lsn, kill_while_it_writes, make_task, mysql, read, replay, run, texts
 from support.mariadb import LocalMariaDb
 from support.value_cases import MARIADB, SAME
 
@@ -79,25 +76,12 @@ def write_until(dsn: str, worker: int, stop: threading.Event) -> None:
 def test_no_gap_and_no_overlap_under_concurrent_writers(shop: str, tmp_path: Path) -> None:
     run(shop, ORDERS, LINES, "insert into orders (id, n, note) select -seq, seq, 'seed' from seq_1_to_5000")
     task = make_task(shop, tmp_path, *KEYS, rows_per_load_file=1500)
-    stop_writing, stop_capture = threading.Event(), threading.Event()
-    writers = [threading.Thread(target=write_until, args=(shop, number, stop_writing)) for number in (1, 2, 3)]
-    for writer in writers:
-        writer.start()
-    time.sleep(0.3)
-    task.load()
-    with task.emulator() as emulator:  # a run that is ended in the middle, and resumed
-        runner = threading.Thread(target=emulator.capture, args=(stop_capture,))
-        runner.start()
-        time.sleep(1.5)
-        run(shop, "flush binary logs")  # a new file in the middle
+
+    def begin_file() -> None:
+        run(shop, "flush binary logs")
         time.sleep(0.3)
-        stop_capture.set()
-        runner.join()
-    time.sleep(0.5)
-    stop_writing.set()
-    for writer in writers:
-        writer.join()
-    task.catch_up()
+
+    capture_beside(task, partial(write_until, shop), begin_file)
     for table, key in KEYS.items():
         assert replay(task.rows(table), key) == rows_of(shop, table.replace("lines", "`lines`"), key)
     assert len(task.changes("shop.orders")) > 100
@@ -589,21 +573,9 @@ def test_sigkill_at_random_moments_loses_and_doubles_nothing(shop: str, tmp_path
                 f"delete from a where id = {-number + 5}",
             )
 
-    def files() -> int:
-        return sum(len(task.files(table)) for table in tables)
-
-    command = [sys.executable, "-m", "support.capture_process", shop, str(task.bronze), str(task.settings.state_dir), *tables]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     writer = threading.Thread(target=write_both)
     writer.start()
-    # Killed while starting, in the full load, and after so many more files: then in any stage of putting the next.
-    for more in (0, 1, 3, 8):
-        before = files()
-        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
-            assert process.stdout is not None
-            assert process.stdout.readline() == b"begun\n"
-            wait_for(lambda wanted=before + more: files() >= wanted)  # type: ignore[misc]
-            process.send_signal(signal.SIGKILL)
+    kill_while_it_writes(task, (0, 1, 3, 8), writer.is_alive)
     stop.set()
     writer.join()
     task.catch_up()

@@ -1,10 +1,6 @@
 """A task can be cut off at any moment: nothing is lost and nothing is written twice."""
 
 import io
-import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -20,7 +16,7 @@ from dms_emulator import Emulator, EmulatorError
 from dms_emulator.postgres import LocalPostgres
 from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.storage.store import ObjectStore, StoredObject
-from emulator.bronze import Task, current_lsn, make_task, read, replay, run, source_rows
+from emulator.bronze import Task, current_lsn, kill_while_it_writes, make_task, read, replay, run, source_rows
 
 TABLES = ("public.a", "public.b")
 
@@ -134,10 +130,6 @@ def test_file_names_rise_over_runs_even_when_the_clock_does_not(task: Task, monk
     assert [row["n"] for path in task.files("public.a")[1:] for row in read(path)] == [1, 2, 3]
 
 
-def _count(task: Task) -> int:
-    return sum(len(task.files(table)) for table in TABLES)
-
-
 def test_sigkill_at_random_moments_loses_and_doubles_nothing(task: Task) -> None:
     stop = threading.Event()
 
@@ -152,22 +144,9 @@ def test_sigkill_at_random_moments_loses_and_doubles_nothing(task: Task) -> None
                 f"delete from a where id = {-number + 5}",
             )
 
-    command = [sys.executable, "-m", "support.capture_process", task.dsn, str(task.bronze), str(task.settings.state_dir), *TABLES]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with ThreadPoolExecutor(1) as pool:
         writer = pool.submit(write)
-        # Killed while starting, in the full load, and after so many more files: then in any stage of putting the next.
-        for files in (0, 1, 3, 8, 4):
-            before = _count(task)
-            with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
-                assert process.stdout is not None
-                assert process.stdout.readline() == b"begun\n"
-                deadline = time.monotonic() + 60
-                while _count(task) < before + files and time.monotonic() < deadline and not writer.done():
-                    assert process.poll() is None
-                    time.sleep(0.001)
-                assert _count(task) >= before + files
-                process.send_signal(signal.SIGKILL)
+        kill_while_it_writes(task, (0, 1, 3, 8, 4), lambda: not writer.done())
         stop.set()
         writer.result()
     with task.emulator() as emulator:

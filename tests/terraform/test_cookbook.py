@@ -2,13 +2,13 @@
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
-from support.terraform.binary import quiet_environment, run, write_cli_configuration
-from support.terraform.tree import ROOT, copy_tree
+from support.terraform.binary import quiet_environment, run
+from support.terraform.root import copy_root, terraform
+from support.terraform.tree import ROOT
 
 pytestmark = pytest.mark.usefixtures("terraform")
 
@@ -54,17 +54,7 @@ PLANNED = {
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("cookbook")
-    copy_tree(folder)
-    for path in ROOT.glob("*.tf"):
-        shutil.copy(path, folder)
-    write_cli_configuration(folder / "terraform.rc")
-    return folder
-
-
-def terraform(tree: Path, folder: Path, *arguments: str) -> str:
-    environment = quiet_environment() | {"TF_CLI_CONFIG_FILE": str(tree / "terraform.rc")}
-    return run(folder, *arguments, "-no-color", environment=environment).stdout
+    return copy_root(tmp_path_factory.mktemp("cookbook"))
 
 
 def root_module(tree: Path, name: str) -> Path:

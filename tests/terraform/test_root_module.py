@@ -3,13 +3,13 @@
 The plan is one without any AWS, as docs/deploy.md tells readers to make it: a mocked provider, in the words of the module's own test.
 """
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from support.terraform.binary import quiet_environment, run, write_cli_configuration
-from support.terraform.tree import ROOT, copy_tree, examples
+from support.terraform.binary import quiet_environment, run
+from support.terraform.root import copy_root, terraform
+from support.terraform.tree import ROOT, examples
 
 pytestmark = pytest.mark.usefixtures("terraform")
 
@@ -48,17 +48,7 @@ run "null_that_is_written_in_the_call" {
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("root")
-    copy_tree(folder)
-    for path in ROOT.glob("*.tf"):
-        shutil.copy(path, folder)
-    write_cli_configuration(folder / "terraform.rc")
-    return folder
-
-
-def terraform(tree: Path, folder: Path, *arguments: str) -> str:
-    environment = quiet_environment() | {"TF_CLI_CONFIG_FILE": str(tree / "terraform.rc")}
-    return run(folder, *arguments, "-no-color", environment=environment).stdout
+    return copy_root(tmp_path_factory.mktemp("root"))
 
 
 def test_format() -> None:

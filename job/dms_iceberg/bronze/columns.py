@@ -40,6 +40,11 @@ class SourceColumns:
     like_images: Images = attrs.field(factory=Images)
 
     @property
+    def has_clock(self) -> bool:
+        """Whether changes have a sequence or a commit time; otherwise their files are the order."""
+        return self.sequence is not None or self.timestamp is not None
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the source table's own columns."""
         return tuple(name for name, _ in self.source)

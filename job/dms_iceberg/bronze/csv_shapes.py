@@ -16,6 +16,7 @@ from dms_iceberg.bronze.position import is_sequence
 from dms_iceberg.config.image_names import image_of, image_settings
 from dms_iceberg.config.key_columns import key_column
 from dms_iceberg.config.model import Bronze, Table
+from dms_iceberg.config.service_columns import is_sequenced
 from dms_iceberg.sql.types import canonical
 
 Record = Sequence[str]
@@ -192,7 +193,7 @@ def further_rows(names: Sequence[str], bronze: Bronze, *, is_cdc: bool) -> str |
     elif begins:
         # Two more fields, because texts have lines that begin with a word and a comma.
         found.append(rf"\n{begins}(?:[^{end}\n]*{end}){{2}}")
-    if is_cdc and change.sequence_column and change.sequence_column.lower() in {name.lower() for name in names}:
+    if is_cdc and is_sequenced(names, change):
         found.append(rf"{end}[0-9]{{35}}(?:{end}[^\n]*)?\n")
     return "|".join(found) or None
 

@@ -15,6 +15,7 @@ from dms_iceberg.bronze.schema_groups import Columns, SchemaGroup
 from dms_iceberg.config.image_names import image_of
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.config.named_columns import named_columns
+from dms_iceberg.config.service_columns import is_sequenced
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.sql.cdc_columns import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ORIGIN_COLUMNS, ROW, ROW_ID
 from dms_iceberg.sql.quoting import quote, string_literal
@@ -52,12 +53,7 @@ def read_group(
         return frame.selectExpr(*columns, *origin, f"CAST(NULL AS string) AS {CORRUPT}", not_text)
     read = read_csv if bronze.format is BronzeFormat.CSV else read_json
     frame = read(reader, paths, group, bronze, table)
-    return _numbered(frame) if group.is_cdc and not _has_sequence(frame, bronze) else frame
-
-
-def _has_sequence(frame: DataFrame, bronze: Bronze) -> bool:
-    wanted = bronze.change.sequence_column
-    return wanted is not None and wanted.lower() in {name.lower() for name in frame.columns}
+    return _numbered(frame) if group.is_cdc and not is_sequenced(frame.columns, bronze.change) else frame
 
 
 def _numbered(frame: DataFrame) -> DataFrame:

@@ -147,7 +147,7 @@ def _committed_sql(columns: SourceColumns, *, is_cdc: bool) -> str:
     column = columns.timestamp
     if column is None:
         # Without any clock a change was committed before its file was closed, and nothing more is known.
-        return file_time_sql(_file_time_sql()) if is_cdc and columns.sequence is None else "CAST(NULL AS timestamp)"
+        return file_time_sql(_file_time_sql()) if is_cdc and not columns.has_clock else "CAST(NULL AS timestamp)"
     # Spark adds today's date to a time without a date.
     return f"CASE WHEN substr(CAST({quote(column)} AS string), 5, 1) = '-' THEN try_cast({quote(column)} AS timestamp) END"
 
@@ -168,7 +168,7 @@ def _position_sql(group: SchemaGroup, columns: SourceColumns, load: int) -> str:
         # One constant per file, so that the column takes almost no space; the row number breaks ties in the collapse.
         number = f"substr({FILE_NAME}, instr({FILE_NAME}, 'LOAD') + 4, 8)"
         return load_position_sql(load, f"concat('{group.segment}', {number})")
-    if columns.sequence is None and columns.timestamp is None:
+    if not columns.has_clock:
         return file_position_sql(load, FILE_TIME, ROW)
     if columns.sequence is None:
         return timestamp_position_sql(load, COMMITTED_AT, FILE_TIME, ROW)
@@ -192,7 +192,7 @@ def _problem_sql(columns: SourceColumns, change: Change, *, is_cdc: bool) -> str
         checks.append(
             f"WHEN {quote(columns.timestamp)} IS NOT NULL AND {COMMITTED_AT} IS NULL THEN 'bad_timestamp: the commit time is impossible'"
         )
-    if is_cdc and (columns.sequence is not None or columns.timestamp is not None):
+    if is_cdc and columns.has_clock:
         # One such row would raise the table's high-water position, and every change after it would count as late.
         beyond = timestamp_beyond_sql(COMMITTED_AT, FILE_TIME)
         if columns.sequence is not None:

@@ -17,6 +17,7 @@ from dms_iceberg.bronze.position import COUNTER_DIGITS
 from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.changes.frames import ReadGroup, classify_columns
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
+from dms_iceberg.config.service_columns import is_sequenced
 from dms_iceberg.context import RunContext
 from dms_iceberg.progress.pending import RecordBatch
 from dms_iceberg.progress.progress import Progress
@@ -96,7 +97,7 @@ def parsed_sql(group: SchemaGroup) -> str:
 
 def record_select(group: SchemaGroup, root: str, bronze: Bronze) -> list[str]:
     """Select list over rows with `_PARSED`: the columns of `read_group`, and `ROW_ID`."""
-    by_time = bronze.change.sequence_column is None or bronze.change.sequence_column.lower() not in {name.lower() for name in group.names}
+    by_time = not is_sequenced(group.names, bronze.change)
     # In text files `ROW`, the place in the order, is not the row's number; the position contains it.
     place = f"coalesce(try_cast(right(position, {COUNTER_DIGITS}) AS bigint), row_number)" if group.is_cdc and by_time else "row_number"
     return [

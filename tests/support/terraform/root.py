@@ -1,0 +1,22 @@
+"""A copy of the repository's root, as a module that Terraform can call."""
+
+import shutil
+from pathlib import Path
+
+from support.terraform.binary import quiet_environment, run, write_cli_configuration
+from support.terraform.tree import ROOT, copy_tree
+
+
+def copy_root(folder: Path) -> Path:
+    """Copy the modules, and the root that calls them, to a folder with a configuration of Terraform; return the folder."""
+    copy_tree(folder)
+    for path in ROOT.glob("*.tf"):
+        shutil.copy(path, folder)
+    write_cli_configuration(folder / "terraform.rc")
+    return folder
+
+
+def terraform(root: Path, folder: Path, *arguments: str) -> str:
+    """Run Terraform in a folder with the configuration of a copied root; return what it prints."""
+    environment = quiet_environment() | {"TF_CLI_CONFIG_FILE": str(root / "terraform.rc")}
+    return run(folder, *arguments, "-no-color", environment=environment).stdout
