@@ -31,7 +31,7 @@ def find_commit_time(
     """
     doubts = list[str]()
     for name in all_names(samples.both):
-        if name in taken or name in own or not _are_times(all_values(samples.both, name)):
+        if name in taken or name in own or not are_times(all_values(samples.both, name)):
             continue
         in_place = all(_is_in_place(sample, name, taken) for sample in samples.both if name in sample.names)
         deletes = _in_deletes(samples, name, op, sequence) if op is not None else _Deletes.SAY_NOTHING
@@ -125,7 +125,8 @@ def _rows(sample: Sample) -> Iterator[dict[str, str | None]]:
     yield from (dict(zip(sample.names, row, strict=True)) for row in sample.rows)
 
 
-def _are_times(values: Sequence[str | None]) -> bool:
+def are_times(values: Sequence[str | None]) -> bool:
+    """Whether there is a date with a time in every row."""
     return bool(values) and all(value is not None and _TIME.fullmatch(value) for value in values)
 
 

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
+from dms_iceberg.init.commit_time import are_times
 from dms_iceberg.init.earlier_values import operations
 from dms_iceberg.init.images import FoundImages
 from dms_iceberg.init.role import Roles, Samples, Sure
-from dms_iceberg.init.samples import Sample
+from dms_iceberg.init.samples import Sample, all_values
 
 _MOST_COLUMNS = 4
 _IMAGED = "the columns that have a before-image (pk-only)"
@@ -41,7 +42,11 @@ def propose_key(table: str, samples: Samples, roles: Roles, images: FoundImages,
         if problem := rows.against(key):
             against.append(f"{why}, but {problem}")
         else:
-            return ProposedKey(columns=key, sure=Sure.LIKELY, why=f"{why}; {rows.said_of(key)}")
+            why = f"{why}; {rows.said_of(key)}"
+            times = [name for name in key if are_times(all_values(samples.both, name))]
+            if times:
+                why = f"{why}; but {times[0]} has a time in every row: a commit time would not be part of the key"
+            return ProposedKey(columns=key, sure=Sure.DOUBTFUL if times else Sure.LIKELY, why=why)
     for key in _by_name(table, columns):
         if rows.count and not rows.against(key, by_name=True):
             why = f"{rows.said}, and named like a key"

@@ -10,6 +10,7 @@ import pytest
 
 from dms_iceberg.discover.proposal import Entry, LeftOut
 from dms_iceberg.init.finding import Found
+from dms_iceberg.init.report import report
 from dms_iceberg.init.run import examine
 
 AT = "2026-03-01 10:00:00.000000"
@@ -209,3 +210,21 @@ def test_a_column_with_other_words_in_loaded_rows_is_no_operation(tmp_path: Path
     (left_out,) = look(tmp_path).proposals
     assert isinstance(left_out, LeftOut)
     assert "a delete cannot be told from an insert" in left_out.reasons[0]
+
+
+def test_a_key_with_what_may_be_the_commit_time_is_doubtful(tmp_path: Path) -> None:
+    """Deletes that have the commit time beside the key look like those of a key with a time. As a key, every change would be a row."""
+    head = "Op,code,changed_at,flag"
+    write(
+        tmp_path,
+        {
+            "LOAD00000001.csv": f"{head}\nI,007,2026-03-01~09:00:00,a\nI,07,2026-03-01~09:00:00,b\nI,7,2026-03-01~09:00:00,c",
+            "20260301-100000000.csv": f"{head}\nU,007,2026-03-01~09:59:59,d\nD,07,2026-03-01~09:59:59,",
+        },
+    )
+    found = look(tmp_path)
+    (entry,) = [one for one in found.proposals if isinstance(one, Entry)]
+    assert entry.key == ("code", "changed_at")
+    said = report(found, "")
+    assert "key code, changed_at (doubtful)" in said
+    assert "changed_at has a time in every row: a commit time would not be part of the key" in said
