@@ -28,7 +28,7 @@ setup: ## Install Python packages, Java, jars and PostgreSQL into .venv; every t
 	@PYTHON="$(PYTHON)" tools/setup.sh
 
 .PHONY: test
-test: setup ## Run the main test suite, a quarter of an hour; PYTEST_ARGS="-k position" chooses
+test: setup ## Run the main test suite, 15 to 20 minutes; PYTEST_ARGS="-k position" chooses
 	$(PYTEST) -m "$(TEST_MARKS)" $(PYTEST_ARGS)
 
 .PHONY: test-long
