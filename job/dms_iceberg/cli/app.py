@@ -24,7 +24,7 @@ from dms_iceberg.cli.options import (
     TruncatedAt,
     prepared,
     run_request,
-    session,
+    starting_session,
     warn_of_order,
     warn_of_salts,
 )
@@ -97,10 +97,11 @@ def run(
         request = run_request(load_complete, reload_started_at, truncate, truncated_at, rebuild)
         loaded = prepared(config, table, words, request)
         warn_of_salts(loaded, table)
-        spark = session(loaded, words)
+        started = starting_session(loaded, words)
         from dms_iceberg.cli.stopping import Stopping
         from dms_iceberg.runs import run as runner
 
+        spark = started()
         words.say(f"merging {counted(len(set(table) or loaded.tables), 'table')}")
         with Stopping(words, lambda: spark.sparkContext.setLogLevel("OFF")) as stopping:
             report = runner.run(spark, loaded, table, stopping.merged, request, stopping)
@@ -128,11 +129,12 @@ def plan(
         request = run_request(load_complete, reload_started_at, truncate, truncated_at, rebuild)
         loaded = prepared(config, table, words, request)
         warn_of_order(loaded, words)
-        spark = session(loaded, words)
+        started = starting_session(loaded, words)
         from dms_iceberg.gold.preview import preview_models
         from dms_iceberg.gold.status import model_statuses
         from dms_iceberg.runs.preview import preview
 
+        spark = started()
         words.say(f"planning {counted(len(set(table) or loaded.tables), 'table')}")
         previews = preview(spark, loaded, table, request, words.now)
         changing = [loaded.tables[one.table].target for one in previews if one.changes_rows]
@@ -152,10 +154,11 @@ def status(config: ConfigPath, table: Tables = [], json_: AsJson = False) -> Non
     with Words(quiet=json_) as words:
         loaded = prepared(config, table, words)
         warn_of_order(loaded, words)
-        spark = session(loaded, words)
+        started = starting_session(loaded, words)
         from dms_iceberg.gold.status import model_statuses
         from dms_iceberg.runs.status import table_statuses
 
+        spark = started()
         words.say(f"looking at {counted(len(set(table) or loaded.tables), 'table')}")
         statuses = table_statuses(spark, loaded, table, words.now)
         models = [] if table else model_statuses(spark, loaded)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dms_iceberg.cli.amounts import counted
-from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, seconds, session
+from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, seconds, starting_session
 from dms_iceberg.cli.terminal import print_maintenance
 from dms_iceberg.cli.words import Words
 
@@ -29,10 +29,11 @@ def maintain(
     limit = None if budget is None else seconds(budget)
     with Words(quiet=json_) as words:
         loaded = prepared(config, table, words)
-        spark = session(loaded, words)
+        started = starting_session(loaded, words)
         from dms_iceberg.maintenance.run import maintain
         from dms_iceberg.runs.request import chosen_tables
 
+        spark = started()
         chosen = chosen_tables(loaded, table)
         models = [] if table else list(loaded.gold)
         words.say(f"maintaining {counted(len(chosen) + len(models), 'table')}")

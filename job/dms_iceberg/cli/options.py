@@ -96,32 +96,35 @@ def prepared(config: str, only: Sequence[str], words: Words, request: "RunReques
     return loaded
 
 
-def session(config: "Config", words: Words) -> "SparkSession":
-    """Start Spark, or join the session that runs; ``words`` say so."""
+def starting_session(config: "Config", words: Words) -> Callable[[], "SparkSession"]:
+    """Begin to start Spark, or to join the session that runs; ``words`` say so.
+
+    Returns:
+        A function that waits for the session and returns it. Until then a command imports what it needs: Python has nothing else to do
+        while Java starts. The function raises what the start raised.
+    """
     words.say("starting Spark")
     from dms_iceberg.spark.session import open_session
 
-    if words.is_on_terminal:
-        # Spark takes Ctrl-C for itself when it starts in the main thread, and answers with a traceback.
-        _in_another_thread(lambda: open_session(config))
-    return open_session(config)
-
-
-def _in_another_thread(work: Callable[[], object]) -> None:
-    """Wait until ``work`` is done in a thread of its own, which does not keep the process from its end; raise what it raises."""
     raised: list[BaseException] = []
 
-    def run() -> None:
+    def start() -> None:
         try:
-            work()
+            open_session(config)
         except BaseException as error:
             raised.append(error)
 
-    thread = threading.Thread(target=run, daemon=True)
+    # Spark takes Ctrl-C for itself when it starts in the main thread, and answers with a traceback.
+    thread = threading.Thread(target=start, daemon=True)
     thread.start()
-    thread.join()
-    if raised:
-        raise raised[0]
+
+    def started() -> "SparkSession":
+        thread.join()
+        if raised:
+            raise raised[0]
+        return open_session(config)
+
+    return started
 
 
 def warn_of_salts(config: "Config", only: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dms_iceberg.cli.amounts import counted
-from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, session
+from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, starting_session
 from dms_iceberg.cli.print_quarantine import place_in, print_quarantine
 from dms_iceberg.cli.print_run import print_report
 from dms_iceberg.cli.words import INTERRUPTED, Words
@@ -30,9 +30,10 @@ def list_(
     """Show the open rows of the quarantine by table and reason; of their values only the key, as silver has it."""
     with Words(quiet=json_) as words:
         loaded = prepared(config, table, words)
-        spark = session(loaded, words)
+        started = starting_session(loaded, words)
         from dms_iceberg.replay.listing import list_quarantine
 
+        spark = started()
         words.say(f"reading the quarantine of {counted(len(set(table) or loaded.tables), 'table')}")
         tables = list_quarantine(spark, loaded, table, reason, examples, words.now)
     if json_:
@@ -52,10 +53,11 @@ def replay_(
     """Merge the open rows of the quarantine again, in their place in the order of changes; rows that fail again stay open."""
     with Words(quiet=json_) as words:
         loaded = prepared(config, table, words)
-        spark = session(loaded, words)
+        started = starting_session(loaded, words)
         from dms_iceberg.cli.stopping import Stopping
         from dms_iceberg.replay.run import replay
 
+        spark = started()
         words.say(f"replaying the quarantine of {counted(len(set(table) or loaded.tables), 'table')}")
         with Stopping(words, lambda: spark.sparkContext.setLogLevel("OFF")) as stopping:
             report = replay(spark, loaded, table, reason, stopping)

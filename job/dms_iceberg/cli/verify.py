@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dms_iceberg.cli.amounts import counted
-from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, seconds, session
+from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, seconds, starting_session
 from dms_iceberg.cli.source_options import SourceSecret, SourceUrl, source_address
 from dms_iceberg.cli.terminal import print_verdict
 from dms_iceberg.cli.words import Words
@@ -40,7 +40,7 @@ def verify(
         database = open_source(address, Throttle(max_rows_per_second))
         try:
             options = Options(tries=tries, settle=pause, chunk_rows=chunk_rows, repair=repair)
-            spark = session(loaded, words)
+            spark = starting_session(loaded, words)()
             words.say(f"comparing {counted(len(set(table) or loaded.tables), 'table')}")
             verdict = run.verify(spark, loaded, database, table, options, words.read)
         finally:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from dms_iceberg.cli.amounts import counted
-from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, seconds, session, warn_of_salts
+from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, seconds, starting_session, warn_of_salts
 from dms_iceberg.cli.stopping import STOPPING, Committed
 from dms_iceberg.cli.words import Words
 
@@ -44,12 +44,13 @@ def watch(
     words = Words(quiet=True)
     loaded = prepared(config, table, words)
     warn_of_salts(loaded, table)
-    spark = session(loaded, words)
+    started = starting_session(loaded, words)
     from dms_iceberg.watch.queue import NotificationQueue
     from dms_iceberg.watch.run import Watch
 
+    spark = started()
     news = None if queue is None else NotificationQueue(queue, loaded)
-    started = time.monotonic()
+    begun = time.monotonic()
     committed = Committed()
     one = Watch(spark, loaded, table, interval=pause, queue=news, listener=committed.merged)
     words.say(f"watching {counted(len(one.tables), 'table')}; Ctrl-C ends it")
@@ -58,7 +59,7 @@ def watch(
     finally:
         words.tell(committed.text)
     if json_:
-        typer.echo(json.dumps({"run_id": one.run_id, "seconds": round(time.monotonic() - started, 3), "failed": failed}))
+        typer.echo(json.dumps({"run_id": one.run_id, "seconds": round(time.monotonic() - begun, 3), "failed": failed}))
     raise typer.Exit(1 if failed else 0)
 
 

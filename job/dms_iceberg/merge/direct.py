@@ -5,22 +5,19 @@ which change of a key is the latest, Spark says in both cases; here only keys ar
 the MERGE, and the reason is reported.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from py4j.protocol import Py4JJavaError
-from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import SparkSession
 
 from dms_iceberg.changes.partial_updates import kept_columns
 from dms_iceberg.config.model import Mode
 from dms_iceberg.iceberg.arrow_schema import field_ids
 from dms_iceberg.iceberg.live_files import FileCache, LiveFiles, live_files
-from dms_iceberg.iceberg.not_possible import NotPossibleError
+from dms_iceberg.iceberg.not_possible import NotPossibleError, reading_files
 from dms_iceberg.iceberg.partitions import PartitionField, new_partition, partition_fields, split
 from dms_iceberg.iceberg.row_delta import Delta, add_delta, columns_of, refusal
 from dms_iceberg.iceberg.row_lookup import Lookup
@@ -135,7 +132,7 @@ def add_directly(batch: BatchContext, transaction: Transaction, rows: pa.Table, 
     """
     cache = _cache(batch)
     jvm: Any = batch.context.spark._jvm
-    with _reading():
+    with reading_files():
         delta = _delta(batch, transaction.table, rows)
     replaced = {REPLACED_KEY: str(sum(len(one.positions) for one in delta.deleted))}
     add_delta(jvm, transaction.table, delta, cache, {**properties, **replaced})
@@ -164,17 +161,8 @@ def _table_files(batch: BatchContext, table: Any) -> tuple[pa.Schema, tuple[Part
     # A row that is only marked as deleted stays in its partition.
     if any(field.column in metadata_columns(batch.table.mode) for field in fields):
         raise NotPossibleError("a partition by a metadata column")
-    with _reading():
+    with reading_files():
         return columns_of(jvm, table), fields, live_files(jvm, table, batch.shape.key, _cache(batch))
-
-
-@contextmanager
-def _reading() -> Iterator[None]:
-    """Whatever a file has that cannot be read here, Spark reads it, or reports it as ever."""
-    try:
-        yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError, Py4JJavaError, CapturedException) as error:
-        raise NotPossibleError(f"{type(error).__name__} while files were read") from error
 
 
 def _delta(batch: BatchContext, table: Any, rows: pa.Table) -> Delta:

