@@ -108,7 +108,7 @@ def run(
     if json_:
         typer.echo(json.dumps(report.to_document()))
     else:
-        print_report(report, config)
+        print_report(report, config, is_stopping=stopping.is_stopping)
     raise typer.Exit(INTERRUPTED if stopping.is_stopping else report.exit_code)
 
 

@@ -142,7 +142,7 @@ def warn_of_order(config: "Config", words: Words) -> None:
 
     weaker = weaker_order(config.bronze.change)
     if weaker is not None:
-        words.tell(f"warning: {weaker}")
+        words.warn(weaker)
 
 
 def run_request(

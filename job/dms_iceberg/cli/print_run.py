@@ -19,13 +19,14 @@ _MOSTLY_ZERO: Final = ("superseded", "stale", "filtered", "quarantined")
 _SHOWN: Final = 5
 
 
-def print_report(report: "RunReport", config: str = "CONFIG", *, is_replay: bool = False) -> None:
+def print_report(report: "RunReport", config: str = "CONFIG", *, is_replay: bool = False, is_stopping: bool = False) -> None:
     """Print a run's row counts, schema changes, warnings, errors and verdict.
 
     Args:
         report: the report of a run, or of a replay of the quarantine.
         config: the document as the command line names it.
         is_replay: it is of a replay, whose quarantined rows were in quarantine before.
+        is_stopping: Ctrl-C was heard.
     """
     out = console()
     columns = ("table", "files", *(name.replace("_", " ") for name in _COUNTS), "lag", "time")
@@ -40,7 +41,7 @@ def print_report(report: "RunReport", config: str = "CONFIG", *, is_replay: bool
         _print_model(out, name, model)
     for error in report.errors.values():
         out.print(f"failed: {error}", style="red", soft_wrap=True)
-    for line in replay_verdict(report, config) if is_replay else verdict(report, config):
+    for line in replay_verdict(report, config) if is_replay else verdict(report, config, is_stopping=is_stopping):
         out.print(line, soft_wrap=True)
 
 
@@ -59,8 +60,8 @@ def _print_model(out: Console, name: str, model: "ModelReport") -> None:
         out.print(f"  because: {model.reason}", soft_wrap=True)
 
 
-def verdict(report: "RunReport", config: str) -> Iterator[str]:
-    """Yield what became of a run, in sentences, and the commands that come next."""
+def verdict(report: "RunReport", config: str, *, is_stopping: bool = False) -> Iterator[str]:
+    """Yield what became of a run, in sentences, and the commands that come next. ``is_stopping``: Ctrl-C was heard."""
     tables = list(report.tables.values())
     merged = [one for one in tables if one.batches]
     late = [one.table for one in tables if one.lost_races and not one.batches and not one.error and not one.stopped]
@@ -78,6 +79,8 @@ def verdict(report: "RunReport", config: str) -> Iterator[str]:
         yield f"waits until its load is complete, as status shows: {_named(waiting)}"
     if stopped:
         yield f"stopped before the end of {_named(stopped)}: what is merged is committed, and the next run goes on there"
+    elif is_stopping and not report.failed:
+        yield "stopped after the last batch: all files that were there are merged; gold models were not refreshed"
     if report.failed:
         rest = "" if len(report.failed) == len(tables) + len(report.models) else "; the others are not affected"
         yield f"failed: {_named(report.failed)}{rest}. Once the cause is gone, run again: nothing is lost"

@@ -92,7 +92,7 @@ def print_status(statuses: "Sequence[TableStatus]", models: "Sequence[ModelStatu
 
 
 def _status_row(one: "TableStatus", now: datetime) -> list[str]:
-    rejected = f"{one.quarantined:,}" + (f" of {counted(one.quarantined_keys, 'key')}" if one.quarantined else "")
+    rejected = f"{one.quarantined:,}" + (f" ({counted(one.quarantined_keys, 'key')})" if one.quarantined else "")
     lag = "" if one.lag_seconds is None else lasting(one.lag_seconds)
     return [one.table, "" if one.rows is None else f"{one.rows:,}", _frontier(one.frontier, now), lag, rejected]
 

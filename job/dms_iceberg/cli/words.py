@@ -116,6 +116,13 @@ class Words:
         if self._step is not None:
             self._progress.update(self._step, done=text)
 
+    def warn(self, text: str) -> None:
+        """Show a warning that stays; in the log it has the level of one."""
+        if self._drawn:
+            self.tell(f"warning: {text}")
+        else:
+            _LOG.warning("warning", warning=text)
+
     def tell(self, text: str) -> None:
         """Show a line that stays. A handler of signals may call it."""
         try:

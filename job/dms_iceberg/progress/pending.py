@@ -165,7 +165,8 @@ def new_loads(loads: list[BronzeFile], progress: Progress, table: str) -> list[B
             f"{table}: full-load file {changed} is not the one that was merged: its ETag changed, so DMS has loaded the table again "
             "in place. Which files belong to the new load cannot be told from them alone. Say when it began: run with --table "
             f"{table} --reload-started-at <time>, and with --load-complete {table} once DMS has loaded the table. Better, let DMS write a "
-            "reload to a folder of its own (load_epoch)."
+            "reload to a folder of its own (load_epoch). If DMS has loaded nothing: local files were copied or touched, which counts as a "
+            "new ETag, or bronze.uri is now the folder of another task, whose tables need targets of their own."
         )
     return [file for file in loads if not progress.loads.has(file)]
 

@@ -35,6 +35,7 @@ from dms_iceberg.silver.key import refuse_other_key
 from dms_iceberg.silver.quarantine_records import open_records, record_groups
 from dms_iceberg.silver.recorded_declarations import guarded, refuse_declared, refuse_mixed_key, source_names
 from dms_iceberg.silver.rename import cleaning_warnings, renamed_properties, renames
+from dms_iceberg.silver.source import refuse_other_source
 from dms_iceberg.silver.switch_mode import silver_types, switch_statements
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.silver.unknown_columns import KnownTable, by_hand, check_named
@@ -56,6 +57,7 @@ def read_state(here: TableContext, memory: RunMemory, *, predicted_rebuild: bool
     exists = target.exists()
     if exists:
         target.refresh()
+        refuse_other_source(table, target.properties())
         refuse_declared(here)
     columns = silver_types(target, table)
     head = target.head() if exists else None

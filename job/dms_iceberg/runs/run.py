@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from dms_iceberg.bronze.corrupt_files import blame_corrupt_file
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.context import NO_REQUEST, PlanIsStaleError, RunContext, RunRequest
+from dms_iceberg.errors import BronzeError
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.gold.run import refresh_models
 from dms_iceberg.iceberg.commit_errors import is_unknown
@@ -95,6 +96,8 @@ def run_table(
         maintain_after_run(context, table, report)
     if report.error or report.batches:
         keep_state(state, table, context.run_id, report)
+    elif not report.stopped:
+        _clear_error(state, table)
     observer.done(table.source)
     return report
 
@@ -187,6 +190,14 @@ def describe_end(target: TargetTable, report: TableReport) -> None:
 def state_key(table: Table) -> str:
     """Return the key, in the state folder, of the file with a table's last outcome."""
     return f"runs/{table.source}.json"
+
+
+def _clear_error(state: ObjectStore, table: Table) -> None:
+    """Take the error of an earlier run out of the table's state file: its cause is gone, although there was nothing to merge."""
+    with contextlib.suppress(BronzeError, ValueError, *FAILURES):
+        document = json.loads(state.read(state_key(table)))
+        if isinstance(document, dict) and document.get("error"):
+            state.put(state_key(table), json.dumps({**document, "error": None}, indent=1).encode())
 
 
 def keep_state(state: ObjectStore, table: Table, run_id: str, report: TableReport) -> None:

@@ -27,6 +27,7 @@ from dms_iceberg.silver.key import refuse_other_key
 from dms_iceberg.silver.quarantine import open_rows
 from dms_iceberg.silver.recorded_declarations import refuse_declared
 from dms_iceberg.silver.rename import cleaning_warnings, renamed, renamed_properties, renames
+from dms_iceberg.silver.source import refuse_other_source
 from dms_iceberg.silver.switch_mode import silver_types
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
@@ -142,6 +143,7 @@ def _problem(here: TableContext) -> str | None:
     if target.head() is None or is_checked(here):
         return None
     try:
+        refuse_other_source(table, target.properties())
         found = branch_state(here)
         if found.branch is not None:
             return None

@@ -7,6 +7,7 @@ from dms_iceberg.config.partition import parse_partition
 from dms_iceberg.silver.cleaning import Cleaning
 from dms_iceberg.silver.key import key_property
 from dms_iceberg.silver.metadata_columns import metadata_columns
+from dms_iceberg.silver.source import source_property
 from dms_iceberg.sql.quoting import quote, string_literal
 
 METADATA_SETTINGS = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "50"}
@@ -41,7 +42,7 @@ def create_sql(name: str, columns: Mapping[str, str], table: Table) -> str:
     """Return the CREATE TABLE statement: silver columns in their order, then the metadata columns."""
     body = [f"{quote(column)} {type_}" for column, type_ in columns.items()]
     body += [f"{quote(name)} {one.type} COMMENT {string_literal(one.comment)}" for name, one in metadata_columns(table.mode).items()]
-    settings = default_properties(table) | key_property(table, columns) | Cleaning.of(table).to_properties()
+    settings = default_properties(table) | key_property(table, columns) | source_property(table) | Cleaning.of(table).to_properties()
     properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in sorted(settings.items()))
     partition = partition_sql(table.partition_by)
     return f"CREATE TABLE IF NOT EXISTS {name} ({', '.join(body)}) USING iceberg{partition} TBLPROPERTIES ({properties})"

@@ -132,6 +132,40 @@ def test_ctrl_c_ends_a_run_after_the_batch_at_hand(command: Command, lake: Lake,
     assert (again.code, lake.rows("stopped", "id")) == (0, [(1,), (2,), (3,)])
 
 
+def test_an_error_is_forgotten_when_its_cause_is_gone(command: Command, lake: Lake, tmp_path: Path) -> None:
+    for name in ("public.moved", "public.elsewhere"):
+        lake.load(name, [("id", pa.int64())], [(1,), (2,)])
+    path = tmp_path / "moved.json"
+    path.write_text(json.dumps(lake.document({"public.moved": {}}, state_uri=str(tmp_path))))
+    assert command("run", path).code == 0
+    load = lake.path("public.moved", "LOAD00000001.parquet")
+    load.rename(load.with_name(".hidden"))
+    load.write_bytes(b"PAR1 cut off")
+    assert command("run", path).code == 1
+    assert "its ETag changed" in command("status", path, "--json").tables["public.moved"]["last_error"]
+    load.with_name(".hidden").replace(load)
+    assert command("run", path, "--json").tables["public.moved"]["batches"] == 0
+    assert command("status", path, "--json").tables["public.moved"]["last_error"] is None
+
+
+def test_two_source_tables_have_two_targets(command: Command, lake: Lake, tmp_path: Path) -> None:
+    """Else each would overwrite the other's rows: that of a second document has the same name, in another schema."""
+    lake.load("public.owned", [("id", pa.int64())], [(1,), (2,)])
+    lake.load("billing.owned", [("id", pa.int64())], [(2,), (3,)])
+    target, words = f"{lake.namespace}.owned", f"{lake.namespace}.owned was made from the source table public.owned"
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    first.write_text(json.dumps(lake.document({"public.owned": {}})))
+    second.write_text(json.dumps(lake.document({"billing.owned": {"target": target}}, state_uri=str(tmp_path))))
+    assert command("run", first).code == 0
+    for name, option in (("plan", "--sql"), ("run", "--table=billing.owned"), ("run", "--rebuild=billing.owned")):
+        refused = command(name, second, option)
+        assert (refused.code, words in refused.out) == (1, True), refused.out
+    assert words in command("status", second, "--json").tables["billing.owned"]["problem"]
+    assert lake.rows("owned", "id") == [(1,), (2,)]
+    lake.spark.sql(f"ALTER TABLE lake.{target} UNSET TBLPROPERTIES ('dms-iceberg.source')")
+    assert command("run", first).code == 0
+
+
 def test_the_loser_of_two_runs_says_so(command: Command, lake: Lake, other: SparkSession, pause: Pause, tmp_path: Path) -> None:
     lake.load("public.raced", [("id", pa.int64())], [(1,)])
     document = lake.document({"public.raced": {}})

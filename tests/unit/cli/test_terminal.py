@@ -93,6 +93,8 @@ def test_a_run_that_was_stopped_says_what_is_committed_and_how_to_go_on() -> Non
         "next: dms-iceberg run shop.json",
     ]
     assert told(table("a", stopped=True))[0].startswith("stopped before the end of a")
+    in_time = verdict(RunReport("r", {"a": table("a", batch(quarantined=0))}, 1.0), "shop.json", is_stopping=True)
+    assert list(in_time)[1].startswith("stopped after the last batch: all files that were there are merged")
 
 
 def test_a_replay_says_what_is_still_open(capsys: pytest.CaptureFixture[str]) -> None:
