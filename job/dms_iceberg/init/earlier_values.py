@@ -1,6 +1,6 @@
 """Whether columns have what rows were before, as the samples themselves show it. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import attrs
 
@@ -27,12 +27,27 @@ def are_earlier_values(samples: Samples, roles: Roles, pairs: Sequence[tuple[str
         pairs: the columns, each with the one whose earlier values it may have.
         sure: a row that was not seen was not there: the samples are all files, or no column of a source can stand in this place.
     """
-    if not sure or not (samples.load or samples.changes):
+    if not sure:
         return False
+    shown = False
+    for answer in _answers(samples, roles, pairs):
+        if answer is False:
+            return False
+        shown = shown or answer is True
+    return shown
+
+
+def contradict_earlier_values(samples: Samples, roles: Roles, pairs: Sequence[tuple[str, str]]) -> bool:
+    """Return whether an update contradicts that columns have the earlier values of others, and none shows it. See `are_earlier_values`."""
+    answers = set(_answers(samples, roles, pairs))
+    return False in answers and True not in answers
+
+
+def _answers(samples: Samples, roles: Roles, pairs: Sequence[tuple[str, str]]) -> Iterator[bool | None]:
+    """Yield for each update with such values what it says: shown (True), contradicted (False), or nothing (None)."""
     bases = tuple(base for _, base in pairs)
     unique = [place for place, base in enumerate(bases) if _is_unique(samples, base)]
     seen = _Seen(unique)
-    shown = False
     done = set[tuple[tuple[str, ...], Row]]()
     for sample in (*samples.load, *samples.changes):
         for row, operation in zip(sample.rows, operations(sample, roles), strict=True):
@@ -44,16 +59,12 @@ def are_earlier_values(samples: Samples, roles: Roles, pairs: Sequence[tuple[str
             new = tuple(cells.get(base) for base in bases)
             old = tuple(cells.get(name) for name, _ in pairs)
             if operation == "U" and any(old):
-                answer = seen.judge(old, new)
-                if answer is False:
-                    return False
-                shown = shown or answer is True
+                yield seen.judge(old, new)
                 seen.remove(old)
             if operation == "D":
                 seen.remove(new)
             elif operation:
                 seen.add(new)
-    return shown
 
 
 def _is_unique(samples: Samples, name: str) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 import attrs
 
 from dms_iceberg.bronze.unnamed_images import OF_DMS, Affix
-from dms_iceberg.init.earlier_values import are_earlier_values, operations
+from dms_iceberg.init.earlier_values import are_earlier_values, contradict_earlier_values, operations
 from dms_iceberg.init.role import Roles, Samples, Sure
 from dms_iceberg.init.samples import Sample, all_names
 
@@ -58,13 +58,15 @@ def find_images(samples: Samples, roles: Roles, own: Collection[str] = (), *, co
         in_place = _are_last(samples, roles, pairs, of_dms=of_dms)
         behind = in_place and any(_added(sample, roles) for sample in samples.changes)
         if in_place and (of_dms or (filled and are_earlier_values(samples, roles, pairs, sure=behind or complete))):
-            how = "updates have earlier values there" if filled else "no sampled update has one, so the name and the place alone say so"
+            against = filled and of_dms and contradict_earlier_values(samples, roles, pairs)
+            how = "updates have values there" if filled else "no sampled update has one, so the name and the place alone say so"
             return FoundImages(
                 affix=affix,
-                sure=Sure.CERTAIN if filled else Sure.LIKELY,
+                sure=Sure.DOUBTFUL if against else Sure.CERTAIN if filled else Sure.LIKELY,
                 why=f"columns at the end that are empty in inserts and loaded rows; {how}",
                 columns=tuple(base for _, base in pairs),
                 of_keys=unfilled or not filled,
+                doubts=(_to_decide(images),) if against else (),
             )
         if filled and (in_place or of_dms or affix.says_before) and not doubts:
             doubts.append(_doubt(images, affix, in_place=in_place))
@@ -82,6 +84,14 @@ def _doubt(images: Sequence[str], affix: Affix, *, in_place: bool) -> str:
     return (
         f"{', '.join(images)} is named like a before-image and empty in inserts, but {against}: taken for a column of the source. If a "
         f"mapping rule writes before-images there, set {setting}"
+    )
+
+
+def _to_decide(images: Sequence[str]) -> str:
+    return (
+        f"to decide: {', '.join(images)} is taken for a before-image, as it is named and placed like those of DMS, but a sampled update "
+        "of a row has a value there that is no earlier one of it. If it is a column of the source, set bronze.change.before_image_prefix "
+        "to null before the first run: else such an update removes the row that has the value as its key, and silver lacks the column"
     )
 
 

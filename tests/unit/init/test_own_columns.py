@@ -72,8 +72,11 @@ def test_a_reference_to_another_row_is_no_before_image(name: str, ordered: str, 
     write(tmp_path, {"LOAD00000001.parquet": load, "20260301-100001000.parquet": parquet(types, *[row(*one) for one in changes])})  # type: ignore[arg-type]
     found = look(tmp_path)
     if name == "BI_id" and ordered != "in-front-of-the-sequence":
-        # Neither the place nor the values can tell it from DMS's own.
+        # A swap of keys would look the same, so it is asked about.
         assert images(found) == ("BI_", None)
+        assert found.tables[0].images.sure == "doubtful"  # type: ignore[union-attr]
+        assert "to decide: BI_id is taken for a before-image" in notes(found)
+        assert "updates have earlier values" not in report(found, "")
         return
     assert images(found) == (None, None)
     (table,) = found.tables
