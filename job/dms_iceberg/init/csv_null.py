@@ -12,6 +12,7 @@ _TYPED = re.compile(
     r"[+-]?[0-9]+(?:[.][0-9]+)?(?:[eE][+-]?[0-9]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T][0-9:.]+)?|[0-9]{2}:[0-9]{2}:[0-9.]+", re.ASCII
 )
 _STARTS = re.compile(r"[+-]?[0-9].*|")
+_STARTS_WITH_DIGIT = re.compile(r"[+-]?[0-9].*", re.DOTALL)
 _NULLS = ("NULL", "null", "\\N", "<null>", "(null)", "<NULL>")
 
 Table = Sequence[tuple[Sample, Records]]
@@ -23,6 +24,7 @@ def find_null(tables: Sequence[Table]) -> tuple[str, str, tuple[str, ...]]:
 
     A usual text for NULL is one where it stands in a column whose other values are all numbers, times or sequences, or that has no other.
     Any text is one that stands in all but the key of several deletes, also in a column of numbers or times, and nowhere beside other texts.
+    But where inserts have empty fields in as many columns of numbers or times, NULL is an empty field, and the text is a value.
     """
     votes = Counter(text for table in tables for text in _null_texts(table))
     doubts = list[str]()
@@ -41,7 +43,34 @@ def find_null(tables: Sequence[Table]) -> tuple[str, str, tuple[str, ...]]:
     if not votes:
         return "", "no other text stands in the place of a value", tuple(doubts)
     text, count = votes.most_common(1)[0]
+    empty, of_text = (sum(_columns_with(table, null) for table in tables) for null in ("", text))
+    if empty and empty >= of_text:
+        doubts.append(
+            f"WARNING: CSV: {text!r} stands among numbers or times, and so do empty fields. It is taken for a value, and NULL for an empty "
+            "field. If it is the CsvNullValue of the endpoint, write it into bronze.csv.null before the first run"
+        )
+        return "", "inserts have empty fields among numbers or times", tuple(doubts)
+    if empty:
+        doubts.append(
+            f"WARNING: CSV: empty fields stand among numbers or times, and so does {text!r} in more columns. Empty fields are taken for "
+            "empty texts. If the endpoint has no CsvNullValue, set bronze.csv.null to an empty text before the first run"
+        )
     return text, f"it stands in {count:,} fields where only NULL explains it", tuple(doubts)
+
+
+def _columns_with(table: Table, null: str) -> int:
+    """Return in how many columns inserts of one file have a text and else numbers or times only.
+
+    What only changes have, such as a sequence or a before-image, is empty in all inserts of a file, or in none.
+    """
+    width = max((len(row) for _, rows in table for row in rows), default=0)
+    found = set()
+    for file in table:
+        for place, column in enumerate(zip(*_inserts([file], width), strict=True)):
+            others = {value for value in column if value != null}
+            if null in column and others and all(map(_STARTS_WITH_DIGIT.fullmatch, others)):
+                found.add(place)
+    return len(found)
 
 
 def _null_texts(table: Table) -> Iterator[str]:

@@ -165,6 +165,18 @@ def test_a_text_of_ones_own_is_null_where_no_value_can_be(other: str, null: str,
     assert look(tmp_path).bronze.csv.null == null
 
 
+@pytest.mark.parametrize(("amounts", "null"), [(",5", ""), ("NULL,5", "NULL")])
+def test_a_usual_text_among_numbers_is_a_value_where_empty_fields_are_null(amounts: str, null: str, tmp_path: Path) -> None:
+    first, second = amounts.split(",")
+    head = "Op,id,house,amount,note,seq"
+    write(tmp_path, {"LOAD00000001.csv": f"{head} I,1,12,{first},, I,2,14b,{second},x, I,3,NULL,7,x,"})
+    write(tmp_path, {"20260301-100001000.csv": f"{head} U,1,12,{second},,{sequence(1)} I,4,7,,,{sequence(2)}"})
+    found = look(tmp_path)
+    assert found.bronze.csv.null == null
+    assert "write it into bronze.csv.null before the first run" in "\n".join(found.about) or null
+    assert "only NULL explains it" not in "\n".join(found.about) or null
+
+
 def day(time: str) -> str:
     return f"2026-03-01~{time}:00"
 
