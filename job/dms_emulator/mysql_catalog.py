@@ -105,6 +105,8 @@ class MySqlCatalog:
         """
         found = {row[0]: row for row in self.query(_COLUMNS, *split_name(name))}
         problems = [problem for row in found.values() if (problem := self._column_problem(name, row)) is not None]
+        # A table may get system versioning later: then its log has deletes as updates, and old rows as inserts.
+        problems += [problem for kind, _ in self.query(_TABLE, *split_name(name)) if (problem := _kind_problem(name, kind)) is not None]
         if problems:
             raise EmulatorError("source: this cannot be captured:\n  " + "\n  ".join(problems))
         places = [place for place, column in enumerate(columns) if not (column.name in found and _is_generated(found[column.name][6]))]
@@ -206,8 +208,8 @@ class MySqlCatalog:
             yield f"{name}: does not exist, or the user may not see it"
             return
         kind, engine = found[0]
-        if kind != "BASE TABLE":
-            yield f"{name}: is no ordinary table ({kind.lower()})"
+        if problem := _kind_problem(name, kind):
+            yield problem
             return
         if (engine or "").upper() != "INNODB":
             yield f"{name}: engine {engine}, which has neither snapshots nor rollbacks: ALTER TABLE ... ENGINE = InnoDB"
@@ -240,6 +242,10 @@ class MySqlCatalog:
 
 
 _GEOMETRY: Final = "column {} is a geometry, of which nobody has said in which form DMS writes it"
+
+
+def _kind_problem(name: str, kind: str) -> str | None:
+    return None if kind == "BASE TABLE" else f"{name}: is no ordinary table ({kind.lower()})"
 
 
 def _is_generated(extra: str | None) -> bool:

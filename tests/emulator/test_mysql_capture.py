@@ -254,6 +254,16 @@ def test_ddl_closes_the_file_and_the_next_has_the_new_structure(shop: str, tmp_p
     ]
 
 
+def test_system_versioning_that_is_added_stops_the_task(shop: str, tmp_path: Path) -> None:
+    """Its deletes are updates in the log, and its old rows inserts with the same key."""
+    run(shop, "create table t (id int primary key, a int)", "insert into t values (1, 1), (2, 2)")
+    task = make_task(shop, tmp_path, "shop.t")
+    task.load()
+    run(shop, "update t set a = 3 where id = 2", "alter table t add system versioning", "delete from t where id = 1")
+    with pytest.raises(EmulatorError, match=r"shop[.]t: is no ordinary table \(system versioned\)"):
+        task.catch_up()
+
+
 def test_each_value_is_the_same_in_load_and_changes_and_that_of_the_table_of_cases(shop: str, tmp_path: Path) -> None:
     columns = ", ".join(f"c{number} {case[0]}" for number, case in enumerate(MARIADB))
     values = ", ".join(case[1] for case in MARIADB)
