@@ -58,6 +58,11 @@ class _Known:
     table: SourceTable
     readers: _Readers
 
+    @property
+    def places(self) -> list[int]:
+        """The places of the captured columns in the log's rows."""
+        return [place for place, _ in self.readers]
+
 
 @attrs.define
 class _Open:
@@ -91,6 +96,8 @@ class MySqlStream:
         self._reader: Any = None
         self._connections = 0
         self._known: dict[str, _Known] = {}
+        # Tables of which a statement may have changed what the log does not show, such as that a column is generated.
+        self._doubtful: set[str] = set()
         self._by_id: dict[int, _Known | None] = {}
         self._open: _Open | None = None
         self._end = 0
@@ -187,6 +194,8 @@ class MySqlStream:
             self._open = None
         elif self._open is not None and words.startswith(_DATA_STATEMENTS):
             raise _unreadable("statements instead of rows: some session has another binlog_format than ROW")
+        elif not words.startswith("SAVEPOINT"):
+            self._doubtful |= set(self._known)
 
     def _finish(self, event: Any, batch: Batch) -> None:
         done, self._open = self._open, None
@@ -205,8 +214,11 @@ class MySqlStream:
             return
         columns = self._described(name, event)
         known = self._known.get(name)
-        if known is None or known.columns != columns:
-            known = self._known[name] = _Known(columns, *self._catalog.logged(name, columns))
+        if known is None or known.columns != columns or name in self._doubtful:
+            found = _Known(columns, *self._catalog.logged(name, columns))
+            if known is None or known.columns != columns or known.places != found.places:
+                known = self._known[name] = found
+            self._doubtful.discard(name)
         self._by_id[event.table_id] = known
         for column in event.columns:
             raw(column)
@@ -234,7 +246,7 @@ class MySqlStream:
         if known is None or self._open is None:
             return
         for bitmap in (event.columns_present_bitmap, getattr(event, "columns_present_bitmap2", None)):
-            if bitmap is not None and not _has_all(bitmap, [place for place, _ in known.readers]):
+            if bitmap is not None and not _has_all(bitmap, known.places):
                 raise _unreadable(f"changes of {known.table.name} without some columns: some session's binlog_row_image is not FULL")
         rows = event.rows
         size = event.packet.event_size // max(len(rows), 1)

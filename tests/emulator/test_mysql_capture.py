@@ -254,6 +254,24 @@ def test_ddl_closes_the_file_and_the_next_has_the_new_structure(shop: str, tmp_p
     ]
 
 
+def test_a_generated_column_that_becomes_an_ordinary_one_is_captured(shop: str, tmp_path: Path) -> None:
+    """The log describes it as before."""
+    run(shop, "create table t (id int primary key, a int, g int as (a + 1) stored)", "insert into t (id, a) values (1, 1)")
+    task = make_task(shop, tmp_path, "shop.t")
+    task.load()
+    stop = threading.Event()
+    with task.emulator() as emulator:
+        runner = threading.Thread(target=emulator.capture, args=(stop,))
+        runner.start()
+        run(shop, "update t set a = 5")
+        wait_for(lambda: bool(task.changes("shop.t")))
+        run(shop, "alter table t modify g int", "update t set g = 77", "insert into t values (2, 2, 9)")
+        wait_for(lambda: len(task.changes("shop.t")) == 3)
+        stop.set()
+        runner.join()
+    assert replay(task.rows("shop.t"), ("id",)) == [{"id": 1, "a": 5, "g": 77}, {"id": 2, "a": 2, "g": 9}]
+
+
 def test_system_versioning_that_is_added_stops_the_task(shop: str, tmp_path: Path) -> None:
     """Its deletes are updates in the log, and its old rows inserts with the same key."""
     run(shop, "create table t (id int primary key, a int)", "insert into t values (1, 1), (2, 2)")
