@@ -54,6 +54,12 @@ def main_format(extensions: Iterable[str]) -> str:
     return Counter(map(format_of, extensions)).most_common(1)[0][0]
 
 
+def _is_elsewhere(table: TableFinding, name: str) -> bool:
+    """Whether a column of a table has values, and does not stand first or second, where DMS writes the operation and the commit time."""
+    samples = table.samples.both
+    return name in table.columns and any(one.names.index(name) > 1 and any(one.values(name)) for one in samples if name in one.names)
+
+
 def disagreements(table: TableFinding, bronze: Bronze) -> Iterator[str]:
     """Yield why the section does not fit a table."""
     roles, change = table.roles, bronze.change
@@ -67,6 +73,8 @@ def disagreements(table: TableFinding, bronze: Bronze) -> Iterator[str]:
     for setting, own, common in named:
         if own is not None and own != common:
             yield f"its {setting} is {own}, and that of most tables {common}. {OWN_DOCUMENT}"
+        elif own is None and common is not None and _is_elsewhere(table, common):
+            yield f"its column {common} is one of the source, and most tables have their {setting} there. {OWN_DOCUMENT}"
     has_order = bool(change.timestamp_column or change.sequence_column)
     if table.samples.changes and not table.has_order and has_order:
         others = " and ".join(name for name in (change.sequence_column, change.timestamp_column) if name)

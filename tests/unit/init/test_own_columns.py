@@ -243,3 +243,22 @@ def test_a_key_with_what_may_be_the_commit_time_is_doubtful(tmp_path: Path) -> N
     said = report(found, "")
     assert "key code, changed_at (doubtful)" in said
     assert "changed_at has a time in every row: a commit time would not be part of the key" in said
+
+
+@pytest.mark.parametrize("changes", [True, False])
+def test_a_column_of_the_source_named_like_the_commit_time_of_others(changes: bool, tmp_path: Path) -> None:
+    """Without TimestampColumnName the first column of events may look like it. That of other tables would be lost."""
+    for table in ("clicks", "views"):
+        head = "Op,created_at,id,seq"
+        change = f"{head} I,2026-03-01~10:00:00,3,{sequence(1)}"
+        load = f"{head} I,{day('08:00')},1, I,{day('08:10')},2,"
+        write(tmp_path, {"LOAD00000001.csv": load, "20260301-100001000.csv": change}, f"shop/{table}")
+    head = "Op,id,name,created_at,seq"
+    write(tmp_path, {"LOAD00000001.csv": f"{head} I,1,pen,2021-03-01~09:00:00, I,2,ink,2021-03-02~09:00:00,"})
+    if changes:
+        write(tmp_path, {"20260301-100001000.csv": f"{head} U,1,pens,2021-03-01~09:00:00,{sequence(2)}"})
+    found = look(tmp_path)
+    assert found.bronze.change.timestamp_column == "created_at"
+    (left_out,) = (one for one in found.proposals if one.table == "shop.orders")
+    assert isinstance(left_out, LeftOut)
+    assert "its column created_at is one of the source, and most tables have their timestamp_column there" in left_out.reasons[0]
