@@ -132,6 +132,11 @@ def _rooted(uri: str) -> tuple[ObjectStore, Root]:
 
 def _read(store: ObjectStore, files: TableFiles) -> list[Sample] | str:
     """Return a sample of each file, or why one of them cannot be read."""
+    if "." in files.schema:
+        return (
+            f"its folder {files.schema}/{files.name}/ has a dot in the name of the schema, and a document's schema.table ends the schema "
+            "at the first dot. Rename the schema by a mapping rule, and load the table again"
+        )
     try:
         return [read_sample(store, file) for file in (*files.load, *files.changes)]
     except BronzeError as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dms_emulator.files import DateDelimiter, DatePartition, DateSequence, FileShape
+from dms_iceberg.discover.proposal import LeftOut
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.init.finding import Found
 from dms_iceberg.init.folders import PAGE, find_root, find_tables
@@ -186,6 +187,19 @@ def test_folders_that_are_no_tables(tmp_path: Path) -> None:
     (tmp_path / "_old" / "shop").rename(tmp_path / "_shop")
     with pytest.raises(BronzeError, match="Folders that begin with"):
         look(tmp_path)
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_schema_with_a_dot_is_left_out(beside: bool, tmp_path: Path) -> None:
+    """``a.b/c`` and ``a/b.c`` would be one table."""
+    for schema, table in (("a.b", "c"), ("a", "b.c"))[: 1 + beside]:
+        folder = tmp_path / schema / table
+        folder.mkdir(parents=True)
+        (folder / "LOAD00000001.csv").write_text("Op,id\nI,1\n")
+        (folder / "20260301-100000000.csv").write_text("Op,id\nU,1\n")
+    found = look(tmp_path)
+    assert all(isinstance(one, LeftOut) for one in found.proposals)
+    assert "its folder a.b/c/ has a dot in the name of the schema" in str(found.proposals)
 
 
 def test_files_above_all_folders() -> None:
