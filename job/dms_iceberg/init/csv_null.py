@@ -12,7 +12,7 @@ _TYPED = re.compile(
     r"[+-]?[0-9]+(?:[.][0-9]+)?(?:[eE][+-]?[0-9]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T][0-9:.]+)?|[0-9]{2}:[0-9]{2}:[0-9.]+", re.ASCII
 )
 _STARTS = re.compile(r"[+-]?[0-9].*|")
-_STARTS_WITH_DIGIT = re.compile(r"[+-]?[0-9].*", re.DOTALL)
+_CODE = re.compile(r"[+-]?0[0-9]+")
 _NULLS = ("NULL", "null", "\\N", "<null>", "(null)", "<NULL>")
 
 Table = Sequence[tuple[Sample, Records]]
@@ -68,7 +68,8 @@ def _columns_with(table: Table, null: str) -> int:
     for file in table:
         for place, column in enumerate(zip(*_inserts([file], width), strict=True)):
             others = {value for value in column if value != null}
-            if null in column and others and all(map(_STARTS_WITH_DIGIT.fullmatch, others)):
+            # Digits that begin with a zero are a code, which is a text and may be empty.
+            if null in column and others and all(_is_typed(value) and not _CODE.fullmatch(value) for value in others):
                 found.add(place)
     return len(found)
 

@@ -177,6 +177,13 @@ def test_a_usual_text_among_numbers_is_a_value_where_empty_fields_are_null(amoun
     assert "only NULL explains it" not in "\n".join(found.about) or null
 
 
+def test_empty_codes_are_texts_where_a_usual_text_is_null(tmp_path: Path) -> None:
+    head = "Op,id,zip,phone,amount,seq"
+    write(tmp_path, {"LOAD00000001.csv": f"{head} I,1,01234,,NULL, I,2,,0123,5, I,3,,,7,"})
+    write(tmp_path, {"20260301-100001000.csv": f"{head} U,1,,,NULL,{sequence(1)}"})
+    assert look(tmp_path).bronze.csv.null == "NULL"
+
+
 def day(time: str) -> str:
     return f"2026-03-01~{time}:00"
 
