@@ -144,6 +144,13 @@ def find_tables(store: ObjectStore) -> list[TableFiles]:
     return found
 
 
+def passed_over(store: ObjectStore) -> Iterator[str]:
+    """Yield folders ``<schema>/_<table>/`` that have files of DMS: `find_tables` passes over them."""
+    for schema in filter(_may_be_source, store.folders("")):
+        names = (f"{schema}/{name}/" for name in store.folders(f"{schema}/") if name.startswith("_"))
+        yield from (name for name in names if any(_first_files(store, name)))
+
+
 def _refuse_other_depths(store: ObjectStore, tables: Sequence[TableFiles]) -> None:
     """Refuse a folder of tables that is taken for one: the rows of different tables would be mixed.
 

@@ -17,7 +17,7 @@ from dms_iceberg.init.columns import by_catalog, by_values
 from dms_iceberg.init.csv_form import CsvForm, find_form, has_header, records
 from dms_iceberg.init.csv_null import find_null
 from dms_iceberg.init.finding import Found, TableFinding, Unread
-from dms_iceberg.init.folders import PAGE, Root, TableFiles, find_root, find_tables
+from dms_iceberg.init.folders import PAGE, Root, TableFiles, find_root, find_tables, passed_over
 from dms_iceberg.init.keys import ProposedKey, against_key, is_there, propose_key
 from dms_iceberg.init.role import Sure
 from dms_iceberg.init.samples import Sample, read_sample
@@ -71,7 +71,7 @@ def _examine(uri: str, catalog: Catalog | None, wanted: Callable[[Sequence[str]]
     bronze = bronze_of(store.root.removeprefix("file://"), findings, form, format_)
     keys = dict[str, ProposedKey]()
     proposals = [_proposed(one, bronze, catalog, keys) for one in tables]
-    about = [*root.notes, _what_was_sampled(chosen)]
+    about = [*root.notes, _what_was_sampled(chosen), *_passed_over(store)]
     if format_ == "csv":
         about.append(f"CSV: delimiter {form.delimiter!r}; the text for NULL is {form.null!r}: {why_null}" if form.null else _empty_null())
         about += about_null
@@ -224,6 +224,14 @@ def _by_catalog(finding: TableFinding, catalog: Catalog, keys: dict[str, Propose
         as_text=(),
         notes=(*notes, *entry.notes, *grouped(needs.notes)),
     )
+
+
+def _passed_over(store: ObjectStore) -> Iterator[str]:
+    """Yield that folders like ``_orders`` have files of DMS: the source may have such tables, and others may have put them away there."""
+    found = sorted(passed_over(store))
+    if found:
+        shown = ", ".join(found[:10]) + (f" and {len(found) - 10:,} more" if len(found) > 10 else "")
+        yield f"WARNING: folders that begin with _ have files of DMS and are taken for no tables. If they are, write their entries: {shown}"
 
 
 def _what_was_sampled(tables: Sequence[TableFiles]) -> str:

@@ -202,6 +202,17 @@ def test_a_schema_with_a_dot_is_left_out(beside: bool, tmp_path: Path) -> None:
     assert "its folder a.b/c/ has a dot in the name of the schema" in str(found.proposals)
 
 
+def test_a_table_that_begins_with_an_underscore_is_said(tmp_path: Path) -> None:
+    """As those that ORMs make for relations."""
+    task(tmp_path)
+    (tmp_path / "shop" / "_AToB").mkdir()
+    (tmp_path / "shop" / "_AToB" / "LOAD00000001.parquet").write_bytes((tmp_path / "shop/orders/LOAD00000001.parquet").read_bytes())
+    (tmp_path / "shop" / "_temporary").mkdir()
+    found = look(tmp_path)
+    (said,) = (line for line in found.about if "begin with _" in line)
+    assert said.endswith("write their entries: shop/_AToB/")
+
+
 def test_files_above_all_folders() -> None:
     bucket = Bucket(["LOAD00000001.parquet"])
     root = find_root(bucket)
