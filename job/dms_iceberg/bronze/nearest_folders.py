@@ -33,7 +33,7 @@ def neighbour(store: ObjectStore) -> str:
     # Never list buckets, or the root of the machine.
     if above.rpartition(":")[2].strip("/") == "":
         return ""
-    near = nearest(last, _folders(open_store(above), ""))
+    near = nearest(last, [name for name in _folders(open_store(above), "") if name != last])
     return f"; did you mean {join(above, near)}?" if near is not None else ""
 
 

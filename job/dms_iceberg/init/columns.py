@@ -13,6 +13,8 @@ from dms_iceberg.verify.columns import spark_type
 
 _WALL_CLOCK = "DMS writes a wall clock like an instant in UTC: declare this where the source's column has no time zone"
 _INSTANT = "text in these files: declare this where the source's column has a time zone, and timestamp_ntz where it has none"
+_MOST_DIGITS = 38
+"""Of a decimal of Spark."""
 _AS_TEXT = "text in these files: declare the type that it has at the source, such as this"
 _BOOLEAN = "texts that are true and false only: declare this where it is a boolean at the source"
 _UNREADABLE = (
@@ -87,7 +89,10 @@ def _suggestion(name: str, type_: str, values: Sequence[str]) -> Declared | None
     if form == "timestamp":
         return Declared(name=name, type=form, why=_INSTANT)
     if form == "decimal":
-        form = f"decimal(38,{max(len(value.partition('.')[2]) for value in values)})"
+        whole, scale = (max(len(value.lstrip("+-").partition(".")[place].strip()) for value in values) for place in (0, 2))
+        if whole + scale > _MOST_DIGITS:
+            return None
+        form = f"decimal({_MOST_DIGITS},{scale})"
     return Declared(name=name, type=form, why=_AS_TEXT)
 
 

@@ -90,10 +90,10 @@ def has_header(rows: Records, files: Iterable[Records], sample: Sample) -> bool 
     first, rest = rows[0], rows[1:]
     if sample.file.is_cdc and first[0].casefold() in WORDS:
         return False
+    if all(first) and first[0].casefold() not in WORDS and rest and all(row[0].casefold() in WORDS for row in rest):
+        return True
     if not _are_names(first):
         return False
-    if rest and all(row[0].casefold() in WORDS for row in rest):
-        return True
     shared = [other[0] for other in files if other and other is not rows]
     if any(first in (other, other[1:]) or other == first[1:] for other in shared):
         return True

@@ -13,6 +13,7 @@ _TYPED = re.compile(
 )
 _STARTS = re.compile(r"[+-]?[0-9].*|")
 _CODE = re.compile(r"[+-]?0[0-9]+")
+_LONGEST_NULL = 8
 _NULLS = ("NULL", "null", "\\N", "<null>", "(null)", "<NULL>")
 
 Table = Sequence[tuple[Sample, Records]]
@@ -37,8 +38,8 @@ def find_null(tables: Sequence[Table]) -> tuple[str, str, tuple[str, ...]]:
             else:
                 folder = table[0][0].file.key.rpartition("/")[0]
                 doubts.append(
-                    f"CSV: all sampled deletes of {folder} have {text!r} in the same columns. It is taken for a value. If it is the "
-                    "CsvNullValue of the endpoint, write it into bronze.csv.null"
+                    f"CSV: all sampled deletes of {folder} have {_shown(table, text)} in the same columns. It is taken for a value. If "
+                    "it is the CsvNullValue of the endpoint, write it into bronze.csv.null"
                 )
     if not votes:
         return "", "no other text stands in the place of a value", tuple(doubts)
@@ -127,6 +128,12 @@ def _shows_null(table: Table, text: str) -> bool:
             # Not of a key, and a delete has it: deletes have whole rows.
             return False
     return typed
+
+
+def _shown(table: Table, text: str) -> str:
+    """Return a text that may be the one for NULL. One that may be a value of the source is not shown: it could be anybody's."""
+    several = len(_deletes(table)) > 1
+    return repr(text) if several and len(text) <= _LONGEST_NULL and not any(map(str.isspace, text)) else "one text"
 
 
 def _is_typed(value: str) -> bool:

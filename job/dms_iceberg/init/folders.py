@@ -29,7 +29,8 @@ _YEAR = r"(?:19|20)\d\d"
 _DATES = re.compile(rf"(?:^|/)(?:{_YEAR}([-_/]?)\d\d(?:\1\d\d(?:\1\d\d)?)?|\d\d([-_/]?){_YEAR}\2\d\d|\d\d([-_/]?)\d\d\3{_YEAR})$", re.ASCII)
 _IN_DATES = re.compile(r"[0-9]{2}|[0-9]{4}([-_]?[0-9]{2}){0,3}|[0-9]{2}[-_]?[0-9]{2,4}[-_]?[0-9]{2,4}")
 """Folders directly in that of a table that are, or begin, date folders."""
-_EPOCH = re.compile(r"epoch-(\d{1,9})", re.ASCII)
+EPOCH = re.compile(r"epoch-(\d{1,9})", re.ASCII)
+"""The name of a load epoch's folder."""
 
 
 @attrs.frozen(kw_only=True)
@@ -78,16 +79,16 @@ def find_root(store: ObjectStore) -> Root | None:
 
     It is the given folder, one below it (such as that of the newest load epoch), or up to two above it.
     """
-    found = list(_first_files(store, ""))
+    found = list(first_files(store, ""))
     if not found:
-        tops = islice((name for name in store.folders("") if _may_be_source(name)), _MOST_TOP_FOLDERS)
-        found = next((files for top in tops if (files := list(_first_files(store, f"{top}/")))), [])
+        tops = islice((name for name in store.folders("") if may_be_source(name)), _MOST_TOP_FOLDERS)
+        found = next((files for top in tops if (files := list(first_files(store, f"{top}/")))), [])
     if not found:
         return None
     places = [folder_of_table(file) for file in found]
     # A file that lies about above the folders says nothing.
     parts = min([one for one in places if len(one) > 1] or places, key=len)
-    if epoch := next((one for one in places if len(one) > len(parts) and _EPOCH.fullmatch(one[-3]) and one[:-3] == parts[:-2]), None):
+    if epoch := next((one for one in places if len(one) > len(parts) and EPOCH.fullmatch(one[-3]) and one[:-3] == parts[:-2]), None):
         # A bucket folder may have the first load itself, and later ones in folders epoch-N.
         root = _newest_epoch(store, epoch[:-2])
         return attrs.evolve(root, notes=(*root.notes, f"an older load beside it, which it replaces: {'/'.join(parts[:-1])}/"))
@@ -99,11 +100,11 @@ def find_root(store: ObjectStore) -> Root | None:
 def _newest_epoch(store: ObjectStore, parts: Sequence[str]) -> Root:
     path = "".join(f"{part}/" for part in parts)
     notes = [f"the folders of schemas are in {path}, below the one that was given"] if path else []
-    if not parts or not _EPOCH.fullmatch(parts[-1]):
+    if not parts or not EPOCH.fullmatch(parts[-1]):
         return Root(path=path, notes=tuple(notes))
     above = "".join(f"{part}/" for part in parts[:-1])
-    epochs = sorted((int(match[1]), name) for name in store.folders(above) if (match := _EPOCH.fullmatch(name)))
-    filled = next(name for _, name in reversed(epochs) if name == parts[-1] or any(_first_files(store, f"{above}{name}/")))
+    epochs = sorted((int(match[1]), name) for name in store.folders(above) if (match := EPOCH.fullmatch(name)))
+    filled = next(name for _, name in reversed(epochs) if name == parts[-1] or any(first_files(store, f"{above}{name}/")))
     names = [name for _, name in epochs]
     others = names[: names.index(filled)]
     notes = [f"the newest load epoch that has files: {above}{filled}/"]
@@ -111,7 +112,8 @@ def _newest_epoch(store: ObjectStore, parts: Sequence[str]) -> Root:
     return Root(path=f"{above}{filled}/", notes=tuple(notes))
 
 
-def _first_files(store: ObjectStore, prefix: str) -> Iterator[BronzeFile]:
+def first_files(store: ObjectStore, prefix: str) -> Iterator[BronzeFile]:
+    """Yield the files of DMS among the first objects below a folder; costs one request."""
     for one in islice(store.list(prefix), PAGE):
         file = parse_key("", one.key, one.size, one.etag)
         if file is not None and REPAIR_FOLDER not in f"/{one.key}":
@@ -126,7 +128,8 @@ def folder_of_table(file: BronzeFile) -> tuple[str, ...]:
     return tuple(folder.split("/")) if folder else ()
 
 
-def _may_be_source(name: str) -> bool:
+def may_be_source(name: str) -> bool:
+    """Whether a folder may be that of a schema or table."""
     return not name.startswith(("_", ".", "awsdms_"))
 
 
@@ -136,19 +139,12 @@ def find_tables(store: ObjectStore) -> list[TableFiles]:
     Raises:
         BronzeError: one of them has folders of several tables.
     """
-    schemas = filter(_may_be_source, store.folders(""))
+    schemas = filter(may_be_source, store.folders(""))
     with ThreadPoolExecutor(_THREADS) as pool:
-        named = [(schema, table) for schema in schemas for table in store.folders(f"{schema}/") if _may_be_source(table)]
+        named = [(schema, table) for schema in schemas for table in store.folders(f"{schema}/") if may_be_source(table)]
         found = [one for one in pool.map(lambda names: look(store, *names), named) if one.load or one.changes]
     _refuse_other_depths(store, found)
     return found
-
-
-def passed_over(store: ObjectStore) -> Iterator[str]:
-    """Yield folders ``<schema>/_<table>/`` that have files of DMS: `find_tables` passes over them."""
-    for schema in filter(_may_be_source, store.folders("")):
-        names = (f"{schema}/{name}/" for name in store.folders(f"{schema}/") if name.startswith("_"))
-        yield from (name for name in names if any(_first_files(store, name)))
 
 
 def _refuse_other_depths(store: ObjectStore, tables: Sequence[TableFiles]) -> None:
@@ -196,7 +192,7 @@ def look(store: ObjectStore, schema: str, table: str) -> TableFiles:
         more = _Page.of(store, prefix + "LOAD", "", prefix)
         load += more.load
         listed += more.objects
-        segments = [name for name in store.folders(prefix) if _may_be_source(name) and not _IN_DATES.fullmatch(name)]
+        segments = [name for name in store.folders(prefix) if may_be_source(name) and not _IN_DATES.fullmatch(name)]
         for segment in segments[:_MOST_SEGMENTS]:
             load += _Page.of(store, f"{prefix}{segment}/", "", prefix).load[:1]
         if changes:

@@ -13,11 +13,12 @@ from dms_iceberg.discover.catalog import Catalog
 from dms_iceberg.discover.proposal import Entry, LeftOut, Proposal, grouped
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.init.agree import bronze_of, disagreements, lone_times, main_format
+from dms_iceberg.init.beside import only_in_older, passed_over, refuse_other_tasks
 from dms_iceberg.init.columns import by_catalog, by_values
 from dms_iceberg.init.csv_form import CsvForm, find_form, has_header, records
 from dms_iceberg.init.csv_null import find_null
 from dms_iceberg.init.finding import Found, TableFinding, Unread
-from dms_iceberg.init.folders import PAGE, Root, TableFiles, find_root, find_tables, passed_over
+from dms_iceberg.init.folders import PAGE, Root, TableFiles, find_root, find_tables
 from dms_iceberg.init.keys import ProposedKey, against_key, is_there, propose_key
 from dms_iceberg.init.role import Sure
 from dms_iceberg.init.samples import Sample, read_sample
@@ -71,11 +72,12 @@ def _examine(uri: str, catalog: Catalog | None, wanted: Callable[[Sequence[str]]
     bronze = bronze_of(store.root.removeprefix("file://"), findings, form, format_)
     keys = dict[str, ProposedKey]()
     proposals = [_proposed(one, bronze, catalog, keys) for one in tables]
-    about = [*root.notes, _what_was_sampled(chosen), *_passed_over(store)]
+    about = [*root.notes, *only_in_older(open_store(uri), root.path), _what_was_sampled(chosen), *passed_over(store)]
     if format_ == "csv":
         about.append(f"CSV: delimiter {form.delimiter!r}; the text for NULL is {form.null!r}: {why_null}" if form.null else _empty_null())
         about += about_null
-    if not any(one.samples.changes for one in findings):
+    understood = [one for one in findings if not one.problems] or chosen
+    if not any(one.samples.changes if isinstance(one, TableFinding) else one.changes for one in understood):
         about.append(_NO_CHANGES)
     return Found(bronze=bronze, tables=tables, proposals=proposals, keys=keys, about=(*about, *_without_files(catalog, every)))
 
@@ -117,9 +119,10 @@ def _rooted(uri: str) -> tuple[ObjectStore, Root]:
             )
         raise BronzeError(
             f"{store.root}: no file with a name that DMS gives (LOAD00000001.csv, 20260301-100130000.parquet) was found "
-            f"there{neighbour(store)}. Name the bucket folder of the DMS endpoint: the folder with those of the schemas. If the task "
+            f"there{neighbour(store) or '.'} Name the bucket folder of the DMS endpoint: the folder with those of the schemas. If the task "
             "has just begun, wait for its first file"
         )
+    refuse_other_tasks(store, root.path)
     place = store.root
     for _ in range(root.above):
         place = posixpath.dirname(place)
@@ -224,14 +227,6 @@ def _by_catalog(finding: TableFinding, catalog: Catalog, keys: dict[str, Propose
         as_text=(),
         notes=(*notes, *entry.notes, *grouped(needs.notes)),
     )
-
-
-def _passed_over(store: ObjectStore) -> Iterator[str]:
-    """Yield that folders like ``_orders`` have files of DMS: the source may have such tables, and others may have put them away there."""
-    found = sorted(passed_over(store))
-    if found:
-        shown = ", ".join(found[:10]) + (f" and {len(found) - 10:,} more" if len(found) > 10 else "")
-        yield f"WARNING: folders that begin with _ have files of DMS and are taken for no tables. If they are, write their entries: {shown}"
 
 
 def _what_was_sampled(tables: Sequence[TableFiles]) -> str:

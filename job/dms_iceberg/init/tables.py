@@ -1,10 +1,11 @@
 """From the samples of a table's files to what they are: which columns are whose, and what contradicts a use of them."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from dms_iceberg.discover.catalog import Catalog, Table
 from dms_iceberg.discover.judge import judge
-from dms_iceberg.discover.proposal import Entry, shown
+from dms_iceberg.discover.proposal import Entry, shown, shown_names
 from dms_iceberg.dms.types import LOB_KINDS
 from dms_iceberg.init import headerless
 from dms_iceberg.init.csv_form import CsvForm, Records, has_header, named, records
@@ -18,8 +19,9 @@ from dms_iceberg.init.samples import Sample, all_names
 
 _LONE = "stands where DMS writes the commit time, and most other tables have no such column: taken for one of the source"
 _NO_NAMES = (
-    "its files have no header, so they do not say what their columns are called. Give --source with the URL of the database, or let DMS "
-    "write headers (AddColumnName) or Parquet and load the table again"
+    "its files have no header, so they do not say what their columns are called. Give --source with the URL of the database (such as "
+    "postgresql://user@host/db), write the entry by hand with the names in source_columns, or let DMS write headers (AddColumnName) or "
+    "Parquet and load the table again"
 )
 
 
@@ -126,8 +128,20 @@ def _csv_columns(files: TableFiles, samples: Sequence[Sample], form: CsvForm, ca
     if header:
         if odd := next((sample for sample, rows in parsed if rows and _is_not_text(rows[0])), None):
             return f"{odd.file.key}: a name in its header is not UTF-8. Whatever rewrote it has changed its encoding. Restore the file"
+        for sample, rows in parsed:
+            if twins := _twins(rows[0] if rows else ()):
+                return (
+                    f"{sample.file.key}: its header has the names {shown_names(twins)}, which Spark takes for one. Rename one of them by a "
+                    "mapping rule, and load the table again into a new load epoch"
+                )
         return [named(sample, rows[1:], rows[0] if rows else (), form.null) for sample, rows in parsed]
     return _headerless(files, parsed, form, catalog)
+
+
+def _twins(names: Sequence[str]) -> list[str]:
+    """Return the names that differ in case only, or not at all, from the first that has such a twin."""
+    folded = Counter(map(str.casefold, names))
+    return [name for name in names if folded[name.casefold()] > 1]
 
 
 def _is_not_text(names: Sequence[str]) -> bool:

@@ -150,7 +150,9 @@ def test_a_usual_value_of_deletes_is_not_null(deletes: int, tmp_path: Path) -> N
     write(tmp_path, {"LOAD00000001.csv": USERS, "20260301-100001000.csv": f"Op,id,name,blocked,vip,seq U,1,Anna,N,N,{sequence(1)} {rows}"})
     found = look(tmp_path)
     assert found.bronze.csv.null == ""
-    assert "all sampled deletes of shop/orders have 'N' in the same columns" in "\n".join(found.about)
+    # The whole row of a single delete may be anybody's.
+    shown = "'N'" if deletes > 1 else "one text"
+    assert f"all sampled deletes of shop/orders have {shown} in the same columns" in "\n".join(found.about)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,76 @@
+"""Finds folders with files of DMS beside those that `init` takes for tables, so that none is passed over without a word."""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from dms_iceberg.errors import BronzeError
+from dms_iceberg.init.folders import EPOCH, first_files, may_be_source
+from dms_iceberg.storage.store import ObjectStore
+
+_MOST = 30
+"""So many folders are looked into: one request each."""
+_SHOWN = 10
+
+
+def refuse_other_tasks(store: ObjectStore, path: str) -> None:
+    """Refuse a folder above those of several tasks: which of them is meant cannot be told.
+
+    Args:
+        store: the folder that was named.
+        path: the folder of the tables below it, "" if it is that itself.
+
+    Raises:
+        BronzeError: another folder beside ``path`` has files of DMS, too.
+    """
+    top = path.partition("/")[0]
+    if not top or EPOCH.fullmatch(top):
+        return
+    names = islice((name for name in store.folders("") if may_be_source(name) and name != top), _MOST)
+    others = [name for name in names if any(first_files(store, f"{name}/"))]
+    if others:
+        raise BronzeError(
+            f"{store.root}: several folders in it have files of DMS: {_some(sorted([top, *others]))}. They are of several tasks, or at "
+            f"different depths. Name the one that you mean, such as {store.root}/{top}/, and give each task a document of its own"
+        )
+
+
+def passed_over(store: ObjectStore) -> Iterator[str]:
+    """Yield that folders like ``_orders`` have files of DMS: the source may have such tables, and others may have put them away there."""
+    found = []
+    for schema in filter(may_be_source, store.folders("")):
+        names = (f"{schema}/{name}/" for name in store.folders(f"{schema}/") if name.startswith("_"))
+        found += [name for name in names if any(first_files(store, name))]
+    if found:
+        yield (
+            "WARNING: folders that begin with _ have files of DMS and are taken for no tables. If they are, write their entries: "
+            f"{_some(sorted(found))}"
+        )
+
+
+def only_in_older(store: ObjectStore, path: str) -> Iterator[str]:
+    """Yield which tables the load epoch before that in ``path`` has, and that one lacks; ``store`` is the folder that was named."""
+    above, _, newest = path.rstrip("/").rpartition("/")
+    above = f"{above}/" if above else ""
+    if not EPOCH.fullmatch(newest):
+        return
+    number = int(re.sub("[^0-9]", "", newest))
+    older = sorted((int(match[1]), name) for name in store.folders(above) if (match := EPOCH.fullmatch(name)) and int(match[1]) < number)
+    if not older:
+        return
+    before = f"{above}{older[-1][1]}/"
+    if missing := sorted(_tables(store, before) - _tables(store, path)):
+        yield (
+            f"WARNING: {before} has tables that the newest load epoch lacks: {_some(missing)}. They are not in the document. If the task "
+            "still captures them, wait until DMS has loaded all tables"
+        )
+
+
+def _tables(store: ObjectStore, path: str) -> set[str]:
+    schemas = filter(may_be_source, store.folders(path))
+    return {f"{schema}.{table}" for schema in schemas for table in store.folders(f"{path}{schema}/") if may_be_source(table)}
+
+
+def _some(names: Iterable[str]) -> str:
+    every = list(names)
+    return ", ".join(every[:_SHOWN]) + (f" and {len(every) - _SHOWN:,} more" if len(every) > _SHOWN else "")
