@@ -37,6 +37,7 @@ from dms_iceberg.sql.cdc_columns import (
 )
 from dms_iceberg.sql.quoting import quote, string_literal
 
+_ONLY_INSERTS = "unknown_op: a full load has only inserts; an update or delete in a LOAD file is of something else"
 LEAVING_HALVES, ALTERNATIVES = (1, 2), (2, 4)
 
 
@@ -182,6 +183,8 @@ def _problem_sql(columns: SourceColumns, change: Change, *, is_cdc: bool) -> str
     ]
     if columns.op is not None:
         checks.append(f"WHEN {OP} IS NULL THEN {string_literal('unknown_op: allowed are ' + ', '.join(change.op_words))}")
+        if not is_cdc:
+            checks.append(f"WHEN {OP} <> 'I' THEN {string_literal(_ONLY_INSERTS)}")
     if columns.sequence is not None and not is_cdc:
         # Without a header an added column takes the place of the sequence; only its values show it.
         problem = "malformed: the sequence of a full-load row is neither empty nor 35 digits; if a source column was added, declare it"

@@ -101,6 +101,12 @@ CSV = [
             ]
         },
     ),
+    Case(
+        "no_insert",
+        csv_load(load_line(1, "a"), load_line(1, "b", op="U"), load_line(2, "c", op="D")),
+        rows=[(1, "a")],
+        rejected=[("unknown_op", "only inserts")] * 2,
+    ),
     Case("unknown_op", csv_load(load_line(1, "a", op="x"), load_line(2, "b", op="")), rows=[], rejected=[("unknown_op", "allowed")] * 2),
     Case("big_field_first", csv_load(load_line(1, "z" * 10_000_000), load_line(2, "b")), rows=[(1, "z" * 10_000_000), (2, "b")]),
     Case("big_field_gzip", csv_load(load_line(1, "z" * 10_000_000), name="LOAD00000001.csv.gz"), rows=[(1, "z" * 10_000_000)]),
