@@ -2,7 +2,9 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 
-BIN := .venv/bin
+# glue-5.1 (Spark 3.5, Python 3.11) or glue-6.0 (Spark 4.1, Python 3.13, an environment of its own): RUNTIME=glue-6.0 make test
+RUNTIME ?= glue-5.1
+BIN := $(if $(filter glue-6.0,$(RUNTIME)),.venv-glue-6.0,.venv)/bin
 PYTEST_ARGS ?=
 # Which tests `make test` runs; "not release" are those of `make test-long` as well, in one session.
 TEST_MARKS ?= not long and not release
@@ -24,11 +26,11 @@ demo: setup ## Mirror a real PostgreSQL into Iceberg on this machine; DEMO_SECON
 
 ##@ Develop
 .PHONY: setup
-setup: ## Install Python packages, Java, jars and PostgreSQL into .venv; every target below does it by itself
-	@PYTHON="$(PYTHON)" tools/setup.sh
+setup: ## Install Python, jars and PostgreSQL into .venv (RUNTIME=glue-6.0: .venv-glue-6.0); every target below does it by itself
+	@RUNTIME="$(RUNTIME)" PYTHON="$(PYTHON)" tools/setup.sh
 
 .PHONY: test
-test: setup ## Run the main test suite, 15 to 20 minutes; PYTEST_ARGS="-k position" chooses
+test: setup ## Run the main test suite, 15 to 20 minutes; PYTEST_ARGS="-k position" chooses, RUNTIME=glue-6.0 takes Spark 4
 	$(PYTEST) -m "$(TEST_MARKS)" $(PYTEST_ARGS)
 
 .PHONY: test-long
@@ -95,7 +97,7 @@ python-archive: setup ## Build the Python of a watch on EMR Serverless (Linux x8
 	$(BIN)/python -m tools.python_archive --prefix "$$(ls -d build/python/cpython-3.11*-linux-x86_64-gnu | sort -V | tail -1)" build/python-3.11-x86_64.tar.gz
 
 .PHONY: lock
-lock: setup ## Resolve the Python packages into requirements.lock; needs a network
+lock: setup ## Resolve the Python packages into the locks of both runtimes; needs a network
 	$(BIN)/python tools/lock.py
 
 .PHONY: clean

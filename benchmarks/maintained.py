@@ -57,15 +57,16 @@ def main(
         lake.verify(source, np.unique(np.concatenate(touched)), "maintained", [OURS])
         spark.sql(f"DROP TABLE {CATALOG}.{HANDWRITTEN} PURGE")
         spark.sql(f"CREATE TABLE {CATALOG}.{HANDWRITTEN} USING iceberg AS SELECT * FROM {CATALOG}.{OURS}")
-        readings = {"unmaintained": {"snapshot-id": str(before)}, "maintained": {}, "fresh": {}}
+        readings = {"unmaintained": before, "maintained": None, "fresh": None}
         names = {name: OURS if name != "fresh" else HANDWRITTEN for name in readings}
         seconds = {name: list[float]() for name in readings}
         for turn in range(repetitions + 1):
-            for name, options in readings.items():
-                taken = _read(spark.read.options(**options).table(f"{CATALOG}.{names[name]}"))
+            for name, snapshot in readings.items():
+                at = f" VERSION AS OF {snapshot}" if snapshot else ""
+                taken = _read(spark.sql(f"SELECT * FROM {CATALOG}.{names[name]}{at}"))
                 if turn:
                     seconds[name].append(taken)
-        files = {name: _files(spark, names[name], options) for name, options in readings.items()}
+        files = {name: _files(spark, names[name], snapshot) for name, snapshot in readings.items()}
     medians = {name: statistics.median(values) for name, values in seconds.items()}
     shown = Table(title=f"Reading {rows:,} rows after {batches:,} batches of {size:,} changes")
     for heading in ("table", "data files", "delete files", "seconds", "times fresh"):
@@ -128,8 +129,7 @@ def _read(frame: DataFrame) -> float:
     return time.perf_counter() - started
 
 
-def _files(spark: SparkSession, name: str, options: dict[str, str]) -> tuple[int, int]:
-    snapshot = options.get("snapshot-id")
+def _files(spark: SparkSession, name: str, snapshot: int | None) -> tuple[int, int]:
     asked = f"snapshot_id = {snapshot}" if snapshot else "snapshot_id = (SELECT max_by(snapshot_id, made_current_at) FROM {0}.history)"
     asked = asked.format(f"{CATALOG}.{name}")
     row = spark.sql(f"SELECT summary FROM {CATALOG}.{name}.snapshots WHERE {asked}").collect()[0]

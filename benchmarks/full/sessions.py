@@ -6,15 +6,17 @@ Delta and Hudi are not part of the product: their jars are named here, and only 
 import importlib.util
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
 from dms_iceberg.spark import session
-from dms_iceberg.spark.jars import BASE as ICEBERG
 from dms_iceberg.spark.jars import resolve
+from dms_iceberg.spark.versions import present
 
+ICEBERG: Final = present().jars
 # The last release of each that runs on Spark 3.5 with Scala 2.12 and Java 17.
 DELTA: Final = {
     "io.delta:delta-spark_2.12:3.3.3": "4912bf902a1c453aba3bd838ff212dedd357155212f9bb37a6b47d97f2827ebc",
@@ -43,7 +45,7 @@ def common_settings(cores: int, heap: str) -> dict[str, str]:
     }
 
 
-def open_plain_session(jars: dict[str, str], settings: dict[str, str]) -> SparkSession:
+def open_plain_session(jars: Mapping[str, str], settings: dict[str, str]) -> SparkSession:
     """Start Spark with these jars (coordinate to checksum) and settings; all others are Spark's defaults.
 
     Raises:

@@ -12,10 +12,8 @@ from dms_iceberg.doctor.packages import examine_packages
 from dms_iceberg.doctor.stores import examine_stores
 from dms_iceberg.spark.failures import FAILURES, describe
 from dms_iceberg.spark.session import open_session, runs_managed
+from dms_iceberg.spark.versions import TESTED, is_tested
 from dms_iceberg.watch.queue import NotificationQueue
-
-TESTED_SPARK = "3.5"
-"""The job's tests run on this line of Spark: that of Glue 5.x."""
 
 
 def examine(config: Config, queue: str | None = None) -> Examination:
@@ -53,6 +51,7 @@ def _runtime(spark: Any) -> Finding:
         f"Spark {spark.version}, Iceberg {iceberg}, Java {jvm.System.getProperty('java.version')}, Python {platform.python_version()}; "
         f"started by {starter} on {spark.sparkContext.master}"
     )
-    if not spark.version.startswith(f"{TESTED_SPARK}."):
-        return Finding("runtime", Verdict.WRONG, found, f"The job is tested on Spark {TESTED_SPARK}; use Glue 5.x.")
+    if not is_tested(spark.version):
+        spark_lines, glue = (" and ".join(names) for names in zip(*((one.spark, one.glue) for one in TESTED), strict=True))
+        return Finding("runtime", Verdict.WRONG, found, f"The job is tested on Spark {spark_lines}: use Glue {glue}.")
     return Finding("runtime", Verdict.OK, found)

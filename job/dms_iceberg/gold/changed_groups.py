@@ -108,5 +108,5 @@ def _places(spark: SparkSession, table: TargetTable, gone: Gone) -> DataFrame:
 def _deleted(spark: SparkSession, table: TargetTable, snapshot: int, locations: Iterable[str]) -> DataFrame:
     """Return the rows of a snapshot's delete files at these locations."""
     paths = f.broadcast(spark.createDataFrame([(path,) for path in locations], "delete_file_path string"))
-    deleted = spark.read.option("snapshot-id", snapshot).table(f"{table.sql_name}.position_deletes")
+    deleted = spark.sql(f"SELECT * FROM {table.sql_name}.position_deletes VERSION AS OF {snapshot}")
     return deleted.join(paths, "delete_file_path", "left_semi")

@@ -9,6 +9,7 @@ import attrs
 from pyspark.sql import DataFrame, SparkSession
 
 from dms_iceberg.iceberg.table import IcebergTable
+from dms_iceberg.iceberg.unnamed_table import UnnamedTable
 
 
 @attrs.frozen
@@ -74,7 +75,7 @@ def only_of(spark: SparkSession, table: IcebergTable, files: Iterable[ScanFile])
         tasks.add(file.task)
     staged.stageTasks(table.iceberg, name, tasks)
     try:
-        yield spark.read.option("scan-task-set-id", name).table(table.sql_name)
+        yield UnnamedTable(spark, table.iceberg, table.parts[0]).staged_rows(name)
     finally:
         staged.removeTasks(table.iceberg, name)
 

@@ -81,13 +81,17 @@ class IcebergTable:
 
     def transaction(self, planned_on: int | None, branch: str | None = None) -> Transaction:
         """Begin changes that were planned on snapshot ``planned_on`` of main or of a branch; see `Transaction` for the errors raised."""
-        return Transaction(self.spark, self._java, planned_on, branch)
+        return Transaction(self.spark, self._java, self.parts[0], planned_on, branch)
 
     def rows(self, branch: str | None = None) -> "DataFrame":
         """Return the rows of main or of a branch."""
         if branch is None:
             return self.spark.table(self.sql_name)
         return self.spark.read.option("branch", branch).table(self.sql_name)
+
+    def rows_at(self, snapshot: int) -> "DataFrame":
+        """Return the rows of a snapshot, with the columns that the table had then."""
+        return self.spark.sql(f"SELECT * FROM {self.sql_name} VERSION AS OF {snapshot}")
 
     def remove_branch(self, name: str) -> None:
         """Remove a branch; its snapshots go when they expire."""

@@ -12,8 +12,8 @@ from dms_iceberg.iceberg.commit_properties import commit_with
 from dms_iceberg.iceberg.format_v3 import session_for
 from dms_iceberg.iceberg.java_maps import to_dict
 from dms_iceberg.iceberg.staged_files import Staged
+from dms_iceberg.iceberg.unnamed_table import UnnamedTable
 from dms_iceberg.spark.java_errors import missing_metadata
-from dms_iceberg.spark.session import TRANSACTION_CATALOG
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -31,10 +31,11 @@ class Transaction:
     began with, whatever other sessions or threads see.
     """
 
-    def __init__(self, spark: "SparkSession", table: "JavaObject", planned_on: int | None, branch: str | None = None) -> None:
+    def __init__(self, spark: "SparkSession", table: "JavaObject", catalog: str, planned_on: int | None, branch: str | None = None) -> None:
         """Begin a transaction of ``table``.
 
         Args:
+            catalog: name of its catalog in the session.
             planned_on: id of the snapshot that the changes were planned on, None for a table (or branch) without one.
             branch: the changes go to this branch, which begins without a row. Within the transaction it is main.
 
@@ -50,6 +51,7 @@ class Transaction:
         self._operations = operations
         # A transaction's own table refuses scans; the same operations under a plain table allow them.
         self._table = spark._jvm.org.apache.iceberg.BaseTable(operations, table.name())  # type: ignore[union-attr]
+        self._plans = UnnamedTable(spark, self._table, catalog)
         self.branch = branch
         if self._head_of(branch) != planned_on or self._start.currentSchemaId() != schema:
             raise PlanIsStaleError
@@ -89,23 +91,17 @@ class Transaction:
             statement: returns the SQL for the quoted name of the table.
             properties: for the snapshot's summary.
         """
-        with session_for(self._spark, self._table), _Registered(self._spark, self._table) as name:
-            commit_with(self._spark, properties, lambda: self._spark.sql(statement(name)))
+        with session_for(self._spark, self._table):
+            commit_with(self._spark, properties, lambda: self._plans.execute(statement))
 
     def append(self, frame: "DataFrame", properties: Mapping[str, str]) -> None:
         """Append the rows of ``frame``; the snapshot carries ``properties``."""
-        with _Registered(self._spark, self._table) as name:
-            writer = frame.writeTo(name)
-            for key, value in properties.items():
-                writer = writer.option(f"snapshot-property.{key}", value)
-            writer.append()
+        self._plans.append(frame, properties)
 
     def stage(self, frame: "DataFrame") -> Staged:
         """Write the rows of ``frame`` into data files of the table that belong to no snapshot."""
         name = uuid.uuid4().hex
-        with _Registered(self._spark, self._table) as table:
-            # Iceberg's own procedure rewrite_data_files stages its files with this option.
-            frame.writeTo(table).option("rewritten-file-scan-task-set-id", name).append()
+        self._plans.stage(frame, name)
         return Staged(self._spark, self._table, name)
 
     def append_staged(self, staged: Staged, properties: Mapping[str, str]) -> None:
@@ -240,28 +236,3 @@ class Transaction:
                 if manifest.snapshotId() == snapshot.snapshotId():
                     files.deleteFile(manifest.path())
             files.deleteFile(snapshot.manifestListLocation())
-
-
-class _Registered:
-    """Registers a table in the catalog of transactions for the duration of one statement."""
-
-    def __init__(self, spark: "SparkSession", table: "JavaObject") -> None:
-        self._cache = _table_cache(spark)
-        self._table = table
-        self._key = uuid.uuid4().hex
-
-    def __enter__(self) -> str:
-        self._cache.add(self._key, self._table)
-        return f"{TRANSACTION_CATALOG}.`{self._key}`"
-
-    def __exit__(self, *_: object) -> None:
-        self._cache.remove(self._key)
-
-
-def _table_cache(spark: "SparkSession") -> "JavaObject":
-    # Py4J cannot call a static method whose class has an instance method of the same name; Java's reflection can.
-    jvm: Any = spark._jvm
-    new_array = spark.sparkContext._gateway.new_array  # type: ignore[union-attr]
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    method = loader.loadClass("org.apache.iceberg.spark.SparkTableCache").getMethod("get", new_array(jvm.java.lang.Class, 0))
-    return method.invoke(None, new_array(jvm.java.lang.Object, 0))

@@ -43,7 +43,7 @@ def _condition(here: TableContext) -> str:
     carriers = [one for one in silver.snapshots() if PROGRESS_KEY in one.summary]
     if head is None or not carriers:
         return ""
-    rows = context.spark.read.option("snapshot-id", head.id).table(replays.sql_name)
+    rows = replays.rows_at(head.id)
     parents = {row.replay: row.parent for row in rows.select("replay", "parent").distinct().collect()}
     chains = [set(chain(parents, Progress.from_json(one.summary[PROGRESS_KEY]).replay)) for one in carriers]
     # Main can be rolled back to any of these snapshots, and a branch may become main.

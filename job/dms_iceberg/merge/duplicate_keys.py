@@ -115,15 +115,13 @@ def _replaced(summary: Mapping[str, str], latest: int) -> int:
 def _in_table(batch: BatchContext, merge_input: MergeInput, condition: str) -> tuple[int, str | None]:
     """Return how many latest changes that meet ``condition`` had their key in the table before the batch, and the key of one."""
     before = batch.planned.branch_state.head
+    if before is None:
+        return 0, None
     keys = [quote(name) for name in batch.shape.key]
     asked = merge_input.latest.where(condition)
     # New keys are often higher than all others: then no file of the table is read.
     ends = asked.selectExpr(*key_ends(batch.shape.key)).collect()[0]
-    rows = (
-        batch.context.spark.read.option("snapshot-id", str(before))
-        .table(batch.target.sql_name)
-        .where(PRESENT.get(batch.table.mode, "true"))
-    )
+    rows = batch.target.rows_at(before).where(PRESENT.get(batch.table.mode, "true"))
     for text in filter(None, (one.sql() for one in key_ranges(batch.shape, ends.asDict()))):
         rows = rows.where(text)
     found = asked.join(rows.select(*keys), batch.shape.key, "left_semi")

@@ -266,7 +266,7 @@ def _as_of_now(spark: SparkSession, config: Config, name: str) -> DataFrame | No
         return None
     found.refresh()
     head = found.head()
-    return spark.read.option("snapshot-id", head.id).table(found.sql_name) if head is not None else None
+    return found.rows_at(head.id) if head is not None else None
 
 
 def chain(parents: Mapping[str, str], newest: str) -> list[str]:

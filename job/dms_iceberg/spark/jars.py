@@ -1,23 +1,11 @@
-"""The jars a local Spark needs, resolved with jgo, a Maven client in Python, and checked against pinned checksums.
-
-Hadoop's S3A needs three of the AWS SDK's jars, not the 281 MB bundle that its POM names: static and environment credentials work
-with these (``dynamodb`` because S3AFileSystem loads one of its exception classes).
-"""
+"""The jars a local Spark needs, resolved with jgo, a Maven client in Python, and checked against pinned checksums."""
 
 import hashlib
 import os
 import sys
 from pathlib import Path
 
-ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.10.0"
-BASE = {ICEBERG: "70f9471870b2d456167d703c829f098a446b86bb1379eee338c0efa03a341026"}
-AWS = {
-    "org.apache.iceberg:iceberg-aws-bundle:1.10.0": "172370cfc32a5f1ae5399b210e86fc04a366dc29a112d97ac8ffc74df7525596",
-    "org.apache.hadoop:hadoop-aws:3.3.4": "53f9ae03c681a30a50aa17524bd9790ab596b28481858e54efd989a826ed3a4a",
-    "com.amazonaws:aws-java-sdk-core:1.12.262": "06fed99f929c389e168278c1b111aaf1afb270d07202fbbce92e73d1e4279678",
-    "com.amazonaws:aws-java-sdk-s3:1.12.262": "a0cb7580178bc0d4d3558295a5bb890008478da8a6b3241989c71238b0ed3be5",
-    "com.amazonaws:aws-java-sdk-dynamodb:1.12.262": "7af4ba06d0d9b3c2ab435089caecd0567810d203aa285f7aa72861f1964d442e",
-}
+from dms_iceberg.spark.versions import present
 
 
 class JarError(RuntimeError):
@@ -75,7 +63,7 @@ def spark_jars(*, aws: bool = False) -> str:
     Raises:
         JarError: a jar cannot be fetched or has another checksum.
     """
-    wanted = BASE | AWS if aws else BASE
+    wanted = {**present().jars, **(present().aws_jars if aws else {})}
     return ",".join(str(resolve(coordinate, checksum)) for coordinate, checksum in wanted.items())
 
 

@@ -11,9 +11,8 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Catalog, CatalogType, Config
 from dms_iceberg.spark.class_archive import sharing_options
+from dms_iceberg.spark.versions import present
 
-TRANSACTION_CATALOG = "dms_iceberg_draft"
-"""The catalog of tables that a transaction has changed and not published; the Terraform module of the job configures it as well."""
 _S3_SCHEMES = ("s3", "s3a")
 # How long a request is retried before it fails its table: about half a minute where S3 refuses, minutes where nothing answers. All
 # waits are random and double. The next run continues with what failed, so longer retries only keep the workers of other tables busy.
@@ -88,8 +87,6 @@ def session_settings(config: Config) -> dict[str, str]:
     return {
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         **catalog_settings(config.catalog),
-        # Tables that exist in memory only (Iceberg's own maintenance procedures use the same): see `iceberg.transaction.Transaction`.
-        f"spark.sql.catalog.{TRANSACTION_CATALOG}": "org.apache.iceberg.spark.SparkCachedTableCatalog",
         # DMS writes UTC. It marks wall clocks in Parquet as UTC as well, so any other zone would shift them.
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "false",
@@ -108,6 +105,7 @@ def session_settings(config: Config) -> dict[str, str]:
         "spark.scheduler.mode": "FAIR",
         **_KEPT_FOR_THE_UI,
         **_join_settings(),
+        **present().settings,
     }
 
 
@@ -160,7 +158,7 @@ def _local_settings(config: Config) -> dict[str, str]:
 def _s3a_settings() -> dict[str, str]:
     settings = {
         "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
-        "spark.hadoop.fs.s3a.aws.credentials.provider": "com.amazonaws.auth.DefaultAWSCredentialsProviderChain",
+        "spark.hadoop.fs.s3a.aws.credentials.provider": present().s3a_credentials,
     }
     if os.environ.get("AWS_ENDPOINT_URL"):
         settings |= {
