@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dms_iceberg.spark.versions import SPARK_3_5, present
 from support.lake import COMMIT, sequence
 from support.terraform.chain import read_with_pyiceberg
 from support.terraform.emr_runtime import EmrRun, emr_run
@@ -25,7 +26,12 @@ from tools import python_archive
 if TYPE_CHECKING:
     from support.local_aws import LocalAws
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(1800), pytest.mark.usefixtures("terraform")]
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.timeout(1800),
+    pytest.mark.usefixtures("terraform"),
+    pytest.mark.skipif(present() is not SPARK_3_5, reason="the releases of EMR that the module takes have Spark 3.5"),
+]
 
 CLOCK = "2026030110000000"
 ACTIVE = {"SUBMITTED", "PENDING", "SCHEDULED", "RUNNING", "CANCELLING"}

@@ -18,9 +18,10 @@ FAILURES = (PySparkException, Py4JError, OSError, BotoCoreError, ClientError)
 """What Spark, the disk and AWS raise when an operation fails."""
 
 _FILE = r"(?P<path>\S.*?\.(?:parquet|csv|jsonl?)(?:\.gz)?)"
-_UNREADABLE = re.compile(rf"Encountered error while reading file {_FILE}\. Details")
-_GONE = re.compile(rf"(?:Path does not exist: |Error while reading file |File ){_FILE}(?: does not exist|\.?$|\. )", re.MULTILINE)
-_GONE_WORDS = ("PATH_NOT_FOUND", "FileNotFoundException")
+# The words of Spark 3.5 and of 4.1, whose error classes FAILED_READ_FILE.* have their own.
+_UNREADABLE = re.compile(rf"Encountered error while reading file {_FILE}\.(?: |$)", re.MULTILINE)
+_GONE = re.compile(rf"(?:Path does not exist: |[Ee]rror while reading file |File ){_FILE}(?: does not exist|\.?$|\. )", re.MULTILINE)
+_GONE_WORDS = ("PATH_NOT_FOUND", "FILE_NOT_EXIST", "FileNotFoundException")
 _CAUSE = re.compile(r"^(?:Caused by|): (?P<name>[\w.$]+)(?:: (?P<message>.*))?$", re.MULTILINE)
 _IN_TASK = re.compile(r"Job aborted due to stage failure: .* executor [^)]*\): (?P<name>[\w.$]+)")
 _OF_VALUES = re.compile(r"java\.(?:lang|math|net|text|time|util)\.(?!concurrent)[\w.]*Exception\Z")

@@ -29,6 +29,7 @@ class Version:
         relation: returns the node of a logical plan that is a table, given the JVM, Spark's form of it, a catalog with functions and
             the options of reads.
         rows: returns the Java data frame of a logical plan, given the JVM, Java's session and the plan; a command is executed.
+        arrow: returns all rows of a data frame as a table of Arrow.
         jars: Maven coordinate and SHA-256 of the jars that a local session needs.
         aws_jars: those that it needs for S3 and Glue.
     """
@@ -41,6 +42,7 @@ class Version:
     rewriting: Callable[[Any, "JavaObject", str], tuple["JavaObject", dict[str, str]]]
     relation: Callable[[Any, "JavaObject", "JavaObject", Mapping[str, str]], "JavaObject"]
     rows: Callable[[Any, "JavaObject", "JavaObject"], "JavaObject"]
+    arrow: Callable[[Any], Any]
     jars: Mapping[str, str]
     aws_jars: Mapping[str, str]
 
@@ -83,6 +85,17 @@ def _rows_of_4_1(jvm: Any, session: "JavaObject", plan: "JavaObject") -> "JavaOb
     return jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, plan)
 
 
+def _arrow_of_3_5(frame: Any) -> Any:
+    import pyarrow as pa
+
+    # As toPandas does it.
+    return pa.Table.from_batches(frame._collect_as_arrow())
+
+
+def _arrow_of_4_1(frame: Any) -> Any:
+    return frame.toArrow()
+
+
 SPARK_3_5 = Version(
     spark="3.5",
     glue="5.1",
@@ -92,6 +105,7 @@ SPARK_3_5 = Version(
     rewriting=_rewriting_of_3_5,
     relation=_relation_of_3_5,
     rows=_rows_of_3_5,
+    arrow=_arrow_of_3_5,
     jars={
         "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.10.0": "70f9471870b2d456167d703c829f098a446b86bb1379eee338c0efa03a341026",
     },
@@ -120,6 +134,7 @@ SPARK_4_1 = Version(
     rewriting=_rewriting_of_4_1,
     relation=_relation_of_4_1,
     rows=_rows_of_4_1,
+    arrow=_arrow_of_4_1,
     jars={
         "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0": "d6ea6c5d099288daeb7d5a92061bd3d7d8f296492632b42378e5f2f0e3066242",
     },

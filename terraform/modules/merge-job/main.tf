@@ -78,18 +78,18 @@ locals {
   kind    = try(local.catalog.type, "hadoop")
 
   # The job sets all of these itself. Some of them are fixed once a session exists, and the catalog once it is used; given here, they are
-  # right even if Glue opens the session before the script does.
+  # right even if Glue opens the session before the script does. They are the same for every version of Glue: what only one version needs
+  # (job/dms_iceberg/spark/versions.py) can be set in a session that exists.
   spark_settings = merge(
     {
-      "spark.sql.extensions"                = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-      "spark.scheduler.mode"                = "FAIR"
-      "spark.sql.ui.retainedExecutions"     = "50"
-      "spark.ui.retainedJobs"               = "200"
-      "spark.ui.retainedStages"             = "200"
-      "spark.ui.retainedTasks"              = "2000"
-      (local.prefix)                        = "org.apache.iceberg.spark.SparkCatalog"
-      "${local.prefix}.warehouse"           = local.catalog.warehouse
-      "spark.sql.catalog.dms_iceberg_draft" = "org.apache.iceberg.spark.SparkCachedTableCatalog"
+      "spark.sql.extensions"            = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+      "spark.scheduler.mode"            = "FAIR"
+      "spark.sql.ui.retainedExecutions" = "50"
+      "spark.ui.retainedJobs"           = "200"
+      "spark.ui.retainedStages"         = "200"
+      "spark.ui.retainedTasks"          = "2000"
+      (local.prefix)                    = "org.apache.iceberg.spark.SparkCatalog"
+      "${local.prefix}.warehouse"       = local.catalog.warehouse
     },
     local.kind == "glue" ? { "${local.prefix}.catalog-impl" = "org.apache.iceberg.aws.glue.GlueCatalog" } : { "${local.prefix}.type" = local.kind },
     local.kind == "hadoop" ? {} : {

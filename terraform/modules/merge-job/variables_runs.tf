@@ -3,14 +3,14 @@
 ################################################################################
 
 variable "glue_version" {
-  description = "Version of Glue: 5.1 brings Spark 3.5 and Iceberg 1.10, with which the job is tested."
+  description = "Version of Glue, of those whose Spark and Iceberg the job is tested with: `5.1` (3.5 and 1.10) or `6.0` (4.1 and 1.11)."
   type        = string
   default     = "5.1"
   nullable    = false
 
   validation {
-    condition     = can(regex("^5[.][1-9][0-9]*$", var.glue_version))
-    error_message = "glue_version is ${jsonencode(var.glue_version)}. Allowed: 5.1 and later 5.x. Older versions have an Iceberg that the job is not tested with."
+    condition     = contains(["5.1", "6.0"], var.glue_version)
+    error_message = "glue_version is ${jsonencode(var.glue_version)}. Allowed: 5.1, 6.0. The job is not tested with the Spark and Iceberg of other versions."
   }
 }
 

