@@ -7,6 +7,9 @@ from typing import Any
 class FileReader(io.RawIOBase):
     """A file of a table, read by ranges; for libraries that read Python files."""
 
+    # Python closes an object that could not be opened as well, and from 3.13 on tells of every error there.
+    _stream: Any = None
+
     def __init__(self, file_io: Any, location: str) -> None:
         """Open the file at ``location`` with an Iceberg ``FileIO``."""
         file = file_io.newInputFile(location)
@@ -44,7 +47,7 @@ class FileReader(io.RawIOBase):
 
     def close(self) -> None:
         """Close the file's stream."""
-        if not self.closed:
+        if not self.closed and self._stream is not None:
             self._stream.close()
         super().close()
 
