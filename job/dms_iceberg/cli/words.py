@@ -81,11 +81,6 @@ class Words:
             self.tell(f"stopped while {self._said}; nothing is left half done, and the command can be started again")
             raise typer.Exit(INTERRUPTED) from None
 
-    @property
-    def is_on_terminal(self) -> bool:
-        """Whether a person may press Ctrl-C, as far as standard error shows."""
-        return sys.stderr.isatty()
-
     def _hear(self, number: int, _: FrameType | None) -> None:
         if self._interrupted:
             # Threads that wait for Spark would hold up any other end. Spark's own process ends with this one.

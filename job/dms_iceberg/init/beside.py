@@ -1,12 +1,12 @@
 """Finds folders with files of DMS beside those that `init` takes for tables, so that none is passed over without a word."""
 
-import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.init.folders import EPOCH, first_files, may_be_source
-from dms_iceberg.storage.store import ObjectStore
+from dms_iceberg.init.folders import EPOCH, first_files, folder_of_table, may_be_source
+from dms_iceberg.storage.open_store import open_store
+from dms_iceberg.storage.store import ObjectStore, join
 
 _MOST = 30
 """So many folders are looked into: one request each."""
@@ -27,7 +27,8 @@ def refuse_other_tasks(store: ObjectStore, path: str) -> None:
     if not top or EPOCH.fullmatch(top):
         return
     names = islice((name for name in store.folders("") if may_be_source(name) and name != top), _MOST)
-    others = [name for name in names if any(first_files(store, f"{name}/"))]
+    # A file that lies about is no task: tables are two folders deep.
+    others = [name for name in names if any(len(folder_of_table(file)) > 2 for file in first_files(store, f"{name}/"))]
     if others:
         raise BronzeError(
             f"{store.root}: several folders in it have files of DMS: {_some(sorted([top, *others]))}. They are of several tasks, or at "
@@ -48,26 +49,27 @@ def passed_over(store: ObjectStore) -> Iterator[str]:
         )
 
 
-def only_in_older(store: ObjectStore, path: str) -> Iterator[str]:
-    """Yield which tables the load epoch before that in ``path`` has, and that one lacks; ``store`` is the folder that was named."""
-    above, _, newest = path.rstrip("/").rpartition("/")
-    above = f"{above}/" if above else ""
-    if not EPOCH.fullmatch(newest):
+def only_in_older(store: ObjectStore) -> Iterator[str]:
+    """Yield which tables the load before that in ``store``, a folder ``epoch-N``, has and it lacks.
+
+    That is the load epoch before it, or the first load.
+    """
+    place, _, newest = store.root.rpartition("/")
+    if EPOCH.fullmatch(newest) is None:
         return
-    number = int(re.sub("[^0-9]", "", newest))
-    older = sorted((int(match[1]), name) for name in store.folders(above) if (match := EPOCH.fullmatch(name)) and int(match[1]) < number)
-    if not older:
-        return
-    before = f"{above}{older[-1][1]}/"
-    if missing := sorted(_tables(store, before) - _tables(store, path)):
+    above = open_store(place.removeprefix("file://"))
+    number = int(newest.rpartition("-")[2])
+    older = sorted((int(match[1]), name) for name in above.folders("") if (match := EPOCH.fullmatch(name)) and int(match[1]) < number)
+    before = f"{older[-1][1]}/" if older else ""
+    if missing := sorted(_tables(above, before) - _tables(store, "")):
         yield (
-            f"WARNING: {before} has tables that the newest load epoch lacks: {_some(missing)}. They are not in the document. If the task "
-            "still captures them, wait until DMS has loaded all tables"
+            f"WARNING: {join(above.root, before).rstrip('/')}/ has tables that the newest load epoch lacks: {_some(missing)}. They are not "
+            "in the document. If the task still captures them, wait until DMS has loaded all tables"
         )
 
 
 def _tables(store: ObjectStore, path: str) -> set[str]:
-    schemas = filter(may_be_source, store.folders(path))
+    schemas = [name for name in store.folders(path) if may_be_source(name) and not EPOCH.fullmatch(name)]
     return {f"{schema}.{table}" for schema in schemas for table in store.folders(f"{path}{schema}/") if may_be_source(table)}
 
 

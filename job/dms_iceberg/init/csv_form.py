@@ -90,7 +90,8 @@ def has_header(rows: Records, files: Iterable[Records], sample: Sample) -> bool 
     first, rest = rows[0], rows[1:]
     if sample.file.is_cdc and first[0].casefold() in WORDS:
         return False
-    if all(first) and first[0].casefold() not in WORDS and rest and all(row[0].casefold() in WORDS for row in rest):
+    are_mostly_names = all(first) and 2 * sum(_VALUE.fullmatch(one) is None for one in first) > len(first)
+    if are_mostly_names and first[0].casefold() not in WORDS and rest and all(row[0].casefold() in WORDS for row in rest):
         return True
     if not _are_names(first):
         return False

@@ -12,6 +12,7 @@ _TYPED = re.compile(
     r"[+-]?[0-9]+(?:[.][0-9]+)?(?:[eE][+-]?[0-9]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T][0-9:.]+)?|[0-9]{2}:[0-9]{2}:[0-9.]+", re.ASCII
 )
 _STARTS = re.compile(r"[+-]?[0-9].*|")
+_WHOLE = re.compile(r"[+-]?[0-9]+")
 _CODE = re.compile(r"[+-]?0[0-9]+")
 _LONGEST_NULL = 8
 _NULLS = ("NULL", "null", "\\N", "<null>", "(null)", "<NULL>")
@@ -25,17 +26,17 @@ def find_null(tables: Sequence[Table]) -> tuple[str, str, tuple[str, ...]]:
 
     A usual text for NULL is one where it stands in a column whose other values are all numbers, times or sequences, or that has no other.
     Any text is one that stands in all but the key of several deletes, also in a column of numbers or times, and nowhere beside other texts.
-    But where inserts have empty fields in as many columns of numbers or times, NULL is an empty field, and the text is a value.
+    But where inserts have empty fields in as many columns of numbers or times, NULL is an empty field, and the text is a value; unless
+    several deletes show the text.
     """
     votes = Counter(text for table in tables for text in _null_texts(table))
-    doubts = list[str]()
+    doubts, certain = list[str](), set[str]()
     for table in tables:
         for text, fields in _in_deletes(table):
-            if votes[text]:
-                continue
-            if _shows_null(table, text) and not any(_is_a_value(one, text) for one in tables):
-                votes[text] += fields
-            else:
+            if _shows_null(table, text) and (votes[text] or not any(_is_a_value(one, text) for one in tables)):
+                votes[text] += 0 if text in votes else fields
+                certain.add(text)
+            elif not votes[text]:
                 folder = table[0][0].file.key.rpartition("/")[0]
                 doubts.append(
                     f"CSV: all sampled deletes of {folder} have {_shown(table, text)} in the same columns. It is taken for a value. If "
@@ -44,35 +45,37 @@ def find_null(tables: Sequence[Table]) -> tuple[str, str, tuple[str, ...]]:
     if not votes:
         return "", "no other text stands in the place of a value", tuple(doubts)
     text, count = votes.most_common(1)[0]
-    empty, of_text = (sum(_columns_with(table, null) for table in tables) for null in ("", text))
-    if empty and empty >= of_text:
+    empty, of_text = (tuple(map(sum, zip(*(_columns_with(table, null) for table in tables), strict=True))) for null in ("", text))
+    if any(empty) and empty >= of_text and text not in certain:
         doubts.append(
             f"WARNING: CSV: {text!r} stands among numbers or times, and so do empty fields. It is taken for a value, and NULL for an empty "
             "field. If it is the CsvNullValue of the endpoint, write it into bronze.csv.null before the first run"
         )
         return "", "inserts have empty fields among numbers or times", tuple(doubts)
-    if empty:
+    if any(empty):
         doubts.append(
-            f"WARNING: CSV: empty fields stand among numbers or times, and so does {text!r} in more columns. Empty fields are taken for "
-            "empty texts. If the endpoint has no CsvNullValue, set bronze.csv.null to an empty text before the first run"
+            f"WARNING: CSV: empty fields stand among numbers or times, and so does {text!r}, for which more speaks. Empty fields are taken "
+            "for empty texts. If the endpoint has no CsvNullValue, set bronze.csv.null to an empty text before the first run"
         )
     return text, f"it stands in {count:,} fields where only NULL explains it", tuple(doubts)
 
 
-def _columns_with(table: Table, null: str) -> int:
-    """Return in how many columns inserts of one file have a text and else numbers or times only.
+def _columns_with(table: Table, null: str) -> tuple[int, int]:
+    """Return in how many columns a text stands beside decimals or times only, and in how many beside whole numbers only.
 
-    What only changes have, such as a sequence or a before-image, is empty in all inserts of a file, or in none.
+    Whole numbers may be a text, such as that of a telephone, which may be empty. Columns are those of one file's loaded and inserted rows:
+    what only changes have, such as a sequence or a before-image, is empty in all of these or in none. No such column has another text than
+    that for NULL, so for one updates count as well.
     """
     width = max((len(row) for _, rows in table for row in rows), default=0)
-    found = set()
+    found = dict[int, bool]()
     for file in table:
-        for place, column in enumerate(zip(*_inserts([file], width), strict=True)):
+        for place, column in enumerate(zip(*_of_operations([file], width, "IU" if null else "I"), strict=True)):
             others = {value for value in column if value != null}
             # Digits that begin with a zero are a code, which is a text and may be empty.
             if null in column and others and all(_is_typed(value) and not _CODE.fullmatch(value) for value in others):
-                found.add(place)
-    return len(found)
+                found[place] = found.get(place, False) or not all(map(_WHOLE.fullmatch, others))
+    return sum(found.values()), sum(not is_strong for is_strong in found.values())
 
 
 def _null_texts(table: Table) -> Iterator[str]:
@@ -93,10 +96,14 @@ def _deletes(table: Table) -> list[tuple[str, ...]]:
 
 def _inserts(table: Table, width: int) -> list[tuple[str, ...]]:
     """Return loaded and inserted rows, each with an operation, of the width of the deletes."""
+    return _of_operations(table, width, "I")
+
+
+def _of_operations(table: Table, width: int, operations: str) -> list[tuple[str, ...]]:
     found = []
     for sample, rows in table:
         for row in rows:
-            if len(row) == width and WORDS.get(row[0].casefold()) == "I":
+            if len(row) == width and WORDS.get(row[0].casefold(), "-") in operations:
                 found.append(row)
             elif not sample.file.is_cdc and len(row) == width - 1:
                 found.append(("I", *row))

@@ -91,7 +91,8 @@ def _to_decide(images: Sequence[str]) -> str:
     return (
         f"to decide: {', '.join(images)} is taken for a before-image, as it is named and placed like those of DMS, but a sampled update "
         "of a row has a value there that is no earlier one of it. If it is a column of the source, set bronze.change.before_image_prefix "
-        "to null before the first run: else such an update removes the row that has the value as its key, and silver lacks the column"
+        "to null before the first run: else such an update removes the row that has the value as its key, and silver lacks the column. If "
+        "the task's rule add-before-image-columns writes it, leave it: else old keys would stay in silver"
     )
 
 

@@ -72,7 +72,7 @@ def _examine(uri: str, catalog: Catalog | None, wanted: Callable[[Sequence[str]]
     bronze = bronze_of(store.root.removeprefix("file://"), findings, form, format_)
     keys = dict[str, ProposedKey]()
     proposals = [_proposed(one, bronze, catalog, keys) for one in tables]
-    about = [*root.notes, *only_in_older(open_store(uri), root.path), _what_was_sampled(chosen), *passed_over(store)]
+    about = [*root.notes, *only_in_older(store), _what_was_sampled(chosen), *passed_over(store)]
     if format_ == "csv":
         about.append(f"CSV: delimiter {form.delimiter!r}; the text for NULL is {form.null!r}: {why_null}" if form.null else _empty_null())
         about += about_null

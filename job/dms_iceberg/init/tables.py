@@ -140,8 +140,8 @@ def _csv_columns(files: TableFiles, samples: Sequence[Sample], form: CsvForm, ca
 
 def _twins(names: Sequence[str]) -> list[str]:
     """Return the names that differ in case only, or not at all, from the first that has such a twin."""
-    folded = Counter(map(str.casefold, names))
-    return [name for name in names if folded[name.casefold()] > 1]
+    folded = Counter(map(str.lower, names))
+    return [name for name in names if folded[name.lower()] > 1]
 
 
 def _is_not_text(names: Sequence[str]) -> bool:

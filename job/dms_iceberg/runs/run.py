@@ -38,6 +38,7 @@ from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.storage.store import ObjectStore
 
 _LOG = structlog.get_logger("dms_iceberg")
+_REQUESTED = "requested"
 Listener = Callable[[str, BatchReport], None]
 """Called with the table's name after each committed batch, from the table's own thread."""
 
@@ -95,9 +96,9 @@ def run_table(
         observer.doing(table.source, "maintain the table")
         maintain_after_run(context, table, report)
     if report.error or report.batches:
-        keep_state(state, table, context.run_id, report)
+        keep_state(state, table, context.run_id, report, requested=context.request != NO_REQUEST)
     elif not report.stopped:
-        _clear_error(state, table)
+        clear_error(state, table, context.run_id, requested=context.request != NO_REQUEST)
     observer.done(table.source)
     return report
 
@@ -192,18 +193,29 @@ def state_key(table: Table) -> str:
     return f"runs/{table.source}.json"
 
 
-def _clear_error(state: ObjectStore, table: Table) -> None:
-    """Take the error of an earlier run out of the table's state file: its cause is gone, although there was nothing to merge."""
+def clear_error(state: ObjectStore, table: Table, run_id: str, *, requested: bool = False) -> None:
+    """Take the error of an earlier run out of the table's state file: its cause is gone, although there was nothing to merge.
+
+    What an operator has requested, such as a rebuild, and what failed then, a run without a request does not do: such an error stays.
+    """
     with contextlib.suppress(BronzeError, ValueError, *FAILURES):
         document = json.loads(state.read(state_key(table)))
-        if isinstance(document, dict) and document.get("error"):
-            state.put(state_key(table), json.dumps({**document, "error": None}, indent=1).encode())
+        if isinstance(document, dict) and document.get("error") and (requested or not document.get(_REQUESTED)):
+            cleared = {**document, "run_id": run_id, "ended_at": _now(), "error": None, _REQUESTED: requested}
+            state.put(state_key(table), json.dumps(cleared, indent=1).encode())
 
 
-def keep_state(state: ObjectStore, table: Table, run_id: str, report: TableReport) -> None:
-    """Write the outcome of the last run that did something or failed. ``status`` and alarms read it. A failure to write is a warning."""
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def keep_state(state: ObjectStore, table: Table, run_id: str, report: TableReport, *, requested: bool = False) -> None:
+    """Write the outcome of the last run that did something or failed. ``status`` and alarms read it. A failure to write is a warning.
+
+    ``requested``: the operator had requests (`RunRequest`).
+    """
     failpoint("before-state", table.source)
-    document = {"run_id": run_id, "ended_at": datetime.now(UTC).isoformat(timespec="seconds"), **report.to_document()}
+    document = {"run_id": run_id, "ended_at": _now(), **report.to_document(), _REQUESTED: requested}
     try:
         state.put(state_key(table), json.dumps(document, indent=1).encode())
     except FAILURES as error:

@@ -25,7 +25,7 @@ def refuse_other_source(table: Table, properties: Mapping[str, str]) -> None:
         raise SchemaChangeError(
             f'tables."{table.source}".target: {table.target} was made from the source table {recorded} (table property {SOURCE_PROPERTY}), '
             f"and the changes of {table.source} would overwrite rows of it. Allowed is one source table for each target: choose another "
-            "target, or another warehouse. If the source table was only renamed: ALTER TABLE "
-            f"{table.target} UNSET TBLPROPERTIES ('{SOURCE_PROPERTY}'), once all its files under the former name are merged. "
+            "target, or another warehouse. If the source table was only renamed: merge its files under the former name, let a load under "
+            f"the new one be in a new load epoch, and then ALTER TABLE {table.target} UNSET TBLPROPERTIES ('{SOURCE_PROPERTY}'). "
             "Nothing was written."
         )

@@ -14,7 +14,7 @@ from dms_iceberg.loads.epochs import branch_state
 from dms_iceberg.progress.pending import next_truncate, pending_files
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.runs.report import TableReport
-from dms_iceberg.runs.run import Listener, describe_end, keep_state, maintain_after_run, step
+from dms_iceberg.runs.run import Listener, clear_error, describe_end, keep_state, maintain_after_run, step
 from dms_iceberg.runs.state import RunMemory
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.storage.store import ObjectStore
@@ -43,6 +43,7 @@ class WatchedTable:
         self._memory = RunMemory()
         self._began = time.monotonic()
         self._reported_error: str | None = None
+        self._is_first = True
         self._failures = 0
         self._known: Progress | None = None
         self._full_look_at = 0.0
@@ -129,6 +130,10 @@ class WatchedTable:
             log.info("table_recovered")
         changed = error != self._reported_error
         self._reported_error = error
+        if self._is_first and not error:
+            # Of a watch or run before this one, whose cause is gone.
+            clear_error(self._state, self._table, self._context.run_id)
+        self._is_first = False
         if changed or (self._is_due and (self._report.batches or error)):
             self._write_state()
 

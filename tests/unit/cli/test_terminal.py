@@ -94,7 +94,7 @@ def test_a_run_that_was_stopped_says_what_is_committed_and_how_to_go_on() -> Non
     ]
     assert told(table("a", stopped=True))[0].startswith("stopped before the end of a")
     in_time = verdict(RunReport("r", {"a": table("a", batch(quarantined=0))}, 1.0), "shop.json", is_stopping=True)
-    assert list(in_time)[1].startswith("stopped after the last batch: all files that were there are merged")
+    assert list(in_time)[1].startswith("stopped after the last batch: no file was left to merge; gold models wait")
 
 
 def test_a_replay_says_what_is_still_open(capsys: pytest.CaptureFixture[str]) -> None:
@@ -154,7 +154,7 @@ def test_status_shows_times_as_one_reads_them(capsys: pytest.CaptureFixture[str]
     print_status(statuses, now=NOW)
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split() == ["a", "1,000", "1", "h", "4", "min", "ago", "2.3", "s", "0"]
-    assert lines[2].split() == ["b", "5", "of", "3", "keys"]
+    assert lines[2].split() == ["b", "5", "(3", "keys)"]
     assert lines[5].split() == ["a", "t", "2", "3", "0"]
     assert lines[7:] == ["b: is being built beside the content: rebuild", "c: the table does not exist yet"]
 

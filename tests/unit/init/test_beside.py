@@ -37,9 +37,24 @@ def test_a_table_that_only_an_older_load_epoch_has_is_named(tmp_path: Path) -> N
         write(tmp_path, FILES, folder)
     found = look(tmp_path)
     assert [one.files.full_name for one in found.tables] == ["shop.orders"]
-    assert "WARNING: epoch-1/ has tables that the newest load epoch lacks: shop.lines." in "\n".join(found.about)
+    warning = f"WARNING: file://{tmp_path}/epoch-1/ has tables that the newest load epoch lacks: shop.lines."
+    assert warning in "\n".join(found.about)
+    assert warning in "\n".join(look(tmp_path / "epoch-2").about)
     write(tmp_path, FILES, "epoch-2/shop/lines")
     assert "lacks" not in "\n".join(look(tmp_path).about)
+
+
+def test_a_table_that_only_the_first_load_has_is_named(tmp_path: Path) -> None:
+    for folder in ("shop/orders", "shop/lines", "epoch-2/shop/orders"):
+        write(tmp_path, FILES, folder)
+    found = look(tmp_path)
+    assert f"WARNING: file://{tmp_path}/ has tables that the newest load epoch lacks: shop.lines." in "\n".join(found.about)
+
+
+def test_a_file_that_lies_about_is_no_other_task(tmp_path: Path) -> None:
+    write(tmp_path, FILES, "dms/shop/orders")
+    write(tmp_path, {"20260301-100001000.csv": CHANGE}, "exports")
+    assert [one.files.full_name for one in look(tmp_path).tables] == ["shop.orders"]
 
 
 def test_tables_that_are_left_out_have_change_files_all_the_same(tmp_path: Path) -> None:

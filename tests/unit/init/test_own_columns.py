@@ -179,6 +179,14 @@ def test_a_usual_text_among_numbers_is_a_value_where_empty_fields_are_null(amoun
     assert "only NULL explains it" not in "\n".join(found.about) or null
 
 
+@pytest.mark.parametrize("changes", ["D,1,NULL,NULL,NULL D,2,NULL,NULL,NULL D,3,NULL,NULL,NULL", "U,1,,12345,NULL U,2,5550100,,7.5"])
+def test_null_that_changes_show_outweighs_empty_telephones(changes: str, tmp_path: Path) -> None:
+    head = "Op,id,phone,zip,amount"
+    write(tmp_path, {"LOAD00000001.csv": f"{head} I,1,,12345,5.5 I,2,5550100,,7.25 I,3,5550101,12346,9.1"})
+    write(tmp_path, {"20260301-100001000.csv": f"{head} {changes}"})
+    assert look(tmp_path).bronze.csv.null == "NULL"
+
+
 def test_empty_codes_are_texts_where_a_usual_text_is_null(tmp_path: Path) -> None:
     head = "Op,id,zip,phone,amount,seq"
     write(tmp_path, {"LOAD00000001.csv": f"{head} I,1,01234,,NULL, I,2,,0123,5, I,3,,,7,"})
