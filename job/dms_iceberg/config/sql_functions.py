@@ -1,6 +1,6 @@
 """Spark SQL functions that a per-row, repeatable expression must not call, and why.
 
-Taken from Spark 3.5's function reference, from the groups aggregate, window, generator and misc. A function that is not
+Taken from the function references of Spark 3.5 and 4.1, from the groups aggregate, window, generator and misc. A function that is not
 in this list is left to Spark, which reports unknown functions when the table starts.
 """
 
@@ -9,21 +9,24 @@ import re
 from sqlglot import exp
 
 _AGGREGATE = """
-any any_value approx_count_distinct approx_percentile array_agg avg bit_and bit_or bit_xor
-bitmap_construct_agg bitmap_or_agg bool_and bool_or collect_list collect_set corr count count_if
+any any_value approx_count_distinct approx_percentile approx_top_k approx_top_k_accumulate approx_top_k_combine
+array_agg avg bit_and bit_or bit_xor bitmap_and_agg bitmap_construct_agg bitmap_or_agg bool_and bool_or collect_list collect_set corr count count_if
 count_min_sketch covar_pop covar_samp every first first_value grouping grouping_id histogram_numeric
-hll_sketch_agg hll_union_agg kurtosis last last_value listagg max max_by mean median min min_by mode
+hll_sketch_agg hll_union_agg kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float kurtosis last
+last_value listagg max max_by mean median min min_by mode
 percentile percentile_approx percentile_cont percentile_disc regr_avgx regr_avgy regr_count
-regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy skewness some std stddev stddev_pop
-stddev_samp string_agg sum try_avg try_sum var_pop var_samp variance
+regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy schema_of_variant_agg skewness some std stddev stddev_pop
+stddev_samp string_agg sum theta_intersection_agg theta_sketch_agg theta_union_agg try_avg try_sum var_pop var_samp variance
 """
 _WINDOW = "cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number"
-_GENERATOR = "explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer sql_keywords stack"
+_GENERATOR = """
+explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer sql_keywords stack variant_explode variant_explode_outer
+"""
 _UNREPEATABLE = """
 aes_encrypt curdate current_catalog current_database current_date current_schema current_time
 current_timestamp current_timezone current_user input_file_block_length input_file_block_start
 input_file_name localtimestamp monotonically_increasing_id now rand randn random randstr session_user
-shuffle spark_partition_id try_aes_encrypt user uuid version
+shuffle spark_partition_id try_aes_encrypt uniform user uuid version
 """
 _RAISING = "assert_true raise_error"
 _OUTSIDE = "java_method reflect try_reflect"
@@ -43,14 +46,15 @@ REFUSED_CALLS: dict[str, str] = {name: reason for names, reason in _REASONS.item
 GENERATORS = frozenset(_GENERATOR.split())
 """Functions that give several rows for one."""
 
-REFUSED_WORDS = frozenset({"current_date", "current_timestamp", "current_user", "localtimestamp", "session_user"})
+REFUSED_WORDS = frozenset({"current_date", "current_timestamp", "current_user", "localtimestamp", "session_user", "current_time"})
 """Functions that Spark also calls without parentheses if no column has that name."""
 
 _CLOCK_LITERAL = re.compile(r"(now|today|tomorrow|yesterday)([ \t]*\S*)?", re.IGNORECASE)
 
 _BY_ORDER = """
 any_value approx_percentile array_agg collect_list collect_set first first_value histogram_numeric last last_value listagg max_by min_by
-mode percentile_approx string_agg hll_sketch_agg hll_union_agg
+mode percentile_approx string_agg hll_sketch_agg hll_union_agg approx_top_k approx_top_k_accumulate approx_top_k_combine
+kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float theta_intersection_agg theta_sketch_agg theta_union_agg
 """
 CHANGEABLE_CALLS: dict[str, str] = {
     **dict.fromkeys(_UNREPEATABLE.split(), "gives another value each time"),
