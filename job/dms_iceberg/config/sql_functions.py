@@ -10,7 +10,8 @@ from sqlglot import exp
 
 _AGGREGATE = """
 any any_value approx_count_distinct approx_percentile approx_top_k approx_top_k_accumulate approx_top_k_combine
-array_agg avg bit_and bit_or bit_xor bitmap_and_agg bitmap_construct_agg bitmap_or_agg bool_and bool_or collect_list collect_set corr count count_if
+array_agg avg bit_and bit_or bit_xor bitmap_and_agg bitmap_construct_agg bitmap_or_agg bool_and bool_or
+collect_list collect_set corr count count_if
 count_min_sketch covar_pop covar_samp every first first_value grouping grouping_id histogram_numeric
 hll_sketch_agg hll_union_agg kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float kurtosis last
 last_value listagg max max_by mean median min min_by mode

