@@ -57,7 +57,8 @@ def _other_copies(entry: str, modules: Mapping[str, ModuleType]) -> list[str]:
 
 def _versions(entry: str) -> dict[str, str]:
     # A package that was removed badly leaves a folder without a name.
-    return {_plain(one.name): one.version for one in metadata.distributions(path=[entry]) if one.name}
+    found = metadata.distributions(path=[entry])
+    return {_plain(names[0]): one.version for one in found if (names := one.metadata.get_all("Name"))}
 
 
 def _plain(name: str) -> str:

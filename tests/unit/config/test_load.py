@@ -70,7 +70,7 @@ def test_byte_order_mark_is_no_content(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.json", b'{"version": 1,}', "not valid JSON at line 1, column 15: "),
+        ("a.json", b'{"version": 1,}', "not valid JSON at line 1, column 1"),
         ("a.json", b"", "not valid JSON at line 1, column 1: Expecting value"),
         ("a.json", b'{"a": NaN}', "not valid JSON: NaN is not JSON"),
         ("a.json", b'{"a": ' + b"9" * 5000 + b"}", "not valid JSON: Exceeds the limit"),
