@@ -11,6 +11,8 @@ TEST_MARKS ?= not long and not release
 # Each has a JVM of its own with up to 2 GB; the tests of a file stay together. One of them mostly waits for Terraform.
 TEST_WORKERS ?= 3
 PYTEST = $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --durations=40 --durations-min=5
+# Session, merges, formats, crashes, random histories, S3, and tables that both runtimes write in turn.
+RUNTIME_TESTS = $(addprefix tests/spark/,spark bronze iceberg merge runs) tests/properties tests/s3 tests/e2e/test_two_runtimes.py
 # Committed, so that the Terraform modules find the zips in the git ref they are taken from.
 DIST_DIR ?= dist
 # A name of benchmarks/__main__.py; empty: the job beside the hand-written script and the floor.
@@ -36,6 +38,10 @@ test: setup ## Run the main test suite, 15 to 20 minutes; PYTEST_ARGS="-k positi
 .PHONY: test-long
 test-long: setup ## Run the long tests (Terraform, mutated files, reloads, faults, kills), half an hour
 	$(PYTEST) -m "long and not release" $(PYTEST_ARGS)
+
+.PHONY: test-runtime
+test-runtime: setup ## Run what shows whether a runtime works: RUNTIME=glue-6.0 make test-runtime, about ten minutes
+	$(PYTEST) -m "not long and not release" $(RUNTIME_TESTS) $(PYTEST_ARGS)
 
 .PHONY: test-release
 test-release: setup ## Run the further tests of a release, an hour and a half; PROPERTY_SEED, PROPERTY_WORLDS
