@@ -161,7 +161,7 @@ def test_csv_whose_first_record_holds_a_quoted_carriage_return(lake: Lake) -> No
 
 def test_a_text_for_null_leaves_empty_text_empty(lake: Lake) -> None:
     """Spark takes every unquoted empty field for NULL; but who sets CsvNullValue wants to tell the two apart."""
-    lines = [load_line(1, ""), load_line(2, '""'), load_line(3, "~ø~"), load_line(4, "NULL"), change_line("U", "20260301100100", 61, 5, "")]
+    lines = [load_line(1, ""), load_line(2, '""'), load_line(3, "~ø~"), load_line(4, "NULL"), change_line("I", "20260301100100", 61, 5, "")]
     write_text(lake, "public.t", "LOAD00000001.csv", lines)
     bronze = {"format": "csv", "csv": {"null": "~ø~"}}
     lake.run_one(lake.config({"public.t": {"columns": [{"name": "id", "type": "bigint"}]}}, bronze=bronze))
