@@ -15,13 +15,13 @@ def whereabouts(store: ObjectStore, schema: str, table: str) -> str:
     Costs one or two listings of folders.
     """
     if beside := _folders(store, f"{schema}/"):
-        return f"folders found in {join(store.root, schema)}/: {_some(beside)}{_meant(table, beside)}"
+        return f"folders found in {join(store.root, schema)}/: {some(beside)}{_meant(table, beside)}"
     above, _, last = store.root.rpartition("/")
     top = _folders(store, "")
     if top and last == schema:
-        return f"folders found in {store.root}/: {_some(top)}; bronze.uri ends with the folder of the schema, so set it to {above}"
+        return f"folders found in {store.root}/: {some(top)}; bronze.uri ends with the folder of the schema, so set it to {above}"
     if top:
-        return f"folders found in {store.root}/: {_some(top)}{_meant(schema, top)}"
+        return f"folders found in {store.root}/: {some(top)}{_meant(schema, top)}"
     if next(iter(store.list("")), None) is not None:
         return f"{store.root}/ has files and no folder, and bronze.uri must be the folder that those of the schemas are in"
     return f"nothing at all lies below {store.root}/"
@@ -39,10 +39,16 @@ def neighbour(store: ObjectStore) -> str:
 
 def _folders(store: ObjectStore, prefix: str) -> list[str]:
     """Return the folders in ``prefix`` that may be those of a schema or a table."""
-    return [name for name in store.folders(prefix) if not name.startswith(("_", ".", "awsdms_"))]
+    return [name for name in store.folders(prefix) if may_be_source(name)]
 
 
-def _some(names: Sequence[str]) -> str:
+def may_be_source(name: str) -> bool:
+    """Whether a folder may be that of a schema or table."""
+    return not name.startswith(("_", ".", "awsdms_"))
+
+
+def some(names: Sequence[str]) -> str:
+    """Return the first of some names, and how many more there are."""
     return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else "")
 
 

@@ -1,16 +1,16 @@
 """Finds folders with files of DMS beside those that `init` takes for tables, so that none is passed over without a word."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 
+from dms_iceberg.bronze.nearest_folders import may_be_source, some
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.init.folders import EPOCH, first_files, folder_of_table, may_be_source
+from dms_iceberg.init.folders import EPOCH, first_files, folder_of_table
 from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.storage.store import ObjectStore, join
 
 _MOST = 30
 """So many folders are looked into: one request each."""
-_SHOWN = 10
 
 
 def refuse_other_tasks(store: ObjectStore, path: str) -> None:
@@ -31,7 +31,7 @@ def refuse_other_tasks(store: ObjectStore, path: str) -> None:
     others = [name for name in names if any(len(folder_of_table(file)) > 2 for file in first_files(store, f"{name}/"))]
     if others:
         raise BronzeError(
-            f"{store.root}: several folders in it have files of DMS: {_some(sorted([top, *others]))}. They are of several tasks, or at "
+            f"{store.root}: several folders in it have files of DMS: {some(sorted([top, *others]))}. They are of several tasks, or at "
             f"different depths. Name the one that you mean, such as {store.root}/{top}/, and give each task a document of its own"
         )
 
@@ -45,7 +45,7 @@ def passed_over(store: ObjectStore) -> Iterator[str]:
     if found:
         yield (
             "WARNING: folders that begin with _ have files of DMS and are taken for no tables. If they are, write their entries: "
-            f"{_some(sorted(found))}"
+            f"{some(sorted(found))}"
         )
 
 
@@ -63,7 +63,7 @@ def only_in_older(store: ObjectStore) -> Iterator[str]:
     before = f"{older[-1][1]}/" if older else ""
     if missing := sorted(_tables(above, before) - _tables(store, "")):
         yield (
-            f"WARNING: {join(above.root, before).rstrip('/')}/ has tables that the newest load epoch lacks: {_some(missing)}. They are not "
+            f"WARNING: {join(above.root, before).rstrip('/')}/ has tables that the newest load epoch lacks: {some(missing)}. They are not "
             "in the document. If the task still captures them, wait until DMS has loaded all tables"
         )
 
@@ -71,8 +71,3 @@ def only_in_older(store: ObjectStore) -> Iterator[str]:
 def _tables(store: ObjectStore, path: str) -> set[str]:
     schemas = [name for name in store.folders(path) if may_be_source(name) and not EPOCH.fullmatch(name)]
     return {f"{schema}.{table}" for schema in schemas for table in store.folders(f"{path}{schema}/") if may_be_source(table)}
-
-
-def _some(names: Iterable[str]) -> str:
-    every = list(names)
-    return ", ".join(every[:_SHOWN]) + (f" and {len(every) - _SHOWN:,} more" if len(every) > _SHOWN else "")

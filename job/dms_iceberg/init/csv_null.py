@@ -34,7 +34,7 @@ def find_null(tables: Sequence[Table]) -> tuple[str, str, tuple[str, ...]]:
     for table in tables:
         for text, fields in _in_deletes(table):
             if _shows_null(table, text) and (votes[text] or not any(_is_a_value(one, text) for one in tables)):
-                votes[text] += 0 if text in votes else fields
+                votes.setdefault(text, fields)
                 certain.add(text)
             elif not votes[text]:
                 folder = table[0][0].file.key.rpartition("/")[0]

@@ -13,6 +13,7 @@ from itertools import islice
 import attrs
 
 from dms_iceberg.bronze.keys import REPAIR_FOLDER, BronzeFile, parse_key, time_of
+from dms_iceberg.bronze.nearest_folders import may_be_source
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.storage.store import ObjectStore, join
 
@@ -126,11 +127,6 @@ def folder_of_table(file: BronzeFile) -> tuple[str, ...]:
     if file.is_cdc:
         folder = _DATES.sub("", folder)
     return tuple(folder.split("/")) if folder else ()
-
-
-def may_be_source(name: str) -> bool:
-    """Whether a folder may be that of a schema or table."""
-    return not name.startswith(("_", ".", "awsdms_"))
 
 
 def find_tables(store: ObjectStore) -> list[TableFiles]:

@@ -7,7 +7,7 @@ from itertools import islice
 
 import attrs
 
-from dms_iceberg.bronze.nearest_folders import neighbour
+from dms_iceberg.bronze.nearest_folders import neighbour, some
 from dms_iceberg.config.model import Bronze, BronzeFormat
 from dms_iceberg.discover.catalog import Catalog
 from dms_iceberg.discover.proposal import Entry, LeftOut, Proposal, grouped
@@ -245,5 +245,4 @@ def _without_files(catalog: Catalog | None, found: Sequence[TableFiles]) -> Iter
     names = {one.full_name.casefold() for one in found}
     missing = [table.full_name for table in (() if catalog is None else catalog.tables) if table.full_name.casefold() not in names]
     if missing:
-        shown = ", ".join(missing[:10]) + (f" and {len(missing) - 10:,} more" if len(missing) > 10 else "")
-        yield f"tables of the source without files, as of empty or excluded ones: {shown}"
+        yield f"tables of the source without files, as of empty or excluded ones: {some(missing)}"

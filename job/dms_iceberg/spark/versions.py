@@ -64,17 +64,17 @@ def _rewriting_of_4_1(jvm: Any, table: "JavaObject", name: str) -> tuple["JavaOb
     return jvm.org.apache.iceberg.spark.source.SparkRewriteTable(table, name), {}
 
 
-def _relation_of_3_5(jvm: Any, table: "JavaObject", catalog: "JavaObject", options: Mapping[str, str]) -> "JavaObject":
+def _relation_of_3_5(
+    jvm: Any, table: "JavaObject", catalog: "JavaObject", options: Mapping[str, str], *further: "JavaObject"
+) -> "JavaObject":
     some, nothing = jvm.scala.Option.apply(catalog), jvm.scala.Option.empty()
     of_java = jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(dict(options))
-    return jvm.org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation.create(table, some, nothing, of_java)
+    return jvm.org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation.create(table, some, nothing, of_java, *further)
 
 
 def _relation_of_4_1(jvm: Any, table: "JavaObject", catalog: "JavaObject", options: Mapping[str, str]) -> "JavaObject":
-    some, nothing = jvm.scala.Option.apply(catalog), jvm.scala.Option.empty()
-    of_java = jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(dict(options))
-    # The last is a time travel.
-    return jvm.org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation.create(table, some, nothing, of_java, nothing)
+    no_time_travel = jvm.scala.Option.empty()
+    return _relation_of_3_5(jvm, table, catalog, options, no_time_travel)
 
 
 def _rows_of_3_5(jvm: Any, session: "JavaObject", plan: "JavaObject") -> "JavaObject":
