@@ -155,7 +155,9 @@ class MySqlStream:
         self._connections += 1
         if self._connections > 2:
             raise EmulatorError("source: the server closed the connection. The task can be begun again and goes on where it was")
-        return pymysql.connect(**arguments)
+        # PyMySQL warns of the name that the library uses.
+        database = arguments.pop("db", None)
+        return pymysql.connect(**arguments | ({"database": database} if database else {}))
 
     def _take(self, event: Any, batch: Batch) -> None:
         match event:

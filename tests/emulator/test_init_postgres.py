@@ -17,13 +17,13 @@ from emulator.bronze import make_task, run
 SHOP = (
     """create table orders (
         order_id bigint, line_no int, note text, amount numeric(12,2), placed timestamp, shipped timestamptz, flag boolean, opens time,
-        primary key (order_id, line_no))""",
+        paid money, primary key (order_id, line_no))""",
     "create table empty (id int primary key)",
-    """insert into orders select n / 3, n % 3, 'note ' || n, n + 0.5, '2024-02-29 12:30', '2024-02-29 12:30Z', n % 2 = 0, '08:30'
+    """insert into orders select n / 3, n % 3, 'note ' || n, n + 0.5, '2024-02-29 12:30', '2024-02-29 12:30Z', n % 2 = 0, '08:30', n + 0.25
         from generate_series(1, 50) n""",
 )
 CHANGES = (
-    "insert into orders values (100, 1, null, 1, null, null, null, null), (100, 2, 'x', 2, now(), now(), true, '9:00')",
+    "insert into orders values (100, 1, null, 1, null, null, null, null, null), (100, 2, 'x', 2, now(), now(), true, '9:00', 1)",
     "update orders set amount = amount + 1 where order_id = 3",
     "delete from orders where order_id = 5",
     "update orders set order_id = 200 where order_id = 7",
@@ -35,6 +35,7 @@ TYPES = {
     "placed": "timestamp_ntz",
     "shipped": "timestamp",
     "flag": "boolean",
+    "paid": "decimal(38,4)",
 }
 HEADERLESS = FileShape(format=FileFormat.CSV, csv=CsvShape(header=False))
 

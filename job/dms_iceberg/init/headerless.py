@@ -3,6 +3,7 @@
 DMS's order is: operation, commit time, the source's columns, then those of ``add-column`` rules, then before-images.
 """
 
+import re
 from collections.abc import Sequence
 
 import attrs
@@ -16,15 +17,17 @@ from dms_iceberg.init.samples import Sample
 _CHANGE = Change()
 _OP, _TIME = _CHANGE.op_column, str(_CHANGE.timestamp_column)
 _SEQUENCE, _STREAM = str(_CHANGE.sequence_column), str(_CHANGE.stream_position_column)
+_INTEGER = re.compile(r"-?[0-9]+")
 
 
 @attrs.frozen(kw_only=True)
 class Table:
-    """What the catalog says of a table: its columns in order, its key, and the columns that have a before-image with ``all``."""
+    """What the catalog says of a table: its columns in order, its key, those with a before-image with ``all``, and the integers."""
 
     columns: tuple[str, ...]
     key: tuple[str, ...]
     imaged: tuple[str, ...]
+    integers: frozenset[str] = frozenset()
 
 
 def name_columns(files: Sequence[tuple[Sample, Records]], table: Table, null: str) -> dict[str, tuple[str, ...]] | str:
@@ -48,6 +51,12 @@ def name_columns(files: Sequence[tuple[Sample, Records]], table: Table, null: st
             f"the catalog has {len(table.columns)} columns, and no combination of operation, commit time, sequence, stream position and "
             f"before-images explains the files ({shown}). If columns were added or dropped since, let DMS write headers (AddColumnName) or "
             "Parquet, and load the table into a new epoch"
+        )
+    if len(fitting) > 1 and any(is_cdc for is_cdc, _ in widths):
+        ways = " or ".join(f"[{', '.join(after)}]" for _, after in fitting[:3])
+        return (
+            f"the columns behind those of the source may be {ways}, and the sampled changes agree with each. Run init again when there is "
+            "a change file with an insert"
         )
     if len(fitting) > 1:
         return (
@@ -96,4 +105,18 @@ def _fits(files: Sequence[tuple[Sample, Records]], table: Table, before: tuple[s
         return False
     images = [name for name in after if name.startswith("BI_")]
     behind = list(after) if not changed else images
-    return not any(value for sample in load for name in behind for value in sample.values(name))
+    if any(value for sample in load for name in behind for value in sample.values(name)):
+        return False
+    return _have_integers(samples, table) and _have_whole_keys(samples.changes, [name for name in images if name[3:] in table.key])
+
+
+def _have_integers(samples: Samples, table: Table) -> bool:
+    names = [*table.integers, *(f"BI_{name}" for name in table.integers)]
+    values = [value for sample in samples.both for name in names if name in sample.names for value in sample.values(name)]
+    return all(value is None or _INTEGER.fullmatch(value) for value in values)
+
+
+def _have_whole_keys(changes: Sequence[Sample], images: Sequence[str]) -> bool:
+    """Whether each change has before-images of all columns of the key or of none: a key is never NULL."""
+    rows = [row for sample in changes for row in zip(*(sample.values(name) for name in images), strict=True)]
+    return all(len({value is None for value in row}) <= 1 for row in rows)

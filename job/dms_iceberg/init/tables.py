@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dms_iceberg.discover.catalog import Catalog, Table
 from dms_iceberg.discover.judge import judge
 from dms_iceberg.discover.proposal import Entry, shown, shown_names
-from dms_iceberg.dms.types import LOB_KINDS
+from dms_iceberg.dms.types import INTEGER_KINDS, LOB_KINDS
 from dms_iceberg.init import headerless
 from dms_iceberg.init.csv_form import CsvForm, Records, has_header, named, records
 from dms_iceberg.init.finding import TableFinding
@@ -160,5 +160,7 @@ def _headerless(files: TableFiles, parsed: Sequence[tuple[Sample, Records]], for
     no_lobs = tuple(
         column.name for column in table.columns if column.dms is None or column.dms.kind not in LOB_KINDS or column.name in entry.key
     )
-    names = headerless.name_columns(parsed, headerless.Table(columns=columns, key=entry.key, imaged=no_lobs), form.null)
+    integers = frozenset(column.name for column in table.columns if column.dms is not None and column.dms.kind in INTEGER_KINDS)
+    known = headerless.Table(columns=columns, key=entry.key, imaged=no_lobs, integers=integers)
+    names = headerless.name_columns(parsed, known, form.null)
     return names if isinstance(names, str) else [named(sample, rows, names[sample.file.key], form.null) for sample, rows in parsed]
