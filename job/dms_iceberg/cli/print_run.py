@@ -80,7 +80,7 @@ def verdict(report: "RunReport", config: str, *, is_stopping: bool = False) -> I
     if stopped:
         yield f"stopped before the end of {_named(stopped)}: what is merged is committed, and the next run goes on there"
     elif is_stopping and not report.failed:
-        yield f"stopped after the last batch: no file was left to merge{'' if report.models else '; gold models wait for the next run'}"
+        yield f"stopped after the last batch: no file was left to merge{'; gold models wait for the next run' * report.models_wait}"
     if report.failed:
         rest = "" if len(report.failed) == len(tables) + len(report.models) else "; the others are not affected"
         yield f"failed: {_named(report.failed)}{rest}. Once the cause is gone, run again: nothing is lost"

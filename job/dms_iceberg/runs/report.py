@@ -129,12 +129,13 @@ class TableReport:
 
 @attrs.frozen
 class RunReport:
-    """A run over all (chosen) tables, and then the gold models."""
+    """A run over all (chosen) tables, and then the gold models. ``models_wait``: it was stopped before it looked at any model."""
 
     run_id: str
     tables: dict[str, TableReport]
     seconds: float
     models: dict[str, ModelReport] = attrs.field(factory=dict)
+    models_wait: bool = False
 
     @property
     def errors(self) -> dict[str, str]:

@@ -69,8 +69,11 @@ def run(
     state = open_store(config.state_uri)
     with ThreadPoolExecutor(max(1, min(config.parallelism, len(tables)))) as pool:
         reports = list(pool.map(lambda table: run_table(context, table, state, listener, observer), tables))
-    models = {} if observer.is_stopping else refresh_models(context)
-    return RunReport(context.run_id, {report.table: report for report in reports}, time.monotonic() - started, models)
+    is_stopped = bool(observer.is_stopping)
+    models = {} if is_stopped else refresh_models(context)
+    seconds = time.monotonic() - started
+    by_table = {report.table: report for report in reports}
+    return RunReport(context.run_id, by_table, seconds, models, models_wait=is_stopped and bool(config.gold))
 
 
 def run_table(

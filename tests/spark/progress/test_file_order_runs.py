@@ -182,13 +182,23 @@ def test_truncates_are_refused(lake: Lake) -> None:
 @pytest.mark.parametrize(
     ("change", "words"), [(NEITHER, "ordered by file"), ({"sequence_column": None}, "ordered by commit time"), ({}, "")]
 )
-def test_validate_says_what_the_order_does_not_promise(lake: Lake, tmp_path: Path, change: dict[str, Any], words: str) -> None:
+@pytest.mark.parametrize("command", ["validate", "plan", "status"])
+def test_commands_say_once_what_the_order_does_not_promise(
+    lake: Lake, tmp_path: Path, command: str, change: dict[str, Any], words: str
+) -> None:
     path = tmp_path / "shop.json"
-    path.write_text(json.dumps(lake.document({"public.t": {}}, bronze={"change": change})))
-    done = CliRunner().invoke(app, ["validate", str(path)])
+    path.write_text(json.dumps(lake.document({"public.t": {}, "public.u": {}}, bronze={"change": change})))
+    done = CliRunner().invoke(app, [command, str(path)])
     assert done.exit_code == 0
     assert ("warning:" in done.output) == bool(words)
     assert words in done.output and done.output.count("$AR_H_CHANGE_SEQ") == bool(words)
+
+
+def test_the_column_says_that_it_may_be_the_close_of_a_file(lake: Lake) -> None:
+    write(lake, "20260301-100000000.csv", "I,1,a")
+    lake.run_one(by_file(lake))
+    field = lake.spark.table(f"lake.{lake.namespace}.t").schema["_cdc_committed_at"]
+    assert "close time of the change's file where files have neither commit time nor sequence" in field.metadata["comment"]
 
 
 def test_parquet_without_a_clock_is_refused_by_name_unless_it_is_meant(lake: Lake) -> None:

@@ -93,8 +93,10 @@ def test_a_run_that_was_stopped_says_what_is_committed_and_how_to_go_on() -> Non
         "next: dms-iceberg run shop.json",
     ]
     assert told(table("a", stopped=True))[0].startswith("stopped before the end of a")
-    in_time = verdict(RunReport("r", {"a": table("a", batch(quarantined=0))}, 1.0), "shop.json", is_stopping=True)
-    assert list(in_time)[1].startswith("stopped after the last batch: no file was left to merge; gold models wait")
+    for models_wait, end in ((True, "; gold models wait for the next run"), (False, "")):
+        in_time = RunReport("r", {"a": table("a", batch(quarantined=0))}, 1.0, models_wait=models_wait)
+        lines = list(verdict(in_time, "shop.json", is_stopping=True))
+        assert lines[1] == f"stopped after the last batch: no file was left to merge{end}"
 
 
 def test_a_replay_says_what_is_still_open(capsys: pytest.CaptureFixture[str]) -> None:
