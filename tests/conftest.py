@@ -4,8 +4,9 @@ import os
 import shlex
 import shutil
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Generator, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,8 @@ os.environ["PYSPARK_SUBMIT_ARGS"] = f"--properties-file {shlex.quote(str(_QUICK_
 
 # A file that began last would keep one process busy and the others waiting, so these layers, whose files take minutes, begin first.
 _LONG_LAYERS = ("terraform", "properties", "fuzz", "s3", "e2e", "spark")
+# For AWS, as the provider does: a minute for each bucket.
+_WAITING = "terraform"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -66,6 +69,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
         seconds[item.path] = max(seconds.get(item.path, 0), _time_limit(item))
     ranks = {layer: rank for rank, layer in enumerate(_LONG_LAYERS)}
     items.sort(key=lambda item: (ranks.get(_layer(item), len(ranks)), -seconds[item.path], -tests[item.path], item.path))
+    items[:] = _spread(items)
+
+
+def _spread(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Put two files of other layers behind each file of `_WAITING`: processes that only wait leave the processor to nobody."""
+    files: dict[bool, list[list[pytest.Item]]] = {True: [], False: []}
+    for _, of in groupby(items, lambda item: item.path):
+        file = list(of)
+        files[_layer(file[0]) == _WAITING].append(file)
+    waiting, busy = deque(files[True]), deque(files[False])
+    spread = list[pytest.Item]()
+    while waiting or busy:
+        for turn in (waiting, busy, busy):
+            spread += turn.popleft() if turn else []
+    return spread
 
 
 def _layer(item: pytest.Item) -> str:

@@ -13,6 +13,7 @@ import pytest
 from dms_iceberg.config.load import load_config
 from dms_iceberg.spark.session import session_settings
 from support.terraform.binary import quiet_environment, run, write_cli_configuration
+from support.terraform.provider import attached
 from support.terraform.tree import copy_tree
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("terraform")]
@@ -22,20 +23,31 @@ STATIC = ("spark.sql.extensions", "spark.scheduler.mode", "spark.sql.catalog.", 
 
 
 @pytest.fixture(scope="module")
-def planned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """The outputs of every run in `pipeline.tftest.hcl`, by name."""
+def tested(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What `terraform test` says of the module, with its plans."""
     folder = tmp_path_factory.mktemp("pipeline")
     module = copy_tree(folder) / "modules" / "pipeline"
     write_cli_configuration(folder / "terraform.rc")
     environment = quiet_environment() | {"TF_CLI_CONFIG_FILE": str(folder / "terraform.rc")}
     run(module, "init", "-input=false", environment=environment)
-    said = run(module, "test", "-json", "-verbose", "-filter=tests/pipeline.tftest.hcl", environment=environment).stdout
-    lines = [json.loads(line) for line in said.splitlines()]
+    said = run(module, "test", "-json", "-verbose", environment=attached(module, environment)).stdout
+    return [json.loads(line) for line in said.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def planned(tested: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The outputs of every run in `pipeline.tftest.hcl`, by name."""
     return {
         line["@testrun"]: {name: change.get("after") for name, change in line["test_plan"]["output_changes"].items()}
-        for line in lines
-        if line["type"] == "test_plan"
+        for line in tested
+        if line["type"] == "test_plan" and line["@testfile"].endswith("/pipeline.tftest.hcl")
     }
+
+
+def test_own_tests(tested: list[dict[str, Any]]) -> None:
+    (summary,) = (line["test_summary"] for line in tested if line["type"] == "test_summary")
+    assert (summary["status"], summary["failed"], summary["errored"]) == ("pass", 0, 0)
+    assert summary["passed"] > 40
 
 
 def test_every_document_is_valid(planned: dict[str, dict[str, Any]], tmp_path: Path) -> None:

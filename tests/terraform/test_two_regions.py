@@ -22,8 +22,7 @@ def found(terraform: None, aws: "LocalAws", tmp_path_factory: pytest.TempPathFac
     account, found = aws.new_account(), {}
     for region in ("us-east-1", "eu-central-1"):
         world = World(aws, account, account, tmp_path_factory.mktemp(region))
-        stack = Stack("examples/bring-your-own-dms", world.folder, aws, account)
-        stack.environment |= {"AWS_REGION": region, "AWS_DEFAULT_REGION": region}
+        stack = Stack("examples/bring-your-own-dms", world.folder, aws, account, region=region)
         if region == "us-east-1":
             variables = bring_your_own_dms(world)
         else:

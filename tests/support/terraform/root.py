@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 from support.terraform.binary import quiet_environment, run, write_cli_configuration
+from support.terraform.provider import attached
 from support.terraform.tree import ROOT, copy_tree
 
 
@@ -17,6 +18,8 @@ def copy_root(folder: Path) -> Path:
 
 
 def terraform(root: Path, folder: Path, *arguments: str) -> str:
-    """Run Terraform in a folder with the configuration of a copied root; return what it prints."""
+    """Run a command of Terraform that configures no provider in a folder, with the configuration of a copied root; return its output."""
     environment = quiet_environment() | {"TF_CLI_CONFIG_FILE": str(root / "terraform.rc")}
+    if arguments[0] != "init":
+        environment = attached(folder, environment)
     return run(folder, *arguments, "-no-color", environment=environment).stdout

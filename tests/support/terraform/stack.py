@@ -11,6 +11,7 @@ from filelock import FileLock
 
 from support.local_aws import LocalAws
 from support.terraform.binary import quiet_environment, run, write_cli_configuration
+from support.terraform.provider import ATTACHED, attached
 from support.terraform.tree import copy_tree
 
 _PROVIDER = """
@@ -31,21 +32,28 @@ class Stack:
     ``folder`` is where Terraform works; everything Terraform has said is in ``log``.
     """
 
-    def __init__(self, path: str, folder: Path, aws: LocalAws, account: str, aliases: Iterable[str] = ()) -> None:
+    def __init__(
+        self, path: str, folder: Path, aws: LocalAws, account: str, aliases: Iterable[str] = (), region: str = "us-east-1"
+    ) -> None:
         """Prepare the root module ``path`` (below ``terraform/``) below ``folder``; ``aliases`` are those of its further providers."""
         self.aws, self.account, self.log = aws, account, ""
         self.folder = copy_tree(folder) / path
         self.environment = quiet_environment() | aws.environment(account) | {"TF_CLI_CONFIG_FILE": str(folder / "terraform.rc")}
+        self.environment |= {"AWS_REGION": region, "AWS_DEFAULT_REGION": region}
         write_cli_configuration(folder / "terraform.rc")
         names = ["", *(f'  alias = "{alias}"\n' for alias in aliases)]
         self.override("provider", 'terraform {\n  backend "local" {}\n}\n' + "".join(_PROVIDER.format(alias=name) for name in names))
         # A plugin cache that several processes fill at once is spoiled.
         with FileLock(Path(tempfile.gettempdir()) / "dms-iceberg-terraform-init.lock"):
             self.run("init", "-input=false")
+        if len(names) == 1:
+            self.environment = attached(self.folder, self.environment, of=self)
 
     def run(self, *arguments: str, ok: tuple[int, ...] = (0,)) -> str:
         """Run a Terraform command and return what it printed. Raises `TerraformError`."""
-        done = run(self.folder, *arguments, "-no-color", environment=self.environment, ok=ok)
+        # It would not install a provider that runs.
+        environment = {name: value for name, value in self.environment.items() if name != ATTACHED or arguments[0] != "init"}
+        done = run(self.folder, *arguments, "-no-color", environment=environment, ok=ok)
         self.log += done.stdout + done.stderr
         return done.stdout
 
