@@ -6,7 +6,7 @@ SHELL := /bin/bash
 RUNTIME ?= glue-5.1
 BIN := $(if $(filter glue-6.0,$(RUNTIME)),.venv-glue-6.0,.venv)/bin
 PYTEST_ARGS ?=
-# Which tests `make test` runs; "not release" are those of `make test-long` as well, in one session.
+# Which tests `make test` runs; with "not release" those of `make test-long` as well, in one session.
 TEST_MARKS ?= not long and not release
 # Each has a JVM of its own with up to 2 GB; the tests of a file stay together. One of them mostly waits for Terraform.
 TEST_WORKERS ?= 3

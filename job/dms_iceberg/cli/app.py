@@ -154,7 +154,7 @@ def status(config: ConfigPath, table: Tables = [], json_: AsJson = False) -> Non
     with Words(quiet=json_) as words:
         loaded = prepared(config, table, words)
         warn_of_order(loaded, words)
-        started = starting_session(loaded, words)
+        started = starting_session(loaded, words, is_brief=True)
         from dms_iceberg.gold.status import model_statuses
         from dms_iceberg.runs.status import table_statuses
 

@@ -96,21 +96,27 @@ def prepared(config: str, only: Sequence[str], words: Words, request: "RunReques
     return loaded
 
 
-def starting_session(config: "Config", words: Words) -> Callable[[], "SparkSession"]:
+def starting_session(config: "Config", words: Words, *, is_brief: bool = False) -> Callable[[], "SparkSession"]:
     """Begin to start Spark, or to join the session that runs; ``words`` say so.
+
+    Args:
+        config: the document.
+        words: what is said meanwhile.
+        is_brief: the command only looks at metadata and small tables.
 
     Returns:
         A function that waits for the session and returns it. Until then a command imports what it needs: Python has nothing else to do
         while Java starts. The function raises what the start raised.
     """
     words.say("starting Spark")
-    from dms_iceberg.spark.session import open_session
+    from dms_iceberg.spark.session import brief_settings, open_session
 
     raised: list[BaseException] = []
+    settings = brief_settings() if is_brief else {}
 
     def start() -> None:
         try:
-            open_session(config)
+            open_session(config, **settings)
         except BaseException as error:
             raised.append(error)
 
@@ -122,7 +128,7 @@ def starting_session(config: "Config", words: Words) -> Callable[[], "SparkSessi
         thread.join()
         if raised:
             raise raised[0]
-        return open_session(config)
+        return open_session(config, **settings)
 
     return started
 

@@ -30,7 +30,7 @@ def list_(
     """Show the open rows of the quarantine by table and reason; of their values only the key, as silver has it."""
     with Words(quiet=json_) as words:
         loaded = prepared(config, table, words)
-        started = starting_session(loaded, words)
+        started = starting_session(loaded, words, is_brief=True)
         from dms_iceberg.replay.listing import list_quarantine
 
         spark = started()

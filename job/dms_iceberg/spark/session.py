@@ -188,6 +188,21 @@ def runs_managed() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
+def brief_settings() -> dict[str, str]:
+    """Return the settings of a local session that looks at a few small tables and ends: what it compiles would not pay.
+
+    Empty where something else has started the JVM.
+    """
+    if runs_managed():
+        return {}
+    return {
+        "spark.driver.defaultJavaOptions": " ".join(("-XX:+UseParallelGC", "-XX:TieredStopAtLevel=1", *sharing_options())),
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
+
+
 def open_session(config: Config, **settings: str) -> SparkSession:
     """Start the Spark session for ``config``, or join the one that runs; ``settings`` (by their dotted names) override the defaults.
 
