@@ -84,7 +84,7 @@ def test_plan_ends_with_1_and_run_with_0(lake: Lake, monkeypatch: pytest.MonkeyP
     lake.load("public.t", ID_V, [(1, "a")])
     document = lake.folder / "config.json"
     document.write_text(json.dumps(lake.document({"public.tt": TYPED})))
-    monkeypatch.setattr("dms_iceberg.spark.session.open_session", lambda _: lake.spark)
+    monkeypatch.setattr("dms_iceberg.spark.session.open_session", lambda _, **__: lake.spark)
     for command, code in (("plan", 1), ("run", 0), ("status", 0)):
         with pytest.raises(SystemExit) as ended:
             main([command, str(document)])
