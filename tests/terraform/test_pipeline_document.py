@@ -16,7 +16,7 @@ from support.terraform.binary import quiet_environment, run, write_cli_configura
 from support.terraform.provider import attached
 from support.terraform.tree import copy_tree
 
-pytestmark = [pytest.mark.long, pytest.mark.usefixtures("terraform")]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1500), pytest.mark.usefixtures("terraform")]
 
 STATIC = ("spark.sql.extensions", "spark.scheduler.mode", "spark.sql.catalog.", "spark.sql.ui.", "spark.ui.")
 """How settings of the job begin that nothing can change once a session exists, or once its catalog is used."""
