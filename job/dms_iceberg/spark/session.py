@@ -196,7 +196,7 @@ def brief_settings() -> dict[str, str]:
     if runs_managed():
         return {}
     return {
-        "spark.driver.defaultJavaOptions": " ".join(("-XX:+UseParallelGC", "-XX:TieredStopAtLevel=1", *sharing_options())),
+        "spark.driver.defaultJavaOptions": " ".join((JAVA_OPTIONS, "-XX:TieredStopAtLevel=1", *sharing_options())),
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
