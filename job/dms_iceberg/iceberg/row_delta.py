@@ -2,13 +2,14 @@
 
 The files are what Iceberg's own Spark writer makes of the same rows: Parquet with field ids, and metrics that Iceberg computes. Where
 that would write a delete file for each data file, which takes over the deletes that the file had, a delta has one for all of a partition.
-Every few deltas these are folded into delete files of single data files, so a reader never meets more than a few.
+Every few deltas these are folded into one, beside a delete file of its own for each data file with many deletes. So a reader never meets
+more than a few, and what a fold writes does not grow with the number of small data files, of which each delta adds one.
 """
 
 import inspect
 import io
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -31,6 +32,8 @@ _LARGE = 64 << 20
 _CODEC = "write.parquet.compression-codec"
 MOST_SHARED = 8
 """So many delete files of several data files a partition has at most."""
+MANY_DELETES = 1_000
+"""A fold writes so many deletes of a data file into a delete file of its own: all readers of other files would read them too."""
 CODECS = {"zstd": "zstd", "snappy": "snappy", "gzip": "gzip", "uncompressed": "none"}
 _WRITES_DECIMALS = "store_decimal_as_integer" in inspect.signature(pq.ParquetWriter.__init__).parameters
 """Iceberg stores decimals of up to 18 digits as integers: https://iceberg.apache.org/spec/#parquet. PyArrow can since version 20."""
@@ -165,22 +168,42 @@ class _Writer:
         Return the partition's delete files of several data files, of which ``shared`` are those before.
         """
         partition = deleted[0].file.partition
-        if len(deleted) > 1 and len(shared) < MOST_SHARED:
-            in_order = sorted(deleted, key=lambda one: one.file.location)
-            every = pa.concat_tables(_positions(one.file.location, one.positions) for one in in_order)
-            after |= {one.file.location: attrs.evolve(after[one.file.location], is_shared=True) for one in deleted}
-            return (*shared, self._add_deletes(change, partition, every, None))
-        folds = len(shared) >= MOST_SHARED
-        touched = {one.file.location for one in deleted}
-        for file in [file for file in after.values() if file.partition == partition]:
-            if file.location in touched or (folds and file.is_shared):
-                own = self._add_deletes(change, partition, _positions(file.location, file.deleted), file.location)
-                for former in file.own:
-                    change.removeDeletes(former)
-                after[file.location] = attrs.evolve(file, own=(own,), is_shared=file.is_shared and not folds)
-        for former in shared if folds else ():
-            change.removeDeletes(former)
-        return () if folds else shared
+        if len(shared) >= MOST_SHARED:
+            return self._fold(change, {one.file.location for one in deleted}, partition, after, shared)
+        if len(deleted) == 1:
+            file = after[deleted[0].file.location]
+            self._add_own_deletes(change, after, file, is_shared=file.is_shared)
+            return shared
+        in_order = sorted(deleted, key=lambda one: one.file.location)
+        every = pa.concat_tables(_positions(one.file.location, one.positions) for one in in_order)
+        after |= {one.file.location: attrs.evolve(after[one.file.location], is_shared=True) for one in deleted}
+        return (*shared, self._add_deletes(change, partition, every, None))
+
+    def _fold(
+        self, change: Any, touched: Collection[str], partition: Partition, after: dict[str, LiveFile], shared: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        """Write all deletes of files that share some, and of those that are ``touched``, anew; return the shared delete file, if any."""
+        files = [one for one in after.values() if one.partition == partition and (one.is_shared or one.location in touched)]
+        few = sorted((one for one in files if len(one.deleted) < MANY_DELETES), key=lambda one: one.location)
+        together = few if len(few) > 1 else []
+        folded: tuple[Any, ...] = ()
+        if together:
+            every = pa.concat_tables(_positions(one.location, one.deleted) for one in together)
+            folded = (self._add_deletes(change, partition, every, None),)
+        for file in together:
+            _remove_deletes(change, file.own)
+            after[file.location] = attrs.evolve(file, own=(), is_shared=True)
+        for file in files:
+            if not together or len(file.deleted) >= MANY_DELETES:
+                self._add_own_deletes(change, after, file, is_shared=False)
+        _remove_deletes(change, shared)
+        return folded
+
+    def _add_own_deletes(self, change: Any, after: dict[str, LiveFile], file: LiveFile, *, is_shared: bool) -> None:
+        """Write all deletes of a file into one delete file of its own."""
+        own = self._add_deletes(change, file.partition, _positions(file.location, file.deleted), file.location)
+        _remove_deletes(change, file.own)
+        after[file.location] = attrs.evolve(file, own=(own,), is_shared=is_shared)
 
     def _add_deletes(self, change: Any, partition: Partition, positions: pa.Table, location: str | None) -> Any:
         config = self._classes.metrics_config.forPositionDelete(self._table)
@@ -229,6 +252,11 @@ class _Writer:
         """Leave out counts; and bounds, unless they say which data file the deletes are of, as Iceberg's own ``PositionDeleteWriter``."""
         bounds = (footer.lowerBounds(), footer.upperBounds()) if of_one_file else (None, None)
         return self._classes.metrics(footer.recordCount(), footer.columnSizes(), None, None, None, *bounds)
+
+
+def _remove_deletes(change: Any, files: Sequence[Any]) -> None:
+    for file in files:
+        change.removeDeletes(file)
 
 
 def _positions(location: str, positions: pa.Int64Array) -> pa.Table:

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
-from dms_iceberg.iceberg import row_lookup
+from dms_iceberg.iceberg import row_delta, row_lookup
 from dms_iceberg.iceberg.live_files import SMALL_ROWS, FileCache, live_files
 from dms_iceberg.iceberg.not_possible import NotPossibleError
 from dms_iceberg.iceberg.partitions import new_partition, partition_fields, split
@@ -169,6 +169,30 @@ def test_random_deltas_are_a_dictionary(spark: SparkSession, namespace: str, par
             assert {name: one.deleted.to_pylist() for name, one in kept.data.items()} == {
                 name: one.deleted.to_pylist() for name, one in read.data.items()
             }
+
+
+def test_a_fold_writes_few_files_however_many_data_files_there_are(
+    spark: SparkSession, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_delta, "MANY_DELETES", 20)
+    world = World(spark, f"{namespace}.many", {"id": "bigint", "v": "bigint"}, ("id",))
+    spark.sql(f"INSERT INTO {world.name} SELECT /*+ COALESCE(1) */ id, 0 FROM range(400)")
+    values, most = dict.fromkeys(range(400), 0), 0
+    for step in range(1, 31):
+        # Each changes rows of the first file and of those before it.
+        ids = pa.array([number * 31 % 400 for number in range(step, step + 12)], pa.int64())
+        written = {one.file_path for one in world.metadata("file_path")}
+        world.change(pa.table({"id": ids, "v": pa.array([step] * 12, pa.int64())}), pa.table({"id": ids}))
+        values |= dict.fromkeys(ids.to_pylist(), step)
+        most = max(most, len({one.file_path for one in world.metadata("file_path")} - written))
+    files = world.metadata("content, file_path, record_count")
+    assert most == 3, "a data file, the deletes of the first file, and those of all others"
+    assert sum(one.content for one in files) <= MOST_SHARED + 1
+    assert len(files) > 20
+    assert {row.id: row.v for row in spark.table(world.name).collect()} == values
+    kept, read = (live_files(world.jvm, world.table.iceberg, world.key, cache) for cache in (world.cache, FileCache()))
+    told = [{name: (one.deleted.to_pylist(), len(one.own), one.is_shared) for name, one in of.data.items()} for of in (kept, read)]
+    assert told[0] == told[1]
 
 
 @pytest.mark.parametrize(
