@@ -19,11 +19,13 @@ class BatchContext(TableContext):
         planned: the batch, and the state of the table that it was planned on.
         groups: its files, or records of the quarantine, opened.
         shape: the silver columns of its rows.
+        not_direct: why it cannot be written directly, as far as a trial has shown; None without one.
     """
 
     planned: BatchPlan
     groups: Sequence[ReadGroup]
     shape: Shape
+    not_direct: str | None = None
 
     def clean(self, *, with_record: bool = False, with_images: bool = False) -> DataFrame:
         """Return the cleaned changes of the batch; see `Cleaner.clean` for the options."""

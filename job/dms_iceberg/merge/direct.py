@@ -59,6 +59,8 @@ _EVENT = (POSITION, DELETED, DELETED_AT)
 
 def planned_path(batch: BatchContext) -> str:
     """Return `DIRECT` for a batch that may be written directly, else `merge_path`, as far as this is known before anything is read."""
+    if batch.not_direct is not None:
+        return merge_path(batch.not_direct)
     planned, table, shape = batch.planned, batch.table, batch.shape
     compressed = sum(file.size for file in planned.batch.files if file.extension.endswith(".gz"))
     checks = {

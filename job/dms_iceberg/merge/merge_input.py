@@ -30,8 +30,8 @@ class MergeInput:
     """What a batch writes into its table, and its row counts.
 
     Attributes:
-        latest: the rows for the MERGE or append, cached: the latest change of each key; in mode ``history`` versions, in ``append``
-            changes.
+        latest: the rows for the MERGE or append, cached but on the direct path: the latest change of each key; in mode ``history``
+            versions, in ``append`` changes.
         row_counts: what became of the batch's rows.
         ranges: lowest and highest value of each key column among ``latest``.
         late: the batch has changes older than the table's newest, so the MERGE must compare row by row.

@@ -27,7 +27,7 @@ from dms_iceberg.sql.quoting import quote
 
 
 def collapse_batch(batch: BatchContext) -> MergeInput:
-    """Return the latest change of each key, materialised, and the row counts; the caller unpersists ``latest``."""
+    """Return the latest change of each key, and the row counts; the caller unpersists ``latest``."""
     progress = batch.planned.progress
     cleaned = batch.clean()
     kept = tuple(column.name for column in kept_columns(batch.context.config.bronze, batch.table, batch.shape.columns))
@@ -37,7 +37,9 @@ def collapse_batch(batch: BatchContext) -> MergeInput:
     if watched:
         counts |= suspicion.aggregates(progress.load) | duplicate_counts(progress.load)
     path = planned_path(batch)
-    latest = collapse(cleaned, batch.shape, with_context=False, counts=counts, size=batch.planned.batch.size).persist()
+    latest = collapse(cleaned, batch.shape, with_context=False, counts=counts, size=batch.planned.batch.size)
+    if path != DIRECT:
+        latest.persist()
     result = None
     try:
         figures = {one: f"coalesce(sum({one}), 0)" for one in (N_LACKING, N_MOVED) if kept}
@@ -52,12 +54,17 @@ def collapse_batch(batch: BatchContext) -> MergeInput:
         lacks = bool(kept) and first.figures[N_LACKING] > 0
         spans = suspicion.spans(first.figures, progress.arrivals)
         leaves = suspicion.leaves(first.figures, progress.arrivals)
-        if is_late or lacks or first.suspects or spans or leaves:
+        is_single = not (is_late or lacks or first.suspects or spans or leaves)
+        written = measured_path(path, first.figures, first.rows)
+        if path == DIRECT and not (is_single and written == DIRECT):
+            # The rows of a direct batch come with its counts. To keep them for Spark as well costs a seventh of the batch.
+            latest.persist()
+        if not is_single:
             waiting = waiting_rows(batch)
             second = _SecondPass(batch, cleaned, first, kept, waiting, is_late, lacks, spans, leaves, path)
             result = attrs.evolve(second.collapsed(), arrivals=first.arrivals)
         else:
-            result = attrs.evolve(first, path=measured_path(path, first.figures, first.rows))
+            result = attrs.evolve(first, path=written)
         return result
     finally:
         if result is None or result.latest is not latest:

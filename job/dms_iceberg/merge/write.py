@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Mode
 from dms_iceberg.context import RunContext
-from dms_iceberg.iceberg.not_possible import NotPossibleError
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge.append import NEW, changelog_columns
 from dms_iceberg.merge.batch_context import BatchContext
-from dms_iceberg.merge.direct import DIRECT, PATH_KEY, add_directly, merge_path
+from dms_iceberg.merge.direct import DIRECT, PATH_KEY, add_directly
 from dms_iceberg.merge.merge_input import MergeInput
 from dms_iceberg.merge.soft_delete import IN_TABLE, register_row_select, soft_delete_sql
 from dms_iceberg.merge.statement import IN_LIST_KEYS, MergeSource, insert_columns, key_list_sql, merge_sql, mergeable
@@ -28,21 +27,18 @@ def batch_transaction(batch: BatchContext, merge_input: MergeInput, properties: 
     """Return a transaction with the merged batch, not committed yet; its snapshot carries ``properties``.
 
     Raises:
+        NotPossibleError: the batch was to be written directly, and cannot be; nothing was written.
         PlanIsStaleError: another writer committed since the batch was planned.
     """
     transaction = batch.target.transaction(batch.planned.branch_state.head, batch.planned.branch_state.branch)
     if merge_input.row_counts.latest == 0:
         transaction.touch(properties)
         return transaction
-    path = merge_input.path
-    if path == DIRECT and merge_input.rows is not None:
-        try:
-            add_directly(batch, transaction, merge_input.rows, {**properties, PATH_KEY: path})
-        except NotPossibleError as error:
-            path = merge_path(str(error))
-        else:
-            return transaction
-    _WRITERS[batch.table.mode](batch, transaction, merge_input, {**properties, PATH_KEY: path})
+    properties |= {PATH_KEY: merge_input.path}
+    if merge_input.path == DIRECT and merge_input.rows is not None:
+        add_directly(batch, transaction, merge_input.rows, properties)
+    else:
+        _WRITERS[batch.table.mode](batch, transaction, merge_input, properties)
     return transaction
 
 

@@ -12,6 +12,7 @@ from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.errors import RuleFailedError
 from dms_iceberg.failpoints import failpoint
+from dms_iceberg.iceberg.not_possible import NotPossibleError
 from dms_iceberg.merge.ambiguous_keys import closed_by_repair
 from dms_iceberg.merge.append import changelog_batch
 from dms_iceberg.merge.batch_context import BatchContext
@@ -53,6 +54,14 @@ def merge_batch(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) ->
         DmsIcebergError: the batch cannot be merged; nothing was written to the table.
         PlanIsStaleError: another writer committed since the batch was planned.
     """
+    try:
+        return _merged(batch, action, opened)
+    except NotPossibleError as error:
+        # From the start: its rows are counted by the read that is merged, whatever has become of a file since the first.
+        return _merged(attrs.evolve(batch, not_direct=str(error)), action, opened)
+
+
+def _merged(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) -> BatchReport:
     table, target, planned, memory = batch.table, batch.target, batch.planned, opened.memory
     names = source_names(batch.groups)
     if action.creates is not None:

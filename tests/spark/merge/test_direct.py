@@ -233,7 +233,7 @@ def test_a_table_that_is_changed_meanwhile_is_written_as_it_is_then(lake: Lake, 
         (lambda: IllegalArgumentException(desc="of Java", stackTrace=""), "IllegalArgumentException while files were read"),
     ],
 )
-def test_what_the_files_do_not_allow_is_merged_from_the_rows_that_were_counted(
+def test_what_the_files_do_not_allow_is_counted_again_and_merged(
     lake: Lake, pause: Pause, monkeypatch: pytest.MonkeyPatch, error: Callable[[], Exception], reason: str
 ) -> None:
     loaded(lake)
@@ -248,9 +248,9 @@ def test_what_the_files_do_not_allow_is_merged_from_the_rows_that_were_counted(
 
     pause(batch, "before-merge", overwrite)
     report = merged(lake, 1, ("U", 1, "first"))
-    assert (report.path, report.applied) == (f"merge ({reason})", 1)
-    assert lake.rows("t", "id, v")[1] == (1, "first")
-    assert len(lake.rows("t", "id")) == 10
+    assert (report.path, report.applied) == (f"merge ({reason})", 2)
+    rows = dict(lake.rows("t", "id, v"))
+    assert (rows[1], rows[777], len(rows)) == ("OTHER", "OTHER", 11)
 
 
 @pytest.mark.usefixtures("planned_as_on_glue")
