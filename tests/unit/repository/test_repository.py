@@ -193,9 +193,16 @@ class TestSetup:
 
 
 class TestDocuments:
-    def test_ci_runs_lint_then_the_test_command_of_the_readme_then_the_demo(self) -> None:
+    def test_ci_runs_lint_then_the_test_command_of_the_readme_then_the_other_runtime_and_the_demo(self) -> None:
         commands = [line for line in read(".ci/run").splitlines() if "make" in line and not line.startswith("#")]
-        assert commands == ["make lint", 'make test TEST_MARKS="not release and (not long or terraform)"', "DEMO_SECONDS=15 make demo"]
+        assert commands == [
+            "make setup",
+            "make setup RUNTIME=glue-6.0",
+            "make lint",
+            'make test TEST_MARKS="not release and (not long or terraform)"',
+            "make test-runtime RUNTIME=glue-6.0",
+            "DEMO_SECONDS=15 make demo",
+        ]
         assert "\n    make test\n" in read("README.md")
 
     def test_configuration_of_the_readme_is_valid(self) -> None:
