@@ -46,6 +46,7 @@ from dms_iceberg.sql.cdc_columns import (
 )
 from dms_iceberg.sql.json_text import json_sql
 from dms_iceberg.sql.quoting import quote, string_literal
+from dms_iceberg.sql.value_text import comparable
 
 _PRESENT = "_cdc_present"
 _TEXT = "_cdc_key_text"
@@ -131,14 +132,16 @@ def _accounting(context: RunContext, target: TargetTable, progress: Progress, br
 
 def _difference(here: TableContext, loaded: DataFrame, present: DataFrame, found: BranchState) -> Difference:
     table, own = here.table, metadata_columns(here.table.mode)
-    silver = [name for name in here.target.all_columns() if name not in own]
+    types = here.target.all_columns()
+    silver = [name for name in types if name not in own]
     key = silver_key_of(table, silver)
     values = [name for name in silver if name not in key]
     tracked = {name.lower() for name in table.track_columns}
-    compared = f"struct({', '.join(quote(name) for name in values if not tracked or name.lower() in tracked) or 'true'})"
+    compared = [comparable(name, types[name]) for name in values if not tracked or name.lower() in tracked]
+    content = f"struct({', '.join(compared) or 'true'})"
     keys = [quote(name) for name in key]
-    there = present.selectExpr(*keys, f"{compared} AS {_PRESENT}")
-    joined = loaded.join(there, key, "left").where(f"{_PRESENT} IS NULL OR NOT ({_PRESENT} <=> {compared})")
+    there = present.selectExpr(*keys, f"{content} AS {_PRESENT}")
+    joined = loaded.join(there, key, "left").where(f"{_PRESENT} IS NULL OR NOT ({_PRESENT} <=> {content})")
     written = joined.withColumn(OP, expr(f"CASE WHEN {_PRESENT} IS NULL THEN 'I' ELSE 'U' END")).drop(_PRESENT)
     vanished = present.select(*keys, COMMITTED_AT).join(loaded.select(*keys), key, "left_anti")
     rejected = _rejected(here.context, table, found.progress.load)

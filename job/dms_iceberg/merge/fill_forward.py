@@ -69,10 +69,10 @@ class Filler:
         for more in (self.stored, self.rejected):
             events = events.unionByName(more, allowMissingColumns=True) if more is not None else events
         key = self.shape.key
-        values = [name for name in self.shape.values if name != KEPT_POSITIONS]
+        types = {name: self.shape.types[name] for name in self.shape.values if name != KEPT_POSITIONS}
         if self.rejected is not None:
             events = events.selectExpr(*fill_sql.completed_select(key)).where(f"NOT {fill_sql.COMPLETED}")
-        events = events.selectExpr(*fill_sql.start_select(key, values, late=self.late)).selectExpr(*fill_sql.segment_select(key))
+        events = events.selectExpr(*fill_sql.start_select(key, types, late=self.late)).selectExpr(*fill_sql.segment_select(key))
         events = _with_lives(events) if self.moves or self.late else events.withColumn(LIFE, expr(SEGMENT))
         events = events.selectExpr(*fill_sql.supply_select(self.kept)).selectExpr(*fill_sql.lost_select(self.kept))
         events = events.selectExpr(*fill_sql.best_select(key)).where(f"{KIND} = '{CHANGE}'")

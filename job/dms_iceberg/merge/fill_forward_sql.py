@@ -5,11 +5,13 @@ end (a delete, or a move to another key). Segments joined by changes of key are 
 life, and never from outside of it. Table rows and rows in quarantine are events of a life as well.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import starmap
 
 from dms_iceberg.changes.clean import else_problem
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, CONTEXT, FILTERED, KEPT_POSITIONS, LACKS, MOVED, OLD_KEY, OP, POSITION, PROBLEM, ROW
 from dms_iceberg.sql.quoting import quote, string_literal
+from dms_iceberg.sql.value_text import comparable
 
 FRESH = "_cdc_fresh"
 KIND = "_cdc_kind"
@@ -69,11 +71,17 @@ def completed_select(key: Sequence[str]) -> list[str]:
     return ["*", f"{KIND} = '{REJECTED}' AND ({again} OR coalesce({completed}, false)) AS {COMPLETED}"]
 
 
-def start_select(key: Sequence[str], values: Sequence[str], *, late: bool) -> list[str]:
-    """First step: which events begin a segment; in a late batch also whether an older file has the same change."""
+def start_select(key: Sequence[str], values: Mapping[str, str], *, late: bool) -> list[str]:
+    """First step: which events begin a segment; in a late batch also whether an older file has the same change.
+
+    Args:
+        key: silver key columns.
+        values: types of the other columns by name.
+        late: the batch is late.
+    """
     keys = _quoted(key)
     born = f"coalesce({OP} = 'I', false) OR coalesce({MOVED}, false) AND {OLD_KEY} = 0"
-    identity = f"xxhash64({', '.join([*map(quote, values), OP, COMMITTED_AT])})"
+    identity = f"xxhash64({', '.join([*starmap(comparable, values.items()), OP, COMMITTED_AT])})"
     twin = f"max({CONTEXT} AND {KIND} = '{CHANGE}') OVER (PARTITION BY {keys}, {identity})" if late else "false"
     return [
         "*",

@@ -50,6 +50,7 @@ from dms_iceberg.sql.cdc_columns import (
     WAITING,
 )
 from dms_iceberg.sql.quoting import quote, string_literal
+from dms_iceberg.sql.value_text import comparable
 
 SLACK_HOURS = 1.0
 # With DatePartitionTimezone DMS names files in local time, while commit times are in UTC; no zone is further behind UTC.
@@ -186,7 +187,8 @@ def judge_late(batch: BatchContext, rows: DataFrame, older: OlderChanges, *, wit
 
 
 def _identity_sql(shape: Shape) -> str:
-    return f"xxhash64({', '.join([*(quote(name) for name in shape.values), OP, COMMITTED_AT, FILTERED, OLD_KEY])})"
+    values = (comparable(name, shape.types[name]) for name in shape.values)
+    return f"xxhash64({', '.join([*values, OP, COMMITTED_AT, FILTERED, OLD_KEY])})"
 
 
 def _without_copies(rows: DataFrame, shape: Shape) -> DataFrame:

@@ -30,7 +30,7 @@ from dms_iceberg.runs.state import OpenedBatch, RunMemory, TableState
 from dms_iceberg.silver.analysis import analysed_evolution
 from dms_iceberg.silver.backfill import lost_backfills
 from dms_iceberg.silver.check_configuration import is_checked
-from dms_iceberg.silver.cleaning import refuse_other_key_mask
+from dms_iceberg.silver.cleaning import refuse_other_key_values
 from dms_iceberg.silver.key import refuse_other_key
 from dms_iceberg.silver.quarantine_records import open_records, record_groups
 from dms_iceberg.silver.recorded_declarations import guarded, refuse_declared, refuse_mixed_key, source_names
@@ -102,7 +102,7 @@ def _with_bronze(here: TableContext, state: TableState, *, predicted_rebuild: bo
         if not is_replaced(table, found):
             properties = target.properties() | renamed_properties(state.renames, target.properties())
             refuse_other_key(table, properties)
-            refuse_other_key_mask(table, properties)
+            refuse_other_key_values(table, properties)
         warnings += cleaning_warnings(target, table)
     # Read the marker before the listing, so that the listing has every file that existed when the marker was written.
     marker = read_marker(context.store, table) if found.branch is not None else None
@@ -136,7 +136,7 @@ def _with_records(here: TableContext, state: TableState) -> TableState:
     if state.main.head is None:
         return state
     refuse_other_key(table, target.properties())
-    refuse_other_key_mask(table, target.properties())
+    refuse_other_key_values(table, target.properties())
     found = branch_state(here)
     refuse_other_order(table, found.progress, context.config.bronze.change)
     state = attrs.evolve(state, branch=found, lost_backfills=lost_backfills(target))

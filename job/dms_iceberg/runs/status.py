@@ -22,7 +22,7 @@ from dms_iceberg.progress.progress import Progress
 from dms_iceberg.runs.request import chosen_tables
 from dms_iceberg.runs.run import state_key
 from dms_iceberg.silver.check_configuration import check, is_checked
-from dms_iceberg.silver.cleaning import refuse_other_key_mask
+from dms_iceberg.silver.cleaning import refuse_other_key_values
 from dms_iceberg.silver.key import refuse_other_key
 from dms_iceberg.silver.quarantine import open_rows
 from dms_iceberg.silver.recorded_declarations import refuse_declared
@@ -151,7 +151,7 @@ def _problem(here: TableContext) -> str | None:
         done = renames(table, target.column_types())
         properties = target.properties() | renamed_properties(done, target.properties())
         refuse_other_key(table, properties)
-        refuse_other_key_mask(table, properties)
+        refuse_other_key_values(table, properties)
         check(here, renamed(silver_types(target, table) or {}, done), found.progress, with_salts=False)
     except DmsIcebergError as error:
         return str(error)

@@ -182,27 +182,32 @@ def _is_live(table: Table, name: str) -> bool:
     return table.other_columns is OtherColumns.KEEP and name.lower() not in {one.lower() for one in left_out}
 
 
-def refuse_other_key_mask(table: Table, properties: Mapping[str, str]) -> None:
-    """Refuse to merge by a masked key whose values would have other hashes: new rows would not replace old ones.
+def refuse_other_key_values(table: Table, properties: Mapping[str, str]) -> None:
+    """Refuse to merge by a key whose values would be computed in another way: new rows would not replace old ones.
 
     A removed mask that ``publish`` does not allow is left to `publish_guard.refuse_published`, which also checks the files.
 
     Raises:
-        SchemaChangeError: a key column is masked, or was, and its values would be computed in another way.
+        SchemaChangeError: a key column's mask, or what else computes its values, is not what the table's rows were made with.
     """
     recorded, withheld = Cleaning.from_properties(properties), Withheld.from_properties(properties)
-    masks = withheld.masks if withheld else {}
-    key = {name.lower(): name for name in silver_key(table)}
-    masked = {*(column.name.lower() for column in table.columns if column.mask), *masks} & set(key)
-    if recorded is None or not masked:
+    if recorded is None:
         return
+    masks = withheld.masks if withheld else {}
     meant = {word.lower() for word in published_columns(table)}
-    for name in sorted(masked):
+    for shown in sorted(silver_key(table)):
+        name = shown.lower()
         declared = next((column for column in table.columns if column.name.lower() == name), Column(name=name))
-        is_guarded = declared.mask is None and not {name, (declared.source_name or name).lower()} & meant
-        if not is_guarded and recorded.columns.get(name) not in _equivalent_digests(declared, masks.get(name)):
-            raise SchemaChangeError(
-                f'tables."{table.source}".columns: the key column {key[name]!r} of {table.target} was masked in another way (mask, salt, '
-                "type, trim, format or expr) than it would be now, so its values would have other hashes: changes would not find their "
-                f"rows. Put its declaration back; or make the table again with run --rebuild {table.source}. Nothing was written."
-            )
+        is_masked = declared.mask is not None or name in masks
+        is_guarded = is_masked and declared.mask is None and not {name, (declared.source_name or name).lower()} & meant
+        if is_guarded or recorded.columns.get(name) in _equivalent_digests(declared, masks.get(name)):
+            continue
+        made = (
+            "was masked in another way (mask, salt, type, trim, format or expr) than it would be now, so its values would have other hashes"
+            if is_masked
+            else "was computed in another way (expr, format or trim) than it would be now"
+        )
+        raise SchemaChangeError(
+            f'tables."{table.source}".columns: the key column {shown!r} of {table.target} {made}: changes would not find their rows. '
+            f"Put its declaration back; or make the table again with run --rebuild {table.source}. Nothing was written."
+        )

@@ -16,3 +16,8 @@ def value_text(name: str, type_: str) -> str:
     if type_ == "binary":
         return f"hex({column})"
     return column if type_ == "string" else f"CAST({column} AS string)"
+
+
+def comparable(name: str, type_: str) -> str:
+    """SQL of a value that Spark can hash and compare: the value itself, but a text of what has a map."""
+    return value_text(name, type_) if "map<" in type_ else quote(name)

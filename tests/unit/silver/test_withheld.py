@@ -7,7 +7,7 @@ import pytest
 from dms_iceberg.config.model import Column, Mask, OtherColumns, Table
 from dms_iceberg.config.salts import check_of, refuse_unset_salts, resolve_salt, unset_salts
 from dms_iceberg.errors import ConfigError, SchemaChangeError
-from dms_iceberg.silver.cleaning import CLEANING_PROPERTY, Cleaning, other_cleaning, refuse_other_key_mask
+from dms_iceberg.silver.cleaning import CLEANING_PROPERTY, Cleaning, other_cleaning, refuse_other_key_values
 from dms_iceberg.silver.earlier_masks import withheld_of_earlier
 from dms_iceberg.silver.publish_guard import refuse_published
 from dms_iceberg.silver.seen_columns import Seen
@@ -150,11 +150,21 @@ def test_a_type_that_shows_the_same_text_is_no_other_mask() -> None:
         return table(Column(name="email", mask=Mask.SHA256, mask_salt="env:S", type=type_, **changes), key=("email",))
 
     for type_ in (None, "decimal(10,2)", "decimal(38,2)"):
-        refuse_other_key_mask(keyed(type_), properties)
+        refuse_other_key_values(keyed(type_), properties)
     for other in (keyed("decimal(10,3)"), keyed("int"), keyed(None, trim=True)):
         with pytest.raises(SchemaChangeError, match="its values would have other hashes"):
-            refuse_other_key_mask(other, properties)
-    refuse_other_key_mask(keyed("int"), {name: text for name, text in properties.items() if name != CLEANING_PROPERTY})
+            refuse_other_key_values(other, properties)
+    refuse_other_key_values(keyed("int"), {name: text for name, text in properties.items() if name != CLEANING_PROPERTY})
+
+
+@pytest.mark.parametrize("now", [{"trim": True}, {"expr": "lower(email)", "type": "string"}, {"type": "string", "format": "x"}])
+def test_a_key_that_would_be_computed_in_another_way_is_refused(now: dict[str, Any]) -> None:
+    plain, other = table(key=("email",)), table(Column(name="email", **now), key=("email",))
+    for made, meant in ((plain, other), (other, plain)):
+        refuse_other_key_values(made, Cleaning.of(made).to_properties())
+        with pytest.raises(SchemaChangeError, match=r"'email'.*computed in another way.*--rebuild"):
+            refuse_other_key_values(meant, Cleaning.of(made).to_properties())
+    refuse_other_key_values(table(Column(name="email", **now)), Cleaning.of(table()).to_properties())
 
 
 def test_plain_texts() -> None:
