@@ -3,7 +3,7 @@
 import re
 
 from dms_iceberg.config.check_context import ICEBERG_COLUMNS, TAKEN_COLUMNS, Place
-from dms_iceberg.config.datetime_pattern import pattern_problem
+from dms_iceberg.config.datetime_pattern import pattern_problem, zone_letters
 from dms_iceberg.config.key_columns import key_column
 from dms_iceberg.config.model import Column, Mask, NullInUpdate, TypeChanges
 from dms_iceberg.config.problems import item
@@ -13,7 +13,8 @@ DEFAULT_MASK_SALT = "env:DMS_ICEBERG_MASK_SALT"
 """The default of ``mask_salt``: where the salt of ``sha256`` is."""
 
 _SALT = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|secret:arn:[a-z0-9-]+:secretsmanager:[a-z0-9-]+:\d{12}:secret:[^\s:]+")
-_TIME_TYPES = ("date", "timestamp", "timestamp_ntz")
+_LOCAL_TYPES = ("date", "timestamp_ntz")
+_TIME_TYPES = (*_LOCAL_TYPES, "timestamp")
 
 
 def check_columns(place: Place) -> None:
@@ -100,8 +101,15 @@ def _check_format(place: Place, path: str, column: Column, type_: str | None) ->
         found = f"type is {type_}" if type_ else "there is no type"
         place.problems.add(f"{path}.format", f"needs type date, timestamp or timestamp_ntz; {found}")
     problem = pattern_problem(column.format)
+    zone = zone_letters(column.format)
     if problem is not None:
         place.problems.add(f"{path}.format", problem)
+    elif zone and type_ in _LOCAL_TYPES:
+        place.problems.add(
+            f"{path}.format",
+            f"{zone!r} reads an offset, and a {type_} has none: nothing shows whether the text's own time or that of UTC is meant; "
+            "use type timestamp, or cut the text with expr",
+        )
 
 
 def _check_mask(place: Place, path: str, column: Column) -> None:

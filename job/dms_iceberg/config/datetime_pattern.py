@@ -4,6 +4,7 @@ Letters and their limits are those of Spark's "Datetime Patterns for Formatting 
 """
 
 _READABLE = frozenset("GyMLdDahKkHmsSVzOxXZ")
+_ZONE = frozenset("VzOxXZ")
 _INSTEAD = {
     "Y": "yyyy for the year",
     "w": "dd and MM",
@@ -22,7 +23,7 @@ def pattern_problem(pattern: str) -> str | None:
         return "must not be empty; write a pattern such as yyyy-MM-dd"
     if pattern.count("'") % 2:
         return "has a quote without its partner"
-    unquoted = "".join(pattern.split("'")[::2])
+    unquoted = unquoted_letters(pattern)
     for letter in unquoted:
         if letter.isascii() and letter.isalpha() and letter not in _READABLE:
             hint = f"; write {_INSTEAD[letter]}" if letter in _INSTEAD else "; put literal text between single quotes"
@@ -34,3 +35,13 @@ def pattern_problem(pattern: str) -> str | None:
     if "d" not in unquoted and "D" not in unquoted and "m" in unquoted and "M" not in unquoted:
         return f"'{pattern}' has minutes (m) and no month (M); write MM for the month"
     return None
+
+
+def unquoted_letters(pattern: str) -> str:
+    """Return the pattern without its literal text."""
+    return "".join(pattern.split("'")[::2])
+
+
+def zone_letters(pattern: str) -> str:
+    """Return the letters of the pattern that read an offset or a zone."""
+    return "".join(letter for letter in unquoted_letters(pattern) if letter in _ZONE)

@@ -236,6 +236,12 @@ def test_harmless(entry: dict[str, Any]) -> None:
     parse_config(document)
 
 
+@pytest.mark.parametrize("type_", ["date", "timestamp_ntz"])
+def test_a_format_with_an_offset_needs_a_type_that_has_one(type_: str) -> None:
+    (found,) = problems(changed(f"{T}/columns", [{"name": "at", "type": type_, "format": "yyyy-MM-dd'XX' HH:mmXXX"}]))
+    assert found.startswith(f"{ORDERS}.columns[0].format: 'XXX' reads an offset, and a {type_} has none")
+
+
 @pytest.mark.parametrize("salt", ["hunter2", "env:a b", "secret:shop/salt", f"secret:{ARN}:key::", "ENV:SALT", "env:", ""])
 def test_a_salt_is_never_shown(salt: str) -> None:
     assert problems(changed(f"{T}/columns/3/mask_salt", salt)) == [
