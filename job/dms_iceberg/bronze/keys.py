@@ -21,6 +21,7 @@ REPAIR_FOLDER = "_repair/"
 _TRUNCATE = re.compile(REPAIR_FOLDER + r"TRUNCATE-(?P<day>\d{8})-(?P<time>\d{9})\.json", re.ASCII)
 _FOREIGN = re.compile(r"(?:[_.].*|.*\.crc|.*_\$folder\$)", re.DOTALL)
 """Names that Hadoop, Spark and Athena ignore as well: markers and files that are being written, checksums, folders as objects."""
+_FIRST_TIME = "00010101000000000"
 SEGMENT_DIGITS = 9
 AHEAD_HOURS = 48
 """How far a change's clock may be after its file's close time: names may be in a zone 14 hours from UTC, and clocks may be a day wrong."""
@@ -133,7 +134,8 @@ def time_of(digits: str) -> datetime:
 
 def digits_of(time: datetime) -> str:
     """Return 17 digits for a UTC time."""
-    return time.strftime("%Y%m%d%H%M%S") + f"{time.microsecond // 1000:03d}"
+    # Where the C library is glibc, "%Y" does not pad years below 1000.
+    return f"{time.year:04d}{time:%m%d%H%M%S}{time.microsecond // 1000:03d}"
 
 
 def is_past(digits: str, now: datetime) -> bool:
@@ -153,11 +155,18 @@ def is_credible(file: BronzeFile, now: datetime) -> bool:
 
 
 def earlier(digits: str, **delta: float) -> str:
-    """Return ``digits`` moved back by a `timedelta`, as in ``earlier(frontier, hours=24)``; invalid times are returned unchanged."""
+    """Return ``digits`` moved back by a `timedelta`, as in ``earlier(frontier, hours=24)``, at most to the first time there is.
+
+    Invalid times are returned unchanged.
+    """
     try:
-        return digits_of(time_of(digits) - timedelta(**delta))
+        time = time_of(digits)
     except (ValueError, OverflowError):
         return digits
+    try:
+        return digits_of(time - timedelta(**delta))
+    except OverflowError:
+        return _FIRST_TIME
 
 
 # A folder is named after a commit: near midnight, or in another time zone, it may be that of the day before. So folders get a day of slack.

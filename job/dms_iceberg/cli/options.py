@@ -58,6 +58,8 @@ TruncatedAt = Annotated[
 
 _WHERE: Final = "the command line"
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)?")
+_MOST_SECONDS: Final = 3_153_600_000.0
+"""A hundred years. Python cannot wait for 300."""
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
 
 
@@ -65,12 +67,15 @@ def seconds(text: str) -> float:
     """Return the seconds of ``500ms``, ``30s``, ``2m``, ``1h`` or plain seconds.
 
     Raises:
-        typer.BadParameter: the text is none of these.
+        typer.BadParameter: the text is none of these, or too long for Python to wait.
     """
     match = _DURATION.fullmatch(text.strip())
     if match is None:
         raise typer.BadParameter(f"{text!r} is no duration; write 500ms, 30s or 2m")
-    return float(match[1]) * _SECONDS[match[2]]
+    found = float(match[1]) * _SECONDS[match[2]]
+    if found > _MOST_SECONDS:
+        raise typer.BadParameter(f"{text!r} is more than a hundred years; write 500ms, 30s or 2m")
+    return found
 
 
 def prepared(config: str, only: Sequence[str], words: Words, request: "RunRequest | None" = None) -> "Config":

@@ -22,7 +22,7 @@ from dms_iceberg.config.choices import (
     Timestamps,
     TypeChanges,
 )
-from dms_iceberg.config.field_metadata import about
+from dms_iceberg.config.field_metadata import HOURS, MOST_HOURS, about
 
 __all__ = [
     "AfterRun",
@@ -179,7 +179,7 @@ class Maintenance:
     snapshots_max: int = attrs.field(default=500, metadata=about("Most snapshots that stay, besides those of the last hour.", minimum=1))
     snapshots_max_age_hours: float = attrs.field(
         default=120.0,
-        metadata=about("Hours after which a snapshot may expire: readers can travel this far back in time.", exclusiveMinimum=0),
+        metadata=about("Hours after which a snapshot may expire: readers can travel this far back in time.", **HOURS),
     )
     small_files: int = attrs.field(default=20, metadata=about("Files are compacted when this many are candidates.", minimum=2))
     delete_files_per_data_file: int = attrs.field(
@@ -191,7 +191,8 @@ class Maintenance:
     )
     manifests: int = attrs.field(default=50, metadata=about("Small manifests are rewritten when there are this many.", minimum=2))
     orphan_files_older_than_hours: float | None = attrs.field(
-        default=72.0, metadata=about("Age in hours from which files that belong to no snapshot are deleted; null: never.", minimum=24)
+        default=72.0,
+        metadata=about("Age in hours from which files of no snapshot are deleted; null: never.", minimum=24, maximum=MOST_HOURS),
     )
 
 
@@ -255,7 +256,7 @@ class Batch:
     max_files: int = attrs.field(default=2_000, metadata=about("Files in one batch.", minimum=1))
     look_back_hours: float = attrs.field(
         default=24.0,
-        metadata=about("Late files are looked for in the hours before now, or before the newest merged file if older.", exclusiveMinimum=0),
+        metadata=about("Late files are looked for in the hours before now, or before the newest merged file if older.", **HOURS),
     )
 
 

@@ -226,6 +226,8 @@ def _check_range(value: float, limits: dict[str, Any]) -> None:
     low, high, above = (limits.get(key) for key in ("minimum", "maximum", "exclusiveMinimum"))
     if above is not None and value <= above:
         raise _BadValueError(f"must be above {above}, found {value}")
+    if above is not None and high is not None and value > high:
+        raise _BadValueError(f"must be above {above} and at most {high}, found {value}")
     if low is not None and high is not None and not low <= value <= high:
         raise _BadValueError(f"must be from {low} to {high}, found {value}")
     if low is not None and value < low:

@@ -24,7 +24,7 @@ locals {
     length(v.choices) > 0 && !contains(v.choices, v.json) ?
     "${v.path}: found ${v.shown}; allowed: ${join(", ", v.choices)}" :
     v.minimum != null && try(tonumber(v.json) < v.minimum, false) || v.maximum != null && try(tonumber(v.json) > v.maximum, false) ?
-    "${v.path}: found ${v.shown}; allowed: ${v.maximum == null ? "from ${v.minimum}" : "${v.minimum} to ${v.maximum}"}" :
+    "${v.path}: found ${v.shown}; allowed: ${v.maximum == null ? "from ${v.minimum}" : v.minimum == null ? "above ${v.above}, at most ${v.maximum}" : "${v.minimum} to ${v.maximum}"}" :
     v.above != null && try(tonumber(v.json) <= v.above, false) ?
     "${v.path}: found ${v.shown}; allowed: above ${v.above}" :
     v.nonempty && contains(["\"\"", "[]", "{}"], v.json) ?

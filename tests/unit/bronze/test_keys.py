@@ -72,6 +72,16 @@ def test_digits_and_time_are_inverse_and_sort_alike(time: datetime) -> None:
     assert digits_of(whole - timedelta(hours=5)) == earlier(digits_of(whole), hours=5) < digits_of(whole)
 
 
+@pytest.mark.parametrize("hours", [17_760_000, 18_000_000, 1e9, 1e300])
+def test_nothing_is_earlier_than_the_first_time_there_is(hours: float) -> None:
+    assert earlier("20260301100000000", hours=hours) == "00010101000000000"
+
+
+def test_years_have_four_digits() -> None:
+    assert digits_of(datetime(7, 3, 1, tzinfo=UTC)) == "00070301000000000"
+    assert earlier("20260301100000000", days=700_000) == "01090818100000000"
+
+
 def test_impossible_time_is_left_alone() -> None:
     assert earlier("20260231100000000", hours=1) == "20260231100000000"
 

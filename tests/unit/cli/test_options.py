@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 
 from dms_iceberg.cli.app import main
+from dms_iceberg.cli.options import seconds
 from dms_iceberg.spark import session
 
 COMMANDS = {
@@ -64,3 +66,10 @@ def test_the_command_line_is_there_without_spark() -> None:
     """Importing Spark takes longer than checking a document."""
     check = "import sys, dms_iceberg.cli.app; sys.exit('pyspark' in sys.modules)"
     subprocess.run([sys.executable, "-c", check], check=True)
+
+
+@pytest.mark.parametrize("text", ["2592001h", "876001h", "9" * 400])
+def test_a_duration_is_at_most_a_hundred_years(text: str) -> None:
+    assert seconds("876000h") == 876_000 * 3_600
+    with pytest.raises(typer.BadParameter, match="more than a hundred years"):
+        seconds(text)

@@ -83,7 +83,7 @@ CASES: list[tuple[str, object, str]] = [
     (f"{T}/columns/2/source", "x", f"{ORDERS}.columns[2].source: unknown key; allowed: name, from, renamed_from, type, "),
     (f"{T}/source", "x", f"{ORDERS}.source: unknown key; did you mean 'source_columns'?"),
     ("maintenance/snapshot_kept", 3, "maintenance.snapshot_kept: unknown key; did you mean 'snapshots_kept'?"),
-    ("maintenance/orphan_files_older_than_hours", 1, "maintenance.orphan_files_older_than_hours: must be at least 24, found 1.0"),
+    ("maintenance/orphan_files_older_than_hours", 1, "maintenance.orphan_files_older_than_hours: must be from 24 to 876000, found 1.0"),
     ("maintenance/budget_seconds", 0, "maintenance.budget_seconds: must be above 0, found 0.0"),
     ("maintenance/after_run", True, "maintenance.after_run: expected one of all, metadata, nothing, found the boolean true"),
     (
@@ -116,6 +116,13 @@ CASES: list[tuple[str, object, str]] = [
     ("batch/max_bytes", 0, "batch.max_bytes: must be at least 1, found 0"),
     ("batch/max_files", 1.5, "batch.max_files: expected a whole number, found the number 1.5"),
     ("batch/look_back_hours", 0, "batch.look_back_hours: must be above 0, found 0.0"),
+    ("batch/look_back_hours", 1e9, "batch.look_back_hours: must be above 0 and at most 876000, found 1000000000.0"),
+    ("maintenance/snapshots_max_age_hours", 1e300, "maintenance.snapshots_max_age_hours: must be above 0 and at most 876000, found 1e+300"),
+    (
+        f"{T}/maintenance",
+        {"orphan_files_older_than_hours": 1e9},
+        f"{ORDERS}.maintenance.orphan_files_older_than_hours: must be from 24 to 876000, found 1000000000.0",
+    ),
     ("batch/look_back_hours", float("inf"), "batch.look_back_hours: must be a finite number"),
     ("batch/look_back_hours", 10**400, "batch.look_back_hours: the number is too large"),
     ("timestamps", "utc", "timestamps: 'utc' is not one of them; allowed: instant, ntz"),

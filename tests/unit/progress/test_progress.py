@@ -99,6 +99,11 @@ def test_one_batch_of_more_files_than_the_look_back_holds() -> None:
     assert not progress.has_merged(cdc(earlier(FIRST, minutes=-3 * LOOK_BACK_FILES)))
 
 
+@pytest.mark.parametrize("hours", [17_000_000, 1e9, 1e300])
+def test_a_longer_look_back_never_looks_less_far(hours: float) -> None:
+    assert LookBack(hours, NOW).begin(FIRST) < DAY.begin(FIRST)
+
+
 def test_late_file_within_the_look_back_is_new_and_behind_it_is_not() -> None:
     progress = Progress().after(minutes(50), LookBack(0.5, NOW), [])
     assert not progress.has_merged(cdc(earlier(progress.frontier, seconds=90)))

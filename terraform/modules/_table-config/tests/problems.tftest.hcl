@@ -248,6 +248,12 @@ run "number_that_must_be_above_zero" {
   expect_failures = [output.config]
 }
 
+run "number_that_is_too_large" {
+  command = plan
+  variables { settings = { batch = { look_back_hours = 1000000000 } } }
+  expect_failures = [output.config]
+}
+
 run "number_that_must_not_be_below_one" {
   command = plan
   variables { settings = { batch = { max_files = 0 } } }
