@@ -22,9 +22,24 @@ _FILE = r"(?P<path>\S.*?\.(?:parquet|csv|jsonl?)(?:\.gz)?)"
 _UNREADABLE = re.compile(rf"Encountered error while reading file {_FILE}\.(?: |$)", re.MULTILINE)
 _GONE = re.compile(rf"(?:Path does not exist: |[Ee]rror while reading file |File ){_FILE}(?: does not exist|\.?$|\. )", re.MULTILINE)
 _GONE_WORDS = ("PATH_NOT_FOUND", "FILE_NOT_EXIST", "FileNotFoundException")
-_CAUSE = re.compile(r"^(?:Caused by|): (?P<name>[\w.$]+)(?:: (?P<message>.*))?$", re.MULTILINE)
-_IN_TASK = re.compile(r"Job aborted due to stage failure: .* executor [^)]*\): (?P<name>[\w.$]+)")
-_OF_VALUES = re.compile(r"java\.(?:lang|math|net|text|time|util)\.(?!concurrent)[\w.]*Exception\Z")
+# SAXParseException has a semicolon behind its name.
+_CAUSE = re.compile(r"^(?:Caused by|): (?P<name>[\w.$]+)(?:[:;] (?P<message>.*))?$", re.MULTILINE)
+_IN_TASK = re.compile(r"Job aborted due to stage failure: .* executor [^)]*\): (?P<name>[\w$]+\.[\w.$]+)(?:[:;] (?P<message>.*))?")
+_OF_VALUES = re.compile(
+    r"(?:java\.(?:lang|math|net|text|time|util)\.(?!concurrent)[\w.]*Exception"
+    r"|(?:com\.fasterxml\.jackson|com\.univocity|org\.xml\.sax)\.[\w.]+|org\.apache\.spark\.sql\.catalyst\.util\.BadRecordException)\Z"
+)
+# Exceptions whose messages are about files, tables, requests, settings, classes, memory or jobs. All others may quote a value: parsers do.
+_WITHOUT_VALUES = re.compile(
+    r"(?:(?:org\.apache\.(?:hadoop|http|iceberg)|com\.amazonaws|software\.amazon\.awssdk|javax\.net\.ssl|java\.nio\.file)\.[\w.$]+"
+    r"|org\.apache\.spark\.(?:SparkException|(?:scheduler|shuffle|memory|storage|rpc)\.[\w.$]+)"
+    r"|org\.apache\.parquet\.io\.ParquetDecodingException|java\.io\.(?:IO|FileNotFound|EOF|InterruptedIO|UncheckedIO)Exception"
+    r"|java\.util\.concurrent\.\w+|java\.lang\.(?!Assertion)\w+Error|java\.lang\.ClassNotFoundException"
+    # Outside a task, where no row is computed.
+    r"|java\.lang\.(?:IllegalArgument|IllegalState|UnsupportedOperation)Exception)\Z"
+)
+# The same of PySpark's own classes, which have no package.
+_PYSPARK_WITHOUT_VALUES = ("PySparkException", "IllegalArgumentException", "UnsupportedOperationException", "QueryExecutionException")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _LEFT_OUT = "its message is left out, as it may quote a value; Spark's own log has it"
 _ERROR_CLASS = re.compile(r"\[(?P<name>[A-Z][A-Z_0-9.]+)\]")
@@ -33,8 +48,9 @@ _ERROR_CLASS = re.compile(r"\[(?P<name>[A-Z][A-Z_0-9.]+)\]")
 def describe(error: BaseException, *, has_values: bool = False) -> str:
     """Return what failed and, where it is known, what to do.
 
-    Messages of errors that Spark raises while it processes rows may quote a value, so only their names are returned. The two that bad input
-    causes, a change file that cannot be decoded and one that vanished, are explained in full, and so are failures of S3, catalog and disk.
+    The message of an error may quote a value. Of Java's exceptions only the names are returned, except where `_WITHOUT_VALUES` says what
+    their messages are about. A change file that cannot be decoded and one that vanished are explained in full, and so are failures of S3,
+    catalog and disk.
 
     Args:
         error: what failed.
@@ -59,19 +75,27 @@ def describe(error: BaseException, *, has_values: bool = False) -> str:
             f"{found['path']}: the file cannot be decoded ({cause}). It is damaged, cut off, or was overwritten while it was read. "
             "Restore it from the source task (or from a bucket version). Nothing of its batch was written."
         )
-    if (raised := _IN_TASK.search(text)) is not None and _OF_VALUES.match(name := causes[-1]["name"] if causes else raised["name"]):
+    raised = _IN_TASK.search(text)
+    # Where the driver's error has no cause, its message quotes that of the task.
+    origin = raised if raised is not None and (not causes or _IN_TASK.search(causes[-1][0])) else causes[-1] if causes else None
+    if raised is not None and origin is not None and _OF_VALUES.match(origin["name"]):
         return (
-            f"{name.rpartition('.')[2]}: an expression, filter or rule cannot be computed for a row (the message is left out, as it may "
+            f"{_short(origin['name'])}: an expression, filter or rule cannot be computed for a row (the message is left out, as it may "
             "quote a value; Spark's own log has it). Write it so that it is NULL there: with a try_ function, or CASE."
         )
-    if isinstance(error, Py4JJavaError) and causes:
-        return _of_cause(causes[-1]["name"].rpartition(".")[2], causes[-1]["message"] or "", has_values=has_values)
+    if origin is not None and (raised is not None or isinstance(error, Py4JJavaError)):
+        told = not has_values and _WITHOUT_VALUES.match(origin["name"]) is not None
+        return _of_cause(_short(origin["name"]), origin["message"] or "", told=told)
     first = text.splitlines()[0] if text else ""
     if has_values:
-        return _of_cause(type(error).__name__, first, has_values=True)
+        return _of_cause(type(error).__name__, first, told=False)
     if isinstance(error, AnalysisException) or not isinstance(error, PySparkException):
         return f"{type(error).__name__}: {first[:500]}" if first else type(error).__name__
-    return _of_cause(type(error).__name__, first)
+    return _of_cause(type(error).__name__, first, told=type(error).__name__ in _PYSPARK_WITHOUT_VALUES)
+
+
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def _outage(error: BaseException, text: str) -> str | None:
@@ -97,11 +121,10 @@ def describe_defect(error: BaseException) -> str:
     return f"unexpected {type(error).__name__}{place}. This is a defect of dms-iceberg: please report it. Nothing of the batch is lost."
 
 
-def _of_cause(name: str, message: str, *, has_values: bool = False) -> str:
+def _of_cause(name: str, message: str, *, told: bool) -> str:
     if found := _ERROR_CLASS.match(message):
         return f"{name}: {found['name']} ({_LEFT_OUT})"
-    if has_values:
-        return f"{name} ({_LEFT_OUT})"
-    # Spark's own errors without an error class are about jobs and stages. Those of expressions have a class, or are Java's, and are handled
-    # above.
-    return f"{name}: {message[:500]}" if message else name
+    if not message:
+        return name
+    # Spark's own errors without an error class are about jobs and stages. Those of expressions have a class.
+    return f"{name}: {message[:500]}" if told else f"{name} ({_LEFT_OUT})"

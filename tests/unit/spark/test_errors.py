@@ -4,6 +4,7 @@ import errno
 
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, ResponseStreamingError
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
 from dms_iceberg.silver.table import TargetTable
@@ -53,7 +54,16 @@ OF_A_ROW = (
 )
 
 
-@pytest.mark.parametrize("cause", ["java.time.zone.ZoneRulesException", "java.lang.IllegalArgumentException"])
+@pytest.mark.parametrize(
+    "cause",
+    [
+        "java.time.zone.ZoneRulesException",
+        "java.lang.IllegalArgumentException",
+        "com.fasterxml.jackson.core.JsonParseException",
+        "com.univocity.parsers.common.TextParsingException",
+        "org.apache.spark.sql.catalyst.util.BadRecordException",
+    ],
+)
 @pytest.mark.parametrize("kind", [PySparkException, RuntimeError])
 def test_what_java_says_of_a_value_is_left_out(kind: type[Exception], cause: str) -> None:
     for text in (OF_A_ROW.format(cause), OF_A_ROW.format("org.apache.spark.X") + f"Caused by: {cause}: secret"):
@@ -61,6 +71,79 @@ def test_what_java_says_of_a_value_is_left_out(kind: type[Exception], cause: str
         assert "secret" not in told
         assert cause.rpartition(".")[2] in told
         assert "try_" in told
+
+
+SAX = f"""{OF_A_ROW.format("java.lang.RuntimeException")}
+Caused by: org.xml.sax.SAXParseException; lineNumber: 1; columnNumber: 19; The entity "secret" was referenced, but not declared.
+"""
+
+
+class OfJava(Py4JJavaError):
+    """What Py4J raises of a Java exception with this stack trace."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, _Throwable())
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class _Throwable:
+    _target_id = "o1"
+
+    def getClass(self) -> "_Throwable":
+        return self
+
+    def getName(self) -> str:
+        return "java.lang.Throwable"
+
+    def getCause(self) -> None:
+        return None
+
+
+@pytest.mark.parametrize("before", ["", "Caused by: "])
+@pytest.mark.parametrize("cause", ["com.acme.lib.ParserException", "java.lang.RuntimeException", "java.io.CharConversionException"])
+def test_a_message_that_may_quote_a_value_is_left_out(cause: str, before: str) -> None:
+    said = f"An error occurred while calling o1.collect.\n: org.apache.spark.SparkException: {OF_A_ROW.format('com.acme.Outer')}"
+    for text in (f"An error\n{before or ': '}{cause}: secret\n\tat com.acme.X", f"{said}{before or ': '}{cause}: secret"):
+        told = describe(OfJava(text))
+        assert "secret" not in told
+        assert told.startswith(cause.rpartition(".")[2])
+        assert "Spark's own log has it" in told
+
+
+@pytest.mark.parametrize("text", [OF_A_ROW.format("com.acme.lib.ParserException"), SAX])
+def test_the_error_of_a_task_is_not_quoted_by_that_of_its_job(text: str) -> None:
+    for error in (PySparkException(text), OfJava(f": org.apache.spark.SparkException: {text}")):
+        told = describe(error)
+        assert "secret" not in told
+        assert "ParserException" in told or "SAXParseException" in told
+
+
+@pytest.mark.parametrize("name", ["NumberFormatException", "DateTimeException", "ArithmeticException", "SparkRuntimeException"])
+def test_what_pyspark_tells_of_a_value_is_left_out(name: str) -> None:
+    told = describe(type(name, (PySparkException,), {})("For input: secret"))
+    assert told.startswith(f"{name} (its message is left out")
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "ValidationException: Cannot use property x",
+        "NoSuchTableException: Table does not exist: silver.t",
+        "OutOfMemoryError: Java heap space",
+        "SparkException: Job 3 cancelled because SparkContext was shut down",
+        "IOException: Mkdirs failed to create file:/lake/silver",
+        "ClassNotFoundException: org.apache.iceberg.spark.SparkCatalog",
+    ],
+)
+def test_a_message_about_files_tables_and_jobs_is_told(told: str) -> None:
+    packages = {"Va": "org.apache.iceberg.exceptions", "No": "org.apache.iceberg.exceptions", "Sp": "org.apache.spark", "IO": "java.io"}
+    cause = f"{packages.get(told[:2], 'java.lang')}.{told}"
+    assert describe(OfJava(f"An error occurred while calling o1.x.\n: {cause}\n\tat org.X")) == told
+    lost = "Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times: Lost task 0.0 (TID 1) (10.0.0.1 executor 2): "
+    assert "exit code 137" in describe(PySparkException(f"{lost}ExecutorLostFailure (executor 2 exited with exit code 137)"))
 
 
 def test_errors_of_aws_name_the_call() -> None:
