@@ -5,7 +5,7 @@ from graphlib import CycleError, TopologicalSorter
 from dms_iceberg.config.identifier import check_table_name
 from dms_iceberg.config.incremental import incremental_problems
 from dms_iceberg.config.model import Config, Model, Refresh
-from dms_iceberg.config.model_sql import ModelSqlError, references
+from dms_iceberg.config.model_sql import ModelSqlError, named_columns, references, taken_columns
 from dms_iceberg.config.partition import PartitionError, parse_partition
 from dms_iceberg.config.problems import Problems, below, item, suggestion
 
@@ -55,6 +55,8 @@ def _check_sql(name: str, model: Model, config: Config, path: str, problems: Pro
     except ModelSqlError as error:
         problems.add(path, str(error))
         return set()
+    for column in taken_columns(named_columns(model.sql)):
+        problems.add(path, f"a column cannot be called {column}: Iceberg has a column of its own with that name; give it another with AS")
     silver = {table.target.casefold(): table.target for table in config.tables.values()}
     models = {one.casefold(): one for one in config.gold}
     known = silver | models

@@ -4,7 +4,7 @@ sqlglot parses the SQL and gives the place of each table name in the text. Only 
 Spark unchanged.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 import attrs
@@ -12,6 +12,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError
 
+from dms_iceberg.config.check_context import ICEBERG_COLUMNS
 from dms_iceberg.config.statements import parse_statements
 from dms_iceberg.sql.quoting import quote_path
 
@@ -92,6 +93,21 @@ def _reference(table: exp.Table) -> Reference:
         raise ModelSqlError(f"{table.name}: a model reads the newest snapshot; leave out AS OF")
     names = tuple(one.name for one in parts)
     return Reference(names, parts[0].meta["start"], parts[-1].meta["end"] + 1, table.alias or names[-1], bool(table.alias))
+
+
+def taken_columns(names: Iterable[str]) -> list[str]:
+    """Return the columns of a model that have names of Iceberg's own columns: nobody could read the table."""
+    return [name for name in names if name.casefold() in ICEBERG_COLUMNS]
+
+
+def named_columns(sql: str) -> list[str]:
+    """Return the names of a query's columns, as far as its select list shows them: ``*`` stands for names that it does not show.
+
+    Raises:
+        ModelSqlError: see `references`.
+    """
+    tree = parse_query(sql)
+    return list(tree.named_selects) if isinstance(tree, exp.Query) else []
 
 
 @lru_cache(maxsize=1024)

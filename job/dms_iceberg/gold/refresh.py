@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.config.incremental import group_columns, incremental_problems
 from dms_iceberg.config.model import Model, Refresh
-from dms_iceberg.config.model_sql import pinned, references
+from dms_iceberg.config.model_sql import pinned, references, taken_columns
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import TargetError
 from dms_iceberg.gold.model_inputs import Input, Made, definition_of, last_made
@@ -87,8 +87,17 @@ class _Refresh:
     sql: str
 
     def replace_all(self) -> None:
-        """Replace the whole model in one commit; readers see the old content until then."""
+        """Replace the whole model in one commit; readers see the old content until then.
+
+        Raises:
+            TargetError: a column has a name with which nobody could read the table. A select list with ``*`` does not show it.
+        """
         spark, target, model = self.context.spark, self.target, self.model
+        if taken := taken_columns(spark.sql(self.sql).columns):
+            raise TargetError(
+                f"{target.name}: the query has the column {', '.join(taken)}, and Iceberg has a column of its own with that name. Name the "
+                "columns instead of '*', and give this one another name with AS. The table is as it was."
+            )
         # An existing table keeps its format version, because Iceberg cannot lower it.
         settings = {**({} if target.exists() else {"format-version": "2"}), **_PROPERTIES, **model.table_properties}
         properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in settings.items())

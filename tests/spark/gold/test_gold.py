@@ -106,6 +106,15 @@ def test_a_refresh_touches_the_groups_of_the_batch_and_no_other(lake: Lake) -> N
     assert "dms-iceberg.gold" in last
 
 
+def test_a_column_with_the_name_of_one_of_iceberg_is_refused_before_the_table_is_written(lake: Lake) -> None:
+    hidden = {"hidden": {"sql": "SELECT * FROM (SELECT id, city AS _file FROM {silver}.t)"}}
+    lake.load("public.t", COLUMNS, [(1, "Ulm", 1, 1)])
+    report = lake.run(config(lake, hidden))
+    ((name, error),) = report.errors.items()
+    assert error.startswith(f"{name}: the query has the column _file, and Iceberg has a column of its own")
+    assert not TargetTable(lake.spark, "lake", name).exists()
+
+
 def test_status_says_what_a_model_is_behind(lake: Lake) -> None:
     models = {"a": {"sql": "SELECT city FROM {silver}.t"}, "b": {"sql": "SELECT count(*) AS n FROM {gold}.a"}}
     configured = config(lake, models)

@@ -100,6 +100,25 @@ def test_why_a_model_cannot_be_incremental(sql: str, reason: str) -> None:
     assert config({"gold.m": {"sql": sql}}).gold["gold.m"].refresh is Refresh.AUTO
 
 
+@pytest.mark.parametrize(
+    ("sql", "column"),
+    [
+        ("SELECT city AS _file FROM silver.orders", "_file"),
+        ("SELECT count(*) `_POS` FROM silver.orders GROUP BY city", "_POS"),
+        ("WITH a AS (SELECT 1 AS _partition, id FROM silver.orders) SELECT _partition FROM a", "_partition"),
+        ("(SELECT 1 AS _deleted FROM silver.orders) UNION ALL SELECT id FROM silver.orders", "_deleted"),
+        ("SELECT stack(2, 1, 2) AS (_spec_id, b) FROM silver.orders", "_spec_id"),
+    ],
+)
+def test_a_column_cannot_have_the_name_of_one_of_iceberg(sql: str, column: str) -> None:
+    (problem,) = problems({"gold.m": {"sql": sql}})
+    assert problem.startswith(f'gold."gold.m".sql: a column cannot be called {column}: Iceberg has')
+
+
+def test_a_column_of_iceberg_may_be_read() -> None:
+    assert config({"gold.m": {"sql": "SELECT count(DISTINCT _file) AS files FROM silver.orders UNION SELECT 1 AS _pos FROM silver.orders"}})
+
+
 def test_groups_of_an_incremental_model() -> None:
     sql = "SELECT o.city AS town, kind, count(*) n FROM silver.orders o WHERE x > 1 GROUP BY o.city, Kind HAVING count(*) > 1"
     assert incremental_problems(sql) == []
