@@ -194,4 +194,7 @@ def _utc_digits(option: str, text: str | None) -> str:
         time = None
     if time is None or time.tzinfo is None:
         raise ConfigError([f"{option} {text!r}: not a time with its zone, such as 2026-03-01T10:00:00Z"], _WHERE)
-    return digits_of(time.astimezone(UTC))
+    try:
+        return digits_of(time.astimezone(UTC))
+    except OverflowError as error:
+        raise ConfigError([f"{option} {text!r}: not a time of the years 1 to 9999 in UTC"], _WHERE) from error

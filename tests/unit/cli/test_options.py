@@ -73,3 +73,17 @@ def test_a_duration_is_at_most_a_hundred_years(text: str) -> None:
     assert seconds("876000h") == 876_000 * 3_600
     with pytest.raises(typer.BadParameter, match="more than a hundred years"):
         seconds(text)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--truncate", "public.t", "--truncated-at", "0001-01-01T00:00:00+14:00"],
+        ["--table", "public.t", "--reload-started-at", "9999-12-31T23:59:59-14:00"],
+    ],
+)
+def test_a_time_that_utc_does_not_have_is_refused(document: str, options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["run", document, *options])
+    assert left.value.code == 2
+    assert f"{options[2]} '{options[3]}': not a time of the years 1 to 9999 in UTC" in capsys.readouterr().err
