@@ -182,9 +182,14 @@ def _decimal_problem(value: object, canonical: str) -> str | None:
         number = Decimal("NaN")
     if not number.is_finite():
         return f"is not a number, as {canonical} needs"
-    digits = number.normalize().as_tuple()
-    exponent = int(digits.exponent)
-    fits = -exponent <= scale and (number == 0 or len(digits.digits) + exponent <= precision - scale)
+    if number == 0:
+        return None
+    # Not `Decimal.normalize`, which rounds to 28 digits and has no such exponents as a text can have.
+    shown = number.as_tuple()
+    digits = "".join(map(str, shown.digits)).lstrip("0")
+    significant = digits.rstrip("0")
+    exponent = int(shown.exponent) + len(digits) - len(significant)
+    fits = -exponent <= scale and len(significant) + exponent <= precision - scale
     return None if fits else f"does not fit {canonical}"
 
 
