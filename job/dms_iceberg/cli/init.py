@@ -10,6 +10,7 @@ import typer
 from dms_iceberg.cli.discover import check_namespace
 from dms_iceberg.cli.source_options import SourceSecret, source_address
 from dms_iceberg.cli.words import Words
+from dms_iceberg.config.paths import check_uri
 from dms_iceberg.config.problems import Problems
 from dms_iceberg.errors import ConfigError
 
@@ -43,7 +44,7 @@ def init(
 
     Reads samples of the files, and writes nothing but FILE. Exit code 1 if no table can be merged as it is.
     """
-    _check(namespace, out, hcl=hcl)
+    _check(uri, namespace, out, hcl=hcl)
     address = None if source is None else source_address(source, source_secret)
     with Words() as words:
         catalog = None
@@ -78,9 +79,13 @@ def init(
     raise typer.Exit(0 if has_entries else 1)
 
 
-def _check(namespace: str | None, out: Path | None, *, hcl: bool) -> None:
+def _check(uri: str, namespace: str | None, out: Path | None, *, hcl: bool) -> None:
     """Refuse what cannot be written, before anything is read; raise `ConfigError`."""
     problems = Problems()
+    try:
+        check_uri(uri)
+    except ValueError as error:
+        problems.add("FOLDER", str(error))
     check_namespace(namespace, problems)
     if out is not None and not hcl and out.suffix not in _ENDINGS:
         problems.add("--out", f"'{out}' must end in {', '.join(_ENDINGS)}, by which commands know its form")

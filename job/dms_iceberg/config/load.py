@@ -6,7 +6,7 @@ from typing import Any
 
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.config.paths import S3_SCHEMES, folder_of, local_path, scheme
+from dms_iceberg.config.paths import S3_SCHEMES, check_uri, escaped, folder_of, local_path, scheme
 from dms_iceberg.config.problems import Problems
 from dms_iceberg.errors import ConfigError
 
@@ -23,6 +23,10 @@ def load_config(uri: str) -> Config:
     Raises:
         ConfigError: the document cannot be read, is not JSON or YAML, or has problems, all of which are listed.
     """
+    try:
+        check_uri(uri)
+    except ValueError as error:
+        raise ConfigError([str(error)], escaped(uri)) from error
     text = _decode(_read(uri), uri)
     document = _load_yaml(text, uri) if uri.lower().endswith(_YAML_NAMES) else _load_json(text, uri)
     return parse_config(document, source=uri, base=folder_of(uri))

@@ -17,6 +17,21 @@ def scheme(uri: str) -> str:
     return uri.split(":", 1)[0].lower() if _SCHEME.match(uri) else ""
 
 
+def check_uri(uri: str) -> None:
+    """Raise `ValueError`, with what is wrong, for a text that is neither a path nor a URI."""
+    try:
+        urlparse(uri)
+    except ValueError as error:
+        raise ValueError(f"'{escaped(uri)}' is neither a path nor a URI: {error}") from error
+    if uri != (shown := escaped(uri)):
+        raise ValueError(f"'{shown}' has bytes that are not UTF-8; choose another name")
+
+
+def escaped(text: str) -> str:
+    """Return a text in which halves of characters, which cannot be printed, are written as their numbers."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def local_path(uri: str) -> str:
     """Return the path of a ``file:`` URI or plain path."""
     return unquote(urlparse(uri).path) if scheme(uri) == "file" else uri
@@ -30,8 +45,9 @@ def absolute(uri: str, base: str) -> str:
         base: folder of the document: an S3 URI, a ``file:`` URI or a plain path.
 
     Raises:
-        ValueError: a relative path leads above the bucket, or an S3 URI lacks a bucket.
+        ValueError: a relative path leads above the bucket, an S3 URI lacks a bucket, or the text is no URI.
     """
+    check_uri(uri)
     if scheme(uri) in S3_SCHEMES:
         if not urlparse(uri).netloc:
             raise ValueError(f"'{uri}' has no bucket; write s3://bucket/prefix")

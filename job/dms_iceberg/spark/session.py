@@ -5,11 +5,11 @@ import os
 import sys
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlparse
 
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Catalog, CatalogType, Config
+from dms_iceberg.config.paths import scheme
 from dms_iceberg.spark.class_archive import sharing_options
 from dms_iceberg.spark.versions import present
 
@@ -72,7 +72,7 @@ def catalog_settings(catalog: Catalog) -> dict[str, str]:
         settings[f"{prefix}.catalog-impl"] = "org.apache.iceberg.aws.glue.GlueCatalog"
     else:
         settings[f"{prefix}.type"] = catalog.type.value
-    if urlparse(catalog.warehouse).scheme in _S3_SCHEMES and catalog.type is not CatalogType.HADOOP:
+    if scheme(catalog.warehouse) in _S3_SCHEMES and catalog.type is not CatalogType.HADOOP:
         settings[f"{prefix}.io-impl"] = "org.apache.iceberg.aws.s3.S3FileIO"
         settings |= {f"{prefix}.{key}": value for key, value in (_PATIENCE_OF_S3_FILE_IO | _KEPT_MANIFESTS).items()}
         if os.environ.get("AWS_ENDPOINT_URL"):
@@ -110,7 +110,7 @@ def session_settings(config: Config) -> dict[str, str]:
 
 
 def _uses_s3(config: Config) -> bool:
-    return any(urlparse(uri).scheme in _S3_SCHEMES for uri in (config.bronze.uri, config.catalog.warehouse))
+    return any(scheme(uri) in _S3_SCHEMES for uri in (config.bronze.uri, config.catalog.warehouse))
 
 
 def _join_settings() -> dict[str, str]:

@@ -104,6 +104,13 @@ def test_usage(arguments: list[str], says: str, bronze: Path, capfd: pytest.Capt
     assert "hunter2" not in ended.err
 
 
+@pytest.mark.parametrize("uri", ["s3://[", "s3://b/\udcff"])
+def test_what_is_no_address(uri: str, capfd: pytest.CaptureFixture[str]) -> None:
+    ended = command([uri], capfd)
+    assert ended.code == 2
+    assert "FOLDER: 's3://" in ended.err
+
+
 def test_an_empty_folder(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     ended = command([str(tmp_path)], capfd)
     assert ended.code == 1

@@ -103,6 +103,22 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
         load_config("ftp://host/a.json")
 
 
+@pytest.mark.parametrize(
+    ("uri", "message"),
+    [
+        ("s3://[", "'s3://[' is neither a path nor a URI: Invalid IPv6 URL"),
+        ("file://[", "'file://[' is neither a path nor a URI: Invalid IPv6 URL"),
+        ("s3://b/\udcff", r"'s3://b/\udcff' has bytes that are not UTF-8; choose another name"),
+        ("/x/\udcff.json", r"'/x/\udcff.json' has bytes that are not UTF-8; choose another name"),
+    ],
+)
+def test_what_is_no_address(uri: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(uri)
+    assert caught.value.problems == [message]
+    assert str(caught.value).isascii()
+
+
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)

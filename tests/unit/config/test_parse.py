@@ -106,6 +106,7 @@ CASES: list[tuple[str, object, str]] = [
     ("bronze/format", "orc", "bronze.format: 'orc' is not one of them; allowed: parquet, csv, json"),
     ("bronze", [], "bronze: expected an object, found a list"),
     ("bronze/uri", "", "bronze.uri: must not be empty; Folder above the schema folders: s3://, file:// or a path."),
+    ("bronze/uri", "s3://[", "bronze.uri: 's3://[' is neither a path nor a URI: Invalid IPv6 URL"),
     ("bronze/uri", "s3://", "bronze.uri: 's3://' has no bucket; write s3://bucket/prefix"),
     ("pipeline", 7, "pipeline: expected text, found the number 7; put it in quotes"),
     ("pipeline", None, "pipeline: expected text, found null"),
