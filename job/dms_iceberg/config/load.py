@@ -62,7 +62,7 @@ def _load_json(text: str, uri: str) -> object:
         out: dict[str, Any] = {}
         for key, value in pairs:
             if key in out:
-                problems.add("", f"the key '{key}' appears twice in one object; only one of them can count")
+                problems.add("", f"the key '{escaped(key)}' appears twice in one object; only one of them can count")
             out[key] = value
         return out
 

@@ -7,8 +7,8 @@ import attrs
 from dms_iceberg.config.canonical_values import normalised
 from dms_iceberg.config.checks import check_config
 from dms_iceberg.config.model import CatalogType, Config, Maintenance, Table
-from dms_iceberg.config.paths import absolute
-from dms_iceberg.config.problems import Problems, below, shown, suggestion
+from dms_iceberg.config.paths import absolute, escaped
+from dms_iceberg.config.problems import Problems, below, item, shown, suggestion
 from dms_iceberg.config.structure import Structurer, document_fields
 from dms_iceberg.errors import ConfigError
 
@@ -44,7 +44,7 @@ def _parse(document: object, base: str, problems: Problems) -> Config | None:
     if not isinstance(document, dict):
         problems.add("", f"the document must be an object, found {shown(document)}")
         return None
-    _check_keys(document, "", problems)
+    _check_texts(document, "", problems)
     if problems.lines or not _version_fits(document, problems):
         return None
     structurer = Structurer(problems)
@@ -56,17 +56,29 @@ def _parse(document: object, base: str, problems: Problems) -> Config | None:
     return normalised(config) if not problems.lines else None
 
 
-def _check_keys(value: object, path: str, problems: Problems) -> None:
-    """Record keys that are not text: YAML and Python allow them, JSON does not, and key paths need text."""
+def _check_texts(value: object, path: str, problems: Problems) -> None:
+    """Record keys that are not text, and texts that are none.
+
+    YAML and Python allow other keys, JSON does not, and key paths need text. JSON can write half of a character, and neither Java nor a
+    file can have it.
+    """
     if isinstance(value, dict):
         for key, entry in value.items():
             if isinstance(key, str):
-                _check_keys(entry, below(path, key), problems)
+                _check_texts(entry, below(path, escaped(key)), problems)
+                _check_halves(key, below(path, escaped(key)), problems)
             else:
                 problems.add(path, f"keys must be text, found {shown(key)}; put it in quotes")
     elif isinstance(value, list | tuple):
-        for entry in value:
-            _check_keys(entry, path, problems)
+        for index, entry in enumerate(value):
+            _check_texts(entry, item(path, index), problems)
+    elif isinstance(value, str):
+        _check_halves(value, path, problems)
+
+
+def _check_halves(text: str, path: str, problems: Problems) -> None:
+    if half := next((one for one in text if "\ud800" <= one <= "\udfff"), ""):
+        problems.add(path, f"has {escaped(half)}, half of a character of two (a lone surrogate), which is no text; write the whole one")
 
 
 def _version_fits(document: dict[str, Any], problems: Problems) -> bool:

@@ -77,6 +77,8 @@ def test_byte_order_mark_is_no_content(tmp_path: Path) -> None:
         ("a.json", b"[" * 100_000, "not valid JSON: nested too deeply"),
         ("a.json", b'{"a": 1, "a": 2}', "the key 'a' appears twice in one object; only one of them can count"),
         ("a.json", b'{"a": "\xff"}', "not UTF-8 at byte 7; save the document as UTF-8"),
+        ("a.json", rb'{"a": "\ud800"}', r"a: has \ud800, half of a character"),
+        ("a.json", rb'{"\ud800": 1, "\ud800": 1}', r"the key '\ud800' appears twice"),
         ("a.yaml", b"a: 1\na: 2\n", "not valid YAML at line 2, column 1: the key 'a' appears twice in one object"),
         ("a.yaml", b"1: a\n", "not valid YAML at line 1, column 1: the key 1 is not text; put it in quotes"),
         ("a.yaml", b"[a]: b\n", "not valid YAML at line 1, column 1: the key ['a'] is not text; put it in quotes"),

@@ -209,6 +209,21 @@ def test_keys_that_are_not_text() -> None:
     assert problems(changed("batch", {1: 2})) == ["batch: keys must be text, found the number 1; put it in quotes"]
 
 
+@pytest.mark.parametrize(
+    ("path", "value", "where"),
+    [
+        (f"{T}/filter", "a = '\ud800'", f"{ORDERS}.filter: has \\ud800"),
+        (f"{T}/columns/2/name", "a\udfff", f"{ORDERS}.columns[2].name: has \\udfff"),
+        (f"{T}/table_properties", {"x\ud83d": "1"}, f'{ORDERS}.table_properties."x\\ud83d": has \\ud83d'),
+        ("pipeline", "\udc00", "pipeline: has \\udc00"),
+    ],
+)
+def test_half_of_a_character_is_no_text(path: str, value: object, where: str) -> None:
+    assert problems(changed(path, value)) == [
+        f"{where}, half of a character of two (a lone surrogate), which is no text; write the whole one"
+    ]
+
+
 def test_a_document_that_holds_itself() -> None:
     document = sample()
     document["batch"] = document
