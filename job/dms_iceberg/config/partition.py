@@ -11,6 +11,8 @@ _COUNTED = ("bucket", "truncate")
 _NAME = r"`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^`(),]+?)"
 _IDENTITY = re.compile(rf"\s*(?:{_NAME})\s*")
 _CALL = re.compile(rf"\s*(?P<transform>\w+)\s*\(\s*(?:(?P<argument>\d+)\s*,\s*)?(?:{_NAME})\s*\)\s*")
+_MOST = (1 << 31) - 1
+"""Iceberg keeps the number as an int."""
 _WAYS = "column, bucket(n, column), truncate(n, column), and years, months, days or hours of (column)"
 
 
@@ -42,10 +44,15 @@ def parse_partition(text: str) -> PartitionField:
     if transform not in (*_TIMED, *_COUNTED):
         hint = suggestion(transform, (*_TIMED, *_COUNTED))
         raise PartitionError(f"'{transform}' is not a partition transform; {hint}")
-    if (number is None) == (transform in _COUNTED) or number == "0" * len(number or "-"):
-        wanted = f"{transform}(n, column) with n from 1" if transform in _COUNTED else f"{transform}(column)"
+    if (number is None) == (transform in _COUNTED) or (number is not None and not _is_count(number)):
+        wanted = f"{transform}(n, column) with n from 1 to {_MOST}" if transform in _COUNTED else f"{transform}(column)"
         raise PartitionError(f"'{text}': write {wanted}")
     return PartitionField(transform, _column(call), int(number) if number else None)
+
+
+def _is_count(digits: str) -> bool:
+    # Python refuses to convert thousands of digits.
+    return len(digits.lstrip("0")) <= len(str(_MOST)) and 1 <= int(digits.lstrip("0") or "0") <= _MOST
 
 
 def _column(match: re.Match[str]) -> str:

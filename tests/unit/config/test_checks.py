@@ -162,6 +162,14 @@ CASES: list[tuple[tuple[str, object], str]] = [
     ((f"{T}/rules/0/expr", "a in (select b from c)"), f"{ORDERS}.rules[0].expr: a subquery is not allowed; an expression sees one row"),
     ((f"{T}/partition_by", ["bucket(order_id)"]), f"{ORDERS}.partition_by[0]: 'bucket(order_id)': write bucket(n, column) with n from 1"),
     (
+        (f"{T}/partition_by", ["bucket(2147483648, order_id)"]),
+        f"{ORDERS}.partition_by[0]: 'bucket(2147483648, order_id)': write bucket(n, column) with n from 1 to 2147483647",
+    ),
+    (
+        (f"{T}/partition_by", [f"truncate({'9' * 5000}, order_id)"]),
+        f"{ORDERS}.partition_by[0]: 'truncate({'9' * 5000}, order_id)': write truncate(n, column) with n from 1 to 2147483647",
+    ),
+    (
         (f"{T}/partition_by", ["bucket(0, order_id)"]),
         f"{ORDERS}.partition_by[0]: 'bucket(0, order_id)': write bucket(n, column) with n from 1",
     ),
