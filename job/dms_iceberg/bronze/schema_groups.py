@@ -235,8 +235,10 @@ def spark_type(type_: pa.DataType) -> str:
     """Return the Spark type a Parquet column is read as, or the Arrow type in ``<>`` when Spark 3.5 cannot read it.
 
     It cannot read TIME, decimals of more than 38 digits, and nanoseconds, except those of INT96, which older Spark and Hive write: of
-    these it keeps the microseconds.
+    these it keeps the microseconds. What Arrow calls a dictionary, such as a category of pandas, is a column of plain values in Parquet.
     """
+    if pa.types.is_dictionary(type_):
+        return spark_type(type_.value_type)
     if type_ in _SIMPLE_TYPES:
         return _SIMPLE_TYPES[type_]
     if pa.types.is_decimal(type_) and type_.precision <= MAX_PRECISION:

@@ -160,6 +160,25 @@ CASES = [
         table={"columns": [{"name": "v", "expr": "CAST(at AS string)"}], "drop": ["at"]},
     ),
     Case(
+        "dictionaries_of_arrow",
+        load(
+            id=pa.array([1, 2, 3, 4], pa.int64()).dictionary_encode(),
+            Op=pa.array(["I"] * 4).dictionary_encode(),
+            t=pa.array(["ü", None, "", "ü"]).dictionary_encode(),
+            n=pa.array([1 << 40, 2, None, 1 << 40], pa.int64()).dictionary_encode(),
+            d=pa.array([Decimal("1.50"), None, Decimal("-2.25"), None], pa.decimal128(12, 2)).dictionary_encode(),
+            at=pa.array([0, 86_400_000_000, None, None], pa.timestamp("us")).dictionary_encode(),
+        ),
+        rows=[(1, f"ü|{1 << 40}|1.50|1970-01-01 00:00:00"), (2, "2|1970-01-02 00:00:00"), (3, "|-2.25"), (4, f"ü|{1 << 40}")],
+        table={"columns": [{"name": "v", "expr": "concat_ws('|', t, n, d, at)"}], "drop": ["t", "n", "d", "at"]},
+    ),
+    Case(
+        "bytes_that_are_no_text_in_a_dictionary",
+        load(v=as_texts(["a", b"\xfc", "a"]).dictionary_encode()),
+        rows=[(1, "a"), (3, "a")],
+        rejected=[("encoding", "not UTF-8")],
+    ),
+    Case(
         "null_number_as_key",
         load(id=pa.array([None, Decimal("1.5")], pa.decimal128(5, 2)), v=["x", "y"]),
         rows=[(Decimal("1.50"), "y")],

@@ -158,6 +158,9 @@ def test_columns_that_differ_in_case_only_are_refused(tmp_path: Path) -> None:
         (pa.time32("ms"), "<time32[ms]>"),
         (pa.timestamp("ns"), "<timestamp[ns]>"),
         (pa.null(), "void"),
+        (pa.dictionary(pa.int32(), pa.string()), "string"),
+        (pa.dictionary(pa.int8(), pa.timestamp("us", tz="UTC")), "timestamp"),
+        (pa.dictionary(pa.int8(), pa.time32("ms")), "<time32[ms]>"),
     ],
 )
 def test_types_as_spark_reads_them(arrow: pa.DataType, spark: str) -> None:
