@@ -17,9 +17,9 @@ from dms_iceberg.changes.identity import is_identified, stream_sql
 from dms_iceberg.changes.mapping import salt_names, sources_of
 from dms_iceberg.changes.normalise import half_sql, imaged_sql, moved_sql, normalise_sql
 from dms_iceberg.changes.partial_updates import kept_columns, mark_select
+from dms_iceberg.changes.present_names import present_names
 from dms_iceberg.changes.shape import Shape
-from dms_iceberg.config.image_names import image_of
-from dms_iceberg.config.model import BronzeFormat, Change, Config, Mode, Table
+from dms_iceberg.config.model import BronzeFormat, Config, Mode, Table
 from dms_iceberg.config.salts import resolve_salt
 from dms_iceberg.context import RunContext
 from dms_iceberg.sql.cdc_columns import (
@@ -35,6 +35,7 @@ from dms_iceberg.sql.cdc_columns import (
     ORIGIN_COLUMNS,
     PROBLEM,
     RECORD,
+    REFUSED,
     ROW,
     ROW_ID,
     ROW_NUMBER,
@@ -46,11 +47,12 @@ from dms_iceberg.sql.quoting import quote, string_literal
 
 @attrs.frozen(eq=False)
 class ReadGroup:
-    """A schema group as a lazy DataFrame, with its classified columns."""
+    """A schema group as a lazy DataFrame, with its classified columns. ``problem`` is SQL of why a row cannot be read (`PresentNames`)."""
 
     group: SchemaGroup
     frame: DataFrame
     columns: SourceColumns
+    problem: str | None = None
 
 
 def read_groups(
@@ -65,14 +67,18 @@ def classify_columns(
     read: Sequence[tuple[SchemaGroup, DataFrame]], config: Config, table: Table, existing: Collection[str] = ()
 ) -> list[ReadGroup]:
     """Classify the columns of groups, names spelled as in the first that has them; see `split_columns` for the errors raised."""
-    change = config.bronze.change
-    groups, frames = [group for group, _ in read], _alike([_as_now(frame, table, change) for _, frame in read])
-    known = {name for frame in frames for name in frame.columns} - ORIGIN_COLUMNS
-    opened = []
-    for group, frame in zip(groups, frames, strict=True):
-        found = [(name, type_) for name, type_ in frame.dtypes if name not in ORIGIN_COLUMNS]
-        opened.append(ReadGroup(group, frame, split_columns(group, found, change, table, known, existing)))
-    return opened
+    change, by_row = config.bronze.change, config.bronze.format is BronzeFormat.JSON
+    named = [present_names(frame.dtypes, table, change, by_row=by_row) for _, frame in read]
+    frames = _alike([frame if now.select is None else frame.selectExpr(*now.select) for (_, frame), now in zip(read, named, strict=True)])
+    columns = [
+        [(name, type_) for name, type_ in frame.dtypes if name not in ORIGIN_COLUMNS and name.lower() not in now.former]
+        for frame, now in zip(frames, named, strict=True)
+    ]
+    known = {name for found in columns for name, _ in found}
+    return [
+        ReadGroup(group, frame, split_columns(group, found, change, table, known, existing), now.problem)
+        for (group, _), frame, found, now in zip(read, frames, columns, named, strict=True)
+    ]
 
 
 def _alike(frames: Sequence[DataFrame]) -> list[DataFrame]:
@@ -83,19 +89,6 @@ def _alike(frames: Sequence[DataFrame]) -> list[DataFrame]:
             spelled.setdefault(name.lower(), name)
     named = [[spelled[name.lower()] for name in frame.columns] for frame in frames]
     return [frame if names == frame.columns else frame.toDF(*names) for names, frame in zip(named, frames, strict=True)]
-
-
-def _as_now(frame: DataFrame, table: Table, change: Change) -> DataFrame:
-    """Give columns of files from before a declared rename at the source their present names."""
-    present = {name.lower(): name for name in frame.columns}
-    for column in table.columns:
-        old, new = column.renamed_from, column.source_name
-        if old is None or new is None or new.lower() in present or old.lower() not in present:
-            continue
-        for was, now in ((old, new), (image_of(change, old), image_of(change, new))):
-            if was is not None and now is not None and (found := present.get(was.lower())):
-                frame = frame.withColumnRenamed(found, now)
-    return frame
 
 
 def committed_since(groups: Sequence[ReadGroup], since: str) -> list[ReadGroup]:
@@ -143,14 +136,24 @@ class Cleaner:
         for number, group in enumerate(groups):
             carried = (RECORD, ROW_NUMBER, LAYOUT) if with_record else (ROW_ID,) if ROW_ID in group.frame.columns else ()
             read = attrs.evolve(group, frame=_with_record(group)) if with_record else group
-            frame, further = self._normalised(read, carried, with_images=with_images)
-            if number in self.shape.refused:
-                frame = _rejecting(frame, string_literal(self.shape.refused[number]))
+            frame, further = self._normalised(read, carried, self._refusal(number, group), with_images=with_images)
             absent = _absent_columns(group.columns, self.table, self.shape, elsewhere)
             frames.append(self._cleaned(frame, group.columns, absent, further))
         return reduce(lambda left, right: left.unionByName(right), frames)
 
-    def _normalised(self, read: ReadGroup, carried: Sequence[str], *, with_images: bool) -> tuple[DataFrame, tuple[str, ...]]:
+    @property
+    def _is_sparse(self) -> bool:
+        """Whether rows of a group may be of different structure, and lack columns that are NULL."""
+        return self.context.config.bronze.format is BronzeFormat.JSON
+
+    def _refusal(self, number: int, group: ReadGroup) -> str:
+        """SQL over a group of why a row is rejected whole, with both halves of a change of its key; "" where none is."""
+        refused = self.shape.refused.get(number)
+        texts = [group.problem, string_literal(refused) if refused else None]
+        found = [text for text in texts if text is not None]
+        return f"coalesce({', '.join(found)})" if found else ""
+
+    def _normalised(self, read: ReadGroup, carried: Sequence[str], refusal: str, *, with_images: bool) -> tuple[DataFrame, tuple[str, ...]]:
         """Return the changes of a group in one form, and ``carried`` with the further columns that they have for later steps."""
         bronze, columns, frame = self.context.config.bronze, read.columns, read.frame
         change, is_cdc = bronze.change, read.group.is_cdc
@@ -166,18 +169,22 @@ class Cleaner:
             sources = [sources_of(column) for column in self.shape.columns if not column.is_key]
             frame = frame.selectExpr("*", f"{imaged_sql(columns, change, self.table, sources)} AS {IMAGED}")
             flags = (*flags, IMAGED)
+        if refusal:
+            frame = frame.selectExpr("*", f"{refusal} AS {REFUSED}")
         half = half_sql(columns, change, is_cdc=is_cdc, with_images=with_images)
         frame = frame.selectExpr("*", half, *(f"{text} AS {name}" for name, text in streams.items()))
         *steps, last = normalise_sql(read.group, columns, change, self.table, self.load, with_images=with_images)
         frame = reduce(lambda result, step: result.selectExpr(*step), steps, frame)
         further = (*carried, *flags, *streams)
-        frame = frame.selectExpr(*last, *further, *([MISPLACED] if kept else []))
+        frame = frame.selectExpr(*last, *further, *([MISPLACED] if kept else []), *([REFUSED] if refusal else []))
         if kept:
             frame = _rejecting(frame, f"CASE WHEN {OLD_KEY} = 0 THEN {MISPLACED} END").drop(MISPLACED)
         if self.table.mode is Mode.HISTORY:
             frame = _rejecting(
                 frame, f"CASE WHEN {COMMITTED_AT} IS NULL THEN 'no_time: the change has no commit time, and its version no beginning' END"
             )
+        if refusal:
+            frame = _rejecting(frame, REFUSED).drop(REFUSED)
         return frame, further
 
     def _cleaned(self, frame: DataFrame, columns: SourceColumns, absent: Mapping[str, str], carried: Sequence[str]) -> DataFrame:
@@ -194,8 +201,7 @@ class Cleaner:
             schema = ", ".join(f"{column} string" for column in salts.values())
             frame = frame.crossJoin(broadcast(self.context.spark.createDataFrame([row], schema)))
         through = (*carried, *salts.values())
-        sparse = self.context.config.bronze.format is BronzeFormat.JSON
-        typed = typed_steps(table, shape, source, through, sparse=sparse)
+        typed = typed_steps(table, shape, source, through, sparse=self._is_sparse)
         frame = reduce(lambda result, step: result.selectExpr(*step), typed, frame)
         frame = frame.selectExpr(*judged_select(table, shape.columns, through))
         # Spark analyses each select list, which takes long for a wide table; without masks and retired columns the last would be a copy.

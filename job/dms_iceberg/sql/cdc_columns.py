@@ -39,6 +39,7 @@ KEPT_POSITIONS = "_cdc_kept_positions"
 """Places of the values that are older than the row's last change (`changes.partial_updates`)."""
 LACKS = "_cdc_lacks"
 MISPLACED = "_cdc_misplaced"
+REFUSED = "_cdc_refused"
 N_LACKING, N_MOVED = "_cdc_n_lacking", "_cdc_n_moved"
 
 LATEST = "_cdc_winner"
