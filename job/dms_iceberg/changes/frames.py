@@ -149,7 +149,7 @@ class Cleaner:
     def _refusal(self, number: int, group: ReadGroup) -> str:
         """SQL over a group of why a row is rejected whole, with both halves of a change of its key; "" where none is."""
         refused = self.shape.refused.get(number)
-        texts = [group.problem, string_literal(refused) if refused else None]
+        texts = [group.problem, refused.problem_sql(by_row=self._is_sparse) if refused else None]
         found = [text for text in texts if text is not None]
         return f"coalesce({', '.join(found)})" if found else ""
 

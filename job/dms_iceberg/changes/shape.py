@@ -5,6 +5,33 @@ from collections.abc import Mapping
 import attrs
 
 from dms_iceberg.changes.mapping import SilverColumn
+from dms_iceberg.sql.quoting import quote, string_literal
+
+_REASON = "schema_change: "
+
+
+@attrs.frozen
+class Refused:
+    """Why the schema policy rejects files.
+
+    Attributes:
+        changes: by source column, how its values would change the table's structure.
+    """
+
+    changes: Mapping[str, str]
+
+    @property
+    def problem(self) -> str:
+        """The problem of every row of the files."""
+        return _REASON + "; ".join(self.changes.values())
+
+    def problem_sql(self, *, by_row: bool) -> str:
+        """SQL of a row's problem. With ``by_row`` only rows with a value in one of the columns have one."""
+        if not by_row:
+            return string_literal(self.problem)
+        some = " OR ".join(f"{quote(name)} IS NOT NULL" for name in self.changes)
+        texts = ", ".join(f"CASE WHEN {quote(name)} IS NOT NULL THEN {string_literal(text)} END" for name, text in self.changes.items())
+        return f"CASE WHEN {some} THEN concat({string_literal(_REASON)}, concat_ws('; ', {texts})) END"
 
 
 @attrs.frozen
@@ -15,7 +42,7 @@ class Shape:
         columns: the silver columns.
         types: Spark type by silver column.
         exact: columns whose value must survive the cast unchanged (files and table disagree on the type).
-        refused: problem text by number of the group, for files whose structure the schema policy rejects.
+        refused: by number of the group, files whose structure the schema policy rejects.
         first_seen: since when the source has the columns with a backfill (`silver.first_seen`); without an entry, no file has had them.
         registers: deleted rows are kept, so a key has two registers (`merge.soft_delete_state`).
         texts: the type that defines masked texts, by silver column (`sql.mask_text`).
@@ -25,7 +52,7 @@ class Shape:
     columns: tuple[SilverColumn, ...]
     types: Mapping[str, str]
     exact: frozenset[str] = frozenset()
-    refused: Mapping[int, str] = attrs.field(factory=dict)
+    refused: Mapping[int, Refused] = attrs.field(factory=dict)
     first_seen: Mapping[str, str | None] = attrs.field(factory=dict)
     registers: bool = False
     texts: Mapping[str, str] = attrs.field(factory=dict)

@@ -220,7 +220,7 @@ def _show_opened(begin: TableState, columns: Types | None, opened: OpenedBatch, 
     evolution = opened.evolution
     unknown = unknown_warnings(table, opened.groups, known_before(table, begin.branch.progress, columns))
     incompatible = [_explain(table, change) for change in evolution.plan.incompatible]
-    refused = [f"{table.source}: rows of some files would be quarantined: {why}" for why in evolution.shape.refused.values()]
+    refused = [f"{table.source}: rows of some files would be quarantined: {one.problem}" for one in evolution.shape.refused.values()]
     texts = (*opened.warnings, *unknown, *incompatible, *refused)
     one.warnings += [text for text in texts if text not in one.warnings]
 

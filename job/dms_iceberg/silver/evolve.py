@@ -7,7 +7,7 @@ import attrs
 from dms_iceberg.bronze.before_images import image_warnings, silver_images
 from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.mapping import SilverColumn, silver_columns
-from dms_iceberg.changes.shape import Shape
+from dms_iceberg.changes.shape import Refused, Shape
 from dms_iceberg.config.check_context import ICEBERG_COLUMNS, RESERVED_PREFIX, TAKEN_COLUMNS
 from dms_iceberg.config.model import Change, Column, Mode, SchemaChanges, Table
 from dms_iceberg.errors import SchemaChangeError
@@ -58,7 +58,7 @@ def plan_evolution(
     _refuse_untyped(table, columns, plan)
     _refuse_contradiction(table, columns, plan)
     refuse_changed_types(table, columns, plan)
-    refused: dict[int, str] = {}
+    refused: dict[int, Refused] = {}
     if existing is not None and table.schema_changes is not SchemaChanges.EVOLVE:
         plan, refused, columns = _hold_structure(table, columns, groups, plan, existing, ntz=ntz)
     images = silver_images(existing or (), change, table, names)
@@ -187,7 +187,7 @@ def _refuse_contradiction(table: Table, columns: Sequence[SilverColumn], plan: S
 
 def _hold_structure(
     table: Table, columns: tuple[SilverColumn, ...], groups: Sequence[ReadGroup], plan: SchemaPlan, existing: Types, *, ntz: bool
-) -> tuple[SchemaPlan, dict[int, str], tuple[SilverColumn, ...]]:
+) -> tuple[SchemaPlan, dict[int, Refused], tuple[SilverColumn, ...]]:
     """Apply the policies that do not change undeclared columns; changes that the configuration declares are always made."""
     declared = {column.name.lower() for column in table.columns}
     declared |= {name.lower() for column in columns if column.name.lower() in declared for name in column.family}
@@ -202,10 +202,12 @@ def _hold_structure(
         )
     refused = {}
     for number, group in enumerate(groups):
-        own = diff(silver_columns(table, group.columns.names), _own_types(table, group, ntz=ntz), existing)
+        own_columns = silver_columns(table, group.columns.names)
+        sources = {column.name: column.source or column.name for column in own_columns}
+        own = diff(own_columns, _own_types(table, group, ntz=ntz), existing)
         hits = [c for c in (*own.operations, *own.incompatible) if c.name.lower() not in declared]
         if hits:
-            refused[number] = "schema_change: " + "; ".join(_describe(change) for change in hits)
+            refused[number] = Refused({sources[change.name]: _describe(change) for change in hits})
     held = {change.name for change in changes}
     kept = tuple(op for op in plan.operations if op.name not in held)
     added = {change.name for change in changes if isinstance(change, AddColumn)}

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from dms_iceberg.config.model import Config
 from dms_iceberg.context import RunRequest
 from dms_iceberg.replay.run import replay
+from dms_iceberg.runs.preview import preview
 from dms_iceberg.runs.run import run
 from support.lake import COMMIT, Lake, sequence, timestamp
 from support.text_files import cdc_name, write_bytes
@@ -24,6 +25,7 @@ TABLES: dict[str, dict[str, Any]] = {
     "public.kept": {"columns": [{"name": "email", "from": "mail", "renamed_from": "email"}], "drop": ["other"]},
     "public.ruled": {"columns": [MAIL], "rules": [{"name": "positive", "expr": "CAST(n AS int) > 0", "on_fail": "quarantine"}]},
     "public.both": {"columns": [MAIL]},
+    "public.held": {"schema_changes": "quarantine"},
     "public.imaged": {"mode": "history", "columns": [MAIL]},
 }
 
@@ -57,6 +59,7 @@ def lake(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempPath
     load(lake, "public.ruled", {"id": 1, "email": "ada@x.org", "n": 1})
     changes(lake, "public.ruled", 1, ("I", T1, 61, {"id": 2, "email": "CLEAR@x.org", "n": -2}), ("I", T1, 65, {"id": 3, "n": -3}))
     changes(lake, "public.ruled", 2, ("I", T2, 69, {"id": 4, "mail": "bob@x.org", "n": -4}))
+    load(lake, "public.held", {"id": 1, "v": "a"}, {"id": 2, "v": "b"})
     load(lake, "public.imaged", {"id": 1, "email": "a"})
     changes(lake, "public.imaged", 1, ("U", T1, 61, {"id": 1, "email": "b", "BI_id": 1, "BI_email": "a"}))
     changes(lake, "public.imaged", 2, ("U", T2, 69, {"id": 1, "mail": "c", "BI_id": 1, "BI_mail": "b"}))
@@ -118,3 +121,36 @@ def test_a_row_with_values_under_both_names_is_quarantined_until_the_configurati
     (report,) = replay(lake.spark, config(lake, "public.both", columns=decided)).tables.values()
     assert (report.error, report.applied) == (None, 1)
     assert lake.rows("both", "id, mail, email")[3] == ("4", "***", "four@x.org")
+
+
+def test_policy_quarantine_refuses_only_rows_with_a_value_in_a_new_column(lake: Lake) -> None:
+    table = "public.held"
+    changes(lake, table, 1, ("U", T1, 61, {"id": 1, "v": "A"}), ("D", T1, 65, {"id": 2}))
+    new = {"extra": 5}
+    changes(
+        lake,
+        table,
+        2,
+        ("I", T2, 69, {"id": 3, "v": "c", **new}),
+        ("I", T2, 73, {"id": 4, "v": "d", "extra": None, "more": "x"}),
+        ("I", T2, 77, {"id": 5, "v": "e", **new, "more": "y"}),
+        ("I", T2, 81, {"id": 6, "v": "f", "extra": None}),
+        ("U", T2, 85, {"id": 7, "v": "g", **new, "BI_id": 1}),
+    )
+    one = config(lake, table)
+    (plan,) = preview(lake.spark, one)
+    assert any("column extra (string) is new; column more (string) is new" in warning for warning in plan.warnings)
+    report = lake.run_one(one)
+    assert (report.rows_read, report.quarantined) == (7, 4)
+    assert lake.rows("held", "id, v") == [("1", "A"), ("6", "f")]
+    extra, more = "column extra (string) is new", "column more (string) is new"
+    assert lake.quarantine("held") == [("schema_change", text) for text in (extra, more, f"{extra}; {more}", extra)]
+    (replayed,) = replay(lake.spark, config(lake, table, schema_changes="evolve")).tables.values()
+    assert (replayed.error, replayed.applied) == (None, 4)
+    assert lake.rows("held", "id, v, extra, more") == [
+        ("3", "c", "5", None),
+        ("4", "d", None, "x"),
+        ("5", "e", "5", "y"),
+        ("6", "f", None, None),
+        ("7", "g", "5", None),
+    ]
