@@ -140,7 +140,7 @@ IMAGED = attrs.evolve(
     layout=attrs.evolve(MASKED.layout, name="imaged"),
     document={**MASKED.document, "target": "silver.imaged"},
     images=True,
-)
+).renamed({"person": "human", "email": "address"})
 
 # --- columns that the source adds and drops under way ---------------------------------------------------------------
 

@@ -29,6 +29,7 @@ class TableKind:
         other_layouts: what change files have by turns instead of ``layout``: other types of the same columns, which hold the same values.
         first_layout: what silver holds, as Python, by the layout of the file that was merged first; None where that does not matter.
         lifetimes: columns that the source adds and drops under way: from which part of its transactions on, and up to which, it has them.
+        former_names: names that columns had before, which files have by turns, where they are read as one (`Format.mixes_files`).
         spellings: values of key columns that are written in several ways.
         deferred: rows may share a key within a transaction.
         images: the files have before-images of all columns.
@@ -48,6 +49,7 @@ class TableKind:
     other_layouts: tuple[TableLayout, ...] = ()
     first_layout: Callable[[TableLayout], Cleaning] | None = None
     lifetimes: Mapping[str, tuple[float, float]] = attrs.field(factory=dict)
+    former_names: Mapping[str, str] = attrs.field(factory=dict)
     spellings: Mapping[Value, tuple[Value, ...]] = attrs.field(factory=dict)
 
     def columns_at(self, place: int, count: int) -> frozenset[str]:
@@ -61,6 +63,11 @@ class TableKind:
             return attrs.evolve(self.layout, columns=[column for column in self.layout.columns if column.name in file.columns])
         layouts = (self.layout, *(() if file.is_load else self.other_layouts))
         return layouts[crc32(str(file.order).encode()) % len(layouts)]
+
+    def named_in(self, file: BronzeFile, layout: TableLayout) -> TableLayout:
+        """``layout`` with the names that a file has for its columns."""
+        former = self.former_names if crc32(file.name.encode()) % 2 else {}
+        return attrs.evolve(layout, columns=[attrs.evolve(one, name=former.get(one.name, one.name)) for one in layout.columns])
 
     def begun_with(self, file: BronzeFile) -> "TableKind":
         """The kind in a world whose first file to be merged is ``file``."""
@@ -93,6 +100,14 @@ class TableKind:
     def source(self) -> str:
         """``schema.table``, as the configuration names it."""
         return f"{self.layout.schema}.{self.layout.name}"
+
+    def renamed(self, former_names: Mapping[str, str]) -> "TableKind":
+        """The same source, whose columns had other names once."""
+        declared = [
+            {**entry, "renamed_from": former_names[entry["name"]]} if entry["name"] in former_names else entry
+            for entry in self.document["columns"]
+        ]
+        return attrs.evolve(self.with_entry({"columns": declared}), former_names=former_names)
 
     def with_entry(self, entry: Mapping[str, Any]) -> "TableKind":
         """The same source, with more in its entry of the configuration."""

@@ -255,7 +255,7 @@ SEATS = attrs.evolve(
     layout=attrs.evolve(CROWDED.layout, name="seats"),
     document={**CROWDED.document, "target": "silver.seats"},
     images=False,
-)
+).renamed({"id": "seat", "name": "guest"})
 
 ALL_KINDS: tuple[TableKind, ...] = (
     PLAIN,
