@@ -23,7 +23,7 @@ def pattern_problem(pattern: str) -> str | None:
         return "must not be empty; write a pattern such as yyyy-MM-dd"
     if pattern.count("'") % 2:
         return "has a quote without its partner"
-    unquoted = unquoted_letters(pattern)
+    unquoted = _unquoted(pattern)
     for letter in unquoted:
         if letter.isascii() and letter.isalpha() and letter not in _READABLE:
             hint = f"; write {_INSTEAD[letter]}" if letter in _INSTEAD else "; put literal text between single quotes"
@@ -37,11 +37,11 @@ def pattern_problem(pattern: str) -> str | None:
     return None
 
 
-def unquoted_letters(pattern: str) -> str:
+def _unquoted(pattern: str) -> str:
     """Return the pattern without its literal text."""
     return "".join(pattern.split("'")[::2])
 
 
 def zone_letters(pattern: str) -> str:
     """Return the letters of the pattern that read an offset or a zone."""
-    return "".join(letter for letter in unquoted_letters(pattern) if letter in _ZONE)
+    return "".join(letter for letter in _unquoted(pattern) if letter in _ZONE)

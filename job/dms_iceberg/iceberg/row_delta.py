@@ -174,30 +174,29 @@ class _Writer:
             file = after[deleted[0].file.location]
             self._add_own_deletes(change, after, file, is_shared=file.is_shared)
             return shared
-        in_order = sorted(deleted, key=lambda one: one.file.location)
-        every = pa.concat_tables(_positions(one.file.location, one.positions) for one in in_order)
         after |= {one.file.location: attrs.evolve(after[one.file.location], is_shared=True) for one in deleted}
-        return (*shared, self._add_deletes(change, partition, every, None))
+        return (*shared, self._add_shared_deletes(change, partition, {one.file.location: one.positions for one in deleted}))
 
     def _fold(
         self, change: Any, touched: Collection[str], partition: Partition, after: dict[str, LiveFile], shared: tuple[Any, ...]
     ) -> tuple[Any, ...]:
         """Write all deletes of files that share some, and of those that are ``touched``, anew; return the shared delete file, if any."""
         files = [one for one in after.values() if one.partition == partition and (one.is_shared or one.location in touched)]
-        few = sorted((one for one in files if len(one.deleted) < MANY_DELETES), key=lambda one: one.location)
-        together = few if len(few) > 1 else []
-        folded: tuple[Any, ...] = ()
-        if together:
-            every = pa.concat_tables(_positions(one.location, one.deleted) for one in together)
-            folded = (self._add_deletes(change, partition, every, None),)
-        for file in together:
-            _remove_deletes(change, file.own)
-            after[file.location] = attrs.evolve(file, own=(), is_shared=True)
+        together = {one.location: one.deleted for one in files if len(one.deleted) < MANY_DELETES}
+        together = together if len(together) > 1 else {}
         for file in files:
-            if not together or len(file.deleted) >= MANY_DELETES:
+            if file.location in together:
+                _remove_deletes(change, file.own)
+                after[file.location] = attrs.evolve(file, own=(), is_shared=True)
+            else:
                 self._add_own_deletes(change, after, file, is_shared=False)
         _remove_deletes(change, shared)
-        return folded
+        return (self._add_shared_deletes(change, partition, together),) if together else ()
+
+    def _add_shared_deletes(self, change: Any, partition: Partition, positions: Mapping[str, pa.Int64Array]) -> Any:
+        """Write deletes of several data files, given by location, into one delete file."""
+        every = pa.concat_tables(_positions(location, positions[location]) for location in sorted(positions))
+        return self._add_deletes(change, partition, every, None)
 
     def _add_own_deletes(self, change: Any, after: dict[str, LiveFile], file: LiveFile, *, is_shared: bool) -> None:
         """Write all deletes of a file into one delete file of its own."""
