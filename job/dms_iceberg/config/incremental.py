@@ -7,12 +7,12 @@ import attrs
 import sqlglot
 from sqlglot import exp
 
+from dms_iceberg.config.check_context import ICEBERG_COLUMNS
 from dms_iceberg.config.model_sql import Reference, parse_query, references
 from dms_iceberg.config.sql_functions import CHANGEABLE_CALLS, GENERATORS, REFUSED_WORDS, is_clock_literal
 
 KEY, PRESENT = "_key_", "_present"
 """Names of columns that a refresh adds to those of the model: the values of a changed group, and whether it has rows."""
-_METADATA_COLUMNS = frozenset({"_file", "_pos", "_spec_id", "_partition", "_deleted"})
 _CLOCK_CALL = "unix_timestamp"
 _REFUSED_NODES: dict[type | tuple[type, ...], str] = {
     exp.Window: "a window (OVER) looks at rows of several groups",
@@ -100,7 +100,7 @@ def _node_problems(tree: exp.Select) -> Iterator[str]:
             yield "'*': name the columns"
         elif is_clock_literal(node):
             yield f"'{node.name}' may be taken for a time of the clock, so a refresh of some groups would differ from one of all"
-        elif isinstance(node, exp.Column) and node.name.casefold() in _METADATA_COLUMNS:
+        elif isinstance(node, exp.Column) and node.name.casefold() in ICEBERG_COLUMNS:
             yield f"{node.name} tells of files, which change without their rows"
 
 

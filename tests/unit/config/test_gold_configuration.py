@@ -85,6 +85,7 @@ def test_sql_that_is_no_model(sql: str, reason: str) -> None:
         ("SELECT city, hll_sketch_estimate(hll_sketch_agg(x)) FROM silver.orders GROUP BY city", "another order"),
         ("SELECT city, count(*) FROM silver.orders WHERE t > unix_timestamp() - 5 GROUP BY city", "unix_timestamp"),
         ("SELECT city, count(_file) AS n FROM silver.orders GROUP BY city", "tells of files"),
+        ("SELECT city, max(_last_updated_sequence_number) AS n FROM silver.orders GROUP BY city", "tells of files"),
         ("SELECT city, count(*) AS _present FROM silver.orders GROUP BY city", "cannot be called _present"),
         ("SELECT city, min(x) AS n, max(x) AS N FROM silver.orders GROUP BY city", "two columns are called n"),
         ("SELECT DISTINCT city, count(*) FROM silver.orders GROUP BY city", "DISTINCT"),
