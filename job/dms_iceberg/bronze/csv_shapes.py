@@ -6,7 +6,7 @@ of real tasks).
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from itertools import combinations
 
@@ -77,6 +77,19 @@ def key_type(table: Table, key: str) -> str | None:
         return None
     type_ = canonical(column.type)
     return None if type_ in ("string", "binary") else type_
+
+
+def key_images(names: Iterable[str], bronze: Bronze, table: Table) -> dict[str, str]:
+    """Return the before-images of the key among ``names``, by key column. A file from before a rename has those of the former name."""
+    by_name = {name.lower(): name for name in names}
+    found: dict[str, str] = {}
+    for key in table.key:
+        column = key_column(table, key)
+        for name in (key, column.renamed_from if column else None):
+            image = image_of(bronze.change, name) if name is not None else None
+            if image is not None and image.lower() in by_name:
+                found.setdefault(key, by_name[image.lower()])
+    return found
 
 
 def expected_columns(bronze: Bronze, table: Table, *, is_cdc: bool, all_images: bool = False) -> tuple[FileColumn, ...]:
@@ -170,8 +183,7 @@ def has_empty_images(names: Sequence[str], records: Sequence[Record], bronze: Br
     if not bronze.csv.null:
         return False
     places = {name.lower(): number for number, name in enumerate(names)}
-    wanted = [image.lower() for key in table.key if key_type(table, key) is None and (image := image_of(change, key)) is not None]
-    images = [places[name] for name in wanted if name in places]
+    images = [places[image.lower()] for key, image in key_images(names, bronze, table).items() if key_type(table, key) is None]
     operation = places.get(change.op_column.lower())
     inserts = (record for record in records if len(record) == len(names) and operation is not None)
     return any(not record[place] for record in inserts if change.op_words.get(record[operation or 0]) == "I" for place in images)

@@ -1,9 +1,8 @@
 """SQL that finds CSV rows which parse although their values cannot be what the source meant, and the reasons for rejecting them."""
 
-from dms_iceberg.bronze.csv_shapes import STREAM_POSITION, further_rows, key_type
+from dms_iceberg.bronze.csv_shapes import STREAM_POSITION, further_rows, key_images, key_type
 from dms_iceberg.bronze.position import is_sequence_sql
 from dms_iceberg.bronze.schema_groups import SchemaGroup
-from dms_iceberg.config.image_names import image_of
 from dms_iceberg.config.key_columns import key_column
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.sql.cdc_columns import CORRUPT
@@ -50,7 +49,7 @@ def unread_cases() -> list[str]:
 
 def misread_cases(group: SchemaGroup, bronze: Bronze, table: Table) -> list[str]:
     """SQL cases over decoded columns: why a row that parses cannot be what the source meant."""
-    images = _images(group, bronze, table)
+    images = key_images(group.names, bronze, table)
     cases = []
     further = further_rows(group.names, bronze, is_cdc=group.is_cdc) if bronze.csv.rfc4180 else None
     if further is not None:
@@ -75,16 +74,11 @@ def misread_cases(group: SchemaGroup, bronze: Bronze, table: Table) -> list[str]
 
 def unknown_image_sql(group: SchemaGroup, bronze: Bronze, table: Table) -> str:
     """SQL of `UNKNOWN_IMAGE` for quarantined updates that were read without telling empty before-images from NULL; else NULL."""
-    images = _images(group, bronze, table)
+    images = key_images(group.names, bronze, table)
     empty = " OR ".join(f"coalesce({quote(image)}, '') = ''" for key, image in images.items() if key_type(table, key) is None)
     if bronze.format is not BronzeFormat.CSV or not bronze.csv.null or group.images_show_null or not group.is_cdc or not empty:
         return "CAST(NULL AS string)"
     return f"CASE WHEN {_is_operation('U', group, bronze)} AND ({empty}) THEN {string_literal(UNKNOWN_IMAGE)} END"
-
-
-def _images(group: SchemaGroup, bronze: Bronze, table: Table) -> dict[str, str]:
-    images = {key: image_of(bronze.change, key) for key in table.key}
-    return {key: name for key, image in images.items() if image is not None and (name := _find(group, image))}
 
 
 def _shifted(group: SchemaGroup, bronze: Bronze, table: Table, images: dict[str, str]) -> list[str]:

@@ -3,11 +3,10 @@
 from pyspark.sql import DataFrame, DataFrameReader
 from pyspark.sql.functions import expr
 
-from dms_iceberg.bronze.csv_shapes import key_type
+from dms_iceberg.bronze.csv_shapes import key_images, key_type
 from dms_iceberg.bronze.misread_values import misread_cases
 from dms_iceberg.bronze.origin import origin_of_file
 from dms_iceberg.bronze.schema_groups import SchemaGroup
-from dms_iceberg.config.image_names import image_of
 from dms_iceberg.config.model import Bronze, Table
 from dms_iceberg.sql.cdc_columns import CORRUPT, NOT_TEXT, ROW
 from dms_iceberg.sql.quoting import quote, string_literal
@@ -52,7 +51,7 @@ def read_csv(reader: DataFrameReader, paths: list[str], group: SchemaGroup, bron
     row = f"monotonically_increasing_id() AS {ROW}"
     names = [quote(name) for name in (*group.names, CORRUPT)]
     invalid = " OR ".join(f"coalesce({_is_not_text(name)}, false)" for name in names)
-    absent = _null_when_empty(bronze, table)
+    absent = _null_when_empty(group, bronze, table)
     values = [_value(quote(name), csv.null, empty="NULL" if name.lower() in absent else "''") for name in group.names]
     texts = [f"{value} AS {name}" for value, name in zip([*values, _decoded(CORRUPT)], names, strict=True)]
     frame = frame.selectExpr(*texts, *origin_of_file(), row, f"({invalid}) AS {NOT_TEXT}")
@@ -62,14 +61,14 @@ def read_csv(reader: DataFrameReader, paths: list[str], group: SchemaGroup, bron
     return frame.withColumn(CORRUPT, expr(f"CASE WHEN {CORRUPT} IS NOT NULL THEN {CORRUPT} {' '.join(cases)} END"))
 
 
-def _null_when_empty(bronze: Bronze, table: Table) -> set[str]:
+def _null_when_empty(group: SchemaGroup, bronze: Bronze, table: Table) -> set[str]:
     """Return the columns, in lower case, in which an empty field is always NULL, whatever stands for NULL.
 
     DMS leaves service columns of loaded rows empty. A before-image that does not exist is written like any NULL.
     """
     change = bronze.change
     names = [change.op_column, change.timestamp_column, change.sequence_column, change.stream_position_column]
-    names += [image_of(change, key) for key in table.key if key_type(table, key) is not None]
+    names += [image for key, image in key_images(group.names, bronze, table).items() if key_type(table, key) is not None]
     return {name.lower() for name in names if name}
 
 

@@ -201,3 +201,28 @@ def test_an_update_that_an_earlier_version_quarantined_may_have_moved(lake: Lake
     (rebuilt,) = run(lake.spark, config, request=RunRequest(rebuild=frozenset({"public.t"}))).tables.values()
     assert rebuilt.error is None, rebuilt.error
     assert lake.rows("t", "id, code, v", "2") == [(1, "x", "-"), (1, "y", "-")]
+
+
+@pytest.mark.parametrize(
+    ("column", "load", "moved", "rows", "rejected"),
+    [
+        # Empty where there is none, as in the file's insert: the update moved nothing, and the row with the empty key stays.
+        ("code", LOADED[:2], changed("U", 65, "1", "x", "B", ""), [(1, "", "a"), (1, "x", "b"), (4, "z", "D")], ["ambiguous_before_image"]),
+        # A number is never empty text.
+        ("id", LOADED[1:], changed("U", 65, "1", "x", "B", ""), [(1, "x", "B"), (2, "", "c"), (4, "z", "D")], []),
+    ],
+)
+def test_images_of_a_key_under_its_former_name(
+    lake: Lake, column: str, load: list[Row], moved: str, rows: list[Row], rejected: list[str]
+) -> None:
+    header = f"Op,dms_commit_ts,id,code,v,dms_change_seq,BI_{column}"
+    write_text(lake, "public.t", "LOAD00000001.csv", loaded(*load, key=1), header)
+    write_text(lake, "public.t", cdc_name(1, "csv"), [changed("I", 61, "4", "z", "D", ""), moved], header)
+    new = {"name": f"{column}_2", "renamed_from": column, **({"type": "bigint"} if column == "id" else {})}
+    table = {"key": [f"{column}_2"], "columns": [new, *([] if column == "id" else [ID])]}
+    report = lake.run_one(lake.config({"public.t": table}, bronze={"format": "csv", "csv": {"null": NULL}}))
+    assert report.error is None, report.error
+    assert [reason for reason, _ in lake.quarantine("t")] == rejected if report.quarantined else not rejected
+    names = ["id", "code"]
+    names[names.index(column)] = f"{column}_2"
+    assert lake.rows("t", f"{', '.join(names)}, v", "1, 2") == rows
