@@ -16,6 +16,7 @@ from dms_iceberg.merge.statement import KeyRange
 from dms_iceberg.progress.arrivals import NO_ARRIVALS, Arrivals
 from dms_iceberg.silver.row_counts import BatchCounts
 from dms_iceberg.spark.arrow import to_arrow
+from dms_iceberg.spark.brief import briefly_planned
 from dms_iceberg.sql.cdc_columns import CONTEXT, STALE
 
 _AS_THEY_ARE = (
@@ -117,7 +118,7 @@ def _collected(latest: DataFrame, counts: Sequence[str], figures: Mapping[str, s
     if ROWS in figures:
         # Where Arrow cannot read a value, the counts come without the rows.
         with suppress(pa.ArrowException, UnicodeDecodeError):
-            found = to_arrow(latest.selectExpr(*wanted, f"{figures[ROWS]} AS {ROWS}"))
+            found = to_arrow(briefly_planned(latest.selectExpr(*wanted, f"{figures[ROWS]} AS {ROWS}")))
             rows = pa.Table.from_struct_array(found[ROWS].combine_chunks().flatten())
             (row,) = found.drop_columns([ROWS]).to_pylist()
             return row, rows

@@ -10,7 +10,9 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Catalog, CatalogType, Config
 from dms_iceberg.config.paths import scheme
+from dms_iceberg.spark.brief import BRIEF_PLANS
 from dms_iceberg.spark.class_archive import sharing_options
+from dms_iceberg.spark.java_names import remember_names
 from dms_iceberg.spark.versions import present
 
 _S3_SCHEMES = ("s3", "s3a")
@@ -197,9 +199,7 @@ def brief_settings() -> dict[str, str]:
         return {}
     return {
         "spark.driver.defaultJavaOptions": " ".join((JAVA_OPTIONS, "-XX:TieredStopAtLevel=1", *sharing_options())),
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        **BRIEF_PLANS,
     }
 
 
@@ -222,6 +222,7 @@ def open_session(config: Config, **settings: str) -> SparkSession:
     for key, value in every.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
+    remember_names(spark._jvm)
     _set_system_properties(spark)
     if not managed:
         spark.sparkContext.setLogLevel("ERROR")
