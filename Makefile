@@ -11,8 +11,9 @@ TEST_MARKS ?= not long and not release
 # Each has a JVM of its own with up to 2 GB; the tests of a file stay together. One of them mostly waits for Terraform.
 TEST_WORKERS ?= 3
 PYTEST = $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --durations=40 --durations-min=5
-# Session, merges, formats, crashes, random histories, S3, and tables that both runtimes write in turn.
-RUNTIME_TESTS = $(addprefix tests/spark/,spark bronze iceberg merge runs) tests/properties tests/s3 tests/e2e/test_two_runtimes.py
+# Session, formats, merges, crashes, random histories and S3. The main suite has the test in which both runtimes write the same tables.
+RUNTIME_MERGES = $(patsubst %,tests/spark/merge/test_%.py,append bulk_load delete_files direct history late map_columns merge soft_delete)
+RUNTIME_TESTS = $(addprefix tests/spark/,spark bronze iceberg runs) $(RUNTIME_MERGES) tests/properties tests/s3
 # Committed, so that the Terraform modules find the zips in the git ref they are taken from.
 DIST_DIR ?= dist
 # A name of benchmarks/__main__.py; empty: the job beside the hand-written script and the floor.

@@ -5,7 +5,8 @@ Each step of a history is done by one runtime in one lake and by the other in th
 
 import json
 import os
-import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from support.lake import Lake
 from support.text_files import ONLY_SEQUENCE, cdc_name, change_line, load_line, write_text
+from support.warm_job import WarmJob
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHONS = [ROOT / folder / "bin" / "python" for folder in (".venv", ".venv-glue-6.0")]
@@ -51,7 +53,17 @@ def values(number: int) -> list[str]:
     return [texts[number * (place + 1) % len(texts)] for place, texts in enumerate(TEXTS.values())]
 
 
-def test_steps_of_both_runtimes_give_the_same_tables(lake: Lake, spark: Any, warehouse: Path, tmp_path: Path) -> None:
+@pytest.fixture(params=["interpreted", pytest.param("planned_as_on_glue", marks=pytest.mark.long)])
+def jobs(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[WarmJob]]:
+    """A job of each runtime. What a test tells Spark of plans (`quick_plans`) is a variable of the environment."""
+    kept = {"PYSPARK_SUBMIT_ARGS"} if request.param == "interpreted" else set()
+    for name in [name for name in os.environ if name.startswith(("PYSPARK", "SPARK", "JAVA_HOME", "COV_")) and name not in kept]:
+        monkeypatch.delenv(name)
+    with ExitStack() as stack:
+        yield [stack.enter_context(WarmJob({"DMS_ICEBERG_DRIVER_MEMORY": "1g"}, tmp_path, python)) for python in PYTHONS]
+
+
+def test_steps_of_both_runtimes_give_the_same_tables(lake: Lake, spark: Any, warehouse: Path, tmp_path: Path, jobs: list[WarmJob]) -> None:
     lakes = [lake, Lake(spark, warehouse, tmp_path / "other")]
     columns = [{"name": name, "type": type_} for name, type_ in TYPES.items()]
     for one in lakes:
@@ -60,10 +72,11 @@ def test_steps_of_both_runtimes_give_the_same_tables(lake: Lake, spark: Any, war
         document = one.document(tables, bronze={"format": "csv", "change": ONLY_SEQUENCE})
         (one.folder / "config.json").write_text(json.dumps(document))
     for step in range(3):
-        for one, python in zip(lakes, PYTHONS if step % 2 == 0 else PYTHONS[::-1], strict=True):
+        for one, job in zip(lakes, jobs if step % 2 == 0 else jobs[::-1], strict=True):
             for name in MODES:
                 write_step(one, f"public.{name}", step)
-            run_with(python, one.folder)
+            report = job.run(one.folder / "config.json", seconds=900)
+            assert report["exit_code"] == 0, (report, job.text())
     for name in MODES:
         # As text: Python has no NaN that equals itself, and no year 99999.
         first, second = (one.rows(name, "to_json(struct(*))") for one in lakes)
@@ -86,17 +99,3 @@ def write_step(lake: Lake, table: str, step: int) -> None:
         clock = f"202603011000{step * 10 - (number % 2) * 10 + number % 5:02d}"
         lines.append(change_line("UID"[number % 3], clock, step * 1000 + number, number * 3 + step, *values(number + step)))
     write_text(lake, table, cdc_name(step, "csv"), lines, HEADER)
-
-
-def run_with(python: Path, folder: Path) -> None:
-    """Run the job once with a runtime's Python; every table is merged."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK", "JAVA_HOME", "COV_"))}
-    done = subprocess.run(
-        [python, "-m", "dms_iceberg.cli.app", "run", str(folder / "config.json"), "--json"],
-        env=environment | {"PYTHONPATH": str(ROOT / "job"), "DMS_ICEBERG_DRIVER_MEMORY": "1g"},
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
-    assert done.returncode == 0, f"{python}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"

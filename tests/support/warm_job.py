@@ -34,12 +34,12 @@ S3_ATTEMPTS = 3
 class WarmJob:
     """A running job process. Use it as a context manager: nothing outlives it."""
 
-    def __init__(self, environment: Mapping[str, str], folder: Path) -> None:
+    def __init__(self, environment: Mapping[str, str], folder: Path, python: Path | str = sys.executable) -> None:
         self.log = folder / f"warm-job-{time.monotonic_ns()}.log"
         path = os.pathsep.join(map(str, (_TESTS.parent / "job", _TESTS)))
         variables = {"DMS_ICEBERG_DRIVER_MEMORY": "1g"} | os.environ | {"PYTHONPATH": path} | environment
         with self.log.open("wb") as log:
-            command = [sys.executable, "-m", "support.warm_job"]
+            command = [str(python), "-m", "support.warm_job"]
             self.process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=variables, start_new_session=True
             )
@@ -79,11 +79,13 @@ class WarmJob:
         report: dict[str, Any] = json.loads(line)
         return report
 
-    def run(self, document: Path, glue_attempts: int = GLUE_ATTEMPTS, rebuild: Sequence[str] = ()) -> dict[str, Any]:
+    def run(
+        self, document: Path, glue_attempts: int = GLUE_ATTEMPTS, rebuild: Sequence[str] = (), seconds: float = _RUN_SECONDS
+    ) -> dict[str, Any]:
         """Run a document to its end."""
         self.start(document, glue_attempts, rebuild)
-        report = self.finish()
-        assert report is not None, f"no end within {_RUN_SECONDS} s:\n{self.text()}"
+        report = self.finish(seconds)
+        assert report is not None, f"no end within {seconds} s:\n{self.text()}"
         return report
 
     def text(self) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from support.local_aws import LocalAws
 
 pytestmark = [
-    pytest.mark.long,
+    pytest.mark.release,
     pytest.mark.timeout(1800),
     pytest.mark.usefixtures("terraform"),
     pytest.mark.skipif(present() is not SPARK_3_5, reason="the releases of EMR that the module takes have Spark 3.5"),

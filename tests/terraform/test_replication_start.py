@@ -24,7 +24,7 @@ from support.terraform.stack import Stack
 if TYPE_CHECKING:
     from support.local_aws import LocalAws
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.release, pytest.mark.timeout(1500)]
 
 CONFIG = "module.pipeline.module.replication[0].aws_dms_replication_config.this[0]"
 

@@ -136,7 +136,6 @@ def _files(folder: Path, pattern: str) -> set[str]:
     return {path.name for path in folder.glob(pattern)}
 
 
-@pytest.mark.long
 def test_killed_while_files_are_written(lake: Lake) -> None:
     """Inside the JVM, where no hook reaches: at the first data file of an append, and between the data files of a MERGE and its commit."""
     sources = {"public.t": TABLE}
