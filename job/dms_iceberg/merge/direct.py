@@ -44,6 +44,8 @@ MOST_BYTES, MOST_COMPRESSED_BYTES = 4 << 20, 64 << 10
 """A batch of larger files takes the MERGE: compressed text files hide how many rows they have, Parquet files do not."""
 MOST_PARTITIONS = 32
 """With more, a MERGE writes their files in parallel and sooner."""
+BRIEF_ROWS, BRIEF_BYTES = 4_000, 512 << 10
+"""A batch with at most so many rows (of a Parquet file) or bytes (of text files) is read with a plan that is not compiled."""
 _COUNT, _LONG_ROWS = "_cdc_direct_count", "_cdc_direct_long"
 # Equality of floats is not that of Arrow: NaN equals NaN, and 0.0 equals -0.0. Binaries have no text to be compared with bounds.
 _UNFIT_KEYS = ("float", "double", "binary")
@@ -80,6 +82,12 @@ def planned_path(batch: BatchContext) -> str:
     except NotPossibleError as error:
         return merge_path(str(error))
     return DIRECT
+
+
+def is_brief(batch: BatchContext) -> bool:
+    """Whether a batch, of those that may be written directly, has so few rows that compiling its plan would not pay."""
+    rows = _rows(batch)
+    return rows <= BRIEF_ROWS if rows else batch.planned.batch.size <= BRIEF_BYTES
 
 
 def merge_path(reason: str) -> str:

@@ -82,15 +82,16 @@ def measure(
     *,
     is_late: bool = False,
     figures: Mapping[str, str] | None = None,
+    is_brief: bool = False,
 ) -> MergeInput:
     """Materialise the latest changes, and compute row counts and ``figures`` (SQL aggregates by name) in the same Spark job.
 
-    Unpersists ``latest`` if the job fails.
+    Unpersists ``latest`` if the job fails. With ``is_brief`` its plan is one of `briefly_planned`.
     """
     figures = figures or {}
     aggregates = row_count_aggregates(shape.key, STALE if is_late else "false")
     try:
-        row, rows = _collected(latest, aggregates, figures)
+        row, rows = _collected(latest, aggregates, figures, is_brief=is_brief)
     except BaseException:
         latest.unpersist()
         raise
@@ -112,17 +113,20 @@ def measure(
     )
 
 
-def _collected(latest: DataFrame, counts: Sequence[str], figures: Mapping[str, str]) -> tuple[dict[str, Any], pa.Table | None]:
+def _collected(
+    latest: DataFrame, counts: Sequence[str], figures: Mapping[str, str], *, is_brief: bool
+) -> tuple[dict[str, Any], pa.Table | None]:
     """Return the results of the aggregates by name, and the rows of `ROWS` if ``figures`` has it and Arrow can read them."""
+    planned = briefly_planned if is_brief else as_it_is
     wanted = [*counts, *(f"{sql} AS {name}" for name, sql in figures.items() if name != ROWS)]
     if ROWS in figures:
         # Where Arrow cannot read a value, the counts come without the rows.
         with suppress(pa.ArrowException, UnicodeDecodeError):
-            found = to_arrow(briefly_planned(latest.selectExpr(*wanted, f"{figures[ROWS]} AS {ROWS}")))
+            found = to_arrow(planned(latest.selectExpr(*wanted, f"{figures[ROWS]} AS {ROWS}")))
             rows = pa.Table.from_struct_array(found[ROWS].combine_chunks().flatten())
             (row,) = found.drop_columns([ROWS]).to_pylist()
             return row, rows
-    return latest.selectExpr(*wanted).collect()[0].asDict(), None
+    return planned(latest.selectExpr(*wanted)).collect()[0].asDict(), None
 
 
 def key_ranges(shape: Shape, row: Mapping[str, Any]) -> tuple[KeyRange, ...]:

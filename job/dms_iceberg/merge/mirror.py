@@ -15,7 +15,7 @@ from dms_iceberg.merge.ambiguous_keys import keys_of_rows, touched_by
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse_frames import collapse
 from dms_iceberg.merge.crowded import Verdict, bronze_past, play, stored_past
-from dms_iceberg.merge.direct import DIRECT, measured_path, merge_path, planned_path, rows_figures
+from dms_iceberg.merge.direct import DIRECT, is_brief, measured_path, merge_path, planned_path, rows_figures
 from dms_iceberg.merge.duplicate_keys import duplicate_counts, duplicate_figures
 from dms_iceberg.merge.late_context import OlderFiles, SecondLook, older_files, second_look, waiting_rows
 from dms_iceberg.merge.late_truncates import apply_truncates
@@ -48,7 +48,7 @@ def collapse_batch(batch: BatchContext) -> MergeInput:
             batch.planned, batch.shape, change
         )
         figures |= rows_figures(batch) if path == DIRECT else {}
-        first = measure(latest, batch.shape, as_it_is, figures=figures)
+        first = measure(latest, batch.shape, as_it_is, figures=figures, is_brief=path == DIRECT and is_brief(batch))
         failpoint("after-collapse", batch.table.source)
         is_late = late.is_late(first.row_counts.low, progress) or bool(first.row_counts.disordered_keys)
         lacks = bool(kept) and first.figures[N_LACKING] > 0
