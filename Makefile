@@ -41,7 +41,7 @@ test-long: setup ## Run the long tests (Terraform, mutated files, reloads, fault
 	$(PYTEST) -m "long and not release" $(PYTEST_ARGS)
 
 .PHONY: test-runtime
-test-runtime: setup ## Run what shows whether a runtime works: RUNTIME=glue-6.0 make test-runtime, about ten minutes
+test-runtime: setup ## Run what shows whether a runtime works: RUNTIME=glue-6.0 make test-runtime, a quarter of an hour
 	$(PYTEST) -m "not long and not release" $(RUNTIME_TESTS) $(PYTEST_ARGS)
 
 .PHONY: test-release
