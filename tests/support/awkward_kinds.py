@@ -65,7 +65,7 @@ NO_TEXT = attrs.evolve(
     ),
     # An update away from such a key is quarantined as a whole.
     moves=False,
-)
+).renamed({"code": "sign"})
 
 # --- numbers that a double does not hold, as keys too ---------------------------------------------------------------
 

@@ -23,7 +23,7 @@ class Case:
 
     Attributes:
         error: what the table's error must say; empty when the run must succeed.
-        rows: (id, v) afterwards, None when there must be no table.
+        rows: values of ``columns`` afterwards, None when there must be no table.
         rejected: (reason, part of the detail) in quarantine.
     """
 
@@ -33,6 +33,7 @@ class Case:
     rows: list[tuple[Any, ...]] | None = None
     rejected: list[tuple[str, str]] = attrs.field(factory=list)
     table: dict[str, Any] = attrs.field(factory=dict)
+    columns: str = "id, v"
 
     @property
     def source(self) -> str:
@@ -82,7 +83,7 @@ def judge(case: Case, outcome: Outcome) -> None:
     exists = lake.spark.catalog.tableExists(f"lake.{lake.namespace}.{case.name}")
     assert exists == (case.rows is not None)
     if case.rows is not None:
-        assert lake.rows(case.name, "id, v") == case.rows
+        assert lake.rows(case.name, case.columns) == case.rows
     found = lake.quarantine(case.name) if report.quarantined else []
     assert [reason for reason, _ in found] == [reason for reason, _ in case.rejected]
     for (_, detail), (_, part) in zip(found, case.rejected, strict=True):

@@ -50,11 +50,6 @@ class Format:
         return Format(self.name, attrs.evolve(self.shape, json_nulls=False), self.bronze)
 
     @property
-    def mixes_files(self) -> bool:
-        """Whether files of different structure are read as one."""
-        return self.shape.format is FileFormat.JSON
-
-    @property
     def needs_source_columns(self) -> bool:
         """Whether a table must name its columns, because the files don't."""
         return self.shape.format is FileFormat.CSV and not self.shape.csv.header
@@ -92,7 +87,7 @@ class BronzeFolder:
                 changes = [_narrowed(row.change, kind, layout) for row in file.rows]
                 images = BeforeImages.ALL if kind.images else BeforeImages.PK_ONLY
                 shape = attrs.evolve(self.form.shape, before_images=images)
-                data = encode(kind.named_in(file, layout) if self.form.mixes_files else layout, changes, shape, load=file.is_load)
+                data = encode(layout if self.form.needs_source_columns else kind.named_in(file, layout), changes, shape, load=file.is_load)
                 path = self._put(file.key(SCHEMA, self.form.shape.extension), data)
                 if file.is_load and kind.in_order:
                     # Of those the load is known to hold no change that comes again.

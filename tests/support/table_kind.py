@@ -29,7 +29,7 @@ class TableKind:
         other_layouts: what change files have by turns instead of ``layout``: other types of the same columns, which hold the same values.
         first_layout: what silver holds, as Python, by the layout of the file that was merged first; None where that does not matter.
         lifetimes: columns that the source adds and drops under way: from which part of its transactions on, and up to which, it has them.
-        former_names: names that columns had before, which files have by turns, where they are read as one (`Format.mixes_files`).
+        former_names: names that columns had before, which files have by turns, where files name their columns.
         spellings: values of key columns that are written in several ways.
         deferred: rows may share a key within a transaction.
         images: the files have before-images of all columns.

@@ -6,6 +6,7 @@ from itertools import groupby
 
 from dms_iceberg.bronze.csv_shapes import FileColumn, Record, Role, examine, expected_columns, readings, shapes
 from dms_iceberg.bronze.keys import BronzeFile
+from dms_iceberg.config.former_names import key_in_file
 from dms_iceberg.config.model import Bronze, Table
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.storage.store import join
@@ -28,7 +29,7 @@ def header_names(fields: Sequence[str], file: BronzeFile, bronze: Bronze, table:
                 f"{join(root, file.key)}: the name of column {number} in the header is not UTF-8. DMS writes UTF-8; whatever "
                 "rewrote this file has changed its encoding. Restore the original."
             ) from error
-    expected = {bronze.change.op_column, *table.key}
+    expected = {bronze.change.op_column, *table.key, *key_in_file(fields, table).values()}
     if not {name.lower() for name in expected} & {field.lower() for field in fields}:
         raise BronzeError(
             f"{join(root, file.key)}: its first line names neither the operation column {bronze.change.op_column!r} nor a key column of "

@@ -13,6 +13,7 @@ from itertools import combinations
 import attrs
 
 from dms_iceberg.bronze.position import is_sequence
+from dms_iceberg.config.former_names import key_in_file
 from dms_iceberg.config.image_names import image_of, image_settings
 from dms_iceberg.config.key_columns import key_column
 from dms_iceberg.config.model import Bronze, Table
@@ -82,14 +83,8 @@ def key_type(table: Table, key: str) -> str | None:
 def key_images(names: Iterable[str], bronze: Bronze, table: Table) -> dict[str, str]:
     """Return the before-images of the key among ``names``, by key column. A file from before a rename has those of the former name."""
     by_name = {name.lower(): name for name in names}
-    found: dict[str, str] = {}
-    for key in table.key:
-        column = key_column(table, key)
-        for name in (key, column.renamed_from if column else None):
-            image = image_of(bronze.change, name) if name is not None else None
-            if image is not None and image.lower() in by_name:
-                found.setdefault(key, by_name[image.lower()])
-    return found
+    images = {key: image_of(bronze.change, name) for key, name in key_in_file(by_name, table).items()}
+    return {key: by_name[image.lower()] for key, image in images.items() if image is not None and image.lower() in by_name}
 
 
 def expected_columns(bronze: Bronze, table: Table, *, is_cdc: bool, all_images: bool = False) -> tuple[FileColumn, ...]:

@@ -12,6 +12,7 @@ from dms_iceberg.bronze.read_csv import read_csv
 from dms_iceberg.bronze.read_json import read_json
 from dms_iceberg.bronze.reserved_names import is_reserved, is_used, refuse_reserved
 from dms_iceberg.bronze.schema_groups import Columns, SchemaGroup
+from dms_iceberg.config.former_names import former_names, key_in_file
 from dms_iceberg.config.image_names import image_of
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.config.named_columns import named_columns
@@ -74,7 +75,8 @@ def _not_text_sql(columns: Columns, bronze: Bronze, table: Table, existing: Coll
     op = next((name for name, _ in columns if name.lower() == change.op_column.lower()), None)
     if op is None:
         return f"NOT {are_texts_sql(texts)}"
-    keys = {name.lower() for one in table.key for name in (one, image_of(change, one)) if name is not None}
+    in_file = key_in_file((name for name, _ in columns), table).values()
+    keys = {name.lower() for one in in_file for name in (one, image_of(change, one)) if name is not None}
     keys = {*keys, (change.stream_position_column or "").lower()}
     decisive = [name for name in texts if name.lower() in keys]
     values = [name for name in texts if name.lower() not in keys]
@@ -91,7 +93,7 @@ def _texts(columns: Columns, bronze: Bronze, table: Table, existing: Collection[
     """
     change = bronze.change
     judged = {name.lower() for name in (change.op_column, change.timestamp_column, change.sequence_column) if name}
-    read = {*table.key, *(named.column for named in named_columns(table)), *(c.renamed_from for c in table.columns if c.renamed_from)}
+    read = {*table.key, *(named.column for named in named_columns(table)), *(old for old, _ in former_names(table))}
     read = {name.lower() for one in read for name in (one, image_of(change, one)) if name is not None}
     left_out = find_images([name for name, _ in columns], change, table, existing=existing).left_out
     images = {name for name in left_out if name.lower() not in read}
@@ -102,9 +104,11 @@ def _texts(columns: Columns, bronze: Bronze, table: Table, existing: Collection[
 def _readable(group: SchemaGroup, bronze: Bronze, table: Table, existing: Collection[str]) -> Columns:
     images = find_images(group.names, bronze.change, table, existing=existing).left_out
     change = bronze.change
-    named = {one.lower() for one in (*table.key, *(named.column for named in named_columns(table)))}
+    keys = key_in_file(group.names, table).values()
+    former = (old for old, new in former_names(table) if new.lower() not in {name.lower() for name in group.names})
+    named = {one.lower() for one in (*keys, *former, *(named.column for named in named_columns(table)))}
     # Columns with a change's operation, place and former key: without them the change would mean something else.
-    service = (change.op_column, change.timestamp_column, change.sequence_column, *(image_of(change, key) for key in table.key))
+    service = (change.op_column, change.timestamp_column, change.sequence_column, *(image_of(change, key) for key in keys))
     decisive = {name.lower() for name in service if name is not None}
     wanted = {name for name in group.names if (is_used(name, table) or name.lower() in named) and name not in images}
     unreadable = [(name, type_) for name, type_ in group.columns if type_.startswith("<") and (name in wanted or name.lower() in decisive)]

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import attrs
 
+from dms_iceberg.config.former_names import former_names, key_in_file
 from dms_iceberg.config.image_names import imaged, sources_of
 from dms_iceberg.config.model import Change, Table
 
@@ -101,10 +102,11 @@ def unnamed_images(
         known: known columns of the source, in lower case.
     """
     free = [name for name in names if name.lower() not in declared and imaged(change, name) is None]
-    hidden = {name.lower() for name in (*table.drop, *(name for one in table.columns if one.mask for name in sources_of(one)))}
+    masked = {name.lower() for one in table.columns if one.mask for name in sources_of(one)}
+    hidden = {name.lower() for name in table.drop} | masked | {old.lower() for old, new in former_names(table) if new.lower() in masked}
     ordering = frozenset(name.lower() for name in (change.sequence_column, change.stream_position_column) if name)
     service = ordering | {name.lower() for name in (change.op_column, change.timestamp_column) if name}
-    keys = frozenset(key.lower() for key in table.key)
+    keys = frozenset(name.lower() for name in key_in_file(names, table).values())
     free = [name for name in free if name.lower() not in service]
     columns = _Columns(names, free, known, keys, frozenset(hidden), service, ordering)
     found: dict[str, Affix] = {}

@@ -72,6 +72,15 @@ def moved_from(type_: pa.DataType, **service: pa.Array) -> Writer:
     return written
 
 
+def formerly_named(lake: Lake, table: str) -> None:
+    """A delete and a key change in a file from before the key column was renamed, with keys that are no text."""
+    load(id=as_texts(["a", "b"]), v=["x", "y"])(lake, table)
+    columns = {"Op": ["D", "U"], "dms_commit_ts": [COMMIT] * 2, "id": as_texts([b"\xfc", "c"]), "v": ["x", "Y"]}
+    sequences = [sequence(T1, 61), sequence(T1, 65)]
+    write(lake, table, cdc_name(1), {**columns, "dms_change_seq": sequences, "BI_id": as_texts([None, b"b\xdf"])})
+
+
+RENAMED_KEY = {"name": "key_2", "renamed_from": "id"}
 TIMES = ["opens", "closes", "lunch", "tea", "dinner"]
 HUGE = pa.array([Decimal("1234567890123456789012345678901234567890.12")], pa.decimal256(42, 2))
 NANOS = pa.array([1], pa.timestamp("ns"))
@@ -90,6 +99,14 @@ CASES = [
     ),
     Case("before_image_that_is_no_text", moved, rows=[("b", "y"), ("c", "X")], rejected=[("encoding", "not UTF-8")]),
     Case("delete_of_a_row_with_a_value_that_is_no_text", deleted, rows=[("b", "y")], rejected=[("encoding", "not UTF-8")]),
+    Case(
+        "keys_that_are_no_text_under_the_former_name",
+        formerly_named,
+        rows=[("a", "x"), ("b", "y")],
+        rejected=[("encoding", "not UTF-8")] * 2,
+        table={"key": ["key_2"], "columns": [RENAMED_KEY]},
+        columns="key_2, v",
+    ),
     Case("dropped_column_that_is_no_text", load(v=["x"], note=as_texts([b"\xfc"])), rows=[(1, "x")], table={"drop": ["note"]}),
     Case(
         "column_of_the_filter_that_is_no_text",
@@ -131,6 +148,20 @@ CASES = [
     # Spark would not see the column, and the old row stayed.
     Case(
         "before_image_of_too_many_digits", moved_from(pa.decimal256(50, 2)), error=("column 'BI_id' (decimal256(50, 2))",), rows=[(1, "x")]
+    ),
+    Case(
+        "before_image_of_too_many_digits_under_the_former_name",
+        moved_from(pa.decimal256(50, 2)),
+        error=("column 'BI_id' (decimal256(50, 2))",),
+        rows=[(1, "x")],
+        table={"key": ["key_2"], "columns": [RENAMED_KEY]},
+        columns="key_2, v",
+    ),
+    Case(
+        "too_many_digits_under_the_former_name",
+        load(n=HUGE),
+        error=("column 'n' (decimal256(42, 2))",),
+        table={"other_columns": "drop", "columns": [{"name": "v", "renamed_from": "n"}]},
     ),
     Case(
         "sequence_of_too_many_digits",

@@ -84,6 +84,19 @@ def test_columns_of_the_source_are_no_images(names: str, one: Table, layout: str
     assert unnamed(layout.format(names), one) == ""
 
 
+def test_a_file_from_before_a_rename_has_images_of_the_former_names() -> None:
+    key, email = Column(name="key_2", renamed_from="id"), Column(name="mail", renamed_from="email", mask=Mask.REDACT)
+    renamed = Table(source="public.t", target="s.t", key=("key_2",), columns=(key, email))
+    for names, images in (
+        (ORDER.format("id email", "id_was email_was"), "id_was email_was"),
+        (ORDER.format("key_2 mail", "key_2_was mail_was"), "key_2_was mail_was"),
+        (ORDER.format("id v", "id_was"), "id_was"),
+        (ORDER.format("id email", "email_was"), "email_was"),
+        (ORDER.format("id customer_id key_2", ""), ""),
+    ):
+        assert unnamed(names, renamed) == images
+
+
 def test_a_declared_column_or_one_of_the_table_is_none() -> None:
     names = ORDER.format("id email", "id_was email_was").split()
     declared = Table(

@@ -1,0 +1,19 @@
+"""The name under which a file has a source column: a file from before a rename (``columns[].renamed_from``) has the former one."""
+
+from collections.abc import Iterable, Iterator
+
+from dms_iceberg.config.model import Table
+
+
+def former_names(table: Table) -> Iterator[tuple[str, str]]:
+    """Yield the former and the present name of each source column that was renamed."""
+    for column in table.columns:
+        if column.renamed_from is not None and column.source_name is not None:
+            yield column.renamed_from, column.source_name
+
+
+def key_in_file(names: Iterable[str], table: Table) -> dict[str, str]:
+    """Return the name that each column of the key has in a file with columns ``names``: the former one where only that is there."""
+    there = {name.lower() for name in names}
+    former = {new.lower(): old for old, new in former_names(table) if old.lower() in there and new.lower() not in there}
+    return {key: former.get(key.lower(), key) for key in table.key}
