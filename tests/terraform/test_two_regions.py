@@ -14,7 +14,7 @@ from support.terraform.stack import Stack
 if TYPE_CHECKING:
     from support.local_aws import LocalAws
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.release, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")

@@ -197,7 +197,7 @@ class TestDocuments:
         commands = [line for line in read(".ci/run").splitlines() if "make" in line and not line.startswith("#")]
         assert commands == [
             "make setup",
-            "make setup RUNTIME=glue-6.0",
+            "make setup RUNTIME=glue-6.0 &",
             "make lint",
             'make test TEST_MARKS="not release and (not long or terraform)"',
             "make test-runtime RUNTIME=glue-6.0",
