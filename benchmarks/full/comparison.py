@@ -19,6 +19,7 @@ from benchmarks.dms_files import write_load
 from benchmarks.full.cases import CASES, Case, plan_case
 from benchmarks.full.charts import draw
 from benchmarks.full.report import TITLES, Outcome, case_document, cell, markdown, outcome_of, shown
+from benchmarks.full.sessions import has_jars
 from benchmarks.full.worker import PLAN_FILE
 from benchmarks.shapes import ORDERS, Shape
 
@@ -40,7 +41,10 @@ def main(
     charts: Annotated[Path, typer.Option(help="Folder for the charts.")] = Path("build/bench-full-charts"),
 ) -> None:
     """Time the job, the hand-written script, Iceberg's MERGE, Delta, Hudi and the floor on the same change files."""
-    chosen, names = [CASES[name] for name in _among(cases, CASES)], _among(contestants, TITLES)
+    there = [name for name in TITLES if has_jars(name)]
+    chosen, names = [CASES[name] for name in _among(cases, CASES)], _among(contestants, there)
+    if left_out := [title for name, title in TITLES.items() if name not in there]:
+        _CONSOLE.print(f"left out, as their jars are for another Spark: {', '.join(left_out)}")
     bench = Bench(work.resolve(), rows, warm_ups, repetitions, heap, cores, patience)
     document = about(bench)
     # Tables contain their own absolute paths, so a folder that was moved is useless.

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.spark import session
 from dms_iceberg.spark.jars import resolve
-from dms_iceberg.spark.versions import present
+from dms_iceberg.spark.versions import SPARK_3_5, present
 
 ICEBERG: Final = present().jars
 # The last release of each that runs on Spark 3.5 with Scala 2.12 and Java 17.
@@ -25,7 +25,14 @@ DELTA: Final = {
 HUDI: Final = {
     "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0": "cc79fba00822f3a6c3a860df99375c2e3d4a034d037dbf4213a4966a706a7676",
 }
+OF_SPARK_3_5: Final = ("delta", "hudi")
+"""How the names of the contestants begin whose jars are for Spark 3.5."""
 _LOG_SETTINGS: Final = Path(str(session.__file__)).with_name("log4j2.properties")
+
+
+def has_jars(contestant: str) -> bool:
+    """Whether the jars of a contestant are for the Spark that is there."""
+    return present() is SPARK_3_5 or not contestant.startswith(OF_SPARK_3_5)
 
 
 def common_settings(cores: int, heap: str) -> dict[str, str]:
@@ -67,4 +74,4 @@ def open_plain_session(jars: Mapping[str, str], settings: dict[str, str]) -> Spa
     return spark
 
 
-__all__ = ["DELTA", "HUDI", "ICEBERG", "common_settings", "open_plain_session"]
+__all__ = ["DELTA", "HUDI", "ICEBERG", "common_settings", "has_jars", "open_plain_session"]

@@ -29,7 +29,18 @@ pytestmark = [
 TYPES = {"doc": "string", "amount": "decimal(12,2)", "day": "date", "at": "timestamp", "f": "double", "n": "int", "yes": "boolean"}
 HEADER = f"Op,dms_commit_ts,id,{','.join(TYPES)},dms_change_seq"
 TEXTS = {
-    "doc": ['"{""a"": [1, 2.50, 1e3], ""b"":  {""c"" : null }}"', "plain", "ünïcode €", " blanks ", "", '"a,b"', "0"],
+    "doc": [
+        "ßeta ŉ",
+        "O'Brien",
+        "OBrien",
+        '"{""a"": [1, 2.50, 1e3], ""b"":  {""c"" : null }}"',
+        "plain",
+        "ünïcode €",
+        " blanks ",
+        "",
+        '"a,b"',
+        "0",
+    ],
     "amount": ["1.005", "-0.00", "9999999999.99", "10000000000", "1e3", " 7 ", "", "0x1F", "1_000"],
     "day": ["2026-03-01", "0001-01-01", "1582-10-10", "2026-3-1", "2026-02-30", "", "99999-01-01", "2026-03-01T00:00:00"],
     "at": ["2026-03-01 10:00:00.123456", "1582-10-10 00:00:00", "2026-03-01T10:00:00Z", "2026-03-01 24:00:00", "", "epoch"],
@@ -44,7 +55,15 @@ MODES: dict[str, dict[str, Any]] = {
     "append": {"mode": "append"},
     "parts": {"partition_by": ["bucket(4, id)"]},
     "third": {"format_version": 3},
+    "made": {
+        "columns": [
+            {"name": "made", "expr": "concat_ws('|', initcap(doc), split(doc, '', 2)[1], try_cast(amount AS decimal(12,4)) / 3)"},
+            {"name": "hidden", "expr": "coalesce(amount, n)", "mask": "sha256"},
+        ],
+        "filter": "doc <> 'O''Brien'",
+    },
 }
+COUNTS = ("rows_read", "applied", "superseded", "stale", "filtered", "quarantined")
 CHANGES = 40
 
 
@@ -68,15 +87,19 @@ def test_steps_of_both_runtimes_give_the_same_tables(lake: Lake, spark: Any, war
     columns = [{"name": name, "type": type_} for name, type_ in TYPES.items()]
     for one in lakes:
         one.folder.mkdir(exist_ok=True)
-        tables = {f"public.{name}": {**entry, "columns": columns} for name, entry in MODES.items()}
+        tables = {f"public.{name}": {**entry, "columns": [*columns, *entry.get("columns", [])]} for name, entry in MODES.items()}
         document = one.document(tables, bronze={"format": "csv", "change": ONLY_SEQUENCE})
         (one.folder / "config.json").write_text(json.dumps(document))
     for step in range(3):
+        counted = []
         for one, job in zip(lakes, jobs if step % 2 == 0 else jobs[::-1], strict=True):
             for name in MODES:
                 write_step(one, f"public.{name}", step)
             report = job.run(one.folder / "config.json", seconds=900)
             assert report["exit_code"] == 0, (report, job.text())
+            counted.append({name: [table[count] for count in COUNTS] for name, table in report["tables"].items()})
+        assert counted[0] == counted[1]
+        assert all(rows > 0 for rows, *_ in counted[0].values())
     for name in MODES:
         # As text: Python has no NaN that equals itself, and no year 99999.
         first, second = (one.rows(name, "to_json(struct(*))") for one in lakes)

@@ -1,6 +1,6 @@
 """What differs between the versions of Spark and Iceberg that the job runs on. Nothing else in this package depends on a version.
 
-``docs/architecture.md`` lists the workarounds, and the versions that need them. Terraform's module `merge-job` has the settings, too.
+``docs/architecture.md`` lists the workarounds, and the versions that need them.
 """
 
 from collections.abc import Callable, Mapping
@@ -130,6 +130,14 @@ SPARK_4_1 = Version(
         "spark.sql.json.enableExactStringParsing": "false",
         # A union of parts with as many partitions as planned, but not as run, fails: "Can't zip RDDs with unequal numbers of partitions".
         "spark.sql.unionOutputPartitioning": "false",
+        # A comparison of decimals that together need more than 38 digits would round both, and so call 1.5 and 2 equal.
+        "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "true",
+        # Expressions, filters, rules and models of a configuration mean what they meant: 'O''Brien' is two texts for Spark 3.5.
+        "spark.sql.legacy.consecutiveStringLiterals.enabled": "true",
+        "spark.sql.legacy.truncateForEmptyRegexSplit": "true",
+        "spark.sql.legacy.disableMapKeyNormalization": "true",
+        # Letters change their case by Java's rules, not by those of ICU.
+        "spark.sql.icu.caseMappings.enabled": "false",
     },
     s3a_credentials="software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider",
     target=_target_of_4_1,

@@ -67,7 +67,7 @@ def check(lake: Lake, config: Config, expected: list[tuple[int, str]], batches: 
     assert lake.run_one(config).batches == []
     assert lake.rows("t", "id, v") == expected
     for snapshot in lake.spark.sql(f"SELECT snapshot_id FROM {silver(lake)}.snapshots").collect():
-        lake.spark.read.option("snapshot-id", snapshot.snapshot_id).table(silver(lake)).selectExpr("max(v)").collect()
+        lake.spark.sql(f"SELECT max(v) FROM {silver(lake)} VERSION AS OF {snapshot.snapshot_id}").collect()
 
 
 @pytest.mark.usefixtures("hours_later")
@@ -188,8 +188,8 @@ def test_live_files_stay_however_old(lake: Lake, other: SparkSession) -> None:
         left = files_below(folder(lake)) | files_below(second)
         # Metadata files beyond the log of the newest are the only ones that may have gone: there are none here.
         assert left == files
-    for option, value in (("tag", "kept"), ("branch", "tried"), ("snapshot-id", str(first))):
-        assert other.read.option(option, value).table(silver(lake)).count() >= 30
+    for version in ("'kept'", "'tried'", first):
+        assert other.sql(f"SELECT * FROM {silver(lake)} VERSION AS OF {version}").count() >= 30
     assert lake.rows("t_2", "id, v") == [(1, "other")]
 
 
