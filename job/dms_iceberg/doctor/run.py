@@ -12,7 +12,7 @@ from dms_iceberg.doctor.packages import examine_packages
 from dms_iceberg.doctor.stores import examine_stores
 from dms_iceberg.spark.failures import FAILURES, describe
 from dms_iceberg.spark.session import open_session, runs_managed
-from dms_iceberg.spark.versions import TESTED, is_tested
+from dms_iceberg.spark.versions import TESTED, is_tested, present
 from dms_iceberg.watch.queue import NotificationQueue
 
 
@@ -30,7 +30,7 @@ def examine(config: Config, queue: str | None = None) -> Examination:
     except FAILURES as error:
         yield Finding("Spark", Verdict.WRONG, describe(error), "No session starts: Java 17 is needed (see JAVA_HOME), and the jars.")
         return
-    yield _runtime(spark)
+    yield examine_runtime(spark)
     yield from examine_catalog(spark, config)
 
 
@@ -43,7 +43,8 @@ def _salt(reference: str) -> Finding:
     return tried(f"salt {reference}", attempt, advice if reference.startswith("secret:") else "")
 
 
-def _runtime(spark: Any) -> Finding:
+def examine_runtime(spark: Any) -> Finding:
+    """Return the versions of a session, and whether the job is tested on them."""
     jvm = spark._jvm
     iceberg = str(jvm.org.apache.iceberg.IcebergBuild.version())
     starter = "Glue or spark-submit" if runs_managed() else "this command"
@@ -54,4 +55,7 @@ def _runtime(spark: Any) -> Finding:
     if not is_tested(spark.version):
         spark_lines, glue = (" and ".join(names) for names in zip(*((one.spark, one.glue) for one in TESTED), strict=True))
         return Finding("runtime", Verdict.WRONG, found, f"The job is tested on Spark {spark_lines}: use Glue {glue}.")
+    if not iceberg.startswith(f"{present().iceberg}."):
+        tested = f"On Spark {present().spark} the job is tested with Iceberg {present().iceberg}"
+        return Finding("runtime", Verdict.NOTE, found, f"{tested}: leave out the jar that you have added, unless you mean it.")
     return Finding("runtime", Verdict.OK, found)

@@ -46,6 +46,11 @@ class Version:
     jars: Mapping[str, str]
     aws_jars: Mapping[str, str]
 
+    @property
+    def iceberg(self) -> str:
+        """The line of Iceberg that Glue has beside this Spark, such as ``1.10``: that of the jar of a local session."""
+        return next(iter(self.jars)).rpartition(":")[2].rpartition(".")[0]
+
 
 def _target_of_3_5(jvm: Any, table: "JavaObject") -> "JavaObject":
     # False: the table is as its operations have it, and is not refreshed before it is read.

@@ -36,6 +36,7 @@ def test_the_environments_of_both_runtimes_have_the_sparks_of_their_versions() -
     pinned = [next(one for one in extras[name] if one.startswith("pyspark==")) for name in ("local", "local-glue-6")]
     assert [versions.of(one.removeprefix("pyspark==")) for one in pinned] == [versions.SPARK_3_5, versions.SPARK_4_1]
     assert versions.present() in versions.TESTED
+    assert [version.iceberg for version in versions.TESTED] == ["1.10", "1.11"]
 
 
 def test_terraform_takes_the_versions_of_glue_that_are_tested() -> None:
