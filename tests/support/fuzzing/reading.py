@@ -5,6 +5,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any
 
 import attrs
@@ -169,6 +170,10 @@ class _Object(dict[str, Any]):
         self.pairs = pairs
 
 
+_MOST_LEVELS = 1_000
+"""Those that Jackson reads (`StreamReadConstraints`)."""
+
+
 class _Number(str):
     """A number as it is written."""
 
@@ -193,10 +198,10 @@ def _differ_in_case(members: dict[str, Any]) -> bool:
 def _json_row(number: int, text: str | None) -> FileRow:
     if text is None:
         return FileRow(number, {}, "no UTF-8")
+    if _levels(text) > _MOST_LEVELS:
+        return FileRow(number, {}, "too deep")
     try:
         members = json.loads(text, object_pairs_hook=_Object, parse_float=_Number, parse_int=_Number, parse_constant=_Number)
-    except RecursionError:
-        return FileRow(number, {}, "too deep")
     except ValueError as error:
         return FileRow(number, {}, str(error)[:80])
     if not isinstance(members, _Object) or not members or "" in members:
@@ -208,6 +213,12 @@ def _json_row(number: int, text: str | None) -> FileRow:
     if any("\ud800" <= char <= "\udfff" for char in repr(json.loads(text))) or _has_half(members):
         return FileRow(number, {}, "half a character")
     return FileRow(number, {name.lower(): Cell(_shown(value)) for name, value in members.items()})
+
+
+def _levels(text: str) -> int:
+    """How deep arrays and objects are nested. Python's own limit differs between its versions."""
+    steps = ((char in "[{") - (char in "]}") for char in re.sub(r'"(?:[^"\\]|\\.)*"', "", text))
+    return max(accumulate(steps), default=0)
 
 
 def _has_half(value: Any) -> bool:
