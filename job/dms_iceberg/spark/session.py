@@ -222,6 +222,7 @@ def open_session(config: Config, **settings: str) -> SparkSession:
     for key, value in every.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
+    present().silence()
     remember_names(spark._jvm)
     _set_system_properties(spark)
     if not managed:

@@ -5,7 +5,9 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import col
 
 PATIENCE = 120
 
@@ -48,3 +50,12 @@ def test_spark_forgets_which_files_it_found(spark: SparkSession) -> None:
     jvm: Any = spark._jvm
     cache = jvm.org.apache.spark.sql.execution.datasources.FileStatusCache.getOrCreate(spark._jsparkSession)
     assert cache.getClass().getSimpleName() == "NoopCache$"
+
+
+def test_an_exception_of_spark_is_written_nowhere(spark: SparkSession, capfd: pytest.CaptureFixture[str]) -> None:
+    """It may say a value of a row; whoever catches it says what is to be said."""
+    with pytest.raises(AnalysisException, match="none_such"):
+        spark.sql("SELECT none_such FROM VALUES (1) AS t(a)")
+    with pytest.raises(AnalysisException, match="none_such"):
+        spark.range(1).select(col("none_such"))
+    assert capfd.readouterr().err == ""
