@@ -27,7 +27,8 @@ def refuse_published(table: Table, withheld: Withheld, names: Sequence[str] | No
     Raises:
         SchemaChangeError: something would be published, or hashed with another salt, and ``publish`` does not name it.
     """
-    if not (withheld.masks or withheld.sources or withheld.filter):
+    has_former = any(column.mask and column.renamed_from for column in table.columns)
+    if not (withheld.masks or withheld.sources or withheld.filter or has_former):
         return
     columns = silver_columns(table, names or ())
     given = written_columns(columns, names) if names is not None else list(columns)
@@ -46,7 +47,7 @@ def refuse_published(table: Table, withheld: Withheld, names: Sequence[str] | No
         words.append(FILTER_WORD)
     if problems:
         raise SchemaChangeError(
-            f"{' '.join(problems)} Nothing was written. Correct {table_path(table)}; or, if this is meant, say so there with "
+            f"{' '.join(problems)} No row was written. Correct {table_path(table)}; or, if this is meant, say so there with "
             f'"publish": {json.dumps(words, ensure_ascii=False)}.'
         )
 

@@ -99,10 +99,13 @@ class Withheld:
         return Withheld(made, sources | {name: form for name, form in shown.items() if form != _CLEAR}, bool(table.filter))
 
     def form_of(self, table: Table, source: str) -> str:
-        """Return how silver has shown a source column, by its name or by its name before a declared rename."""
+        """Return how silver has shown a source column, by its name or by its name before a declared rename.
+
+        A column with the former name of a masked one may be that column, whatever the table remembers.
+        """
         names = [source.lower()]
         names += [c.renamed_from.lower() for c in table.columns if c.renamed_from and (c.source_name or "").lower() == names[0]]
-        return next((self.sources[name] for name in names if name in self.sources), _CLEAR)
+        return next((self.sources[name] for name in names if name in self.sources), _to_be_masked(table).get(names[0], _CLEAR))
 
 
 def written_columns(columns: Iterable[SilverColumn], names: Sequence[str]) -> list[SilverColumn]:
@@ -112,11 +115,10 @@ def written_columns(columns: Iterable[SilverColumn], names: Sequence[str]) -> li
 
 
 def _to_be_masked(table: Table) -> dict[str, str]:
-    """Return the weakest mask by source column in lower case, for columns that the configuration shows only masked."""
+    """Return the weakest mask by source column in lower case, for columns that the configuration shows only masked; former names, too."""
     weakest: dict[str, str] = {}
     for column in table.columns:
-        if column.source_name is not None:
-            name = column.source_name.lower()
+        for name in {name.lower() for name in (column.source_name, column.renamed_from) if name is not None}:
             weakest[name] = _weaker(weakest.get(name, LEFT_OUT), _form(column))
     return {name: form for name, form in weakest.items() if form != _CLEAR}
 

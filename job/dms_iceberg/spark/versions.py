@@ -155,6 +155,8 @@ SPARK_4_1 = Version(
         # Expressions, filters, rules and models of a configuration mean what they meant: 'O''Brien' is two texts for Spark 3.5.
         "spark.sql.legacy.consecutiveStringLiterals.enabled": "true",
         "spark.sql.legacy.truncateForEmptyRegexSplit": "true",
+        "spark.sql.legacy.javaCharsets": "true",
+        "spark.sql.legacy.bangEqualsNot": "true",
         "spark.sql.legacy.disableMapKeyNormalization": "true",
         # Letters change their case by Java's rules, not by those of ICU.
         "spark.sql.icu.caseMappings.enabled": "false",

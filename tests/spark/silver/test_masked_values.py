@@ -23,7 +23,7 @@ from dms_iceberg.runs.run import run
 from dms_iceberg.silver.withheld import WITHHELD_PROPERTY
 from support.earlier_tables import as_made_before
 from support.lake import Lake, sequence
-from support.text_files import cdc_name
+from support.text_files import ONLY_SEQUENCE, cdc_name, change_line, load_line, write_text
 
 SALT = "salt-of-tables"
 T1, T2, T3 = "20260301100100", "20260301100200", "20260301100300"
@@ -343,3 +343,37 @@ def test_a_key_of_zero_is_one_whether_it_has_a_sign(lake: Lake, monkeypatch: pyt
         lake.changes(f"public.{name}", cdc_name(1), columns, [("U", T1, 61, -0.0, "A", None)], key=("code",))
     assert lake.run(config).errors == {}
     assert {name: lake.rows(name, "v") for name in masks} == {"hashed": [("A",)], "plain": [("A",)]}
+
+
+@pytest.mark.parametrize("former", [["email"], ["mail", "email"]])
+@pytest.mark.parametrize("format_", ["parquet", "csv"])
+def test_a_column_with_the_former_name_of_a_masked_one_is_not_shown(lake: Lake, former: list[str], format_: str) -> None:
+    """Files from before a rename, then one with both names: be it that the source uses the name again, the mask is not left out by it."""
+    both = ["mail", "email"]
+    if format_ == "parquet":
+        typed = {name: pa.string() for name in both}
+        lake.load(
+            "public.t", [("id", pa.int64()), *((name, typed[name]) for name in former)], [(1, *(f"secret {name}" for name in former))]
+        )
+        lake.changes("public.t", cdc_name(1), [("id", pa.int64()), *typed.items()], [("U", T1, 61, 1, "a", "secret", None)])
+    else:
+        write_text(lake, "public.t", "LOAD00000001.csv", [load_line(1, *former)], header(*former))
+        write_text(lake, "public.t", cdc_name(1, "csv"), [change_line("U", T1, 61, 1, "a", "secret")], header(*both))
+    bronze = {"format": format_, **({"change": ONLY_SEQUENCE} if format_ == "csv" else {})}
+    table = {"columns": [{"name": "mail", "renamed_from": "email", "mask": "redact"}]}
+    report = lake.run_one(lake.config({"public.t": table}, bronze=bronze), fails=True)
+    assert f"{lake.namespace}.t.email was masked and would now receive clear text" in (report.error or "")
+    if former == ["email"]:
+        assert [field.name for field in lake.spark.table(f"lake.{lake.namespace}.t").schema if not field.name.startswith("_")] == [
+            "mail",
+            "id",
+        ]
+        assert lake.rows("t", "mail") == [("***",)]
+    else:
+        assert not lake.spark.catalog.tableExists(f"lake.{lake.namespace}.t")
+    assert lake.run_one(lake.config({"public.t": {**table, "drop": ["email"]}}, bronze=bronze)).error is None
+    assert lake.rows("t", "mail") == [("***",)]
+
+
+def header(*names: str) -> str:
+    return f"Op,dms_commit_ts,id,{','.join(names)},dms_change_seq"

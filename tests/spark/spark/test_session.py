@@ -23,6 +23,8 @@ PATIENCE = 120
         ("split('abcd', '', 2)[1]", "b"),
         ("initcap('ßeta ŉ')", "ßeta ŉ"),
         ("size(map_from_arrays(array(0.0D, -0.0D), array('a', 'b')))", 2),
+        ("decode(encode('€', 'windows-1252'), 'cp1252')", "€"),
+        ("'a' !LIKE 'b'", True),
         ("decode(X'61FF', 'UTF-8')", "a\ufffd"),
         ("""get_json_object('{"a": {"b":  1}}', '$.a')""", '{"b":1}'),
     ],

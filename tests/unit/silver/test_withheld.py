@@ -72,6 +72,17 @@ def test_a_source_column_by_its_earlier_name() -> None:
     assert refused(table(Column(name="clear", source="mail")), made, ["id", "mail"]) == ""
 
 
+@pytest.mark.parametrize("before", [Withheld(), Withheld({"mail": HASHED}, {"mail": "redact"})])
+def test_a_column_with_the_former_name_of_a_masked_one_may_be_that_column(before: Withheld) -> None:
+    mail = Column(name="mail", renamed_from="email", mask=Mask.REDACT)
+    for made in (before, after(table(mail), ["id", "mail"], before)):
+        assert "s.t.email was masked and would now receive clear text." in refused(table(mail), made, ["id", "mail", "email"])
+        assert refused(table(mail), made, ["id", "mail"]) == ""
+        for allowed in (table(mail, publish=("email",)), table(mail, drop=("email",)), table(mail, Column(name="email", mask=Mask.REDACT))):
+            assert refused(allowed, made, ["id", "mail", "email"]) == ""
+    assert after(table(mail), ["id", "mail"]).sources == {"mail": "redact", "email": "redact"}
+
+
 def test_only_what_files_have_is_published() -> None:
     made = after(table(EMAIL, drop=("ssn",)))
     assert refused(table(), made, ["id", "phone"]) == ""
