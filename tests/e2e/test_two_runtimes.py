@@ -79,7 +79,10 @@ def jobs(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     for name in [name for name in os.environ if name.startswith(("PYSPARK", "SPARK", "JAVA_HOME", "COV_")) and name not in kept]:
         monkeypatch.delenv(name)
     with ExitStack() as stack:
-        yield [stack.enter_context(WarmJob({"DMS_ICEBERG_DRIVER_MEMORY": "1g"}, tmp_path, python)) for python in PYTHONS]
+        yield [
+            stack.enter_context(WarmJob({"DMS_ICEBERG_DRIVER_MEMORY": "1g", "DMS_ICEBERG_MASK_SALT": "pepper"}, tmp_path, python))
+            for python in PYTHONS
+        ]
 
 
 def test_steps_of_both_runtimes_give_the_same_tables(lake: Lake, spark: Any, warehouse: Path, tmp_path: Path, jobs: list[WarmJob]) -> None:
