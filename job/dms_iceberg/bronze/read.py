@@ -12,7 +12,7 @@ from dms_iceberg.bronze.read_csv import read_csv
 from dms_iceberg.bronze.read_json import read_json
 from dms_iceberg.bronze.reserved_names import is_reserved, is_used, refuse_reserved
 from dms_iceberg.bronze.schema_groups import Columns, SchemaGroup
-from dms_iceberg.config.former_names import former_names, key_in_file
+from dms_iceberg.config.former_names import former_in_file, former_names, key_in_file
 from dms_iceberg.config.image_names import image_of
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.config.named_columns import named_columns
@@ -105,7 +105,7 @@ def _readable(group: SchemaGroup, bronze: Bronze, table: Table, existing: Collec
     images = find_images(group.names, bronze.change, table, existing=existing).left_out
     change = bronze.change
     keys = key_in_file(group.names, table).values()
-    former = (old for old, new in former_names(table) if new.lower() not in {name.lower() for name in group.names})
+    former = former_in_file(group.names, table).values()
     named = {one.lower() for one in (*keys, *former, *(named.column for named in named_columns(table)))}
     # Columns with a change's operation, place and former key: without them the change would mean something else.
     service = (change.op_column, change.timestamp_column, change.sequence_column, *(image_of(change, key) for key in keys))

@@ -12,8 +12,13 @@ def former_names(table: Table) -> Iterator[tuple[str, str]]:
             yield column.renamed_from, column.source_name
 
 
-def key_in_file(names: Iterable[str], table: Table) -> dict[str, str]:
-    """Return the name that each column of the key has in a file with columns ``names``: the former one where only that is there."""
+def former_in_file(names: Iterable[str], table: Table) -> dict[str, str]:
+    """Return the former name of each column, by its present one in lower case, that a file with columns ``names`` has under that only."""
     there = {name.lower() for name in names}
-    former = {new.lower(): old for old, new in former_names(table) if old.lower() in there and new.lower() not in there}
+    return {new.lower(): old for old, new in former_names(table) if old.lower() in there and new.lower() not in there}
+
+
+def key_in_file(names: Iterable[str], table: Table) -> dict[str, str]:
+    """Return the name that each column of the key has in a file with columns ``names``."""
+    former = former_in_file(names, table)
     return {key: former.get(key.lower(), key) for key in table.key}

@@ -16,6 +16,7 @@ from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.mapping import silver_columns
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.check_context import RESERVED_PREFIX
+from dms_iceberg.config.former_names import former_names
 from dms_iceberg.config.image_names import mentioned_sources
 from dms_iceberg.config.model import BronzeFormat, Table
 from dms_iceberg.config.named_columns import Named, absent, named_columns, nearest, table_path
@@ -160,8 +161,7 @@ def _never_seen(table: Table, lacking: Sequence[Named], seen: Seen) -> list[str]
 
 def _by_new_names(table: Table, names: set[str]) -> set[str]:
     """Return the new names of those of ``names`` that have a declared rename."""
-    renames = {column.renamed_from.lower(): column.source_name for column in table.columns if column.renamed_from}
-    return {new.lower() for old, new in renames.items() if old in names and new is not None}
+    return {new.lower() for old, new in former_names(table) if old.lower() in names}
 
 
 def by_hand(table: Table, shape: Shape, names: Sequence[str], seen: Seen) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import attrs
 
 from dms_iceberg.changes.mapping import SilverColumn, silver_columns
+from dms_iceberg.config.former_names import former_names
 from dms_iceberg.config.model import Column, Mask, Table
 
 WITHHELD_PROPERTY = "dms-iceberg.withheld"
@@ -99,13 +100,9 @@ class Withheld:
         return Withheld(made, sources | {name: form for name, form in shown.items() if form != _CLEAR}, bool(table.filter))
 
     def form_of(self, table: Table, source: str) -> str:
-        """Return how silver has shown a source column, by its name or by its name before a declared rename.
-
-        A column with the former name of a masked one may be that column, whatever the table remembers.
-        """
-        names = [source.lower()]
-        names += [c.renamed_from.lower() for c in table.columns if c.renamed_from and (c.source_name or "").lower() == names[0]]
-        return next((self.sources[name] for name in names if name in self.sources), _to_be_masked(table).get(names[0], _CLEAR))
+        """Return how silver has shown a source column, by its name or by its name before a declared rename."""
+        names = [source.lower(), *(old.lower() for old, new in former_names(table) if new.lower() == source.lower())]
+        return next((self.sources[name] for name in names if name in self.sources), _CLEAR)
 
 
 def written_columns(columns: Iterable[SilverColumn], names: Sequence[str]) -> list[SilverColumn]:
@@ -134,10 +131,12 @@ def _form(column: Column) -> str:
 def weaker_columns(withheld: Withheld, table: Table, columns: Sequence[SilverColumn]) -> list[tuple[SilverColumn, str]]:
     """Return the columns that would show more than silver has shown, with how it has shown them: a mask, or not at all (`LEFT_OUT`)."""
     declared = {column.name.lower() for column in table.columns}
+    # A column with the former name of a masked one may be that column, whatever the table remembers.
+    masked = _to_be_masked(table)
     found = []
     for column in columns:
         made = withheld.masks.get(column.name.lower())
-        of_source = withheld.form_of(table, column.source) if column.source is not None else _CLEAR
+        of_source = withheld.form_of(table, column.source) or masked.get(column.source.lower(), _CLEAR) if column.source else _CLEAR
         if made is not None and made.mask == UNKNOWN and column.name.lower() in declared and _is_computed(column):
             # Then the unknown declaration was probably another expression or format, and not a mask.
             made = None

@@ -351,11 +351,9 @@ def test_a_column_with_the_former_name_of_a_masked_one_is_not_shown(lake: Lake, 
     """Files from before a rename, then one with both names: be it that the source uses the name again, the mask is not left out by it."""
     both = ["mail", "email"]
     if format_ == "parquet":
-        typed = {name: pa.string() for name in both}
-        lake.load(
-            "public.t", [("id", pa.int64()), *((name, typed[name]) for name in former)], [(1, *(f"secret {name}" for name in former))]
-        )
-        lake.changes("public.t", cdc_name(1), [("id", pa.int64()), *typed.items()], [("U", T1, 61, 1, "a", "secret", None)])
+        first, later = ([("id", pa.int64()), *((name, pa.string()) for name in names)] for names in (former, both))
+        lake.load("public.t", first, [(1, *former)])
+        lake.changes("public.t", cdc_name(1), later, [("U", T1, 61, 1, "a", "secret", None)])
     else:
         write_text(lake, "public.t", "LOAD00000001.csv", [load_line(1, *former)], header(*former))
         write_text(lake, "public.t", cdc_name(1, "csv"), [change_line("U", T1, 61, 1, "a", "secret")], header(*both))
