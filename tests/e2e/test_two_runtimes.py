@@ -63,6 +63,8 @@ MODES: dict[str, dict[str, Any]] = {
         "filter": "doc <> 'O''Brien'",
     },
 }
+# The other modes, parts and format 3 differ in how a table is written, which few versions of Spark change.
+FEW = ("mirror", "history", "made")
 COUNTS = ("rows_read", "applied", "superseded", "stale", "filtered", "quarantined")
 CHANGES = 40
 
@@ -72,10 +74,10 @@ def values(number: int) -> list[str]:
     return [texts[number * (place + 1) % len(texts)] for place, texts in enumerate(TEXTS.values())]
 
 
-@pytest.fixture(params=["interpreted", pytest.param("planned_as_on_glue", marks=pytest.mark.long)])
-def jobs(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[WarmJob]]:
+@pytest.fixture
+def jobs(is_interpreted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[WarmJob]]:
     """A job of each runtime. What a test tells Spark of plans (`quick_plans`) is a variable of the environment."""
-    kept = {"PYSPARK_SUBMIT_ARGS"} if request.param == "interpreted" else set()
+    kept = {"PYSPARK_SUBMIT_ARGS"} if is_interpreted else set()
     for name in [name for name in os.environ if name.startswith(("PYSPARK", "SPARK", "JAVA_HOME", "COV_")) and name not in kept]:
         monkeypatch.delenv(name)
     with ExitStack() as stack:
@@ -85,25 +87,37 @@ def jobs(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
         ]
 
 
-def test_steps_of_both_runtimes_give_the_same_tables(lake: Lake, spark: Any, warehouse: Path, tmp_path: Path, jobs: list[WarmJob]) -> None:
+@pytest.mark.parametrize(
+    ("is_interpreted", "names"),
+    [
+        pytest.param(True, FEW, id="few"),
+        pytest.param(True, tuple(MODES), id="all", marks=pytest.mark.long),
+        pytest.param(False, tuple(MODES), id="planned_as_on_glue", marks=pytest.mark.long),
+    ],
+)
+def test_steps_of_both_runtimes_give_the_same_tables(
+    lake: Lake, spark: Any, warehouse: Path, tmp_path: Path, jobs: list[WarmJob], names: tuple[str, ...]
+) -> None:
     lakes = [lake, Lake(spark, warehouse, tmp_path / "other")]
     columns = [{"name": name, "type": type_} for name, type_ in TYPES.items()]
     for one in lakes:
         one.folder.mkdir(exist_ok=True)
-        tables = {f"public.{name}": {**entry, "columns": [*columns, *entry.get("columns", [])]} for name, entry in MODES.items()}
+        tables = {
+            f"public.{name}": {**entry, "columns": [*columns, *entry.get("columns", [])]} for name, entry in MODES.items() if name in names
+        }
         document = one.document(tables, bronze={"format": "csv", "change": ONLY_SEQUENCE})
         (one.folder / "config.json").write_text(json.dumps(document))
     for step in range(3):
         counted = []
         for one, job in zip(lakes, jobs if step % 2 == 0 else jobs[::-1], strict=True):
-            for name in MODES:
+            for name in names:
                 write_step(one, f"public.{name}", step)
             report = job.run(one.folder / "config.json", seconds=900)
             assert report["exit_code"] == 0, (report, job.text())
             counted.append({name: [table[count] for count in COUNTS] for name, table in report["tables"].items()})
         assert counted[0] == counted[1]
         assert all(rows > 0 for rows, *_ in counted[0].values())
-    for name in MODES:
+    for name in names:
         # As text: Python has no NaN that equals itself, and no year 99999.
         first, second = (one.rows(name, "to_json(struct(*))") for one in lakes)
         assert first == second, name

@@ -119,6 +119,9 @@ def test_a_row_with_values_under_both_names_is_quarantined_until_the_configurati
     assert (report.error, report.applied, report.quarantined) == (None, 0, 1)
     decided = [{"name": "mail", "mask": "redact"}, {"name": "email"}]
     (report,) = replay(lake.spark, config(lake, "public.both", columns=decided)).tables.values()
+    assert '"publish": ["email"]' in (report.error or "")
+    assert "email" not in lake.target("both").column_types()
+    (report,) = replay(lake.spark, config(lake, "public.both", columns=decided, publish=["email"])).tables.values()
     assert (report.error, report.applied) == (None, 1)
     assert lake.rows("both", "id, mail, email")[3] == ("4", "***", "four@x.org")
 
