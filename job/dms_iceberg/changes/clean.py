@@ -139,7 +139,11 @@ def _cast_problem(column: SilverColumn, value: str, type_: str, source_type: str
     to = canonical(column.declared.type) if column.declared.mask and column.declared.type else type_
     lost = f"{base} IS NOT NULL AND {value} IS NULL"
     if source_type is not None and is_castable(source_type, to) and (exact or not keeps_all(source_type, to)):
-        lost = f"{base} IS NOT NULL AND NOT coalesce(try_cast({value} AS {source_type}) = {base}, false)"
+        kept = f"try_cast({value} AS {source_type}) = {base}"
+        if {"bigint"} < {source_type, to} <= {"bigint", "float", "double"}:
+            # Java casts the floating number 2^63 to the bigint 2^63 - 1, and this to 2^63 again.
+            kept += f" AND {base if to == 'bigint' else value} < 9223372036854775808D"
+        lost = f"{base} IS NOT NULL AND NOT coalesce({kept}, false)"
     elif is_json(source_type, to):
         lost += f" AND trim({base}) <> 'null'"
     guard = "" if column.is_key else f"{OP} <> 'D' AND "

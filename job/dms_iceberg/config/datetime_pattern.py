@@ -32,8 +32,14 @@ def pattern_problem(pattern: str) -> str | None:
             return f"'{letter}' in '{pattern}' is reserved; put literal text between single quotes"
     if "y" not in unquoted:
         return f"'{pattern}' has no year; write a pattern such as yyyy-MM-dd"
-    if "d" not in unquoted and "D" not in unquoted and "m" in unquoted and "M" not in unquoted:
+    has_month = bool(set("MLD") & set(unquoted))
+    if "m" in unquoted and not has_month:
         return f"'{pattern}' has minutes (m) and no month (M); write MM for the month"
+    if "d" in unquoted and not has_month:
+        return f"'{pattern}' has a day (d) and no month (M); write MM for the month"
+    if set("hK") & set(unquoted) and "a" not in unquoted:
+        # Spark reads 12:30 as half past midnight then.
+        return f"'{pattern}' has an hour of half a day (h) and no half (a); write HH for hours from 00 to 23"
     return None
 
 

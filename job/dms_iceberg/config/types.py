@@ -22,6 +22,8 @@ SIMPLE_TYPES = (
     "timestamp",
     "timestamp_ntz",
 )
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?")
 _NESTED = ("array", "map", "struct")
 _ALLOWED = (*SIMPLE_TYPES, "decimal(p,s)", "array<..>", "map<..,..>", "struct<name:type,..>")
 _INSTEAD = {
@@ -196,7 +198,9 @@ def _decimal_problem(value: object, canonical: str) -> str | None:
 def _time_problem(value: object, kind: str) -> str | None:
     example = {"date": "2024-01-31", "timestamp": "2024-01-31T10:00:00Z"}.get(kind, "2024-01-31T10:00:00")
     wrong = f"is not a {kind}; write text such as '{example}'"
-    if not isinstance(value, str):
+    # Python reads more than Spark, to which 20240131 and 2024-W05-3 are no dates.
+    pattern = _DATE if kind == "date" else _MOMENT
+    if not isinstance(value, str) or not pattern.fullmatch(value):
         return wrong
     try:
         if kind == "date":

@@ -10,6 +10,9 @@ from dms_iceberg.changes.mapping import SilverColumn, silver_columns
 from dms_iceberg.changes.shape import Refused, Shape
 from dms_iceberg.config.check_context import ICEBERG_COLUMNS, RESERVED_PREFIX, TAKEN_COLUMNS
 from dms_iceberg.config.model import Change, Column, Mode, SchemaChanges, Table
+from dms_iceberg.config.named_columns import table_path
+from dms_iceberg.config.problems import below, item
+from dms_iceberg.config.types import value_problem
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.silver.backfill import backfill, unseen
@@ -57,6 +60,7 @@ def plan_evolution(
     _refuse_reserved(table, columns)
     _refuse_untyped(table, columns, plan)
     _refuse_contradiction(table, columns, plan)
+    _refuse_backfills(table, columns, plan)
     refuse_changed_types(table, columns, plan)
     refused: dict[int, Refused] = {}
     if existing is not None and table.schema_changes is not SchemaChanges.EVOLVE:
@@ -171,6 +175,20 @@ def _refuse_untyped(table: Table, columns: Sequence[SilverColumn], plan: SchemaP
             "none of these files has. Correct the column's name in expr; or, if the source adds that column later, declare the "
             "expression's type."
         )
+
+
+def _refuse_backfills(table: Table, columns: Sequence[SilverColumn], plan: SchemaPlan) -> None:
+    """Refuse a backfill that is no value of an undeclared type: SQL would make it NULL, or another number."""
+    for index, column in enumerate(table.columns):
+        live = next((one for one in columns if one.declared is column and one.name in plan.target_types), None)
+        if column.backfill is None or column.type is not None or live is None:
+            continue
+        type_ = plan.target_types[live.name]
+        if type_ != "string" and (problem := value_problem(column.backfill, type_)) is not None:
+            raise SchemaChangeError(
+                f"{item(below(table_path(table), 'columns'), index)}.backfill: the column {column.name!r} has the type {type_}, and the "
+                f"backfill {problem}. Nothing was written. Correct it, or declare a type."
+            )
 
 
 def _refuse_contradiction(table: Table, columns: Sequence[SilverColumn], plan: SchemaPlan) -> None:

@@ -297,3 +297,17 @@ def test_expression_over_a_column_that_later_files_lack(cleaned: Cleaned) -> Non
 def test_trimmed_keys_meet(cleaned: Cleaned) -> None:
     cleaned.counts("trimmed")
     assert cleaned.lake.rows("trimmed", "code, n, v") == [("a", 1, "ONE"), ("d", 1, "THREE")]
+
+
+def test_the_largest_bigint_is_no_floating_number_and_2_63_no_bigint(lake: Lake) -> None:
+    largest, edge = 2**63 - 1, 2.0**63
+    rows = [
+        ("I", T1, 61, 1, largest, 0.0),
+        ("I", T1, 65, 2, 0, edge),
+        ("I", T1, 69, 3, 2**62, -edge),
+    ]
+    lake.changes("public.t", cdc_name(1), [ID, ("n", pa.int64()), ("f", pa.float64())], rows)
+    columns = [{"name": "n", "type": "double"}, {"name": "f", "type": "bigint"}]
+    lake.run_one(lake.config({"public.t": {"columns": columns}}))
+    assert lake.rows("t", "id, n, f") == [(3, 2.0**62, -(2**63))]
+    assert sorted(lake.quarantine("t", "detail")) == [("f does not fit bigint",), ("n does not fit double",)]

@@ -191,3 +191,15 @@ def test_what_is_known_of_a_column_follows_its_renames(lake: Lake) -> None:
     del renamed["renamed_from"]
     assert lake.run_one(lake.config({"public.t": {"columns": [renamed]}})).warnings == []
     assert lake.rows("t", "id, more") == [(1, None), (2, None), (3, 1), (4, 7)]
+
+
+@pytest.mark.parametrize(("type_", "value"), [(pa.int32(), True), (pa.int32(), 0.5), (pa.date32(), "soon")])
+def test_a_backfill_that_is_no_value_of_the_files_type_is_refused_by_name(lake: Lake, type_: pa.DataType, value: Any) -> None:
+    one = lake.config({"public.t": {"columns": [{"name": "extra", "backfill": value}]}})
+    lake.changes("public.t", cdc_name(1), ID_V, [("I", clock(0), 61, 1, "a")])
+    lake.run_one(one)
+    lake.changes("public.t", cdc_name(2), [*ID_V, ("extra", type_)], [("I", clock(1), 65, 2, "b", None)])
+    (report,) = run(lake.spark, one).tables.values()
+    assert report.error is not None
+    assert report.error.startswith("tables.\"public.t\".columns[0].backfill: the column 'extra' has the type")
+    assert lake.rows("t", "id") == [(1,)]

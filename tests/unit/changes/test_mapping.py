@@ -104,7 +104,8 @@ def test_first_select_casts_and_finds_problems_but_never_on_what_a_delete_carrie
     ("source", "to", "check"),
     [
         ("double", "int", "NOT coalesce(try_cast(_cdc_value_0 AS double) = `n`, false)"),
-        ("bigint", "double", "NOT coalesce(try_cast(_cdc_value_0 AS bigint) = `n`, false)"),
+        ("bigint", "double", "NOT coalesce(try_cast(_cdc_value_0 AS bigint) = `n` AND _cdc_value_0 < 9223372036854775808D, false)"),
+        ("float", "bigint", "NOT coalesce(try_cast(_cdc_value_0 AS float) = `n` AND `n` < 9223372036854775808D, false)"),
         ("decimal(12,4)", "decimal(10,2)", "NOT coalesce(try_cast(_cdc_value_0 AS decimal(12,4)) = `n`, false)"),
         ("int", "boolean", "NOT coalesce(try_cast(_cdc_value_0 AS int) = `n`, false)"),
         ("timestamp", "bigint", "NOT coalesce(try_cast(_cdc_value_0 AS timestamp) = `n`, false)"),

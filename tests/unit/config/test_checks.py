@@ -109,6 +109,12 @@ CASES: list[tuple[tuple[str, object], str]] = [
         f"{ORDERS}.columns[0].format: 'Y' in 'YYYY-MM-dd' is no pattern letter Spark can read; write yyyy for the year",
     ),
     (column(type="date", format="yyyy-mm"), f"{ORDERS}.columns[0].format: 'yyyy-mm' has minutes (m) and no month (M)"),
+    (column(type="date", format="dd.mm.yyyy"), f"{ORDERS}.columns[0].format: 'dd.mm.yyyy' has minutes (m) and no month (M)"),
+    (column(type="date", format="yyyydd"), f"{ORDERS}.columns[0].format: 'yyyydd' has a day (d) and no month (M)"),
+    (
+        column(type="timestamp", format="yyyy-MM-dd hh:mm"),
+        f"{ORDERS}.columns[0].format: 'yyyy-MM-dd hh:mm' has an hour of half a day (h) and no half (a); write HH",
+    ),
     (column(type="date", format="MM-dd"), f"{ORDERS}.columns[0].format: 'MM-dd' has no year"),
     (column(type="date", format="yyyy'T"), f"{ORDERS}.columns[0].format: has a quote without its partner"),
     (
@@ -125,6 +131,9 @@ CASES: list[tuple[tuple[str, object], str]] = [
     (column(type="decimal(3,1)", backfill="1e-999999999"), f"{ORDERS}.columns[0].backfill: does not fit decimal(3,1)"),
     (column(type="decimal(38,29)", backfill=f"0.{'1' * 30}"), f"{ORDERS}.columns[0].backfill: does not fit decimal(38,29)"),
     (column(type="decimal(38,0)", backfill="9" * 39), f"{ORDERS}.columns[0].backfill: does not fit decimal(38,0)"),
+    (column(type="date", backfill="20240131"), f"{ORDERS}.columns[0].backfill: is not a date; write text such as '2024-01-31'"),
+    (column(type="date", backfill="2024-W05-3"), f"{ORDERS}.columns[0].backfill: is not a date; write text such as '2024-01-31'"),
+    (column(type="timestamp", backfill="20240131T100000Z"), f"{ORDERS}.columns[0].backfill: is not a timestamp; write text such as"),
     (column(type="int", backfill=True), f"{ORDERS}.columns[0].backfill: is not a whole number, as int needs"),
     (column(type="string", backfill=1), f"{ORDERS}.columns[0].backfill: is not text, as string needs; put it in quotes"),
     (column(renamed_from="extra"), f"{ORDERS}.columns[0].renamed_from: 'extra' is the name it has; remove it"),
