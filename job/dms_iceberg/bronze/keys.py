@@ -62,6 +62,11 @@ class BronzeFile:
         """LOAD or CDC."""
         return Kind.CDC if self.is_cdc else Kind.LOAD
 
+    @property
+    def version(self) -> tuple[str, str]:
+        """Key and ETag: a file that is uploaded again under its name with other content is another version."""
+        return self.key, self.etag
+
 
 @attrs.frozen(order=True)
 class Truncate:

@@ -89,7 +89,7 @@ def _merged(state: TableState, action: SkipFiles | MergeBatch) -> TableState:
     if isinstance(action, MergeBatch) and action.creates is not None:
         state = attrs.evolve(state, columns=dict(action.creates))
     if not state.exists:
-        skipped = state.memory.skipped | {file.key for file in files}
+        skipped = state.memory.skipped | {file.version for file in files}
         return attrs.evolve(state, memory=attrs.evolve(state.memory, skipped=skipped))
     left = [file for file in state.pending.files if file not in files]
     state = attrs.evolve(state, pending=attrs.evolve(state.pending, files=left), records=None)

@@ -28,7 +28,8 @@ class RunMemory:
     """What a run remembers of a table between two actions, because the table itself does not.
 
     Attributes:
-        skipped: keys of files without columns that were found before the table existed.
+        skipped: versions of files without columns that were found before the table existed. A run may go on for months (`watch`), so
+            a file that is uploaded again with rows must not be taken for the empty one.
         unread: the number of objects which are not read and about which the run warned.
         truncate_seen: whether the run has looked at the operator's request for a truncate.
         rebuilt: whether a requested rebuild is done, or the table had nothing to rebuild.
@@ -36,7 +37,7 @@ class RunMemory:
         statements: schema statements that no batch has reported yet.
     """
 
-    skipped: set[str] = attrs.field(factory=set)
+    skipped: set[tuple[str, str]] = attrs.field(factory=set)
     unread: int = 0
     truncate_seen: bool = False
     rebuilt: bool = False
@@ -146,7 +147,7 @@ class TableState:
     @property
     def files(self) -> list[BronzeFile]:
         """The files that come next: those before the next truncate."""
-        files = [file for file in self.pending.files if file.key not in self.memory.skipped]
+        files = [file for file in self.pending.files if file.version not in self.memory.skipped]
         if self.is_rebuilding and self.branch.head is None:
             # The truncate needs a snapshot of the branch, so a rebuild begins with files even where all are from after it.
             return until(files, next_truncate(self.pending.truncates, self.branch.progress)) or files

@@ -118,7 +118,7 @@ class WatchedTable:
         if self._known is None:
             return True
         pending = pending_files(self._context.listing(self._table, self._known), self._known, self._table.source, datetime.now(UTC))
-        new = any(file.key not in self._memory.skipped for file in pending.files)
+        new = any(file.version not in self._memory.skipped for file in pending.files)
         return new or next_truncate(pending.truncates, self._known) is not None
 
     def _report_turn(self) -> None:

@@ -13,6 +13,7 @@ from dms_iceberg.runs import read_state
 from dms_iceberg.watch.run import SessionLostError, Watch
 from support.crash_books import check_books
 from support.lake import Lake
+from support.text_files import write_text
 from support.watching import ID_V, PATIENCE, change, watching
 
 
@@ -263,3 +264,19 @@ def test_a_defect_in_one_turn_does_not_end_the_watch(lake: Lake, monkeypatch: py
         job.until_rows(1)
         job.until_rows(1, "public.u")
     assert job.failed == []
+
+
+def test_a_file_that_was_empty_before_there_was_a_table_is_merged_once_it_is_uploaded_again(lake: Lake) -> None:
+    absent = {"sequence_column": None, "stream_position_column": None, "before_image_prefix": None}
+    csv = {"format": "csv", "csv": {"header": False}, "change": absent}
+    columns = {"source_columns": ["id", "v"], "columns": [{"name": "id", "type": "bigint"}]}
+    config = lake.config({"public.t": columns}, bronze=csv)
+    write_text(lake, "public.t", "LOAD00000001.csv", [], None)
+    with watching(lake, config) as job:
+        job.until(lambda: job.merged)
+        write_text(lake, "public.t", "LOAD00000001.csv", ["I,2026-03-01 10:00:00.000000,1,a"], None)
+        job.until_rows(1)
+        write_text(lake, "public.t", "LOAD00000002.csv", ["I,2026-03-01 10:00:00.000000,2,b"], None)
+        job.until_rows(2)
+    assert job.failed == []
+    assert lake.rows("t", "id, v") == [(1, "a"), (2, "b")]

@@ -8,7 +8,7 @@ import pytest
 
 from dms_iceberg.bronze.keys import BronzeFile, parse_key
 from dms_iceberg.config.model import Batch, Table
-from dms_iceberg.context import BranchState, RunRequest
+from dms_iceberg.context import BatchPlan, BranchState, RunRequest
 from dms_iceberg.errors import BronzeError, DmsIcebergError, TargetError
 from dms_iceberg.loads.load_marker import LoadMarker
 from dms_iceberg.loads.no_files import NoFiles
@@ -384,3 +384,14 @@ def test_a_rebuild_without_a_load_begins_with_the_changes_before_a_truncate(
     found = plan(state(branch=rebuilt(None), pending=pending(*files, truncates=(AT,))), NOTHING)
     assert isinstance(found, ReadFiles)
     assert found.batch.files == first
+
+
+def test_a_file_without_columns_is_passed_over_until_it_is_uploaded_again() -> None:
+    """A watch remembers such files for months, as long as there is no table that could."""
+    fresh: dict[str, Any] = {"columns": None, "main": main(Progress(epoch=1), None), "memory": RunMemory()}
+    begun = state(**fresh, pending=pending(LOAD))
+    (skipped,) = begun.files
+    seen = after(begun, SkipFiles(BatchPlan(FileBatch((skipped,), 0), begun.branch, None, ())))
+    assert seen.files == []
+    again = attrs.evolve(LOAD, etag="etag of its next version")
+    assert attrs.evolve(seen, pending=pending(again, LOAD_2)).files == [again, LOAD_2]
