@@ -59,7 +59,7 @@ class RunContext:
     def listing(self, table: Table, progress: Progress) -> Iterator[Found]:
         """Yield what bronze has for a table, without what ``progress`` no longer needs; see `list_bronze` for order and errors."""
         prefix = table_prefix(table.schema_name, table.table_name)
-        return list_bronze(self.store, prefix, progress.since, self.config.bronze.format, progress.committed)
+        return list_bronze(self.store, prefix, progress.since, self.config.bronze.format, progress.to_come(self.look_back()))
 
     def look_back(self) -> LookBack:
         """Return how far back from now a run looks for late files."""

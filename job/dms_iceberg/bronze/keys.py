@@ -182,6 +182,12 @@ _YEAR_FIRST = re.compile(
 _ROOT_FILE = re.compile(r"(?:19|20)\d{6}-\d{9}\.", re.ASCII)
 
 
+def folder_time(file: BronzeFile) -> str:
+    """Return when the day or month of a file's date folder begins, 17 digits; "" where no layout that sorts by time names one."""
+    found = _YEAR_FIRST.match(file.relative)
+    return f"{found['year']}{found['month']}{found['day'] or '01'}000000000" if found else ""
+
+
 def resume_after(relative: str, since: str, committed: str | None = None) -> str | None:
     """Return the key (below the table's folder) after which a listing that has reached ``relative`` may continue.
 

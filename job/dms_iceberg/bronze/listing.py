@@ -58,8 +58,8 @@ def list_bronze(
 
     The listing skips date folders and file names that are wholly before ``since`` (17 digits, "" for all): it restarts after
     them, so its cost depends on the look-back, not on the age of bronze. It may still yield a few files from before ``since``.
-    It skips no date folder from ``committed`` on (17 digits): folders are named after commits, which may be days before the close of a
-    file. It begins after the key ``start`` below the prefix.
+    It skips no date folder from ``committed`` on (17 digits; "" or with ``since`` "" for none): folders are named after commits, which
+    may be days before the close of a file. It begins after the key ``start`` below the prefix.
 
     Raises:
         BronzeError: a change file has another format than the configuration says.

@@ -125,7 +125,7 @@ def _pending(here: TableContext, main: Progress, found: BranchState, now: dateti
             "the present configuration. Nothing was written."
         )
     begins = found.head is None
-    since, committed = (main.reloaded_at, None) if begins else (found.progress.since, found.progress.committed)
+    since, committed = (main.reloaded_at, None) if begins else (found.progress.since, found.progress.to_come(context.look_back()))
     prefix = table_prefix(table.schema_name, table.table_name)
     everything = list(list_bronze(context.store, prefix, since, context.config.bronze.format, committed))
     listing = [one for one in everything if isinstance(one, BronzeFile)]

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import attrs
 
-from dms_iceberg.bronze.keys import NAME_AHEAD_HOURS, BronzeFile, Truncate, Unread, digits_of, is_credible, is_past
+from dms_iceberg.bronze.keys import NAME_AHEAD_HOURS, BronzeFile, Truncate, Unread, digits_of, folder_time, is_credible, is_past
 from dms_iceberg.bronze.listing import Found
 from dms_iceberg.config.model import Batch
 from dms_iceberg.errors import BronzeError
@@ -17,10 +17,16 @@ _SHOWN = 3
 
 @attrs.frozen
 class FileBatch:
-    """A batch of files of one kind, oldest first. ``remaining`` counts the new files after it."""
+    """A batch of files of one kind, oldest first.
+
+    Attributes:
+        remaining: the number of new files after it.
+        waiting: 17 digits, when the oldest date folder begins of all that was listed and is left to later batches; "" for none.
+    """
 
     files: tuple[BronzeFile, ...]
     remaining: int
+    waiting: str = ""
 
     @property
     def is_load(self) -> bool:
@@ -41,6 +47,7 @@ class RecordBatch:
     files: tuple[BronzeFile, ...] = ()
     remaining: int = 0
     is_load: bool = False
+    waiting: str = ""
 
 
 @attrs.frozen
@@ -171,10 +178,15 @@ def new_loads(loads: list[BronzeFile], progress: Progress, table: str) -> list[B
     return [file for file in loads if not progress.loads.has(file)]
 
 
-def next_batch(pending: list[BronzeFile], bounds: Batch) -> FileBatch | None:
+def next_batch(pending: list[BronzeFile], bounds: Batch, behind: Iterable[BronzeFile] = ()) -> FileBatch | None:
     """Return the first files of ``pending`` that fit the bounds (at least one), or None when there is nothing to do.
 
     LOAD and CDC files never share a batch: a first load is appended, changes are merged.
+
+    Args:
+        pending: the files that may be merged now.
+        bounds: limits of the batch.
+        behind: listed files that have to wait for a truncate.
     """
     if not pending:
         return None
@@ -186,4 +198,5 @@ def next_batch(pending: list[BronzeFile], bounds: Batch) -> FileBatch | None:
             break
         chosen.append(file)
         size += file.size
-    return FileBatch(tuple(chosen), len(pending) - len(chosen))
+    left = pending[len(chosen) :]
+    return FileBatch(tuple(chosen), len(left), min(filter(None, map(folder_time, [*left, *behind])), default=""))

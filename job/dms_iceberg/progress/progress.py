@@ -58,6 +58,7 @@ class Progress:
         first_seen: by silver column with a backfill, in lower case: the first change that had it, "" for none yet (`silver.first_seen`).
         arrivals: when rows last arrived at keys.
         behind: some files have names in a zone behind UTC, earlier than the commits that they hold.
+        waiting: 17 digits, when the oldest date folder begins of the files that were listed and left to later batches; "" for none.
         by_file: merged changes have neither commit time nor sequence, and are ordered by their files (`progress.change_order`).
     """
 
@@ -76,6 +77,7 @@ class Progress:
     arrivals: Arrivals = NO_ARRIVALS
     behind: bool = False
     by_file: bool = False
+    waiting: str = ""
 
     @property
     def load(self) -> int:
@@ -96,6 +98,15 @@ class Progress:
     def committed(self) -> str:
         """Commit time of the newest applied change, 17 digits; "" before the first."""
         return clock_of(self.high_water) if self.high_water else ""
+
+    def to_come(self, look_back: LookBack) -> str:
+        """Return the commit time, 17 digits, of the oldest change that a listing must find; "" for all.
+
+        Date folders are named after commits. A task that is restarted from an earlier point, or whose source's clock goes back, writes
+        files that are closed now into folders of earlier days. The list of recent files says nothing about these folders: it is bounded
+        by number. Files that one listing has found must be found by the next, however many batches they are merged in.
+        """
+        return min(filter(None, [look_back.begin(self.committed), self.waiting])) if self.committed else ""
 
     @property
     def start(self) -> Self:
@@ -148,7 +159,9 @@ class Progress:
         """Whether a file of either kind is merged."""
         return self.has_merged(file) if file.is_cdc else self.loads.has(file)
 
-    def after(self, files: Sequence[BronzeFile], look_back: LookBack, loads: Sequence[BronzeFile], *, is_cut: bool = False) -> Self:
+    def after(
+        self, files: Sequence[BronzeFile], look_back: LookBack, loads: Sequence[BronzeFile], *, is_cut: bool = False, waiting: str = ""
+    ) -> Self:
         """Return the progress once ``files`` are merged; `with_rows` adds what their rows show.
 
         Args:
@@ -156,6 +169,7 @@ class Progress:
             look_back: bounds the list of recently merged files.
             loads: all full-load files as listed.
             is_cut: bronze has lost some of the files that were merged before.
+            waiting: `FileBatch.waiting`, of the files that come after the batch.
         """
         cdc = [file for file in files if file.is_cdc]
         frontier = max([self.frontier, *(file.order for file in cdc)])
@@ -174,6 +188,7 @@ class Progress:
             since=since,
             recent=tuple(recent),
             loads=merged,
+            waiting=waiting,
         )
 
     def with_rows(self, high: str, *, behind: bool, arrivals: Arrivals = NO_ARRIVALS) -> Self:
@@ -206,6 +221,7 @@ class Progress:
             **({"arrivals": attrs.astuple(self.arrivals)} if self.arrivals != NO_ARRIVALS else {}),
             **({"behind": True} if self.behind else {}),
             **({"by_file": True} if self.by_file else {}),
+            **({"waiting": self.waiting} if self.waiting else {}),
         }
         return json.dumps(document, separators=(",", ":"))
 
@@ -241,4 +257,5 @@ class Progress:
             arrivals=Arrivals(*document.get("arrivals", ())),
             behind=document.get("behind", False),
             by_file=document.get("by_file", False),
+            waiting=document.get("waiting", ""),
         )

@@ -103,7 +103,8 @@ def _progress_after(batch: BatchContext, merge_input: MergeInput) -> Progress:
 
 
 def _with_files(context: RunContext, planned: BatchPlan, *, is_cut: bool = False) -> Progress:
-    after = planned.progress.after(planned.batch.files, context.look_back(), planned.loads, is_cut=is_cut)
+    batch = planned.batch
+    after = planned.progress.after(batch.files, context.look_back(), planned.loads, is_cut=is_cut, waiting=batch.waiting)
     return attrs.evolve(after, by_file=bool(after.frontier) and context.config.bronze.change.orders_by_file)
 
 

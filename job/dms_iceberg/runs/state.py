@@ -152,3 +152,9 @@ class TableState:
             # The truncate needs a snapshot of the branch, so a rebuild begins with files even where all are from after it.
             return until(files, next_truncate(self.pending.truncates, self.branch.progress)) or files
         return until(files, self.truncate)
+
+    @property
+    def behind(self) -> list[BronzeFile]:
+        """The files that are listed and do not come next: they wait for a truncate."""
+        following, listed = self.files, self.pending.files
+        return [] if len(following) == len(listed) else sorted({*listed} - {*following})

@@ -250,3 +250,15 @@ def test_a_rejected_change_that_is_written_again_was_seen_before(lake: Lake) -> 
     report = lake.run_one(lake.config({"public.t": {}}))
     assert (report.applied, report.stale, report.quarantined) == (0, 1, 0)
     assert lake.rows("t", "id, v") == [(1, "seven")]
+
+
+@pytest.mark.parametrize("most", [1, 10])
+def test_a_file_in_an_old_date_folder_is_merged_however_a_backlog_is_cut_into_batches(lake: Lake, most: int) -> None:
+    """DMS names date folders after commits: a task that was restarted from days ago writes into the folders of those days."""
+    config = lake.config({"public.t": {}}, batch={"max_files": most, "look_back_hours": 1})
+    for hour in (6, 9):
+        row = ("U", f"20260706{hour:02d}0000", 61, 1, f"{hour}")
+        lake.changes("public.t", f"2026/07/06/{hour:02d}/20260706-{hour:02d}0100000.parquet", ID_V, [row])
+    lake.changes("public.t", "2026/07/01/09/20260706-100000000.parquet", ID_V, [("I", "20260701090000", 61, 77, "lost before")])
+    lake.run(config)
+    assert lake.rows("t", "id, v") == [(1, "9"), (77, "lost before")]

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dms_iceberg.bronze.keys import BronzeFile, digits_of, earlier, is_credible, parse_key, time_of
+from dms_iceberg.bronze.keys import BronzeFile, digits_of, earlier, folder_time, is_credible, parse_key, time_of
+from dms_iceberg.config.model import Batch
 from dms_iceberg.errors import TargetError
 from dms_iceberg.progress.merged_loads import LOOK_BACK_FILES, MergedLoads
+from dms_iceberg.progress.pending import next_batch
 from dms_iceberg.progress.progress import PROGRESS_KEY, LookBack, Progress
 from dms_iceberg.silver.recorded_progress import find_progress
 
@@ -277,3 +279,42 @@ def test_segments_of_a_parallel_load_grow_side_by_side(one: str, other: str) -> 
             merged = merged.plus(sorted(files), listed)
             assert all(merged.has(file) for file in listed)
     assert merged.changed([attrs.evolve(listed[0], etag="other"), *listed[1:]]) is not None
+
+
+@pytest.mark.parametrize("count", [30, 300])
+def test_date_folders_are_listed_as_far_back_as_the_look_back_says(count: int) -> None:
+    """Also where the list of merged files, which is bounded, covers hours only."""
+    look_back = LookBack(120, NOW)
+    progress = Progress().after(minutes(count), look_back, []).with_rows("a0" + FIRST[:16], behind=False)
+    assert progress.committed == FIRST
+    assert progress.to_come(look_back) == earlier(FIRST, hours=120)
+    assert progress.to_come(LookBack(120, time_of("20260220100000000"))) == "20260215100000000"
+
+
+def test_date_folders_of_files_that_are_still_to_be_merged_are_listed() -> None:
+    first, old, last = cdc(FIRST, folder="2026/03/01/"), cdc("20260301110000000", folder="2026/02/03/"), cdc("20260301120000000")
+    (taken,), progress = (batch := next_batch([first, old, last], Batch(max_files=1))).files, Progress()
+    assert taken == first
+    progress = progress.after(batch.files, DAY, [], waiting=batch.waiting).with_rows("a0" + FIRST[:16], behind=False)
+    assert progress.to_come(DAY) == "20260203000000000"
+    assert Progress.from_json(progress.to_json()) == progress
+    progress = progress.after([old], DAY, [], waiting=next_batch([old, last], Batch(max_files=1)).waiting)
+    assert progress.to_come(DAY) == earlier(FIRST, hours=24)
+
+
+@pytest.mark.parametrize(
+    ("folder", "since"),
+    [
+        ("2026/02/03/", "20260203000000000"),
+        ("2026/02/03/09/", "20260203000000000"),
+        ("20260203/", "20260203000000000"),
+        ("2026-02-03-09/", "20260203000000000"),
+        ("2026_02/", "20260201000000000"),
+        ("202602/", "20260201000000000"),
+        ("02202603/", ""),
+        ("x/", ""),
+        ("", ""),
+    ],
+)
+def test_time_of_a_date_folder(folder: str, since: str) -> None:
+    assert folder_time(cdc(FIRST, folder=folder)) == since
