@@ -159,26 +159,27 @@ def _refuse_earlier_loads(table: Table, target: TargetTable, main: Progress) -> 
         )
 
 
-def publish_rebuild(here: TableContext, found: BranchState, planned_on: int | None) -> None:
-    """Publish the rebuilt content, after a check against the row counts of its batches and the table's keys.
+def publish_rebuild(here: TableContext, found: BranchState, planned_on: int | None) -> tuple[str, ...]:
+    """Publish the rebuilt content, after a check against the row counts of its batches and the table's keys; return warnings.
 
     Raises:
         TargetError: the check failed; the branch is removed, and readers see the old content.
         PlanIsStaleError: another writer committed after ``planned_on``, main's head, was read.
     """
     table, target = here.table, here.target
-    _check(here, found)
+    warnings = _check(here, found, planned_on)
     failpoint("before-switch", table.source)
     made = key_property(table, target.column_types()) | Cleaning.of(table).to_properties() | withheld_by(target, str(found.branch))
     transaction = target.transaction_of_branch(str(found.branch), planned_on, made)
     transaction.remove_branches(_branches(target))
     target.commit(transaction)
     failpoint("after-switch", table.source)
-    _LOG.info("rebuilt", table=table.source, run_id=here.context.run_id)
+    _LOG.info("rebuilt", table=table.source, run_id=here.context.run_id, warnings=list(warnings))
+    return warnings
 
 
-def _check(here: TableContext, found: BranchState) -> None:
-    """Compare the rebuilt content with the row counts of its batches and with the table's keys.
+def _check(here: TableContext, found: BranchState, planned_on: int | None) -> tuple[str, ...]:
+    """Compare the rebuilt content with the row counts of its batches and with the table's keys; return warnings.
 
     Raises:
         TargetError: they differ.
@@ -217,6 +218,21 @@ def _check(here: TableContext, found: BranchState) -> None:
         raise TargetError(
             f"{table.source}: the rebuilt content of {table.target} is not published: {problem}. Readers see the old content."
         )
+    return (_missing_keys(here, lost, counts, planned_on),) if same and lost else ()
+
+
+def _missing_keys(here: TableContext, lost: int, counts: RowCounts, planned_on: int | None) -> str:
+    """Return the warning about keys whose absence the counts of rows allow: whether these rows had the keys is not compared."""
+    table = here.table
+    made, now = Cleaning.from_properties(here.target.properties()), Cleaning.of(table)
+    unchanged = made is not None and (made.filter, made.rules) == (now.filter, now.rules)
+    return (
+        f"{table.source}: the rebuilt content of {table.target} lacks {lost} key{'s' if lost > 1 else ''} that the content before has. "
+        f"{counts.filtered} rows were filtered and {counts.quarantined} quarantined, which may have had these keys, or others. "
+        + ("Filter and rules are those that the table was made with, which makes others likely. " if unchanged else "")
+        + "If these keys should be there, bronze has lost change files between the first and the latest ones: compare with the source "
+        f"(verify). The content before is snapshot {planned_on}: restore the files, roll the table back to it, and rebuild again."
+    )
 
 
 def _compare(table: Table, target: TargetTable, branch: str, key: Sequence[str]) -> tuple[int, int]:

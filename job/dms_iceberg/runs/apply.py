@@ -82,6 +82,11 @@ def apply(here: TableContext, state: TableState, action: Action) -> Outcome:
             if checks:
                 check_changed(here, state.branch.progress)
             return Outcome(warnings=warnings, more=False)
+        case PublishRebuild(branch, main):
+            state.memory.comparisons += 1
+            warnings = publish_rebuild(here, branch, main)
+            state.memory.rebuilt = True
+            return Outcome(warnings=warnings)
         case _:
             return Outcome(_content(here, state, action))
 
@@ -102,10 +107,6 @@ def _content(here: TableContext, state: TableState, action: Action) -> tuple[str
             complete(here, branch, main)
         case ResolveRejected(branch):
             resolve_rejected(here, branch)
-        case PublishRebuild(branch, main):
-            state.memory.comparisons += 1
-            publish_rebuild(here, branch, main)
-            state.memory.rebuilt = True
         case CreateTable():
             _create(here, state, action)
         case _:
