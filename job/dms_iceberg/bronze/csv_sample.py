@@ -181,7 +181,9 @@ def _unquoted(first: FirstRecord, delimiter: str, further: str | None) -> tuple[
             return line, "a field that goes on behind its closing quote"
         if found["quoted"] is not None and not found["closed"] and first.whole:
             return line, "a quote that opens a field and is never closed"
-        if rows is not None and rows.search(quoted):
+        # The last line of the sample may be cut off, and look like a shorter row then.
+        seen = quoted if found["closed"] or first.whole else quoted[: quoted.rfind("\n") + 1]
+        if rows is not None and rows.search(seen):
             return line, "a quote that opens a field in which further rows seem to stand"
         line += found[0].count("\n")
     return None

@@ -187,7 +187,8 @@ def has_empty_images(names: Sequence[str], records: Sequence[Record], bronze: Br
 def further_rows(names: Sequence[str], bronze: Bronze, *, is_cdc: bool) -> str | None:
     """Return a regular expression of Python and Java that finds, in a value, what looks like the next rows of its file.
 
-    It matches how rows begin (operation and time), or how rows of changes end (the sequence). None where files have neither.
+    It matches how rows begin (operation and time), or how rows of changes end (the sequence). None where files have neither. Without a
+    time a row begins with an operation and at least two more fields, because texts have lines that begin with a word and a comma.
     """
     change, end = bronze.change, _literal(bronze.csv.delimiter)
     first = [name.lower() for name in names[:2]]
@@ -198,11 +199,28 @@ def further_rows(names: Sequence[str], bronze: Bronze, *, is_cdc: bool) -> str |
     if time:
         found.append(rf"\n{begins}[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[ T][0-9]{{2}}:[0-9]{{2}}[^{end}\n]*{end}")
     elif begins:
-        # Two more fields, because texts have lines that begin with a word and a comma.
-        found.append(rf"\n{begins}(?:[^{end}\n]*{end}){{2}}")
+        found += [rf"\n{begins}(?:[^{end}\n]*{end}){{2}}", *_row_ends(begins, end, len(names) - 1)]
     if is_cdc and is_sequenced(names, change):
         found.append(rf"{end}[0-9]{{35}}(?:{end}[^\n]*)?\n")
     return "|".join(found) or None
+
+
+def _row_ends(begins: str, end: str, fields: int) -> list[str]:
+    """Return the forms of a further row of which a value holds less than three fields.
+
+    A quote that opens in a column and closes in the same column of a later row leaves a row of the right width. Its value has all fields
+    of the opening row behind this column, and the closing row's fields up to it: together as many as a row has in other columns.
+
+    Args:
+        begins: a regular expression of the operation and its delimiter.
+        end: that of the delimiter.
+        fields: how many fields a row has behind the operation.
+    """
+    further = rf"(?:{end}[^{end}\n]*)"
+    # The first field of the closing row has no delimiter of its own.
+    return [
+        rf"{further}{{{fields - 1 - behind}}}\n{begins}[^{end}\n]*{further}{{{behind}}}(?![^\n])" for behind in range(min(fields, 2))
+    ]
 
 
 def _literal(text: str) -> str:

@@ -166,3 +166,16 @@ def test_a_line_end_of_windows_in_the_last_value_ends_no_file_without_quotes(lak
     write_text(lake, "public.t", "LOAD00000002.csv", [f"I,{COMMIT},3,c\r", f"I,{COMMIT},4,d\r"], None)
     lake.run_one(lake.config({"public.t": table}, bronze={"format": "csv", "csv": {"header": False, "rfc4180": False}, "change": change}))
     assert lake.rows("t", "id, v") == [(1, "a\r"), (2, "b"), (3, "c"), (4, "d")]
+
+
+@pytest.mark.parametrize("name", ["LOAD00000001.csv", cdc_name(1, "csv")], ids=["load", "cdc"])
+def test_a_quote_swallows_no_rows_of_a_table_with_an_operation_only(lake: Lake, name: str) -> None:
+    """Two source columns and no service column: a row has fewer fields than the beginning of a row of a wider table."""
+    lines = [*(f"I,{number},{'pad' * 40}" for number in range(100, 1_000)), 'I,1,"abc', "I,2,x", 'I,3,def"', 'I,"5,x', 'I,6",def', "I,4,z"]
+    write_text(lake, "public.t", name, lines, "Op,id,v")
+    change = {"timestamp_column": None, "sequence_column": None, **ONLY_SEQUENCE}
+    bronze = {"format": "csv", "change": change}
+    table = {**TABLE, "columns": []}
+    assert lake.run_one(lake.config({"public.t": table}, bronze=bronze)).quarantined == 2
+    assert [row for row in lake.rows("t", "id, v") if not row[0].isdigit() or int(row[0]) < 100] == [("4", "z")]
+    assert all(reason == "malformed" and SETTING in detail for reason, detail in lake.quarantine("t"))

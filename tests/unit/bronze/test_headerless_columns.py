@@ -169,3 +169,38 @@ def test_further_rows_in_a_value_are_known(change: dict[str, Any], rows: str, is
     bronze = attrs.evolve(HEADERLESS, change=Change(**change))
     names = [column.name for column in expected_columns(bronze, TABLE, is_cdc=is_cdc)]
     assert bool(re.search(further_rows(names, bronze, is_cdc=is_cdc) or "$^", rows)) is found
+
+
+NO_SERVICE = Change(timestamp_column=None, sequence_column=None, stream_position_column=None, before_image_prefix=None)
+
+
+@pytest.mark.parametrize("is_cdc", [False, True], ids=["load", "cdc"])
+@pytest.mark.parametrize(
+    ("width", "value", "found"),
+    [
+        # A quote opened in a value and closed in the same column of a later row.
+        (1, "a\nI,b", True),
+        (1, "a\nI,b\nI,c", True),
+        (2, "abc\nI,2,x\nI,3,def", True),
+        (2, "abc\nI,3,def", True),
+        (2, "a,x\nI,b", True),
+        (3, "a,x\nI,2,b", True),
+        (3, "a,x,y\nI,b", True),
+        (3, "abc\nI,2,x,def", True),
+        (5, "a,w,x,y,z\nI,b", True),
+        (5, "a,x,y,z\nI,2,b", True),
+        # The value itself has a line end before or behind.
+        (2, "a\nb\nI,2,x\nc", True),
+        (2, "a\nb,x\nI,c\nd", True),
+        # Lines that begin with an operation, and are no row of this width.
+        (2, "one\nI, for one\n", False),
+        (2, "one, two\nI wrote", False),
+        (3, "one\nI, for one, do", False),
+        (5, "one, two\nI, for one, do", False),
+        (1, "one\nI wrote, and", False),
+    ],
+)
+def test_whole_rows_in_a_value_are_known_in_files_of_any_width(width: int, value: str, is_cdc: bool, found: bool) -> None:
+    bronze = attrs.evolve(HEADERLESS, change=NO_SERVICE)
+    names = ["Op", *(f"c{number}" for number in range(width))]
+    assert bool(re.search(further_rows(names, bronze, is_cdc=is_cdc) or "$^", value)) is found

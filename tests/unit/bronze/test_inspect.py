@@ -5,6 +5,7 @@ import gzip
 import io
 from pathlib import Path
 
+import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -13,7 +14,7 @@ from dms_iceberg.bronze.gzip_checks import blame_gzip
 from dms_iceberg.bronze.schema_groups import FirstRecord, first_record, inspect, spark_type
 from dms_iceberg.config.model import Bronze, BronzeFormat, Csv
 from dms_iceberg.errors import BronzeError
-from unit.bronze.stored_file import TABLE, stored
+from unit.bronze.stored_file import CDC, LOAD, TABLE, stored
 
 
 @pytest.mark.parametrize(
@@ -103,6 +104,28 @@ def test_quotes_that_are_not_rfc_4180_are_refused(tmp_path: Path, text: str, say
         inspect(store, [file], Bronze(uri="x", format=BronzeFormat.CSV), TABLE)
     (group,) = inspect(store, [file], Bronze(uri="x", format=BronzeFormat.CSV, csv=Csv(rfc4180=False)), TABLE)
     assert group.names == ("id", "v")
+
+
+@pytest.mark.parametrize("name", [LOAD, CDC])
+@pytest.mark.parametrize(
+    ("rows", "line"),
+    [
+        ('I,1,"abc\nI,2,x\nI,3,def"\nI,4,z\n', 2),
+        ('I,1,a\nI,"2,x\nI,3",def\n', 3),
+    ],
+)
+def test_rows_within_a_quote_are_refused_in_a_file_with_an_operation_only(tmp_path: Path, rows: str, line: int, name: str) -> None:
+    store, file = stored(tmp_path, ("Op,id,v\n" + rows).encode(), name)
+    with pytest.raises(BronzeError, match=f"line {line} has a quote that opens a field in which further rows seem to stand"):
+        inspect(store, [file], Bronze(uri="x", format=BronzeFormat.CSV), TABLE)
+
+
+def test_a_line_that_the_end_of_the_sample_cuts_is_no_further_row(tmp_path: Path) -> None:
+    """Whole, the value's last line has too few delimiters behind it for a row, or goes on."""
+    start = 'Op,id\nI,"one\nI,'
+    text = start + "x" * ((1 << 16) - len(start)) + ', and\nmore"\nI,b\n'
+    store, file = stored(tmp_path, text.encode())
+    assert inspect(store, [file], Bronze(uri="x", format=BronzeFormat.CSV), attrs.evolve(TABLE, source_columns=("id",)))
 
 
 def test_json_file_cut_off_before_its_first_row_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
