@@ -218,9 +218,7 @@ def _row_ends(begins: str, end: str, fields: int) -> list[str]:
     """
     further = rf"(?:{end}[^{end}\n]*)"
     # The first field of the closing row has no delimiter of its own.
-    return [
-        rf"{further}{{{fields - 1 - behind}}}\n{begins}[^{end}\n]*{further}{{{behind}}}(?![^\n])" for behind in range(min(fields, 2))
-    ]
+    return [rf"{further}{{{fields - 1 - behind}}}\n{begins}[^{end}\n]*{further}{{{behind}}}(?![^\n])" for behind in range(min(fields, 2))]
 
 
 def _literal(text: str) -> str:

@@ -67,7 +67,7 @@ def typed_steps(
         if column.family and column.name != _taker(column, source_type, target_types):
             selected.append(f"CAST(NULL AS {type_}) AS {quote(column.name)}")
             continue
-        sql, base = typed_sql(column, source_type, type_), column.base_sql(source_type)
+        sql, base = typed_sql(column, source_type, type_, shape.texts.get(column.name)), column.base_sql(source_type)
         value = sql if sql == base else f"{_VALUE}{len(computed)}"
         if sql != base:
             computed.append(f"{sql} AS {value}")

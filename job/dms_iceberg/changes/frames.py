@@ -195,6 +195,7 @@ class Cleaner:
         # A silver column of that name stays absent, because its value may be its backfill.
         shown = _shown(shape)
         source = dict(columns.source) | {name: type_ for name, type_ in absent.items() if name.lower() not in shown}
+        source |= _key_types(frame, shape, columns)
         salts = salt_names(shape.columns)
         if salts:
             row = tuple(shape.salts.get(reference) or resolve_salt(reference) for reference in salts)
@@ -208,6 +209,14 @@ class Cleaner:
         if not salts and not any(column.retired or column.declared.mask for column in shape.columns):
             return frame
         return frame.selectExpr(*masked_select(shape.columns, carried, _mask_types(frame, shape, dict(columns.source)), shape.texts))
+
+
+def _key_types(frame: DataFrame, shape: Shape, columns: SourceColumns) -> dict[str, str]:
+    """Return the types that before-images leave to key columns that become text: an image may have a wider type than the key."""
+    keys = {(one.source or "").lower() for one in shape.columns if one.is_key and one.name in shape.texts}
+    named = [name for name, type_ in columns.source if name.lower() in keys and type_ != "string"] if columns.before_image else []
+    types = dict(frame.dtypes) if named else {}
+    return {name: types[name] for name in named}
 
 
 def _mask_types(frame: DataFrame, shape: Shape, source: Mapping[str, str]) -> dict[str, str]:

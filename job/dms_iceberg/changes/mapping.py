@@ -9,6 +9,7 @@ from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Column, Mask, OtherColumns, Table
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.sql.json_documents import document_sql, is_nested, quoted_type
+from dms_iceberg.sql.mask_text import text_sql
 from dms_iceberg.sql.quoting import quote, string_literal
 from dms_iceberg.sql.text_values import is_judged_text, is_text_sql, text_value_sql
 from dms_iceberg.sql.types import canonical, guesses_unit, is_castable, stored
@@ -100,8 +101,15 @@ def _refuse_twins(table: Table, columns: Sequence[SilverColumn]) -> None:
             )
 
 
-def typed_sql(column: SilverColumn, source_type: str | None, type_: str) -> str:
-    """SQL of the value in its type, NULL where it does not fit. ``source_type`` is None where it is unknown (an expression)."""
+def typed_sql(column: SilverColumn, source_type: str | None, type_: str, of: str | None = None) -> str:
+    """SQL of the value in its type, NULL where it does not fit.
+
+    Args:
+        column: the silver column.
+        source_type: Spark type of the source column, None where it is unknown (an expression).
+        type_: Spark type of the silver column.
+        of: the type that defines the texts of a column that is text (`sql.mask_text`); None for the text of Spark's cast.
+    """
     base = column.base_sql(source_type)
     if column.declared.mask:
         # The mask converts it to text later; rules and filters see the value in its declared type.
@@ -117,8 +125,8 @@ def typed_sql(column: SilverColumn, source_type: str | None, type_: str) -> str:
         return _document(base, column.declared.type, type_)
     if source_type == "string":
         return text_value_sql(base, type_)
-    if source_type == "binary" and type_ == "string":
-        return f"CASE WHEN {is_text_sql(base)} THEN CAST({base} AS string) END"
+    if type_ == "string" and source_type is not None:
+        return _text_of(base, source_type, of)
     if source_type is not None and (not is_castable(source_type, type_) or guesses_unit(source_type, type_)):
         return f"CAST(NULL AS {type_})"
     value = f"try_cast({base} AS {type_})"
@@ -126,6 +134,13 @@ def typed_sql(column: SilverColumn, source_type: str | None, type_: str) -> str:
         # Text from an expression must be a value as strictly as text from a file; Spark resolves `typeof` before it runs.
         return f"CASE WHEN typeof({base}) = 'string' THEN {text_value_sql(f'CAST({base} AS string)', type_)} ELSE {value} END"
     return value
+
+
+def _text_of(value: str, type_: str, of: str | None) -> str:
+    """SQL of the text of a value that is none."""
+    if type_ == "binary":
+        return f"CASE WHEN {is_text_sql(value)} THEN CAST({value} AS string) END"
+    return text_sql(value, type_, of) if of is not None else f"try_cast({value} AS string)"
 
 
 def is_json(source_type: str | None, type_: str) -> bool:

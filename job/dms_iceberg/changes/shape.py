@@ -45,7 +45,7 @@ class Shape:
         refused: by number of the group, files whose structure the schema policy rejects.
         first_seen: since when the source has the columns with a backfill (`silver.first_seen`); without an entry, no file has had them.
         registers: deleted rows are kept, so a key has two registers (`merge.soft_delete_state`).
-        texts: the type that defines masked texts, by silver column (`sql.mask_text`).
+        texts: the type that defines the texts of masked columns and of keys that are text, by silver column (`sql.mask_text`).
         salts: salts by their references (``mask_salt``); others are read when they are needed.
     """
 

@@ -254,7 +254,7 @@ def _same_keys(here: TableContext, key: Collection[str]) -> bool:
     names = {name.lower() for name in key}
     same = {name.lower() for name in json.loads(properties.get(KEY_PROPERTY, "[]"))} == names
     alike = same and made is not None and not made.other_columns(here.table, names, withheld)
-    return alike and (withheld is not None or not mixed_keys(here))
+    return alike and not mixed_keys(here)
 
 
 def _rejected_deletes(context: RunContext, table: Table, found: BranchState) -> int:

@@ -18,6 +18,7 @@ from dms_iceberg.context import RunContext
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.silver.evolve import Evolution, plan_evolution
 from dms_iceberg.silver.schema_diff import Types
+from dms_iceberg.silver.text_types import are_text, first_types
 from dms_iceberg.spark.failures import describe
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, OP, POSITION
 from dms_iceberg.sql.quoting import quote
@@ -67,13 +68,19 @@ def analysed_evolution(
 def _mask_texts(
     context: RunContext, groups: Sequence[ReadGroup], table: Table, shape: Shape, remembered: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return, by silver column, the type that defines masked texts: the declared type, else the remembered one, else that of files."""
+    """Return, by silver column, the type that defines masked texts: the declared type, else the remembered one, else that of files.
+
+    Of columns that are text, keys without a mask included, it is the type that their files have beside text, as far as there is one.
+    """
     masked = [column for column in shape.columns if column.declared.mask not in (None, Mask.REDACT) and not column.retired]
     texts = {column.name: type_ for column in masked if (type_ := column.declared.type or remembered.get(column.name.lower()))}
     if len(texts) < len(masked):
         found = {name.lower(): type_ for name, type_ in masked_types(context, groups, table).items()}
         texts |= {one.name: found[one.name.lower()] for one in masked if one.name not in texts and one.name.lower() in found}
-    return texts
+    as_text = are_text(shape.columns, {name.lower(): type_ for name, type_ in shape.types.items()})
+    known = {name: type_ for name, type_ in remembered.items() if type_ != "string"}
+    types = first_types(as_text, groups) | known
+    return texts | {column.name: types[column.name.lower()] for column in as_text if column.name.lower() in types}
 
 
 def masked_types(context: RunContext, groups: Sequence[ReadGroup], table: Table) -> Types:

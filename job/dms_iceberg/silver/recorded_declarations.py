@@ -21,10 +21,12 @@ from dms_iceberg.silver.earlier_masks import withheld_of_earlier
 from dms_iceberg.silver.key import KEY_PROPERTY, key_property
 from dms_iceberg.silver.publish_guard import refuse_published
 from dms_iceberg.silver.rename import renamed_properties, renames
+from dms_iceberg.silver.schema_diff import Types
 from dms_iceberg.silver.seen_columns import Seen
 from dms_iceberg.silver.source import source_property
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
+from dms_iceberg.silver.text_types import are_text, first_types
 from dms_iceberg.silver.withheld import LEFT_OUT, WITHHELD_PROPERTY, MadeMask, Withheld, other_salts, written_columns
 from dms_iceberg.sql.mask_text import is_plain
 from dms_iceberg.sql.types import VOID
@@ -37,8 +39,8 @@ class Memory:
     Attributes:
         withheld: what it withholds from readers.
         seen: the columns that its files have had.
-        texts: by silver column in lower case, the type that defines masked texts.
-        mixed: silver columns in lower case that an earlier version masked by the texts of several types, with two of these types.
+        texts: by silver column in lower case, the type that defines the texts of masked columns and of keys that are text.
+        mixed: silver columns in lower case that an earlier version filled with the texts of several types, with two of these types.
         is_earlier: an earlier version created the table, so all of this was found out instead of remembered.
         salts: by their references (``mask_salt``).
     """
@@ -65,7 +67,7 @@ class Memory:
             for column in table.columns
             if column.mask
         }
-        return self.withheld.after(table, names, masks)
+        return self.withheld.after(table, names, masks, texts)
 
     def summary_after(self, table: Table, shape: Shape, names: Sequence[str]) -> dict[str, str]:
         """Return what the summary of a branch's snapshot must record after a batch is merged, as long as main does not have its content."""
@@ -121,7 +123,7 @@ def guarded(here: TableContext, groups: Sequence[ReadGroup], branch: str | None 
         ConfigError: a salt cannot be read.
     """
     table, target, names = here.table, here.target, source_names(groups)
-    memory = _recalled(here, names) if target.exists() and target.head() is not None else Memory()
+    memory = _with_text_types(here, groups, _recalled(here, names)) if target.exists() and target.head() is not None else Memory()
     refuse_published(table, memory.withheld, names)
     if with_salts:
         memory = attrs.evolve(memory, salts=resolved_salts(table))
@@ -168,7 +170,7 @@ def _recalled(here: TableContext, names: Sequence[str]) -> Memory:
 
 
 def _texts(withheld: Withheld) -> dict[str, str]:
-    return {name: made.text for name, made in withheld.masks.items() if made.text}
+    return {**{name: made.text for name, made in withheld.masks.items() if made.text}, **withheld.texts}
 
 
 def _found_out(here: TableContext, names: Sequence[str], seen: Seen) -> Memory:
@@ -226,21 +228,48 @@ def _hashed_texts(here: TableContext, merged: _Merged) -> tuple[dict[str, str], 
     undeclared = [column for column in here.table.columns if column.mask not in (None, Mask.REDACT) and column.type is None]
     if not undeclared or here.context.config.bronze.format is not BronzeFormat.PARQUET:
         return {}, {}
-    found = [masked_types(here.context, merged.opened(file), here.table) for file in merged.ends()]
+    return _by_ends([masked_types(here.context, merged.opened(file), here.table) for file in merged.ends()])
+
+
+def _with_text_types(here: TableContext, groups: Sequence[ReadGroup], memory: Memory) -> Memory:
+    """Add the types whose texts an earlier version has given to columns that are text, which that version did not record."""
+    table, existing = here.table, {name.lower(): type_ for name, type_ in here.target.column_types().items()}
+    columns = are_text(silver_columns(table, source_names(groups)), existing)
+    unknown = [name for name in first_types(columns, groups) if memory.texts.get(name, "string") == "string"]
+    if not unknown or here.context.config.bronze.format is not BronzeFormat.PARQUET:
+        return memory
+    merged = _Merged(here)
+    texts, mixed = _by_ends(
+        [{name: type_ for name, type_ in _file_texts(here, merged, file).items() if name in unknown} for file in merged.ends()]
+    )
+    return attrs.evolve(memory, texts={**memory.texts, **texts}, mixed={**memory.mixed, **mixed})
+
+
+def _file_texts(here: TableContext, merged: _Merged, file: BronzeFile) -> Types:
+    groups, existing = merged.opened(file), {name.lower(): type_ for name, type_ in here.target.column_types().items()}
+    return first_types(are_text(silver_columns(here.table, source_names(groups)), existing), groups)
+
+
+def _by_ends(found: Sequence[Types]) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
+    """Return the types of columns in the earliest file that has them, and the columns to which the newest one gives other texts."""
     texts = {name.lower(): type_ for types in reversed(found) for name, type_ in types.items()}
     later = {name.lower(): type_ for types in found for name, type_ in types.items()}
-    mixed = {name: (type_, later[name]) for name, type_ in texts.items() if not is_plain(later[name], type_)}
-    return texts, mixed
+    return texts, {name: (type_, later[name]) for name, type_ in texts.items() if not is_plain(later[name], type_)}
 
 
 def mixed_keys(here: TableContext) -> list[str]:
-    """Return the key columns of a table of an earlier version that were masked by the texts of several types."""
-    _, mixed = _hashed_texts(here, _Merged(here))
+    """Return the key columns that an earlier version has filled with the texts of several types."""
+    withheld, merged = Withheld.from_properties(here.target.properties()), _Merged(here)
+    mixed = _hashed_texts(here, merged)[1] if withheld is None else {}
+    if here.context.config.bronze.format is BronzeFormat.PARQUET:
+        known = {name for name, type_ in _texts(withheld or Withheld()).items() if type_ != "string"}
+        found = _by_ends([_file_texts(here, merged, file) for file in merged.ends()])[1]
+        mixed |= {name: types for name, types in found.items() if name not in known}
     return [name for name in silver_key(here.table) if name.lower() in mixed]
 
 
 def refuse_mixed_key(table: Table, memory: Memory) -> None:
-    """Refuse a table whose masked key an earlier version has hashed in several ways; a rebuild makes all hashes again.
+    """Refuse a table whose key an earlier version has hashed, or written as text, in several ways; a rebuild makes all keys again.
 
     Raises:
         SchemaChangeError: the table is such a one.
@@ -248,9 +277,11 @@ def refuse_mixed_key(table: Table, memory: Memory) -> None:
     for name in silver_key(table):
         if name.lower() in memory.mixed:
             first, later = memory.mixed[name.lower()]
+            masked = any(column.mask and column.name.lower() == name.lower() for column in table.columns)
+            kept, made, many = ("masked", "hashed", "hashes") if masked else ("text", "written", "texts")
             raise SchemaChangeError(
-                f'tables."{table.source}".columns: the key column {name!r} of {table.target} is masked, and an earlier version has hashed '
+                f'tables."{table.source}".columns: the key column {name!r} of {table.target} is {kept}, and an earlier version has {made} '
                 f"each value as the type of its file shows it: {first} in the first files and {later} in later ones. So one key has two "
-                f"hashes, and changes do not find their rows. Make the table again with run --rebuild {table.source}: all hashes are made "
+                f"{many}, and changes do not find their rows. Make the table again with run --rebuild {table.source}: all {many} are made "
                 f"of one text then, that of {first}. Nothing was written."
             )

@@ -48,18 +48,21 @@ class Withheld:
         masks: by silver column.
         sources: by source column that silver shows only masked, or not at all: the weakest mask, or `LEFT_OUT`.
         filter: whether a filter selects the rows.
+        texts: by key column that is text in silver and not in its files, and is not masked: the type that defines its texts
+            (`silver.text_types`). It is no secret, and has its place here because it goes through renames, loads and rollbacks like masks.
     """
 
     masks: Mapping[str, MadeMask] = attrs.field(factory=dict)
     sources: Mapping[str, str] = attrs.field(factory=dict)
     filter: bool = False
+    texts: Mapping[str, str] = attrs.field(factory=dict)
 
     @classmethod
     def from_text(cls, text: str) -> "Withheld":
         """Read what `to_text` wrote."""
         document = json.loads(text)
         masks = {name: MadeMask(**made) for name, made in document["masks"].items()}
-        return cls(masks, document["sources"], document["filter"])
+        return cls(masks, document["sources"], document["filter"], document.get("texts", {}))
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> "Withheld | None":
@@ -69,19 +72,24 @@ class Withheld:
 
     def to_text(self) -> str:
         """Return the text of the table property."""
-        return json.dumps(attrs.asdict(self), separators=(",", ":"), sort_keys=True)
+        document = attrs.asdict(self, filter=lambda field, value: field.name != "texts" or bool(value))
+        return json.dumps(document, separators=(",", ":"), sort_keys=True)
 
     def renamed(self, new: Mapping[str, str]) -> "Withheld":
         """Return this after renames of silver columns; ``new`` has new names by old names in lower case."""
-        return attrs.evolve(self, masks={new.get(name, name).lower(): made for name, made in self.masks.items()})
+        masks = {new.get(name, name).lower(): made for name, made in self.masks.items()}
+        return attrs.evolve(self, masks=masks, texts={new.get(name, name).lower(): type_ for name, type_ in self.texts.items()})
 
-    def after(self, table: Table, names: Sequence[str], masks: Mapping[str, MadeMask]) -> "Withheld":
+    def after(
+        self, table: Table, names: Sequence[str], masks: Mapping[str, MadeMask], texts: Mapping[str, str] | None = None
+    ) -> "Withheld":
         """Return what is withheld after a batch is merged.
 
         Args:
             table: the table's configuration.
             names: the source columns of the batch's files.
             masks: the masks of the configuration, by silver column in lower case.
+            texts: the types that define the texts of columns, by silver column in lower case.
         """
         present = {name.lower() for name in names}
         written = written_columns(silver_columns(table, names), names)
@@ -97,7 +105,8 @@ class Withheld:
                 shown[source] = _weaker(shown[source], _form(column.declared))
         sources = {**_to_be_masked(table), **dict.fromkeys((name.lower() for name in table.drop), LEFT_OUT)} if names else {}
         sources = {name: form for name, form in (sources | dict(self.sources)).items() if name not in present}
-        return Withheld(made, sources | {name: form for name, form in shown.items() if form != _CLEAR}, bool(table.filter))
+        clear = {name: type_ for name, type_ in {**self.texts, **(texts or {})}.items() if name not in masks}
+        return Withheld(made, sources | {name: form for name, form in shown.items() if form != _CLEAR}, bool(table.filter), clear)
 
     def form_of(self, table: Table, source: str) -> str:
         """Return how silver has shown a source column, by its name or by its name before a declared rename."""

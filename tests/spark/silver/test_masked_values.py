@@ -166,6 +166,69 @@ def test_a_masked_key_that_would_have_other_hashes_is_refused_until_the_rebuild(
     assert lake.run_one(other).warnings == []
 
 
+TEXT_KEY = {"name": "code", "type": "string"}
+AS_TEXT = [pytest.param({**HASHED, "type": "string"}, sha256, id="masked"), pytest.param(TEXT_KEY, str, id="clear")]
+
+
+@pytest.mark.parametrize(("entry", "shown"), AS_TEXT)
+def test_a_key_declared_as_text_has_one_text_whatever_type_its_files_have(lake: Lake, entry: dict[str, Any], shown: Any) -> None:
+    config = lake.config({"public.t": {"key": ["code"], "columns": [entry]}})
+    load(lake, CENTS, "1.50", "2.50", "4.50")
+    lake.run_one(config)
+    wider = pa.decimal128(12, 3)
+    change(lake, 1, wider, ("U", "1.500", 10), ("D", "2.500", None), ("I", "3.125", 30))
+    moved = [("U", T2, 61, Decimal("5.000"), 50, Decimal("4.500"))]
+    lake.changes("public.t", cdc_name(2), columns(wider), moved, key=("code",))
+    lake.run_one(config)
+    expected = [(10, shown("1.50")), (30, shown("3.125")), (50, shown("5.00"))]
+    assert rows(lake) == expected
+    assert run(lake.spark, config, request=ANEW).errors == {}
+    assert rows(lake) == expected
+    assert lake.run_one(config).warnings == []
+
+
+def test_a_key_that_becomes_text_for_its_files_types_has_one_text(lake: Lake) -> None:
+    """The table is made of the files of two types that no number type holds."""
+    config = lake.config({"public.t": {"key": ["code"]}})
+    for minute, (op, type_, value, n) in enumerate([("I", pa.int32(), 1, 1), ("U", pa.float64(), 1.0, 10)], 1):
+        lake.changes("public.t", cdc_name(minute), columns(type_), [(op, f"202603011001{minute:02d}", 61, value, n, None)], key=("code",))
+    lake.run_one(config)
+    assert rows(lake) == [(10, "1")]
+    lake.changes("public.t", cdc_name(3), columns(CENTS), [("U", T3, 61, Decimal("1.00"), 100, None)], key=("code",))
+    lake.run_one(config)
+    assert rows(lake) == [(100, "1")]
+
+
+@pytest.mark.parametrize(("entry", "shown"), AS_TEXT)
+def test_a_text_key_of_an_earlier_version_keeps_its_texts(lake: Lake, entry: dict[str, Any], shown: Any) -> None:
+    """That version recorded no type of its files, so the files that it has merged show it."""
+    config = lake.config({"public.t": {"key": ["code"], "columns": [entry]}})
+    load(lake, CENTS, "1.50", "2.50")
+    lake.run_one(config)
+    _without_text_types(lake)
+    change(lake, 1, pa.decimal128(12, 3), ("U", "1.500", 10))
+    lake.run_one(config)
+    assert rows(lake) == [(2, shown("2.50")), (10, shown("1.50"))]
+    # What it would have made of files of two types: a second row for a key.
+    _without_text_types(lake)
+    lake.spark.sql(f"UPDATE lake.{lake.namespace}.t SET code = '{shown('2.500')}' WHERE n = 2")
+    change(lake, 2, CENTS, ("U", "1.50", 11))
+    error = lake.run_one(config, fails=True).error or ""
+    for part in ("key column 'code'", "decimal(10,2) in the first files and decimal(12,3) in later ones", "--rebuild public.t"):
+        assert part in error
+    assert run(lake.spark, config, request=ANEW).errors == {}
+    assert rows(lake) == [(2, shown("2.50")), (11, shown("1.50"))]
+
+
+def _without_text_types(lake: Lake) -> None:
+    recorded = json.loads(lake.target("t").properties()[WITHHELD_PROPERTY])
+    recorded.pop("texts", None)
+    for made in recorded["masks"].values():
+        made["text"] = "string"
+    text = json.dumps(recorded)
+    lake.spark.sql(f"ALTER TABLE lake.{lake.namespace}.t SET TBLPROPERTIES ('{WITHHELD_PROPERTY}' = '{text}')")
+
+
 @pytest.mark.long
 class TestEarlierVersion:
     def test_hashes_of_one_type_were_right_and_stay(self, lake: Lake) -> None:

@@ -36,6 +36,15 @@ def refused(one: Table, withheld: Withheld, names: list[str] | None = None, chec
     return ""
 
 
+def test_the_type_of_a_key_that_is_text_survives_and_follows_renames() -> None:
+    made = Withheld().after(table(EMAIL), NAMES, {"email": HASHED}, {"id": "decimal(10,2)", "email": "string"})
+    assert made.texts == {"id": "decimal(10,2)"}
+    assert Withheld.from_text(made.to_text()) == made
+    # Of a batch without the column, and under its new name.
+    assert made.after(table(EMAIL), NAMES, {"email": HASHED}).renamed({"id": "No"}).texts == {"no": "decimal(10,2)"}
+    assert "texts" not in Withheld().to_text()
+
+
 def test_what_is_kept_back_survives_its_text_and_follows_renames() -> None:
     made = Withheld({"e-mail": HASHED}, {"ssn": LEFT_OUT}, True)
     assert Withheld.from_text(made.to_text()) == made
