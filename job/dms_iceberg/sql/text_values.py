@@ -61,8 +61,8 @@ def text_value_sql(text: str, type_: str) -> str:
 
 
 def is_judged_text(type_: str) -> bool:
-    """Whether Spark's cast to ``type_`` accepts texts that are no value of it. Binary does not count: DMS writes hexadecimal digits."""
-    return type_ in ("date", "timestamp", "timestamp_ntz", *_PLAIN_NUMBER) or decimal_of(type_) is not None
+    """Whether Spark's cast to ``type_`` accepts texts that are no value of it. Of binary it accepts any, and takes the digits for bytes."""
+    return type_ in ("date", "timestamp", "timestamp_ntz", "binary", *_PLAIN_NUMBER) or decimal_of(type_) is not None
 
 
 def is_text_sql(data: str) -> str:

@@ -91,6 +91,19 @@ CSV = [
         table={"columns": [{"name": "id", "type": "bigint"}, {"name": "v", "expr": "nullif(v, 'n')", "type": "double"}]},
     ),
     Case(
+        "hexadecimal_texts_of_expressions",
+        csv_load(*(load_line(number, text) for number, text in enumerate(["0xDEADBEEF", "0xde", "0xDEA", "0xno", "0x"], 1))),
+        rows=[(1, b"\xde\xad\xbe\xef"), (2, b"\xde"), (5, b"")],
+        rejected=[("cast", "v does not fit binary")] * 2,
+        table={"columns": [{"name": "id", "type": "bigint"}, {"name": "v", "expr": "substr(v, 3)", "type": "binary"}]},
+    ),
+    Case(
+        "bytes_of_expressions",
+        csv_load(load_line(1, "DEAD")),
+        rows=[(1, b"DEAD")],
+        table={"columns": [{"name": "id", "type": "bigint"}, {"name": "v", "expr": "CAST(v AS binary)", "type": "binary"}]},
+    ),
+    Case(
         "numbers_of_expressions",
         csv_load(load_line(1, "1.2377")),
         rows=[(1, Decimal("1.24"))],

@@ -72,6 +72,13 @@ def test_value_in_its_type(options: dict[str, Any], source: str | None, target: 
     assert typed_sql(column(**options), source, target) == expected
 
 
+def test_text_of_an_expression_is_read_as_text_of_a_file() -> None:
+    """Bytes are hexadecimal digits there: Spark's cast would take the digits for the bytes."""
+    typed = typed_sql(column(expr="substr(a, 3)", type="binary"), None, "binary")
+    assert typed.startswith("CASE WHEN typeof((substr(a, 3))) = 'string' THEN CASE WHEN octet_length(CAST((substr(a, 3)) AS string)) % 2 = 0")
+    assert typed.endswith("ELSE try_cast((substr(a, 3)) AS binary) END")
+
+
 def test_masks() -> None:
     assert masked_sql("a b", Mask.SHA256, f"{SALT_PREFIX}0") == "sha2(concat(_cdc_salt_0, CAST(`a b` AS string)), 256)"
     assert masked_sql("a", Mask.REDACT, None) == "CASE WHEN CAST(`a` AS string) IS NOT NULL THEN '***' END"
