@@ -4,7 +4,7 @@ The columns of a delete (``D``) besides its key are not data, so filters, rules 
 that leaves the filter becomes a delete at its position.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from dms_iceberg.changes.mapping import SilverColumn, backfill_text, is_json, masked_sql, salt_names, typed_sql
 from dms_iceberg.changes.shape import Shape
@@ -33,14 +33,20 @@ _CARRIED = (OP, POSITION, COMMITTED_AT, OLD_KEY, FILE_TIME, ROW, FILE_NAME, FILE
 
 
 def typed_steps(
-    table: Table, shape: Shape, source_types: Mapping[str, str], carried: Sequence[str] = (), *, sparse: bool = False
+    table: Table,
+    shape: Shape,
+    source_types: Mapping[str, str],
+    carried: Sequence[str] = (),
+    *,
+    expressions: Mapping[str, str] | None = None,
+    sparse: bool = False,
 ) -> list[list[str]]:
     """Return the first two select lists: computed values; then unmasked silver columns in their types, and what conditions read besides.
 
     A value and its problem are read from one column, so that Spark computes the value once.
 
-    A number must survive its cast with every digit, because SQL's own casts round silently. The result of an expression is cast as SQL
-    does.
+    A number must survive its cast with every digit, because SQL's own casts round silently. The result of an expression whose type is
+    declared is cast as SQL does: nobody has asked for another type where none is declared.
 
     Retired columns come last, in `masked_select`: a filter that reads a dropped column sees the source's, not the table's.
 
@@ -49,6 +55,7 @@ def typed_steps(
         shape: its silver columns.
         source_types: Spark type by source column; a silver column whose source column is not in the files is NULL.
         carried: further columns to pass through.
+        expressions: Spark type by silver column that is an expression without a declared type.
         sparse: a row may leave out a column that another row of its file has.
     """
     columns, first, target_types = _live(shape.columns), shape.first_seen, shape.types
@@ -63,7 +70,7 @@ def typed_steps(
         if column.source is not None and column.source.lower() not in present:
             selected.append(f"{_absent_sql(column, type_, first)} AS {quote(column.name)}")
             continue
-        source_type = present[column.source.lower()] if column.source is not None else None
+        source_type = present[column.source.lower()] if column.source is not None else (expressions or {}).get(column.name)
         if column.family and column.name != _taker(column, source_type, target_types):
             selected.append(f"CAST(NULL AS {type_}) AS {quote(column.name)}")
             continue
@@ -156,6 +163,11 @@ def condition_columns(table: Table) -> set[str]:
     """Return the columns that the filter and the rules read."""
     conditions = [table.filter, *(rule.expr for rule in table.rules)]
     return {name for condition in conditions if condition for name in referenced_columns(condition)}
+
+
+def untyped_expressions(columns: Iterable[SilverColumn]) -> list[SilverColumn]:
+    """Return the columns that are an expression and whose type is that of the expression."""
+    return [column for column in columns if column.source is None and column.declared.expr and column.type is None]
 
 
 def expression_columns(table: Table) -> set[str]:

@@ -6,7 +6,7 @@ import attrs
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
-from dms_iceberg.changes.clean import condition_columns, expression_columns
+from dms_iceberg.changes.clean import condition_columns, expression_columns, untyped_expressions
 from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.mapping import SilverColumn, typed_sql
 from dms_iceberg.changes.shape import Shape
@@ -17,12 +17,12 @@ from dms_iceberg.config.problems import below, item
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.silver.evolve import Evolution, plan_evolution
-from dms_iceberg.silver.schema_diff import Types
+from dms_iceberg.silver.schema_diff import Types, narrowest
 from dms_iceberg.silver.text_types import are_text, first_types
 from dms_iceberg.spark.failures import describe
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, OP, POSITION
 from dms_iceberg.sql.quoting import quote
-from dms_iceberg.sql.types import VOID
+from dms_iceberg.sql.types import VOID, stored
 
 _OWN = {OP: "string", POSITION: "string", COMMITTED_AT: "timestamp"}
 
@@ -100,22 +100,31 @@ def masked_types(context: RunContext, groups: Sequence[ReadGroup], table: Table)
 
 
 def _expression_types(context: RunContext, groups: Sequence[ReadGroup], table: Table, *, masked: bool = False) -> Types:
-    """Return the types of expressions without a declared type; leaves out expressions that read a column which no file has."""
+    """Return the types of expressions without a declared type; leaves out expressions that read a column which no file has.
+
+    Of files with other types each has its own, and the result is the narrowest type that holds them all, as of columns that are copied.
+    """
     columns = _source_types(groups)
     present = {name.lower() for name in columns}
     untyped = {
-        column.name: _Text(_path(table, index, "expr"), f"({column.expr})", columns)
+        column.name: (_path(table, index, "expr"), f"({column.expr})")
         for index, column in enumerate(table.columns)
         if column.expr is not None
         and column.type is None
         and (column.mask is not None) is masked
         and all(name.lower() in present for name in referenced_columns(column.expr))
     }
-    if not groups:
+    if not groups or not untyped:
         return {}
-    analysed = _analyse(context, untyped.values())
-    types = {name: frame.dtypes[0][1] for name, frame in zip(untyped, analysed, strict=True)}
-    return {name: type_ for name, type_ in types.items() if type_ != VOID}
+    read = {name.lower() for column in table.columns if column.name in untyped for name in referenced_columns(column.expr or "")}
+    found: dict[str, dict[str, None]] = {}
+    for own in {tuple(one for one in group.columns.source if one[0].lower() in read and one[1] != VOID): None for group in groups}:
+        sees = {**columns, **dict(own)}
+        analysed = _analyse(context, [_Text(path, sql, sees) for path, sql in untyped.values()])
+        for name, frame in zip(untyped, analysed, strict=True):
+            found.setdefault(name, {})[frame.dtypes[0][1]] = None
+    types = {name: [one for one in found[name] if one != VOID] for name in untyped}
+    return {name: one[0] if len(one) == 1 else narrowest([*map(stored, one)]) for name, one in types.items() if one}
 
 
 def check_expressions(context: RunContext, groups: Sequence[ReadGroup], table: Table, shape: Shape) -> None:
@@ -149,6 +158,9 @@ def _value_sql(column: SilverColumn, source: Mapping[str, str], types: Mapping[s
     found = {name.lower(): type_ for name, type_ in source.items()}
     if column.source is not None and column.source.lower() not in found:
         return f"CAST(NULL AS {types[column.name]})"
+    if untyped_expressions([column]):
+        # Its value is converted like a source column's, which Spark never refuses: what has no cast is quarantined.
+        return column.base_sql(None)
     return typed_sql(column, found[column.source.lower()] if column.source is not None else None, types[column.name])
 
 

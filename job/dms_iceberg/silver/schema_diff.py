@@ -1,6 +1,7 @@
 """The schema changes that a batch needs, as data: pure functions from types to operations."""
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 
 import attrs
 
@@ -98,12 +99,16 @@ def wanted_types(
             continue
         if ntz:
             found = ["timestamp_ntz" if type_ == "timestamp" else type_ for type_ in found]
-        widest = found[0]
-        for type_ in found[1:]:
-            # Without a numeric type that holds both, text does; the table's own type decides later.
-            widest = common(widest, type_) or "string"
-        types[column.name] = widest
+        types[column.name] = narrowest(found)
     return types
+
+
+def narrowest(types: Sequence[str]) -> str:
+    """Return the narrowest type that holds every value of all ``types`` (of one or more): text where no numeric type does.
+
+    The table's own type decides later.
+    """
+    return reduce(lambda widest, type_: common(widest, type_) or "string", types)
 
 
 def diff(columns: Sequence[SilverColumn], wanted: Mapping[str, str], existing: Mapping[str, str] | None) -> SchemaPlan:

@@ -60,6 +60,8 @@ _NO_CAST = {
 
 def is_castable(from_type: str, to_type: str) -> bool:
     """Whether Spark has a cast between two types at all; without one, the whole statement fails."""
+    if ("<" in from_type) != ("<" in to_type):
+        return canonical(to_type) == "string"
     kinds = ["number" if is_number(type_) else type_ for type_ in (canonical(from_type), canonical(to_type))]
     return kinds[1] not in _NO_CAST.get(kinds[0], ())
 

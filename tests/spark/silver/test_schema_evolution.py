@@ -1,5 +1,6 @@
 """Schema change: every table is loaded in one run, meets its change in a second one, and the plan printed before is what was done."""
 
+import datetime as dt
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -244,3 +245,48 @@ def test_declared_type_that_contradicts_the_table(evolved: Evolved) -> None:
     error = evolved.refused("contradicted")
     for part in ("'v' is declared as int", "is string", "int to bigint", "new target"):
         assert part in error
+
+
+def test_an_expression_without_a_type_keeps_what_survives_and_quarantines_the_rest(lake: Lake) -> None:
+    price, at = ("price", pa.int32()), ("at", pa.date32())
+    entry = {
+        "drop": ["price", "qty", "unit", "at"],
+        "columns": [
+            {"name": "gross", "expr": "price * 2"},
+            {"name": "total", "expr": "qty * unit"},
+            {"name": "day", "expr": "at"},
+            # Whoever declares a type has decided that SQL's cast rounds.
+            {"name": "about", "expr": "price * 2", "type": "int"},
+        ],
+    }
+    before = [ID, price, ("qty", pa.int32()), ("unit", pa.decimal128(10, 2)), at]
+    lake.load("public.t", before, [(1, 10, 2, Decimal("1.25"), dt.date(2026, 3, 1)), (2, 10, 2, Decimal("1.25"), dt.date(2026, 3, 1))])
+    config = lake.config({"public.t": entry})
+    lake.run_one(config)
+    after = [ID, ("price", pa.float64()), ("qty", pa.int32()), ("unit", pa.decimal128(12, 4)), ("at", pa.timestamp("us"))]
+    noon, midnight = dt.datetime(2026, 3, 2, 12), dt.datetime(2026, 3, 2)
+    changes = [
+        ("U", T1, 61, 1, 10.3, 2, Decimal("1.25"), midnight),
+        ("U", T1, 65, 1, 10.5, 2, Decimal("1.2525"), midnight),
+        ("U", T1, 69, 1, 10.5, 2, Decimal("1.25"), noon),
+        ("U", T1, 73, 2, 10.5, 2, Decimal("1.2550"), midnight),
+        ("D", T1, 77, 3, 10.3, None, None, noon),
+    ]
+    lake.changes("public.t", cdc_name(1), after, changes)
+    assert lake.run_one(config).quarantined == 3
+    assert lake.quarantine("t", "detail") == [
+        ("gross does not fit int",),
+        ("total does not fit decimal(21,2)",),
+        ("day does not fit date",),
+    ]
+    first, second = (1, 20, Decimal("2.50"), dt.date(2026, 3, 1), 20), (2, 21, Decimal("2.51"), dt.date(2026, 3, 2), 21)
+    assert lake.rows("t", "id, gross, total, day, about") == [first, second]
+
+
+def test_files_of_one_batch_give_an_expression_a_type_that_holds_the_values_of_all(lake: Lake) -> None:
+    config = lake.config({"public.t": {"drop": ["price"], "columns": [{"name": "gross", "expr": "price * 2"}]}})
+    lake.changes("public.t", cdc_name(1), [ID, ("price", pa.float64())], [("I", T1, 61, 1, 10.3)])
+    lake.changes("public.t", cdc_name(2), [ID, ("price", pa.int32())], [("I", T2, 65, 2, 10)])
+    assert lake.run_one(config).applied == 2
+    # As of a column that is copied: no number holds every double and every integer.
+    assert lake.rows("t", "id, gross") == [(1, "20.6"), (2, "20")]
