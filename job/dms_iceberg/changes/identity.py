@@ -7,10 +7,11 @@ transaction); in two files they are one change and its repetition. So identities
 is the n-th of each other file.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from dms_iceberg.bronze.position import CLOCK_DIGITS, COUNTER_DIGITS, FILE_DIGITS, epoch_prefix
 from dms_iceberg.config.model import Change, Mode, Table
+from dms_iceberg.progress.progress import Progress
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, OP, POSITION, STREAM
 from dms_iceberg.sql.json_text import TIMES, options_sql
 from dms_iceberg.sql.quoting import quote
@@ -31,18 +32,37 @@ def stream_sql(columns: Iterable[str], change: Change) -> str:
     return f"nullif(CAST({quote(found)} AS string), '')" if found else "CAST(NULL AS string)"
 
 
-def identity_sql(columns: Sequence[str], load: int) -> str:
+def identity_sql(columns: Sequence[str], load: int, added: Mapping[str, str]) -> str:
     """SQL of a change's identity.
 
     Args:
         columns: all silver columns.
         load: number of the load. A row of the full load that is written twice may have been read at two times, so its time does not count.
+        added: by column that the table got later, the clock (`clock_prefix`) that it had reached then.
 
-    JSON omits fields that are NULL, so a column that is added later changes no identity.
+    JSON omits fields that are NULL, so a column that is added later changes no identity by that alone. But it may have a value in one
+    writing and none, or its backfill, in a row that was merged before. So it does not distinguish changes from before it was added: both
+    writings of a change have one clock, so whichever is merged first, both are compared in the same columns.
     """
+    clocks = {name.lower(): clock for name, clock in added.items()}
+    compared = ", ".join(
+        f"CASE WHEN {POSITION} >= '{clocks[name.lower()]}:' THEN {quote(name)} END AS {quote(name)}"
+        if name.lower() in clocks
+        else quote(name)
+        for name in columns
+    )
     loaded = f"{POSITION} LIKE '{clock_prefix('', load)}%'"
     fields = [f"{OP} AS op", f"CASE WHEN NOT {loaded} THEN unix_micros({COMMITTED_AT}) END AS at", f"{STREAM} AS stream"]
-    return f"md5(to_json(struct({', '.join(fields)}, struct({', '.join(map(quote, columns))}) AS row), {options_sql(TIMES)}))"
+    return f"md5(to_json(struct({', '.join(fields)}, struct({compared}) AS row), {options_sql(TIMES)}))"
+
+
+def place_sql(key: Sequence[str]) -> str:
+    """SQL of a change's place: what is at one place, with one operation and key, is one change whatever its values.
+
+    A file that is uploaded again may have other values there: a column that the table has got meanwhile, or corrected ones.
+    """
+    place = f"{POSITION} AS position, {OP} AS op, {STREAM} AS stream"
+    return f"md5(to_json(struct({place}, struct({', '.join(map(quote, key))}) AS key), {options_sql(TIMES)}))"
 
 
 def file_sql(load: int) -> str:
@@ -55,6 +75,11 @@ def clock_prefix(position: str, load: int) -> str:
     """Return the part of a position up to its clock; for "", that of loaded rows."""
     prefix = epoch_prefix(load)
     return position[: len(prefix) + CLOCK_DIGITS] if position else prefix + "0" * CLOCK_DIGITS
+
+
+def known_clock(progress: Progress) -> str:
+    """Return the clock (`clock_prefix`) of the newest change that was merged, "" before the first."""
+    return "" if progress.is_empty else clock_prefix(progress.high_water, progress.load)
 
 
 def repeated_clocks(files: Iterable[tuple[str, str, str]], high_water: str, load: int) -> tuple[str, str] | None:

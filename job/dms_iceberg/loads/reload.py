@@ -194,5 +194,5 @@ def _versions(difference: Difference, stored: DataFrame) -> DataFrame:
     stored = stored.join(changes.select(*map(quote, key)), list(key), "left_semi")
     events = events.unionByName(stored.selectExpr(*versions.version_events(key, values)))
     ends = stored.where(f"{DELETE_POSITION} IS NOT NULL").selectExpr(*versions.end_events(key, values))
-    made = build_versions(events.unionByName(ends), key, values, (), difference.load, whole=True)
+    made = build_versions(events.unionByName(ends), versions.steps(key, values, (), difference.load, {}, whole=True), key, values)
     return made.where(f"{versions.ACTION} IS NOT NULL")

@@ -4,14 +4,14 @@ A batch in order costs nothing extra. Only where its clocks overlap with those o
 and with the table's rows of these clocks.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast, expr
 
 from dms_iceberg.bronze.position import is_behind
-from dms_iceberg.changes.identity import between_clocks, identity_sql, repeated_clocks
+from dms_iceberg.changes.identity import between_clocks, identity_sql, place_sql, repeated_clocks
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.merge.batch_context import BatchContext
@@ -39,6 +39,7 @@ from dms_iceberg.sql.quoting import quote
 
 NEW = "_cdc_new"
 _KNOWN = "_cdc_known"
+_PLACE = "_cdc_place"
 _COUNTED = f"{OLD_KEY} = 0"
 _GOOD = f"{_COUNTED} AND {USABLE} AND NOT {FILTERED}"
 _FILE_COUNTS = (
@@ -74,9 +75,9 @@ def changelog_batch(batch: BatchContext) -> MergeInput:
         clocks = repeated_clocks([(one.file_time, one.low, one.high) for one in files if one.low], progress.high_water, progress.load)
         if clocks is not None:
             stored = batch.target.rows(batch.planned.branch_state.branch) if batch.planned.branch_state.head is not None else None
-            good = _once(
-                good, stored, identity_sql([*batch.shape.key, *batch.shape.values, KEY_BEFORE], progress.load), between_clocks(clocks)
-            )
+            columns = [*batch.shape.key, *batch.shape.values, KEY_BEFORE]
+            identity = identity_sql(columns, progress.load, batch.target.added_columns() if stored is not None else {})
+            good = _once(good, stored, {IDENTITY: identity, _PLACE: place_sql(batch.shape.key)}, between_clocks(clocks))
         rows = good.persist()
         counts = _row_counts(rows.agg(*map(expr, _ROW_COUNTS)).collect()[0], files)
     except BaseException:
@@ -108,15 +109,21 @@ def _with_old_keys(good: DataFrame, changes: DataFrame, shape: Shape) -> DataFra
     return good.drop(KEY_BEFORE).join(broadcast(old), [POSITION, FILE], "left").select(*columns)
 
 
-def _once(good: DataFrame, stored: DataFrame | None, identity: str, repeated: str) -> DataFrame:
-    """Keep one writing of each change in the range ``repeated``, and set `NEW` to whether the table lacks it."""
-    suspects = good.where(repeated).withColumn(IDENTITY, expr(identity))
-    number = f"row_number() OVER (PARTITION BY {IDENTITY}, {FILE} ORDER BY {POSITION}, {ROW})"
-    first = f"row_number() OVER (PARTITION BY {IDENTITY}, {RANK} ORDER BY {POSITION}, {ROW})"
-    single = suspects.withColumn(RANK, expr(number)).withColumn("_cdc_writing", expr(first)).where("_cdc_writing = 1")
-    if stored is not None:
-        known = stored.where(repeated).groupBy(expr(identity).alias(IDENTITY)).count().withColumnRenamed("count", _KNOWN)
-        single = single.join(known, IDENTITY, "left").withColumn(NEW, expr(f"{RANK} > coalesce({_KNOWN}, 0)"))
+def _once(good: DataFrame, stored: DataFrame | None, identities: Mapping[str, str], repeated: str) -> DataFrame:
+    """Keep one writing of each change in the range ``repeated``, and set `NEW` to whether the table lacks it.
+
+    Two writings are one change if one of the ``identities`` (SQL by the name of its column) is the same, and their numbers among the
+    changes of their files that have it.
+    """
+    single = good.where(repeated).withColumns({name: expr(sql) for name, sql in identities.items()})
+    numbers = {name: f"row_number() OVER (PARTITION BY {name}, {FILE} ORDER BY {POSITION}, {ROW})" for name in identities}
+    single = single.withColumns({name + RANK: expr(number) for name, number in numbers.items()})
+    # In one order for all identities, so that the first of all writings of a change is never left out.
+    firsts = [f"row_number() OVER (PARTITION BY {name}, {name}{RANK} ORDER BY {POSITION}, {ROW}, {FILE})" for name in identities]
+    single = single.withColumn("_cdc_writing", expr(f"greatest({', '.join(firsts)})")).where("_cdc_writing = 1")
+    for name, sql in identities.items() if stored is not None else ():
+        known = stored.where(repeated).groupBy(expr(sql).alias(name)).count().withColumnRenamed("count", _KNOWN)
+        single = single.join(known, name, "left").withColumn(NEW, expr(f"{NEW} AND {name}{RANK} > coalesce({_KNOWN}, 0)")).drop(_KNOWN)
     return good.where(f"NOT {repeated}").unionByName(single.select(*map(quote, good.columns)))
 
 

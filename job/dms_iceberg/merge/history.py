@@ -4,7 +4,7 @@ A batch in order needs only the current versions of its keys from the table. A l
 all versions of its keys and with their later changes in bronze, and the versions are computed again (`merge.versions`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 from pyspark.sql import DataFrame
@@ -63,7 +63,9 @@ def history_batch(batch: BatchContext) -> MergeInput:
         events = events.where(USABLE).selectExpr(*versions.change_events(batch.shape.key, batch.shape.values))
         if batch.planned.branch_state.head is not None:
             events = _with_stored(events, batch.target.rows(batch.planned.branch_state.branch), first, batch.shape, found, whole=whole)
-        rows = build_versions(events, batch.shape.key, batch.shape.values, tracked, load, whole=whole).persist()
+        key, values = batch.shape.key, batch.shape.values
+        steps = versions.steps(key, values, tracked, load, batch.target.added_columns(), whole=whole)
+        rows = build_versions(events, steps, key, values).persist()
         # Resolved rows may have keys that are not in the batch.
         ranges = first.ranges if found.resolved is None else ()
         row_counts = _with_versions(found.row_counts, rows)
@@ -182,11 +184,9 @@ class _Events:
         )
 
 
-def build_versions(
-    events: DataFrame, key: Sequence[str], values: Sequence[str], tracked: Sequence[str], load: int, *, whole: bool
-) -> DataFrame:
-    """Compute versions from events (`versions.version_select`); see `versions.steps` for the arguments."""
-    for step in versions.steps(key, values, tracked, load, whole=whole):
+def build_versions(events: DataFrame, steps: Iterable[versions.Step], key: Sequence[str], values: Sequence[str]) -> DataFrame:
+    """Compute versions from events (`versions.version_select`) by ``steps`` (`versions.steps`)."""
+    for step in steps:
         events = events.withColumns({name: expr(sql) for name, sql in step.columns.items()})
         events = events.where(step.where) if step.where is not None else events
     return events.selectExpr(*versions.version_select(key, values))

@@ -108,7 +108,9 @@ class Step:
     where: str | None = None
 
 
-def steps(key: Sequence[str], values: Sequence[str], tracked: Sequence[str], load: int, *, whole: bool) -> list[Step]:
+def steps(
+    key: Sequence[str], values: Sequence[str], tracked: Sequence[str], load: int, added: Mapping[str, str], *, whole: bool
+) -> list[Step]:
     """Return the steps that compute versions from events.
 
     Args:
@@ -116,12 +118,13 @@ def steps(key: Sequence[str], values: Sequence[str], tracked: Sequence[str], loa
         values: the other silver columns.
         tracked: columns whose new value begins a new version; if empty, every change begins one.
         load: number of the load.
+        added: see `identity_sql`.
         whole: the events have all versions of their keys, not only the current ones.
     """
     keys = ", ".join(map(quote, key))
     return [
         _one_for_each_position(keys),
-        Step({IDENTITY: identity_sql([*key, *values], load), _FILE: file_sql(load)}),
+        Step({IDENTITY: identity_sql([*key, *values], load, added), _FILE: file_sql(load)}),
         # Counted from the end: DMS may repeat only the later part of a file's changes.
         Step({RANK: f"row_number() OVER (PARTITION BY {keys}, {IDENTITY}, {_FILE} ORDER BY {POSITION} DESC)"}),
         _last_writing(keys),

@@ -3,6 +3,7 @@
 import attrs
 import structlog
 
+from dms_iceberg.changes.identity import known_clock
 from dms_iceberg.config.model import Table
 from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.loads.epochs import complete
@@ -132,11 +133,11 @@ def _schema(
         case RenameColumns(columns):
             return tuple(rename_columns(target, columns))
         case RestoreBackfills(columns, branch):
-            return tuple(restore_backfills(target, columns, branch))
+            return tuple(restore_backfills(target, columns, state.table.mode, branch))
         case SwitchMode():
             return switch_mode(target, state.table, state.main.head)
         case EvolveSchema(plan):
-            return evolve(target, state.table, plan, state.main.head)
+            return evolve(target, state.table, plan, state.main.head, max(known_clock(one.progress) for one in (state.main, state.branch)))
 
 
 def _batch(here: TableContext, state: TableState, action: MergeBatch | SkipFiles) -> Outcome:

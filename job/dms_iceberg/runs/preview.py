@@ -10,7 +10,7 @@ import attrs
 from pyspark.sql import SparkSession
 
 from dms_iceberg.bronze.corrupt_files import blame_corrupt_file
-from dms_iceberg.config.model import Config, Table
+from dms_iceberg.config.model import Config, Mode, Table
 from dms_iceberg.context import NO_REQUEST, BatchPlan, RunContext, RunRequest
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.loads.epochs import completed
@@ -177,20 +177,20 @@ def _show(here: TableContext, state: TableState, action: Action, one: TablePrevi
         case SkipFiles(planned):
             _count(planned, state, one)
         case _:
-            one.sql += _schema_statements(name, action)
+            one.sql += _schema_statements(name, action, table.mode)
 
 
-def _schema_statements(name: str, action: Action) -> Sequence[str]:
+def _schema_statements(name: str, action: Action, mode: Mode) -> Sequence[str]:
     match action:
         case RenameColumns(columns):
             return [column.sql(name) for column in columns]
         case RestoreBackfills(columns, branch):
-            return restore_statements(name, columns, branch)
+            return restore_statements(name, columns, mode, branch)
         case SwitchMode(statements):
             return statements
         case EvolveSchema(schema):
             added = [operation for operation in schema.operations if isinstance(operation, AddColumn)]
-            backfills = [sql for column in added if (sql := column.backfill_sql(name)) is not None]
+            backfills = [sql for column in added if (sql := column.backfill_sql(name, mode)) is not None]
             return [operation.sql(name) for operation in schema.operations] + backfills
         case _:
             return ()

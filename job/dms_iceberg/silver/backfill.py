@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import attrs
 
 from dms_iceberg.changes.mapping import backfill_text
+from dms_iceberg.config.model import Mode
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.progress.progress import PROGRESS_KEY
@@ -33,16 +34,17 @@ def unseen(target: TargetTable, branch: str | None, columns: Iterable[AddColumn]
     return {PROGRESS_KEY: attrs.evolve(progress, first_seen=seen).to_json(), **summary}
 
 
-def backfill(transaction: Transaction, column: AddColumn, target: TargetTable, summary: Mapping[str, str]) -> list[str]:
+def backfill(transaction: Transaction, column: AddColumn, target: TargetTable, mode: Mode, summary: Mapping[str, str]) -> list[str]:
     """Give the rows of a transaction the value of a new column, and return the SQL.
 
     Args:
         transaction: the transaction that adds the column.
         column: the new column.
         target: the table.
+        mode: its mode.
         summary: the result of `unseen` for all new columns.
     """
-    statement = column.backfill_sql(target.sql_name)
+    statement = column.backfill_sql(target.sql_name, mode)
     if column.backfill is None or statement is None:
         return []
     failpoint("before-backfill", target.name)
@@ -51,7 +53,7 @@ def backfill(transaction: Transaction, column: AddColumn, target: TargetTable, s
         # No row to fill, but from now on a NULL is the source's own.
         transaction.touch(mark)
     else:
-        transaction.execute(lambda name: column.backfill_sql(name) or "", mark)
+        transaction.execute(lambda name: column.backfill_sql(name, mode) or "", mark)
     failpoint("after-backfill", target.name)
     done = {"snapshot": transaction.head(), "value": backfill_text(column.backfill)}
     transaction.set_properties({BACKFILL_PROPERTY + column.name: json.dumps(done, separators=(",", ":"))})
@@ -72,7 +74,7 @@ def lost_backfills(target: TargetTable, branch: str | None = None) -> tuple[AddC
     return tuple(AddColumn(name, types[name], lost[name]) for name in sorted(missing))
 
 
-def restore_backfills(target: TargetTable, columns: Sequence[AddColumn], branch: str | None = None) -> list[str]:
+def restore_backfills(target: TargetTable, columns: Sequence[AddColumn], mode: Mode, branch: str | None = None) -> list[str]:
     """Backfill ``columns`` (`lost_backfills`) again in one commit, and return the SQL.
 
     Raises:
@@ -82,15 +84,15 @@ def restore_backfills(target: TargetTable, columns: Sequence[AddColumn], branch:
     transaction = target.transaction(head.id if head else None, branch)
     summary = unseen(target, branch, columns)
     for column in columns:
-        backfill(transaction, column, target, summary)
+        backfill(transaction, column, target, mode, summary)
     target.commit(transaction)
-    return restore_statements(target.sql_name, columns, branch)
+    return restore_statements(target.sql_name, columns, mode, branch)
 
 
-def restore_statements(sql_name: str, columns: Iterable[AddColumn], branch: str | None = None) -> list[str]:
+def restore_statements(sql_name: str, columns: Iterable[AddColumn], mode: Mode, branch: str | None = None) -> list[str]:
     """Return the SQL that `restore_backfills` runs."""
     name = sql_name if branch is None else f"{sql_name}.{quote(f'branch_{branch}')}"
-    return [statement for column in columns if (statement := column.backfill_sql(name)) is not None]
+    return [statement for column in columns if (statement := column.backfill_sql(name, mode)) is not None]
 
 
 def _without_backfill(target: TargetTable, names: Iterable[str], branch: str | None) -> set[str]:

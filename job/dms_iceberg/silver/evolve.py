@@ -6,6 +6,7 @@ import attrs
 
 from dms_iceberg.bronze.before_images import image_warnings, silver_images
 from dms_iceberg.changes.frames import ReadGroup
+from dms_iceberg.changes.identity import is_identified
 from dms_iceberg.changes.mapping import SilverColumn, silver_columns
 from dms_iceberg.changes.shape import Refused, Shape
 from dms_iceberg.config.check_context import ICEBERG_COLUMNS, RESERVED_PREFIX, TAKEN_COLUMNS
@@ -20,7 +21,7 @@ from dms_iceberg.silver.cleaning import Cleaning
 from dms_iceberg.silver.metadata_columns import own_columns
 from dms_iceberg.silver.rename import renames
 from dms_iceberg.silver.schema_diff import AddColumn, Incompatible, SchemaPlan, Types, diff, wanted_types
-from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.table import ADDED_PROPERTY, TargetTable
 from dms_iceberg.silver.type_changes import refuse_changed_types, with_new_columns
 
 
@@ -249,8 +250,10 @@ def _describe(change: object) -> str:
             return f"column {change.name} would widen from {change.old} to {change.new}"  # type: ignore[attr-defined]
 
 
-def evolve(target: TargetTable, table: Table, plan: SchemaPlan, planned_on: int | None) -> tuple[str, ...]:
+def evolve(target: TargetTable, table: Table, plan: SchemaPlan, planned_on: int | None, reached: str) -> tuple[str, ...]:
     """Carry out the operations of ``plan``, backfills included, in one commit, and return their SQL.
+
+    ``reached`` is the clock of the newest merged change (`known_clock`), "" for none: changes up to it were merged without new columns.
 
     Raises:
         PlanIsStaleError: another writer committed after snapshot ``planned_on``, on which the plan was computed.
@@ -262,7 +265,9 @@ def evolve(target: TargetTable, table: Table, plan: SchemaPlan, planned_on: int 
     for operation in plan.operations:
         if isinstance(operation, AddColumn):
             transaction.add_column(operation.name, operation.type)
-            statements += backfill(transaction, operation, target, summary)
+            statements += backfill(transaction, operation, target, table.mode, summary)
+            if reached and is_identified(table):
+                transaction.set_properties({ADDED_PROPERTY + operation.name: reached})
         else:
             transaction.widen_column(operation.name, operation.new)
     recorded = Cleaning.from_properties(target.properties())

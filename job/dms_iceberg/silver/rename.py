@@ -10,9 +10,12 @@ from dms_iceberg.failpoints import failpoint
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
 from dms_iceberg.silver.cleaning import Cleaning, other_cleaning
 from dms_iceberg.silver.key import KEY_PROPERTY
-from dms_iceberg.silver.table import BACKFILL_PROPERTY, BEFORE_PROPERTY, TargetTable
+from dms_iceberg.silver.table import ADDED_PROPERTY, BACKFILL_PROPERTY, BEFORE_PROPERTY, TargetTable
 from dms_iceberg.silver.withheld import WITHHELD_PROPERTY, Withheld
 from dms_iceberg.sql.quoting import quote
+
+_OF_COLUMNS = (ADDED_PROPERTY, BACKFILL_PROPERTY)
+"""Prefixes of table properties that end with the name of a column."""
 
 
 @attrs.frozen
@@ -40,7 +43,7 @@ def renames(table: Table, existing: Iterable[str]) -> list[RenameColumn]:
 def renamed_properties(done: Sequence[RenameColumn], properties: Mapping[str, str]) -> dict[str, str]:
     """Return the table properties that contain the name of a renamed column, with its new name."""
     new = {one.old.lower(): one.new for one in done}
-    changed = {BACKFILL_PROPERTY + one.new: properties[old] for one in done if (old := BACKFILL_PROPERTY + one.old) in properties}
+    changed = {prefix + one.new: properties[old] for one in done for prefix in _OF_COLUMNS if (old := prefix + one.old) in properties}
     if KEY_PROPERTY in properties:
         key = [new.get(name.lower(), name) for name in json.loads(properties[KEY_PROPERTY])]
         changed[KEY_PROPERTY] = json.dumps(key, ensure_ascii=False, separators=(",", ":"))
@@ -90,7 +93,7 @@ def rename_columns(target: TargetTable, found: Sequence[RenameColumn]) -> list[s
     for one in found:
         transaction.rename_column(one.old, one.new)
     target.record_properties(transaction, renamed_properties(found, properties))
-    transaction.remove_properties([name for one in found if (name := BACKFILL_PROPERTY + one.old) in properties])
+    transaction.remove_properties([name for one in found for prefix in _OF_COLUMNS if (name := prefix + one.old) in properties])
     if head is not None:
         transaction.touch({PROGRESS_KEY: renamed_progress(target.progress(), found).to_json()})
     target.commit(transaction)

@@ -6,6 +6,9 @@ from functools import reduce
 import attrs
 
 from dms_iceberg.changes.mapping import SilverColumn, backfill_text
+from dms_iceberg.config.model import Mode
+from dms_iceberg.loads.truncate_sql import OP_TRUNCATE
+from dms_iceberg.sql.cdc_columns import OP
 from dms_iceberg.sql.quoting import quote, string_literal
 from dms_iceberg.sql.types import VOID, canonical, common, fits, stored, widens
 
@@ -22,12 +25,16 @@ class AddColumn:
         """Return the ALTER statement."""
         return f"ALTER TABLE {table} ADD COLUMN {quote(self.name)} {self.type}"
 
-    def backfill_sql(self, table: str) -> str | None:
-        """Return the UPDATE that gives existing rows the declared value, None without one."""
+    def backfill_sql(self, table: str, mode: Mode | None = None) -> str | None:
+        """Return the UPDATE that gives existing rows the declared value, None without one.
+
+        In a log of changes (mode ``append``) a delete has only its key, and a truncate nothing, whenever they are merged.
+        """
         if self.backfill is None:
             return None
         value = f"CAST({string_literal(backfill_text(self.backfill))} AS {self.type})"
-        return f"UPDATE {table} SET {quote(self.name)} = {value} WHERE {quote(self.name)} IS NULL"
+        rows = f" AND {OP} NOT IN ('D', {string_literal(OP_TRUNCATE)})" if mode is Mode.APPEND else ""
+        return f"UPDATE {table} SET {quote(self.name)} = {value} WHERE {quote(self.name)} IS NULL{rows}"
 
 
 @attrs.frozen

@@ -25,6 +25,9 @@ BEFORE_PROPERTY = "dms-iceberg.before."
 BACKFILL_PROPERTY = "dms-iceberg.backfill."
 """Prefix of one property per column that was added with a value for existing rows: the value, and the snapshot that wrote it."""
 
+ADDED_PROPERTY = "dms-iceberg.added."
+"""Prefix of one property per column that was added to a table that recognises repeated changes: the clock that it had reached."""
+
 
 class TargetTable(IcebergTable):
     """A table as this package creates and reads it: with its progress, and with what it remembers of key, cleaning and masks."""
@@ -79,6 +82,10 @@ class TargetTable(IcebergTable):
         before = {key: properties[key] for key in MADE_PROPERTIES if key in properties}
         transaction.set_properties({f"{BEFORE_PROPERTY}{transaction.head()}": json.dumps(before, separators=(",", ":"))})
         return transaction
+
+    def added_columns(self) -> dict[str, str]:
+        """Return, by column that was added later, the clock (`clock_prefix`) up to which changes may have been merged without it."""
+        return {key.removeprefix(ADDED_PROPERTY): clock for key, clock in self.properties().items() if key.startswith(ADDED_PROPERTY)}
 
     def record_properties(self, transaction: Transaction, made: Mapping[str, str]) -> None:
         """Let a transaction set `MADE_PROPERTIES`. Properties of switches that main was rolled back from are removed."""

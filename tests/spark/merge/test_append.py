@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from dms_iceberg.errors import ConfigError
+from dms_iceberg.runs.preview import preview
 from support.lake import Lake
 
 ID_V = [("id", pa.int64()), ("v", pa.string())]
@@ -68,6 +69,56 @@ def test_a_column_added_later_makes_no_change_a_new_one(lake: Lake) -> None:
         ("U", 1, "A", None),
         ("U", 2, "B", 5),
     ]
+
+
+def test_a_change_is_one_change_before_and_after_a_column_with_a_backfill(lake: Lake) -> None:
+    lake.changes("public.t", cdc(1), ID_V, [("I", T1, 61, 1, "a"), ("D", T2, 65, 1, None)])
+    lake.run_one(lake.config({"public.t": APPEND}))
+    filled = lake.config({"public.t": {**APPEND, "columns": [{"name": "extra", "type": "int", "backfill": 7}]}})
+    again = [("I", T1, 61, 1, "a"), ("D", T2, 65, 1, None)]
+    lake.changes("public.t", cdc(3), ID_V, [*again, ("I", T3, 69, 2, "b")])
+    assert preview(lake.spark, filled)[0].sql[-1].endswith("WHERE `extra` IS NULL AND _cdc_op NOT IN ('D', 'T')")
+    first = lake.run_one(filled)
+    assert (first.applied, first.stale) == (1, 2)
+    # The source has the column by now, and DMS begins once more.
+    wide = [*ID_V, ("extra", pa.int32())]
+    lake.changes("public.t", cdc(4), wide, [(*change, None) for change in again])
+    second = lake.run_one(filled)
+    assert (second.applied, second.stale) == (0, 2)
+    assert lake.rows("t", f"{SHOWN}, extra", "_cdc_position") == [("I", 1, "a", 7), ("D", 1, None, None), ("I", 2, "b", 7)]
+
+
+@pytest.mark.parametrize("mode", ["append", "history"])
+def test_a_change_is_one_change_before_and_after_a_column_that_is_declared_later(lake: Lake, mode: str) -> None:
+    wide = [*ID_V, ("note", pa.string())]
+    before = {"mode": mode, "other_columns": "drop", "columns": [{"name": "v"}]}
+    columns = [{"name": "v"}, {"name": "note"}, {"name": "size", "expr": "length(v)"}]
+    lake.changes("public.t", cdc(1), wide, [("I", T1, 61, 1, "a", "n")])
+    lake.run_one(lake.config({"public.t": before}))
+    after = lake.config({"public.t": before | {"columns": columns}})
+    # Uploaded again, with another ETag; and in a later file, together with a change that only the new column distinguishes.
+    lake.changes("public.t", cdc(1), wide, [("I", T1, 61, 1, "a", "n")])
+    lake.changes("public.t", cdc(3), wide, [("I", T1, 65, 1, "a", "n"), ("U", T2, 69, 1, "b", "n")])
+    lake.changes("public.t", cdc(4), wide, [("U", T2, 69, 1, "b", "o")])
+    assert lake.run_one(after).applied == 2
+    rows = lake.rows("t", SHOWN, "_cdc_position")
+    assert rows == [("I", 1, "a"), ("U", 1, "b"), ("U", 1, "b")]
+    assert lake.rows("t", "note", "_cdc_position")[1:] == [("n",), ("o",)]
+    renamed = [{"name": "v"}, {"name": "remark", "from": "note", "renamed_from": "note"}, *columns[2:]]
+    lake.changes("public.t", cdc(5), wide, [("I", T1, 61, 1, "a", "m"), ("U", T2, 65, 1, "b", "o")])
+    assert lake.run_one(lake.config({"public.t": before | {"columns": renamed}})).applied == 0
+    assert lake.rows("t", SHOWN, "_cdc_position") == rows
+
+
+def test_a_change_at_its_place_is_stale_whatever_its_values(lake: Lake) -> None:
+    config = lake.config({"public.t": APPEND})
+    lake.changes("public.t", cdc(2), ID_V, [("U", T1, 61, 1, "b"), ("U", T1, 65, 1, "b")])
+    lake.run_one(config)
+    # Corrected by hand, and one more change that no other file has.
+    lake.changes("public.t", cdc(2), ID_V, [("U", T1, 61, 1, "B"), ("U", T1, 65, 1, "b"), ("D", T1, 73, 1, None)])
+    again = lake.run_one(config)
+    assert (again.applied, again.superseded) == (1, 0)
+    assert lake.rows("t", SHOWN, "_cdc_position") == [("U", 1, "b"), ("U", 1, "b"), ("D", 1, None)]
 
 
 def test_what_is_refused(lake: Lake) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from dms_iceberg.bronze.position import load_position, sequence_position
-from dms_iceberg.changes.identity import between_clocks, repeated_clocks
+from dms_iceberg.changes.identity import between_clocks, identity_sql, repeated_clocks
 
 
 def at(second: int, closed: int, counter: int = 61, load: int = 0) -> str:
@@ -46,3 +46,9 @@ def test_range_of_clocks_in_which_changes_may_be_repeated(
 
 def test_the_range_is_one_of_positions() -> None:
     assert between_clocks(("a01", "a02")) == "(_cdc_position >= 'a01' AND _cdc_position < 'a02:')"
+
+
+def test_a_column_that_was_added_later_counts_for_changes_after_that() -> None:
+    sql = identity_sql(["id", "Note"], 0, {"note": clock(1)})
+    assert f"struct(`id`, CASE WHEN _cdc_position >= '{clock(1)}:' THEN `Note` END AS `Note`) AS row" in sql
+    assert at(1, 9) < f"{clock(1)}:" < at(2, 1)

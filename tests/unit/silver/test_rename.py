@@ -7,7 +7,7 @@ from dms_iceberg.config.model import Column, Mask, Table
 from dms_iceberg.silver.cleaning import Cleaning, other_cleaning
 from dms_iceberg.silver.key import KEY_PROPERTY, refuse_other_key
 from dms_iceberg.silver.rename import RenameColumn, renamed, renamed_properties, renames
-from dms_iceberg.silver.table import BACKFILL_PROPERTY, BEFORE_PROPERTY
+from dms_iceberg.silver.table import ADDED_PROPERTY, BACKFILL_PROPERTY, BEFORE_PROPERTY
 
 
 def table(*columns: Column, **options: Any) -> Table:
@@ -33,11 +33,13 @@ def test_statement_and_types() -> None:
     assert renamed({"id": "int", "e-mail": "string"}, DONE) == {"person": "int", "Mail": "string"}
 
 
-def test_key_cleaning_and_backfill_go_by_the_new_names() -> None:
-    before = {KEY_PROPERTY: '["id"]', BACKFILL_PROPERTY + "e-mail": "{}", "other": "x"} | Cleaning.of(BEFORE).to_properties()
+def test_key_cleaning_and_what_is_known_of_columns_go_by_the_new_names() -> None:
+    before = {KEY_PROPERTY: '["id"]', BACKFILL_PROPERTY + "e-mail": "{}", ADDED_PROPERTY + "e-mail": "a01", "other": "x"} | Cleaning.of(
+        BEFORE
+    ).to_properties()
     after = renamed_properties(DONE, before)
     assert json.loads(after[KEY_PROPERTY]) == ["person"]
-    assert after[BACKFILL_PROPERTY + "Mail"] == "{}" and "other" not in after
+    assert after[BACKFILL_PROPERTY + "Mail"] == "{}" and after[ADDED_PROPERTY + "Mail"] == "a01" and "other" not in after
     refuse_other_key(NOW, after)
     assert other_cleaning(NOW, after, ["person", "Mail"]) is None
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dms_iceberg.changes.mapping import SilverColumn, silver_columns
-from dms_iceberg.config.model import Column, Table
+from dms_iceberg.config.model import Column, Mode, Table
 from dms_iceberg.silver.schema_diff import AddColumn, Incompatible, SchemaPlan, WidenColumn, diff, wanted_types
 
 
@@ -87,5 +87,7 @@ def test_statements() -> None:
     assert AddColumn("two words", "int").sql("`c`.`t`") == "ALTER TABLE `c`.`t` ADD COLUMN `two words` int"
     assert AddColumn("a", "int").backfill_sql("t") is None
     assert AddColumn("a", "boolean", True).backfill_sql("t") == "UPDATE t SET `a` = CAST('true' AS boolean) WHERE `a` IS NULL"
+    of_a_log = "UPDATE t SET `a` = CAST('7' AS int) WHERE `a` IS NULL AND _cdc_op NOT IN ('D', 'T')"
+    assert AddColumn("a", "int", 7).backfill_sql("t", Mode.APPEND) == of_a_log
     assert AddColumn("a", "string", "it's").backfill_sql("t") == "UPDATE t SET `a` = CAST('it\\'s' AS string) WHERE `a` IS NULL"
     assert WidenColumn("a`b", "int", "bigint").sql("t") == "ALTER TABLE t ALTER COLUMN `a``b` TYPE bigint"
