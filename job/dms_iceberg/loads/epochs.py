@@ -107,8 +107,8 @@ def built_by_other_configuration(table: Table, target: TargetTable, found: Branc
     if found.branch is None or found.head is not None or target.head(found.branch) is None:
         return None
     return (
-        f"{table.source}: what was built of load epoch {found.progress.epoch} was made with another configuration of key, columns, filter "
-        f"or rules, so it is built again from its first file. Readers see the old content of {table.target} until it is complete."
+        f"{table.source}: what was built of load epoch {found.progress.epoch} was made with another configuration of mode, key, columns, "
+        f"filter or rules, so it is built again from its first file. Readers see the old content of {table.target} until it is complete."
     )
 
 

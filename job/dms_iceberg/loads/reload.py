@@ -16,6 +16,7 @@ from pyspark.sql.functions import expr
 from dms_iceberg.bronze.position import FILE_DIGITS, load_position
 from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.context import BranchState, RunContext
+from dms_iceberg.errors import TargetError
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge import versions
 from dms_iceberg.merge.history import build_versions
@@ -96,6 +97,7 @@ def load_transaction(here: TableContext, found: BranchState, branch: str, planne
 
     Raises:
         PlanIsStaleError: another writer committed since ``planned_on``.
+        TargetError: rows of the load do not tell whether they are present.
     """
     context, table, target = here.context, here.table, here.target
     properties = {PROGRESS_KEY: found.progress.to_json(), ACCOUNTING_KEY: _accounting(context, target, found.progress, branch)}
@@ -104,17 +106,25 @@ def load_transaction(here: TableContext, found: BranchState, branch: str, planne
     if table.mode is Mode.APPEND:
         transaction.append(loaded, properties)
         return transaction
-    if table.mode is Mode.SOFT_DELETE:
-        present = f"NOT {DELETED}"
-        made = _difference(here, loaded.where(present), target.rows().where(present), found)
-        rows = _registers(made)
-    else:
-        present = IS_CURRENT
-        made = _difference(here, loaded.where(present), target.rows().where(present), found)
-        rows = _versions(made, target.rows())
+    mark, present = (DELETED, f"NOT {DELETED}") if table.mode is Mode.SOFT_DELETE else (IS_CURRENT, IS_CURRENT)
+    _refuse_unmarked(table, loaded, mark, branch)
+    made = _difference(here, loaded.where(present), target.rows().where(present), found)
+    rows = _registers(made) if table.mode is Mode.SOFT_DELETE else _versions(made, target.rows())
     with named_view(context, rows) as view:
         transaction.execute(lambda name: made.merge_sql(name, view, table.mode), properties)
     return transaction
+
+
+def _refuse_unmarked(table: Table, loaded: DataFrame, mark: str, branch: str) -> None:
+    """Refuse a load with rows that do not tell whether they are present: no condition holds for NULL, so their keys would vanish."""
+    unmarked = loaded.where(f"{mark} IS NULL").select(POSITION).head()
+    if unmarked is not None:
+        raise TargetError(
+            f"{table.source}: branch {branch} of {table.target}, on which the load is built, has rows with NULL in {mark} (one at position "
+            f"{unmarked[0]}). Mode {table.mode.value} writes true or false to every row, so something else has written to the branch. "
+            f"Nothing was published. Remove the branch, and the next run builds the load again from bronze: ALTER TABLE {table.target} "
+            f"DROP BRANCH {quote(branch)}."
+        )
 
 
 def _accounting(context: RunContext, target: TargetTable, progress: Progress, branch: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from dms_iceberg.config.key_columns import silver_key
-from dms_iceberg.config.model import Column, Mask, OtherColumns, Table
+from dms_iceberg.config.model import Column, Mask, Mode, OtherColumns, Table
 from dms_iceberg.config.publish import published_columns
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.silver.withheld import MadeMask, Withheld
@@ -18,7 +18,7 @@ CLEANING_PROPERTY = "dms-iceberg.cleaning"
 """Table property with a digest for each column that is not a plain copy, for the filter and for each rule, as JSON."""
 
 MADE_BY_KEY = "dms-iceberg.made-by"
-"""Summary key of the snapshots of a load that is being built: a digest of the cleaning and the key of its rows (`made_by`)."""
+"""Summary key of the snapshots of a load that is being built: a digest of the cleaning, key and mode of its rows (`made_by`)."""
 
 _DIGEST_BYTES = 8
 _MASK_VERSION = 2
@@ -112,9 +112,13 @@ class Cleaning:
 
 
 def made_by(table: Table) -> dict[str, str]:
-    """Return the summary entry with a digest of the configuration that computes a snapshot's rows: cleaning and key."""
-    key = sorted(name.lower() for name in silver_key(table))
-    return {MADE_BY_KEY: _digest({"cleaning": attrs.asdict(Cleaning.of(table)), "key": key})}
+    """Return the summary entry with a digest of the configuration that computes a snapshot's rows: cleaning, key and mode.
+
+    A mirror's digest does not name the mode. So it is that of an earlier version, which did not know modes here: a load that such a version
+    began is as good as this one's, because a table whose mode is `mirror` now has never had another one (`switch_mode.silver_types`).
+    """
+    made = {"cleaning": attrs.asdict(Cleaning.of(table)), "key": sorted(name.lower() for name in silver_key(table))}
+    return {MADE_BY_KEY: _digest(made if table.mode is Mode.MIRROR else made | {"mode": table.mode.value})}
 
 
 def _column_text(column: Column, version: int = _MASK_VERSION) -> dict[str, Any]:

@@ -285,6 +285,47 @@ def test_a_load_that_was_begun_with_another_configuration_is_built_anew(lake: La
     assert lake.rows("same", "id, part, v") == [(1, 2, "c"), (2, 1, "b"), (3, 1, "d"), (9, 1, "e")]
 
 
+@pytest.mark.parametrize("mode", ["soft_delete", "history"])
+def test_a_load_that_was_begun_in_another_mode_is_built_anew(lake: Lake, mode: str) -> None:
+    """The rows of a mirror have no marks: taken for the load's, every row of the table would have vanished."""
+    names = ("change", "told", "second")
+    epoch_one(lake, *names)
+    lake.enter(2)
+    for name in names:
+        lake.load(f"public.{name}", ID_V, [(1, "A"), (2, "b")])
+    assert [one.error for one in merge(lake, *names).values()] == [None] * len(names)
+    lake.load("public.second", ID_V, [(3, "c")], number=2)
+    lake.changes("public.change", cdc(2), ID_V, [("I", T2, 61, 3, "c")])
+    config = lake.config({f"public.{name}": {"mode": mode} for name in names})
+    word = RunRequest(frozenset({"public.told", "public.second"}))
+    plans = [one.steps for one in preview(lake.spark, config, request=word)]
+    report = run(lake.spark, config, request=word)
+    assert report.failed == []
+    there = {"soft_delete": "NOT _cdc_deleted", "history": "_is_current"}[mode]
+    live = {name: sorted(row[0] for row in lake.rows(name, f"id, {there}") if row[1]) for name in names}
+    assert live == {"change": [1, 2, 3], "told": [1, 2], "second": [1, 2, 3]}
+    assert all("built again" in one.warnings[0] for one in report.tables.values())
+    assert all(any("mode" in step for step in steps) for steps in plans), plans
+
+
+def test_rows_of_a_load_without_a_mark_are_refused(lake: Lake) -> None:
+    """Somebody has changed the branch, and what counts as vanished is not known."""
+    lake.enter(1)
+    lake.load("public.t", ID_V, [(1, "a")])
+    lake.run_one(lake.config({"public.t": {"mode": "soft_delete"}}))
+    lake.enter(2)
+    config = lake.config({"public.t": {"mode": "soft_delete"}})
+    lake.load("public.t", ID_V, [(1, "a"), (2, "b")])
+    lake.run_one(config)
+    lake.spark.sql(f"UPDATE lake.{lake.namespace}.t.branch_dms_iceberg_epoch_2 SET _cdc_deleted = NULL")
+    lake.changes("public.t", cdc(2), ID_V, [("I", T2, 61, 3, "c")])
+    assert "DROP BRANCH" in str(lake.run_one(config, fails=True).error)
+    assert lake.rows("t", "id, _cdc_deleted") == [(1, False)]
+    lake.spark.sql(f"ALTER TABLE lake.{lake.namespace}.t DROP BRANCH dms_iceberg_epoch_2")
+    lake.run_one(config)
+    assert lake.rows("t", "id, _cdc_deleted") == [(1, False), (2, False), (3, False)]
+
+
 def test_a_reload_in_place_that_is_built_anew_still_knows_when_it_began(lake: Lake) -> None:
     lake.load("public.t", ID_V, [(1, "a")])
     lake.load("public.t", ID_V, [(7, "left over")], number=2)
