@@ -92,7 +92,7 @@ class BatchPlan:
         main: id of main's newest snapshot, None without one.
         loads: all LOAD files as listed.
         truncates: 17 digits each: truncates in bronze that are applied.
-        more: a truncate follows the batch.
+        following: truncates in bronze that are still to be applied. The batch may have changes from after them.
         waiting: open rows of the quarantine that a replay does not try; None where there are none, and for a batch of files.
     """
 
@@ -101,7 +101,7 @@ class BatchPlan:
     main: int | None
     loads: Sequence[BronzeFile]
     truncates: Sequence[str] = ()
-    more: bool = False
+    following: Sequence[str] = ()
     waiting: "DataFrame | None" = None
 
     @property

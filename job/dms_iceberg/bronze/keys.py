@@ -28,6 +28,9 @@ AHEAD_HOURS = 48
 NAME_AHEAD_HOURS = 15
 """How far a file's name may be ahead of now: it may be in a zone 14 hours ahead of UTC (`DatePartitionTimezone`), and clocks differ."""
 
+ZONE_HOURS = 12
+"""How far a file's name may be behind UTC: with `DatePartitionTimezone` DMS names files in local time, and no zone is further behind."""
+
 
 class Kind(StrEnum):
     """Which part of the task wrote a file."""

@@ -10,14 +10,15 @@ import json
 import attrs
 import structlog
 
-from dms_iceberg.bronze.keys import table_prefix, truncate_key
+from dms_iceberg.bronze.keys import ZONE_HOURS, earlier, table_prefix, truncate_key
 from dms_iceberg.bronze.position import truncate_position
 from dms_iceberg.config.model import Table
 from dms_iceberg.context import BranchState, RunContext
-from dms_iceberg.errors import TargetError
+from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.loads.truncate_sql import goes_sql, truncate_row, truncate_sql
 from dms_iceberg.progress.pending import Pending
+from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.metadata_columns import mode_of
 from dms_iceberg.silver.row_counts import RowCounts, summary_properties
 from dms_iceberg.silver.table import TargetTable
@@ -74,6 +75,40 @@ def refuse_truncate(table: Table, found: BranchState, pending: Pending, at: str)
             "those of them that left these columns as they were before the truncate. Load the table again."
         )
     return False
+
+
+def refuse_later_loads(table: Table, progress: Progress, pending: Pending) -> None:
+    """Refuse a LOAD file that was written after a truncate: it may have rows from after it, which would go with those from before. Pure.
+
+    All loaded rows lie below a truncate, whenever DMS read them. A copy of bronze has new times, though, which show nothing. There a
+    change file that was closed before the truncate shows that the load was complete: DMS writes a table's changes after its load.
+    (It does not in a reload in place, where a file may have been open when the load began.)
+
+    Args:
+        table: its configuration.
+        progress: of the branch that the files would be merged into.
+        pending: what is listed for it.
+
+    Raises:
+        BronzeError: there is such a file, and it is not merged, or the truncate is not applied.
+    """
+    at = max([progress.truncated, *pending.truncates])
+    is_applied = at == progress.truncated
+    loads = [file for file in pending.files if not file.is_cdc] if is_applied else pending.loads
+    later = [file for file in loads if file.modified >= at] if at else []
+    if not later:
+        return
+    first = min([*filter(None, [progress.first]), *(file.order for file in pending.files if file.is_cdc)], default="~")
+    if not progress.reload and first < earlier(at, hours=ZONE_HOURS):
+        return
+    told = truncate_key(table_prefix(table.schema_name, table.table_name), at)
+    way_out = "" if is_applied else f" If the source table was not truncated at that time, remove {told} instead."
+    raise BronzeError(
+        f"{table.source}: full-load file {later[0].key} was written at {later[0].modified} (UTC), after the truncate of {at}, which is "
+        f"{f'applied to {table.target}' if is_applied else f'recorded in bronze ({told})'}. Its rows may be from after the truncate, and "
+        "nothing tells which, so nothing is merged. A LOAD file must be older than the truncate, or a change file of the table older than "
+        f"it by {ZONE_HOURS} hours. Let DMS load the table again into a new load epoch, which shows what the source has now.{way_out}"
+    )
 
 
 def apply_truncate(here: TableContext, found: BranchState, at: str) -> tuple[str, ...]:

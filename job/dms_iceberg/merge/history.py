@@ -23,7 +23,7 @@ from dms_iceberg.merge.collapse import USABLE
 from dms_iceberg.merge.collapse_frames import collapse
 from dms_iceberg.merge.crowded import Verdict, bronze_past, play, stored_past
 from dms_iceberg.merge.late_context import older_files, second_look, waiting_rows
-from dms_iceberg.merge.late_truncates import truncate_events
+from dms_iceberg.merge.late_truncates import truncate_events, truncates_within
 from dms_iceberg.merge.merge_input import Judge, MergeInput, as_it_is, measure, of_the_batch
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.row_counts import BatchCounts
@@ -59,7 +59,8 @@ def history_batch(batch: BatchContext) -> MergeInput:
         failpoint("after-collapse", batch.table.source)
         found = _Events(batch, only_keys, cleaned, first).judged()
         whole = found.is_late or _goes_back(first.figures[_FIRST_CLOCK], batch.planned.progress)
-        events = found.events.withColumn(WAITING, expr(f"coalesce({WAITING}, false)" if WAITING in found.events.columns else "false"))
+        events = _with_truncates(batch, found.events, only_keys, first)
+        events = events.withColumn(WAITING, expr(f"coalesce({WAITING}, false)" if WAITING in events.columns else "false"))
         events = events.where(USABLE).selectExpr(*versions.change_events(batch.shape.key, batch.shape.values))
         if batch.planned.branch_state.head is not None:
             events = _with_stored(events, batch.target.rows(batch.planned.branch_state.branch), first, batch.shape, found, whole=whole)
@@ -212,6 +213,18 @@ def _tracked(table: Table, shape: Shape) -> list[str]:
             f"{', '.join(shape.values)}. Correct the name."
         )
     return [known[name.lower()] for name in table.track_columns]
+
+
+def _with_truncates(batch: BatchContext, events: DataFrame, only_keys: Shape, first: MergeInput) -> DataFrame:
+    """Add the truncates that are applied after the batch, but lie between its changes.
+
+    Without them, a row that came back with the values that it had before would be no new version (``track_columns``), and the truncate
+    would end the only one.
+    """
+    load = batch.planned.progress.load
+    within = truncates_within(batch.planned.following, load, first.row_counts.high)
+    ended = truncate_events(first.latest, only_keys, within, load, every_key=True)
+    return events if ended is None else events.unionByName(ended, allowMissingColumns=True)
 
 
 def _goes_back(first_clock: str | None, progress: Progress) -> bool:

@@ -16,7 +16,7 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr, lit
 
-from dms_iceberg.bronze.keys import REPAIR_FOLDER, BronzeFile, earlier
+from dms_iceberg.bronze.keys import REPAIR_FOLDER, ZONE_HOURS, BronzeFile, earlier
 from dms_iceberg.bronze.position import CLOCK_DIGITS, clock_of, epoch_prefix, is_load_position
 from dms_iceberg.changes.clean import else_problem
 from dms_iceberg.changes.shape import Shape
@@ -53,8 +53,6 @@ from dms_iceberg.sql.quoting import quote, string_literal
 from dms_iceberg.sql.value_text import comparable
 
 SLACK_HOURS = 1.0
-# With DatePartitionTimezone DMS names files in local time, while commit times are in UTC; no zone is further behind UTC.
-ZONE_HOURS = 12.0
 _FAR_FUTURE = "99991231235959999"
 OLDER_CLOCK = "older_clock"
 _OLDER = "not in any earlier file, yet older than a change of its key that is; the source clock went back"

@@ -1,4 +1,4 @@
-"""Applies truncates to late batches: rows from before a truncate are deleted, though no file has that delete."""
+"""Applies truncates to batches with changes from before them: their rows are deleted, though no file has that delete."""
 
 from collections.abc import Sequence
 
@@ -60,15 +60,27 @@ def _first_behind(truncates: Sequence[str], load: int, *, position: bool) -> str
     return f"CASE {' '.join(cases)} END"
 
 
-def truncate_events(latest: DataFrame, shape: Shape, truncates: Sequence[str], load: int) -> DataFrame | None:
-    """Return, for each key with a change from before the last truncate, a delete per truncate, with `CONTEXT`; None without truncates."""
+def truncates_within(truncates: Sequence[str], load: int, high: str) -> list[str]:
+    """Return those truncates which changes up to the position ``high`` come after."""
+    return [at for at in truncates if truncate_position(load, at) <= high]
+
+
+def truncate_events(latest: DataFrame, shape: Shape, truncates: Sequence[str], load: int, *, every_key: bool = False) -> DataFrame | None:
+    """Return a delete for each truncate and key, with `CONTEXT`; None without truncates.
+
+    Args:
+        latest: the keys of a batch, with `LOW`.
+        shape: the silver columns.
+        truncates: 17 digits each, in order.
+        load: number of the load.
+        every_key: also for keys without a change from before the last truncate: the table still has their rows from before it.
+    """
     if not truncates:
         return None
     deletes = [f"struct({string_literal(truncate_position(load, at))} AS position, {timestamp_literal(at)} AS at)" for at in truncates]
     keys = [quote(name) for name in shape.key]
-    exploded = latest.where(f"{LOW} < {string_literal(truncate_position(load, truncates[-1]))}").selectExpr(
-        *keys, f"explode(array({', '.join(deletes)})) AS _cdc_truncate"
-    )
+    ended = latest if every_key else latest.where(f"{LOW} < {string_literal(truncate_position(load, truncates[-1]))}")
+    exploded = ended.selectExpr(*keys, f"explode(array({', '.join(deletes)})) AS _cdc_truncate")
     own = (
         f"'D' AS {OP}",
         f"_cdc_truncate.position AS {POSITION}",

@@ -6,7 +6,7 @@ A run executes the action, reads the state again and plans again, until nothing 
 from dms_iceberg.context import BatchPlan, RunRequest
 from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.loads.epochs import is_complete, waiting
-from dms_iceberg.loads.truncate import refuse_truncate
+from dms_iceberg.loads.truncate import refuse_later_loads, refuse_truncate
 from dms_iceberg.progress.pending import FileBatch, RecordBatch, applied_truncates, next_batch
 from dms_iceberg.runs.actions import (
     Action,
@@ -63,6 +63,7 @@ def plan(state: TableState, request: RunRequest) -> Action:
     first = _preparation(state, request)
     if first is not None:
         return first
+    refuse_later_loads(state.table, state.branch.progress, state.pending)
     if state.truncate is not None and not state.files:
         return SwitchMode(state.switch) if state.switch and not state.is_rebuilding else ApplyTruncate(state.branch, state.truncate)
     batch = next_batch(state.files, state.bounds, state.behind)
@@ -124,8 +125,8 @@ def _batch_plan(state: TableState, opened: OpenedBatch) -> BatchPlan:
         state.main.head,
         state.pending.loads,
         applied_truncates(truncates, progress),
-        # A table that this batch creates may have a truncate after it.
-        more=any(at > progress.truncated for at in truncates),
+        # A table that this batch creates may have truncates after it, and within it.
+        following=[at for at in truncates if at > progress.truncated],
         waiting=state.records.waiting if state.records is not None else None,
     )
 

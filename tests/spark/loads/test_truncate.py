@@ -243,3 +243,88 @@ def test_a_rebuild_without_a_load_ends_what_the_truncate_ended(lake: Lake, mode:
     report = run(lake.spark, lake.config(tables(mode)), request=RunRequest(rebuild=frozenset({f"public.{mode}"})))
     assert report.errors == {}
     assert sorted(lake.rows(mode, SHOWN[mode]), key=str) == before
+
+
+def write(lake: Lake, name: str, number: int, rows: list[tuple[int, str]], at: str) -> None:
+    """A LOAD file that DMS finished at ``at`` (17 digits)."""
+    written = time_of(at).timestamp()
+    os.utime(lake.load(f"public.{name}", ID_V, rows, number), (written, written))
+
+
+def test_a_load_file_from_after_a_truncate_is_refused(lake: Lake) -> None:
+    """The load was still arriving when the truncate was told: whether its later rows are from before or after, nothing tells."""
+    names = ("told", "written", "late")
+    for name in names:
+        write(lake, name, 1, [(1, "a")], "20260301100000000")
+    assert errors(merge(lake, *names)) == []
+    assert errors(merge(lake, "told", "late", truncate=True)) == []
+    # Such an object may also come by another way than a word to the job.
+    path = lake.path("public.written", "_repair/TRUNCATE-20260301-100230000.json")
+    path.write_text("{}")
+    write(lake, "told", 2, [(7, "g"), (8, "h")], "20260301103000000")
+    write(lake, "written", 2, [(7, "g"), (8, "h")], "20260301103000000")
+    write(lake, "late", 2, [(9, "i")], "20260301100100000")
+    for name in names:
+        lake.changes(f"public.{name}", cdc(40), ID_V, [("I", clock(40), 61, 3, "c")])
+    config = lake.config(tables(*names))
+    plans = {one.table.removeprefix("public."): one.error for one in preview(lake.spark, config)}
+    reports = merge(lake, *names)
+    assert {name: one.error for name, one in reports.items()} == plans
+    for name in ("told", "written"):
+        error = str(plans[name])
+        assert "LOAD00000002.parquet was written at 20260301103000000" in error and AT in error
+        assert "load epoch" in error
+    assert [lake.rows(name, "id") for name in names] == [[], [(1,)], [(3,)]]
+    assert lake.target("told").progress().frontier == ""
+    # A table that is made anew would lack the rows as well.
+    lake.namespace += "_again"
+    assert "LOAD00000002.parquet was written at" in errors(merge(lake, "told"))[0]
+    lake.namespace = lake.namespace.removesuffix("_again")
+    # The new load tells what is there.
+    lake.enter(2)
+    for name in ("told", "written"):
+        lake.load(f"public.{name}", ID_V, [(7, "g"), (8, "h")])
+        lake.changes(f"public.{name}", cdc(50), ID_V, [("I", clock(50), 61, 4, "d")])
+    assert errors(merge(lake, "told", "written")) == []
+    assert [lake.rows(name, "id") for name in ("told", "written")] == [[(4,), (7,), (8,)]] * 2
+
+
+def test_a_restored_bronze_is_truncated_again(lake: Lake) -> None:
+    """A copy of bronze has new times: a change file that DMS closed long before the truncate shows that the load was complete."""
+    begin(lake, "t")
+    later_day = "20260302120000000"
+    assert errors(merge(lake, "t")) == []
+    assert errors(merge(lake, "t", truncate=True, at=later_day)) == []
+    os.utime(lake.path("public.t", "LOAD00000001.parquet"))
+    lake.namespace += "_again"
+    assert errors(merge(lake, "t")) == []
+    assert lake.rows("t", "id") == []
+
+
+def test_what_came_back_after_a_truncate_begins_a_version_in_a_table_made_anew(lake: Lake) -> None:
+    """With `track_columns` the same values would be no change, but the truncate ended the row in between."""
+    options = {"mode": "history", "track_columns": ["v"]}
+    names = {"files": False, "one": True}
+    configured = {f"public.{name}": options for name in names}
+    for name, in_one in names.items():
+        first, second = ("I", clock(1), 61, 1, "a"), ("I", clock(3), 81, 1, "a")
+        other = ("I", clock(1), 65, 2, "b")
+        if not in_one:
+            lake.changes(f"public.{name}", cdc(1), ID_V, [first, other])
+        lake.changes(f"public.{name}", cdc(4), ID_V, [first, other, second] if in_one else [second])
+        path = lake.path(f"public.{name}", "_repair/TRUNCATE-20260301-100230000.json")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("{}")
+    expected = [
+        (1, "a", "10:01:00.00", "10:02:30.00", False),
+        (1, "a", "10:03:00.00", None, True),
+        (2, "b", "10:01:00.00", "10:02:30.00", False),
+    ]
+    plans = preview(lake.spark, lake.config(configured))
+    report = run(lake.spark, lake.config(configured))
+    assert report.failed == []
+    assert [one.batches for one in plans] == [len(one.batches) for one in report.tables.values()]
+    assert [lake.rows(name, SHOWN["history"], "1, _valid_from") for name in names] == [expected] * len(names)
+    rebuilt = run(lake.spark, lake.config(configured), request=RunRequest(rebuild=frozenset(configured)))
+    assert rebuilt.failed == []
+    assert [lake.rows(name, SHOWN["history"], "1, _valid_from") for name in names] == [expected] * len(names)

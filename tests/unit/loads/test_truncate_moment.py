@@ -2,16 +2,18 @@
 
 from datetime import UTC, datetime
 
+import attrs
 import pytest
 
 from dms_iceberg.bronze.keys import BronzeFile, Truncate, parse_key, parse_truncate, truncate_key
 from dms_iceberg.bronze.position import load_position, sequence_position, timestamp_position_sql, truncate_position
 from dms_iceberg.cli.options import run_request
-from dms_iceberg.config.model import Mode
+from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.context import BatchPlan, BranchState
-from dms_iceberg.errors import ConfigError
+from dms_iceberg.errors import BronzeError, ConfigError
+from dms_iceberg.loads.truncate import refuse_later_loads
 from dms_iceberg.loads.truncate_sql import truncate_sql
-from dms_iceberg.progress.pending import FileBatch, applied_truncates, next_truncate, pending_files, until
+from dms_iceberg.progress.pending import FileBatch, Pending, applied_truncates, next_truncate, pending_files, until
 from dms_iceberg.progress.progress import Progress
 
 AT = "20260301100230450"
@@ -22,6 +24,10 @@ def file(name: str) -> BronzeFile:
     found = parse_key("public/t/", f"public/t/{name}", 1, "e")
     assert found is not None
     return found
+
+
+def load(name: str, modified: str) -> BronzeFile:
+    return attrs.evolve(file(name), modified=modified)
 
 
 def test_the_key_tells_and_no_file_has_such_a_name() -> None:
@@ -69,6 +75,37 @@ def test_progress_knows_how_far_changes_may_be_late() -> None:
     assert Progress.from_json(progress.to_json()) == progress
     old = progress.to_json().replace(f'"truncated":"{AT}",', "")
     assert Progress.from_json(old) == Progress(high_water=high)
+
+
+LOADED, LATER = (load(f"LOAD0000000{number}.parquet", at) for number, at in ((1, "20260301100000000"), (2, AT)))
+APPLIED = Progress(truncated=AT, first="20260301090000000")
+
+
+@pytest.mark.parametrize(
+    ("progress", "files", "truncates", "is_refused"),
+    [
+        (APPLIED, [LATER], [AT], True),
+        (APPLIED, [LATER], [], True),
+        (APPLIED, [LOADED], [AT], False),
+        (APPLIED, [], [AT], False),
+        (Progress(), [], [AT], True),
+        (Progress(), [], [], False),
+        (APPLIED, [LATER], [AT, "20260301110000000"], False),
+        (Progress(truncated=AT, first="20260228220229000"), [LATER], [AT], False),
+        (Progress(truncated=AT, first="20260228220231000"), [LATER], [AT], True),
+        (Progress(), [LATER, file("20260228-220229000.parquet")], [AT], False),
+        (Progress(reload=1, truncated=AT, first="20260228220229000"), [LATER], [AT], True),
+    ],
+)
+def test_a_load_file_from_after_it(progress: Progress, files: list[BronzeFile], truncates: list[str], is_refused: bool) -> None:
+    table = Table(source="public.t", target="s.t", key=("id",))
+    pending = Pending(files, [LOADED, LATER], [], truncates)
+    if not is_refused:
+        refuse_later_loads(table, progress, pending)
+        return
+    with pytest.raises(BronzeError, match=r"LOAD00000002.parquet was written at 20260301100230450 \(UTC\), after the truncate") as told:
+        refuse_later_loads(table, progress, pending)
+    assert ("remove public/t/_repair/TRUNCATE" in str(told.value)) == (progress.truncated != AT)
 
 
 def test_statements() -> None:

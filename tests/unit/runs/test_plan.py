@@ -316,7 +316,7 @@ def test_batch_has_what_it_was_planned_on() -> None:
         state(**opened(main=main(attrs.evolve(LOADED, truncated=AT))) | {"pending": pending(EARLY, truncates=(AT, LATER))}), NOTHING
     )
     assert isinstance(found, MergeBatch)
-    assert (found.plan.main, found.plan.truncates, found.plan.more, found.creates) == (7, [AT], True, None)
+    assert (found.plan.main, found.plan.truncates, found.plan.following, found.creates) == (7, [AT], [LATER], None)
 
 
 def test_table_is_made_with_the_columns_of_its_first_batch() -> None:
