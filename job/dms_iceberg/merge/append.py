@@ -121,9 +121,10 @@ def _once(good: DataFrame, stored: DataFrame | None, identities: Mapping[str, st
     # In one order for all identities, so that the first of all writings of a change is never left out.
     firsts = [f"row_number() OVER (PARTITION BY {name}, {name}{RANK} ORDER BY {POSITION}, {ROW}, {FILE})" for name in identities]
     single = single.withColumn("_cdc_writing", expr(f"greatest({', '.join(firsts)})")).where("_cdc_writing = 1")
-    for name, sql in identities.items() if stored is not None else ():
-        known = stored.where(repeated).groupBy(expr(sql).alias(name)).count().withColumnRenamed("count", _KNOWN)
-        single = single.join(known, name, "left").withColumn(NEW, expr(f"{NEW} AND {name}{RANK} > coalesce({_KNOWN}, 0)")).drop(_KNOWN)
+    if stored is not None:
+        for name, sql in identities.items():
+            known = stored.where(repeated).groupBy(expr(sql).alias(name)).count().withColumnRenamed("count", _KNOWN)
+            single = single.join(known, name, "left").withColumn(NEW, expr(f"{NEW} AND {name}{RANK} > coalesce({_KNOWN}, 0)")).drop(_KNOWN)
     return good.where(f"NOT {repeated}").unionByName(single.select(*map(quote, good.columns)))
 
 
