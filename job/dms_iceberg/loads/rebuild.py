@@ -29,7 +29,7 @@ from dms_iceberg.silver.branch_summary import withheld_by
 from dms_iceberg.silver.check_configuration import configuration_text
 from dms_iceberg.silver.cleaning import Cleaning
 from dms_iceberg.silver.key import KEY_PROPERTY, key_property
-from dms_iceberg.silver.quarantine import all_rows, rejected_since, resolve
+from dms_iceberg.silver.quarantine import all_rows, rejected_since, resolve, resolved_ids
 from dms_iceberg.silver.recorded_declarations import mixed_keys
 from dms_iceberg.silver.row_counts import COUNTS, RowCounts, summary_properties
 from dms_iceberg.silver.table import TargetTable
@@ -263,9 +263,10 @@ def _rejected_deletes(context: RunContext, table: Table, found: BranchState) -> 
 
 
 def has_unresolved(context: RunContext, table: Table, found: BranchState) -> bool:
-    """Whether rows were rejected before the rebuild and not again by it, and the branch does not record it yet."""
-    if found.progress.replay:
-        return False
+    """Whether rows were rejected before the rebuild and not again by it, and the branch does not record it yet of each of them.
+
+    That the branch has a replay does not tell: a repair among its files resolves some rows as well (`merge.ambiguous_keys`).
+    """
     rows = _rejected_before(context, table, found)
     return rows is not None and not rows.isEmpty()
 
@@ -279,16 +280,19 @@ def resolve_rejected(here: TableContext, found: BranchState) -> None:
     replay = uuid.uuid4().hex[:16]
     rows = _rejected_before(context, table, found)
     if rows is not None:
-        resolve(context, table, rows, replay, "")
+        resolve(context, table, rows, replay, found.progress.replay)
     transaction = target.transaction(found.head, found.branch)
     transaction.touch(summary_properties(attrs.evolve(found.progress, replay=replay), RowCounts(), 0, context.run_id))
     target.commit(transaction)
 
 
 def _rejected_before(context: RunContext, table: Table, found: BranchState) -> "DataFrame | None":
+    """Return rows that were rejected before the rebuild and not again by it, without those that the branch has resolved; None for none."""
     rows = all_rows(context.spark, context.config, table)
     if rows is None:
         return None
     source, since = string_literal(table.source), rejected_since(found.rebuild)
     of_the_load = f"(position IS NULL OR position >= {string_literal(epoch_prefix(found.progress.load))})"
-    return rows.where(f"source_table = {source} AND NOT {since} AND {of_the_load}")
+    rejected = rows.where(f"source_table = {source} AND NOT {since} AND {of_the_load}")
+    resolved = resolved_ids(context.spark, context.config, table, found.progress.replay)
+    return rejected if resolved is None else rejected.join(resolved, "id", "left_anti")

@@ -151,6 +151,7 @@ def play(batch: BatchContext, keys: DataFrame, past: "Past", waiting: DataFrame 
         rows = rows.unionByName(keys.selectExpr(*crowding.unknown_select(batch.shape.key))).withColumn(IMAGED, lit(None).cast("string"))
     key = [quote(name) for name in batch.shape.key]
     events = rows.groupBy(*key, *WRITING_GROUPS).agg(*(expr(sql).alias(name) for name, sql in crowding.writing_aggregates().items()))
+    events = events.withColumn(crowding.ERA, expr(crowding.era_sql(batch.planned.progress.load, batch.planned.effective_truncates)))
     for step in crowding.identity_steps(batch.shape.key):
         events = events.withColumns({name: expr(sql) for name, sql in step.items()})
     events = materialised(events)

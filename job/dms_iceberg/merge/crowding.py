@@ -13,11 +13,13 @@ leaves if it equals the image in one of the two readings. An image of key column
 Whether a key is crowded depends on the source: quarantined and filtered rows count as well. DMS writes changes again that the full load has
 already seen. A loaded row does not count if the changes of the run, or of later ones, bring one row more than they take away: a key has one
 row at the end of a commit, so the load must be from after it.
+
+No change tells of a truncate, so rows from before one (`era_sql`) do not count for changes from after it.
 """
 
 from collections.abc import Mapping, Sequence
 
-from dms_iceberg.bronze.position import is_load_sql
+from dms_iceberg.bronze.position import is_load_sql, truncate_position
 from dms_iceberg.changes.normalise import ALTERNATIVES, AMBIGUOUS, LEAVING_HALVES
 from dms_iceberg.merge.suspicion import commit_sql
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, CONTEXT, FILE_NAME, IMAGED, MOVED, OLD_KEY, OP, POSITION, PROBLEM, STREAM
@@ -31,6 +33,7 @@ MESSAGE = (
 SIDE, KIND, AT, ID, PLACE = "_cdc_side", "_cdc_kind", "_cdc_at", "_cdc_event", "_cdc_place"
 USABLE, VALUES, IMAGE, OTHER_IMAGE = "_cdc_usable", "_cdc_values", "_cdc_image", "_cdc_other_image"
 LOADED, CONTAINED, NET, OUTCOME = "_cdc_loaded", "_cdc_contained", "_cdc_net", "_cdc_outcome"
+ERA = "_cdc_era"
 N_READ = "_cdc_n_read"
 # A row arrives (an insert, a row from another key), is updated at its key, or leaves (a delete, a row that goes to another key).
 ARRIVES, _STAYS, LEAVES = "A", "U", "L"
@@ -108,6 +111,19 @@ def _in(column: str, numbers: Sequence[int]) -> str:
     return f"{column} IN ({', '.join(map(str, numbers))})"
 
 
+def era_sql(load: int, truncates: Sequence[str]) -> str:
+    """SQL of the number of truncates before an event, which is the same for all changes of a commit.
+
+    A row that nothing shows (`unknown_select`) may have come after any truncate.
+
+    Args:
+        load: number of the load.
+        truncates: 17 digits each: those applied.
+    """
+    before = [f"CAST({POSITION} >= {string_literal(truncate_position(load, at))} AS int)" for at in truncates]
+    return f"CASE WHEN {POSITION} = '' THEN {len(truncates)} ELSE {' + '.join(['0', *before])} END"
+
+
 WRITING_GROUPS = (POSITION, FILE_NAME, SIDE)
 """The columns that, with the key, identify one half of a change."""
 
@@ -138,6 +154,8 @@ def writing_aggregates() -> dict[str, str]:
 def identity_steps(key: Sequence[str]) -> list[dict[str, str]]:
     """Steps that add columns for repeated writings of a change (`identity`): `ID`, the same for all of them, and `PLACE`, for the order.
 
+    The events have `ERA`.
+
     They also add `NET`: by how many rows at most the key has more than before the commit, at the end of that commit or of a later one that
     the load may have seen. If it is positive, a loaded row is from after the commit, and did not exist when that began.
 
@@ -159,11 +177,11 @@ def identity_steps(key: Sequence[str]) -> list[dict[str, str]]:
         },
         {_COME: f"CASE WHEN NOT ({IS_LAST_WRITING}) THEN 0 {rows} ELSE 0 END"},
         {
-            _UNTIL: f"sum({_COME}) OVER (PARTITION BY {keys} ORDER BY {AT})",
+            _UNTIL: f"sum({_COME}) OVER (PARTITION BY {keys}, {ERA} ORDER BY {AT})",
             NET: f"sum({_COME}) OVER (PARTITION BY {keys}, {AT})",
         },
         {
-            NET: f"max(CASE WHEN {CONTAINED} THEN {_UNTIL} END) OVER (PARTITION BY {keys} ORDER BY {AT} "
+            NET: f"max(CASE WHEN {CONTAINED} THEN {_UNTIL} END) OVER (PARTITION BY {keys}, {ERA} ORDER BY {AT} "
             f"RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) - {_UNTIL} + {NET}"
         },
     ]
@@ -171,7 +189,7 @@ def identity_steps(key: Sequence[str]) -> list[dict[str, str]]:
 
 IS_LAST_WRITING = f"{ID} = concat({POSITION}, '/', {FILE_NAME}, '/', {SIDE})"
 
-_ROWS = "array<struct<id: string, shown: string, vals: array<string>, loaded: boolean>>"
+_ROWS = "array<struct<id: string, shown: string, vals: array<string>, loaded: boolean, era: int>>"
 _RUNS = "array<struct<ids: array<string>, unclear: array<string>, rest: array<string>>>"
 
 
@@ -182,7 +200,7 @@ def outcome_aggregate() -> str:
     events that wrote the rows that remained in the end, including one of an earlier run if its row remained.
     """
     fields = {"place": PLACE, "side": SIDE, "id": ID, "at": AT, "kind": KIND, "usable": USABLE, "imaged": IMAGED}
-    fields |= {"vals": VALUES, "image": IMAGE, "other": OTHER_IMAGE, "loaded": LOADED, "contained": CONTAINED, "net": NET}
+    fields |= {"vals": VALUES, "image": IMAGE, "other": OTHER_IMAGE, "loaded": LOADED, "contained": CONTAINED, "net": NET, "era": ERA}
     listed = f"array_sort(collect_list(struct({', '.join(f'{name} AS {field}' for field, name in fields.items())})))"
     nothing = "CAST(array() AS array<string>)"
     start = (
@@ -197,9 +215,10 @@ def _let(name: str, value: str, body: str) -> str:
 
 
 def _begun() -> str:
-    """The state ``s`` in the run of the event ``e``: at the end of a commit at most one row has a key, the last one that came."""
+    """The state ``s`` in the run of the event ``e``: at most one row has a key then, the last that came, and none after a truncate."""
+    truncated = "element_at(s.rows, -1).era < e.era"
     later = "e.contained AND e.net > 0 AND element_at(s.rows, -1).loaded"
-    gone, nothing = f"(s.n = 0 OR coalesce({later}, false))", "slice(s.ids, 1, 0)"
+    gone, nothing = f"(s.n = 0 OR coalesce({truncated}, false) OR coalesce({later}, false))", "slice(s.ids, 1, 0)"
     rest = f"IF({gone}, slice(s.rows, 1, 0), slice(s.rows, -1, 1))"
     begun = {
         "at": "e.at",
@@ -234,7 +253,7 @@ def _played() -> str:
     # A row keeps its last usable values if an update of it is not usable.
     before = f"IF({several}, m[0].shown, element_at(b.rows, -1).shown)"
     shown = f"IF({stays} AND NOT e.usable, coalesce({before}, e.id), e.id)"
-    row = f"array(struct(e.id AS id, {shown} AS shown, e.vals AS vals, e.loaded AS loaded))"
+    row = f"array(struct(e.id AS id, {shown} AS shown, e.vals AS vals, e.loaded AS loaded, e.era AS era))"
     updated, none = f"IF({stays}, {row}, slice(b.rows, 1, 0))", "slice(b.rows, 1, 0)"
     rows = (
         f"CASE WHEN {arrives} THEN concat(b.rows, {row}) WHEN NOT {several} THEN IF({stays}, {row}, {none}) "

@@ -7,6 +7,7 @@ from pyspark.sql.functions import expr
 
 from dms_iceberg.bronze.position import truncate_position
 from dms_iceberg.changes.shape import Shape
+from dms_iceberg.merge.fill_forward import REFILL
 from dms_iceberg.sql.cdc_columns import (
     BATCH_POSITION,
     COMMITTED_AT,
@@ -41,8 +42,10 @@ def apply_truncates(looked: DataFrame, shape: Shape, truncates: Sequence[str], l
         return looked.withColumns(
             {STALE: expr(f"{STALE} OR coalesce({before} AND {BATCH_POSITION} = {HIGH}, false)"), CONTEXT: expr(f"{CONTEXT} OR {before}")}
         )
-    # The values are new, and the key may be; but the truncate deleted the row, unless its newest change is a delete anyway.
-    ended = f"{before} AND NOT {DELETE} AND coalesce({STORED_POSITION} < {POSITION}, true)"
+    # The values are new, and the key may be; but the truncate deleted the row, unless its newest change is a delete anyway. Where the row
+    # is written whatever the table has, the table's own end of it would be lost.
+    written = f"{REFILL} OR " if REFILL in looked.columns else ""
+    ended = f"{before} AND NOT {DELETE} AND ({written}coalesce({STORED_POSITION} < {POSITION}, true))"
     changed = {
         DELETE: f"{DELETE} OR {ended}",
         POSITION: f"CASE WHEN {ended} THEN {_first_behind(truncates, load, position=True)} ELSE {POSITION} END",

@@ -195,10 +195,11 @@ def _resolve(batch: BatchContext, merge_input: MergeInput, after: Progress) -> P
         rewritten_rows(batch),
     ]
     resolved = [rows.select("id") for rows in found if rows is not None]
-    if not resolved:
+    rows = reduce(DataFrame.union, resolved).distinct() if resolved else None
+    if rows is None or rows.isEmpty():
         return after
     replay = uuid.uuid4().hex[:16]
-    resolve(batch.context, batch.table, reduce(DataFrame.union, resolved).distinct(), replay, after.replay)
+    resolve(batch.context, batch.table, rows, replay, after.replay)
     return attrs.evolve(after, replay=replay)
 
 

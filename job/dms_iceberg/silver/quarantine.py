@@ -229,12 +229,17 @@ def open_rows(spark: SparkSession, config: Config, table: Table, progress: Progr
         rows = rows.join(broadcast(spark.createDataFrame(unmerged, "file string, etag string")), ["file", "etag"], "left_anti")
     if len({file for file, _ in files}) < len(files):
         rows = _once_in_each_file(rows)
-    replays = _as_of_now(spark, config, replays_name(config, table)) if progress.replay else None
+    resolved = resolved_ids(spark, config, table, progress.replay)
+    return rows if resolved is None else rows.join(resolved, "id", "left_anti")
+
+
+def resolved_ids(spark: SparkSession, config: Config, table: Table, newest: str) -> DataFrame | None:
+    """Return the ids of the rows that a replay and all before it have resolved, None where there are none; "" is no replay."""
+    replays = _as_of_now(spark, config, replays_name(config, table)) if newest else None
     if replays is None:
-        return rows
+        return None
     parents = {row.replay: row.parent for row in replays.select("replay", "parent").distinct().collect()}
-    resolved = replays.where(col("replay").isin(chain(parents, progress.replay)))
-    return rows.join(resolved.select("id"), "id", "left_anti")
+    return replays.where(col("replay").isin(chain(parents, newest))).select("id")
 
 
 def _once_in_each_file(rows: DataFrame) -> DataFrame:

@@ -27,6 +27,7 @@ from dms_iceberg.silver.key import KEY_PROPERTY
 from dms_iceberg.silver.table import TargetTable
 from support.crash_process import JobProcess
 from support.lake import Lake
+from support.shifted import COLUMNS, write
 from support.text_files import cdc_name
 
 pytestmark = pytest.mark.long
@@ -253,6 +254,28 @@ def test_a_table_rolled_back_past_a_rebuild_knows_what_its_rows_were_made_with(l
     # Written on, the line of the rebuild is given up.
     assert json.loads(lake.target("t").properties()[KEY_PROPERTY]) == ["id"]
     assert lake.run_one(old).warnings == []
+
+
+def test_a_rebuild_that_reads_a_repair_closes_all_that_it_judged(lake: Lake) -> None:
+    """The repair resolves a row on the branch. The others stayed open, so a late change of their key won over one that is filtered now."""
+    rule = {"name": "good", "expr": "v <> 'x'"}
+    old = lake.config({"public.t": {"rules": [rule]}}, batch={"max_files": 1})
+    lake.load("public.t", COLUMNS, [(2, "b"), (3, "c")])
+    write(lake, "public.t", 1, [("I", (1, "a"), None)])
+    # With images of keys alone the second update does not identify its row.
+    write(lake, "public.t", 2, [("U", (3, "b"), (2, "b")), ("U", (4, "c"), (3, "c"))], images=False, at="2026030110020000")
+    write(lake, "public.t", 5, [("U", (1, "x"), None)], at="2026030110050000")
+    assert lake.run_one(old).quarantined == 2
+    repair = [("D", (2, None), None), ("U", (3, "b"), None), ("U", (4, "c"), None)]
+    write(lake, "public.t", 7, repair, images=False, at="2026030110070000", folder="_repair")
+    lake.run_one(old)
+    assert lake.open_quarantine(old, "t", "reason, key") == [("rule", '{"id":1}')]
+    new = lake.config({"public.t": {"filter": "v <> 'x'"}}, batch={"max_files": 1})
+    assert run(lake.spark, new, request=RunRequest(rebuild=frozenset({"public.t"}))).failed == []
+    assert lake.open_quarantine(new, "t") == []
+    write(lake, "public.t", 3, [("U", (1, "late"), None)], at="2026030110030000")
+    lake.run_one(new)
+    assert lake.rows("t", "id, v") == [(3, "b"), (4, "c")]
 
 
 @pytest.mark.release

@@ -19,6 +19,7 @@ from dms_iceberg.silver.table import TargetTable
 from support.crash_books import check_books, snapshot_ids
 from support.crash_process import JobProcess
 from support.lake import Lake
+from support.shifted import Change, rows, write
 
 ID_V = [("id", pa.int64()), ("v", pa.string())]
 AT = "20260301100230000"
@@ -245,7 +246,7 @@ def test_a_rebuild_without_a_load_ends_what_the_truncate_ended(lake: Lake, mode:
     assert sorted(lake.rows(mode, SHOWN[mode]), key=str) == before
 
 
-def write(lake: Lake, name: str, number: int, rows: list[tuple[int, str]], at: str) -> None:
+def write_load(lake: Lake, name: str, number: int, rows: list[tuple[int, str]], at: str) -> None:
     """A LOAD file that DMS finished at ``at`` (17 digits)."""
     written = time_of(at).timestamp()
     os.utime(lake.load(f"public.{name}", ID_V, rows, number), (written, written))
@@ -255,15 +256,15 @@ def test_a_load_file_from_after_a_truncate_is_refused(lake: Lake) -> None:
     """The load was still arriving when the truncate was told: whether its later rows are from before or after, nothing tells."""
     names = ("told", "written", "late")
     for name in names:
-        write(lake, name, 1, [(1, "a")], "20260301100000000")
+        write_load(lake, name, 1, [(1, "a")], "20260301100000000")
     assert errors(merge(lake, *names)) == []
     assert errors(merge(lake, "told", "late", truncate=True)) == []
     # Such an object may also come by another way than a word to the job.
     path = lake.path("public.written", "_repair/TRUNCATE-20260301-100230000.json")
     path.write_text("{}")
-    write(lake, "told", 2, [(7, "g"), (8, "h")], "20260301103000000")
-    write(lake, "written", 2, [(7, "g"), (8, "h")], "20260301103000000")
-    write(lake, "late", 2, [(9, "i")], "20260301100100000")
+    write_load(lake, "told", 2, [(7, "g"), (8, "h")], "20260301103000000")
+    write_load(lake, "written", 2, [(7, "g"), (8, "h")], "20260301103000000")
+    write_load(lake, "late", 2, [(9, "i")], "20260301100100000")
     for name in names:
         lake.changes(f"public.{name}", cdc(40), ID_V, [("I", clock(40), 61, 3, "c")])
     config = lake.config(tables(*names))
@@ -328,3 +329,41 @@ def test_what_came_back_after_a_truncate_begins_a_version_in_a_table_made_anew(l
     rebuilt = run(lake.spark, lake.config(configured), request=RunRequest(rebuild=frozenset(configured)))
     assert rebuilt.failed == []
     assert [lake.rows(name, SHOWN["history"], "1, _valid_from") for name in names] == [expected] * len(names)
+
+
+CUT: dict[str, tuple[str, list[Change], list[Change], list[tuple[int, Any]]]] = {
+    "moves": ("mirror", [("I", (1, "n"), None)], [("U", (2, "n"), (1, "n"))], [(2, "n")]),
+    "goes": ("mirror", [("I", (1, "n"), None)], [("D", (1, "n"), None)], []),
+    "shared": ("mirror", [("I", (1, "n"), None), ("I", (1, "m"), None)], [("U", (2, "n"), (1, "n"))], [(1, "m"), (2, "n")]),
+}
+"""A mode, the changes of one commit after a truncate in two files, and the rows in the end."""
+
+
+@pytest.mark.long
+def test_the_row_that_a_truncate_ended_is_not_at_its_key_any_more(lake: Lake) -> None:
+    """A commit that was cut was played with the row from before the truncate, which seemed to stay: its own row did not leave."""
+    config = lake.config({f"public.{name}": {"mode": story[0]} for name, story in CUT.items()})
+    for name in CUT:
+        begin(lake, name)
+    assert lake.run(config).errors == {}
+    word = RunRequest(truncate=frozenset(config.tables), truncated_at=AT)
+    assert run(lake.spark, config, request=word).errors == {}
+    for half in (1, 2):
+        for name, story in CUT.items():
+            write(lake, f"public.{name}", 3 + half, story[half], first=57 + 8 * half, at="2026030110030000")
+        assert lake.run(config).errors == {}
+    assert {name: rows(lake, name, story[0]) for name, story in CUT.items()} == {name: story[3] for name, story in CUT.items()}
+    assert [lake.open_quarantine(config, name) for name in CUT] == [[]] * len(CUT)
+
+
+@pytest.mark.long
+def test_a_soft_delete_by_a_truncate_stays_when_the_key_turns_out_to_have_been_crowded(lake: Lake) -> None:
+    """The row that the late changes left at the key was written as if it were there, over its end by the truncate."""
+    config = lake.config({"public.t": {"mode": "soft_delete"}})
+    begin(lake, "t")
+    assert lake.run(config).errors == {}
+    assert run(lake.spark, config, request=RunRequest(truncate=frozenset(config.tables), truncated_at=AT)).errors == {}
+    write(lake, "public.t", 2, [("I", (1, "n"), None), ("D", (1, "A"), None)], at="2026030110020000")
+    assert lake.run(config).errors == {}
+    assert lake.rows("t", "id, v, _cdc_deleted") == [(1, "n", True), (2, "b", True), (3, "c", True)]
+    assert lake.open_quarantine(config, "t") == []

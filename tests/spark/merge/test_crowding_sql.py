@@ -15,7 +15,8 @@ KEYS = 4_000
 _SCHEMA = (
     f"k int, {crowding.PLACE} string, {crowding.SIDE} int, {crowding.ID} string, {crowding.AT} bigint, {crowding.KIND} string, "
     f"{crowding.USABLE} boolean, _cdc_imaged string, {crowding.VALUES} array<string>, {crowding.IMAGE} array<string>, "
-    f"{crowding.OTHER_IMAGE} array<string>, {crowding.LOADED} boolean, {crowding.CONTAINED} boolean, {crowding.NET} bigint"
+    f"{crowding.OTHER_IMAGE} array<string>, {crowding.LOADED} boolean, {crowding.CONTAINED} boolean, {crowding.NET} bigint, "
+    f"{crowding.ERA} int"
 )
 
 
@@ -33,6 +34,7 @@ class Event:
     other: tuple[str | None, ...] | None
     loaded: bool
     contained: bool
+    era: int
 
     def may_be(self, values: Sequence[str | None]) -> bool:
         """Whether the image, in one of its readings, is of a row with ``values``."""
@@ -44,14 +46,18 @@ class Event:
 
 def invented(rng: random.Random) -> list[Event]:
     """A few events of a key, many of one commit."""
-    made, at = [], 1
+    made, at, era = [], 1, 0
     for number in range(rng.randint(1, 9)):
-        at += rng.random() < 0.3
+        if rng.random() < 0.3:
+            at += 1
+            era += rng.random() < 0.3
         texts = [tuple(rng.choice(("x", "y", None)) for _ in range(2)) for _ in range(3)]
         loaded = number == 0 and rng.random() < 0.5
         kind = "U" if loaded else rng.choice("AAULL")
         imaged = rng.choice((None, "11", "11", "10")) if kind != "A" else None
-        made.append(Event(f"e{number}", at, kind, rng.random() < 0.85, imaged, texts[0], texts[1], texts[2], loaded, rng.random() < 0.8))
+        made.append(
+            Event(f"e{number}", at, kind, rng.random() < 0.85, imaged, texts[0], texts[1], texts[2], loaded, rng.random() < 0.8, era)
+        )
     return made
 
 
@@ -76,6 +82,8 @@ def played(events: Sequence[Event]) -> list[tuple[list[str], list[str], list[str
             if event is None:
                 break
             rows = rows[-1:] if count else []
+            if rows and rows[0][0].era < event.era:
+                rows = []
             if rows and rows[0][0].loaded and event.contained and net(events, event.at) > 0:
                 rows = []
             count, at, crowded, ids, unclear = len(rows), event.at, False, [], []
@@ -116,6 +124,7 @@ def test_sql_plays_changes_as_python_does(spark: SparkSession) -> None:
             e.loaded,
             e.contained,
             net(story, e.at),
+            e.era,
         )
         for key, story in enumerate(stories)
         for place, e in enumerate(story)
