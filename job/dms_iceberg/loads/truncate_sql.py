@@ -4,11 +4,19 @@ from collections.abc import Mapping
 
 from dms_iceberg.bronze.position import truncate_position
 from dms_iceberg.config.model import Mode
-from dms_iceberg.sql.cdc_columns import COMMITTED_AT, DELETE_POSITION, DELETED, DELETED_AT, IS_CURRENT, OP, POSITION, VALID_FROM, VALID_TO
+from dms_iceberg.sql.cdc_columns import (
+    COMMITTED_AT,
+    DELETE_POSITION,
+    DELETED,
+    DELETED_AT,
+    IS_CURRENT,
+    OP,
+    OP_TRUNCATE,
+    POSITION,
+    VALID_FROM,
+    VALID_TO,
+)
 from dms_iceberg.sql.quoting import quote, string_literal, timestamp_literal
-
-OP_TRUNCATE = "T"
-"""Operation of the row that a truncate adds in mode ``append``."""
 
 
 def goes_sql(mode: Mode, load: int, at: str) -> str | None:

@@ -7,8 +7,7 @@ import attrs
 
 from dms_iceberg.changes.mapping import SilverColumn, backfill_text
 from dms_iceberg.config.model import Mode
-from dms_iceberg.loads.truncate_sql import OP_TRUNCATE
-from dms_iceberg.sql.cdc_columns import OP
+from dms_iceberg.sql.cdc_columns import OP, OP_TRUNCATE
 from dms_iceberg.sql.quoting import quote, string_literal
 from dms_iceberg.sql.types import VOID, canonical, common, fits, stored, widens
 

@@ -14,6 +14,8 @@ ORIGIN_COLUMNS = frozenset({FILE, FILE_NAME, ROW, CORRUPT, NOT_TEXT, ROW_ID})
 """Where a row comes from, and whether Spark could read it: `bronze.read` adds these columns to a file's own."""
 
 OP = "_cdc_op"
+OP_TRUNCATE = "T"
+"""Operation of the row that a truncate adds in mode ``append``."""
 POSITION = "_cdc_position"
 COMMITTED_AT = "_cdc_committed_at"
 PROBLEM = "_cdc_problem"
