@@ -181,10 +181,9 @@ def _refuse_untyped(table: Table, columns: Sequence[SilverColumn], plan: SchemaP
 def _refuse_backfills(table: Table, columns: Sequence[SilverColumn], plan: SchemaPlan) -> None:
     """Refuse a backfill that is no value of an undeclared type: SQL would make it NULL, or another number."""
     for index, column in enumerate(table.columns):
-        live = next((one for one in columns if one.declared is column and one.name in plan.target_types), None)
-        if column.backfill is None or column.type is not None or live is None:
+        if column.backfill is None or column.type is not None:
             continue
-        type_ = plan.target_types[live.name]
+        type_ = next((plan.target_types[one.name] for one in columns if one.declared is column and one.name in plan.target_types), "string")
         if type_ != "string" and (problem := value_problem(column.backfill, type_)) is not None:
             raise SchemaChangeError(
                 f"{item(below(table_path(table), 'columns'), index)}.backfill: the column {column.name!r} has the type {type_}, and the "
