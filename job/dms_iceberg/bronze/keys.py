@@ -146,6 +146,19 @@ def digits_of(time: datetime) -> str:
     return f"{time.year:04d}{time:%m%d%H%M%S}{time.microsecond // 1000:03d}"
 
 
+def shown_time(digits: str) -> str:
+    """Return 17 digits as people read a time, and as the options of commands take one: ``2026-03-01T10:00:00.5Z``.
+
+    Digits that are no time are returned unchanged.
+    """
+    try:
+        time = time_of(digits.ljust(17, "0"))
+    except (ValueError, OverflowError):
+        return digits
+    fraction = f".{time.microsecond // 1000:03d}".rstrip("0") if time.microsecond else ""
+    return f"{time.replace(microsecond=0, tzinfo=None).isoformat()}{fraction}Z"
+
+
 def is_past(digits: str, now: datetime) -> bool:
     """Whether 17 digits are a time that is not after ``now``."""
     try:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import attrs
 import structlog
 
-from dms_iceberg.bronze.keys import BronzeFile
+from dms_iceberg.bronze.keys import BronzeFile, shown_time
 from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.context import BranchState, RunContext
 from dms_iceberg.errors import BronzeError
@@ -207,7 +207,7 @@ def is_replaced(table: Table, found: BranchState) -> bool:
 def completed(table: Table, found: BranchState) -> str:
     """Return the message that a run would publish a complete load."""
     progress = found.progress
-    name = f"the reload of {progress.reloaded_at[:14]}" if progress.reload else f"load epoch {progress.epoch}"
+    name = f"the reload of {shown_time(progress.reloaded_at)}" if progress.reload else f"load epoch {progress.epoch}"
     return f"{table.source}: {name} would be complete and become the content of {table.target}"
 
 
@@ -217,7 +217,7 @@ def waiting(table: Table, found: BranchState, doubt: str = "") -> str:
     known = "is built" if found.head is not None else "has no file yet"
     if progress.reload:
         return (
-            f"{table.source}: the reload of {progress.reloaded_at[:14]} {known}. It becomes the content of {table.target} with "
+            f"{table.source}: the reload of {shown_time(progress.reloaded_at)} {known}. It becomes the content of {table.target} with "
             f"--load-complete {table.source}: say so once DMS has loaded the table. Until then no change is merged."
         )
     return (

@@ -8,7 +8,7 @@ import contextlib
 
 import attrs
 
-from dms_iceberg.bronze.keys import is_foreign, table_prefix
+from dms_iceberg.bronze.keys import is_foreign, shown_time, table_prefix
 from dms_iceberg.bronze.nearest_folders import neighbour, whereabouts
 from dms_iceberg.config.model import Table
 from dms_iceberg.context import BranchState, RunContext
@@ -60,7 +60,7 @@ def find_no_files(context: RunContext, table: Table, found: BranchState, pending
         nothing += neighbour(context.store) if not is_there else ""
     nothing += "" if nothing.endswith("?") else "."
     if not found.progress.is_empty:
-        upto = f" up to {found.progress.frontier[:14]} (UTC)" if found.progress.frontier else ""
+        upto = f" up to {shown_time(found.progress.frontier)}" if found.progress.frontier else ""
         text = (
             f"{nothing} Files{upto} are merged into {table.target}. Correct bronze.uri unless it is the folder that DMS writes to, and has "
             "lost them all since."

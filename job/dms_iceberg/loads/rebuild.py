@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import attrs
 import structlog
 
-from dms_iceberg.bronze.keys import BronzeFile, Truncate, digits_of, earlier, table_prefix
+from dms_iceberg.bronze.keys import BronzeFile, Truncate, digits_of, earlier, shown_time, table_prefix
 from dms_iceberg.bronze.listing import list_bronze
 from dms_iceberg.bronze.position import epoch_prefix
 from dms_iceberg.config.model import Mode, Table
@@ -62,8 +62,8 @@ def left_rebuilds(table: Table, target: TargetTable) -> list[str]:
         return []
     floor = earlier(digits_of(datetime.now(UTC)), hours=_LEFT_AFTER_HOURS)
     return [
-        f"{table.source}: a rebuild that was begun on {name.removeprefix(REBUILD_BRANCH)[:14]} (UTC) is not done, and its files are kept. "
-        f"Go on with --rebuild {table.source}, or give it up: ALTER TABLE {target.sql_name} DROP BRANCH {quote(name)}."
+        f"{table.source}: a rebuild that was begun at {shown_time(name.removeprefix(REBUILD_BRANCH)[:14])} is not done, and its files are "
+        f"kept. Go on with --rebuild {table.source}, or give it up: ALTER TABLE {target.sql_name} DROP BRANCH {quote(name)}."
         for name in _branches(target)
         if name.removeprefix(REBUILD_BRANCH) < floor
     ]

@@ -10,7 +10,7 @@ import json
 import attrs
 import structlog
 
-from dms_iceberg.bronze.keys import ZONE_HOURS, earlier, table_prefix, truncate_key
+from dms_iceberg.bronze.keys import ZONE_HOURS, earlier, shown_time, table_prefix, truncate_key
 from dms_iceberg.bronze.position import truncate_position
 from dms_iceberg.config.model import Table
 from dms_iceberg.context import BranchState, RunContext
@@ -60,19 +60,19 @@ def refuse_truncate(table: Table, found: BranchState, pending: Pending, at: str)
         return True
     if at < progress.truncated:
         raise TargetError(
-            f"{table.source}: --truncated-at {at} is before the truncate of {progress.truncated}, which {table.target} has already. What "
-            "was committed between the two is gone from the source as well."
+            f"{table.source}: --truncated-at {shown_time(at)} is before the truncate of {shown_time(progress.truncated)}, which "
+            f"{table.target} has already. What was committed between the two is gone from the source as well."
         )
     loaded = max([progress.reloaded_at, *(file.modified for file in pending.loads)])
     if at <= loaded:
         raise TargetError(
-            f"{table.source}: --truncated-at {at}, but the full load was written until {loaded} (UTC): its rows may be from after the "
-            "truncate, and nothing tells which. If the table was loaded since, it needs no truncate; else load it again."
+            f"{table.source}: --truncated-at {shown_time(at)}, but the full load was written until {shown_time(loaded)}: its rows may be "
+            "from after the truncate, and nothing tells which. If the table was loaded since, it needs no truncate; else load it again."
         )
     if table.track_columns and progress.high_water >= truncate_position(progress.load, at):
         raise TargetError(
-            f"{table.source}: --truncated-at {at}, but later changes are merged already. With track_columns, {table.target} does not have "
-            "those of them that left these columns as they were before the truncate. Load the table again."
+            f"{table.source}: --truncated-at {shown_time(at)}, but later changes are merged already. With track_columns, "
+            f"{table.target} does not have those of them that left these columns as they were before the truncate. Load the table again."
         )
     return False
 
@@ -104,10 +104,11 @@ def refuse_later_loads(table: Table, progress: Progress, pending: Pending) -> No
     told = truncate_key(table_prefix(table.schema_name, table.table_name), at)
     way_out = "" if is_applied else f" If the source table was not truncated at that time, remove {told} instead."
     raise BronzeError(
-        f"{table.source}: full-load file {later[0].key} was written at {later[0].modified} (UTC), after the truncate of {at}, which is "
-        f"{f'applied to {table.target}' if is_applied else f'recorded in bronze ({told})'}. Its rows may be from after the truncate, and "
-        "nothing tells which, so nothing is merged. A LOAD file must be older than the truncate, or a change file of the table older than "
-        f"it by {ZONE_HOURS} hours. Let DMS load the table again into a new load epoch, which shows what the source has now.{way_out}"
+        f"{table.source}: full-load file {later[0].key} was written at {shown_time(later[0].modified)}, after the truncate of "
+        f"{shown_time(at)}, which is {f'applied to {table.target}' if is_applied else f'recorded in bronze ({told})'}. Its rows may "
+        "be from after the truncate, and nothing tells which, so nothing is merged. A LOAD file must be older than the "
+        f"truncate, or a change file of the table older than it by {ZONE_HOURS} hours. Let DMS load the table again into a new load "
+        f"epoch, which shows what the source has now.{way_out}"
     )
 
 
@@ -132,7 +133,7 @@ def apply_truncate(here: TableContext, found: BranchState, at: str) -> tuple[str
     target.commit(transaction)
     failpoint("after-commit", table.source)
     _LOG.info("truncated", table=table.source, run_id=context.run_id, truncated_at=at)
-    return (sql or f"INSERT INTO {target.sql_name}: a row of its own for the truncate of {at}",)
+    return (sql or f"INSERT INTO {target.sql_name}: a row of its own for the truncate of {shown_time(at)}",)
 
 
 def preview_truncate(table: Table, target: TargetTable, found: BranchState, at: str) -> tuple[str | None, str]:
@@ -140,8 +141,8 @@ def preview_truncate(table: Table, target: TargetTable, found: BranchState, at: 
     load, mode = found.progress.load, mode_of(target.all_columns())
     goes = goes_sql(mode, load, at)
     if goes is None:
-        return None, f"{table.source}: a truncate at {at} (UTC) would add a row of its own to {table.target}"
+        return None, f"{table.source}: a truncate at {shown_time(at)} would add a row of its own to {table.target}"
     rows = target.rows().selectExpr("count(1) AS n", f"count_if({goes}) AS gone").collect()[0]
     return truncate_sql(target.sql_name, mode, load, at), (
-        f"{table.source}: a truncate at {at} (UTC) would end {rows.gone:,} of the {rows.n:,} rows that {table.target} has now"
+        f"{table.source}: a truncate at {shown_time(at)} would end {rows.gone:,} of the {rows.n:,} rows that {table.target} has now"
     )

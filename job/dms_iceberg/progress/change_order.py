@@ -6,7 +6,7 @@ DMS writes neither sequence nor commit time by default. Then the close time in a
 
 from collections.abc import Iterable, Sequence
 
-from dms_iceberg.bronze.keys import BronzeFile, earlier
+from dms_iceberg.bronze.keys import BronzeFile, earlier, shown_time
 from dms_iceberg.bronze.position import FILE_DIGITS, SEQUENCE_DIGITS, is_load_position, sequence_position
 from dms_iceberg.config.model import Change, Table
 from dms_iceberg.errors import BronzeError, TargetError
@@ -89,7 +89,7 @@ def refuse_local_names(table: Table, files: Sequence[BronzeFile]) -> None:
         if file.is_cdc and file.modified and earlier(file.order, minutes=NAME_AHEAD_MINUTES) > file.modified:
             raise BronzeError(
                 f"{file.key}: its name is more than {NAME_AHEAD_MINUTES} minutes later than the time when it was written "
-                f"({file.modified[:14]}, UTC), so names are in a time zone (DatePartitionTimezone), which may go back an hour in autumn. "
+                f"({shown_time(file.modified)}), so names are in a time zone (DatePartitionTimezone), which may go back an hour in autumn. "
                 "Changes that have neither commit time nor sequence are ordered by these names. Let the task write names in UTC or, "
                 f"better, TimestampColumnName or $AR_H_CHANGE_SEQ, and load {table.source} again."
             )
@@ -131,4 +131,6 @@ def refuse_truncates(table: Table, truncates: Sequence[str], change: Change) -> 
         BronzeError: there is one.
     """
     if truncates and change.orders_by_file:
-        raise BronzeError(f"{table.source}: a truncate of {truncates[0]} is recorded in bronze, but {NO_TRUNCATE}. Load the table again.")
+        raise BronzeError(
+            f"{table.source}: a truncate of {shown_time(truncates[0])} is recorded in bronze, but {NO_TRUNCATE}. Load the table again."
+        )

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import attrs
 
-from dms_iceberg.bronze.keys import NAME_AHEAD_HOURS, BronzeFile, Truncate, Unread, digits_of, folder_time, is_credible, is_past
+from dms_iceberg.bronze.keys import NAME_AHEAD_HOURS, BronzeFile, Truncate, Unread, digits_of, folder_time, is_credible, is_past, shown_time
 from dms_iceberg.bronze.listing import Found
 from dms_iceberg.config.model import Batch
 from dms_iceberg.errors import BronzeError
@@ -107,9 +107,10 @@ class Pending:
             )
         if self.ahead:
             found.append(
-                f"{table}: an earlier version has merged a file that is named {self.ahead[:14]} (UTC), more than {NAME_AHEAD_HOURS} hours "
-                "ahead of now. Late files that came since may have been passed over: compare with the source (verify), or make the table "
-                f"again from bronze (run --rebuild {table}). This warning ends when that time comes near."
+                f"{table}: an earlier version has merged a file that is named {shown_time(self.ahead[:14])}, more than "
+                f"{NAME_AHEAD_HOURS} hours ahead of now. Late files that came since may have been passed over: compare with the "
+                f"source (verify), or make the table again from bronze (run --rebuild {table}). This warning ends when that "
+                "time comes near."
             )
         return found
 

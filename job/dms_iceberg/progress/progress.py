@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import attrs
 
-from dms_iceberg.bronze.keys import BronzeFile, digits_of, earlier
+from dms_iceberg.bronze.keys import BronzeFile, digits_of, earlier, shown_time
 from dms_iceberg.bronze.position import clock_of, truncate_position
 from dms_iceberg.errors import TargetError
 from dms_iceberg.progress.arrivals import NO_ARRIVALS, Arrivals
@@ -134,7 +134,7 @@ class Progress:
         """Say which merged change files are missing in ``listing``; see `lost`."""
         changes = [file for file in listing if file.is_cdc and file.order > self.reloaded_at and (self.has_merged(file) or file in again)]
         if self.first and min((file.order for file in changes), default="~") > self.first:
-            return f"change files from {self.first[:14]} on"
+            return f"change files from {shown_time(self.first)} on"
         # Keys without ETags: of a file that was uploaded again, bronze has only the last version.
         if not {(time, mark[:KEY_BYTES]) for time, mark in self.recent} <= {
             (file.order, fingerprint(file)[:KEY_BYTES]) for file in changes

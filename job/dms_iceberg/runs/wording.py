@@ -1,5 +1,6 @@
 """What an action does, in plain words: `plan` shows them in their order. Pure."""
 
+from dms_iceberg.bronze.keys import shown_time
 from dms_iceberg.context import BranchState
 from dms_iceberg.progress.pending import FileBatch
 from dms_iceberg.runs.actions import (
@@ -33,7 +34,7 @@ def words(action: Action) -> str | None:
         case CompleteLoad() | ResolveRejected() | PublishRebuild():
             return _published_words(action)
         case RecordTruncate(at):
-            return f"record in bronze the truncate at {at} (UTC)"
+            return f"record in bronze the truncate at {shown_time(at)}"
         case DropBranches(names):
             return f"remove what was built with another configuration ({', '.join(names)})"
         case CreateTable(columns, is_loaded):
@@ -75,7 +76,7 @@ def _rows_words(action: MergeBatch | SkipFiles | ApplyTruncate) -> str:
         case SkipFiles(planned):
             return f"go past files without rows and columns{_place(planned.branch_state)}"
         case ApplyTruncate(branch, at):
-            return f"apply the truncate at {at} (UTC){_place(branch)}"
+            return f"apply the truncate at {shown_time(at)}{_place(branch)}"
 
 
 def _published_words(action: CompleteLoad | ResolveRejected | PublishRebuild) -> str:

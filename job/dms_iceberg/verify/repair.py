@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import structlog
 
-from dms_iceberg.bronze.keys import BronzeFile, repair_key, table_prefix
+from dms_iceberg.bronze.keys import BronzeFile, repair_key, shown_time, table_prefix
 from dms_iceberg.bronze.listing import list_files
 from dms_iceberg.bronze.position import CLOCK_DIGITS, COUNTER_DIGITS
 from dms_iceberg.config.model import BronzeFormat, Config
@@ -141,8 +141,9 @@ def _refuse_clock(comparison: Comparison, now: str) -> None:
     newest = comparison.target.progress().committed
     if newest > now[: len(newest)]:
         raise TargetError(
-            f"{table.source}: silver holds a change committed at {newest}, but the source's clock shows {now[: len(newest)]} (UTC): it "
-            "went back. A repair written now would be older than that change; repair when the clock has passed it, or load the table again."
+            f"{table.source}: silver holds a change committed at {shown_time(newest)}, but the source's clock shows "
+            f"{shown_time(now[: len(newest)])}: it went back. A repair written now would be older than that change; repair "
+            "when the clock has passed it, or load the table again."
         )
 
 

@@ -188,7 +188,7 @@ def test_reload_in_place_waits_for_the_operator_all_the_same(lake: Lake) -> None
     config = lake.config({"public.t": {}})
     report = run(lake.spark, config, ["public.t"], request=RunRequest(reload_started="20260101000000000")).tables["public.t"]
     assert report.error is None
-    assert "the reload of 20260101" in report.warnings[0]
+    assert "the reload of 2026-01-01T" in report.warnings[0]
     assert (lake.rows("t", "id, v"), building(lake.target("t"))) == (OLD, ["1.1"])
 
 

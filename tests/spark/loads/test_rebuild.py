@@ -208,7 +208,7 @@ def test_modes_that_keep_more_than_the_current_state(rebuilt: Rebuilt) -> None:
     ("table", "part"),
     [
         ("expired", "files of the full load are missing"),
-        ("torn", "change files from 20260301"),
+        ("torn", "change files from 2026-03-01T"),
         ("blind", "1 deletes were quarantined, so deleted rows would be there again"),
         ("unknown_rows", "it lacks 1 keys that the table has, and only 0 rows were filtered or quarantined"),
     ],

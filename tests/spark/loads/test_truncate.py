@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dms_iceberg.bronze.keys import time_of
+from dms_iceberg.bronze.keys import shown_time, time_of
 from dms_iceberg.context import RunRequest
 from dms_iceberg.progress.progress import ACCOUNTING_KEY
 from dms_iceberg.runs.preview import preview
@@ -273,7 +273,7 @@ def test_a_load_file_from_after_a_truncate_is_refused(lake: Lake) -> None:
     assert {name: one.error for name, one in reports.items()} == plans
     for name in ("told", "written"):
         error = str(plans[name])
-        assert "LOAD00000002.parquet was written at 20260301103000000" in error and AT in error
+        assert "LOAD00000002.parquet was written at 2026-03-01T10:30:00Z" in error and shown_time(AT) in error
         assert "load epoch" in error
     assert [lake.rows(name, "id") for name in names] == [[], [(1,)], [(3,)]]
     assert lake.target("told").progress().frontier == ""

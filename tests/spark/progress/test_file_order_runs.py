@@ -176,7 +176,7 @@ def test_truncates_are_refused(lake: Lake) -> None:
         check_request(config, (), request)
     write(lake, "20260301-100000000.csv", "I,1,a")
     lake.path("public.t", "_repair/TRUNCATE-20260301-110000000.json").write_text("{}")
-    assert "a truncate of 20260301110000000 is recorded in bronze" in str(lake.run_one(config, fails=True).error)
+    assert "a truncate of 2026-03-01T11:00:00Z is recorded in bronze" in str(lake.run_one(config, fails=True).error)
 
 
 @pytest.mark.parametrize(

@@ -27,13 +27,13 @@ AFTER: dict[str, dict[str, Any]] = {
 }
 STEPS = {
     "public.made_again": [
-        f"record in bronze the truncate at {AT} (UTC)",
+        "record in bronze the truncate at 2026-03-01T10:02:30Z",
         f"remove what was built with another configuration ({LEFT})",
         "merge a batch for the rebuild",
         "merge a batch for the rebuild",
         "resolve the quarantined rows that the rebuild did not reject again",
         "check and publish the rebuild",
-        f"apply the truncate at {AT} (UTC)",
+        "apply the truncate at 2026-03-01T10:02:30Z",
     ],
     "public.altered": ["rename columns", "switch the mode", "add or widen columns", "merge a batch"],
     "public.fresh": ["create the table and merge a batch"],

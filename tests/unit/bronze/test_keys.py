@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dms_iceberg.bronze.keys import BronzeFile, digits_of, earlier, is_credible, parse_key, resume_after, time_of
+from dms_iceberg.bronze.keys import BronzeFile, digits_of, earlier, is_credible, parse_key, resume_after, shown_time, time_of
 
 PREFIX = "public/t/"
 SINCE = "20260301100000000"
@@ -80,6 +80,24 @@ def test_nothing_is_earlier_than_the_first_time_there_is(hours: float) -> None:
 def test_years_have_four_digits() -> None:
     assert digits_of(datetime(7, 3, 1, tzinfo=UTC)) == "00070301000000000"
     assert earlier("20260301100000000", days=700_000) == "01090818100000000"
+
+
+@pytest.mark.parametrize(
+    ("digits", "shown"),
+    [
+        ("20260301100230000", "2026-03-01T10:02:30Z"),
+        ("20260301100230450", "2026-03-01T10:02:30.45Z"),
+        ("20260301100230005", "2026-03-01T10:02:30.005Z"),
+        ("20260301100230", "2026-03-01T10:02:30Z"),
+        ("00010101000000000", "0001-01-01T00:00:00Z"),
+        ("20261399000000000", "20261399000000000"),
+        ("", ""),
+    ],
+)
+def test_a_time_is_shown_as_the_options_of_commands_take_it(digits: str, shown: str) -> None:
+    assert shown_time(digits) == shown
+    if shown.endswith("Z"):
+        assert digits_of(datetime.fromisoformat(shown)) == digits.ljust(17, "0")
 
 
 def test_impossible_time_is_left_alone() -> None:

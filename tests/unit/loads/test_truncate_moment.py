@@ -103,7 +103,7 @@ def test_a_load_file_from_after_it(progress: Progress, files: list[BronzeFile], 
     if not is_refused:
         refuse_later_loads(table, progress, pending)
         return
-    with pytest.raises(BronzeError, match=r"LOAD00000002.parquet was written at 20260301100230450 \(UTC\), after the truncate") as told:
+    with pytest.raises(BronzeError, match=r"LOAD00000002.parquet was written at 2026-03-01T10:02:30.45Z, after the truncate") as told:
         refuse_later_loads(table, progress, pending)
     assert ("remove public/t/_repair/TRUNCATE" in str(told.value)) == (progress.truncated != AT)
 
