@@ -5,7 +5,7 @@ import signal
 import threading
 from collections.abc import Callable, Mapping
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 from dms_iceberg.cli.amounts import counted
 from dms_iceberg.cli.words import Words
@@ -44,6 +44,23 @@ def committed_words(sums: Mapping[str, tuple[int, int, int]]) -> str:
         for table, (batches, files, rows) in sums.items()
     )
     return f"committed: {'; '.join(parts)}"
+
+
+def end_now(number: int, words: Words, committed: Committed, silence: Callable[[], None]) -> NoReturn:
+    """End the process at the second signal, and say what was committed.
+
+    Args:
+        number: the signal.
+        words: says it.
+        committed: the batches that were committed.
+        silence: keeps Spark from logging that its jobs are cut off.
+    """
+    words.tell(f"stopped; {committed.text}. What was at hand was not committed: the next run merges it.")
+    silencing = threading.Thread(target=silence, daemon=True)
+    silencing.start()
+    silencing.join(_PATIENCE)
+    # Threads of the tables, which wait for Spark, would hold up any other end. Spark's own process ends with this one.
+    os._exit(128 + number)
 
 
 class Stopping(RunObserver):
@@ -94,9 +111,4 @@ class Stopping(RunObserver):
             self._heard = True
             self._words.tell(STOPPING)
             return
-        self._words.tell(f"stopped; {self._committed.text}. What was at hand was not committed: the next run merges it.")
-        silencing = threading.Thread(target=self._silence, daemon=True)
-        silencing.start()
-        silencing.join(_PATIENCE)
-        # Threads of the tables, which wait for Spark, would hold up any other end. Spark's own process ends with this one.
-        os._exit(128 + number)
+        end_now(number, self._words, self._committed, self._silence)

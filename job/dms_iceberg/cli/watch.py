@@ -4,13 +4,16 @@ import asyncio
 import json
 import signal
 import time
+from collections.abc import Callable
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Final
 
+import attrs
 import typer
 
 from dms_iceberg.cli.amounts import counted
 from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, seconds, starting_session, warn_of_salts
-from dms_iceberg.cli.stopping import STOPPING, Committed
+from dms_iceberg.cli.stopping import STOPPING, Committed, end_now
 from dms_iceberg.cli.words import Words
 
 if TYPE_CHECKING:
@@ -41,41 +44,52 @@ def watch(
     if pause < _SHORTEST_INTERVAL:
         raise typer.BadParameter(f"--interval {interval}: at least {_SHORTEST_INTERVAL:g} s")
     # A watch has its log on a terminal, too: it goes on for days.
-    words = Words(quiet=True)
-    loaded = prepared(config, table, words)
-    warn_of_salts(loaded, table)
-    started = starting_session(loaded, words)
-    from dms_iceberg.watch.queue import NotificationQueue
-    from dms_iceberg.watch.run import Watch
+    with Words(quiet=True) as words:
+        loaded = prepared(config, table, words)
+        warn_of_salts(loaded, table)
+        started = starting_session(loaded, words)
+        from dms_iceberg.watch.queue import NotificationQueue
+        from dms_iceberg.watch.run import Watch
 
-    spark = started()
-    news = None if queue is None else NotificationQueue(queue, loaded)
-    begun = time.monotonic()
-    committed = Committed()
-    one = Watch(spark, loaded, table, interval=pause, queue=news, listener=committed.merged)
-    words.say(f"watching {counted(len(one.tables), 'table')}; Ctrl-C ends it")
-    try:
-        failed = asyncio.run(_run_until_stopped(one, limit, words))
-    finally:
-        words.tell(committed.text)
+        spark = started()
+        news = None if queue is None else NotificationQueue(queue, loaded)
+        begun = time.monotonic()
+        committed = Committed()
+        one = Watch(spark, loaded, table, interval=pause, queue=news, listener=committed.merged)
+        words.say(f"watching {counted(len(one.tables), 'table')}; Ctrl-C ends it")
+        end = _End(words, committed, lambda: spark.sparkContext.setLogLevel("OFF"))
+        try:
+            failed = asyncio.run(_run_until_stopped(one, limit, end))
+        finally:
+            words.tell(committed.text)
     if json_:
         typer.echo(json.dumps({"run_id": one.run_id, "seconds": round(time.monotonic() - begun, 3), "failed": failed}))
     raise typer.Exit(1 if failed else 0)
 
 
-async def _run_until_stopped(watch: "Watch", limit: float | None, words: Words) -> list[str]:
-    loop = asyncio.get_running_loop()
+@attrs.frozen
+class _End:
+    """The answer to signals: the first ends the watch after the batches at hand, the second ends the process."""
 
-    def stop() -> None:
+    words: Words
+    committed: Committed
+    silence: Callable[[], None]
+
+    def stop(self, watch: "Watch", loop: asyncio.AbstractEventLoop) -> None:
         watch.stop()
-        words.tell(STOPPING)
-        # A second signal ends the process at once.
+        self.words.tell(STOPPING)
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
-            signal.signal(number, signal.SIG_DFL)
+            signal.signal(number, self._now)
 
+    def _now(self, number: int, _: FrameType | None) -> None:
+        end_now(number, self.words, self.committed, self.silence)
+
+
+async def _run_until_stopped(watch: "Watch", limit: float | None, end: _End) -> list[str]:
+    loop = asyncio.get_running_loop()
     for number in _SIGNALS:
-        loop.add_signal_handler(number, stop)
+        loop.add_signal_handler(number, end.stop, watch, loop)
     if limit is not None:
         loop.call_later(limit, watch.stop)
     return await watch.run()
