@@ -1,7 +1,7 @@
 """What a run prints: the books of each table, what went wrong, and at the end a verdict in words with the next command."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
@@ -86,11 +86,18 @@ def verdict(report: "RunReport", config: str, *, is_stopping: bool = False) -> I
         yield f"failed: {_named(report.failed)}{rest}. Once the cause is gone, run again: nothing is lost"
     if quarantined:
         yield f"{counted(quarantined, 'row')} went to quarantine; silver keeps the last good version of their keys"
-        yield f"next: dms-iceberg quarantine list {document}"
-    elif stopped:
-        yield f"next: dms-iceberg run {document}"
-    else:
-        yield f"next: dms-iceberg status {document}"
+    older = list(older_open_rows({one.table: one.older for one in tables}))
+    yield from older
+    command = "quarantine list" if quarantined or (older and not stopped) else "run" if stopped else "status"
+    yield f"next: dms-iceberg {command} {document}"
+
+
+def older_open_rows(tables: Mapping[str, int | None]) -> Iterator[str]:
+    """Yield how many rows from before a run are still open in quarantine, by table; None if the quarantine has rows, and any may be."""
+    if known := sum(count or 0 for count in tables.values()):
+        yield f"{counted(known, 'row')} of earlier runs {'is' if known == 1 else 'are'} still open in quarantine"
+    if unknown := [table for table, count in tables.items() if count is None]:
+        yield f"the quarantine has rows of earlier runs that may be open: {_named(unknown)}"
 
 
 def replay_verdict(report: "RunReport", config: str) -> Iterator[str]:

@@ -43,7 +43,8 @@ class TableReport:
 
     Attributes:
         reported: warnings that an earlier report had.
-        waits: the table waits for the end of a load, and nothing was left to merge into it. Not in the document, as are the next two.
+        waits: the table waits for the end of a load, and nothing was left to merge into it. Not in the document, as are the next three.
+        older: open rows of the quarantine from before this run; None if they were not counted, and the quarantine has rows from before.
         lost_races: how often another writer committed first, so that the table was planned again.
         stopped: somebody asked for the end before nothing was left.
     """
@@ -59,6 +60,7 @@ class TableReport:
     error: str | None = None
     seconds: float = 0.0
     waits: bool = False
+    older: int | None = 0
     lost_races: int = 0
     stopped: bool = False
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from dms_iceberg.bronze.corrupt_files import blame_corrupt_file
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.context import NO_REQUEST, PlanIsStaleError, RunContext, RunRequest
-from dms_iceberg.errors import BronzeError
+from dms_iceberg.errors import BronzeError, DmsIcebergError
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.gold.run import refresh_models
 from dms_iceberg.iceberg.commit_errors import is_unknown
@@ -31,6 +31,7 @@ from dms_iceberg.runs.report import BatchReport, RunReport, TableReport
 from dms_iceberg.runs.request import check_request, chosen_tables
 from dms_iceberg.runs.state import RunMemory
 from dms_iceberg.runs.wording import under_way
+from dms_iceberg.silver.open_count import count_open
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.spark.failures import FAILURES, describe
@@ -67,8 +68,16 @@ def run(
     check_request(config, only, request)
     context = RunContext(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12], request)
     state = open_store(config.state_uri)
+    began_ms = time.time_ns() // 1_000_000
+
+    def run_one(table: Table) -> TableReport:
+        report = run_table(context, table, state, listener, observer)
+        if not report.error and not observer.is_stopping:
+            report.older = _older_open_rows(TableContext.of(context, table), began_ms)
+        return report
+
     with ThreadPoolExecutor(max(1, min(config.parallelism, len(tables)))) as pool:
-        reports = list(pool.map(lambda table: run_table(context, table, state, listener, observer), tables))
+        reports = list(pool.map(run_one, tables))
     is_stopped = bool(observer.is_stopping)
     models = {} if is_stopped else refresh_models(context)
     seconds = time.monotonic() - started
@@ -104,6 +113,13 @@ def run_table(
         clear_error(state, table, context.run_id, requested=context.request != NO_REQUEST)
     observer.done(table.source)
     return report
+
+
+def _older_open_rows(here: TableContext, began_ms: int) -> int | None:
+    """Count them for the verdict; without an answer there is nothing to say of them, and the run has not failed."""
+    with contextlib.suppress(DmsIcebergError, *FAILURES):
+        return count_open(here, without_run=here.context.run_id, before_ms=began_ms)
+    return 0
 
 
 def _merge_all(here: TableContext, report: TableReport, listener: Listener | None, observer: RunObserver) -> None:

@@ -224,7 +224,7 @@ def open_rows(spark: SparkSession, config: Config, table: Table, progress: Progr
         rows = rows if column in rows.columns else rows.withColumn(column, expr(f"CAST(NULL AS {_COLUMNS[column]})"))
     rows = rows.where(f"coalesce(load, 0) = {progress.load}")
     files = [(row.file, row.etag) for row in rows.select("file", "etag").distinct().collect()]
-    unmerged = [(file, etag) for file, etag in files if not _is_merged(file, etag, table, progress)]
+    unmerged = [(file, etag) for file, etag in files if not is_merged(file, etag, table, progress)]
     if unmerged:
         rows = rows.join(broadcast(spark.createDataFrame(unmerged, "file string, etag string")), ["file", "etag"], "left_anti")
     if len({file for file, _ in files}) < len(files):
@@ -259,7 +259,8 @@ def _once_in_each_file(rows: DataFrame) -> DataFrame:
     return single.drop("_cdc_version", "_cdc_number", "_cdc_choice")
 
 
-def _is_merged(key: str, etag: str, table: Table, progress: Progress) -> bool:
+def is_merged(key: str, etag: str, table: Table, progress: Progress) -> bool:
+    """Whether a version of a file is merged into the content with this progress."""
     file = parse_key(table_prefix(table.schema_name, table.table_name), key, 0, etag)
     return file is not None and progress.holds(file)
 

@@ -16,13 +16,17 @@ import structlog
 
 from dms_iceberg.cli.app import main
 from dms_iceberg.config.model import Config
+from dms_iceberg.context import RunContext
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.replay.listing import list_quarantine
 from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.report import RunReport
 from dms_iceberg.runs.status import table_statuses
+from dms_iceberg.silver.open_count import count_open
 from dms_iceberg.silver.quarantine import open_rows
 from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.table_context import TableContext
+from dms_iceberg.storage.open_store import open_store
 from support.crash_books import check_books, snapshot_ids
 from support.crash_process import JobProcess
 from support.lake import Lake
@@ -65,7 +69,10 @@ def books(report: RunReport, table: str) -> tuple[int, ...]:
 
 
 def counted(lake: Lake, config: Config) -> dict[str, tuple[int, int]]:
-    """Open rows, and keys they belong to, as `status` counts them."""
+    """Open rows, and keys they belong to, as `status` counts them; a run counts the same without Spark, or not at all."""
+    context = RunContext(lake.spark, config, open_store(config.bronze.uri), "test")
+    for one in table_statuses(lake.spark, config):
+        assert count_open(TableContext.of(context, config.tables[one.table])) in (one.quarantined, None), one.table
     return {one.table.split(".")[1]: (one.quarantined, one.quarantined_keys) for one in table_statuses(lake.spark, config)}
 
 

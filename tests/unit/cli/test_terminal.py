@@ -78,6 +78,29 @@ def test_a_run_ends_with_a_verdict_and_the_next_command() -> None:
     assert told(table("a", error="a: odd"), table("b", clean))[1].startswith("failed: a; the others are not affected.")
 
 
+def test_a_run_says_that_older_rows_are_still_in_quarantine() -> None:
+    clean = batch(quarantined=0)
+    assert told(table("a", clean, older=2), table("b", older=1))[1:] == [
+        "3 rows of earlier runs are still open in quarantine",
+        "next: dms-iceberg quarantine list shop.json",
+    ]
+    assert told(table("a", older=1)) == [
+        "nothing new: 1 table, and no file that is not merged",
+        "1 row of earlier runs is still open in quarantine",
+        "next: dms-iceberg quarantine list shop.json",
+    ]
+    assert told(table("a", batch(), older=1))[1:] == [
+        "1 row went to quarantine; silver keeps the last good version of their keys",
+        "1 row of earlier runs is still open in quarantine",
+        "next: dms-iceberg quarantine list shop.json",
+    ]
+    assert told(table("a", older=None), table("b"))[1:] == [
+        "the quarantine has rows of earlier runs that may be open: a",
+        "next: dms-iceberg quarantine list shop.json",
+    ]
+    assert told(table("a", clean, stopped=True, older=1))[-1] == "next: dms-iceberg run shop.json"
+
+
 def test_the_loser_of_two_runs_says_that_another_has_done_it() -> None:
     assert told(table("a", lost_races=1)) == [
         "another run was first: it has merged what was new in a, and left nothing to do",

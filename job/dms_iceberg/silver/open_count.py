@@ -1,0 +1,63 @@
+"""How many rows of a table's quarantine are open, without a Spark job: what a run says at its end must not take seconds."""
+
+from collections import Counter
+
+from dms_iceberg.iceberg.few_rows import few_rows
+from dms_iceberg.iceberg.not_possible import NotPossibleError
+from dms_iceberg.progress.progress import Progress
+from dms_iceberg.silver.quarantine import chain, is_merged, quarantine_name, replays_name
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.table_context import TableContext
+
+_COLUMNS = ("id", "file", "etag", "load", "run_id")
+
+
+def count_open(here: TableContext, *, without_run: str = "", before_ms: int | None = None) -> int | None:
+    """Return how many rows `silver.quarantine.open_rows` has.
+
+    Args:
+        here: the table.
+        without_run: id of a run whose rows are not counted.
+        before_ms: when that run began, in UTC milliseconds.
+
+    Returns:
+        The number; None if only Spark could count, and the quarantine has rows (from before ``before_ms``), open or not.
+    """
+    context, target = here.context, here.target
+    rejected = TargetTable(context.spark, context.config.catalog.name, quarantine_name(context.config, here.table))
+    if not target.exists() or not rejected.exists():
+        return 0
+    target.refresh()
+    rejected.refresh()
+    try:
+        found = _open_by_run(here, rejected, target.progress())
+    except NotPossibleError:
+        return None if _had_rows(rejected, before_ms) else 0
+    return sum(count for run, count in found.items() if run != without_run)
+
+
+def _open_by_run(here: TableContext, rejected: TargetTable, progress: Progress) -> Counter[str]:
+    rows = [row for row in few_rows(rejected, _COLUMNS).to_pylist() if (row.get("load") or 0) == progress.load]
+    files = {(row["file"], row["etag"]) for row in rows}
+    if len({file for file, _ in files}) < len(files):
+        raise NotPossibleError("files that were uploaded again: their records have to be compared")
+    merged = {(file, etag) for file, etag in files if is_merged(file, etag, here.table, progress)}
+    resolved = _resolved(here, progress.replay) if merged and progress.replay else set()
+    return Counter(row["run_id"] for row in rows if (row["file"], row["etag"]) in merged and row["id"] not in resolved)
+
+
+def _resolved(here: TableContext, newest: str) -> set[str]:
+    config = here.context.config
+    replays = TargetTable(here.context.spark, config.catalog.name, replays_name(config, here.table))
+    if not replays.exists():
+        return set()
+    replays.refresh()
+    rows = few_rows(replays, ("id", "replay", "parent")).to_pylist()
+    counted = set(chain({row["replay"]: row["parent"] for row in rows}, newest))
+    return {row["id"] for row in rows if row["replay"] in counted}
+
+
+def _had_rows(rejected: TargetTable, before_ms: int | None) -> bool:
+    head = rejected.head()
+    snapshots = [one for one in rejected.lineage() if before_ms is None or one.timestamp_ms < before_ms]
+    return head is not None and all(int(one.summary.get("total-records", 0)) > 0 for one in (head, *snapshots[:1])) and bool(snapshots)
