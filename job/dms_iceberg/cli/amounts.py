@@ -1,15 +1,23 @@
 """Numbers, sizes and times as people read them. Pure."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+_NAMED: Final = 5
 _SIZES: Final = ("kB", "MB", "GB", "TB")
 
 
 def counted(number: int, one: str, many: str = "") -> str:
     """Return ``1 table`` or ``40 tables``; ``many`` is the plural if it is not made by an s."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def named(names: Sequence[str]) -> str:
+    """Return the first names of a list, and how many more there are."""
+    rest = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def lasting(seconds: float) -> str:

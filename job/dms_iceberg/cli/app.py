@@ -166,7 +166,7 @@ def status(config: ConfigPath, table: Tables = [], json_: AsJson = False) -> Non
         documents = {one.table: one.to_document() for one in statuses}
         typer.echo(json.dumps({"tables": documents, "models": {one.model: one.to_document() for one in models}}))
     else:
-        print_status(statuses, models)
+        print_status(statuses, models, config)
 
 
 app.command()(watch)

@@ -41,5 +41,5 @@ def maintain(
     if json_:
         typer.echo(json.dumps(report.to_document()))
     else:
-        print_maintenance(report)
+        print_maintenance(report, config)
     raise typer.Exit(report.exit_code)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
-from dms_iceberg.cli.amounts import counted, lasting
+from dms_iceberg.cli.amounts import counted, lasting, named
 from dms_iceberg.cli.grid import console, print_grid
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 _COUNTS: Final = ("rows_read", "applied", "superseded", "stale", "filtered", "quarantined")
 _MOSTLY_ZERO: Final = ("superseded", "stale", "filtered", "quarantined")
-_SHOWN: Final = 5
 
 
 def print_report(report: "RunReport", config: str = "CONFIG", *, is_replay: bool = False, is_stopping: bool = False) -> None:
@@ -74,16 +73,16 @@ def verdict(report: "RunReport", config: str, *, is_stopping: bool = False) -> I
     elif not report.failed and not late and not stopped:
         yield f"nothing new: {counted(len(tables), 'table')}, and no file that is not merged"
     if late:
-        yield f"another run was first: it has merged what was new in {_named(late)}, and left nothing to do"
+        yield f"another run was first: it has merged what was new in {named(late)}, and left nothing to do"
     if waiting:
-        yield f"waits until its load is complete, as status shows: {_named(waiting)}"
+        yield f"waits until its load is complete, as status shows: {named(waiting)}"
     if stopped:
-        yield f"stopped before the end of {_named(stopped)}: what is merged is committed, and the next run goes on there"
+        yield f"stopped before the end of {named(stopped)}: what is merged is committed, and the next run goes on there"
     elif is_stopping and not report.failed:
         yield f"stopped after the last batch: no file was left to merge{'; gold models wait for the next run' * report.models_wait}"
     if report.failed:
         rest = "" if len(report.failed) == len(tables) + len(report.models) else "; the others are not affected"
-        yield f"failed: {_named(report.failed)}{rest}. Once the cause is gone, run again: nothing is lost"
+        yield f"failed: {named(report.failed)}{rest}. Once the cause is gone, run again: nothing is lost"
     if quarantined:
         yield f"{counted(quarantined, 'row')} went to quarantine; silver keeps the last good version of their keys"
     older = list(older_open_rows({one.table: one.older for one in tables}))
@@ -97,7 +96,7 @@ def older_open_rows(tables: Mapping[str, int | None]) -> Iterator[str]:
     if known := sum(count or 0 for count in tables.values()):
         yield f"{counted(known, 'row')} of earlier runs {'is' if known == 1 else 'are'} still open in quarantine"
     if unknown := [table for table, count in tables.items() if count is None]:
-        yield f"the quarantine has rows of earlier runs that may be open: {_named(unknown)}"
+        yield f"the quarantine has rows of earlier runs that may be open: {named(unknown)}"
 
 
 def replay_verdict(report: "RunReport", config: str) -> Iterator[str]:
@@ -105,9 +104,9 @@ def replay_verdict(report: "RunReport", config: str) -> Iterator[str]:
     tables = report.tables.values()
     tried, open_ = sum(one.rows_read for one in tables), sum(one.quarantined for one in tables)
     if report.failed:
-        yield f"failed: {_named(report.failed)}; the rows of these tables stay in quarantine"
+        yield f"failed: {named(report.failed)}; the rows of these tables stay in quarantine"
     if stopped := [one.table for one in tables if one.stopped and not one.error]:
-        yield f"stopped before the end of {_named(stopped)}; start it again to go on"
+        yield f"stopped before the end of {named(stopped)}; start it again to go on"
     if not tried:
         if not report.failed:
             yield "no row was replayed"
@@ -115,8 +114,3 @@ def replay_verdict(report: "RunReport", config: str) -> Iterator[str]:
     yield f"replayed {counted(tried, 'row')}: {counted(tried - open_, 'row')} resolved, {counted(open_, 'row')} still open"
     if open_:
         yield f"next: dms-iceberg quarantine list {shlex.quote(config)}"
-
-
-def _named(names: list[str]) -> str:
-    rest = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {rest:,} more" if rest > 0 else "")

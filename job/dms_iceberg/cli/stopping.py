@@ -30,6 +30,12 @@ class Committed:
         self._batches[table] = (batches + 1, files + batch.files, rows + batch.rows_read)
 
     @property
+    def totals(self) -> tuple[int, int, int]:
+        """The number of tables with a committed batch, and of files and rows of all batches."""
+        sums = self._batches.values()
+        return len(sums), sum(files for _, files, _ in sums), sum(rows for *_, rows in sums)
+
+    @property
     def text(self) -> str:
         """What was committed, in words."""
         return committed_words(dict(self._batches))

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from dms_iceberg.cli.amounts import ago, counted, lasting
 from dms_iceberg.cli.grid import console, print_grid
+from dms_iceberg.cli.verdicts import maintenance_verdict, status_verdict
 from dms_iceberg.verify.verdict import KINDS, TableVerdict, Verdict
 
 if TYPE_CHECKING:
@@ -51,8 +52,8 @@ def _print_verdict_of(out: Console, one: TableVerdict) -> None:
         out.print(f"failed: {one.error}", style="red", soft_wrap=True)
 
 
-def print_maintenance(report: "MaintenanceRun") -> None:
-    """Print each step that a table needed, and its outcome."""
+def print_maintenance(report: "MaintenanceRun", config: str = "CONFIG") -> None:
+    """Print each step that a table needed, its outcome, and the verdict; ``config`` is the document as the command line names it."""
     out, rows = console(), []
     for one in report.all:
         for step in one.steps:
@@ -60,15 +61,24 @@ def print_maintenance(report: "MaintenanceRun") -> None:
             outcome = step.outcome.value.replace("_", " ")
             rows.append([step.name, step.step.replace("_", " "), outcome, step.reason, done, lasting(step.seconds)])
     print_grid(out, ("table", "step", "outcome", "why", "done", "time"), rows, left=5)
-    if not rows:
-        out.print("no table needs anything")
     for one in report.all:
         if one.error:
             out.print(f"failed: {one.error}", style="red", soft_wrap=True)
+    for line in maintenance_verdict(report, config):
+        out.print(line, soft_wrap=True)
 
 
-def print_status(statuses: "Sequence[TableStatus]", models: "Sequence[ModelStatus]" = (), now: datetime | None = None) -> None:
-    """Print the status of every table and gold model; times are those before ``now``."""
+def print_status(
+    statuses: "Sequence[TableStatus]", models: "Sequence[ModelStatus]" = (), config: str = "CONFIG", now: datetime | None = None
+) -> None:
+    """Print the status of every table and gold model, and the verdict.
+
+    Args:
+        statuses: the tables.
+        models: the gold models.
+        config: the document as the command line names it.
+        now: times are shown as those before it.
+    """
     out, now = console(), now or datetime.now(UTC)
     columns = ("table", "rows", "newest merged file", "lag", "in quarantine")
     print_grid(out, columns, (_status_row(one, now) for one in statuses))
@@ -89,6 +99,8 @@ def print_status(statuses: "Sequence[TableStatus]", models: "Sequence[ModelStatu
             out.print(f"warning: {warning}", soft_wrap=True)
     if models:
         _print_models(out, models, now)
+    for line in status_verdict(statuses, models, config):
+        out.print(line, soft_wrap=True)
 
 
 def _status_row(one: "TableStatus", now: datetime) -> list[str]:

@@ -14,6 +14,7 @@ import typer
 from dms_iceberg.cli.amounts import counted
 from dms_iceberg.cli.options import AsJson, ConfigPath, Tables, prepared, seconds, starting_session, warn_of_salts
 from dms_iceberg.cli.stopping import STOPPING, Committed, end_now
+from dms_iceberg.cli.verdicts import watch_verdict
 from dms_iceberg.cli.words import Words
 
 if TYPE_CHECKING:
@@ -62,8 +63,12 @@ def watch(
             failed = asyncio.run(_run_until_stopped(one, limit, end))
         finally:
             words.tell(committed.text)
+        took = time.monotonic() - begun
+        rejected = {} if json_ else one.open_rows()
     if json_:
-        typer.echo(json.dumps({"run_id": one.run_id, "seconds": round(time.monotonic() - begun, 3), "failed": failed}))
+        typer.echo(json.dumps({"run_id": one.run_id, "seconds": round(took, 3), "failed": failed}))
+    else:
+        typer.echo("\n".join(watch_verdict(committed, took, failed, rejected, config)))
     raise typer.Exit(1 if failed else 0)
 
 

@@ -17,7 +17,7 @@ from dms_iceberg.loads.epochs import branch_state, building
 from dms_iceberg.loads.no_files import find_no_files
 from dms_iceberg.loads.rebuild import is_rebuilding
 from dms_iceberg.maintenance.execute import needed
-from dms_iceberg.progress.pending import pending_files
+from dms_iceberg.progress.pending import next_truncate, pending_files
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.runs.request import chosen_tables
 from dms_iceberg.runs.run import state_key
@@ -56,6 +56,8 @@ class TableStatus:
         last_error: the error of the last run, or what is wrong with its state file; None if it succeeded.
         problem: why the next run will fail, as far as the configuration shows: it was changed and contradicts the table.
         warnings: settings that older rows of the table do not follow, and objects in bronze that are not read.
+        new_files: files and truncates that a run would merge; None if bronze has no file of the table, or none could be looked for. Not in
+            the document.
     """
 
     table: str
@@ -75,10 +77,11 @@ class TableStatus:
     last_error: str | None = None
     problem: str | None = None
     warnings: list[str] = attrs.field(factory=list)
+    new_files: int | None = 0
 
     def to_document(self) -> dict[str, Any]:
         """Return the table's part of ``--json``."""
-        return attrs.asdict(self)
+        return attrs.asdict(self, filter=attrs.filters.exclude("new_files"))
 
 
 def table_statuses(
@@ -115,11 +118,13 @@ def _status(here: TableContext, state: ObjectStore) -> TableStatus:
         last_error=damage or last.get("error"),
     )
     if not target.exists():
-        return attrs.evolve(status, warnings=bronze_warnings(here))
+        warnings, new_files = _bronze(here)
+        return attrs.evolve(status, warnings=warnings, new_files=new_files or None)
     target.refresh()
     head, progress = target.head(), target.progress()
     summary = head.summary if head else {}
     rows, keys = _quarantined(context, table, progress)
+    warnings, new_files = _bronze(here)
     return attrs.evolve(
         status,
         exists=True,
@@ -130,7 +135,8 @@ def _status(here: TableContext, state: ObjectStore) -> TableStatus:
         snapshots=target.snapshot_count(),
         delete_files=int(summary.get("total-delete-files", 0)),
         problem=_problem(here),
-        warnings=[*cleaning_warnings(target, table), *bronze_warnings(here)],
+        warnings=[*cleaning_warnings(target, table), *warnings],
+        new_files=new_files,
         quarantined=rows,
         quarantined_keys=keys,
         maintenance=needed(context.spark, table.maintenance, target),
@@ -160,18 +166,20 @@ def _problem(here: TableContext) -> str | None:
     return None
 
 
-def bronze_warnings(here: TableContext) -> list[str]:
-    """Return the warnings of the next run about files that it does not read, or does not find; costs a listing from the frontier."""
+def _bronze(here: TableContext) -> tuple[list[str], int | None]:
+    """Return the warnings of the next run about files that it does not read or find, and what it would merge: costs a listing."""
     context, table = here.context, here.table
     try:
         found = branch_state(here)
         pending = pending_files(context.listing(table, found.progress), found.progress, table.source, datetime.now(UTC))
         nothing = find_no_files(context, table, found, pending)
     except FAILURES as error:
-        return [f"{table.source}: bronze could not be looked at: {describe(error)}"]
+        return [f"{table.source}: bronze could not be looked at: {describe(error)}"], None
     except DmsIcebergError as error:
-        return [str(error)]
-    return pending.warnings(table.source) + ([nothing.text] if nothing is not None and nothing.text else [])
+        return [str(error)], None
+    new = len(pending.files) + (next_truncate(pending.truncates, found.progress) is not None)
+    missing = [nothing.text] if nothing is not None and nothing.text else []
+    return pending.warnings(table.source) + missing, None if missing else new
 
 
 def _live_rows(target: TargetTable, summary: Mapping[str, str]) -> int:

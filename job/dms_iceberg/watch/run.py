@@ -115,6 +115,11 @@ class Watch:
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._stopping.set)
 
+    def open_rows(self) -> dict[str, int | None]:
+        """Return how many rows of each table are open in quarantine, once the watch has ended; None as `count_open`."""
+        with ThreadPoolExecutor(self._workers) as pool:
+            return dict(zip(self.tables, pool.map(WatchedTable.open_rows, self.tables.values()), strict=True))
+
     async def _run_table(self, table: WatchedTable, wake: asyncio.Event, pool: ThreadPoolExecutor) -> None:
         woken = True
         while not self._stopping.is_set():

@@ -181,12 +181,12 @@ def test_status_shows_times_as_one_reads_them(capsys: pytest.CaptureFixture[str]
     assert lines[1].split() == ["a", "1,000", "1", "h", "4", "min", "ago", "2.3", "s", "0"]
     assert lines[2].split() == ["b", "5", "(3", "keys)"]
     assert lines[5].split() == ["a", "t", "2", "3", "0"]
-    assert lines[7:] == ["b: is being built beside the content: rebuild", "c: the table does not exist yet"]
+    assert lines[7:9] == ["b: is being built beside the content: rebuild", "c: the table does not exist yet"]
 
 
 def test_maintenance_shows_what_became_of_each_step(capsys: pytest.CaptureFixture[str]) -> None:
     print_status([TableStatus(table="a", target="t", exists=True, maintenance={"delete_files": "9 delete files for 2 data files"})])
-    assert capsys.readouterr().out.splitlines()[-1] == "a: needs delete files: 9 delete files for 2 data files"
+    assert "a: needs delete files: 9 delete files for 2 data files" in capsys.readouterr().out.splitlines()
     counts = {"data_files_before": 1234, "data_files_after": 1}
     done = StepReport(name="t", step="compact", reason="many", outcome=Outcome.DONE, counts=counts, seconds=1.25)
     late = StepReport(name=ODD, step="orphan_files", reason="why", outcome=Outcome.GAVE_WAY)

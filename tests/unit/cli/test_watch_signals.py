@@ -34,6 +34,9 @@ class Watch:
     def stop(self):
         self._stopping.set()
 
+    def open_rows(self):
+        return {"public.t": 3}
+
     async def run(self):
         self._listener("public.t", BatchReport(files=2, bytes=1, snapshot_id=1, frontier="", seconds=1, rows_read=617))
         press(NUMBER)
@@ -74,11 +77,14 @@ def test_while_spark_starts_it_is_answered_as_elsewhere(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_ends_the_watch_after_the_batch_at_hand(tmp_path: Path, number: signal.Signals) -> None:
-    code, steps, _ = ended(tmp_path, "idle", number)
+    code, steps, printed = ended(tmp_path, "idle", number)
     assert (code, steps[-2:]) == (
         0,
         ["stopping after the batch at hand; Ctrl-C again stops now", "committed: public.t: 1 batch of 2 files and 617 rows"],
     )
+    merged, rejected = printed.splitlines()
+    assert merged.startswith("merged 2 files with 617 rows into 1 table in ")
+    assert rejected == f"3 rows are in quarantine: dms-iceberg quarantine list {tmp_path}/shop.json"
 
 
 @pytest.mark.parametrize(("number", "ends_with"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
