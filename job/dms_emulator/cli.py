@@ -2,29 +2,25 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
-import psycopg
-import structlog
+import attrs
 import typer
-from psycopg.conninfo import conninfo_to_dict
 
-from dms_emulator.emulator import CaptureReport, Emulator
-from dms_emulator.from_config import default_slot, default_state_dir, file_shape
 from dms_emulator.keys import DateDelimiter, DatePartition, DateSequence
 from dms_emulator.layout import BeforeImages
-from dms_emulator.open_source import is_mysql
 from dms_emulator.settings import EmulatorSettings, Profile, Ugly
 from dms_emulator.stop_request import StopRequest
+from dms_iceberg.cli.amounts import counted
 from dms_iceberg.cli.options import AsJson, ConfigPath, seconds
-from dms_iceberg.config.load import load_config
+from dms_iceberg.cli.words import Words
 from dms_iceberg.errors import ConfigError
-from dms_iceberg.logs import configure_logs
-from dms_iceberg.source.address import parse_source
-from dms_iceberg.storage.open_store import open_store
 
-_log = structlog.get_logger(__name__)
+if TYPE_CHECKING:
+    from dms_emulator.emulator import CaptureReport
+    from dms_iceberg.config.model import Config
 
+_SOURCE: Final = "--source"
 _TASK: Final = "Task"
 _FILES: Final = "Files"
 _UGLY: Final = "Awkward behaviour of DMS"
@@ -36,30 +32,37 @@ def checked_source(text: str) -> str:
     Raises:
         typer.BadParameter: it has a password, or it is no address.
     """
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+
+    from dms_emulator.open_source import is_mysql
+    from dms_iceberg.source.address import parse_source
+
     if is_mysql(text):
         try:
             parse_source(text)
         except ConfigError as error:
-            raise typer.BadParameter(error.problems[0].removeprefix("--source: ")) from None
+            raise typer.BadParameter(error.problems[0].removeprefix("--source: "), param_hint=_SOURCE) from None
         return text
     try:
         parts = conninfo_to_dict(text)
     except psycopg.ProgrammingError:
         # Not libpq's own message: it can quote a part of the text.
-        raise typer.BadParameter("not a connection string; write postgresql://user@host:5432/database, or host=... dbname=...") from None
+        raise typer.BadParameter(
+            "not a connection string; write postgresql://user@host:5432/database, or host=... dbname=...", param_hint=_SOURCE
+        ) from None
     if parts.get("password"):
         raise typer.BadParameter(
             "holds a password, which every user of this machine can read in the process list."
-            " Leave it out and set PGPASSWORD, or use ~/.pgpass or a service file (service=name)"
+            " Leave it out and set PGPASSWORD, or use ~/.pgpass or a service file (service=name)",
+            param_hint=_SOURCE,
         )
     return text
 
 
 def emulate(
     config: ConfigPath,
-    source: Annotated[
-        str, typer.Option(callback=checked_source, help="URL of PostgreSQL, MySQL or MariaDB, without password.", show_default=False)
-    ],
+    source: Annotated[str, typer.Option(help="URL of PostgreSQL, MySQL or MariaDB, without password.", show_default=False)],
     full_load_only: Annotated[bool, typer.Option("--full-load-only", help="End after the full load.", rich_help_panel=_TASK)] = False,
     cdc_only: Annotated[bool, typer.Option("--cdc-only", help="Begin without a full load.", rich_help_panel=_TASK)] = False,
     reload: Annotated[bool, typer.Option("--reload", help="Begin again: new slot, new full load.", rich_help_panel=_TASK)] = False,
@@ -107,49 +110,80 @@ def emulate(
 
     A new start continues where the last one ended. SIGTERM or Ctrl-C ends it once everything is written.
     """
-    configure_logs(terminal=False)
     if full_load_only and cdc_only:
         raise typer.BadParameter("--full-load-only and --cdc-only exclude each other")
-    loaded = load_config(config)
-    folder = state_dir or default_state_dir(loaded)
-    if folder is None:
-        raise typer.BadParameter("the document is not on this machine: say with --state-dir where to keep the state")
-    try:
-        settings = EmulatorSettings(
-            state_dir=folder,
-            files=file_shape(loaded.bronze, gzip=gzip, op_on_full_load=not no_op_on_load, before_images=before_images),
-            partition=DatePartition(partition_sequence, partition_delimiter, partition_timezone) if partition else None,
-            interval=seconds(interval),
-            max_kb=max_kb,
-            rows_per_load_file=rows_per_load_file,
-            profile=profile,
-            lob_max_kb=lob_max_kb,
-            boolean_as_boolean=boolean_as_boolean,
-            time_as_string=time_as_string,
-            slot=slot or default_slot(loaded),
-            ugly=Ugly(
-                reset_counter=reset_counter,
-                reemit_changes=reemit_changes,
-                late_every=late_every,
-                late_by=late_by,
-                overlap=overlap,
-                empty_files=empty_files,
-                control_tables=control_tables,
-            ),
-        )
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    with StopRequest() as stop, Emulator(source, list(loaded.tables), open_store(loaded.bronze.uri), settings) as emulator:
-        rows: dict[str, int] = {}
-        if cdc_only and emulator.needs_full_load:
-            emulator.skip_full_load()
-        elif not cdc_only and (reload or emulator.needs_full_load):
-            rows = emulator.full_load(reload=reload)
-        report = None if full_load_only else emulator.capture(stop, until_lsn)
+    # A task goes on for days, so it has its log on a terminal, too.
+    with Words(quiet=True) as words:
+        words.say(f"reading the document {config}")
+        from dms_emulator.from_config import default_slot, default_state_dir, file_shape
+        from dms_iceberg.config.load import load_config
+
+        source = checked_source(source)
+        loaded = load_config(config)
+        folder = state_dir or default_state_dir(loaded)
+        if folder is None:
+            raise typer.BadParameter("the document is not on this machine: say with --state-dir where to keep the state")
+        try:
+            settings = EmulatorSettings(
+                state_dir=folder,
+                files=file_shape(loaded.bronze, gzip=gzip, op_on_full_load=not no_op_on_load, before_images=before_images),
+                partition=DatePartition(partition_sequence, partition_delimiter, partition_timezone) if partition else None,
+                interval=seconds(interval),
+                max_kb=max_kb,
+                rows_per_load_file=rows_per_load_file,
+                profile=profile,
+                lob_max_kb=lob_max_kb,
+                boolean_as_boolean=boolean_as_boolean,
+                time_as_string=time_as_string,
+                slot=slot or default_slot(loaded),
+                ugly=Ugly(
+                    reset_counter=reset_counter,
+                    reemit_changes=reemit_changes,
+                    late_every=late_every,
+                    late_by=late_by,
+                    overlap=overlap,
+                    empty_files=empty_files,
+                    control_tables=control_tables,
+                ),
+            )
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+        task = _Task(source, loaded, settings, words)
+        rows, report = task.run(full_load_only=full_load_only, cdc_only=cdc_only, reload=reload, until_lsn=until_lsn)
     _show(rows, report, as_json=json_)
 
 
-def _show(rows: dict[str, int], report: CaptureReport | None, *, as_json: bool) -> None:
+@attrs.frozen
+class _Task:
+    """A task that the command runs, and says what it does."""
+
+    source: str
+    config: "Config"
+    settings: EmulatorSettings
+    words: Words
+
+    def run(
+        self, *, full_load_only: bool, cdc_only: bool, reload: bool, until_lsn: str | None
+    ) -> "tuple[dict[str, int], CaptureReport | None]":
+        """Load and capture; return the loaded rows by table, and what was captured."""
+        self.words.say("connecting to the source")
+        from dms_emulator.emulator import Emulator
+        from dms_iceberg.storage.open_store import open_store
+
+        tables, rows = list(self.config.tables), dict[str, int]()
+        with StopRequest() as stop, Emulator(self.source, tables, open_store(self.config.bronze.uri), self.settings) as emulator:
+            if cdc_only and emulator.needs_full_load:
+                emulator.skip_full_load()
+            elif not cdc_only and (reload or emulator.needs_full_load):
+                self.words.say(f"loading {counted(len(tables), 'table')}")
+                rows = emulator.full_load(reload=reload)
+            if full_load_only:
+                return rows, None
+            self.words.say(f"capturing the changes of {counted(len(tables), 'table')}; Ctrl-C ends it")
+            return rows, emulator.capture(stop, until_lsn)
+
+
+def _show(rows: dict[str, int], report: "CaptureReport | None", *, as_json: bool) -> None:
     if as_json:
         capture = None if report is None else {"changes": report.changes, "files": report.files, "lsn": report.lsn}
         typer.echo(json.dumps({"loaded": rows, "captured": capture}))
