@@ -27,6 +27,11 @@ class BatchContext(TableContext):
     shape: Shape
     not_direct: str | None = None
 
+    def stored(self) -> DataFrame:
+        """Return the rows that the batch is merged into; the branch of a rebuild has none, and does not exist, before its first batch."""
+        state = self.planned.branch_state
+        return self.target.rows().where("false") if state.head is None else self.target.rows(state.branch)
+
     def clean(self, *, with_record: bool = False, with_images: bool = False) -> DataFrame:
         """Return the cleaned changes of the batch; see `Cleaner.clean` for the options."""
         cleaner = Cleaner(self.context, self.table, self.shape, self.planned.progress.load)

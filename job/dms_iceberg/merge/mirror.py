@@ -190,7 +190,7 @@ class _SecondPass:
         # A late change may complete one in quarantine, which is then merged after all (`fill_forward.resolve`).
         waiting = self.waiting if planned.is_replay or not completes else None
         look = second_look(batch, older, suspects, waiting, moves=moves)
-        stored = batch.target.rows(planned.branch_state.branch)
+        stored = batch.stored()
         # Keys that were played are not checked for crowding again.
         counts = None if verdict else suspicion.aggregates(planned.progress.load)
         filler = self._filler(is_late=True) if self.kept else None
@@ -244,7 +244,7 @@ class _SecondPass:
         """Return the filler for the changes of a batch that is late, or leaves columns out."""
         first, shape = self.first, self.batch.shape
         keys = first.latest.where(f"{POSITION} IS NOT NULL").select(*(quote(name) for name in shape.key))
-        stored = fill.stored_rows(self.batch.target.rows(self.batch.planned.branch_state.branch), keys, shape, self.kept, self._ranges())
+        stored = fill.stored_rows(self.batch.stored(), keys, shape, self.kept, self._ranges())
         rejected = fill.rejected_rows(self.waiting, keys, shape) if self.waiting is not None else None
         return fill.Filler(self.kept, shape, stored, rejected, late=is_late, moves=first.figures[N_MOVED] > 0)
 

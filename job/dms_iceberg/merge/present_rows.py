@@ -20,7 +20,7 @@ def hides_rows(table: Table) -> bool:
 
 def present(batch: BatchContext, ranges: Sequence[KeyRange]) -> DataFrame:
     """Return the rows of the table with keys in ``ranges`` that exist at the source (not deleted, current)."""
-    rows = batch.target.rows(batch.planned.branch_state.branch).where(PRESENT.get(batch.table.mode, "true"))
+    rows = batch.stored().where(PRESENT.get(batch.table.mode, "true"))
     for text in filter(None, (one.sql() for one in ranges)):
         rows = rows.where(text)
     return rows
