@@ -149,11 +149,11 @@ def warn_of_salts(config: "Config", only: Sequence[str]) -> None:
 
 def warn_of_order(config: "Config", words: Words) -> None:
     """Say once for all tables what the order of changes does not promise."""
-    from dms_iceberg.config.advice import weaker_order
+    from dms_iceberg.config.orders import weaker_order
 
     weaker = weaker_order(config.bronze.change)
     if weaker is not None:
-        words.warn(weaker)
+        words.warn(f"bronze.change: {weaker}.")
 
 
 def run_request(

@@ -2,39 +2,18 @@
 
 from collections.abc import Iterator
 
-from dms_iceberg.config.model import BronzeFormat, Change, Config, Table
+from dms_iceberg.config.model import BronzeFormat, Config, Table
 from dms_iceberg.config.named_columns import table_path
+from dms_iceberg.config.orders import weaker_order
 from dms_iceberg.config.problems import below, item
 from dms_iceberg.config.salts import unset_salts
 from dms_iceberg.config.typed_text import NUMBER, columns_as_types
 
 
-def weaker_order(change: Change) -> str | None:
-    """Return what the order of changes does not promise, and what would; None with a sequence.
-
-    The promises of each order are in ``docs/guarantees.md``, "The three orders".
-    """
-    if change.sequence_column is not None:
-        return None
-    full = "The full promises need $AR_H_CHANGE_SEQ by a mapping rule (add-column), named in bronze.change.sequence_column"
-    if not change.orders_by_file:
-        return (
-            "bronze.change.sequence_column is null: changes are ordered by commit time, file and place in the file. After a restart of the "
-            f"task, changes of one commit time may be taken in the wrong order until all of them are written again. {full}."
-        )
-    return (
-        "bronze.change.timestamp_column and sequence_column are null: changes are ordered by file and place in the file. After a "
-        "restart of the task, changes that it writes again win until all of them are written again. Commit times and lag are those of the "
-        "files. "
-        f"Modes 'history' and 'append', --truncate and verify --repair are refused. {full}, or at least TimestampColumnName of the target "
-        "endpoint, and a new load."
-    )
-
-
 def advice(config: Config) -> list[str]:
     """Return the warnings of a valid document, each with its key path."""
     weaker = weaker_order(config.bronze.change)
-    found = [] if weaker is None else [weaker]
+    found = [] if weaker is None else [f"bronze.change: {weaker}."]
     for table in config.tables.values():
         found += [f"{problem} Where the job runs it must be set, or the table fails before it is read." for problem in unset_salts(table)]
         if config.bronze.format is not BronzeFormat.PARQUET:

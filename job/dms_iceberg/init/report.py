@@ -3,23 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from dms_iceberg.config.model import Bronze
+from dms_iceberg.config.orders import order_of, weaker_order
 from dms_iceberg.discover.comments import one_line
 from dms_iceberg.discover.proposal import Entry, LeftOut, shown, shown_names
 from dms_iceberg.init.finding import Found, TableFinding, Unread
 from dms_iceberg.init.role import Role
 
-_SEQUENCE = "order: by the sequence. All promises hold, also for changes of one transaction in different files"
-_TIMESTAMP = (
-    "order: by commit time, file and place in it, because DMS writes no sequence. Weaker: the order of one transaction's changes in "
-    "different files is unknown, and of changes within one tick of the source's clock. For all promises add $AR_H_CHANGE_SEQ by a mapping "
-    "rule"
-)
-_NEITHER = (
-    "order: by the close time in the file's name, then the place in the file, because DMS writes neither commit time nor sequence. Weaker: "
-    "modes mirror and soft_delete only; what DMS writes again after a restart counts as newer until it has written all of it; the "
-    "lag is measured from the close of the file. For all promises set TimestampColumnName, and add $AR_H_CHANGE_SEQ and "
-    "$AR_H_STREAM_POSITION by mapping rules, in a new load epoch"
-)
 _NOT_KNOWN = (
     "order: not known yet, as there are no change files. {shown}. A load has one order of changes and keeps it: run init again when there "
     "are change files, before the first run; or set timestamp_column and sequence_column by hand, as the endpoint and its mapping rules do"
@@ -93,7 +82,7 @@ def promises(bronze: Bronze, *, changes: bool = True) -> list[str]:
         time = change.timestamp_column
         written = f"The LOAD files have a commit time, {shown(time)}" if time else "The LOAD files have no commit time"
         return [_NOT_KNOWN.format(shown=f"{written}; a sequence, before-images and stream position only changes show")]
-    order = _SEQUENCE if change.sequence_column else _TIMESTAMP if change.timestamp_column else _NEITHER
+    order = f"order: {weaker_order(change) or f'changes are ordered {order_of(change)}. All promises hold'}"
     no_images = change.before_image_prefix is None and change.before_image_suffix is None
     return [order, *([_NO_IMAGES] if no_images else [])]
 

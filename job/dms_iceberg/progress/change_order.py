@@ -45,7 +45,8 @@ def refuse_other_order(table: Table, progress: Progress, change: Change) -> None
     raise TargetError(
         f"{table.source}: the changes in {table.target} are ordered {was}, and bronze.change now asks for an order {now} "
         f"(timestamp_column {change.timestamp_column!r}, sequence_column {change.sequence_column!r}). One load has one order. Set both "
-        "columns as they were, or load the table again: start a new load epoch, whose files are all written by the changed task."
+        "columns as they were; or rebuild the table, if all files of the load have the columns that are named; or load it again: start a "
+        "new load epoch, whose files are all written by the changed task."
     )
 
 

@@ -106,6 +106,26 @@ def test_plan_tells_what_run_would_do_and_run_does_it(command: Command, document
     assert "not a whole Parquet file" in status.tables["public.bad"]["last_error"]
 
 
+def test_run_and_status_end_with_what_it_comes_to(command: Command, lake: Lake, tmp_path: Path) -> None:
+    rule = {"rules": [{"name": "small", "expr": "id < 3", "on_fail": "quarantine"}]}
+    lake.load("public.judged", [("id", pa.int64())], [(1,), (7,)])
+    path = tmp_path / "judged.json"
+    path.write_text(json.dumps(lake.document({"public.judged": rule}, state_uri=str(tmp_path))))
+    assert command("status", path).out.splitlines()[-1] == f"1 of 1 table has files that wait: dms-iceberg run {path}"
+    listing = f"dms-iceberg quarantine list {path}"
+    assert command("run", path).out.splitlines()[-2:] == [
+        "1 row went to quarantine; silver keeps the last good version of their keys",
+        f"next: {listing}",
+    ]
+    assert command("run", path).out.splitlines() == [
+        "nothing new: 1 table, and no file that is not merged",
+        "1 row of earlier runs is still open in quarantine",
+        f"next: {listing}",
+    ]
+    assert command("status", path).out.splitlines()[-2:] == ["the table is up to date", f"1 row of 1 table is in quarantine: {listing}"]
+    assert "new_files" not in command("status", path, "--json").tables["public.judged"]
+
+
 def test_ctrl_c_ends_a_run_after_the_batch_at_hand(command: Command, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in (1, 2, 3):
         lake.load("public.stopped", [("id", pa.int64())], [(number,)], number)

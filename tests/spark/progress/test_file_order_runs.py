@@ -19,6 +19,7 @@ from dms_iceberg.errors import ConfigError
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.request import check_request
+from dms_iceberg.runs.run import run
 from dms_iceberg.storage.open_store import open_store
 from support.lake import Lake
 
@@ -115,6 +116,32 @@ def test_another_order_needs_another_load(lake: Lake) -> None:
     report = lake.run_one(by_file(lake), fails=True)
     assert "are ordered by commit time, and bronze.change now asks for an order by file" in str(report.error)
     assert first.exists()
+
+
+def test_a_rebuild_takes_another_order_where_all_files_have_its_column(lake: Lake) -> None:
+    """The files of such a load had the column from the first, and the document did not name it."""
+    header = "Op,at,id,v"
+    write(lake, "20260301-100000000.csv", "I,2026-03-01 09:30:00,1,first", header=header)
+    write(lake, "20260301-100500000.csv", "U,2026-03-01 09:20:00,1,older", header=header)
+    lake.run_one(by_file(lake, drop=["at"]))
+    assert lake.rows("t", "v") == [("older",)]
+    timed = by_file(lake, {"timestamp_column": "at", "sequence_column": None})
+    write(lake, "20260301-110000000.csv", "I,2026-03-01 10:30:00,2,b", header=header)
+    assert "One load has one order" in str(lake.run_one(timed, fails=True).error)
+    (rebuilt,) = run(lake.spark, timed, request=RunRequest(rebuild=frozenset({"public.t"}))).tables.values()
+    assert rebuilt.error is None
+    assert lake.rows("t", "id, v") == [(1, "first"), (2, "b")]
+    assert not lake.target("t").progress().by_file
+
+
+def test_a_sequence_may_follow_commit_times_within_a_load(lake: Lake) -> None:
+    change = {"timestamp_column": "at", "sequence_column": None, "stream_position_column": None}
+    sequenced(lake, "20260301-100001000.parquet", "0.000000", "timed", None)
+    lake.run_one(lake.config({"public.t": {}}, bronze={"change": change}))
+    sequenced(lake, "20260301-100002000.parquet", "1.000000", "sequenced", 1)
+    config = lake.config({"public.t": {}}, bronze={"change": {**change, "sequence_column": "seq"}})
+    lake.run_one(config)
+    assert lake.rows("t", "id, v") == [(1, "sequenced")]
 
 
 def sequenced(lake: Lake, name: str, time: str, value: str, number: int | None) -> None:

@@ -8,7 +8,9 @@ import pytest
 
 from dms_iceberg.cli.app import main
 from dms_iceberg.config.advice import advice
+from dms_iceberg.config.model import Change
 from dms_iceberg.config.numeric_text import columns_as_numbers
+from dms_iceberg.config.orders import order_of, weaker_order
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.config.typed_text import columns_as_types
 from unit.config.config_documents import SAMPLE, changed
@@ -110,6 +112,30 @@ def test_what_is_declared_is_what_it_says() -> None:
     assert "let a rule say amount IS NULL OR try_cast(amount AS decimal(12,2)) IS NOT NULL" in warning
     warning, _ = warnings(changed(f"{T}/filter", "order_no > 7"))
     assert warning.startswith("tables.\"public.orders\".filter: 'order_no' is text") and "leaves out the row" in warning
+
+
+@pytest.mark.parametrize(
+    ("change", "order", "words"),
+    [
+        (Change(), "by the sequence", ()),
+        (Change(timestamp_column=None), "by the sequence", ()),
+        (
+            Change(sequence_column=None),
+            "by commit time, file and place in the file",
+            ("verify --repair is refused", "$AR_H_CHANGE_SEQ", "the load may go on"),
+        ),
+        (
+            Change(timestamp_column=None, sequence_column=None),
+            "by file and place in the file",
+            ("'history' and 'append'", "--truncate", "$AR_H_CHANGE_SEQ", "TimestampColumnName", "new load epoch, or a rebuild"),
+        ),
+    ],
+)
+def test_an_order_is_told_with_what_it_does_not_promise_and_what_would(change: Change, order: str, words: tuple[str, ...]) -> None:
+    weaker = weaker_order(change)
+    assert order_of(change) == order
+    assert (weaker is not None) == bool(words)
+    assert weaker is None or all(word in weaker for word in (f"changes are ordered {order}, ", *words)), weaker
 
 
 def test_a_salt_that_is_not_set_here_is_a_warning(

@@ -9,6 +9,8 @@ import pytest
 
 from dms_emulator.files import BeforeImages, CsvShape, DateDelimiter, DatePartition, DateSequence, FileFormat, FileShape
 from dms_emulator.from_config import file_shape
+from dms_iceberg.config.model import Change
+from dms_iceberg.config.orders import weaker_order
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.config.yaml_document import load_yaml
 from dms_iceberg.discover.proposal import Entry
@@ -114,7 +116,7 @@ def test_the_document_is_valid_once_the_key_is_confirmed(name: str, tmp_path: Pa
     ]
     for entry in document["tables"].values():
         del entry["key_confirmed"]
-    assert ("modes mirror and soft_delete only" in report(found, "")) == parse_config(document).bronze.change.orders_by_file
+    assert ("modes 'history' and 'append', run --truncate" in report(found, "")) == parse_config(document).bronze.change.orders_by_file
     assert parse_config(document).bronze == attrs.evolve(found.bronze, csv=parse_config(document).bronze.csv)
     assert json.loads(json_document(found, "silver"))["bronze"] == document["bronze"]
 
@@ -138,9 +140,9 @@ def test_all_is_certain_where_values_show_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("parquet", "order: by the sequence. All promises hold"),
-        ("timestamp-only", "order: by commit time, file and place in it, because DMS writes no sequence. Weaker:"),
-        ("neither", "order: by the close time in the file's name"),
+        ("parquet", "order: changes are ordered by the sequence. All promises hold"),
+        ("timestamp-only", f"order: {weaker_order(Change(sequence_column=None))}"),
+        ("neither", f"order: {weaker_order(Change(timestamp_column=None, sequence_column=None))}"),
         ("no-images", "no before-images: an update that changes a key leaves the old row"),
     ],
 )
