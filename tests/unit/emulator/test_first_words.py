@@ -40,5 +40,5 @@ def test_the_package_has_what_it_names() -> None:
     import dms_emulator
 
     assert all(getattr(dms_emulator, name).__name__ == name for name in dms_emulator.__all__)
-    with pytest.raises(AttributeError, match="no attribute 'Emulater'"):
-        dms_emulator.Emulater  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'Task'"):
+        dms_emulator.Task  # noqa: B018
