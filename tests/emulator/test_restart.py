@@ -3,7 +3,7 @@
 import io
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from moto import mock_aws
 
 from dms_emulator import Emulator, EmulatorError
 from dms_emulator.postgres import LocalPostgres
+from dms_iceberg.storage.folders import Folders
 from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.storage.store import ObjectStore, StoredObject
 from emulator.bronze import Task, current_lsn, kill_while_it_writes, make_task, read, replay, run, source_rows
@@ -37,7 +38,7 @@ class BreakingStore:
     def list(self, prefix: str, start_after: str = "") -> Iterator[StoredObject]:
         return self._inner.list(prefix, start_after)
 
-    def folders(self, prefix: str) -> Sequence[str]:
+    def folders(self, prefix: str) -> Folders:
         return self._inner.folders(prefix)
 
     def read(self, key: str, start: int = 0, length: int | None = None) -> bytes:

@@ -39,7 +39,7 @@ def neighbour(store: ObjectStore) -> str:
 
 def _folders(store: ObjectStore, prefix: str) -> list[str]:
     """Return the folders in ``prefix`` that may be those of a schema or a table."""
-    return [name for name in store.folders(prefix) if may_be_source(name)]
+    return [name for name in store.folders(prefix).names if may_be_source(name)]
 
 
 def may_be_source(name: str) -> bool:

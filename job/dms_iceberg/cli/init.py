@@ -53,13 +53,13 @@ def init(
             from dms_iceberg.discover.read import read_catalog
 
             catalog = read_catalog(address)
-        words.say(f"looking at {uri}")
+        words.show(f"looking at {uri}")
         from dms_iceberg.discover.proposal import Entry
         from dms_iceberg.init.document import json_document, problems_of, terraform_tables, yaml_document
         from dms_iceberg.init.report import report
         from dms_iceberg.init.run import examine
 
-        found = examine(uri, catalog, _chooser(table))
+        found = examine(uri, catalog, _chooser(table), words)
     if hcl:
         text = terraform_tables(found, namespace)
     elif out is not None and out.suffix == ".json":

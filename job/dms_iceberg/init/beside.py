@@ -5,12 +5,10 @@ from itertools import islice
 
 from dms_iceberg.bronze.nearest_folders import may_be_source, some
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.init.folders import EPOCH, first_files, folder_of_table
+from dms_iceberg.init.folders import EPOCH, MOST_TOP_FOLDERS, first_files, folder_of_table
+from dms_iceberg.init.listed import ListedStore
 from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.storage.store import ObjectStore, join
-
-_MOST = 30
-"""So many folders are looked into: one request each."""
 
 
 def refuse_other_tasks(store: ObjectStore, path: str) -> None:
@@ -26,7 +24,7 @@ def refuse_other_tasks(store: ObjectStore, path: str) -> None:
     top = path.partition("/")[0]
     if not top or EPOCH.fullmatch(top):
         return
-    names = islice((name for name in store.folders("") if may_be_source(name) and name != top), _MOST)
+    names = islice((name for name in store.folders("").names if may_be_source(name) and name != top), MOST_TOP_FOLDERS)
     # A file that lies about is no task: tables are two folders deep.
     others = [name for name in names if any(len(folder_of_table(file)) > 2 for file in first_files(store, f"{name}/"))]
     if others:
@@ -38,15 +36,15 @@ def refuse_other_tasks(store: ObjectStore, path: str) -> None:
 
 def passed_over(store: ObjectStore) -> Iterator[str]:
     """Yield that folders like ``_orders`` have files of DMS: the source may have such tables, and others may have put them away there."""
-    found = []
-    for schema in filter(may_be_source, store.folders("")):
-        names = (f"{schema}/{name}/" for name in store.folders(f"{schema}/") if name.startswith("_"))
-        found += [name for name in names if any(first_files(store, name))]
-    if found:
+    schemas = filter(may_be_source, store.folders("").names)
+    names = [f"{schema}/{name}/" for schema in schemas for name in store.folders(f"{schema}/").names if name.startswith("_")]
+    if found := sorted(name for name in names[:MOST_TOP_FOLDERS] if any(first_files(store, name))):
         yield (
             "WARNING: folders that begin with _ have files of DMS and are taken for no tables. If they are, write their entries: "
-            f"{some(sorted(found))}"
+            f"{some(found)}"
         )
+    if len(names) > MOST_TOP_FOLDERS:
+        yield f"WARNING: {len(names):,} folders begin with _ and are taken for no tables. Only {MOST_TOP_FOLDERS} were looked into"
 
 
 def only_in_older(store: ObjectStore) -> Iterator[str]:
@@ -57,17 +55,18 @@ def only_in_older(store: ObjectStore) -> Iterator[str]:
     place, _, newest = store.root.rpartition("/")
     if EPOCH.fullmatch(newest) is None:
         return
-    above = open_store(place.removeprefix("file://"))
+    above = ListedStore(open_store(place.removeprefix("file://")))
     number = int(newest.rpartition("-")[2])
-    older = sorted((int(match[1]), name) for name in above.folders("") if (match := EPOCH.fullmatch(name)) and int(match[1]) < number)
+    older = sorted((int(match[1]), name) for name in above.folders("").names if (match := EPOCH.fullmatch(name)) and int(match[1]) < number)
     before = f"{older[-1][1]}/" if older else ""
     if missing := sorted(_tables(above, before) - _tables(store, "")):
         yield (
             f"WARNING: {join(above.root, before).rstrip('/')}/ has tables that the newest load epoch lacks: {some(missing)}. They are not "
             "in the document. If the task still captures them, wait until DMS has loaded all tables"
         )
+    yield from above.warnings()
 
 
 def _tables(store: ObjectStore, path: str) -> set[str]:
-    schemas = [name for name in store.folders(path) if may_be_source(name) and not EPOCH.fullmatch(name)]
-    return {f"{schema}.{table}" for schema in schemas for table in store.folders(f"{path}{schema}/") if may_be_source(table)}
+    schemas = [name for name in store.folders(path).names if may_be_source(name) and not EPOCH.fullmatch(name)]
+    return {f"{schema}.{table}" for schema in schemas for table in store.folders(f"{path}{schema}/").names if may_be_source(table)}

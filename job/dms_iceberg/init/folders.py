@@ -1,4 +1,4 @@
-"""Finds the folders of tables, and a few files of each, with a number of requests that does not grow with the number of objects.
+"""Finds the folder above those of schemas, and a few files of each table. The number of requests does not grow with that of objects.
 
 Per table that is a page of the listing, and for a table of more objects some twenty more: a search by halves for the newest change file, as
 the names sort by time, and one page for each place between the first file and the last.
@@ -6,7 +6,6 @@ the names sort by time, and one page for each place between the first file and t
 
 import re
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
@@ -14,8 +13,7 @@ import attrs
 
 from dms_iceberg.bronze.keys import REPAIR_FOLDER, BronzeFile, parse_key, time_of
 from dms_iceberg.bronze.nearest_folders import may_be_source
-from dms_iceberg.errors import BronzeError
-from dms_iceberg.storage.store import ObjectStore, join
+from dms_iceberg.storage.store import ObjectStore
 
 PAGE = 1000
 """Objects that S3 lists in one request."""
@@ -23,8 +21,8 @@ _MOST_CHANGES = 6
 _MOST_LOADS = 3
 _MOST_SEGMENTS = 3
 _SEARCHES = 40
-_MOST_TOP_FOLDERS = 30
-_THREADS = 16
+MOST_TOP_FOLDERS = 30
+"""So many folders of one place are looked into: one request each."""
 # As `DatePartitionSequence` and `DatePartitionDelimiter` put the parts of a date together.
 _YEAR = r"(?:19|20)\d\d"
 _DATES = re.compile(rf"(?:^|/)(?:{_YEAR}([-_/]?)\d\d(?:\1\d\d(?:\1\d\d)?)?|\d\d([-_/]?){_YEAR}\2\d\d|\d\d([-_/]?)\d\d\3{_YEAR})$", re.ASCII)
@@ -82,7 +80,7 @@ def find_root(store: ObjectStore) -> Root | None:
     """
     found = list(first_files(store, ""))
     if not found:
-        tops = islice((name for name in store.folders("") if may_be_source(name)), _MOST_TOP_FOLDERS)
+        tops = islice((name for name in store.folders("").names if may_be_source(name)), MOST_TOP_FOLDERS)
         found = next((files for top in tops if (files := list(first_files(store, f"{top}/")))), [])
     if not found:
         return None
@@ -104,7 +102,7 @@ def _newest_epoch(store: ObjectStore, parts: Sequence[str]) -> Root:
     if not parts or not EPOCH.fullmatch(parts[-1]):
         return Root(path=path, notes=tuple(notes))
     above = "".join(f"{part}/" for part in parts[:-1])
-    epochs = sorted((int(match[1]), name) for name in store.folders(above) if (match := EPOCH.fullmatch(name)))
+    epochs = sorted((int(match[1]), name) for name in store.folders(above).names if (match := EPOCH.fullmatch(name)))
     filled = next(name for _, name in reversed(epochs) if name == parts[-1] or any(first_files(store, f"{above}{name}/")))
     names = [name for _, name in epochs]
     others = names[: names.index(filled)]
@@ -129,56 +127,6 @@ def folder_of_table(file: BronzeFile) -> tuple[str, ...]:
     return tuple(folder.split("/")) if folder else ()
 
 
-def find_tables(store: ObjectStore) -> list[TableFiles]:
-    """Return the folders ``<schema>/<table>/`` of a store that have files of DMS, in the order of their names.
-
-    Raises:
-        BronzeError: one of them has folders of several tables.
-    """
-    schemas = filter(may_be_source, store.folders(""))
-    with ThreadPoolExecutor(_THREADS) as pool:
-        named = [(schema, table) for schema in schemas for table in store.folders(f"{schema}/") if may_be_source(table)]
-        found = [one for one in pool.map(lambda names: look(store, *names), named) if one.load or one.changes]
-    _refuse_other_depths(store, found)
-    return found
-
-
-def _refuse_other_depths(store: ObjectStore, tables: Sequence[TableFiles]) -> None:
-    """Refuse a folder of tables that is taken for one: the rows of different tables would be mixed.
-
-    Below a table's folder DMS writes date folders, and segments of its load.
-    """
-    for table in tables:
-        folder = (table.schema, table.name)
-        # Copies of files in a folder below are read like files: they are there twice.
-        if table.changes and not _has_files_of_its_own(table):
-            below = table.changes[0]
-            parts = folder_of_table(below)
-            raise BronzeError(
-                f"{join(store.root, below.key)}: {'/'.join(folder)}/ was looked at as the folder of a table, and has change files in the "
-                f"folder {'/'.join(parts)}/ below it: those of several tables. Folders of tables must be two below the one that is named, "
-                "<schema>/<table>/, and here they are at different depths. Name one of these folders above schemas: "
-                f"{join(store.root, '/'.join(parts[:-2]))}/ for this file"
-            )
-    for table in tables:
-        segments = {file.key.rpartition("/")[0] for file in table.load} - {f"{table.schema}/{table.name}"}
-        # Another table of the schema that has files of its own shows the depth.
-        alike = [one for one in tables if one is not table and one.schema == table.schema and _has_files_of_its_own(one)]
-        if len(segments) > 1 and not _has_files_of_its_own(table) and not alike and any(map(_has_files_of_its_own, tables)):
-            schema = join(store.root, table.schema)
-            raise BronzeError(
-                f"{schema}/{table.name}/ has LOAD files in folders only ({', '.join(sorted(segments)[:3])}), "
-                "and others at its depth have files of their own. It may be one table whose load has segments, or the schema of "
-                f"several tables. If they are tables, name {schema}/; if it is one, run init again when it has a change file"
-            )
-
-
-def _has_files_of_its_own(table: TableFiles) -> bool:
-    """Whether files are directly in a table's folder, or in its date folders."""
-    folder = (table.schema, table.name)
-    return any(folder_of_table(file) == folder for file in (*table.load, *table.changes))
-
-
 def look(store: ObjectStore, schema: str, table: str) -> TableFiles:
     """Return a few files of a table: all places in its history, but not all files."""
     prefix = f"{schema}/{table}/"
@@ -188,7 +136,7 @@ def look(store: ObjectStore, schema: str, table: str) -> TableFiles:
         more = _Page.of(store, prefix + "LOAD", "", prefix)
         load += more.load
         listed += more.objects
-        segments = [name for name in store.folders(prefix) if may_be_source(name) and not _IN_DATES.fullmatch(name)]
+        segments = [name for name in store.folders(prefix).names if may_be_source(name) and not _IN_DATES.fullmatch(name)]
         for segment in segments[:_MOST_SEGMENTS]:
             load += _Page.of(store, f"{prefix}{segment}/", "", prefix).load[:1]
         if changes:

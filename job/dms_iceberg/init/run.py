@@ -2,12 +2,13 @@
 
 import posixpath
 from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
 import attrs
 
-from dms_iceberg.bronze.nearest_folders import neighbour, some
+from dms_iceberg.bronze.nearest_folders import may_be_source, neighbour, some
 from dms_iceberg.config.model import Bronze, BronzeFormat
 from dms_iceberg.discover.catalog import Catalog
 from dms_iceberg.discover.proposal import Entry, LeftOut, Proposal, grouped
@@ -18,10 +19,13 @@ from dms_iceberg.init.columns import by_catalog, by_values
 from dms_iceberg.init.csv_form import CsvForm, find_form, has_header, records
 from dms_iceberg.init.csv_null import find_null
 from dms_iceberg.init.finding import Found, TableFinding, Unread
-from dms_iceberg.init.folders import PAGE, Root, TableFiles, find_root, find_tables
+from dms_iceberg.init.folders import MOST_TOP_FOLDERS, PAGE, Root, TableFiles, find_root
 from dms_iceberg.init.keys import ProposedKey, against_key, is_there, propose_key
+from dms_iceberg.init.listed import ListedStore
+from dms_iceberg.init.progress import Progress, Silent
 from dms_iceberg.init.role import Sure
 from dms_iceberg.init.samples import Sample, read_sample
+from dms_iceberg.init.table_folders import Place, find_tables, places_of_tables
 from dms_iceberg.init.tables import catalog_table, entry_of, find_table
 from dms_iceberg.storage.open_store import explained_errors, open_store
 from dms_iceberg.storage.store import ObjectStore, join
@@ -33,34 +37,37 @@ _NO_CHANGES = (
 )
 
 
-def examine(uri: str, catalog: Catalog | None, wanted: Callable[[Sequence[str]], Sequence[str]]) -> Found:
+def examine(uri: str, catalog: Catalog | None, wanted: Callable[[Sequence[str]], Sequence[str]], progress: Progress | None = None) -> Found:
     """Return what is known of the files below ``uri``.
 
     Args:
         uri: ``s3://bucket/prefix``, ``file:///path`` or a path: the folder above the schemas, or one near it.
         catalog: the source's catalog, None without a source.
-        wanted: chooses tables by their names.
+        wanted: chooses tables by the names of their folders; no file of others is looked at.
 
     Raises:
         BronzeError: there are no files that DMS names, or no object can be listed.
         ConfigError: what ``wanted`` raises.
     """
     with explained_errors(uri):
-        return _examine(uri, catalog, wanted)
+        return _examine(uri, catalog, wanted, progress or Silent())
 
 
-def _examine(uri: str, catalog: Catalog | None, wanted: Callable[[Sequence[str]], Sequence[str]]) -> Found:
+def _examine(uri: str, catalog: Catalog | None, wanted: Callable[[Sequence[str]], Sequence[str]], progress: Progress) -> Found:
+    progress.say(f"looking for the folders of tables in {uri}")
     store, root = _rooted(uri)
-    every = find_tables(store)
-    if not every:
-        raise BronzeError(
-            f"{store.root}: there are files of DMS, and no folder <schema>/<table>/ has them. Folders that begin with _, . or awsdms_ are "
-            "no tables. Name the folder that those of the schemas are in"
-        )
-    names = set(wanted([files.full_name for files in every]))
-    chosen = [files for files in every if files.full_name in names]
+    places = places_of_tables(store)
+    names = set(wanted([".".join(place) for place in places])) if places else set()
+    others = [place for place in places if ".".join(place) not in names]
+    chosen = find_tables(store, [place for place in places if ".".join(place) in names], others, progress)
+    if not chosen:
+        raise BronzeError(_no_tables(store, places, names))
+    progress.say(f"reading the beginning of {sum(len(one.load) + len(one.changes) for one in chosen):,} files")
+    read = dict[str, list[Sample] | str]()
     with ThreadPoolExecutor(_THREADS) as pool:
-        read = dict(pool.map(lambda files: (files.full_name, _read(store, files)), chosen))
+        for number, (files, found) in enumerate(zip(chosen, pool.map(lambda files: _read(store, files), chosen), strict=True), 1):
+            progress.now(f"{number:,} of {len(chosen):,} tables: {files.full_name}")
+            read[files.full_name] = found
     sampled = [found for found in read.values() if not isinstance(found, str)]
     form, why_null, about_null = _form(sampled)
     tables = [_table(files, read[files.full_name], form, catalog) for files in chosen]
@@ -72,14 +79,32 @@ def _examine(uri: str, catalog: Catalog | None, wanted: Callable[[Sequence[str]]
     bronze = bronze_of(store.root.removeprefix("file://"), findings, form, format_)
     keys = dict[str, ProposedKey]()
     proposals = [_proposed(one, bronze, catalog, keys) for one in tables]
-    about = [*root.notes, *only_in_older(store), _what_was_sampled(chosen), *passed_over(store)]
+    about = [*root.notes, *only_in_older(store), _what_was_sampled(chosen), *_empty(places, names, chosen), *passed_over(store)]
+    about += store.warnings(but=["/".join(place) + "/" for place in places])
     if format_ == "csv":
         about.append(f"CSV: delimiter {form.delimiter!r}; the text for NULL is {form.null!r}: {why_null}" if form.null else _empty_null())
         about += about_null
     understood = [one for one in findings if not one.problems] or chosen
     if not any(one.samples.changes if isinstance(one, TableFinding) else one.changes for one in understood):
         about.append(_NO_CHANGES)
-    return Found(bronze=bronze, tables=tables, proposals=proposals, keys=keys, about=(*about, *_without_files(catalog, every)))
+    with_files = {one.full_name for one in chosen} | {".".join(place) for place in others}
+    return Found(bronze=bronze, tables=tables, proposals=proposals, keys=keys, about=(*about, *_without_files(catalog, with_files)))
+
+
+def _no_tables(store: ObjectStore, places: Sequence[Place], chosen: Collection[str]) -> str:
+    if len(chosen) < len(places):
+        return f"{store.root}: the folders that --table chooses have no files of DMS: {some(sorted(chosen))}. Choose others"
+    return (
+        f"{store.root}: there are files of DMS, and no folder <schema>/<table>/ has them. Folders that begin with _, . or awsdms_ are "
+        "no tables. Name the folder that those of the schemas are in"
+    )
+
+
+def _empty(places: Sequence[Place], chosen: AbstractSet[str], found: Sequence[TableFiles]) -> Iterator[str]:
+    """Yield which folders have no files of DMS, if they were chosen."""
+    empty = sorted(chosen - {one.full_name for one in found})
+    if empty and len(chosen) < len(places):
+        yield f"chosen, and without files of DMS in their folders: {some(empty)}"
 
 
 def _refuse_segments(store: ObjectStore, root: Root, tables: Sequence[TableFinding]) -> None:
@@ -108,8 +133,8 @@ def _empty_null() -> str:
     )
 
 
-def _rooted(uri: str) -> tuple[ObjectStore, Root]:
-    store = open_store(uri)
+def _rooted(uri: str) -> tuple[ListedStore, Root]:
+    store = ListedStore(open_store(uri))
     root = find_root(store)
     if root is None:
         if any("CDC_TXN-" in one.key for one in islice(store.list(""), PAGE)):
@@ -120,9 +145,11 @@ def _rooted(uri: str) -> tuple[ObjectStore, Root]:
         raise BronzeError(
             f"{store.root}: no file with a name that DMS gives (LOAD00000001.csv, 20260301-100130000.parquet) was found "
             f"there{neighbour(store) or '.'} Name the bucket folder of the DMS endpoint: the folder with those of the schemas. If the task "
-            "has just begun, wait for its first file"
+            f"has just begun, wait for its first file{_not_looked_into(store)}"
         )
     refuse_other_tasks(store, root.path)
+    if not root.path and not root.above:
+        return store, root
     place = store.root
     for _ in range(root.above):
         place = posixpath.dirname(place)
@@ -130,7 +157,15 @@ def _rooted(uri: str) -> tuple[ObjectStore, Root]:
         raise BronzeError(f"{store.root}: the files need two folders, <schema>/<table>/, below the one that is named. Name the one above")
     place = place if root.above else join(store.root, root.path).rstrip("/")
     # A local path is opened as it is: in a URI its percent signs would mean something.
-    return open_store(place.removeprefix("file://")), root
+    below = ListedStore(open_store(place.removeprefix("file://")))
+    return below, attrs.evolve(root, notes=(*root.notes, *store.warnings()))
+
+
+def _not_looked_into(store: ListedStore) -> str:
+    """Return how much of a folder without files of DMS is not known, as a clause to append; "" if all is."""
+    more = sum(map(may_be_source, store.folders("").names)) - MOST_TOP_FOLDERS
+    unknown = [*([f"{more:,} more folders in it were not looked into"] if more > 0 else []), *store.warnings()]
+    return "".join(f". {one}" for one in unknown)
 
 
 def _read(store: ObjectStore, files: TableFiles) -> list[Sample] | str:
@@ -241,8 +276,8 @@ def _what_was_sampled(tables: Sequence[TableFiles]) -> str:
     )
 
 
-def _without_files(catalog: Catalog | None, found: Sequence[TableFiles]) -> Iterator[str]:
-    names = {one.full_name.casefold() for one in found}
+def _without_files(catalog: Catalog | None, found: Collection[str]) -> Iterator[str]:
+    names = {name.casefold() for name in found}
     missing = [table.full_name for table in (() if catalog is None else catalog.tables) if table.full_name.casefold() not in names]
     if missing:
         yield f"tables of the source without files, as of empty or excluded ones: {some(missing)}"

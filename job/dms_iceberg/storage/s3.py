@@ -1,6 +1,6 @@
 """The S3 implementation of ``storage.store``. ``AWS_ENDPOINT_URL`` points it at another server."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError, IncompleteReadError,
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from dms_iceberg.errors import BronzeError
+from dms_iceberg.storage.folders import FolderPage, Folders, find_folders
 from dms_iceberg.storage.store import StoredObject, vanished
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ CLIENT_SETTINGS = ClientConfig(
 """How patient the client is with S3."""
 
 _READS = 4
-_MOST_FOLDERS = 3_000
 
 
 @contextmanager
@@ -70,14 +70,21 @@ class S3Store:
                 if not key.endswith("/"):
                     yield StoredObject(key, item["Size"], item["ETag"].strip('"'), item["LastModified"])
 
-    def folders(self, prefix: str) -> Sequence[str]:
-        """Return the common prefixes up to the next slash, of the first pages of a listing (up to 3,000)."""
-        whole = self.prefix + prefix
-        pages = self._client.get_paginator("list_objects_v2").paginate(
-            Bucket=self.bucket, Prefix=whole, Delimiter="/", PaginationConfig={"MaxItems": _MOST_FOLDERS}
-        )
-        found = (one["Prefix"].removeprefix(whole) for page in pages for one in page.get("CommonPrefixes", []))
-        return sorted(name.removesuffix("/") for name in found if name != "/")
+    def folders(self, prefix: str) -> Folders:
+        """Return the common prefixes up to the next slash, with a bounded number of requests."""
+        return find_folders(lambda start: self._folder_page(self.prefix + prefix, start))
+
+    def _folder_page(self, whole: str, start: str) -> FolderPage:
+        # Not by a paginator: its MaxItems counts objects only, and drops the folders of a page that it cuts.
+        request: dict[str, Any] = {"Bucket": self.bucket, "Prefix": whole, "Delimiter": "/"}
+        if start:
+            request["StartAfter"] = whole + start
+        page = self._client.list_objects_v2(**request)
+        names = [one["Prefix"].removeprefix(whole) for one in page.get("CommonPrefixes", [])]
+        objects = [one["Key"].removeprefix(whole) for one in page.get("Contents", [])[-1:]]
+        last = max([*names[-1:], *objects], key=str.encode, default="")
+        # A key with two slashes has a folder without a name.
+        return FolderPage(tuple(name.removesuffix("/") for name in names if name != "/"), last, not page["IsTruncated"])
 
     def read(self, key: str, start: int = 0, length: int | None = None) -> bytes:
         """Read a part of an object with a ranged GET."""

@@ -6,7 +6,7 @@ Keys are relative to the store's root and use ``/``. Listing is in key order (UT
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -14,6 +14,7 @@ from typing import Protocol
 import attrs
 
 from dms_iceberg.errors import BronzeError
+from dms_iceberg.storage.folders import Folders
 
 
 @attrs.frozen
@@ -35,8 +36,8 @@ class ObjectStore(Protocol):
         """Yield the objects under ``prefix`` whose keys sort after ``start_after``, in key order."""
         ...
 
-    def folders(self, prefix: str) -> Sequence[str]:
-        """Return the names of the folders directly in ``prefix`` ("" or with a slash at its end), sorted; of very many, only some."""
+    def folders(self, prefix: str) -> Folders:
+        """Return the folders directly in ``prefix`` ("" or with a slash at its end), and what was not looked through for them."""
         ...
 
     def read(self, key: str, start: int = 0, length: int | None = None) -> bytes:
@@ -93,13 +94,13 @@ class LocalStore:
                     continue
                 yield StoredObject(key, stat.st_size, f"{stat.st_size:x}-{stat.st_mtime_ns:x}-{stat.st_ino:x}", _time(stat))
 
-    def folders(self, prefix: str) -> Sequence[str]:
+    def folders(self, prefix: str) -> Folders:
         """Return the names of a directory's directories."""
         try:
             with os.scandir(self.directory / prefix) as scan:
-                return sorted(entry.name for entry in scan if entry.is_dir() and not entry.name.startswith("."))
+                return Folders(tuple(sorted(entry.name for entry in scan if entry.is_dir() and not entry.name.startswith("."))))
         except (FileNotFoundError, NotADirectoryError):
-            return []
+            return Folders(())
 
     def read(self, key: str, start: int = 0, length: int | None = None) -> bytes:
         """Read a part of a file."""

@@ -1,7 +1,7 @@
 """Listing bronze: the same order locally and on S3, jumps over old bronze, and errors that name the object."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +18,7 @@ from dms_iceberg.bronze.keys import digits_of
 from dms_iceberg.bronze.listing import list_files, oldest_change
 from dms_iceberg.config.model import BronzeFormat
 from dms_iceberg.errors import BronzeError
+from dms_iceberg.storage.folders import Folders
 from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.storage.s3 import S3Store
 from dms_iceberg.storage.store import LocalStore, ObjectStore, StoredObject
@@ -55,9 +56,9 @@ class MemoryStore:
                 self.given += 1
                 yield StoredObject(key, 1, "e", datetime(2026, 1, 1, tzinfo=UTC))
 
-    def folders(self, prefix: str) -> Sequence[str]:
+    def folders(self, prefix: str) -> Folders:
         below = (key.removeprefix(prefix) for key in self.keys if key.startswith(prefix))
-        return sorted({name.split("/")[0] for name in below if "/" in name})
+        return Folders(tuple(sorted({name.split("/")[0] for name in below if "/" in name})))
 
     def read(self, key: str, start: int = 0, length: int | None = None) -> bytes:
         raise AssertionError("a listing reads nothing")

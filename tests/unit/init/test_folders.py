@@ -12,8 +12,11 @@ from dms_emulator.files import DateDelimiter, DatePartition, DateSequence, FileS
 from dms_iceberg.discover.proposal import LeftOut
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.init.finding import Found
-from dms_iceberg.init.folders import PAGE, find_root, find_tables
+from dms_iceberg.init.folders import PAGE, TableFiles, find_root
+from dms_iceberg.init.listed import ListedStore
 from dms_iceberg.init.run import examine
+from dms_iceberg.init.table_folders import find_tables, places_of_tables
+from dms_iceberg.storage.folders import FolderPage, Folders, find_folders
 from dms_iceberg.storage.store import StoredObject
 from unit.init.emulated import LINES, Task
 
@@ -43,19 +46,21 @@ class Bucket:
                 return
             place += PAGE
 
-    def folders(self, prefix: str) -> Sequence[str]:
+    def folders(self, prefix: str) -> Folders:
+        return find_folders(lambda start: self._entries(prefix, start))
+
+    def _entries(self, prefix: str, start: str) -> FolderPage:
+        """A page of a listing with a delimiter: objects count as well as folders."""
         self.requests += 1
         found: list[str] = []
-        place = bisect_right(self.keys, prefix[:-1] if prefix else "")
-        while place < len(self.keys) and self.keys[place].startswith(prefix) and len(found) < 3000:
+        place = bisect_right(self.keys, max(prefix + start, prefix[:-1]))
+        while place < len(self.keys) and self.keys[place].startswith(prefix) and len(found) < PAGE:
             name, slash, _ = self.keys[place].removeprefix(prefix).partition("/")
-            if not slash:
-                place = bisect_right(self.keys, prefix + name)
-                continue
-            found.append(name)
+            found.append(name + slash)
             # The character that sorts after the slash: the first key behind the folder.
-            place = bisect_right(self.keys, f"{prefix}{name}0")
-        return found
+            place = bisect_right(self.keys, f"{prefix}{name}0") if slash else place + 1
+        ends = place == len(self.keys) or not self.keys[place].startswith(prefix)
+        return FolderPage(tuple(one[:-1] for one in found if one.endswith("/")), found[-1] if found else "", ends)
 
     def read(self, key: str, start: int = 0, length: int | None = None) -> bytes:
         raise AssertionError(key)
@@ -65,6 +70,10 @@ class Bucket:
 
     def delete(self, key: str) -> None:
         raise AssertionError(key)
+
+
+def tables_of(bucket: Bucket) -> list[TableFiles]:
+    return find_tables(bucket, places_of_tables(bucket))
 
 
 def names(count: int, partition: DatePartition | None) -> list[str]:
@@ -89,7 +98,7 @@ def test_the_requests_do_not_grow_with_the_objects(partition: DatePartition | No
     loads = [f"shop/orders/LOAD{number:08X}.parquet" for number in range(1, 3_000)]
     bucket = Bucket([*keys, *loads, "shop/customers/LOAD00000001.parquet"])
     assert find_root(bucket) is not None
-    customers, orders = find_tables(bucket)
+    customers, orders = tables_of(bucket)
     assert customers.complete
     assert not orders.complete
     assert bucket.requests < 80
@@ -104,7 +113,7 @@ def test_the_requests_do_not_grow_with_the_objects(partition: DatePartition | No
 
 def test_a_million_objects() -> None:
     bucket = Bucket(names(1_000_000, None))
-    (orders,) = find_tables(bucket)
+    (orders,) = tables_of(bucket)
     assert bucket.requests < 60
     assert orders.changes[-1].key == bucket.keys[-1]
     assert orders.listed < 2_000
@@ -112,7 +121,7 @@ def test_a_million_objects() -> None:
 
 def test_folders_that_do_not_sort_by_time_are_said() -> None:
     bucket = Bucket(names(5_000, DatePartition(DateSequence.DDMMYYYY, DateDelimiter.SLASH)))
-    (orders,) = find_tables(bucket)
+    (orders,) = tables_of(bucket)
     assert "do not sort by time" in orders.notes[0]
 
 
@@ -120,7 +129,7 @@ def test_segments_of_a_parallel_load() -> None:
     keys = [f"shop/orders/s{segment}/LOAD{number:08X}.parquet" for segment in (1, 2) for number in range(1, 900)]
     years = [f"shop/orders/{year}/01/01/00/{year}0101-000000000.parquet" for year in range(2019, 2026)]
     bucket = Bucket([*keys, *names(3_000, None), *years])
-    (orders,) = find_tables(bucket)
+    (orders,) = tables_of(bucket)
     assert {one.key.split("/")[2] for one in orders.load} == {"s1", "s2"}
 
 
@@ -134,7 +143,7 @@ def test_control_tables_and_repairs_are_no_tables() -> None:
             "_state/runs.json",
         ]
     )
-    (orders,) = find_tables(bucket)
+    (orders,) = tables_of(bucket)
     assert [one.key for one in (*orders.load, *orders.changes)] == ["shop/orders/LOAD00000001.parquet"]
 
 
@@ -278,3 +287,87 @@ def test_segments_alone_are_refused(tmp_path: Path) -> None:
 def test_segments_beside_another_table_of_the_schema(tmp_path: Path) -> None:
     tables_in(tmp_path, "shop/orders/s1", "shop/orders/s2", "shop/users", load=True, changes=False)
     assert [one.files.full_name for one in look(tmp_path).tables] == ["shop.orders", "shop.users"]
+
+
+def test_folders_behind_and_among_very_many_objects() -> None:
+    """Whoever put a million other files beside the folders of the schemas; and a schema with 50,000 tables."""
+    other = [f"2026{number:06}.log" for number in range(1_000_000)]
+    tables = [f"shop/t{number:05}/LOAD00000001.parquet" for number in range(50_000)]
+    bucket = Bucket([*other, *tables, "awsdms_control/x/LOAD00000001.parquet", "2026900000/t/LOAD00000001.parquet"])
+    store = ListedStore(bucket)
+    places = places_of_tables(store)
+    assert len(places) == 50_000
+    assert bucket.requests < 70
+    (said,) = store.warnings()
+    assert said.startswith(
+        "WARNING: s3://bucket/ has very many objects. It was not looked through for folders with names between 2026009999"
+    )
+    assert "write the entries of their tables by hand" in said
+    # Nothing is listed again, and no file of a table that was not chosen.
+    assert places_of_tables(store) == places
+    before = bucket.requests
+    (found,) = find_tables(store, places[7:8], places[:7])
+    assert (found.full_name, bucket.requests - before) == ("shop.t00007", 1)
+
+
+def test_more_folders_than_are_looked_through_are_said() -> None:
+    bucket = Bucket([f"shop/t{number:06}/LOAD00000001.parquet" for number in range(150_000)])
+    store = ListedStore(bucket)
+    assert len(places_of_tables(store)) == 100_000
+    assert bucket.requests <= 102
+    assert "s3://bucket/shop/ has very many objects. It was not looked through for folders with names after t099999/." in "".join(
+        store.warnings()
+    )
+
+
+def test_segments_behind_very_many_objects() -> None:
+    bucket = Bucket([*names(100_000, None), "shop/orders/segment1/LOAD00000001.parquet"])
+    store = ListedStore(bucket)
+    (orders,) = find_tables(store, places_of_tables(store))
+    assert [one.key for one in orders.load] == ["shop/orders/segment1/LOAD00000001.parquet"]
+    assert bucket.requests < 80
+    # A table needs no list of its segments.
+    assert not list(store.warnings(but=["shop/orders/"]))
+
+
+def test_the_depth_is_that_of_tables_that_were_not_chosen(tmp_path: Path) -> None:
+    tables_in(tmp_path, "archive/shop/orders", "archive/shop/users", load=True, changes=False)
+    tables_in(tmp_path, "prod/orders", load=True, changes=False)
+    with pytest.raises(BronzeError, match=r"has LOAD files in folders only .* If they are tables, name file://.*/archive/;"):
+        examine(str(tmp_path), None, lambda every: [name for name in every if name == "archive.shop"])
+
+
+def test_a_chosen_table_without_files_is_said(tmp_path: Path) -> None:
+    tables_in(tmp_path, "shop/orders", "shop/users", load=True, changes=True)
+    (tmp_path / "shop" / "nothing").mkdir()
+    found = examine(str(tmp_path), None, lambda every: ["shop.nothing", "shop.users"])
+    assert [one.files.full_name for one in found.tables] == ["shop.users"]
+    assert "chosen, and without files of DMS in their folders: shop.nothing" in found.about
+    with pytest.raises(BronzeError, match=r"the folders that --table chooses have no files of DMS: shop\.nothing"):
+        examine(str(tmp_path), None, lambda every: ["shop.nothing"])
+
+
+class Heard:
+    """Keeps what is shown."""
+
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+        self.places: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.steps.append(text)
+
+    def now(self, text: str) -> None:
+        self.places.append(text)
+
+
+def test_what_is_looked_at_is_shown(tmp_path: Path) -> None:
+    tables_in(tmp_path, "shop/orders", "shop/users", load=True, changes=True)
+    heard = Heard()
+    examine(str(tmp_path), None, lambda every: every, heard)
+    assert heard.steps == [
+        f"looking for the folders of tables in {tmp_path}",
+        "looking at the folders of 2 tables",
+        "reading the beginning of 4 files",
+    ]
+    assert heard.places == ["1 of 2: shop.orders", "2 of 2: shop.users", "1 of 2 tables: shop.orders", "2 of 2 tables: shop.users"]
