@@ -14,7 +14,7 @@ _NO_NAME: Final = "source"
 
 def column_values(column: Declared) -> dict[str, str]:
     """Return an entry of ``columns``."""
-    given = {"name": column.name, "from": column.source, "type": column.type}
+    given = {"name": column.name, "from": column.source, "expr": column.expression, "type": column.type}
     return {key: value for key, value in given.items() if value}
 
 

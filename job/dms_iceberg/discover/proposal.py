@@ -7,10 +7,14 @@ import attrs
 
 @attrs.frozen(kw_only=True)
 class Declared:
-    """An entry of ``columns``, and why it is there. ``source`` is the column that it copies, where that has another name."""
+    """An entry of ``columns``, and why it is there.
+
+    ``source`` is the column that it copies, where that has another name; ``expression`` is the SQL that it has instead.
+    """
 
     name: str
     source: str = ""
+    expression: str = ""
     type: str = ""
     why: str
 

@@ -9,6 +9,7 @@ from dms_iceberg.discover.catalog import Column, Table
 from dms_iceberg.discover.proposal import Declared, Entry
 from dms_iceberg.init.role import Samples
 from dms_iceberg.init.samples import Sample, all_values
+from dms_iceberg.init.texts import cut_at, money_expression, money_scale
 from dms_iceberg.verify.columns import spark_type
 
 _WALL_CLOCK = "DMS writes a wall clock like an instant in UTC: declare this where the source's column has no time zone"
@@ -21,9 +22,15 @@ _UNREADABLE = (
     "Spark cannot read a TIME of Parquet. To have it in silver, give the task a mapping rule (change-data-type, to string) and load the "
     "table again"
 )
-_LOB = "its longest values have the same length of whole KB: DMS has probably cut them (LobMaxSize). Raise it, and load the table again"
+_LOB = (
+    "several values fill the same number of whole KB, and none is longer: DMS has probably cut them (LobMaxSize). Raise it, and load the "
+    "table again"
+)
 _ROUNDED = "a numeric without precision of PostgreSQL, if it is one, is rounded to 6 decimals by DMS"
-_KB = 1024
+_MONEY = (
+    "amounts with a currency sign or commas, as money of PostgreSQL: text in silver. Declare this where the point is the decimal sign, "
+    "as it seems"
+)
 _FORMS: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("boolean", re.compile("true|false|t|f").fullmatch),
     ("bigint", re.compile("[+-]?(?:0|[1-9][0-9]{0,17})").fullmatch),
@@ -82,6 +89,8 @@ def _suggestion(name: str, type_: str, values: Sequence[str]) -> Declared | None
     if type_ not in ("", "string") or not values:
         return None
     form = next((form for form, fits in _FORMS if all(map(fits, values))), "")
+    if not form and (money := _money(name, values, _MONEY)):
+        return money
     if form == "boolean":
         return Declared(name=name, type=form, why=_BOOLEAN)
     if type_ == "string" or not form:
@@ -96,6 +105,12 @@ def _suggestion(name: str, type_: str, values: Sequence[str]) -> Declared | None
     return Declared(name=name, type=form, why=_AS_TEXT)
 
 
+def _money(name: str, values: Sequence[str], why: str) -> Declared | None:
+    scale = money_scale(values)
+    type_ = f"decimal({_MOST_DIGITS},{scale})"
+    return None if scale is None else Declared(name=name, expression=money_expression(name), type=type_, why=why)
+
+
 def _notes(type_: str, values: Sequence[str]) -> Iterator[str]:
     if type_.startswith("uint"):
         yield "unsigned: decimal(20,0) in silver" if type_ == "uint64" else "unsigned: the next wider signed type in silver"
@@ -103,10 +118,13 @@ def _notes(type_: str, values: Sequence[str]) -> Iterator[str]:
         yield _ROUNDED
     if type_ == "decimal(38,4)":
         yield "money of PostgreSQL, if it is that: decimal(38,4) in silver"
-    if type_ in ("", "string"):
-        longest = max(map(len, values), default=0)
-        if longest >= _KB and longest % _KB == 0 and sum(len(value) == longest for value in values) > 1:
-            yield f"{_LOB} ({longest // _KB:,} KB)"
+    if type_ in ("", "string", "binary"):
+        yield from _cut(type_, values)
+
+
+def _cut(type_: str, values: Sequence[str]) -> Iterator[str]:
+    if kilobytes := cut_at(values, hexadecimal=type_ == "binary"):
+        yield f"{_LOB} ({kilobytes:,} KB)"
 
 
 def by_catalog(entry: Entry, table: Table, columns: Sequence[str], samples: Samples) -> Needs:
@@ -127,10 +145,19 @@ def by_catalog(entry: Entry, table: Table, columns: Sequence[str], samples: Samp
         if type_.startswith("<"):
             dropped.append((column.name, _UNREADABLE))
         elif folded not in declared and (wanted := _wanted(column, type_)):
-            declared[folded] = Declared(name=column.name, type=wanted, why=f"{column.shown} at the source, and text in these files")
+            why = f"{column.shown} at the source, and text in these files"
+            values = [value for value in all_values(samples.both, column.name) if value]
+            declared[folded] = _money(column.name, values, why) or Declared(name=column.name, type=wanted, why=why)
     unreadable = {name.casefold() for name, _ in dropped}
     kept = [declared[one] for one in (column.name.casefold() for column in table.columns) if one in declared and one in there - unreadable]
-    return Needs(declared=tuple(kept), dropped=tuple(dropped), notes=tuple(_strangers(table, columns)))
+    return Needs(declared=tuple(kept), dropped=tuple(dropped), notes=(*_strangers(table, columns), *_all_cut(columns, samples)))
+
+
+def _all_cut(columns: Sequence[str], samples: Samples) -> Iterator[tuple[str, str]]:
+    for name in columns:
+        if (type_ := _type(name, samples)) in ("", "string", "binary"):
+            values = [value for value in all_values(samples.both, name) if value]
+            yield from ((name, note) for note in _cut(type_, values))
 
 
 def _wanted(column: Column, in_file: str) -> str:

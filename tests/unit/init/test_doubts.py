@@ -248,7 +248,7 @@ def test_types_are_suggested_as_comments(tmp_path: Path) -> None:
     assert {one.name: one.type for one in entry.suggested} == {"placed": "timestamp_ntz", "paid": "boolean"}
     assert '    #   - {name: "paid", type: "boolean"}' in text
     assert [name for name, _ in entry.dropped] == ["opens"]
-    assert "DMS has probably cut them (LobMaxSize)" in text
+    assert any("DMS has probably cut them (LobMaxSize)" in note for note in entry.notes)
     assert "unsigned: decimal(20,0) in silver" in text
     # A comment without its sign is a part of the document.
     import yaml
