@@ -1,5 +1,6 @@
 """``dms-iceberg init``: the command that calls `examine` and prints or writes what follows from it."""
 
+import shlex
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -56,7 +57,7 @@ def init(
         words.show(f"looking at {uri}")
         from dms_iceberg.discover.proposal import Entry
         from dms_iceberg.init.document import json_document, problems_of, terraform_tables, yaml_document
-        from dms_iceberg.init.report import report
+        from dms_iceberg.init.report import Written, report
         from dms_iceberg.init.run import examine
 
         found = examine(uri, catalog, _chooser(table), words)
@@ -68,14 +69,17 @@ def init(
         text = yaml_document(found, namespace or _DEFAULT_NAMESPACE)
     has_entries = any(isinstance(one, Entry) for one in found.proposals)
     problems = problems_of(found, namespace or _DEFAULT_NAMESPACE) if has_entries else []
-    usual = "tables.tf" if hcl else "shop.yaml"
     if out is None:
+        usual = "tables.tf" if hcl else "shop.yaml"
+        options = {"--source": source, "--source-secret": source_secret, "--namespace": namespace, "--out": usual}
+        given = [part for option, value in options.items() if value is not None for part in (option, value)]
+        again = shlex.join(["dms-iceberg", "init", uri, *(part for one in table for part in ("--table", one)), *["--hcl"] * hcl, *given])
         typer.echo(text, nl=False)
-        typer.echo(report(found, "", problems, usual), err=True, nl=False)
+        typer.echo(report(found, Written(usual, again, hcl), problems), err=True, nl=False)
     else:
         if has_entries:
             _write(out, text)
-        typer.echo(report(found, str(out) if has_entries else "", problems, usual), nl=False)
+        typer.echo(report(found, Written(str(out), is_terraform=hcl), problems), nl=False)
     raise typer.Exit(0 if has_entries else 1)
 
 

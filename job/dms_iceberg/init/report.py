@@ -1,6 +1,9 @@
 """What `init` tells a person: what it found per table, how sure it is and why, what holds with this task, and the next command. Pure."""
 
+import shlex
 from collections.abc import Iterator, Sequence
+
+import attrs
 
 from dms_iceberg.config.model import Bronze
 from dms_iceberg.config.orders import order_of, weaker_order
@@ -16,15 +19,29 @@ _NOT_KNOWN = (
 _NO_IMAGES = "no before-images: an update that changes a key leaves the old row. Add the mapping rule add-before-image-columns (pk-only)"
 
 
-def report(found: Found, document: str, problems: Sequence[str] = (), usual_name: str = "shop.yaml") -> str:
+@attrs.frozen
+class Written:
+    """Where the document is.
+
+    Attributes:
+        name: its file, or how one would be called.
+        again: the command that writes this file; "" if it is written.
+        is_terraform: it is for Terraform, and no command reads it.
+    """
+
+    name: str
+    again: str = ""
+    is_terraform: bool = False
+
+
+def report(found: Found, written: Written = Written("shop.yaml"), problems: Sequence[str] = ()) -> str:
     """Return the text.
 
     Args:
-        document: where the document was written, "" if it was printed.
+        written: where the document is.
         problems: what `validate` says of the document.
-        usual_name: how a file with it would be called; one that ends in ``.tf`` is for Terraform.
     """
-    return "\n".join(map(one_line, [*_lines(found), *_next(found, document, problems, usual_name)])) + "\n"
+    return "\n".join(map(one_line, [*_lines(found), *_next(found, written, problems)])) + "\n"
 
 
 def _lines(found: Found) -> Iterator[str]:
@@ -87,21 +104,21 @@ def promises(bronze: Bronze, *, changes: bool = True) -> list[str]:
     return [order, *([_NO_IMAGES] if no_images else [])]
 
 
-def _next(found: Found, document: str, problems: Sequence[str], usual_name: str) -> Iterator[str]:
+def _next(found: Found, written: Written, problems: Sequence[str]) -> Iterator[str]:
     entries = [one for one in found.proposals if isinstance(one, Entry)]
     if not entries:
         yield "no table can be merged as it is: see the reasons above"
         return
     yield from (f"validate refuses the document: {problem}" for problem in problems)
-    name = document or usual_name
-    if not document:
-        yield f"next: write it to a file (--out {name})"
+    name = shlex.quote(written.name)
+    if written.again:
+        yield f"next: {written.again}"
     if proposed := [one.table for one in entries if not one.key_confirmed]:
         yield (
             f"next: compare the key of {shown_names(proposed)} with the primary key at the source, and take key_confirmed out of {name}. "
             "Nothing runs before that"
         )
-    if name.endswith(".tf"):
+    if written.is_terraform:
         yield "then: give them to the module pipeline, and see terraform plan"
         return
     yield f"then: dms-iceberg plan {name}"

@@ -60,7 +60,7 @@ def test_a_file_that_lies_about_is_no_other_task(tmp_path: Path) -> None:
 def test_tables_that_are_left_out_have_change_files_all_the_same(tmp_path: Path) -> None:
     write(tmp_path, {name: text.partition(" ")[2] for name, text in FILES.items()})
     found = look(tmp_path)
-    assert "source_columns" in reasons(found) and "there are no change files yet" not in report(found, "")
+    assert "source_columns" in reasons(found) and "there are no change files yet" not in report(found)
 
 
 @pytest.mark.parametrize("names", ["Op,op,name", "Op,id,Name,name", "Op,id,id"])
@@ -91,7 +91,7 @@ def test_a_value_of_the_source_is_not_shown(tmp_path: Path) -> None:
         tmp_path,
         {"LOAD00000001.csv": "Op,id,name,spouse I,1,Ann,Bo I,2,Bob,Al", "20260301-100001000.csv": f"Op,id,name,spouse D,3,{name},{name}"},
     )
-    assert "Jane" not in report(look(tmp_path), "")
+    assert "Jane" not in report(look(tmp_path))
 
 
 def test_no_type_is_proposed_that_spark_lacks(tmp_path: Path) -> None:
@@ -103,5 +103,5 @@ def test_no_type_is_proposed_that_spark_lacks(tmp_path: Path) -> None:
             "20260301-100001000.csv": f"Op,id,a,b U,1,{long},{longer}",
         },
     )
-    shown = report(look(tmp_path), "")
+    shown = report(look(tmp_path))
     assert "a: decimal(38,36)?" in shown and "decimal(38,40)" not in shown

@@ -143,8 +143,8 @@ def test_a_fresh_time_of_the_source_beside_the_operation(others: int, tmp_path: 
             found.proposals[0].notes
         )  # type: ignore[union-attr]
     else:
-        assert "created (likely): a time in every row" in report(found, "")
-        assert "A time of the source could look like this" in report(found, "")
+        assert "created (likely): a time in every row" in report(found)
+        assert "A time of the source could look like this" in report(found)
 
 
 def test_a_time_that_is_not_that_of_the_sequence(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_stream_position_that_is_only_a_number(sequence: str | None, found: st
     pq.write_table(table.set_column(table.column_names.index("scn"), "scn", numbers), path)
     looked = look(tmp_path)
     assert looked.bronze.change.stream_position_column == found
-    assert ("name it in bronze.change.stream_position_column" in report(looked, "")) is (found is None)
+    assert ("name it in bronze.change.stream_position_column" in report(looked)) is (found is None)
 
 
 def test_a_column_that_is_named_like_an_image_and_is_none(tmp_path: Path) -> None:
@@ -187,11 +187,11 @@ def test_a_load_alone(tmp_path: Path) -> None:
     Task(tmp_path, FileShape()).load()
     found = look(tmp_path)
     assert only_entry(found).key == ("order_id",)
-    assert "there are no change files with rows yet" in report(found, "")
+    assert "there are no change files with rows yet" in report(found)
     # Columns of which only changes show what they are.
     assert found.bronze.change.sequence_column is None
     assert found.bronze.change.timestamp_column == "dms_commit_ts"
-    assert "order: not known yet, as there are no change files. The LOAD files have a commit time, dms_commit_ts" in report(found, "")
+    assert "order: not known yet, as there are no change files. The LOAD files have a commit time, dms_commit_ts" in report(found)
 
 
 def test_a_load_alone_without_commit_time(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_a_load_alone_without_commit_time(tmp_path: Path) -> None:
     Task(tmp_path, FileShape(**NEITHER)).load()
     found = look(tmp_path)
     assert (found.bronze.change.timestamp_column, found.bronze.change.sequence_column) == (None, None)
-    text = report(found, "")
+    text = report(found)
     assert "DMS writes neither" not in text
     assert "order: not known yet, as there are no change files. The LOAD files have no commit time" in text
     assert "WARNING: there are no change files yet" in yaml_document(found, "silver")
@@ -292,7 +292,7 @@ def test_headerless_files_get_the_names_of_the_catalog(
         images,
     )
     assert change.load_without_op is not op
-    assert "tables of the source without files, as of empty or excluded ones: shop.empty" in report(found, "")
+    assert "tables of the source without files, as of empty or excluded ones: shop.empty" in report(found)
 
 
 def test_a_time_that_the_catalog_has_is_no_commit_time(tmp_path: Path) -> None:

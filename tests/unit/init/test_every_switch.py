@@ -116,7 +116,7 @@ def test_the_document_is_valid_once_the_key_is_confirmed(name: str, tmp_path: Pa
     ]
     for entry in document["tables"].values():
         del entry["key_confirmed"]
-    assert ("modes 'history' and 'append', run --truncate" in report(found, "")) == parse_config(document).bronze.change.orders_by_file
+    assert ("modes 'history' and 'append', run --truncate" in report(found)) == parse_config(document).bronze.change.orders_by_file
     assert parse_config(document).bronze == attrs.evolve(found.bronze, csv=parse_config(document).bronze.csv)
     assert json.loads(json_document(found, "silver"))["bronze"] == document["bronze"]
 
@@ -148,4 +148,4 @@ def test_all_is_certain_where_values_show_it(tmp_path: Path) -> None:
 )
 def test_promises_are_said(name: str, says: str, tmp_path: Path) -> None:
     written(tmp_path, SHAPES[name])
-    assert says in report(found_in(tmp_path), "shop.yaml")
+    assert says in report(found_in(tmp_path))

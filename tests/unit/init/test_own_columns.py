@@ -76,7 +76,7 @@ def test_a_reference_to_another_row_is_no_before_image(name: str, ordered: str, 
         assert images(found) == ("BI_", None)
         assert found.tables[0].images.sure == "doubtful"  # type: ignore[union-attr]
         assert "to decide: BI_id is taken for a before-image" in notes(found)
-        assert "updates have earlier values" not in report(found, "")
+        assert "updates have earlier values" not in report(found)
         return
     assert images(found) == (None, None)
     (table,) = found.tables
@@ -257,7 +257,7 @@ def test_a_key_with_what_may_be_the_commit_time_is_doubtful(tmp_path: Path) -> N
     found = look(tmp_path)
     (entry,) = [one for one in found.proposals if isinstance(one, Entry)]
     assert entry.key == ("code", "changed_at")
-    said = report(found, "")
+    said = report(found)
     assert "key code, changed_at (doubtful)" in said
     assert "changed_at has a time in every row: a commit time would not be part of the key" in said
 
