@@ -31,15 +31,18 @@ def verify(
     with Words(quiet=json_) as words:
         loaded = prepared(config, table, words)
         address = source_address(source, source_secret)
-        words.say("connecting to the source")
         from dms_iceberg.verify import run
         from dms_iceberg.verify.compare import Options
         from dms_iceberg.verify.open_source import open_source
+        from dms_iceberg.verify.repair import refuse_repair
         from dms_iceberg.verify.source import Throttle
 
+        options = Options(tries=tries, settle=pause, chunk_rows=chunk_rows, repair=repair)
+        if repair:
+            refuse_repair(loaded, options)
+        words.say("connecting to the source")
         database = open_source(address, Throttle(max_rows_per_second))
         try:
-            options = Options(tries=tries, settle=pause, chunk_rows=chunk_rows, repair=repair)
             spark = starting_session(loaded, words)()
             words.say(f"comparing {counted(len(set(table) or loaded.tables), 'table')}")
             verdict = run.verify(spark, loaded, database, table, options, words.read)

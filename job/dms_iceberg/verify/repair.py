@@ -37,6 +37,11 @@ _LOG = structlog.get_logger("dms_iceberg")
 _KEYS_IN_FILE = 1_000
 _MOST_KEYS = 100_000
 _LEAST_SETTLE = 1.0
+_NO_PLACE = (
+    "bronze.change.sequence_column is null, so a repair would have no exact place in the order of changes, and could win over a newer one. "
+    "Load the tables again instead; where the task writes $AR_H_CHANGE_SEQ, and the document names it, before a new load, differences "
+    "after it can be repaired"
+)
 Change = tuple[str, dict[str, Any]]
 """Operation (I or D) and values by source column."""
 
@@ -51,7 +56,7 @@ def refuse_repair(config: Config, options: Options) -> None:
     if config.bronze.format is not BronzeFormat.PARQUET:
         problems.append(f"--repair: writes Parquet, but bronze.format is {config.bronze.format.value!r}; load the tables again instead")
     if change.sequence_column is None:
-        problems.append("--repair: bronze.change.sequence_column is null, so a repair would have no exact place in the order")
+        problems.append(f"--repair: {_NO_PLACE}")
     if options.tries < 1 or options.settle < _LEAST_SETTLE:
         problems.append("--repair: needs --tries 1 and --settle 1s or more, as only differences that stay may be repaired")
     if problems:

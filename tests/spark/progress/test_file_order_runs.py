@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from dms_iceberg.bronze.keys import BronzeFile, digits_of
 from dms_iceberg.changes.open_files import open_files
 from dms_iceberg.cli.app import app
+from dms_iceberg.config.load import load_config
 from dms_iceberg.config.model import Config
 from dms_iceberg.context import RunContext, RunRequest
 from dms_iceberg.errors import ConfigError
@@ -227,6 +228,28 @@ def test_the_column_says_that_it_may_be_the_close_of_a_file(lake: Lake) -> None:
     lake.run_one(by_file(lake))
     field = lake.spark.table(f"lake.{lake.namespace}.t").schema["_cdc_committed_at"]
     assert "close time of the change's file where files have neither commit time nor sequence" in field.metadata["comment"]
+
+
+def test_lag_is_counted_from_the_close_of_a_file(lake: Lake, tmp_path: Path) -> None:
+    """An older file of the same batch tells the median, and the report and `status` say the same."""
+    path = tmp_path / "shop.json"
+    bronze = {"format": "csv", "csv": {"header": True}, "change": NEITHER}
+    path.write_text(json.dumps(lake.document({"public.t": TYPED}, bronze=bronze)))
+    now = datetime.now(UTC)
+    for seconds, lines in ((3_600, ("I,1,a", "I,2,b", "I,3,c")), (90, ("U,1,d",))):
+        closed = digits_of(now - timedelta(seconds=seconds))
+        written = write(lake, f"{closed[:8]}-{closed[8:]}.csv", *lines)
+        # The object is as old as its name says, or as new as now: no clock but the name's counts.
+        os.utime(written, (now.timestamp(), now.timestamp()))
+    report = lake.run_one(load_config(str(path)))
+    (batch,) = report.batches
+    assert batch.lag_seconds is not None and batch.lag_p50_seconds is not None and batch.lag_p95_seconds is not None
+    # A session that is busy with other tests may take long for a run.
+    assert 90 <= batch.lag_seconds < 1_200
+    assert 3_600 <= batch.lag_p50_seconds <= batch.lag_p95_seconds < 4_800
+    assert report.to_document()["lag_seconds"] == batch.lag_seconds
+    status = json.loads(CliRunner().invoke(app, ["status", str(path), "--json"]).stdout.splitlines()[-1])
+    assert status["tables"]["public.t"]["lag_seconds"] == batch.lag_seconds
 
 
 def test_parquet_without_a_clock_is_refused_by_name_unless_it_is_meant(lake: Lake) -> None:

@@ -68,6 +68,63 @@ def test_the_command_line_is_there_without_spark() -> None:
     subprocess.run([sys.executable, "-c", check], check=True)
 
 
+def with_order(document: str, mode: str = "mirror", **change: None) -> None:
+    """Let the files of a document lack some of the columns that order changes."""
+    content = json.loads(Path(document).read_text(encoding="utf-8"))
+    content["bronze"]["change"] = change
+    content["tables"]["public.u"]["mode"] = mode
+    Path(document).write_text(json.dumps(content), encoding="utf-8")
+
+
+BY_FILE = {"timestamp_column": None, "sequence_column": None}
+
+
+@pytest.mark.parametrize("mode", ["append", "history"])
+@pytest.mark.parametrize("words", [["validate"], *COMMANDS.values()], ids=["validate", *COMMANDS])
+def test_modes_that_keep_every_change_need_commit_times(
+    document: str, words: list[str], mode: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = ["--source", "postgresql://reader@localhost:1/shop"] if words == ["verify"] else []
+    with_order(document, mode, **BY_FILE)
+    with pytest.raises(SystemExit) as ended:
+        main([*words, document, *source])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert f"tables.\"public.u\".mode: found '{mode}', but bronze.change.timestamp_column and sequence_column are null" in said
+    assert "Name the column that the task writes (TimestampColumnName, $AR_H_CHANGE_SEQ); allowed without: 'mirror', 'soft_delete'" in said
+    assert "public.t" not in said
+
+
+def test_a_history_needs_commit_times_beside_a_sequence(document: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with_order(document, "history", timestamp_column=None)
+    with pytest.raises(SystemExit):
+        main(["validate", document])
+    assert "found 'history', which needs the commit times of changes; name bronze.change.timestamp_column" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_a_moment_of_a_truncate_needs_commit_times(document: str, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with_order(document, **BY_FILE)
+    with pytest.raises(SystemExit) as ended:
+        main([command, document, "--truncate", "public.t", "--truncated-at", "2026-03-01T10:00:00Z"])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert "--truncate: bronze.change.timestamp_column and sequence_column are null, so changes have no commit times" in said
+    assert "Load the tables again" in said
+
+
+@pytest.mark.parametrize("change", [BY_FILE, {"sequence_column": None}], ids=["neither", "timestamp"])
+def test_a_repair_needs_a_sequence(document: str, change: dict[str, None], capsys: pytest.CaptureFixture[str]) -> None:
+    """It is said before the source is connected to: nothing listens there."""
+    with_order(document, **change)
+    with pytest.raises(SystemExit) as ended:
+        main(["verify", document, "--source", "postgresql://reader@localhost:1/shop", "--repair"])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert "--repair: bronze.change.sequence_column is null, so a repair would have no exact place in the order of changes" in said
+    assert "Load the tables again instead; where the task writes $AR_H_CHANGE_SEQ" in said
+
+
 @pytest.mark.parametrize("text", ["2592001h", "876001h", "9" * 400])
 def test_a_duration_is_at_most_a_hundred_years(text: str) -> None:
     assert seconds("876000h") == 876_000 * 3_600
