@@ -6,10 +6,8 @@ one commit.
 """
 
 import json
-import uuid
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import attrs
 import structlog
@@ -29,18 +27,15 @@ from dms_iceberg.silver.branch_summary import withheld_by
 from dms_iceberg.silver.check_configuration import configuration_text
 from dms_iceberg.silver.cleaning import Cleaning
 from dms_iceberg.silver.key import KEY_PROPERTY, key_property
-from dms_iceberg.silver.quarantine import all_rows, rejected_since, resolve, resolved_ids
+from dms_iceberg.silver.quarantine import all_rows, rejected_since
 from dms_iceberg.silver.recorded_declarations import mixed_keys
-from dms_iceberg.silver.row_counts import COUNTS, RowCounts, summary_properties
+from dms_iceberg.silver.row_counts import COUNTS, RowCounts
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.silver.withheld import Withheld
 from dms_iceberg.sql.cdc_columns import IS_CURRENT, POSITION, ROW_POSITION
-from dms_iceberg.sql.quoting import quote, string_literal
+from dms_iceberg.sql.quoting import quote
 from dms_iceberg.storage.store import digest
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 _LOG = structlog.get_logger("dms_iceberg")
 _DIGEST_BYTES = 6
@@ -260,39 +255,3 @@ def _same_keys(here: TableContext, key: Collection[str]) -> bool:
 def _rejected_deletes(context: RunContext, table: Table, found: BranchState) -> int:
     rows = all_rows(context.spark, context.config, table)
     return rows.where(f"op = 'D' AND {rejected_since(found.rebuild)}").count() if rows is not None else 0
-
-
-def has_unresolved(context: RunContext, table: Table, found: BranchState) -> bool:
-    """Whether rows were rejected before the rebuild and not again by it, and the branch does not record it yet of each of them.
-
-    That the branch has a replay does not tell: a repair among its files resolves some rows as well (`merge.ambiguous_keys`).
-    """
-    rows = _rejected_before(context, table, found)
-    return rows is not None and not rows.isEmpty()
-
-
-def resolve_rejected(here: TableContext, found: BranchState) -> None:
-    """Resolve rows that were rejected before the rebuild and not again by it: they are in the new content, or superseded.
-
-    As with a replay (decision 10), they count as resolved for content that descends from the branch, and are open again after a rollback.
-    """
-    context, table, target = here.context, here.table, here.target
-    replay = uuid.uuid4().hex[:16]
-    rows = _rejected_before(context, table, found)
-    if rows is not None:
-        resolve(context, table, rows, replay, found.progress.replay)
-    transaction = target.transaction(found.head, found.branch)
-    transaction.touch(summary_properties(attrs.evolve(found.progress, replay=replay), RowCounts(), 0, context.run_id))
-    target.commit(transaction)
-
-
-def _rejected_before(context: RunContext, table: Table, found: BranchState) -> "DataFrame | None":
-    """Return rows that were rejected before the rebuild and not again by it, without those that the branch has resolved; None for none."""
-    rows = all_rows(context.spark, context.config, table)
-    if rows is None:
-        return None
-    source, since = string_literal(table.source), rejected_since(found.rebuild)
-    of_the_load = f"(position IS NULL OR position >= {string_literal(epoch_prefix(found.progress.load))})"
-    rejected = rows.where(f"source_table = {source} AND NOT {since} AND {of_the_load}")
-    resolved = resolved_ids(context.spark, context.config, table, found.progress.replay)
-    return rejected if resolved is None else rejected.join(resolved, "id", "left_anti")

@@ -7,7 +7,8 @@ from dms_iceberg.changes.identity import known_clock
 from dms_iceberg.config.model import Table
 from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.loads.epochs import complete
-from dms_iceberg.loads.rebuild import publish_rebuild, resolve_rejected
+from dms_iceberg.loads.rebuild import publish_rebuild
+from dms_iceberg.loads.rebuilt_quarantine import resolve_rejected
 from dms_iceberg.loads.truncate import apply_truncate, record_truncate
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.runs.actions import (

@@ -14,7 +14,7 @@ from dms_iceberg.config.model import Config, Mode, Table
 from dms_iceberg.context import NO_REQUEST, BatchPlan, RunContext, RunRequest
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.loads.epochs import completed
-from dms_iceberg.loads.rebuild import has_unresolved
+from dms_iceberg.loads.rebuilt_quarantine import has_unresolved
 from dms_iceberg.loads.truncate import preview_truncate
 from dms_iceberg.runs.actions import (
     Action,
@@ -154,7 +154,7 @@ def _preview_table(here: TableContext, one: TablePreview) -> None:
 def _read(here: TableContext, memory: RunMemory) -> TableState:
     """Read the state. Which rows a rebuild will reject again is not known, so all that it can resolve are taken to be left for its end."""
     state = read_state(here, memory)
-    return attrs.evolve(state, unresolved=state.is_rebuilding and has_unresolved(here.context, here.table, state.branch))
+    return attrs.evolve(state, unresolved=state.is_rebuilding and has_unresolved(here, state.branch))
 
 
 def _show(here: TableContext, state: TableState, action: Action, one: TablePreview) -> None:

@@ -14,7 +14,8 @@ from dms_iceberg.failpoints import failpoint
 from dms_iceberg.loads.epochs import branch_state, built_by_other_configuration, is_replaced
 from dms_iceberg.loads.load_marker import read_marker
 from dms_iceberg.loads.no_files import find_no_files
-from dms_iceberg.loads.rebuild import has_unresolved, left_rebuilds, read_rebuild
+from dms_iceberg.loads.rebuild import left_rebuilds, read_rebuild
+from dms_iceberg.loads.rebuilt_quarantine import has_unresolved
 from dms_iceberg.progress.change_order import (
     is_tied,
     refuse_local_names,
@@ -90,7 +91,7 @@ def _with_rebuild(here: TableContext, state: TableState) -> TableState:
     state = attrs.evolve(state, branch=found.branch, pending=found.pending, outdated=found.outdated)
     if state.branch.head is None or state.files or state.truncate is not None:
         return state
-    return attrs.evolve(state, unresolved=has_unresolved(here.context, here.table, state.branch))
+    return attrs.evolve(state, unresolved=has_unresolved(here, state.branch))
 
 
 def _with_bronze(here: TableContext, state: TableState, *, predicted_rebuild: bool) -> TableState:

@@ -278,6 +278,29 @@ def test_a_rebuild_that_reads_a_repair_closes_all_that_it_judged(lake: Lake) -> 
     assert lake.rows("t", "id, v") == [(3, "b"), (4, "c")]
 
 
+def test_a_rebuild_leaves_open_what_it_did_not_read(lake: Lake) -> None:
+    """Rows of a batch that was rolled back come again, under the same ids; a row that a file has lost is in the quarantine alone."""
+    rule = {"rules": [{"name": "small", "expr": "amount < 3"}]}
+    old, new = (lake.config({f"public.{name}": one for name in ("back", "again")}) for one in (rule, {**rule, "filter": "id < 100"}))
+    names = frozenset({"public.back", "public.again"})
+    for table in sorted(names):
+        lake.load(table, PERSON, [(1, "a", 1), (2, "b", 2)])
+        lake.changes(table, cdc_name(1), PERSON, [("I", T1, 61, 3, "c", 1), ("I", T1, 65, 4, "bad", 9), ("I", T1, 69, 5, "mended", 9)])
+    assert lake.run(old).failed == []
+    first = lake.target("back").head()
+    lake.changes("public.back", cdc_name(2), PERSON, [("I", T2, 61, 6, "worse", 9), ("I", T2, 65, 7, "e", 1)])
+    lake.changes("public.again", cdc_name(1), PERSON, [("I", T1, 61, 3, "c", 1), ("I", T1, 69, 5, "mended", 1)])
+    assert lake.run(old).failed == []
+    assert first is not None
+    assert lake.open_quarantine(old, "again", "key") == [('{"id":4}',)]
+    lake.spark.sql(f"CALL lake.system.rollback_to_snapshot('{lake.namespace}.back', {first.id})")
+    assert run(lake.spark, new, request=RunRequest(rebuild=names)).failed == []
+    assert lake.rows("back", "id") == [(1,), (2,), (3,), (7,)]
+    assert lake.rows("again", "id") == [(1,), (2,), (3,), (5,)]
+    assert lake.open_quarantine(new, "back", "key") == [(f'{{"id":{one}}}',) for one in (4, 5, 6)]
+    assert lake.open_quarantine(new, "again", "key") == [('{"id":4}',)]
+
+
 @pytest.mark.release
 def test_killed_during_a_rebuild(lake: Lake) -> None:
     points = ("after-quarantine", "before-publish", "before-switch", "after-switch")
