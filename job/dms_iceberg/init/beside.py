@@ -5,7 +5,7 @@ from itertools import islice
 
 from dms_iceberg.bronze.nearest_folders import may_be_source, some
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.init.folders import EPOCH, MOST_TOP_FOLDERS, first_files, folder_of_table
+from dms_iceberg.init.folders import EPOCH, MOST_TOP_FOLDERS, PAGE, first_files, folder_of_table
 from dms_iceberg.init.listed import ListedStore
 from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.storage.store import ObjectStore, join
@@ -32,6 +32,22 @@ def refuse_other_tasks(store: ObjectStore, path: str) -> None:
             f"{store.root}: several folders in it have files of DMS: {some(sorted([top, *others]))}. They are of several tasks, or at "
             f"different depths. Name the one that you mean, such as {store.root}/{top}/, and give each task a document of its own"
         )
+
+
+def refuse_transactions(store: ObjectStore) -> None:
+    """Refuse a folder that has, or has beside those of tables, the one to which ``PreserveTransactions`` writes all changes.
+
+    Raises:
+        BronzeError: naming that folder.
+    """
+    folders = islice(filter(may_be_source, store.folders("").names), MOST_TOP_FOLDERS)
+    for place in ("", *(f"{name}/" for name in folders)):
+        if found := next((one.key for one in islice(store.list(place), PAGE) if "CDC_TXN-" in one.key), None):
+            raise BronzeError(
+                f"{join(store.root, found.rpartition('/')[0])}: files CDC_TXN-* have the changes of all tables in one folder "
+                "(PreserveTransactions), which cannot be read. Let the endpoint write without it (CdcPath and PreserveTransactions unset), "
+                "and load again into another folder"
+            )
 
 
 def passed_over(store: ObjectStore) -> Iterator[str]:

@@ -4,7 +4,6 @@ import posixpath
 from collections.abc import Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 
 import attrs
 
@@ -14,12 +13,12 @@ from dms_iceberg.discover.catalog import Catalog
 from dms_iceberg.discover.proposal import Entry, LeftOut, Proposal, grouped
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.init.agree import bronze_of, disagreements, lone_times, main_format
-from dms_iceberg.init.beside import only_in_older, passed_over, refuse_other_tasks
+from dms_iceberg.init.beside import only_in_older, passed_over, refuse_other_tasks, refuse_transactions
 from dms_iceberg.init.columns import by_catalog, by_values
 from dms_iceberg.init.csv_form import CsvForm, find_form, has_header, records
 from dms_iceberg.init.csv_null import find_null
 from dms_iceberg.init.finding import Found, TableFinding, Unread
-from dms_iceberg.init.folders import MOST_TOP_FOLDERS, PAGE, Root, TableFiles, find_root
+from dms_iceberg.init.folders import MOST_TOP_FOLDERS, Root, TableFiles, find_root
 from dms_iceberg.init.keys import ProposedKey, against_key, is_there, propose_key
 from dms_iceberg.init.listed import ListedStore
 from dms_iceberg.init.progress import Progress, Silent
@@ -62,6 +61,8 @@ def _examine(uri: str, catalog: Catalog | None, wanted: Callable[[Sequence[str]]
     chosen = find_tables(store, [place for place in places if ".".join(place) in names], others, progress)
     if not chosen:
         raise BronzeError(_no_tables(store, places, names))
+    if not any(one.changes for one in chosen):
+        refuse_transactions(open_store(uri))
     progress.say(f"reading the beginning of {sum(len(one.load) + len(one.changes) for one in chosen):,} files")
     read = dict[str, list[Sample] | str]()
     with ThreadPoolExecutor(_THREADS) as pool:
@@ -137,11 +138,7 @@ def _rooted(uri: str) -> tuple[ListedStore, Root]:
     store = ListedStore(open_store(uri))
     root = find_root(store)
     if root is None:
-        if any("CDC_TXN-" in one.key for one in islice(store.list(""), PAGE)):
-            raise BronzeError(
-                f"{store.root}: files CDC_TXN-* have the changes of all tables in one folder (PreserveTransactions), which cannot be read. "
-                "Let the endpoint write without it (CdcPath and PreserveTransactions unset), and load again into another folder"
-            )
+        refuse_transactions(store)
         raise BronzeError(
             f"{store.root}: no file with a name that DMS gives (LOAD00000001.csv, 20260301-100130000.parquet) was found "
             f"there{neighbour(store) or '.'} Name the bucket folder of the DMS endpoint: the folder with those of the schemas. If the task "
