@@ -7,6 +7,7 @@ from typing import Self
 import attrs
 
 from dms_iceberg.config.model import Model
+from dms_iceberg.config.model_sql import pinned
 from dms_iceberg.iceberg.commit_properties import GOLD_KEY
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.storage.store import digest
@@ -52,6 +53,10 @@ class Made:
         if self.definition != other.definition or self.inputs.keys() != other.inputs.keys():
             return False
         return all(one.has_content_of(other.inputs[name]) for name, one in self.inputs.items())
+
+    def pinned(self, sql: str, catalog: str) -> str:
+        """Return the model's query over exactly these snapshots."""
+        return pinned(sql, catalog, {name: one.snapshot for name, one in self.inputs.items() if one.snapshot is not None})
 
     def to_summary(self) -> dict[str, str]:
         """Return the snapshot property that records it."""

@@ -8,10 +8,11 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.config.incremental import group_columns, incremental_problems
 from dms_iceberg.config.model import Model, Refresh
-from dms_iceberg.config.model_sql import pinned, references, taken_columns
+from dms_iceberg.config.model_sql import references, taken_columns
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import TargetError
 from dms_iceberg.gold.model_inputs import Input, Made, definition_of, last_made
+from dms_iceberg.gold.query_columns import query_columns, tables_with_other_columns
 from dms_iceberg.gold.replace_groups import Change, Replaced, replace_changed_groups
 from dms_iceberg.gold.report import ModelReport
 from dms_iceberg.iceberg.commit_errors import is_conflict
@@ -20,7 +21,6 @@ from dms_iceberg.silver.ddl import METADATA_SETTINGS, partition_sql
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.failures import FAILURES, describe
 from dms_iceberg.sql.quoting import quote_path, string_literal
-from dms_iceberg.sql.types import stored
 
 _PROPERTIES = {
     # A model is read more often than written: no reader should have to apply deletes.
@@ -53,10 +53,10 @@ def refresh_model(context: RunContext, name: str, model: Model, report: ModelRep
     if target.exists():
         target.refresh()
         last = last_made(target)
-        if last is not None and last.is_of(made):
-            return
-    snapshots = {one: read.snapshot for one, read in made.inputs.items() if read.snapshot is not None}
-    due = _Refresh(context, model, target, made, pinned(model.sql, context.config.catalog.name, snapshots))
+    sql = made.pinned(model.sql, context.config.catalog.name)
+    if last is not None and last.is_of(made) and not tables_with_other_columns(sql, target, tables, last, made):
+        return
+    due = _Refresh(context, model, target, made, sql)
     done = due.replace_groups(tables, last)
     if isinstance(done, str):
         due.replace_all()
@@ -154,5 +154,5 @@ class _Refresh:
             return refused
         if not {one.source.casefold() for one in group_columns(self.model.sql)} <= {column.casefold() for column in table.fields(since)}:
             return "the table got a column to group by"
-        columns = {field.name: stored(field.dataType.simpleString()) for field in self.context.spark.sql(self.sql).schema.fields}
+        columns = query_columns(self.context.spark, self.sql)
         return change if columns == self.target.all_columns() else "its columns or their types have changed"

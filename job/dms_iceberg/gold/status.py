@@ -1,5 +1,6 @@
 """The status of every gold model: from Iceberg's metadata alone."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,7 +9,8 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config, Model
 from dms_iceberg.errors import DmsIcebergError
-from dms_iceberg.gold.model_inputs import Input, definition_of, last_made
+from dms_iceberg.gold.model_inputs import Input, Made, definition_of, last_made
+from dms_iceberg.gold.query_columns import tables_with_other_columns
 from dms_iceberg.gold.refresh import tables_of
 from dms_iceberg.iceberg.commit_properties import GOLD_KEY
 from dms_iceberg.maintenance.execute import needed
@@ -69,8 +71,7 @@ def _status(spark: SparkSession, config: Config, name: str, model: Model, *, wit
     made_at = next((one.timestamp_ms for one in target.lineage() if GOLD_KEY in one.summary), None) if last is not None else None
     behind = ["content"]
     if last is not None:
-        changed = (table.name for one, table in tables.items() if table.exists() and _has_changed(table, last.inputs.get(one)))
-        behind = [*(["definition"] if last.definition != definition_of(model) else []), *changed]
+        behind = [*(["definition"] if last.definition != definition_of(model) else []), *_changed(model, target, tables, last)]
     return attrs.evolve(
         status,
         exists=True,
@@ -82,5 +83,11 @@ def _status(spark: SparkSession, config: Config, name: str, model: Model, *, wit
     )
 
 
-def _has_changed(table: TargetTable, read: Input | None) -> bool:
-    return read is None or not Input.of(table).has_content_of(read)
+def _changed(model: Model, target: TargetTable, tables: Mapping[str, TargetTable], last: Made) -> list[str]:
+    """Return the names of tables whose rows changed since the model was built, or whose columns did in a way that it shows."""
+    there = {name: table for name, table in tables.items() if table.exists()}
+    now = Made("", {name: Input.of(table) for name, table in there.items()})
+    changed = [name for name, one in now.inputs.items() if name not in last.inputs or not one.has_content_of(last.inputs[name])]
+    if not changed and there.keys() == tables.keys():
+        changed = tables_with_other_columns(now.pinned(model.sql, target.parts[0]), target, tables, last, now)
+    return [tables[name].name for name in changed]

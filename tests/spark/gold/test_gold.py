@@ -312,3 +312,14 @@ def test_models_are_put_in_order_and_not_made_anew_for_it(lake: Lake) -> None:
     assert [one.refresh for one in refresh(lake, configured).values()] == [None, None]
     cdc(lake, 9, [("I", 200, "new", 1, 1)])
     assert [refresh(lake, configured)[name].refresh for name in ("groups",)] == ["incremental"]
+
+
+def test_a_renamed_column_reaches_a_model_that_takes_all_columns(lake: Lake) -> None:
+    lake.load("public.t", COLUMNS, [(1, "Ulm", 1, 1)])
+    models = {"all": {"sql": "SELECT * FROM {silver}.t"}, "named": {"sql": "SELECT id FROM {silver}.t"}}
+    refresh(lake, config(lake, models))
+    renamed = config(lake, models, {"public.t": {"columns": [{"name": "town", "renamed_from": "city"}]}})
+    lake.run(attrs.evolve(renamed, gold={}))
+    assert [one.behind for one in model_statuses(lake.spark, renamed)] == [[f"{lake.namespace}.t"], []]
+    assert {name: one.refresh for name, one in refresh(lake, renamed).items()} == {"all": "full", "named": None}
+    assert "town" in lake.spark.table(f"lake.gold_{lake.namespace}.all").columns
