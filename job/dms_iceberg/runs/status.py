@@ -1,4 +1,7 @@
-"""The status of every table: from Iceberg's metadata, state files and a listing; it counts only position deletes and the quarantine."""
+"""The status of every table: from Iceberg's metadata, state files and a listing; it counts only position deletes and the quarantine.
+
+Where these are small, no Spark job is run: the first one of a session takes seconds.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -24,6 +27,7 @@ from dms_iceberg.runs.run import state_key
 from dms_iceberg.silver.check_configuration import check, is_checked
 from dms_iceberg.silver.cleaning import refuse_other_key_values
 from dms_iceberg.silver.key import refuse_other_key
+from dms_iceberg.silver.open_count import count_open_and_keys
 from dms_iceberg.silver.quarantine import open_rows
 from dms_iceberg.silver.recorded_declarations import refuse_declared
 from dms_iceberg.silver.rename import cleaning_warnings, renamed, renamed_properties, renames
@@ -123,7 +127,7 @@ def _status(here: TableContext, state: ObjectStore) -> TableStatus:
     target.refresh()
     head, progress = target.head(), target.progress()
     summary = head.summary if head else {}
-    rows, keys = _quarantined(context, table, progress)
+    rows, keys = _quarantined(here, progress)
     warnings, new_files = _bronze(here)
     return attrs.evolve(
         status,
@@ -225,9 +229,12 @@ def _last_run(state: ObjectStore, table: Table) -> tuple[dict[str, Any], str | N
     )
 
 
-def _quarantined(context: RunContext, table: Table, progress: Progress) -> tuple[int, int]:
+def _quarantined(here: TableContext, progress: Progress) -> tuple[int, int]:
     """Return the number of open rows, and of their keys."""
-    found = open_rows(context.spark, context.config, table, progress)
+    try:
+        return count_open_and_keys(here, progress)
+    except NotPossibleError:
+        found = open_rows(here.context.spark, here.context.config, here.table, progress)
     if found is None:
         return 0, 0
     row = found.selectExpr("count(1) AS n", "count(DISTINCT key) AS keys").collect()[0]

@@ -1,6 +1,7 @@
-"""How many rows of a table's quarantine are open, without a Spark job: what a run says at its end must not take seconds."""
+"""How many rows of a table's quarantine are open, without a Spark job: what a run or `status` says must not take seconds."""
 
 from collections import Counter
+from typing import Any
 
 from dms_iceberg.iceberg.few_rows import few_rows
 from dms_iceberg.iceberg.not_possible import NotPossibleError
@@ -9,7 +10,7 @@ from dms_iceberg.silver.quarantine import chain, is_merged, quarantine_name, rep
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 
-_COLUMNS = ("id", "file", "etag", "load", "run_id")
+_COLUMNS = ("id", "file", "etag", "load", "run_id", "key")
 
 
 def count_open(here: TableContext, *, without_run: str = "", before_ms: int | None = None) -> int | None:
@@ -30,20 +31,38 @@ def count_open(here: TableContext, *, without_run: str = "", before_ms: int | No
     target.refresh()
     rejected.refresh()
     try:
-        found = _open_by_run(here, rejected, target.progress())
+        found = Counter(row["run_id"] for row in _open_rows(here, rejected, target.progress()))
     except NotPossibleError:
         return None if _had_rows(rejected, before_ms) else 0
     return sum(count for run, count in found.items() if run != without_run)
 
 
-def _open_by_run(here: TableContext, rejected: TargetTable, progress: Progress) -> Counter[str]:
+def count_open_and_keys(here: TableContext, progress: Progress) -> tuple[int, int]:
+    """Return how many rows `silver.quarantine.open_rows` has, and how many keys; NULL is no key.
+
+    Args:
+        here: the table.
+        progress: the progress of the content in which the rows are missing.
+
+    Raises:
+        NotPossibleError: only Spark could count.
+    """
+    rejected = TargetTable(here.context.spark, here.context.config.catalog.name, quarantine_name(here.context.config, here.table))
+    if not rejected.exists():
+        return 0, 0
+    rejected.refresh()
+    rows = _open_rows(here, rejected, progress)
+    return len(rows), len({row["key"] for row in rows if row["key"] is not None})
+
+
+def _open_rows(here: TableContext, rejected: TargetTable, progress: Progress) -> list[dict[str, Any]]:
     rows = [row for row in few_rows(rejected, _COLUMNS).to_pylist() if (row.get("load") or 0) == progress.load]
     files = {(row["file"], row["etag"]) for row in rows}
     if len({file for file, _ in files}) < len(files):
         raise NotPossibleError("files that were uploaded again: their records have to be compared")
     merged = {(file, etag) for file, etag in files if is_merged(file, etag, here.table, progress)}
     resolved = _resolved(here, progress.replay) if merged and progress.replay else set()
-    return Counter(row["run_id"] for row in rows if (row["file"], row["etag"]) in merged and row["id"] not in resolved)
+    return [row for row in rows if (row["file"], row["etag"]) in merged and row["id"] not in resolved]
 
 
 def _resolved(here: TableContext, newest: str) -> set[str]:

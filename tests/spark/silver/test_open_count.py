@@ -10,7 +10,7 @@ from dms_iceberg.config.model import Config
 from dms_iceberg.context import RunContext
 from dms_iceberg.iceberg import few_rows
 from dms_iceberg.replay.run import replay
-from dms_iceberg.silver.open_count import count_open
+from dms_iceberg.silver.open_count import count_open, count_open_and_keys
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.storage.open_store import open_store
 from support.lake import Lake
@@ -35,8 +35,11 @@ def counted(lake: Lake, config: Config) -> int | None:
     try:
         here = TableContext.of(RunContext(lake.spark, config, open_store(config.bronze.uri), "test"), config.tables["public.t"])
         found = count_open(here)
+        with_keys = None if found is None else count_open_and_keys(here, here.target.progress())
         assert list(tracker.getJobIdsForGroup(group)) == []
-        assert lake.open_quarantine(config, "t") == [] or list(tracker.getJobIdsForGroup(group)), "Spark's own count would be noticed"
+        rows = lake.open_quarantine(config, "t", "key")
+        assert rows == [] or list(tracker.getJobIdsForGroup(group)), "Spark's own count would be noticed"
+        assert with_keys in (None, (len(rows), len(set(rows))))
     finally:
         lake.spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
     return found
