@@ -11,8 +11,9 @@ from typing import Any
 import pymysql
 import pytest
 
+from dms_emulator.settings import Ugly
 from dms_iceberg.runs.run import run
-from emulator.bronze import current_lsn
+from emulator.bronze import current_lsn, make_task
 from support.end_to_end import WORDS, Columns, Source, Writer, differences, follow, silver_rows
 from support.lake import Lake
 from support.mariadb import LocalMariaDb, skip_without_mariadb
@@ -254,3 +255,32 @@ def test_silver_equals_mariadb(lake: Lake, mariadb: LocalMariaDb, tmp_path: Path
             assert len(source) == len(silver)
     again = run(lake.spark, config)
     assert all(not table.batches for table in again.tables.values())
+
+
+def test_a_task_that_starts_again_within_a_second_converges(lake: Lake, mariadb: LocalMariaDb, tmp_path: Path) -> None:
+    """All commits have one commit time. Each start of the task writes some changes of that second again, its counter begins again."""
+    mariadb.execute("create database second", "create table second.t (id int primary key, n int)", "insert into second.t values (1, 0)")
+    task = make_task(mariadb.url("second"), tmp_path, "second.t", ugly=Ugly(reemit_changes=5, reset_counter=True))
+    assert task.bronze == lake.bronze
+    task.load()
+    config, chance = lake.config({"second.t": {}}), random.Random(7)
+    for start in range(6):
+        statements = ["set timestamp = 1700000000"]
+        for n in range(8 * start, 8 * start + 8):
+            key, other = chance.randint(1, 5), chance.randint(1, 5)
+            statements += [
+                f"insert into t values ({key}, {n}) on duplicate key update n = {n}",
+                f"update ignore t set id = {other} where id = {key}",
+                f"delete from t where id = {chance.randint(1, 20)}",
+            ]
+        mariadb.execute(*statements, database="second")
+        task.catch_up()
+        lake.run_one(config)
+        # What is written again goes on to the end of what is new, and the last batch has all of it.
+        with mariadb.connect("second") as connection, connection.cursor() as cursor:
+            cursor.execute("select id, n from t order by id")
+            assert lake.rows("t", "id, n") == list(cursor.fetchall())
+    repeated = len(task.changes("second.t")) - len({row["dms_stream_position"] for row in task.changes("second.t")})
+    assert repeated >= 20
+    assert {row["dms_commit_ts"] for row in task.changes("second.t")} == {"2023-11-14 22:13:20.000000"}
+    assert not lake.run_one(config).batches

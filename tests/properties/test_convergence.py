@@ -147,6 +147,43 @@ def test_awkward_keys_numbers_and_columns(spark: SparkSession, warehouse: Path, 
         _check_sums(merging, kind, [report.tables[kind.source] for report in reports], is_identified=written.tells_repetitions)
 
 
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize(
+    ("form", "kinds"),
+    [
+        pytest.param(FORMATS[0], (DROPPED,), id="parquet"),
+        pytest.param(FORMATS[-1], (PLAIN, CODED, FILTERED), id="json", marks=pytest.mark.release),
+    ],
+)
+def test_commit_times_of_whole_seconds(
+    spark: SparkSession, warehouse: Path, tmp_path: Path, form: Format, kinds: tuple[TableKind, ...], number: int
+) -> None:
+    """A MySQL's. The task stops and starts again within a second, with a counter that may begin again, and writes its changes again."""
+    shape = {"histories": 6, "per_table": 60, "runs": 2, "restarts": 4, "max_files": 1_000}
+    world = seeded_world(SEED + 100 * number + 80, kinds, whole_seconds=True, **shape)
+    assert any(_is_split(world, kind) for kind in kinds), "no run merges what comes before merged changes of its second"
+    merging = Merging(spark, warehouse, tmp_path, world, form)
+    reports = merging.run_all()
+    _resolve(merging)
+    wrong = merging.differences()
+    assert not wrong, f"{len(wrong)} rows differ ({form.name}, seed {world.seed})\n" + "\n".join([*map(str, wrong[:10]), world.story()])
+    for kind in world.kinds:
+        _check_sums(merging, kind, [report.tables[kind.source] for report in reports], is_identified=form.tells_repetitions)
+
+
+def _is_split(world: World, kind: TableKind) -> bool:
+    """Whether a run of the job gets a change of a second of which an earlier run has merged a newer one."""
+    seen: dict[int, tuple[int, int]] = {}
+    files = sorted(zip(world.arrivals, world.files, strict=True), key=lambda one: (one[0], one[1].order))
+    for run, file in files:
+        for row in file.rows if file.table == kind.name and not file.is_load else ():
+            first, newest = seen.get(row.change.commit_us, (run, row.number))
+            if run > first and row.number < newest:
+                return True
+            seen[row.change.commit_us] = (first, max(newest, row.number))
+    return False
+
+
 def _resolve(merging: Merging) -> None:
     """Replay changes that seemed to meet a row of the load which came after them, as a later one tells."""
     for kind in merging.world.kinds:

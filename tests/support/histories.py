@@ -241,6 +241,7 @@ def make_world(
     cut: float = 0.25,
     seed: int = 0,
     by_file: bool = False,
+    whole_seconds: bool = False,
 ) -> World:
     """Invent histories, write them as files and choose how the files arrive.
 
@@ -256,11 +257,21 @@ def make_world(
         cut: how likely a file is closed after a row.
         seed: for messages.
         by_file: files have neither commit time nor sequence, so whatever is written again is written to the end of the stream.
+        whole_seconds: the source is a MySQL, whose commit times are whole seconds.
     """
     author = Author(rng, kinds, histories, keys)
     committed = author.transactions(transactions)
+    if whole_seconds:
+        committed = [attrs.evolve(one, commit_us=one.commit_us // 1_000_000 * 1_000_000) for one in committed]
     plans, files, profile = write_files(
-        rng, kinds, committed, histories, cut, rng.choice((0, 0, 1, 1, 2)) if restarts is None else restarts, copies=not by_file
+        rng,
+        kinds,
+        committed,
+        histories,
+        cut,
+        rng.choice((0, 0, 1, 1, 2)) if restarts is None else restarts,
+        copies=not by_file,
+        profile=Profile.MYSQL if whole_seconds else None,
     )
     count = rng.randint(1, 4) if runs is None else runs
     deliveries: list[Delivery] = []
@@ -285,11 +296,19 @@ def make_world(
 
 
 def seeded_world(
-    seed: int, kinds: Sequence[TableKind] = ALL_KINDS, *, histories: int = 6, per_table: int = 70, by_file: bool = False, **shape: int
+    seed: int,
+    kinds: Sequence[TableKind] = ALL_KINDS,
+    *,
+    histories: int = 6,
+    per_table: int = 70,
+    by_file: bool = False,
+    whole_seconds: bool = False,
+    **shape: int,
 ) -> World:
     """A large world for one Spark run: about ``per_table`` acts on each table; ``shape`` goes to `make_world`."""
     count = math.ceil(per_table * len(kinds) / 1.3)
-    return make_world(Random(seed), kinds, histories=histories, transactions=count, keys=4, cut=0.12, seed=seed, by_file=by_file, **shape)
+    written = {"by_file": by_file, "whole_seconds": whole_seconds}
+    return make_world(Random(seed), kinds, histories=histories, transactions=count, keys=4, cut=0.12, seed=seed, **written, **shape)
 
 
 def small_worlds(kinds: Sequence[TableKind] = ALL_KINDS) -> st.SearchStrategy[World]:

@@ -45,6 +45,7 @@ def write_files(
     restarts: int,
     *,
     copies: bool = True,
+    profile: Profile | None = None,
 ) -> tuple[dict[str, TablePlan], list[BronzeFile], Profile]:
     """Full load, changes, restarts and copies of all tables, and whose habits the files have.
 
@@ -56,10 +57,11 @@ def write_files(
         cut: how likely a file is closed after a row.
         restarts: how often the task stops and starts again.
         copies: a few neighbouring files are written again under later names.
+        profile: whose habits the files have; drawn when None.
     """
     once = {kind.name for kind in kinds if kind.only_once}
     plans = {kind.name: _plan(rng, len(transactions), kind) for kind in kinds}
-    profile = Profile(rng.choice(list(Profile)))
+    profile = Profile(rng.choice(list(Profile))) if profile is None else profile
     writer = _Writer(rng, {kind.name: kind for kind in kinds}, histories, profile, cut, len(transactions))
     stream = [
         _Captured(number, place, transaction.commit_us, statement)
