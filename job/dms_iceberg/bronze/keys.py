@@ -159,20 +159,23 @@ def shown_time(digits: str) -> str:
     return f"{time.replace(microsecond=0, tzinfo=None).isoformat()}{fraction}Z"
 
 
-def is_past(digits: str, now: datetime) -> bool:
-    """Whether 17 digits are a time that is not after ``now``."""
+def is_time(digits: str) -> bool:
+    """Whether 17 digits are a time."""
     try:
-        return time_of(digits) <= now
+        time_of(digits)
     except ValueError:
         return False
+    return True
+
+
+def is_past(digits: str, now: datetime) -> bool:
+    """Whether 17 digits are a time that is not after ``now``."""
+    return is_time(digits) and time_of(digits) <= now
 
 
 def is_credible(file: BronzeFile, now: datetime) -> bool:
     """Whether a CDC file may have been closed at the time in its name: a valid time, at most `NAME_AHEAD_HOURS` ahead of ``now``."""
-    try:
-        return time_of(file.order) <= now + timedelta(hours=NAME_AHEAD_HOURS)
-    except ValueError:
-        return False
+    return is_past(file.order, now + timedelta(hours=NAME_AHEAD_HOURS))
 
 
 def earlier(digits: str, **delta: float) -> str:

@@ -71,7 +71,7 @@ def typed_steps(
             selected.append(f"{_absent_sql(column, type_, first)} AS {quote(column.name)}")
             continue
         source_type = present[column.source.lower()] if column.source is not None else (expressions or {}).get(column.name)
-        if column.family and column.name != _taker(column, source_type, target_types):
+        if column.family and column.name != taker(column, source_type, target_types):
             selected.append(f"CAST(NULL AS {type_}) AS {quote(column.name)}")
             continue
         sql, base = typed_sql(column, source_type, type_, shape.texts.get(column.name)), column.base_sql(source_type)
@@ -116,7 +116,7 @@ def _null_key(column: SilverColumn, source_type: str | None) -> str:
     return text
 
 
-def _taker(column: SilverColumn, source_type: str | None, target_types: Mapping[str, str]) -> str:
+def taker(column: SilverColumn, source_type: str | None, target_types: Mapping[str, str]) -> str:
     """Return which column of a family takes values of a type; the first one if no column was added for the type."""
     clocks = {"timestamp", "timestamp_ntz"}
     of = stored(source_type or VOID)

@@ -76,7 +76,7 @@ def changelog_batch(batch: BatchContext) -> MergeInput:
         if clocks is not None:
             stored = batch.target.rows(batch.planned.branch_state.branch) if batch.planned.branch_state.head is not None else None
             columns = [*batch.shape.key, *batch.shape.values, KEY_BEFORE]
-            identity = identity_sql(columns, progress.load, batch.target.added_columns() if stored is not None else {})
+            identity = identity_sql(columns, progress.load, batch.reached_without(max(one.high for one in files if one.high)))
             good = _once(good, stored, {IDENTITY: identity, _PLACE: place_sql(batch.shape.key)}, between_clocks(clocks))
         rows = good.persist()
         counts = _row_counts(rows.agg(*map(expr, _ROW_COUNTS)).collect()[0], files)

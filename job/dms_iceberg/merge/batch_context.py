@@ -6,7 +6,9 @@ import attrs
 from pyspark.sql import DataFrame
 
 from dms_iceberg.changes.frames import Cleaner, ReadGroup
+from dms_iceberg.changes.identity import clock_prefix
 from dms_iceberg.changes.shape import Shape
+from dms_iceberg.changes.unshared import reached_without
 from dms_iceberg.context import BatchPlan
 from dms_iceberg.silver.table_context import TableContext
 
@@ -36,3 +38,12 @@ class BatchContext(TableContext):
         """Return the cleaned changes of the batch; see `Cleaner.clean` for the options."""
         cleaner = Cleaner(self.context, self.table, self.shape, self.planned.progress.load)
         return cleaner.clean(self.groups, with_record=with_record, with_images=with_images)
+
+    def reached_without(self, high: str) -> dict[str, str]:
+        """Return, by silver column, the clock up to which changes may be merged without it once the batch is (`unshared.reached_without`).
+
+        Args:
+            high: the highest position of the batch, "" for none.
+        """
+        clock, known = clock_prefix(high, self.planned.progress.load), self.target.added_columns()
+        return reached_without(self.shape, self.groups, self.context.config.bronze.format, known, clock) if high else known

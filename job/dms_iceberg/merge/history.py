@@ -65,7 +65,7 @@ def history_batch(batch: BatchContext) -> MergeInput:
         if batch.planned.branch_state.head is not None:
             events = _with_stored(events, batch.target.rows(batch.planned.branch_state.branch), first, batch.shape, found, whole=whole)
         key, values = batch.shape.key, batch.shape.values
-        steps = versions.steps(key, values, tracked, load, batch.target.added_columns(), whole=whole)
+        steps = versions.steps(key, values, tracked, load, batch.reached_without(first.row_counts.high), whole=whole)
         rows = build_versions(events, steps, key, values).persist()
         # Resolved rows may have keys that are not in the batch.
         ranges = first.ranges if found.resolved is None else ()

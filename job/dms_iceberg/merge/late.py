@@ -135,6 +135,7 @@ class OlderChanges:
         frontier: 17 digits; files closed later are new.
         oldest: close time of the oldest merged file that bronze still has.
         is_cut: bronze has lost change files that were merged.
+        unshared: columns that some of all these files, and of the batch's, lack.
     """
 
     changes: DataFrame | None
@@ -142,6 +143,7 @@ class OlderChanges:
     frontier: str
     oldest: str
     is_cut: bool
+    unshared: Collection[str] = ()
 
 
 def judge_late(batch: BatchContext, rows: DataFrame, older: OlderChanges, *, with_waiting: bool = False, moves: bool = True) -> DataFrame:
@@ -149,8 +151,9 @@ def judge_late(batch: BatchContext, rows: DataFrame, older: OlderChanges, *, wit
 
     * ``older_than_bronze``: the change is late, and files that might hold a newer delete of its key are no longer in bronze.
     * ``older_clock``: a row of a *new* file is older than a change of its key in an earlier file, and no earlier file has the same change
-      (key, operation, commit time, values). A change that DMS writes again is in an earlier file; otherwise the source's clock must have
-      gone back. A row from another key is compared at both: it comes to none while it cannot leave the other.
+      (key, operation, commit time, values of the columns that all files have). A change that DMS writes again is in an earlier file;
+      otherwise the source's clock must have gone back. A row from another key is compared at both: it comes to none while it cannot leave
+      the other.
 
     Open rows of the quarantine are known, but not merged, so they make no other change late. The rows of a replay are in older files
     themselves, and each of them counts as new.
@@ -167,7 +170,7 @@ def judge_late(batch: BatchContext, rows: DataFrame, older: OlderChanges, *, wit
     if older.changes is not None:
         changes = older.changes.where(f"{PROBLEM} IS NULL").join(older.keys, on=shape.key, how="left_semi")
         rows = rows.unionByName(changes.withColumn(CONTEXT, lit(True)), allowMissingColumns=True)
-        rows = _without_copies(rows, shape) if planned.is_replay else rows
+        rows = _without_copies(rows, shape, older.unshared) if planned.is_replay else rows
     if older.is_cut:
         high, oldest = planned.progress.high_water, older.oldest
         limit = f"{epoch_prefix(planned.progress.load)}{oldest[:CLOCK_DIGITS] or _FAR_FUTURE}"
@@ -177,19 +180,19 @@ def judge_late(batch: BatchContext, rows: DataFrame, older: OlderChanges, *, wit
         rows = rows.withColumn(PROBLEM, expr(else_problem([f"WHEN {expired} THEN {text}"])))
     frontier = "" if planned.is_replay else older.frontier
     if WAITING not in rows.columns:
-        return _mark_older_clock(rows, shape, frontier, moves=moves)
+        return _mark_older_clock(rows, shape, frontier, older.unshared, moves=moves)
     rows = rows.withColumn(WAITING, expr(f"coalesce({WAITING}, false)"))
     merged = f"NOT {WAITING}"
-    marked = _mark_older_clock(rows, shape, frontier, merged, moves=moves)
+    marked = _mark_older_clock(rows, shape, frontier, older.unshared, merged, moves=moves)
     return marked if with_waiting else marked.where(merged).drop(WAITING)
 
 
-def _identity_sql(shape: Shape) -> str:
-    values = (comparable(name, shape.types[name]) for name in shape.values)
+def _identity_sql(shape: Shape, unshared: Collection[str]) -> str:
+    values = (comparable(name, shape.types[name]) for name in shape.values if name not in unshared)
     return f"xxhash64({', '.join([*values, OP, COMMITTED_AT, FILTERED, OLD_KEY])})"
 
 
-def _without_copies(rows: DataFrame, shape: Shape) -> DataFrame:
+def _without_copies(rows: DataFrame, shape: Shape, unshared: Collection[str]) -> DataFrame:
     """Leave out, among rows of older files, those that the batch has: a row must not be compared with itself.
 
     A copy has the same position. Where the position contains a text file's row number, which may differ from reading to reading, a copy has
@@ -197,14 +200,20 @@ def _without_copies(rows: DataFrame, shape: Shape) -> DataFrame:
     """
     same = f"PARTITION BY {', '.join(quote(name) for name in shape.key)}, {FILE_NAME}, {OLD_KEY}"
     copies = [f"max(NOT {CONTEXT}) OVER ({same}, {what})" for what in (POSITION, "_cdc_identity")]
-    marked = rows.selectExpr("*", f"{_identity_sql(shape)} AS _cdc_identity").selectExpr("*", f"{' OR '.join(copies)} AS _cdc_copy")
+    marked = rows.selectExpr("*", f"{_identity_sql(shape, unshared)} AS _cdc_identity").selectExpr(
+        "*", f"{' OR '.join(copies)} AS _cdc_copy"
+    )
     return marked.where(f"NOT ({CONTEXT} AND _cdc_copy)").drop("_cdc_identity", "_cdc_copy")
 
 
-def _mark_older_clock(rows: DataFrame, shape: Shape, frontier: str, merged: str = "true", *, moves: bool) -> DataFrame:
+def _mark_older_clock(
+    rows: DataFrame, shape: Shape, frontier: str, unshared: Collection[str], merged: str = "true", *, moves: bool
+) -> DataFrame:
     keys = ", ".join(quote(name) for name in shape.key)
     usable = f"CASE WHEN {PROBLEM} IS NULL AND {merged} THEN {POSITION} END"
-    marked = rows.selectExpr("*", f"CAST({FILE_TIME} AS bigint) AS _cdc_closed", f"{_identity_sql(shape)} AS _cdc_identity").selectExpr(
+    marked = rows.selectExpr(
+        "*", f"CAST({FILE_TIME} AS bigint) AS _cdc_closed", f"{_identity_sql(shape, unshared)} AS _cdc_identity"
+    ).selectExpr(
         "*",
         f"max({usable}) OVER (PARTITION BY {keys} ORDER BY _cdc_closed RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS _cdc_earlier",
         f"min(_cdc_closed) OVER (PARTITION BY {keys}, _cdc_identity) AS _cdc_first_seen",

@@ -13,6 +13,7 @@ from dms_iceberg.bronze.position import clock_of, is_load_sql
 from dms_iceberg.changes.frames import ReadGroup, committed_since
 from dms_iceberg.changes.normalise import AMBIGUOUS
 from dms_iceberg.changes.open_files import open_files
+from dms_iceberg.changes.unshared import unshared_columns
 from dms_iceberg.config.model import Mode
 from dms_iceberg.context import BatchPlan
 from dms_iceberg.merge import late
@@ -174,7 +175,8 @@ def second_look(
 
     # In comparison with a file named ahead of now, other files only look late: a clock that went back must still be noticed.
     frontier = progress.frontier_until(digits_of(datetime.now(UTC)))
-    compared = late.OlderChanges(older, keys, frontier, files.oldest, files.is_cut)
+    unshared = unshared_columns(plain, [*batch.groups, *files.groups], batch.context.config.bronze.format)
+    compared = late.OlderChanges(older, keys, frontier, files.oldest, files.is_cut, unshared)
 
     def look(rows: DataFrame) -> DataFrame:
         return late.judge_late(batch, rows, compared, with_waiting=with_waiting, moves=moves)

@@ -187,7 +187,7 @@ def next_batch(pending: list[BronzeFile], bounds: Batch, behind: Iterable[Bronze
     Args:
         pending: the files that may be merged now.
         bounds: limits of the batch.
-        behind: listed files that have to wait for a truncate.
+        behind: listed files that have to wait for a truncate, or for the time in their names.
     """
     if not pending:
         return None

@@ -8,6 +8,7 @@ import attrs
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
+from dms_iceberg.changes.identity import is_identified
 from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.errors import RuleFailedError
@@ -36,7 +37,7 @@ from dms_iceberg.silver.cleaning import made_by
 from dms_iceberg.silver.quarantine import change_quarantine, prepare_quarantine, quarantine_sql, rejected_changes, rejected_rows, resolve
 from dms_iceberg.silver.recorded_declarations import source_names
 from dms_iceberg.silver.row_counts import COUNTS, BatchCounts, summary_properties
-from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.table import ADDED_PROPERTY, TargetTable
 from dms_iceberg.silver.table_context import TableContext
 
 _JUDGES = {Mode.HISTORY: history_batch, Mode.APPEND: changelog_batch}
@@ -82,7 +83,7 @@ def _merged(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) -> Bat
         properties |= memory.summary_after(table, opened.evolved.shape, names) if planned.branch_state.branch is not None else {}
         transaction = bulk.with_properties(properties) if bulk is not None else batch_transaction(batch, merge_input, properties)
         made = memory.properties_after(table, target, batch.shape, names, opened.named.found)
-        target.record_changed_properties(transaction, made | checked_property(batch))
+        target.record_changed_properties(transaction, made | checked_property(batch) | _added_columns(batch, merge_input))
         failpoint("before-publish", table.source)
         target.commit(transaction)
         failpoint("after-commit", table.source)
@@ -100,6 +101,13 @@ def _progress_after(batch: BatchContext, merge_input: MergeInput) -> Progress:
     after = _with_files(batch.context, planned, is_cut=merge_input.is_cut)
     after = after.with_rows(counts.high, behind=counts.behind, arrivals=NO_ARRIVALS if after.by_file else merge_input.arrivals)
     return attrs.evolve(after, first_seen=first_seen.remembered(planned.progress, batch.shape.first_seen))
+
+
+def _added_columns(batch: BatchContext, merge_input: MergeInput) -> dict[str, str]:
+    """Return the table properties about columns without which changes are merged, where repeated changes must be recognised."""
+    if not is_identified(batch.table):
+        return {}
+    return {ADDED_PROPERTY + name: clock for name, clock in batch.reached_without(merge_input.row_counts.high).items()}
 
 
 def _with_files(context: RunContext, planned: BatchPlan, *, is_cut: bool = False) -> Progress:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from dms_iceberg.bronze.keys import BronzeFile
+from dms_iceberg.bronze.keys import BronzeFile, is_time
 from dms_iceberg.config.model import Batch, Table
 from dms_iceberg.context import BranchState
 from dms_iceberg.loads.load_marker import LoadMarker
@@ -155,6 +155,7 @@ class TableState:
 
     @property
     def behind(self) -> list[BronzeFile]:
-        """The files that are listed and do not come next: they wait for a truncate."""
+        """The files that are listed and do not come next: they wait for a truncate, or until the time in their names has come."""
         following, listed = self.files, self.pending.files
-        return [] if len(following) == len(listed) else sorted({*listed} - {*following})
+        waiting = [] if len(following) == len(listed) else sorted({*listed} - {*following})
+        return waiting + [file for file in self.pending.incredible if is_time(file.order)]

@@ -1,5 +1,6 @@
 """Mode append: every change is a row, once, however often and in whatever order it is written."""
 
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -108,6 +109,39 @@ def test_a_change_is_one_change_before_and_after_a_column_that_is_declared_later
     lake.changes("public.t", cdc(5), wide, [("I", T1, 61, 1, "a", "m"), ("U", T2, 65, 1, "b", "o")])
     assert lake.run_one(lake.config({"public.t": before | {"columns": renamed}})).applied == 0
     assert lake.rows("t", SHOWN, "_cdc_position") == rows
+
+
+@pytest.mark.parametrize("batches", ["one", "two"])
+@pytest.mark.parametrize("mode", ["append", "history"])
+def test_a_change_is_one_change_whose_second_writing_lacks_a_column_or_has_another_type(lake: Lake, mode: str, batches: str) -> None:
+    """A task begins again after the source has dropped a column, added one or changed its type, or the document has left one out."""
+    wide, whole, decimal = [*ID_V, ("more", pa.string())], [("id", pa.int64()), ("v", pa.int32())], pa.decimal128(10, 2)
+    names = ("dropped", "filled", "typed", "left_out")
+    tables: dict[str, dict[str, Any]] = {f"public.{name}": {"mode": mode, "type_changes": "new_column"} for name in names}
+    tables["public.filled"]["columns"] = [{"name": "more", "type": "string", "backfill": "x"}]
+    first = [("I", T1, 61, 1, "a"), ("U", T2, 65, 1, "b")]
+    filled = [(*change, "m") for change in first]
+    lake.changes("public.dropped", cdc(1), wide, filled)
+    lake.changes("public.filled", cdc(1), ID_V, first)
+    lake.changes("public.left_out", cdc(1), wide, filled)
+    # A table has further columns for types only once it is there.
+    lake.changes("public.typed", cdc(1), whole, [("I", T1, 61, 1, 5), ("U", T2, 65, 1, 6)])
+    if batches == "two":
+        assert [one.applied for one in lake.run(lake.config(tables)).tables.values()] == [2] * 4
+        tables["public.left_out"]["drop"] = ["more"]
+    again = [*first, ("I", T3, 69, 2, "c")]
+    lake.changes("public.dropped", cdc(4), ID_V, again)
+    for name in ("filled", "left_out"):
+        lake.changes(f"public.{name}", cdc(4), wide, [(*change, None if name == "filled" else "m") for change in again])
+    rows = [("I", T1, 61, 1, Decimal(5)), ("U", T2, 65, 1, Decimal(6)), ("I", T3, 69, 2, Decimal("1.25"))]
+    lake.changes("public.typed", cdc(4), [("id", pa.int64()), ("v", decimal)], rows)
+    for one in lake.run(lake.config(tables)).tables.values():
+        assert (one.error, one.quarantined, one.applied) == (None, 0, 3 if batches == "one" else 1), one.table
+    # A file from before comes late: its changes are there, as they were written later.
+    lake.changes("public.dropped", cdc(3), wide, [(op, time, number + 1, *rest) for op, time, number, *rest in filled])
+    lake.run(lake.config(tables), "public.dropped")
+    for name in names:
+        assert lake.rows(name, "_cdc_op, id", "_cdc_position") == [("I", 1), ("U", 1), ("I", 2)], name
 
 
 def test_a_change_at_its_place_is_stale_whatever_its_values(lake: Lake) -> None:

@@ -51,6 +51,21 @@ def test_file_named_hours_ahead_hides_no_late_file(lake: Lake, ahead: int, look_
         assert [cdc(at(hours=ahead)) in text and "15 hours ahead" in text for text in warnings] == [True] * waits
 
 
+def test_file_named_ahead_in_an_old_date_folder_is_found_until_it_is_merged(lake: Lake) -> None:
+    """A task that catches up writes into folders of the commits, and a listing begins at those of the look-back."""
+    config = lake.config({"public.t": {}}, batch={"look_back_hours": 1})
+    old, name = at(days=-9), cdc(at(hours=30))
+    folder = cdc(old).rpartition("/")[0]
+    lake.changes("public.t", f"{folder}/{name.rpartition('/')[2]}", ID_V, [("I", old[:14], 61, 1, "old")])
+    write(lake, at(hours=-2), (2, "from before the look-back"), committed=at(hours=-2))
+    write(lake, at(minutes=-10), (3, "new"))
+    for applied, closed in ((2, -5), (1, -3)):
+        report = lake.run_one(config)
+        assert report.applied == applied
+        assert [name.rpartition("/")[2] in text and "15 hours ahead" in text for text in report.warnings] == [True]
+        write(lake, at(minutes=closed), (closed, "next"))
+
+
 def test_what_an_earlier_version_took_from_ahead_is_told(lake: Lake) -> None:
     """It looked back from that name, so late files were passed over; from now on they are not."""
     config = lake.config({"public.t": {}})
