@@ -13,7 +13,7 @@ from itertools import combinations
 import attrs
 
 from dms_iceberg.bronze.position import is_sequence
-from dms_iceberg.config.former_names import key_in_file
+from dms_iceberg.config.former_names import former_names, key_in_file
 from dms_iceberg.config.image_names import image_of, image_settings
 from dms_iceberg.config.key_columns import key_column
 from dms_iceberg.config.model import Bronze, Table
@@ -81,10 +81,18 @@ def key_type(table: Table, key: str) -> str | None:
 
 
 def key_images(names: Iterable[str], bronze: Bronze, table: Table) -> dict[str, str]:
-    """Return the before-images of the key among ``names``, by key column. A file from before a rename has those of the former name."""
+    """Return the before-images of the key among ``names``, by key column. A file from before a rename has those of the former name.
+
+    A file from after it may have them as well, where the task renames the column and not its image.
+    """
     by_name = {name.lower(): name for name in names}
-    images = {key: image_of(bronze.change, name) for key, name in key_in_file(by_name, table).items()}
-    return {key: by_name[image.lower()] for key, image in images.items() if image is not None and image.lower() in by_name}
+    former = {new.lower(): old for old, new in former_names(table)}
+    found = {}
+    for key, name in key_in_file(by_name, table).items():
+        images = [image_of(bronze.change, one) for one in (name, former.get(key.lower(), name))]
+        there = [by_name[image.lower()] for image in images if image is not None and image.lower() in by_name]
+        found.update({key: there[0]} if there else {})
+    return found
 
 
 def expected_columns(bronze: Bronze, table: Table, *, is_cdc: bool, all_images: bool = False) -> tuple[FileColumn, ...]:

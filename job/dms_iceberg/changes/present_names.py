@@ -53,7 +53,11 @@ def present_names(columns: Sequence[tuple[str, str]], table: Table, change: Chan
             pairs.append((of_old, of_new))
         found = [(present[was.lower()], present.get(now.lower(), now)) for was, now in pairs if was.lower() in present]
         newer = [present[now.lower()] for _, now in pairs if now.lower() in present]
-        if not found or (not by_row and (old.lower() not in present or new.lower() in present)):
+        if not by_row:
+            # With both names, the source uses the old one again; its image is that column's. Without it, the image can only be the new one's.
+            uses_again = old.lower() in present and new.lower() in present
+            found = [] if uses_again else [(was, now) for was, now in found if now.lower() not in present]
+        if not found:
             continue
         if not by_row or not newer:
             selected |= {was: [f"{quote(was)} AS {quote(now)}"] for was, now in found}

@@ -351,7 +351,7 @@ def test_branches_of_rebuilds_that_nobody_went_on_with(lake: Lake, before_switch
 
     leave()
     (warning,) = lake.run_one(lake.config({"public.t": {}})).warnings
-    assert "begun on 20260101000000" in warning and f"DROP BRANCH `{name}`" in warning
+    assert "begun at 2026-01-01T00:00:00Z" in warning and f"DROP BRANCH `{name}`" in warning
     seen: list[list[str]] = []
     before_switch(lambda: seen.append(lake.target("t").branches()))
     config = lake.config({"public.t": columns})

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from dms_iceberg.runs.preview import TablePreview, preview
 from dms_iceberg.runs.report import RunReport, TableReport
 from dms_iceberg.silver.key import KEY_PROPERTY
-from support.lake import Lake
+from support.lake import Lake, sequence, timestamp
 from support.text_files import cdc_name
 
 T1 = "20260301100100"
@@ -91,6 +91,11 @@ def write_after(lake: Lake) -> None:
     lake.changes("public.renamed_id", first, PERSON, [("U", T1, 61, 2, "b@x.org", "Bea", 1)])
     moved = [("U", T1, 65, 3, "c@x.org", "Cy", 2)]
     lake.changes("public.renamed_id", cdc_name(2), [("person", pa.int64()), *PERSON[1:]], moved, key=("person",))
+    # A task may rename the column alone, and not its image.
+    seq, image = ("dms_change_seq", pa.string()), ("BI_id", pa.int64())
+    columns = [("Op", pa.string()), ("dms_commit_ts", pa.string()), ("person", pa.int64()), *PERSON[1:], seq, image]
+    row = ("U", timestamp(T1), 4, "d@x.org", "Cy", sequence(T1, 69), 3)
+    lake.parquet("public.renamed_id", cdc_name(3), columns, [row])
     images = ("id", "email", "name")
     rows = [
         ("U", T1, 61, 1, "b@x.org", "Bea", "u", 1, "a@x.org", "Ada"),
@@ -176,7 +181,7 @@ def test_declared_renames_keep_the_values_and_read_old_files_by_the_old_name(cha
     assert (changed.plans["public.renamed"].sql, one.ddl, one.warnings) == (expected, expected, [])
     assert changed.lake.rows("renamed", "id, mail, name, label") == [(1, "***", "Bea", "t"), (2, "***", "Cy", "t")]
     changed.done("renamed_id")
-    assert changed.lake.rows("renamed_id", "person, contact, name") == [(3, "c@x.org", "Cy")]
+    assert changed.lake.rows("renamed_id", "person, contact, name") == [(4, "d@x.org", "Cy")]
     properties = dict(changed.lake.spark.sql(f"SHOW TBLPROPERTIES lake.{changed.lake.namespace}.renamed_id").collect())
     assert properties[KEY_PROPERTY] == '["person"]'
 

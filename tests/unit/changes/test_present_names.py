@@ -24,7 +24,14 @@ def test_files_of_one_structure_are_renamed_whole() -> None:
         renamed = found("id", "Email", "bi_email", by_row=by_row)
         assert renamed == PresentNames(("`id`", "`Email` AS `mail`", "`bi_email` AS `BI_mail`"))
     # The source uses the name again.
-    assert found("id", "email", "mail", by_row=False) == PresentNames()
+    for image in ("BI_email", "BI_mail"):
+        assert found("id", "email", "mail", image, by_row=False) == PresentNames()
+
+
+def test_an_image_may_keep_the_former_name_of_its_column() -> None:
+    """A mapping rule renames a column, and the name of its before-image stays that of the source's column."""
+    assert found("id", "mail", "BI_email", by_row=False) == PresentNames(("`id`", "`mail`", "`BI_email` AS `BI_mail`"))
+    assert found("id", "mail", "BI_email", "BI_mail", by_row=False) == PresentNames()
 
 
 def test_rows_of_both_structures_are_judged_one_by_one() -> None:
