@@ -54,7 +54,7 @@ def present_names(columns: Sequence[tuple[str, str]], table: Table, change: Chan
         found = [(present[was.lower()], present.get(now.lower(), now)) for was, now in pairs if was.lower() in present]
         newer = [present[now.lower()] for _, now in pairs if now.lower() in present]
         if not by_row:
-            # With both names, the source uses the old one again; its image is that column's. Without it, the image can only be the new one's.
+            # With both names, the source uses the old one again, and its image is that column's. Else the image can only be the new one's.
             uses_again = old.lower() in present and new.lower() in present
             found = [] if uses_again else [(was, now) for was, now in found if now.lower() not in present]
         if not found:
