@@ -25,6 +25,8 @@ def has_unresolved(here: TableContext, found: BranchState) -> bool:
 
     That the branch has a replay does not tell: a repair among its files resolves some rows as well (`merge.ambiguous_keys`).
     """
+    if here.target.progress().earlier_versions(found.progress):
+        return True
     rows = _rejected_before(here, found)
     return rows is not None and not rows.isEmpty()
 
@@ -33,14 +35,17 @@ def resolve_rejected(here: TableContext, found: BranchState) -> None:
     """Resolve rows that were rejected before the rebuild and not again by it: they are in the new content, or superseded.
 
     As with a replay (decision 10), they count as resolved for content that descends from the branch, and are open again after a rollback.
+
+    Rows that only an earlier version of a file has stay open, so the branch gets main's record of these versions.
     """
     context, table, target = here.context, here.table, here.target
     replay = uuid.uuid4().hex[:16]
+    recent = tuple(sorted({*found.progress.recent, *target.progress().earlier_versions(found.progress)}))
     rows = _rejected_before(here, found)
     if rows is not None:
         resolve(context, table, rows, replay, found.progress.replay)
     transaction = target.transaction(found.head, found.branch)
-    transaction.touch(summary_properties(attrs.evolve(found.progress, replay=replay), RowCounts(), 0, context.run_id))
+    transaction.touch(summary_properties(attrs.evolve(found.progress, replay=replay, recent=recent), RowCounts(), 0, context.run_id))
     target.commit(transaction)
 
 

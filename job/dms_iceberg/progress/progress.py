@@ -5,6 +5,7 @@ summary stays far below 16 KB and metadata.json does not grow with the age of a 
 """
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self
@@ -154,6 +155,12 @@ class Progress:
         """Return the CDC files among ``files`` of which a version is merged; for files that are not merged, one with another ETag."""
         keys = {(time, mark[:KEY_BYTES]) for time, mark in self.recent}
         return [file for file in files if file.is_cdc and (file.order, fingerprint(file)[:KEY_BYTES]) in keys]
+
+    def earlier_versions(self, other: Self) -> list[tuple[str, bytes]]:
+        """Return the marks of files of which several versions are merged here, in so far as ``other`` lacks them: it read the last ones."""
+        versions = Counter((time, mark[:KEY_BYTES]) for time, mark in self.recent)
+        several = [(time, mark) for time, mark in self.recent if versions[time, mark[:KEY_BYTES]] > 1 and time > other.since]
+        return [one for one in several if one not in other.recent]
 
     def holds(self, file: BronzeFile) -> bool:
         """Whether a file of either kind is merged."""

@@ -262,8 +262,7 @@ def _once_in_each_file(rows: DataFrame) -> DataFrame:
 def is_merged(key: str, etag: str, table: Table, progress: Progress) -> bool:
     """Whether a version of a file is merged into the content with this progress."""
     file = parse_key(table_prefix(table.schema_name, table.table_name), key, 0, etag)
-    # What a rebuild has read is the last version of a file; a row of an earlier one is missing in its content as well.
-    return file is not None and (progress.has_merged_version(file) if file.is_cdc else progress.holds(file))
+    return file is not None and progress.holds(file)
 
 
 def _as_of_now(spark: SparkSession, config: Config, name: str) -> DataFrame | None:
