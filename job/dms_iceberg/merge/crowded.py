@@ -54,7 +54,7 @@ class Verdict:
         voids: halves of changes without effect on their key, because the row that they brought or changed is gone, or because another one
             left: key columns, position, file name, side.
         keys: all keys that were played. A key that is not crowded now may have been crowded by what an earlier batch knew.
-        superseded: number of the batch's rows among ``voids``.
+        superseded: number of the batch's rows among ``voids``, without rejected ones (`of_judged`).
     """
 
     key: Sequence[str]
@@ -65,16 +65,27 @@ class Verdict:
     superseded: int
 
     def mark(self, rows: DataFrame) -> DataFrame:
-        """Return cleaned changes with `VOID`, and unclear ones with their `PROBLEM`."""
+        """Return cleaned changes with `VOID`, and unclear ones with their `PROBLEM`; one that is rejected is not without effect."""
         marked = rows.join(broadcast(self.unclear), [POSITION, FILE_NAME], "left")
         problem = else_problem([f"WHEN {_UNCLEAR} THEN {string_literal(crowding.MESSAGE)}"])
         marked = marked.withColumn(PROBLEM, expr(problem)).drop(_UNCLEAR)
         sides = marked.withColumn(SIDE, expr(f"1 - {OLD_KEY}"))
         return (
             sides.join(self.voids, [*self.key, POSITION, FILE_NAME, SIDE], "left")
-            .withColumn(VOID, expr(f"coalesce({VOID}, false)"))
+            .withColumn(VOID, expr(f"coalesce({VOID}, false) AND {PROBLEM} IS NULL"))
             .drop(SIDE)
         )
+
+    def of_judged(self, rows: DataFrame) -> "Verdict":
+        """Return the verdict on changes that the comparison with older files has judged: those that it rejects do not count as superseded.
+
+        Costs a Spark job where changes are without effect.
+        """
+        if not self.superseded:
+            return self
+        rejected = rows.where(f"{OLD_KEY} = 0 AND NOT {CONTEXT} AND {PROBLEM} IS NOT NULL").withColumn(SIDE, lit(1))
+        voids = self.voids.select(*map(quote, self.key), POSITION, FILE_NAME, SIDE)
+        return attrs.evolve(self, superseded=self.superseded - rejected.join(voids, voids.columns, "left_semi").count())
 
     def with_effect(self, marked: DataFrame) -> DataFrame:
         """Return the changes among ``marked`` that may have an effect."""

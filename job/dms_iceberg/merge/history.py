@@ -173,6 +173,7 @@ class _Events:
         return measure(latest, self.only_keys, as_it_is, figures=suspicion.figures() if counts else None)
 
     def _with_verdict(self, judged: _Judged, verdict: Verdict) -> _Judged:
+        verdict = verdict.of_judged(judged.events) if judged.is_late else verdict
         events = verdict.with_effect(verdict.mark(judged.events))
         found = self._measured(events)
         found.latest.unpersist()

@@ -190,6 +190,7 @@ class _SecondPass:
         # A late change may complete one in quarantine, which is then merged after all (`fill_forward.resolve`).
         waiting = self.waiting if planned.is_replay or not completes else None
         look = second_look(batch, older, suspects, waiting, moves=moves)
+        verdict = verdict and verdict.of_judged(look.judge(look.of_suspects(self.cleaned)))
         stored = batch.stored()
         # Keys that were played are not checked for crowding again.
         counts = None if verdict else suspicion.aggregates(planned.progress.load)
