@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Collection
 
 import attrs
 
@@ -28,13 +29,18 @@ class Example:
     row: int
 
 
-def shown_key(text: str | None, table: Table) -> str:
-    """Return a stored key as it may be shown: only silver's key columns, without values that must be masked now and were not then."""
+def shown_key(text: str | None, table: Table, masked: Collection[str]) -> str:
+    """Return a stored key as it may be shown: only silver's key columns, without values that must be masked now and were not then.
+
+    Args:
+        text: the stored key.
+        table: the table's configuration.
+        masked: the silver columns, in lower case, that the table records as masked. A value of another one may look like a hash.
+    """
     keys = {column.name.lower(): column.declared.mask for column in silver_columns(table, table.key) if column.is_key}
     shown = {}
     for name, value in (json.loads(text) if text else {}).items():
         if name.lower() in keys:
-            mask = keys[name.lower()]
-            may_be_seen = mask is None or value is None or _SHA256.fullmatch(str(value)) is not None
-            shown[name] = value if may_be_seen else HIDDEN
+            is_hash = name.lower() in masked and _SHA256.fullmatch(str(value)) is not None
+            shown[name] = value if keys[name.lower()] is None or value is None or is_hash else HIDDEN
     return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))

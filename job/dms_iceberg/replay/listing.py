@@ -1,6 +1,6 @@
 """List the open rows of the quarantine, by table and reason."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import attrs
@@ -13,6 +13,7 @@ from dms_iceberg.replay.examples import Example, shown_key
 from dms_iceberg.runs.request import chosen_tables
 from dms_iceberg.silver.quarantine import open_rows, reason_is
 from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.withheld import Withheld
 from dms_iceberg.spark.failures import FAILURES, describe
 from dms_iceberg.spark.threads import at_once
 
@@ -85,31 +86,28 @@ def list_quarantine(
 
 def _isolated(spark: SparkSession, config: Config, table: Table, reasons: Sequence[str], examples: int) -> OpenRows:
     found = OpenRows(table=table.source, target=table.target)
+    target = TargetTable(spark, config.catalog.name, table.target)
     try:
-        rows = open_now(spark, config, table)
-        return attrs.evolve(found, reasons=_reasons(rows.where(reason_is(reasons)), table, examples) if rows is not None else ())
+        if not target.exists():
+            return found
+        target.refresh()
+        rows = open_rows(spark, config, table, target.progress())
+        withheld = Withheld.from_properties(target.properties())
+        masked = withheld.masks if withheld is not None else ()
+        return attrs.evolve(found, reasons=_reasons(rows.where(reason_is(reasons)), table, masked, examples) if rows is not None else ())
     except FAILURES as error:
         return attrs.evolve(found, error=f"{table.source}: {describe(error)}")
     except DmsIcebergError as error:
         return attrs.evolve(found, error=str(error))
 
 
-def open_now(spark: SparkSession, config: Config, table: Table) -> DataFrame | None:
-    """Return the open rows of a table's quarantine, None without a silver table or without a quarantine table."""
-    target = TargetTable(spark, config.catalog.name, table.target)
-    if not target.exists():
-        return None
-    target.refresh()
-    return open_rows(spark, config, table, target.progress())
-
-
-def _reasons(rows: DataFrame, table: Table, examples: int) -> tuple[OpenReason, ...]:
+def _reasons(rows: DataFrame, table: Table, masked: Collection[str], examples: int) -> tuple[OpenReason, ...]:
     counts = ("count(1) AS n", "count(DISTINCT key) AS keys", *(f"CAST({f}(committed_at) AS string) AS {f}" for f in ("min", "max")))
     groups = rows.groupBy("reason", "detail").agg(*map(expr, counts)).collect()
     shown: dict[tuple[str, str], list[Example]] = {}
     numbered = rows.selectExpr("reason", "detail", "key", "op", "file", "row_number", f"{_NUMBER} AS n").where(f"n <= {examples}")
     for row in sorted(numbered.collect(), key=lambda row: row.n) if examples else ():
-        shown.setdefault((row.reason, row.detail), []).append(Example(shown_key(row.key, table), row.op, row.file, row.row_number))
+        shown.setdefault((row.reason, row.detail), []).append(Example(shown_key(row.key, table, masked), row.op, row.file, row.row_number))
     found = [
         OpenReason(
             reason=row.reason,
