@@ -91,10 +91,18 @@ class Verdict:
         """1 if a table differs or could not be compared, else 0."""
         return 1 if any(table.error is not None or table.equal is False for table in self.tables.values()) else 0
 
+    @property
+    def equal(self) -> bool | None:
+        """Whether all compared tables are equal; None if no table was compared, or one has no result."""
+        if self.exit_code:
+            return False
+        results = {table.equal for table in self.tables.values() if table.skipped is None}
+        return True if results == {True} else None
+
     def to_document(self) -> dict[str, Any]:
         """Return what ``--json`` prints."""
         return {
-            "equal": self.exit_code == 0,
+            "equal": self.equal,
             "seconds": round(self.seconds, 3),
             "tables": {name: table.to_document() for name, table in self.tables.items()},
         }
