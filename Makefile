@@ -45,6 +45,8 @@ test-long: setup ## Run the long tests (Terraform, mutated files, reloads, fault
 	$(PYTEST) -m "long and not release" $(PYTEST_ARGS)
 
 .PHONY: test-runtime
+# None of these waits for Terraform, and a third JVM has to get warm as well.
+test-runtime: TEST_WORKERS = 2
 test-runtime: setup ## Run what shows whether a runtime works: RUNTIME=glue-6.0 make test-runtime, a quarter of an hour
 	$(PYTEST) -m "not long and not release" $(RUNTIME_TESTS) $(PYTEST_ARGS)
 
