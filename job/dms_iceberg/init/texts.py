@@ -47,5 +47,5 @@ def _is_money(symbol: str, groups: str) -> bool:
 
 
 def money_expression(name: str) -> str:
-    """Return the SQL of such a column's number as a text."""
-    return f"regexp_replace(`{name.replace('`', '``')}`, '[^0-9.-]', '')"
+    """Return the SQL of such a column's number as a text. Parentheses, which may mean a minus, and letters stay, and fail the cast."""
+    return f"regexp_replace(`{name.replace('`', '``')}`, '[^0-9.()A-Za-z-]', '')"
