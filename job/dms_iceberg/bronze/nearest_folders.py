@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dms_iceberg.config.problems import nearest
+from dms_iceberg.config.problems import first_of, nearest
 from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.storage.store import ObjectStore, join
 
@@ -49,7 +49,7 @@ def may_be_source(name: str) -> bool:
 
 def some(names: Sequence[str]) -> str:
     """Return the first of some names, and how many more there are."""
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else "")
+    return first_of(names, _SHOWN)
 
 
 def _meant(wanted: str, names: Sequence[str]) -> str:

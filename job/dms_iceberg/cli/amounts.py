@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
+from dms_iceberg.config.problems import first_of
+
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 _NAMED: Final = 5
 _SIZES: Final = ("kB", "MB", "GB", "TB")
@@ -16,8 +18,12 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 def named(names: Sequence[str]) -> str:
     """Return the first names of a list, and how many more there are."""
-    rest = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
+    return first_of(names, _NAMED)
+
+
+def are(number: int) -> str:
+    """Return the verb for a number of things."""
+    return "is" if number == 1 else "are"
 
 
 def lasting(seconds: float) -> str:

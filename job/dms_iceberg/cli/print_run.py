@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
-from dms_iceberg.cli.amounts import counted, lasting, named
+from dms_iceberg.cli.amounts import are, counted, lasting, named
 from dms_iceberg.cli.grid import console, print_grid
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def verdict(report: "RunReport", config: str, *, is_stopping: bool = False) -> I
 def older_open_rows(tables: Mapping[str, int | None]) -> Iterator[str]:
     """Yield how many rows from before a run are still open in quarantine, by table; None if the quarantine has rows, and any may be."""
     if known := sum(count or 0 for count in tables.values()):
-        yield f"{counted(known, 'row')} of earlier runs {'is' if known == 1 else 'are'} still open in quarantine"
+        yield f"{counted(known, 'row')} of earlier runs {are(known)} still open in quarantine"
     if unknown := [table for table, count in tables.items() if count is None]:
         yield f"the quarantine has rows of earlier runs that may be open: {named(unknown)}"
 

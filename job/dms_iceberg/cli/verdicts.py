@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dms_iceberg.cli.amounts import counted, lasting, named
+from dms_iceberg.cli.amounts import are, counted, lasting, named
 
 if TYPE_CHECKING:
     # Their modules import Spark, which takes longer to import than most commands' checks take.
@@ -29,16 +29,16 @@ def status_verdict(statuses: "Sequence[TableStatus]", models: "Sequence[ModelSta
     if waiting:
         yield f"{_part(waiting, len(statuses), 'files that wait')}: dms-iceberg run {document}"
     if behind:
-        yield f"{counted(behind, 'gold model')} {_is(behind)} out of date: dms-iceberg run {document}"
+        yield f"{counted(behind, 'gold model')} {are(behind)} out of date: dms-iceberg run {document}"
     if unseen:
         yield f"{_part(unseen, len(statuses), 'no file so far, or none could be looked for')} (above)"
     if building:
-        yield f"{counted(building, 'table')} {_is(building)} still being built beside the content"
+        yield f"{counted(building, 'table')} {are(building)} still being built beside the content"
     if not (bad or wrong or waiting or behind or unseen or building):
         yield f"{_all(len(statuses), len(models))} up to date"
     if rows := sum(one.quarantined for one in statuses):
         of = counted(sum(bool(one.quarantined) for one in statuses), "table")
-        yield f"{counted(rows, 'row')} of {of} {_is(rows)} in quarantine: dms-iceberg quarantine list {document}"
+        yield f"{counted(rows, 'row')} of {of} {are(rows)} in quarantine: dms-iceberg quarantine list {document}"
     needs = [one.maintenance for one in statuses] + [one.maintenance for one in models]
     if needing := sum(map(bool, needs)):
         yield f"{counted(needing, 'table')} need{'s' * (needing == 1)} maintenance: dms-iceberg maintain {document}"
@@ -82,17 +82,13 @@ def watch_verdict(
     if failed:
         yield f"failed: {named(list(failed))}; the log has the error. Once corrected: dms-iceberg watch {document}"
     if known := sum(count or 0 for count in rejected.values()):
-        yield f"{counted(known, 'row')} {_is(known)} in quarantine: dms-iceberg quarantine list {document}"
+        yield f"{counted(known, 'row')} {are(known)} in quarantine: dms-iceberg quarantine list {document}"
     elif any(count is None for count in rejected.values()):
         yield f"rows may be open in quarantine: dms-iceberg quarantine list {document}"
 
 
 def _part(number: int, total: int, what: str) -> str:
     return f"{number:,} of {counted(total, 'table')} {'has' if number == 1 else 'have'} {what}"
-
-
-def _is(number: int) -> str:
-    return "is" if number == 1 else "are"
 
 
 def _all(tables: int, models: int) -> str:

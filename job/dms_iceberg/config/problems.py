@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -38,6 +38,12 @@ def item(path: str, index: int) -> str:
 def listed(words: Iterable[str]) -> str:
     """Return words as ``a, b, c``."""
     return ", ".join(words)
+
+
+def first_of(names: Sequence[str], most: int, count: int | None = None) -> str:
+    """Return at most so many of some names, and how many more there are; ``count`` of all, if ``names`` are not all."""
+    more = (len(names) if count is None else count) - min(len(names), most)
+    return listed(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def suggestion(found: str, allowed: Iterable[str]) -> str:

@@ -1,6 +1,6 @@
 """Chooses the next batch: pure functions over a listing and a table's progress."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 import attrs
@@ -8,6 +8,7 @@ import attrs
 from dms_iceberg.bronze.keys import NAME_AHEAD_HOURS, BronzeFile, Truncate, Unread, digits_of, folder_time, is_credible, is_past, shown_time
 from dms_iceberg.bronze.listing import Found
 from dms_iceberg.config.model import Batch
+from dms_iceberg.config.problems import first_of
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.progress.load_gaps import Gaps, find_gaps
 from dms_iceberg.progress.progress import Progress
@@ -87,15 +88,16 @@ class Pending:
         """
         found = []
         if self.incredible:
-            keys = _some([file.key for file in self.incredible[:_SHOWN]], len(self.incredible))
+            keys = first_of([file.key for file in self.incredible], _SHOWN)
             found.append(
                 f"{table}: {keys}: named after a time that is no date, or lies more than {NAME_AHEAD_HOURS} hours ahead of now. Not "
                 "merged, as every file after it would count as late; what is ahead waits until its time has come. Correct the clock of "
                 "whatever wrote it, and give the file the name of the time when it was closed."
             )
         if self.unread_count > reported:
+            keys = first_of(self.unread, len(self.unread), self.unread_count)
             found.append(
-                f"{table}: {_some(self.unread, self.unread_count)}: not read, as DMS names no file so. It writes LOAD00000001 (eight "
+                f"{table}: {keys}: not read, as DMS names no file so. It writes LOAD00000001 (eight "
                 "digits, hexadecimal in upper case) and 20260301-100130000 (eight digits and nine), and extensions in lower case. Give a "
                 "change file the name that DMS gave it; move anything else out of the table's folder, or begin its name with an underscore."
             )
@@ -113,10 +115,6 @@ class Pending:
                 "time comes near."
             )
         return found
-
-
-def _some(keys: Sequence[str], count: int) -> str:
-    return ", ".join(keys) + (f" and {count - len(keys):,} more" if count > len(keys) else "")
 
 
 def pending_files(listing: Iterable[Found], progress: Progress, table: str, now: datetime) -> Pending:

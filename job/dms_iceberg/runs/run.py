@@ -73,7 +73,7 @@ def run(
     def run_one(table: Table) -> TableReport:
         report = run_table(context, table, state, listener, observer)
         if not report.error and not observer.is_stopping:
-            report.older = _older_open_rows(TableContext.of(context, table), began_ms)
+            report.older = open_rows_for_verdict(TableContext.of(context, table), without_run=context.run_id, before_ms=began_ms)
         return report
 
     with ThreadPoolExecutor(max(1, min(config.parallelism, len(tables)))) as pool:
@@ -115,10 +115,10 @@ def run_table(
     return report
 
 
-def _older_open_rows(here: TableContext, began_ms: int) -> int | None:
-    """Count them for the verdict; without an answer there is nothing to say of them, and the run has not failed."""
+def open_rows_for_verdict(here: TableContext, *, without_run: str = "", before_ms: int | None = None) -> int | None:
+    """Return `count_open`; 0 where there is no answer: there is nothing to say of them then, and the run has not failed."""
     with contextlib.suppress(DmsIcebergError, *FAILURES):
-        return count_open(here, without_run=here.context.run_id, before_ms=began_ms)
+        return count_open(here, without_run=without_run, before_ms=before_ms)
     return 0
 
 

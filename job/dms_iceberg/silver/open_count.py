@@ -1,8 +1,9 @@
 """How many rows of a table's quarantine are open, without a Spark job: what a run or `status` says must not take seconds."""
 
-from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
+from dms_iceberg.config.model import Config, Table
 from dms_iceberg.iceberg.few_rows import few_rows
 from dms_iceberg.iceberg.not_possible import NotPossibleError
 from dms_iceberg.progress.progress import Progress
@@ -24,17 +25,14 @@ def count_open(here: TableContext, *, without_run: str = "", before_ms: int | No
     Returns:
         The number; None if only Spark could count, and the quarantine has rows (from before ``before_ms``), open or not.
     """
-    context, target = here.context, here.target
-    rejected = TargetTable(context.spark, context.config.catalog.name, quarantine_name(context.config, here.table))
-    if not target.exists() or not rejected.exists():
+    rejected = _refreshed(here, quarantine_name) if here.target.exists() else None
+    if rejected is None:
         return 0
-    target.refresh()
-    rejected.refresh()
+    here.target.refresh()
     try:
-        found = Counter(row["run_id"] for row in _open_rows(here, rejected, target.progress()))
+        return len([row for row in _open_rows(here, rejected, here.target.progress()) if row["run_id"] != without_run])
     except NotPossibleError:
         return None if _had_rows(rejected, before_ms) else 0
-    return sum(count for run, count in found.items() if run != without_run)
 
 
 def count_open_and_keys(here: TableContext, progress: Progress) -> tuple[int, int]:
@@ -47,11 +45,8 @@ def count_open_and_keys(here: TableContext, progress: Progress) -> tuple[int, in
     Raises:
         NotPossibleError: only Spark could count.
     """
-    rejected = TargetTable(here.context.spark, here.context.config.catalog.name, quarantine_name(here.context.config, here.table))
-    if not rejected.exists():
-        return 0, 0
-    rejected.refresh()
-    rows = _open_rows(here, rejected, progress)
+    rejected = _refreshed(here, quarantine_name)
+    rows = _open_rows(here, rejected, progress) if rejected is not None else []
     return len(rows), len({row["key"] for row in rows if row["key"] is not None})
 
 
@@ -66,14 +61,22 @@ def _open_rows(here: TableContext, rejected: TargetTable, progress: Progress) ->
 
 
 def _resolved(here: TableContext, newest: str) -> set[str]:
-    config = here.context.config
-    replays = TargetTable(here.context.spark, config.catalog.name, replays_name(config, here.table))
-    if not replays.exists():
+    replays = _refreshed(here, replays_name)
+    if replays is None:
         return set()
-    replays.refresh()
     rows = few_rows(replays, ("id", "replay", "parent")).to_pylist()
     counted = set(chain({row["replay"]: row["parent"] for row in rows}, newest))
     return {row["id"] for row in rows if row["replay"] in counted}
+
+
+def _refreshed(here: TableContext, name: Callable[[Config, Table], str]) -> TargetTable | None:
+    """Return a table beside this one by its name, as of now; None if there is none."""
+    config = here.context.config
+    found = TargetTable(here.context.spark, config.catalog.name, name(config, here.table))
+    if not found.exists():
+        return None
+    found.refresh()
+    return found
 
 
 def _had_rows(rejected: TargetTable, before_ms: int | None) -> bool:

@@ -1,6 +1,5 @@
 """One table of a watch: a look for new files costs a listing from the frontier; a turn is one batch."""
 
-import contextlib
 import random
 import time
 from datetime import UTC, datetime
@@ -10,17 +9,14 @@ import structlog
 
 from dms_iceberg.config.model import Table
 from dms_iceberg.context import RunContext
-from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.iceberg.commit_retry import attempt
 from dms_iceberg.loads.epochs import branch_state
 from dms_iceberg.progress.pending import next_truncate, pending_files
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.runs.report import TableReport
-from dms_iceberg.runs.run import Listener, clear_error, describe_end, keep_state, maintain_after_run, step
+from dms_iceberg.runs.run import Listener, clear_error, describe_end, keep_state, maintain_after_run, open_rows_for_verdict, step
 from dms_iceberg.runs.state import RunMemory
-from dms_iceberg.silver.open_count import count_open
 from dms_iceberg.silver.table_context import TableContext
-from dms_iceberg.spark.failures import FAILURES
 from dms_iceberg.storage.store import ObjectStore
 
 _LOG = structlog.get_logger("dms_iceberg")
@@ -100,10 +96,8 @@ class WatchedTable:
                 self._write_state()
 
     def open_rows(self) -> int | None:
-        """Return `count_open`; 0 where there is no answer."""
-        with contextlib.suppress(DmsIcebergError, *FAILURES):
-            return count_open(self._afresh())
-        return 0
+        """Return how many rows are open in quarantine, as `count_open`."""
+        return open_rows_for_verdict(self._afresh())
 
     def _afresh(self) -> TableContext:
         return TableContext.of(self._context, self._table)

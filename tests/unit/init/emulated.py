@@ -29,25 +29,33 @@ LINES = TableLayout(
     "shop", "order_lines", (FileColumn("order_id", "int8", key=True), FileColumn("line_no", "int4", key=True), FileColumn("sku", "wstring"))
 )
 
-CATALOG = Catalog(
-    engine=Engine.POSTGRESQL,
-    database="shop",
-    tables=(
-        Table(
-            schema="shop",
-            name="orders",
-            identity=Identity.PRIMARY_KEY,
-            columns=(
-                Column(name="order_id", type="int8", shown="bigint", nullable=False, dms=DmsType.parse("int8")),
-                Column(name="customer", type="varchar", shown="character varying", nullable=True, dms=DmsType.parse("wstring")),
-                Column(name="total", type="numeric", shown="numeric(12,2)", nullable=True, dms=DmsType.parse("numeric(12,2)")),
-                Column(name="placed", type="timestamp", shown="timestamp without time zone", nullable=True, dms=DmsType.parse("datetime")),
-                Column(name="paid", type="bool", shown="boolean", nullable=True, dms=DmsType.parse("boolean")),
-            ),
-            unique=(Index(name="orders_pkey", columns=("order_id",), primary=True),),
+
+def catalog_of(name: str, columns: Sequence[tuple[str, str, str, str]], *others: Table) -> Catalog:
+    """What a PostgreSQL with a table says of it, and of others: columns with type, type as shown, and DMS's type; the first is the key."""
+    (key, *_), *_ = columns
+    table = Table(
+        schema="shop",
+        name=name,
+        identity=Identity.PRIMARY_KEY,
+        columns=tuple(
+            Column(name=column, type=type_, shown=shown, nullable=column != key, dms=DmsType.parse(dms))
+            for column, type_, shown, dms in columns
         ),
-        Table(schema="shop", name="empty", identity=Identity.PRIMARY_KEY),
-    ),
+        unique=(Index(name=f"{name}_pkey", columns=(key,), primary=True),),
+    )
+    return Catalog(engine=Engine.POSTGRESQL, database="shop", tables=(table, *others))
+
+
+CATALOG = catalog_of(
+    "orders",
+    [
+        ("order_id", "int8", "bigint", "int8"),
+        ("customer", "varchar", "character varying", "wstring"),
+        ("total", "numeric", "numeric(12,2)", "numeric(12,2)"),
+        ("placed", "timestamp", "timestamp without time zone", "datetime"),
+        ("paid", "bool", "boolean", "boolean"),
+    ],
+    Table(schema="shop", name="empty", identity=Identity.PRIMARY_KEY),
 )
 """What a PostgreSQL with `ORDERS`, and a table without rows, says of them."""
 

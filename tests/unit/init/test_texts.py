@@ -9,7 +9,7 @@ import pytest
 
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.config.yaml_document import load_yaml
-from dms_iceberg.discover.catalog import Catalog, Column, Identity, Index, Table
+from dms_iceberg.discover.catalog import Catalog
 from dms_iceberg.discover.proposal import Entry
 from dms_iceberg.dms.convert import cut_text
 from dms_iceberg.dms.types import DmsType
@@ -17,7 +17,7 @@ from dms_iceberg.init.document import terraform_tables, yaml_document
 from dms_iceberg.init.finding import Found
 from dms_iceberg.init.run import examine
 from dms_iceberg.init.texts import cut_at, money_scale
-from dms_iceberg.source.address import Engine
+from unit.init.emulated import catalog_of
 from unit.init.test_own_columns import parquet
 
 
@@ -77,22 +77,13 @@ def test_amounts_of_money(values: list[str], scale: int | None) -> None:
     assert money_scale(values) == scale
 
 
-CATALOG = Catalog(
-    engine=Engine.POSTGRESQL,
-    database="shop",
-    tables=(
-        Table(
-            schema="shop",
-            name="bills",
-            identity=Identity.PRIMARY_KEY,
-            columns=(
-                Column(name="id", type="int8", shown="bigint", nullable=False, dms=DmsType.parse("int8")),
-                Column(name="paid", type="money", shown="money", nullable=True, dms=DmsType.parse("numeric(38,4)")),
-                Column(name="story", type="text", shown="text", nullable=True, dms=DmsType.parse("nclob")),
-            ),
-            unique=(Index(name="bills_pkey", columns=("id",), primary=True),),
-        ),
-    ),
+CATALOG = catalog_of(
+    "bills",
+    [
+        ("id", "int8", "bigint", "int8"),
+        ("paid", "money", "money", "numeric(38,4)"),
+        ("story", "text", "text", "nclob"),
+    ],
 )
 STORY = "á" * 512
 
