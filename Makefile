@@ -7,14 +7,14 @@ RUNTIME ?= glue-5.1
 BIN := $(if $(filter glue-6.0,$(RUNTIME)),.venv-glue-6.0,.venv)/bin
 PYTEST_ARGS ?=
 # Which tests `make test` runs; with "not release" those of `make test-long` as well, in one session.
-TEST_MARKS ?= not long and not release
+TEST_MARKS ?= not long and not release and not runtimes
 # Each has a JVM of its own with up to 2 GB; the tests of a file stay together. One of them mostly waits for Terraform.
 TEST_WORKERS ?= 3
 PYTEST = $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --durations=40 --durations-min=5
-# Session, formats, merges, crashes, random histories and S3, without files in which no version shows. The main suite has the test in which
-# both runtimes write the same tables.
+# Session, formats, merges, crashes, random histories and S3, without files in which no version shows, and the test in which both runtimes
+# write the same tables.
 RUNTIME_MERGES = $(patsubst %,tests/spark/merge/test_%.py,append delete_files direct history late merge soft_delete)
-RUNTIME_FURTHER = tests/spark/sql tests/spark/silver/test_masked_values.py tests/properties tests/s3
+RUNTIME_FURTHER = tests/spark/sql tests/spark/silver/test_masked_values.py tests/properties tests/s3 tests/e2e/test_two_runtimes.py
 RUNTIME_NOT_SHOWN = properties/test_file_order s3/test_doctor spark/iceberg/test_readers spark/bronze/test_wrong_folder
 RUNTIME_LEFT_OUT = $(patsubst %,--ignore=tests/%.py,$(RUNTIME_NOT_SHOWN) spark/bronze/test_before_images)
 RUNTIME_TESTS = $(addprefix tests/spark/,spark bronze iceberg runs) $(RUNTIME_MERGES) $(RUNTIME_FURTHER) $(RUNTIME_LEFT_OUT)

@@ -90,7 +90,7 @@ def jobs(is_interpreted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("is_interpreted", "names"),
     [
-        pytest.param(True, FEW, id="few"),
+        pytest.param(True, FEW, id="few", marks=pytest.mark.runtimes),
         pytest.param(True, tuple(MODES), id="all", marks=pytest.mark.long),
         pytest.param(False, tuple(MODES), id="planned_as_on_glue", marks=pytest.mark.long),
     ],

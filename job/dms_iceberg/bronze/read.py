@@ -18,6 +18,7 @@ from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.config.named_columns import named_columns
 from dms_iceberg.config.service_columns import is_sequenced
 from dms_iceberg.errors import BronzeError
+from dms_iceberg.spark.kept_plans import reading
 from dms_iceberg.sql.cdc_columns import CORRUPT, FILE, FILE_NAME, NOT_TEXT, ORIGIN_COLUMNS, ROW, ROW_ID
 from dms_iceberg.sql.quoting import quote, string_literal
 from dms_iceberg.sql.text_values import are_texts_sql
@@ -47,13 +48,16 @@ def read_group(
     reader = spark.read.option("__globPaths__", "false")
     if bronze.format is BronzeFormat.PARQUET:
         readable = _readable(group, bronze, table, existing)
-        frame = reader.schema(_ddl(tuple(column for column in readable if column[1] != VOID))).parquet(*paths)
+        ddl = _ddl(tuple(column for column in readable if column[1] != VOID))
+        frame = reading(spark, (bronze.format, ddl), lambda: reader.schema(ddl).parquet(*paths))
         columns = [f"NULL AS {quote(name)}" if type_ == VOID else quote(name) for name, type_ in readable]
         not_text = f"{_not_text_sql(readable, bronze, table, existing)} AS {NOT_TEXT}"
         origin = *origin_of_file(), f"_metadata.row_index AS {ROW}"
         return frame.selectExpr(*columns, *origin, f"CAST(NULL AS string) AS {CORRUPT}", not_text)
-    read = read_csv if bronze.format is BronzeFormat.CSV else read_json
-    frame = read(reader, paths, group, bronze, table)
+    if bronze.format is BronzeFormat.CSV:
+        frame = read_csv(spark, reader, paths, group, bronze, table)
+    else:
+        frame = read_json(reader, paths, group, bronze, table)
     return _numbered(frame) if group.is_cdc and not is_sequenced(frame.columns, bronze.change) else frame
 
 

@@ -1,13 +1,13 @@
 """Reads CSV as DMS writes it: RFC 4180 or without any quotes, with or without a header."""
 
-from pyspark.sql import DataFrame, DataFrameReader
-from pyspark.sql.functions import expr
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 from dms_iceberg.bronze.csv_shapes import key_images, key_type
 from dms_iceberg.bronze.misread_values import misread_cases
 from dms_iceberg.bronze.origin import origin_of_file
 from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.config.model import Bronze, Table
+from dms_iceberg.spark.kept_plans import reading
 from dms_iceberg.sql.cdc_columns import CORRUPT, NOT_TEXT, ROW
 from dms_iceberg.sql.quoting import quote, string_literal
 
@@ -16,7 +16,7 @@ _NO_QUOTE = "\ue000"
 """A character that text decoded from Latin-1 does not have."""
 
 
-def read_csv(reader: DataFrameReader, paths: list[str], group: SchemaGroup, bronze: Bronze, table: Table) -> DataFrame:
+def read_csv(spark: SparkSession, reader: DataFrameReader, paths: list[str], group: SchemaGroup, bronze: Bronze, table: Table) -> DataFrame:
     """Return the rows of a schema group as text, with `FILE`, `FILE_NAME`, `ROW`, `CORRUPT` and `NOT_TEXT` (see `read.read_group`).
 
     Bytes are read as Latin-1, in which every byte is valid, and decoded here: Spark's own decoding replaces what is not UTF-8 silently.
@@ -28,25 +28,23 @@ def read_csv(reader: DataFrameReader, paths: list[str], group: SchemaGroup, bron
     # RFC 4180 doubles quotes; Spark's default escape would corrupt a field that ends with a backslash.
     quotes = '"' if csv.rfc4180 else _NO_QUOTE
     schema = ", ".join(f"{quote(name)} {type_}" for name, type_ in (*group.columns, (CORRUPT, "string")))
-    frame = (
-        reader.options(
-            header=csv.header,
-            sep=_as_bytes(csv.delimiter),
-            quote=quotes,
-            escape=quotes,
-            # By default NUL is an escape character before an escaped quote, and is lost.
-            charToEscapeQuoteEscaping=_NO_QUOTE,
-            multiLine=True,
-            lineSep=group.line_end,
-            enforceSchema=True,
-            encoding=_BYTES,
-            maxCharsPerColumn=-1,
-            maxColumns=20_480,
-            columnNameOfCorruptRecord=CORRUPT,
-        )
-        .schema(schema)
-        .csv(paths)
-    )
+    options: dict[str, str | int] = {
+        "header": csv.header,
+        "sep": _as_bytes(csv.delimiter),
+        "quote": quotes,
+        "escape": quotes,
+        # By default NUL is an escape character before an escaped quote, and is lost.
+        "charToEscapeQuoteEscaping": _NO_QUOTE,
+        "multiLine": True,
+        "lineSep": group.line_end,
+        "enforceSchema": True,
+        "encoding": _BYTES,
+        "maxCharsPerColumn": -1,
+        "maxColumns": 20_480,
+        "columnNameOfCorruptRecord": CORRUPT,
+    }
+    form = (bronze.format, schema, *options.values())
+    frame = reading(spark, form, lambda: reader.options(**options).schema(schema).csv(paths))
     # A text file with quoted line ends is never split.
     row = f"monotonically_increasing_id() AS {ROW}"
     names = [quote(name) for name in (*group.names, CORRUPT)]
@@ -58,7 +56,8 @@ def read_csv(reader: DataFrameReader, paths: list[str], group: SchemaGroup, bron
     cases = misread_cases(group, bronze, table)
     if not cases:
         return frame
-    return frame.withColumn(CORRUPT, expr(f"CASE WHEN {CORRUPT} IS NOT NULL THEN {CORRUPT} {' '.join(cases)} END"))
+    corrupt = f"CASE WHEN {CORRUPT} IS NOT NULL THEN {CORRUPT} {' '.join(cases)} END AS {CORRUPT}"
+    return frame.selectExpr(*(corrupt if name == CORRUPT else quote(name) for name in frame.columns))
 
 
 def _null_when_empty(group: SchemaGroup, bronze: Bronze, table: Table) -> set[str]:

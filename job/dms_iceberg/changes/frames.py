@@ -233,7 +233,11 @@ def _mask_types(frame: DataFrame, shape: Shape, source: Mapping[str, str]) -> di
 
 def _rejecting(frame: DataFrame, problem: str) -> DataFrame:
     """Set `PROBLEM` of a row to the SQL ``problem``, unless the row has one already."""
-    return frame.withColumn(PROBLEM, expr(f"coalesce({PROBLEM}, {problem})"))
+    return frame.transform(_with_column, PROBLEM, f"coalesce({PROBLEM}, {problem})")
+
+
+def _with_column(frame: DataFrame, name: str, text: str) -> DataFrame:
+    return frame.withColumn(name, expr(text))
 
 
 def _shown(shape: Shape) -> set[str]:

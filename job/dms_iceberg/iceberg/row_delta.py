@@ -126,7 +126,8 @@ class _Classes:
     file_metadata: Any
     metrics_config: Any
     parquet_util: Any
-    memory_file: Any
+    bytes: Any
+    nothing: Any
     metrics: Any
     longs: Any
 
@@ -139,10 +140,19 @@ def _classes(jvm: Any) -> _Classes:
         iceberg.FileMetadata,
         iceberg.MetricsConfig,
         iceberg.parquet.ParquetUtil,
-        iceberg.inmemory.InMemoryInputFile,
+        jvm.java.io.ByteArrayInputStream,
+        jvm.java.util.stream.Stream,
         iceberg.Metrics,
         jvm.java.util.stream.LongStream,
     )
+
+
+@lru_cache(maxsize=1)
+def _footer_reader(jvm: Any) -> tuple[Any, Any]:
+    parquet = jvm.org.apache.iceberg.shaded.org.apache.parquet
+    options = parquet.ParquetReadOptions.builder(parquet.conf.PlainParquetConfiguration()).build()
+    converter = parquet.format.converter.ParquetMetadataConverter
+    return converter(options), converter.NO_FILTER
 
 
 class _Writer:
@@ -232,11 +242,18 @@ class _Writer:
             writer.write_table(rows, row_group_size=rows.num_rows)
         data = sink.getvalue()
         write_file(self._io, location, data)
-        footer = self._classes.parquet_util.fileMetrics(self._classes.memory_file(location, data), config)
+        footer = self._footer_metrics(data, config)
         start = _start(pq.read_metadata(io.BytesIO(data)).row_group(0))
         # From a stream, as Py4J makes Integers of the numbers of a list, and Iceberg takes them for Longs.
         offsets = self._classes.longs.rangeClosed(start, start).boxed().toList()
         return builder.withFileSizeInBytes(len(data)).withMetrics(made(footer)).withSplitOffsets(offsets).build()
+
+    def _footer_metrics(self, data: bytes, config: Any) -> Any:
+        """Return the metrics of a Parquet file as ``ParquetUtil.fileMetrics`` does, which parses Hadoop's configuration for each file."""
+        footer = self._classes.bytes(data[-8 - int.from_bytes(data[-8:-4], "little") : -8])
+        converter, every_row_group = _footer_reader(self._jvm)
+        metadata = converter.readParquetMetadata(footer, every_row_group)
+        return self._classes.parquet_util.footerMetrics(metadata, self._classes.nothing.empty(), config)
 
     def _row_metrics(self, footer: Any, rows: pa.Table) -> Any:
         """Add the numbers of NaN, which a Parquet footer does not have."""

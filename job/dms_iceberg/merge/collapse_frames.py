@@ -1,6 +1,6 @@
 """Runs the aggregation that leaves one row per key. Lazy."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
@@ -25,13 +25,16 @@ def collapse(
         size: bytes of the files, if ``cleaned`` has nothing but their rows; None otherwise.
     """
     aggregate, select = (register_aggregates, register_select) if shape.registers else (latest_aggregates, latest_select)
-    aggregates = [expr(text) for text in aggregate(shape.values, with_context=with_context)]
-    further = [expr(text).alias(name) for name, text in (counts or {}).items()]
+    aggregates = [*aggregate(shape.values, with_context=with_context), *(f"{text} AS {name}" for name, text in (counts or {}).items())]
     keys = [quote(name) for name in shape.key]
     if size is not None and size <= SINGLE_TASK_BYTES:
         spread = cleaned.coalesce(1)
     else:
         # Few rows of a batch share a key, so reducing them before the shuffle costs a sort and saves nothing: shuffle first, sort once.
         spread = cleaned.repartition(cleaned.sparkSession.sparkContext.defaultParallelism, *keys)
-    grouped = spread.groupBy(*keys).agg(*aggregates, *further)
+    grouped = spread.transform(_grouped, tuple(keys), tuple(aggregates))
     return grouped.selectExpr(*select(shape.key, shape.values, with_context=with_context), *(counts or {}))
+
+
+def _grouped(frame: DataFrame, keys: Sequence[str], aggregates: Sequence[str]) -> DataFrame:
+    return frame.groupBy(*keys).agg(*map(expr, aggregates))

@@ -17,6 +17,7 @@ from dms_iceberg.progress.arrivals import NO_ARRIVALS, Arrivals
 from dms_iceberg.silver.row_counts import BatchCounts
 from dms_iceberg.spark.arrow import to_arrow
 from dms_iceberg.spark.brief import briefly_planned
+from dms_iceberg.spark.kept_plans import brief_rows
 from dms_iceberg.sql.cdc_columns import CONTEXT, STALE
 
 _AS_THEY_ARE = (
@@ -117,16 +118,17 @@ def _collected(
     latest: DataFrame, counts: Sequence[str], figures: Mapping[str, str], *, is_brief: bool
 ) -> tuple[dict[str, Any], pa.Table | None]:
     """Return the results of the aggregates by name, and the rows of `ROWS` if ``figures`` has it and Arrow can read them."""
-    planned = briefly_planned if is_brief else as_it_is
     wanted = [*counts, *(f"{sql} AS {name}" for name, sql in figures.items() if name != ROWS)]
     if ROWS in figures:
         # Where Arrow cannot read a value, the counts come without the rows.
         with suppress(pa.ArrowException, UnicodeDecodeError):
-            found = to_arrow(planned(latest.selectExpr(*wanted, f"{figures[ROWS]} AS {ROWS}")))
+            result = latest.selectExpr(*wanted, f"{figures[ROWS]} AS {ROWS}")
+            found = brief_rows(result) if is_brief else to_arrow(result)
             rows = pa.Table.from_struct_array(found[ROWS].combine_chunks().flatten())
             (row,) = found.drop_columns([ROWS]).to_pylist()
             return row, rows
-    return planned(latest.selectExpr(*wanted)).collect()[0].asDict(), None
+    result = latest.selectExpr(*wanted)
+    return (briefly_planned(result) if is_brief else result).collect()[0].asDict(), None
 
 
 def key_ranges(shape: Shape, row: Mapping[str, Any]) -> tuple[KeyRange, ...]:

@@ -185,6 +185,15 @@ def _set_system_properties(spark: SparkSession) -> None:
         system.setProperty("aws.maxAttempts", _GLUE_ATTEMPTS)
 
 
+def _write_no_checksum_files(spark: SparkSession) -> None:
+    """Let Hadoop's local file system write a file without a second one of its checksums: it starts a process (``chmod``) for each of both.
+
+    Checksums that exist are compared and kept up to date by removal, as Hadoop does it.
+    """
+    jvm: Any = spark._jvm
+    jvm.org.apache.hadoop.fs.FileSystem.getLocal(spark._jsc.hadoopConfiguration()).setWriteChecksum(False)
+
+
 def runs_managed() -> bool:
     """Whether Glue, EMR or spark-submit has started the JVM, and so determines master, jars and memory."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
@@ -227,4 +236,5 @@ def open_session(config: Config, **settings: str) -> SparkSession:
     _set_system_properties(spark)
     if not managed:
         spark.sparkContext.setLogLevel("ERROR")
+        _write_no_checksum_files(spark)
     return spark

@@ -30,6 +30,7 @@ class Version:
             the options of reads.
         rows: returns the Java data frame of a logical plan, given the JVM, Java's session and the plan; a command is executed.
         arrow: returns all rows of a data frame as a table of Arrow.
+        sessions: returns Java's class of sessions, which knows the active one, given the JVM.
         silence: keeps PySpark from writing what an exception says, which may be a value of a row, to standard error.
         jars: Maven coordinate and SHA-256 of the jars that a local session needs.
         aws_jars: those that it needs for S3 and Glue.
@@ -44,6 +45,7 @@ class Version:
     relation: Callable[[Any, "JavaObject", "JavaObject", Mapping[str, str]], "JavaObject"]
     rows: Callable[[Any, "JavaObject", "JavaObject"], "JavaObject"]
     arrow: Callable[[Any], Any]
+    sessions: Callable[[Any], Any]
     silence: Callable[[], None]
     jars: Mapping[str, str]
     aws_jars: Mapping[str, str]
@@ -103,6 +105,14 @@ def _arrow_of_4_1(frame: Any) -> Any:
     return frame.toArrow()
 
 
+def _sessions_of_3_5(jvm: Any) -> Any:
+    return jvm.org.apache.spark.sql.SparkSession
+
+
+def _sessions_of_4_1(jvm: Any) -> Any:
+    return jvm.org.apache.spark.sql.classic.SparkSession
+
+
 def _silence_of_3_5() -> None:
     """It writes nothing."""
 
@@ -125,6 +135,7 @@ SPARK_3_5 = Version(
     relation=_relation_of_3_5,
     rows=_rows_of_3_5,
     arrow=_arrow_of_3_5,
+    sessions=_sessions_of_3_5,
     silence=_silence_of_3_5,
     jars={
         "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.10.0": "70f9471870b2d456167d703c829f098a446b86bb1379eee338c0efa03a341026",
@@ -167,6 +178,7 @@ SPARK_4_1 = Version(
     relation=_relation_of_4_1,
     rows=_rows_of_4_1,
     arrow=_arrow_of_4_1,
+    sessions=_sessions_of_4_1,
     silence=_silence_of_4_1,
     jars={
         "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0": "d6ea6c5d099288daeb7d5a92061bd3d7d8f296492632b42378e5f2f0e3066242",

@@ -199,7 +199,8 @@ class TestDocuments:
             "make setup RUNTIME=glue-6.0 &",
             "make setup",
             "make lint",
-            'make test TEST_MARKS="not release and (not long or terraform)" PYTEST_ARGS="--ignore=tests/terraform/test_data_is_kept.py"',
+            'make test TEST_MARKS="not release and not runtimes and (not long or terraform)" '
+            'PYTEST_ARGS="--ignore=tests/terraform/test_data_is_kept.py"',
             "make test-runtime RUNTIME=glue-6.0",
             "DEMO_SECONDS=15 make demo",
         ]
