@@ -1,8 +1,8 @@
 """Large full-load files in which every key comes once: rows are written as they are read, without a shuffle by key.
 
-Only the keys are shuffled, to check that each comes once and that the table has none of them. If one comes twice, nothing is written
-and the batch is merged the usual way. The written data files give the number of rows; only if that is less than the rows read, another
-pass counts what became of them.
+Only the keys are shuffled, to check that each comes once and that the table has none of them; rising integers in Parquet are not even
+that (`rising_keys`). If a key comes twice, nothing is written and the batch is merged the usual way. The written data files give the number
+of rows; only if that is less than the rows read, another pass counts what became of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +19,7 @@ from dms_iceberg.iceberg.staged_files import Staged
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.merge_input import MergeInput, as_it_is
+from dms_iceberg.merge.rising_keys import rising_keys
 from dms_iceberg.merge.statement import KeyRange, insert_columns
 from dms_iceberg.silver.row_counts import BatchCounts
 from dms_iceberg.sql.cdc_columns import FAILED_RULE, FILTERED, OP, PROBLEM
@@ -60,10 +61,8 @@ def bulk_load(batch: BatchContext) -> BulkLoad | None:
         return None
     cleaned = batch.clean()
     keys = [quote(name) for name in batch.shape.key]
-    ranges = [f"CAST({of}({key}) AS string)" for key in keys for of in ("min", "max")]
-    once = cleaned.groupBy(*keys).agg(expr("count(1)").alias(_ROWS))
-    found = once.selectExpr(f"coalesce(sum({_ROWS}), 0)", f"coalesce(max({_ROWS}), 0)", *ranges).collect()[0]
-    if found[1] > 1 or _are_some_in(batch, cleaned.select(*keys), found[2:]):
+    once = _keys_once(batch, cleaned)
+    if once is None or _are_some_in(batch, cleaned.select(*keys), once.ends):
         return None
     rows = cleaned.where(f"{_GOOD} AND {OP} <> 'D' AND {FAILED_RULE} IS NULL").selectExpr(
         *insert_columns([*batch.shape.key, *batch.shape.values])
@@ -72,12 +71,32 @@ def bulk_load(batch: BatchContext) -> BulkLoad | None:
     staged = transaction.stage(rows)
     try:
         written = staged.rows
-        counts = BatchCounts(rows_read=written, applied=written, latest=written) if written == found[0] else _row_counts(cleaned, written)
+        counts = BatchCounts(rows_read=written, applied=written, latest=written) if written == once.rows else _row_counts(cleaned, written)
     except BaseException:
         staged.discard()
         raise
     high = max(load_position(batch.planned.progress.load, file.order) for file in batch.planned.batch.files) if written else ""
     return BulkLoad(transaction, MergeInput(rows, attrs.evolve(counts, high=high), (), False, as_it_is), staged)
+
+
+@attrs.frozen
+class _Once:
+    """Keys of which each comes once: how many, and the lowest and highest value of each column as text."""
+
+    rows: int
+    ends: Sequence[str | None]
+
+
+def _keys_once(batch: BatchContext, cleaned: DataFrame) -> _Once | None:
+    """Return the keys of a batch; None if one comes twice."""
+    rising = rising_keys(batch)
+    if rising is not None:
+        return _Once(rising.rows, [None if one is None else str(one) for one in (rising.low, rising.high)])
+    keys = [quote(name) for name in batch.shape.key]
+    ranges = [f"CAST({of}({key}) AS string)" for key in keys for of in ("min", "max")]
+    grouped = cleaned.groupBy(*keys).agg(expr("count(1)").alias(_ROWS))
+    rows, most, *ends = grouped.selectExpr(f"coalesce(sum({_ROWS}), 0)", f"coalesce(max({_ROWS}), 0)", *ranges).collect()[0]
+    return _Once(rows, ends) if most <= 1 else None
 
 
 def _may_be_bulk(batch: BatchContext) -> bool:

@@ -9,6 +9,7 @@ equal plan, so nothing has to be invalidated. A text that differs, such as one w
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from functools import cached_property
+from threading import Lock
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
@@ -23,6 +24,7 @@ from dms_iceberg.spark.physical_plan import PhysicalPlan, physical_plan, relatio
 
 MOST_STEPS = 10_000
 """The most steps that are kept, of all tables; those of the schema that was read longest ago go first."""
+_LOCK = Lock()
 _TREES: "WeakKeyDictionary[SparkSession, OrderedDict[Hashable, _Tree]]" = WeakKeyDictionary()
 
 
@@ -61,13 +63,12 @@ def reading(spark: SparkSession, form: Hashable, read: Callable[[], DataFrame]) 
         read: reads files by a data source of files.
     """
     frame = read()
-    trees = _TREES.setdefault(spark, OrderedDict())
-    tree = trees.get(form)
-    if tree is None:
-        tree = trees[form] = _Tree(_Kept(frame))
-    trees.move_to_end(form)
-    while len(trees) > 1 and sum(one.steps for one in trees.values()) > MOST_STEPS:
-        trees.popitem(last=False)
+    with _LOCK:
+        trees = _TREES.setdefault(spark, OrderedDict())
+        tree = trees.setdefault(form, _Tree(_Kept(frame)))
+        trees.move_to_end(form)
+        while len(trees) > 1 and sum(one.steps for one in trees.values()) > MOST_STEPS:
+            trees.popitem(last=False)
     return cast(DataFrame, FileFrame(frame, tree, tree.root))
 
 
@@ -137,9 +138,11 @@ class FileFrame:
     def brief_rows(self) -> pa.Table:
         """See `brief_rows`."""
         kept, has_failed = self._kept, False
-        if kept.plan is not None:
+        # Another table's thread may have the same frame.
+        plan = kept.plan
+        if plan is not None:
             try:
-                return kept.plan.rows(relation_of(self._files))
+                return plan.rows(relation_of(self._files))
             except Py4JError:
                 # Because of a file, which the plain way will say, or of the plan.
                 kept.plan, has_failed = None, True

@@ -11,6 +11,9 @@ import pytest
 
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge import bulk_load
+from dms_iceberg.merge import rising_keys as rising_keys_module
+from dms_iceberg.merge.batch_context import BatchContext
+from dms_iceberg.merge.rising_keys import RisingKeys, rising_keys
 from dms_iceberg.progress.progress import ACCOUNTING_KEY
 from support.crash_process import JobProcess
 from support.lake import Lake
@@ -116,6 +119,73 @@ def test_composite_key_and_files_without_a_row(lake: Lake, staged: list[int]) ->
     report = lake.run_one(lake.config({"public.t": {"key": ["a", "b"]}}))
     assert staged == [3]
     assert report.applied == 3
+
+
+@pytest.fixture
+def shuffled(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """For each load, whether its keys had to be shuffled."""
+    found: list[bool] = []
+
+    def noted(batch: BatchContext) -> RisingKeys | None:
+        keys = rising_keys(batch)
+        found.append(keys is None)
+        return keys
+
+    monkeypatch.setattr(bulk_load, "rising_keys", noted)
+    return found
+
+
+BIGGEST = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("files", "entry", "is_shuffled"),
+    [
+        pytest.param([[3, 4, 9], [-5, 0]], {}, False, id="files_in_any_order"),
+        pytest.param([[1, 2], [], [3]], {}, False, id="empty_file"),
+        pytest.param([[-BIGGEST - 1, BIGGEST]], {}, False, id="ends"),
+        pytest.param([[1, 3], [2]], {}, True, id="ranges_overlap"),
+        pytest.param([[2, 1]], {}, True, id="falling"),
+        pytest.param([[1, 2]], {"columns": [{"name": "id", "type": "string"}]}, True, id="other_type"),
+        pytest.param([[1, 2]], {"columns": [{"name": "id", "mask": "sha256"}]}, True, id="masked"),
+        pytest.param([[1, 2]], {"columns": [{"name": "id", "expr": "id * 2"}]}, True, id="expression"),
+    ],
+)
+def test_rising_keys_are_not_shuffled(
+    lake: Lake, staged: list[int], shuffled: list[bool], files: list[list[int]], entry: dict[str, Any], is_shuffled: bool
+) -> None:
+    for number, keys in enumerate(files, 1):
+        lake.load("public.t", ID_V, [(key, f"v{key}") for key in keys], number=number)
+    report = lake.run_one(lake.config({"public.t": entry}))
+    expected = sorted(f"v{key}" for keys in files for key in keys)
+    assert shuffled == [is_shuffled]
+    assert (staged, report.applied) == ([len(expected)], len(expected))
+    assert sorted(value for (value,) in lake.rows("t", "v")) == expected
+
+
+@pytest.mark.parametrize("files", [[[1, 1]], [[1, 2], [2, 3]], [[1, 5], [3, 3, 4]], [[None, 1]], [[1], [1]]])
+def test_keys_that_come_twice_or_are_missing_do_not_pass_for_rising(
+    lake: Lake, staged: list[int], shuffled: list[bool], files: Any
+) -> None:
+    for number, keys in enumerate(files, 1):
+        lake.load("public.t", ID_V, [(key, "v") for key in keys], number=number)
+    report = lake.run_one(lake.config({"public.t": {}}))
+    every = [key for keys in files for key in keys]
+    assert shuffled == [True]
+    assert report.rows_read == len(every)
+    assert [key for (key,) in lake.rows("t", "id")] == sorted({key for key in every if key is not None})
+
+
+def test_pieces_of_a_file_are_compared_with_each_other(
+    lake: Lake, staged: list[int], shuffled: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rising_keys_module, "_PIECE", 3)
+    lake.load("public.t", ID_V, [(key, "v") for key in range(10)])
+    lake.run_one(lake.config({"public.t": {}}))
+    assert shuffled == [False]
+    lake.load("public.u", ID_V, [(key, "v") for key in (0, 1, 2, 2, 3)])
+    report = lake.run_one(lake.config({"public.u": {}}))
+    assert (shuffled, report.applied, report.superseded) == ([False, True], 4, 1)
 
 
 def test_load_behind_changes_is_merged_the_usual_way(lake: Lake, staged: list[int]) -> None:

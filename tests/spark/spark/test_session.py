@@ -2,6 +2,7 @@
 
 import time
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,3 +62,20 @@ def test_an_exception_of_spark_is_written_nowhere(spark: SparkSession, capfd: py
     with pytest.raises(AnalysisException, match="none_such"):
         spark.range(1).select(col("none_such"))
     assert capfd.readouterr().err == ""
+
+
+def test_a_local_session_writes_no_checksum_files_and_heeds_those_that_are_there(spark: SparkSession, tmp_path: Path) -> None:
+    jvm: Any = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(f"file://{tmp_path}/hint")
+    files = path.getFileSystem(spark._jsc.hadoopConfiguration())
+    checksum = tmp_path / ".hint.crc"
+    stream = files.create(path)
+    stream.write(b"1")
+    stream.close()
+    assert not checksum.exists()
+    # As a session of before has it.
+    checksum.write_bytes(b"crc\x00" + (512).to_bytes(4, "big") + bytes(4))
+    with pytest.raises(Exception, match="ChecksumException"):
+        files.open(path).read()
+    files.create(path, True).close()
+    assert not checksum.exists()
