@@ -52,6 +52,8 @@ REFUSED_WORDS = frozenset({"current_date", "current_timestamp", "current_user", 
 
 _CLOCK_LITERAL = re.compile(r"(now|today|tomorrow|yesterday)([ \t]*\S*)?", re.IGNORECASE)
 
+_CLOCK_WORD = re.compile(r"\b(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
+
 _BY_ORDER = """
 any_value approx_percentile array_agg collect_list collect_set first first_value histogram_numeric last last_value listagg max_by min_by
 mode percentile_approx string_agg hll_sketch_agg hll_union_agg approx_top_k approx_top_k_accumulate approx_top_k_combine
@@ -69,3 +71,8 @@ def is_clock_literal(node: "exp.Expr") -> bool:
     """Whether Spark may read a literal as the present time, when it casts it to date or timestamp; also with a zone (``today UTC``)."""
     found = _CLOCK_LITERAL.fullmatch(node.name.strip()) if isinstance(node, exp.Literal) and node.is_string else None
     return found is not None and not (found[2] or "")[:1].isalpha()
+
+
+def has_clock_word(sql: str) -> bool:
+    """Whether SQL has a word that Spark reads as the present time where it casts it to date or timestamp."""
+    return _CLOCK_WORD.search(sql) is not None

@@ -1,7 +1,6 @@
 """The first rows of a file, whatever its format, as texts: a bounded read of each file, with pyarrow or Python's own parsers."""
 
 import datetime as dt
-import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
@@ -15,6 +14,7 @@ from dms_iceberg.bronze.gzip_checks import decompress
 from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.bronze.schema_groups import spark_type
 from dms_iceberg.errors import BronzeError
+from dms_iceberg.storage.ranges import ObjectReader
 from dms_iceberg.storage.store import ObjectStore, join
 
 ROWS = 2_000
@@ -91,37 +91,9 @@ def _head(store: ObjectStore, file: BronzeFile) -> tuple[str, bool]:
         size *= 8
 
 
-class _Ranges(io.RawIOBase):
-    """An object of the store as a file that reads ranges."""
-
-    def __init__(self, store: ObjectStore, file: BronzeFile) -> None:
-        super().__init__()
-        self._store, self._file, self._place = store, file, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._place
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._place = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._file.size}[whence]
-        return self._place
-
-    def read(self, size: int = -1) -> bytes:
-        left = max(self._file.size - self._place, 0)
-        size = left if size < 0 else min(size, left)
-        data = self._store.read(self._file.key, self._place, size) if size else b""
-        self._place += len(data)
-        return data
-
-
 def _parquet(store: ObjectStore, file: BronzeFile) -> Sample:
     small = file.size <= _MOST_HEAD_BYTES
-    source: Any = pa.BufferReader(store.read(file.key)) if small else pa.PythonFile(_Ranges(store, file), mode="r")
+    source: Any = pa.BufferReader(store.read(file.key)) if small else pa.PythonFile(ObjectReader(store, file.key, file.size), mode="r")
     try:
         # Without a buffer of its own the reader takes whole column chunks, which a large file has in one row group.
         opened = pq.ParquetFile(source, buffer_size=0 if small else _BUFFER_BYTES, pre_buffer=False)

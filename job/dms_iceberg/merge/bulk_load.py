@@ -1,8 +1,9 @@
 """Large full-load files in which every key comes once: rows are written as they are read, without a shuffle by key.
 
-Only the keys are shuffled, to check that each comes once and that the table has none of them; rising integers in Parquet are not even
-that (`rising_keys`). If a key comes twice, nothing is written and the batch is merged the usual way. The written data files give the number
-of rows; only if that is less than the rows read, another pass counts what became of them.
+Only the keys are shuffled, to check that each comes once and that the table has none of them. Where they rise, their files show the first
+(`rising_keys`); where the table has no row in their range, there is nothing to compare. If a key comes twice, nothing is written and the
+batch is merged the usual way. The written data files give the number of rows; only if that is less than the rows read, another pass counts
+what became of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -100,7 +101,7 @@ def _keys_once(batch: BatchContext, cleaned: DataFrame) -> _Once | None:
 
 
 def _may_be_bulk(batch: BatchContext) -> bool:
-    """Whether a batch is a large part of a full load of a mirror from which no change was merged yet, and its rows depend on no others."""
+    """Whether a batch is a large part of the first load of a mirror, before any change, and its rows depend on no others."""
     plain = batch.table.mode is Mode.MIRROR and not kept_columns(batch.context.config.bronze, batch.table, batch.shape.columns)
     begins = not batch.planned.progress.frontier and not batch.planned.effective_truncates and not batch.planned.is_replay
     return plain and begins and batch.planned.batch.is_load and batch.planned.batch.size >= BULK_BYTES
@@ -114,6 +115,8 @@ def _are_some_in(batch: BatchContext, keys: DataFrame, ends: Sequence[str | None
     there = batch.target.rows(batch.planned.branch_state.branch)
     for text in filter(None, texts):
         there = there.where(text)
+    if not there.limit(1).collect():
+        return False
     return bool(there.select(*(quote(name) for name in batch.shape.key)).join(keys, batch.shape.key, "left_semi").limit(1).collect())
 
 

@@ -70,7 +70,7 @@ def planned_path(batch: BatchContext) -> str:
         "first batch": planned.branch_state.head is None,
         "branch": planned.branch_state.branch is not None,
         "size": planned.is_replay or planned.batch.size > MOST_BYTES or compressed > MOST_COMPRESSED_BYTES,
-        "rows": _rows(batch) > MOST_ROWS,
+        "rows": rows_in_files(batch) > MOST_ROWS,
         "type of the key": any(shape.types[name] in _UNFIT_KEYS for name in shape.key),
         "columns that updates leave out": bool(kept_columns(batch.context.config.bronze, table, shape.columns)),
     }
@@ -86,7 +86,7 @@ def planned_path(batch: BatchContext) -> str:
 
 def is_brief(batch: BatchContext) -> bool:
     """Whether a batch, of those that may be written directly, has so few rows that compiling its plan would not pay."""
-    rows = _rows(batch)
+    rows = rows_in_files(batch)
     return rows <= BRIEF_ROWS if rows else batch.planned.batch.size <= BRIEF_BYTES
 
 
@@ -107,7 +107,7 @@ def rows_figures(batch: BatchContext, *, is_late: bool = False) -> dict[str, str
     """
     shape = batch.shape
     lengths = [f"coalesce(octet_length({quote(name)}), 0)" for name in (*shape.key, *shape.values) if shape.types[name] in _LONG]
-    is_long = f"{' + '.join(['0L', *lengths])} > {MOST_TEXT >> _rows(batch).bit_length()}L"
+    is_long = f"{' + '.join(['0L', *lengths])} > {MOST_TEXT >> rows_in_files(batch).bit_length()}L"
     is_written = f"{mergeable()} AND coalesce({STORED_POSITION} < {POSITION}, true)" if is_late else mergeable()
     catalog = batch.context.config.catalog.name
     fields = partition_fields(batch.context.spark._jvm, batch.target.iceberg)
@@ -148,8 +148,8 @@ def add_directly(batch: BatchContext, transaction: Transaction, rows: pa.Table, 
     add_delta(jvm, transaction.table, delta, cache, {**properties, **replaced})
 
 
-def _rows(batch: BatchContext) -> int:
-    """Return how many rows the batch's Parquet files have."""
+def rows_in_files(batch: BatchContext) -> int:
+    """Return how many rows the batch's Parquet files have by their footers; 0 for other files."""
     return sum(group.group.rows or 0 for group in batch.groups)
 
 

@@ -15,13 +15,14 @@ from dms_iceberg.merge.ambiguous_keys import keys_of_rows, touched_by
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse_frames import collapse
 from dms_iceberg.merge.crowded import Verdict, bronze_past, play, stored_past
-from dms_iceberg.merge.direct import DIRECT, is_brief, measured_path, merge_path, planned_path, rows_figures
+from dms_iceberg.merge.direct import DIRECT, is_brief, measured_path, merge_path, planned_path, rows_figures, rows_in_files
 from dms_iceberg.merge.duplicate_keys import duplicate_counts, duplicate_figures
 from dms_iceberg.merge.late_context import OlderFiles, SecondLook, older_files, second_look, waiting_rows
 from dms_iceberg.merge.late_truncates import apply_truncates
 from dms_iceberg.merge.merge_input import Judge, MergeInput, as_it_is, measure, of_the_batch
 from dms_iceberg.merge.present_rows import present
 from dms_iceberg.spark.broadcast import broadcast_if_small, materialised
+from dms_iceberg.spark.kept_plans import as_planned_now
 from dms_iceberg.sql.cdc_columns import N_LACKING, N_MOVED, OP, POSITION, STALE
 from dms_iceberg.sql.quoting import quote
 
@@ -48,7 +49,11 @@ def collapse_batch(batch: BatchContext) -> MergeInput:
             batch.planned, batch.shape, change
         )
         figures |= rows_figures(batch) if path == DIRECT else {}
-        first = measure(latest, batch.shape, as_it_is, figures=figures, is_brief=path == DIRECT and is_brief(batch))
+        brief = path == DIRECT and is_brief(batch)
+        first = measure(latest, batch.shape, as_it_is, figures=figures, is_brief=brief)
+        if brief and first.row_counts.rows_read != (rows_in_files(batch) or first.row_counts.rows_read):
+            # Files that were replaced meanwhile, or a kept plan that does not read them: what is planned now does.
+            first = measure(as_planned_now(latest), batch.shape, as_it_is, figures=figures, is_brief=True)
         failpoint("after-collapse", batch.table.source)
         is_late = late.is_late(first.row_counts.low, progress) or bool(first.row_counts.disordered_keys)
         lacks = bool(kept) and first.figures[N_LACKING] > 0

@@ -1,11 +1,12 @@
-"""Shows, from the key column of a load's Parquet files alone, that every key comes once: DMS reads a source by its primary key.
+"""Shows, from the key column of a load's Parquet files alone, that every key comes once.
 
-Spark would shuffle all keys for it, which takes a third of a large load. Where files do not show it, nothing is known.
+It is seen where DMS has read the source in the order of its key. Spark would shuffle all keys for it, which takes a third of a large load.
+Where files do not show it, nothing is known.
 """
 
-import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import attrs
 import pyarrow as pa
@@ -16,10 +17,11 @@ from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.config.model import BronzeFormat
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.merge.batch_context import BatchContext
+from dms_iceberg.storage.ranges import ObjectReader
 from dms_iceberg.storage.store import ObjectStore
 
 MOST_ROWS = 64_000_000
-"""The driver reads the keys of at most so many rows, a piece of a file at a time."""
+"""The driver reads the keys of at most so many rows: half a gigabyte, without compression."""
 _PIECE = 1 << 20
 _THREADS = 4
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
@@ -39,14 +41,6 @@ class RisingKeys:
     low: int | None = None
     high: int | None = None
 
-    def __add__(self, later: "RisingKeys | None") -> "RisingKeys | None":
-        """Return these keys and ``later`` ones; None if the later ones do not all come after these."""
-        if later is None or not later.rows or not self.rows:
-            return later if later is None or later.rows else self
-        if self.high is None or later.low is None or self.high >= later.low:
-            return None
-        return RisingKeys(self.rows + later.rows, self.low, later.high)
-
 
 def rising_keys(batch: BatchContext) -> RisingKeys | None:
     """Return the keys of a load whose files hold them in rising order, each file in a range of its own; None where that is not seen.
@@ -56,17 +50,22 @@ def rising_keys(batch: BatchContext) -> RisingKeys | None:
     files = _files(batch)
     if files is None:
         return None
-    store = batch.context.store
+    store, falls = batch.context.store, Event()
     with ThreadPoolExecutor(_THREADS) as pool:
-        found = list(pool.map(lambda one: _of_file(store, *one), files))
+        found = list(pool.map(lambda one: _of_file(store, one[0], one[1], falls), files))
     known = sorted((one for one in found if one is not None), key=lambda one: one.low or 0)
     return _together(known) if len(known) == len(found) else None
 
 
 def _together(parts: Iterable[RisingKeys | None]) -> RisingKeys | None:
-    total: RisingKeys | None = RisingKeys()
+    """Return the keys of all parts; None if one is None, or does not come after the one before it."""
+    total = RisingKeys()
     for part in parts:
-        total = total + part if total is not None else None
+        if part is None or (total.high is not None and part.low is not None and total.high >= part.low):
+            return None
+        total = RisingKeys(
+            total.rows + part.rows, part.low if total.low is None else total.low, total.high if part.high is None else part.high
+        )
     return total
 
 
@@ -88,13 +87,21 @@ def _files(batch: BatchContext) -> list[tuple[BronzeFile, str]] | None:
     return found
 
 
-def _of_file(store: ObjectStore, file: BronzeFile, name: str) -> RisingKeys | None:
-    """Return the keys of a file; None if they do not rise, one is NULL, or the file cannot be read, which Spark then says."""
+def _of_file(store: ObjectStore, file: BronzeFile, name: str, falls: Event) -> RisingKeys | None:
+    """Return the keys of a file; None if they do not rise, one is NULL, another file ``falls``, or it cannot be read as Parquet."""
+
+    def pieces(opened: pq.ParquetFile) -> Iterator[RisingKeys | None]:
+        for piece in opened.iter_batches(_PIECE, columns=[name]):
+            yield None if falls.is_set() else _of_piece(piece.column(0))
+
     try:
-        with pq.ParquetFile(_Object(store, file), pre_buffer=True) as opened:
-            return _together(_of_piece(piece.column(0)) for piece in opened.iter_batches(_PIECE, columns=[name]))
+        with pq.ParquetFile(ObjectReader(store, file.key, file.size), pre_buffer=True) as opened:
+            found = _together(pieces(opened))
     except (pa.ArrowException, OSError, BronzeError):
-        return None
+        found = None
+    if found is None:
+        falls.set()
+    return found
 
 
 def _of_piece(keys: pa.Array) -> RisingKeys | None:
@@ -103,30 +110,3 @@ def _of_piece(keys: pa.Array) -> RisingKeys | None:
     if keys.null_count or not pc.all(pc.less(keys[:-1], keys[1:]), min_count=0).as_py():
         return None
     return RisingKeys(len(keys), keys[0].as_py(), keys[-1].as_py())
-
-
-class _Object(io.RawIOBase):
-    """An object of bronze as a file that is read by ranges."""
-
-    def __init__(self, store: ObjectStore, file: BronzeFile) -> None:
-        self._store, self._file, self._at = store, file, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._file.size}[whence]
-        return self._at
-
-    def read(self, size: int = -1) -> bytes:
-        left = max(0, self._file.size - self._at)
-        wanted = left if size is None or size < 0 else min(size, left)
-        data = self._store.read(self._file.key, self._at, wanted) if wanted else b""
-        self._at += len(data)
-        return data

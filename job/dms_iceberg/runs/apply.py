@@ -1,4 +1,4 @@
-"""Execute an action, with one commit at most, and return what to report of it."""
+"""Execute an action, with at most one commit that changes rows, and return what to report of it."""
 
 import attrs
 import structlog

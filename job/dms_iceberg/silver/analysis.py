@@ -14,11 +14,13 @@ from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Mask, Table, Timestamps
 from dms_iceberg.config.named_columns import table_path
 from dms_iceberg.config.problems import below, item
+from dms_iceberg.config.sql_functions import REFUSED_CALLS, has_clock_word
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.silver.evolve import Evolution, plan_evolution
 from dms_iceberg.silver.schema_diff import Types, narrowest
 from dms_iceberg.silver.text_types import are_text, first_types
+from dms_iceberg.spark.clock_casts import constant_casts
 from dms_iceberg.spark.failures import describe
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, OP, POSITION
 from dms_iceberg.sql.quoting import quote
@@ -131,7 +133,7 @@ def check_expressions(context: RunContext, groups: Sequence[ReadGroup], table: T
     """Let Spark analyse all SQL of the configuration: expressions, casts, filter and rules; no Spark job.
 
     Raises:
-        ConfigError: Spark refuses some of it. Lists every problem with its key path.
+        ConfigError: Spark refuses some of it, or reads the present time for a text. Lists every problem with its key path.
     """
     source = _source_types(groups)
     kept = {column.copies.lower(): shape.types[column.name] for column in shape.columns if column.copies is not None}
@@ -151,7 +153,21 @@ def check_expressions(context: RunContext, groups: Sequence[ReadGroup], table: T
     conditions = [(below(table_path(table), "filter"), table.filter)] if table.filter else []
     conditions += [(f"{item(below(table_path(table), 'rules'), index)}.expr", rule.expr) for index, rule in enumerate(table.rules)]
     texts += [_Text(path, f"coalesce(({sql}), true)", seen) for path, sql in conditions]
-    _analyse(context, texts)
+    again = REFUSED_CALLS["now"]
+    problems = [
+        f"{text.path}: {value!r} as a date or time {again}. Write a date, or compare texts"
+        for text, frame in zip(texts, _analyse(context, texts), strict=True)
+        for value in constant_casts(frame)
+        if has_clock_word(value)
+    ]
+    if problems:
+        raise ConfigError(problems)
+
+
+def reads_clock(table: Table) -> bool:
+    """Whether the table's SQL may read a word such as ``'today'`` as the present time: Spark's analysis tells (`check_expressions`)."""
+    texts = [column.expr for column in table.columns] + [table.filter] + [rule.expr for rule in table.rules]
+    return any(has_clock_word(text) for text in texts if text)
 
 
 def _value_sql(column: SilverColumn, source: Mapping[str, str], types: Mapping[str, str]) -> str:

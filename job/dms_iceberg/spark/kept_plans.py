@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 import attrs
 import pyarrow as pa
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from dms_iceberg.spark.arrow import to_arrow
@@ -23,7 +24,9 @@ from dms_iceberg.spark.brief import briefly_planned
 from dms_iceberg.spark.physical_plan import PhysicalPlan, physical_plan, relation_of
 
 MOST_STEPS = 10_000
-"""The most steps that are kept, of all tables; those of the schema that was read longest ago go first."""
+"""The most steps that are kept, of all tables; those on files of the schema that was read longest ago go first."""
+MOST_FAILURES = 3
+"""After so many the plan of a frame is not kept any more."""
 _LOCK = Lock()
 _TREES: "WeakKeyDictionary[SparkSession, OrderedDict[Hashable, _Tree]]" = WeakKeyDictionary()
 
@@ -43,19 +46,19 @@ class _Kept:
     Attributes:
         frame: one with these steps, over files of an earlier batch, for its columns and types.
         plan: how Spark runs it; None before it was run, and where it cannot be kept.
-        is_kept: whether the plan may be kept; false once it has failed where a new one did not.
+        failures: how often a kept plan has failed where a new one did not.
     """
 
     frame: DataFrame
     next: dict[Hashable, "_Kept"] = attrs.field(factory=dict)
     plan: PhysicalPlan | None = None
-    is_kept: bool = True
+    failures: int = 0
 
 
 def reading(spark: SparkSession, form: Hashable, read: Callable[[], DataFrame]) -> DataFrame:
     """Return the frame of ``read``, such that what Spark finds about the steps on it is kept.
 
-    It is a `DataFrame` to everyone who uses it.
+    Whoever uses it sees a `DataFrame` (but for ``isinstance`` and ``[]``).
 
     Args:
         spark: the session.
@@ -65,15 +68,18 @@ def reading(spark: SparkSession, form: Hashable, read: Callable[[], DataFrame]) 
     frame = read()
     with _LOCK:
         trees = _TREES.setdefault(spark, OrderedDict())
+        while sum(one.steps for one in trees.values()) > MOST_STEPS:
+            trees.popitem(last=False)
         tree = trees.setdefault(form, _Tree(_Kept(frame)))
         trees.move_to_end(form)
-        while len(trees) > 1 and sum(one.steps for one in trees.values()) > MOST_STEPS:
-            trees.popitem(last=False)
     return cast(DataFrame, FileFrame(frame, tree, tree.root))
 
 
 class FileFrame:
-    """A frame over files whose steps are recorded. What is not defined here is that of `frame`, the frame as Spark has it."""
+    """A frame over files whose steps are recorded.
+
+    Its methods are those of any data frame. What is not defined here is that of `frame`, the frame as Spark has it.
+    """
 
     def __init__(self, files: DataFrame, tree: _Tree, kept: _Kept, before: "tuple[FileFrame, _Step] | None" = None) -> None:
         self._files, self._tree, self._kept, self._before = files, tree, kept, before
@@ -137,20 +143,25 @@ class FileFrame:
 
     def brief_rows(self) -> pa.Table:
         """See `brief_rows`."""
-        kept, has_failed = self._kept, False
         # Another table's thread may have the same frame.
-        plan = kept.plan
-        if plan is not None:
+        kept, plan, relation = self._kept, self._kept.plan, relation_of(self._files)
+        has_failed = False
+        if plan is not None and not plan.is_of(relation):
             try:
-                return plan.rows(relation_of(self._files))
-            except Py4JError:
-                # Because of a file, which the plain way will say, or of the plan.
+                return plan.rows(relation)
+            except (Py4JError, PySparkException):
+                # Because of a file or of its store, which the plain way will say, or of the plan.
                 kept.plan, has_failed = None, True
         planned = briefly_planned(self.frame)
         found = to_arrow(planned)
-        kept.is_kept &= not has_failed
-        kept.plan = physical_plan(planned, found.schema) if kept.is_kept else None
+        kept.failures += has_failed
+        kept.plan = physical_plan(planned, found.schema) if kept.failures < MOST_FAILURES else None
         return found
+
+
+def as_planned_now(frame: DataFrame) -> DataFrame:
+    """Return a frame such that no kept plan is run for it."""
+    return frame.frame if isinstance(frame, FileFrame) else frame
 
 
 def brief_rows(frame: DataFrame) -> pa.Table:

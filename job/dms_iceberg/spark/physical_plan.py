@@ -37,14 +37,19 @@ class PhysicalPlan:
     copy: Any
     schema: pa.Schema
 
+    def is_of(self, relation: "JavaObject") -> bool:
+        """Whether Spark takes a relation for that of the plan: it compares paths only, and keeps the sizes that the files had."""
+        return bool(relation.equals(self.scan[0]))
+
     def rows(self, relation: "JavaObject") -> pa.Table:
         """Return all rows of the frame over other files.
 
         Args:
-            relation: Spark's relation of the files (`relation_of`), read with the same schema and options.
+            relation: Spark's relation of the files (`relation_of`), read with the same schema and options. It must not be that of the
+                plan: a node of a plan that gets the child that it has is returned as it is, and has run (``TreeNode.withNewChildren``).
 
         Raises:
-            Py4JError: the plan does not run.
+            Py4JError, PySparkException: the plan does not run.
         """
         jvm: Any = self.session._jvm
         with _as_if_of(self.session):
@@ -105,11 +110,13 @@ def _as_if_of(session: SparkSession) -> Iterator[None]:
     active, properties = sessions.getActiveSession(), context.getLocalProperties()
     own = properties.clone()
     own.putAll(_settings(session))
-    sessions.setActiveSession(session._jsparkSession)
-    context.setLocalProperties(own)
     try:
+        sessions.setActiveSession(session._jsparkSession)
+        context.setLocalProperties(own)
         yield
     finally:
         context.setLocalProperties(properties)
         if active.isDefined():
             sessions.setActiveSession(active.get())
+        else:
+            sessions.clearActiveSession()

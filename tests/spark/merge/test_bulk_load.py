@@ -152,8 +152,15 @@ BIGGEST = 2**63 - 1
     ],
 )
 def test_rising_keys_are_not_shuffled(
-    lake: Lake, staged: list[int], shuffled: list[bool], files: list[list[int]], entry: dict[str, Any], is_shuffled: bool
+    lake: Lake,
+    staged: list[int],
+    shuffled: list[bool],
+    monkeypatch: pytest.MonkeyPatch,
+    files: list[list[int]],
+    entry: dict[str, Any],
+    is_shuffled: bool,
 ) -> None:
+    monkeypatch.setenv("DMS_ICEBERG_MASK_SALT", "pepper")
     for number, keys in enumerate(files, 1):
         lake.load("public.t", ID_V, [(key, f"v{key}") for key in keys], number=number)
     report = lake.run_one(lake.config({"public.t": entry}))

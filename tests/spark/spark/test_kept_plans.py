@@ -105,6 +105,19 @@ def test_the_names_of_files_and_places_are_those_of_the_batch(files: Files, ran:
     assert ran == [True]
 
 
+def test_files_of_the_same_names_are_read_as_they_are_now(files: Files, ran: list[bool]) -> None:
+    """Spark takes a plan over the same paths for the same plan, which knows the sizes that the files had."""
+    path = files.folder / "same.parquet"
+    texts = ["a", "b" * 50_000, "c"]
+    for text in texts:
+        rows = pa.table({"id": pa.array(range(200), pa.int64()), "v": [f"{text}{number}" for number in range(200)]})
+        pq.write_table(rows, path, compression="none", use_dictionary=False)
+        assert brief_rows(files.of(path).selectExpr("count(v) AS n", "max(length(v)) AS most")).to_pylist() == [
+            {"n": 200, "most": len(text) + 3}
+        ]
+    assert ran == []
+
+
 def test_a_file_that_cannot_be_read_fails_as_it_would_without_a_kept_plan(files: Files, ran: list[bool]) -> None:
     found(steps(files.read((1, "a"))))
     damaged = files.folder / "damaged.parquet"
@@ -193,3 +206,25 @@ def test_batches_after_the_first_run_the_kept_plan(lake: Lake, ran: list[bool], 
         assert batch.path == ("direct" if number > 1 else "merge (first batch)")
     assert ran == [True, True]
     assert lake.rows("t", "CAST(id AS int), v", "1") == [(1, "v4"), (11, "n1"), (12, "n2"), (13, "n3"), (14, "n4")]
+
+
+def test_a_file_that_is_uploaded_again_is_read_whole(lake: Lake, ran: list[bool]) -> None:
+    config = lake.config({"public.t": {"key": ["id"]}})
+    name = "2026/03/01/10/20260301-1001{}0000.parquet"
+
+    def write(number: int, text: str) -> None:
+        changes = [
+            ("U", "2026-03-01 10:01:00.000000", id_, f"{text}{id_}", f"20260301100100{number:02d}{id_:019d}") for id_ in range(1, 300)
+        ]
+        lake.parquet("public.t", name.format(number), COLUMNS, changes)
+
+    lake.parquet("public.t", "LOAD00000001.parquet", COLUMNS, [("I", None, id_, "loaded", None) for id_ in range(1, 300)])
+    lake.run_one(config)
+    write(1, "x")
+    (first,) = lake.run_one(config).batches
+    assert (first.path, first.applied) == ("direct", 299)
+    for text in ("y" * 900, "z"):
+        write(1, text)
+        report = lake.run_one(config)
+        assert [batch.rows_read for batch in report.batches] == [299]
+    assert ran == []
