@@ -12,8 +12,6 @@ ROOT = Path(__file__).resolve().parents[3]
 PLACES = ("*.md", "docs/**/*.md", "benchmarks/*.md", "lambda/*/*.md", "terraform/*/*/*.md")
 PAGES = sorted({page for place in PLACES for page in ROOT.glob(place)})
 WIDTH = 120
-KEPT = {"docs/adr": "a decision keeps the text in which it was taken"}
-"""Documents whose lines may be longer, and why."""
 GENERATED = "<!-- Written by"
 """Begins a page that a program writes: its tables are as wide as the figures."""
 BETWEEN_MARKERS = re.compile(r"^<!-- inputs and outputs.*?^<!-- end of inputs and outputs -->", re.MULTILINE | re.DOTALL)
@@ -56,7 +54,7 @@ def headings(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in texts}
 
 
-@every([page for page in PAGES if not name_of(page).startswith(tuple(KEPT))])
+@every(PAGES)
 def test_lines_are_at_most_120_characters(page: Path) -> None:
     """Rows of tables too, as nobody reads a wider one: what is longer is a list. Not URLs, which cannot be broken."""
     text = page.read_text("utf-8")
