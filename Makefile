@@ -1,6 +1,8 @@
 # Bare `make` prints help and changes nothing.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
+# Tests start many processes: without compiled modules, which some images switch off, each compiles all of Python's code again.
+export PYTHONDONTWRITEBYTECODE :=
 
 # glue-5.1 (Spark 3.5, Python 3.11) or glue-6.0 (Spark 4.1, Python 3.13, an environment of its own): RUNTIME=glue-6.0 make test
 RUNTIME ?= glue-5.1
