@@ -58,7 +58,7 @@ def merge_batch(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) ->
     try:
         return _merged(batch, action, opened)
     except NotPossibleError as error:
-        # From the start: its rows are counted by the read that is merged, whatever has become of a file since the first.
+        # Once more from the start: what is merged must be counted by the read that merges it, as a file may have changed since.
         return _merged(attrs.evolve(batch, not_direct=str(error)), action, opened)
 
 

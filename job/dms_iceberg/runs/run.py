@@ -172,7 +172,7 @@ def _step(here: TableContext, memory: RunMemory, report: TableReport, observer: 
         action = plan(state, context.request)
         memory.truncate_seen = True
         if isinstance(action, DropBranches):
-            # Only the branch tells when a reload in place began, so the state is not read again without it.
+            # Only the dropped branch told when a reload in place began, so go on from the predicted state: reading again would lose it.
             apply(here, state, action)
             state = after(state, action)
             action = plan(state, context.request)
