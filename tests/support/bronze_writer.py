@@ -1,11 +1,13 @@
 """Random worlds as objects in a bucket folder, in every format, and the configuration that reads them."""
 
+import io
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import attrs
+import pyarrow.parquet as pq
 
 from dms_emulator.files import BeforeImages, Change, CsvShape, FileFormat, FileShape, TableLayout, encode
 from support.histories import START_US, World
@@ -88,6 +90,8 @@ class BronzeFolder:
                 images = BeforeImages.ALL if kind.images else BeforeImages.PK_ONLY
                 shape = attrs.evolve(self.form.shape, before_images=images)
                 data = encode(layout if self.form.needs_source_columns else kind.named_in(file, layout), changes, shape, load=file.is_load)
+                if run != arrival and self.form.shape.format is FileFormat.PARQUET:
+                    data = _regrouped(data)
                 path = self._put(file.key(SCHEMA, self.form.shape.extension), data)
                 if file.is_load and kind.in_order:
                     # Of those the load is known to hold no change that comes again.
@@ -127,3 +131,10 @@ def _narrowed(change: Change, kind: TableKind, layout: TableLayout) -> Change:
     names = {column.name for column in layout.columns}
     values = zip(kind.layout.columns, change.values, strict=True)
     return attrs.evolve(change, values=tuple(value for column, value in values if column.name in names))
+
+
+def _regrouped(data: bytes) -> bytes:
+    """The same rows in a longer Parquet file, each in a row group of its own: what knows the file's former size misses some."""
+    sink = io.BytesIO()
+    pq.write_table(pq.read_table(io.BytesIO(data)), sink, row_group_size=1, compression="none")
+    return sink.getvalue()
