@@ -9,7 +9,7 @@ import sqlglot
 from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError
 
-from dms_iceberg.config.sql_functions import REFUSED_CALLS, REFUSED_WORDS, is_clock_literal
+from dms_iceberg.config.sql_functions import REFUSED_CALLS, REFUSED_WORDS, is_clock_literal, is_clock_text
 from dms_iceberg.config.statements import parse_statements
 
 _PREFIX = "SELECT "
@@ -100,9 +100,14 @@ def _tree_problems(tree: "exp.Expr") -> list[str]:
             found.append("'*' is not allowed; name the columns")
         elif isinstance(node, exp.Parameter | exp.Placeholder):
             found.append("parameters and variables are not allowed; write the value")
-        elif isinstance(node, exp.Cast) and is_clock_literal(node.this):
+        elif isinstance(node, exp.Cast) and (is_clock_literal(node.this) or _is_time_of_day(node)):
             found.append(f"'{node.this.name}' as a date or time {REFUSED_CALLS['now']}")
     return list(dict.fromkeys(found))
+
+
+def _is_time_of_day(cast: "exp.Cast") -> bool:
+    is_time = cast.to.is_type(*exp.DataType.TEMPORAL_TYPES)
+    return is_time and isinstance(cast.this, exp.Literal) and cast.this.is_string and is_clock_text(cast.this.name)
 
 
 def _token_problems(tokens: tuple[Token, ...]) -> list[str]:

@@ -52,7 +52,7 @@ REFUSED_WORDS = frozenset({"current_date", "current_timestamp", "current_user", 
 
 _CLOCK_LITERAL = re.compile(r"(now|today|tomorrow|yesterday)([ \t]*\S*)?", re.IGNORECASE)
 
-_CLOCK_WORD = re.compile(r"\b(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
+_CLOCK_TEXT = re.compile(r"\s*((now|today|tomorrow|yesterday)\b|T?\d{1,2}:\d)", re.IGNORECASE)
 
 _BY_ORDER = """
 any_value approx_percentile array_agg collect_list collect_set first first_value histogram_numeric last last_value listagg max_by min_by
@@ -73,6 +73,6 @@ def is_clock_literal(node: "exp.Expr") -> bool:
     return found is not None and not (found[2] or "")[:1].isalpha()
 
 
-def has_clock_word(sql: str) -> bool:
-    """Whether SQL has a word that Spark reads as the present time where it casts it to date or timestamp."""
-    return _CLOCK_WORD.search(sql) is not None
+def is_clock_text(text: str) -> bool:
+    """Whether Spark reads a text as the present time, or as one of the present day (``08:00``), when it casts it to date or timestamp."""
+    return _CLOCK_TEXT.match(text) is not None

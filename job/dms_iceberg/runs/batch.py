@@ -31,7 +31,7 @@ from dms_iceberg.runs.actions import MergeBatch
 from dms_iceberg.runs.report import BatchReport
 from dms_iceberg.runs.state import OpenedBatch
 from dms_iceberg.silver import first_seen
-from dms_iceberg.silver.analysis import check_expressions, reads_clock
+from dms_iceberg.silver.analysis import check_expressions, refuse_clock
 from dms_iceberg.silver.check_configuration import checked_property
 from dms_iceberg.silver.cleaning import made_by
 from dms_iceberg.silver.quarantine import change_quarantine, prepare_quarantine, quarantine_sql, rejected_changes, rejected_rows, resolve
@@ -65,11 +65,11 @@ def merge_batch(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) ->
 def _merged(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) -> BatchReport:
     table, target, planned, memory = batch.table, batch.target, batch.planned, opened.memory
     names = source_names(batch.groups)
+    refuse_clock(batch.context, batch.groups, table, batch.shape)
     if action.creates is not None:
         check_expressions(batch.context, batch.groups, table, batch.shape)
         target.create(action.creates, table)
         failpoint("after-create", table.source)
-    refuse_clock(batch)
     batch = seen_backfills(batch)
     bulk = _bulk_load(batch)
     merge_input, batch = (bulk.merge_input, batch) if bulk is not None else judge_batch(batch)
@@ -95,16 +95,6 @@ def _merged(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) -> Bat
             bulk.discard()
     warnings = (*warnings, *backfill_warnings(batch))
     return attrs.evolve(report_batch(target, planned, merge_input.row_counts, after, opened.began), warnings=warnings)
-
-
-def refuse_clock(batch: BatchContext) -> None:
-    """Refuse SQL of the configuration in which Spark reads a text as the present time.
-
-    Raises:
-        ConfigError: there is such a text, or Spark refuses an expression.
-    """
-    if reads_clock(batch.table):
-        check_expressions(batch.context, batch.groups, batch.table, batch.shape)
 
 
 def _progress_after(batch: BatchContext, merge_input: MergeInput) -> Progress:

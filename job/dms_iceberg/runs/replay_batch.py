@@ -13,10 +13,11 @@ from dms_iceberg.failpoints import failpoint
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.merge_input import MergeInput
 from dms_iceberg.merge.write import batch_transaction, named_view
-from dms_iceberg.runs.batch import backfill_warnings, judge_batch, refuse_broken_rule, refuse_clock, report_batch, seen_backfills
+from dms_iceberg.runs.batch import backfill_warnings, judge_batch, refuse_broken_rule, report_batch, seen_backfills
 from dms_iceberg.runs.report import BatchReport
 from dms_iceberg.runs.state import OpenedBatch
 from dms_iceberg.silver import first_seen
+from dms_iceberg.silver.analysis import refuse_clock
 from dms_iceberg.silver.quarantine import JUDGEMENT, change_quarantine, judge_again_sql, resolve
 from dms_iceberg.silver.recorded_declarations import source_names
 from dms_iceberg.silver.row_counts import BatchCounts, summary_properties
@@ -39,7 +40,7 @@ def replay_batch(batch: BatchContext, opened: OpenedBatch) -> BatchReport:
     """
     context, table, target, planned = batch.context, batch.table, batch.target, batch.planned
     progress = planned.progress
-    refuse_clock(batch)
+    refuse_clock(batch.context, batch.groups, batch.table, batch.shape)
     merge_input, batch = judge_batch(seen_backfills(batch))
     counts = merge_input.row_counts
     outcome = _outcome(batch, merge_input).persist()

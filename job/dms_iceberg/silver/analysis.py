@@ -1,10 +1,11 @@
 """Lets Spark analyse the configuration's expressions before it reads a row: finds their types, and what is wrong with them."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from weakref import WeakKeyDictionary
 
 import attrs
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from dms_iceberg.changes.clean import condition_columns, expression_columns, untyped_expressions
 from dms_iceberg.changes.frames import ReadGroup
@@ -14,7 +15,7 @@ from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Mask, Table, Timestamps
 from dms_iceberg.config.named_columns import table_path
 from dms_iceberg.config.problems import below, item
-from dms_iceberg.config.sql_functions import REFUSED_CALLS, has_clock_word
+from dms_iceberg.config.sql_functions import REFUSED_CALLS, is_clock_text
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.silver.evolve import Evolution, plan_evolution
@@ -26,6 +27,8 @@ from dms_iceberg.sql.cdc_columns import COMMITTED_AT, OP, POSITION
 from dms_iceberg.sql.quoting import quote
 from dms_iceberg.sql.types import VOID, stored
 
+_WITHOUT_CLOCK: "WeakKeyDictionary[SparkSession, set[str]]" = WeakKeyDictionary()
+"""What `refuse_clock` has looked at."""
 _OWN = {OP: "string", POSITION: "string", COMMITTED_AT: "timestamp"}
 
 
@@ -133,8 +136,41 @@ def check_expressions(context: RunContext, groups: Sequence[ReadGroup], table: T
     """Let Spark analyse all SQL of the configuration: expressions, casts, filter and rules; no Spark job.
 
     Raises:
-        ConfigError: Spark refuses some of it, or reads the present time for a text. Lists every problem with its key path.
+        ConfigError: Spark refuses some of it. Lists every problem with its key path.
     """
+    _analyse(context, _texts(groups, table, shape))
+
+
+def refuse_clock(context: RunContext, groups: Sequence[ReadGroup], table: Table, shape: Shape) -> None:
+    """Refuse expressions, a filter and rules in which Spark reads a text as the present time; no Spark job.
+
+    Each group of files is looked at with its own types, once for a session.
+
+    Raises:
+        ConfigError: there is such a text, or Spark refuses some SQL.
+    """
+    if not (table.filter or table.rules or any(column.expr for column in table.columns)):
+        return
+    known = _WITHOUT_CLOCK.setdefault(context.spark, set())
+    again = REFUSED_CALLS["now"]
+    for group in {one.columns.source: one for one in groups}.values():
+        looked_at = repr((table, group.columns.source, sorted(shape.types.items())))
+        if looked_at in known:
+            continue
+        texts = [one for one in _texts([group], table, shape) if one.path.endswith((".expr", ".filter"))]
+        problems = [
+            f"{text.path}: {value!r} as a date or time {again}. Write a whole time, or compare texts"
+            for text, frame in zip(texts, _analyse(context, texts), strict=True)
+            for value in constant_casts(frame)
+            if is_clock_text(value)
+        ]
+        if problems:
+            raise ConfigError(list(dict.fromkeys(problems)))
+        known.add(looked_at)
+
+
+def _texts(groups: Sequence[ReadGroup], table: Table, shape: Shape) -> list[_Text]:
+    """Return all SQL of the configuration."""
     source = _source_types(groups)
     kept = {column.copies.lower(): shape.types[column.name] for column in shape.columns if column.copies is not None}
     for name in sorted(expression_columns(table) | condition_columns(table)):
@@ -152,22 +188,7 @@ def check_expressions(context: RunContext, groups: Sequence[ReadGroup], table: T
     ]
     conditions = [(below(table_path(table), "filter"), table.filter)] if table.filter else []
     conditions += [(f"{item(below(table_path(table), 'rules'), index)}.expr", rule.expr) for index, rule in enumerate(table.rules)]
-    texts += [_Text(path, f"coalesce(({sql}), true)", seen) for path, sql in conditions]
-    again = REFUSED_CALLS["now"]
-    problems = [
-        f"{text.path}: {value!r} as a date or time {again}. Write a date, or compare texts"
-        for text, frame in zip(texts, _analyse(context, texts), strict=True)
-        for value in constant_casts(frame)
-        if has_clock_word(value)
-    ]
-    if problems:
-        raise ConfigError(problems)
-
-
-def reads_clock(table: Table) -> bool:
-    """Whether the table's SQL may read a word such as ``'today'`` as the present time: Spark's analysis tells (`check_expressions`)."""
-    texts = [column.expr for column in table.columns] + [table.filter] + [rule.expr for rule in table.rules]
-    return any(has_clock_word(text) for text in texts if text)
+    return texts + [_Text(path, f"coalesce(({sql}), true)", seen) for path, sql in conditions]
 
 
 def _value_sql(column: SilverColumn, source: Mapping[str, str], types: Mapping[str, str]) -> str:

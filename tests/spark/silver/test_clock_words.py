@@ -26,6 +26,9 @@ def _run(lake: Lake, entry: dict[str, Any], *, fails: bool) -> str:
         ("date_trunc('month', 'now') < at", "now"),
         ("at < trim(' now ')", "now"),
         ("at < lower('NOW')", "now"),
+        ("at >= '00:00'", "00:00"),
+        ("at < concat('to', 'day')", "today"),
+        ("at < '\\ttoday'", "\ttoday"),
         ("CASE WHEN v = 'b' THEN at < 'today' END", "today"),
     ],
 )
@@ -45,8 +48,18 @@ def test_such_a_word_may_be_a_text(lake: Lake, sql: str) -> None:
     assert lake.rows("t", "id, v") == [(1, "today")]
 
 
-def test_a_filter_that_is_declared_later_is_refused_as_well(lake: Lake) -> None:
+@pytest.mark.parametrize("text", ["today", "to', 'day", "08:00"])
+def test_a_filter_that_is_declared_later_is_refused_as_well(lake: Lake, text: str) -> None:
     _run(lake, {}, fails=False)
     lake.changes("public.t", "2026/03/01/10/20260301-100130000.parquet", COLUMNS, [("U", "20260301100100", 61, 1, "b", None, None, None)])
-    error = lake.run_one(lake.config({"public.t": {"filter": "at >= 'today'"}}), fails=True).error or ""
-    assert "filter: 'today' as a date or time" in error
+    entry = {"filter": f"at >= concat('{text}')"}
+    for _ in range(2):
+        error = lake.run_one(lake.config({"public.t": entry}), fails=True).error or ""
+        assert "as a date or time gives another value each time" in error
+
+
+def test_files_are_looked_at_with_their_own_types(lake: Lake) -> None:
+    lake.load("public.t", [("id", pa.int64()), ("d", pa.date32())], [(1, None)])
+    lake.load("public.t", [("id", pa.int64()), ("d", pa.string())], [(2, "zzz")], number=2)
+    report = lake.run_one(lake.config({"public.t": {"filter": "d >= 'today'", "drop": ["d"]}}), fails=True)
+    assert "filter: 'today' as a date or time" in (report.error or "")

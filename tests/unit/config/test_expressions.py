@@ -84,6 +84,8 @@ def test_not_an_expression(expr: str, problem: str) -> None:
         ("a < current_date()", f"current_date {AGAIN}"),
         ("unix_timestamp() > a", f"unix_timestamp() {AGAIN}"),
         ("a < DATE 'today'", f"'today' as a date or time {AGAIN}"),
+        ("a < TIMESTAMP '08:00'", f"'08:00' as a date or time {AGAIN}"),
+        ("a < CAST('8:00:01' AS timestamp)", f"'8:00:01' as a date or time {AGAIN}"),
         ("a < TIMESTAMP 'today Europe/Berlin'", f"'today Europe/Berlin' as a date or time {AGAIN}"),
         ("monotonically_increasing_id()", f"monotonically_increasing_id {AGAIN}"),
         ("input_file_name()", f"input_file_name {AGAIN}"),
