@@ -47,6 +47,11 @@ class Format:
         change = {"timestamp_column": None, "sequence_column": None, "stream_position_column": None}
         return Format(f"{self.name}-by-file", attrs.evolve(self.shape, **change), {**self.bronze, "change": change})
 
+    @property
+    def is_by_file(self) -> bool:
+        """Whether files are the order of changes."""
+        return self.bronze.get("change", {}).get("timestamp_column", "") is None
+
     def without_nulls(self) -> "Format":
         """JSON lines that leave out what is NULL."""
         return Format(self.name, attrs.evolve(self.shape, json_nulls=False), self.bronze)
@@ -90,7 +95,8 @@ class BronzeFolder:
                 images = BeforeImages.ALL if kind.images else BeforeImages.PK_ONLY
                 shape = attrs.evolve(self.form.shape, before_images=images)
                 data = encode(layout if self.form.needs_source_columns else kind.named_in(file, layout), changes, shape, load=file.is_load)
-                if run != arrival and self.form.shape.format is FileFormat.PARQUET:
+                # Where files are the order, a copy in a second folder must have the size of the other.
+                if run != arrival and self.form.shape.format is FileFormat.PARQUET and not self.form.is_by_file:
                     data = _regrouped(data)
                 path = self._put(file.key(SCHEMA, self.form.shape.extension), data)
                 if file.is_load and kind.in_order:

@@ -115,10 +115,8 @@ class _SecondPass:
 
     def _others(self) -> DataFrame | None:
         """Return keys that must be played although the batch's changes do not make them suspects; None without any."""
-        found = [self._spanning() if self.spans else None]
-        if not self.is_late:
-            found.append(self._left_by_others() if self.leaves else None)
-        elif self.waiting is not None:
+        found = [self._spanning() if self.spans else None, self._left_by_others() if self.leaves else None]
+        if self.is_late and self.waiting is not None:
             found.append(touched_by(self.batch, self.first.latest))
         there = [one for one in found if one is not None]
         return reduce(DataFrame.union, there) if there else None
