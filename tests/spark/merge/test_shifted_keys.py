@@ -40,17 +40,21 @@ STORIES: dict[str, tuple[list[Change], list[tuple[int, Any]]]] = {
 }
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
+@pytest.mark.parametrize("mode", ["mirror", pytest.param("soft_delete", marks=pytest.mark.long)])
 def test_the_second_half_of_a_commit_may_come_with_a_late_change(lake: Lake, mode: str) -> None:
-    config = lake.config({"public.t": {"mode": mode}})
-    lake.load("public.t", COLUMNS, LOADED)
-    write(lake, "public.t", 1, SHIFT[:1])
+    """Also where it only leaves a key: the change that came there is the table's row."""
+    names = ("shift", "new_leaves", "moves_away", "put_aside", "pass")
+    config = lake.config({f"public.{name}": {"mode": mode} for name in names})
+    for name in names:
+        os.utime(lake.load(f"public.{name}", COLUMNS, LOADED), (1_772_355_600, 1_772_355_600))
+        write(lake, f"public.{name}", 1, STORIES[name][0][:1])
     assert lake.run(config).errors == {}
-    write(lake, "public.t", 2, SHIFT[1:], first=65)
-    write(lake, "public.t", 3, [("I", (77, "late"), None)], at="2026030110003000")
+    for name in names:
+        write(lake, f"public.{name}", 2, STORIES[name][0][1:], first=65)
+        write(lake, f"public.{name}", 3, [("I", (77, "late"), None)], at="2026030110003000")
     assert lake.run(config).errors == {}
-    assert rows(lake, "t", mode) == [(2, "a"), (3, "b"), (4, "c"), (77, "late")]
+    for name in names:
+        assert rows(lake, name, mode) == [*STORIES[name][1], (77, "late")], name
 
 
 _MARKS: dict[tuple[str, int], Any] = {(mode, 0): pytest.mark.release for mode in MODES}
