@@ -14,7 +14,7 @@ from dms_iceberg.bronze.gzip_checks import decompress
 from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.bronze.schema_groups import spark_type
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.storage.ranges import ObjectReader
+from dms_iceberg.storage.ranges import object_reader
 from dms_iceberg.storage.store import ObjectStore, join
 
 ROWS = 2_000
@@ -93,7 +93,7 @@ def _head(store: ObjectStore, file: BronzeFile) -> tuple[str, bool]:
 
 def _parquet(store: ObjectStore, file: BronzeFile) -> Sample:
     small = file.size <= _MOST_HEAD_BYTES
-    source: Any = pa.BufferReader(store.read(file.key)) if small else pa.PythonFile(ObjectReader(store, file.key, file.size), mode="r")
+    source: Any = pa.BufferReader(store.read(file.key)) if small else pa.PythonFile(object_reader(store, file.key, file.size), mode="r")
     try:
         # Without a buffer of its own the reader takes whole column chunks, which a large file has in one row group.
         opened = pq.ParquetFile(source, buffer_size=0 if small else _BUFFER_BYTES, pre_buffer=False)

@@ -51,7 +51,7 @@ def collapse_batch(batch: BatchContext) -> MergeInput:
         figures |= rows_figures(batch) if path == DIRECT else {}
         brief = path == DIRECT and is_brief(batch)
         first = measure(latest, batch.shape, as_it_is, figures=figures, is_brief=brief)
-        if brief and first.row_counts.rows_read != (rows_in_files(batch) or first.row_counts.rows_read):
+        if brief and rows_in_files(batch) not in (0, first.row_counts.rows_read):
             # Files that were replaced meanwhile, or a kept plan that does not read them: what is planned now does.
             first = measure(as_planned_now(latest), batch.shape, as_it_is, figures=figures, is_brief=True)
         failpoint("after-collapse", batch.table.source)

@@ -17,7 +17,7 @@ from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.config.model import BronzeFormat
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.merge.batch_context import BatchContext
-from dms_iceberg.storage.ranges import ObjectReader
+from dms_iceberg.storage.ranges import object_reader
 from dms_iceberg.storage.store import ObjectStore
 
 MOST_ROWS = 64_000_000
@@ -95,7 +95,7 @@ def _of_file(store: ObjectStore, file: BronzeFile, name: str, falls: Event) -> R
             yield None if falls.is_set() else _of_piece(piece.column(0))
 
     try:
-        with pq.ParquetFile(ObjectReader(store, file.key, file.size), pre_buffer=True) as opened:
+        with pq.ParquetFile(object_reader(store, file.key, file.size), pre_buffer=True) as opened:
             found = _together(pieces(opened))
     except (pa.ArrowException, OSError, BronzeError):
         found = None

@@ -65,9 +65,10 @@ def merge_batch(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) ->
 def _merged(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) -> BatchReport:
     table, target, planned, memory = batch.table, batch.target, batch.planned, opened.memory
     names = source_names(batch.groups)
-    refuse_clock(batch.context, batch.groups, table, batch.shape)
     if action.creates is not None:
         check_expressions(batch.context, batch.groups, table, batch.shape)
+    refuse_clock(batch.context, batch.groups, table, batch.shape)
+    if action.creates is not None:
         target.create(action.creates, table)
         failpoint("after-create", table.source)
     batch = seen_backfills(batch)

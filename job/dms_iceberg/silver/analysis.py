@@ -1,6 +1,7 @@
 """Lets Spark analyse the configuration's expressions before it reads a row: finds their types, and what is wrong with them."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from weakref import WeakKeyDictionary
 
 import attrs
@@ -138,7 +139,7 @@ def check_expressions(context: RunContext, groups: Sequence[ReadGroup], table: T
     Raises:
         ConfigError: Spark refuses some of it. Lists every problem with its key path.
     """
-    _analyse(context, _texts(groups, table, shape))
+    _analyse(context, _texts(_source_types(groups), table, shape))
 
 
 def refuse_clock(context: RunContext, groups: Sequence[ReadGroup], table: Table, shape: Shape) -> None:
@@ -147,31 +148,35 @@ def refuse_clock(context: RunContext, groups: Sequence[ReadGroup], table: Table,
     Each group of files is looked at with its own types, once for a session.
 
     Raises:
-        ConfigError: there is such a text, or Spark refuses some SQL.
+        ConfigError: there is such a text.
     """
     if not (table.filter or table.rules or any(column.expr for column in table.columns)):
         return
     known = _WITHOUT_CLOCK.setdefault(context.spark, set())
+    every = _source_types(groups)
+    for own in {one.columns.source: None for one in groups}:
+        source = {**every, **{name: type_ for name, type_ in own if type_ != VOID}}
+        looked_at = repr((table, source, sorted(shape.types.items())))
+        if looked_at not in known:
+            _refuse_clock(context, [one for one in _texts(source, table, shape) if one.path.endswith((".expr", ".filter"))])
+            known.add(looked_at)
+
+
+def _refuse_clock(context: RunContext, texts: Sequence[_Text]) -> None:
     again = REFUSED_CALLS["now"]
-    for group in {one.columns.source: one for one in groups}.values():
-        looked_at = repr((table, group.columns.source, sorted(shape.types.items())))
-        if looked_at in known:
-            continue
-        texts = [one for one in _texts([group], table, shape) if one.path.endswith((".expr", ".filter"))]
-        problems = [
-            f"{text.path}: {value!r} as a date or time {again}. Write a whole time, or compare texts"
-            for text, frame in zip(texts, _analyse(context, texts), strict=True)
-            for value in constant_casts(frame)
-            if is_clock_text(value)
-        ]
-        if problems:
-            raise ConfigError(list(dict.fromkeys(problems)))
-        known.add(looked_at)
+    problems = []
+    for text in texts:
+        # What Spark refuses stops the batch anyway, with all such problems.
+        with suppress(ConfigError):
+            clocks = [value for value in constant_casts(*_analyse(context, [text])) if is_clock_text(value)]
+            problems += [f"{text.path}: {value!r} as a date or time {again}. Write a whole time, or compare texts" for value in clocks]
+    if problems:
+        raise ConfigError(list(dict.fromkeys(problems)))
 
 
-def _texts(groups: Sequence[ReadGroup], table: Table, shape: Shape) -> list[_Text]:
-    """Return all SQL of the configuration."""
-    source = _source_types(groups)
+def _texts(source: Types, table: Table, shape: Shape) -> list[_Text]:
+    """Return all SQL of the configuration; ``source`` are the types of the files' columns."""
+    source = dict(source)
     kept = {column.copies.lower(): shape.types[column.name] for column in shape.columns if column.copies is not None}
     for name in sorted(expression_columns(table) | condition_columns(table)):
         if name.lower() not in {one.lower() for one in source}:

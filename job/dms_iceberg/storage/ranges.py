@@ -1,17 +1,18 @@
-"""An object of a store as a file that is read by ranges, for libraries that read Python files."""
+"""Files that are read by ranges, for libraries that read Python files."""
 
 import io
+from collections.abc import Callable
 
 from dms_iceberg.storage.store import ObjectStore
 
 
-class ObjectReader(io.RawIOBase):
-    """An object, read by ranges."""
+class RangeReader(io.RawIOBase):
+    """A file of which any range can be read."""
 
-    def __init__(self, store: ObjectStore, key: str, size: int) -> None:
-        """Take the object ``key`` of a store, of which ``size`` bytes are read at most."""
+    def __init__(self, size: int, fetch: Callable[[int, int], bytes]) -> None:
+        """Take a file of ``size`` bytes; ``fetch`` returns as many of them as it is asked for, from a position on."""
         super().__init__()
-        self._store, self._key, self._size, self._at = store, key, size, 0
+        self._size, self._fetch, self._at = size, fetch, 0
 
     def readable(self) -> bool:
         """Whether it can be read: yes."""
@@ -32,8 +33,13 @@ class ObjectReader(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         """Return the next ``size`` bytes, all of the rest if it is negative."""
-        left = max(self._size - self._at, 0)
+        left = max(0, self._size - self._at)
         wanted = left if size is None or size < 0 else min(size, left)
-        data = self._store.read(self._key, self._at, wanted) if wanted else b""
+        data = self._fetch(self._at, wanted) if wanted else b""
         self._at += len(data)
         return data
+
+
+def object_reader(store: ObjectStore, key: str, size: int) -> RangeReader:
+    """Return an object of a store, of which ``size`` bytes are read at most."""
+    return RangeReader(size, lambda start, length: store.read(key, start, length))

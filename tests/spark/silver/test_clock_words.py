@@ -63,3 +63,19 @@ def test_files_are_looked_at_with_their_own_types(lake: Lake) -> None:
     lake.load("public.t", [("id", pa.int64()), ("d", pa.string())], [(2, "zzz")], number=2)
     report = lake.run_one(lake.config({"public.t": {"filter": "d >= 'today'", "drop": ["d"]}}), fails=True)
     assert "filter: 'today' as a date or time" in (report.error or "")
+
+
+def test_files_that_lack_a_column_are_looked_at_with_its_type_in_others(lake: Lake) -> None:
+    """As text it would not go with the function."""
+    lake.load("public.t", [("id", pa.int64()), ("at", pa.timestamp("us"))], [(1, None)])
+    lake.load("public.t", [("id", pa.int64()), ("raw", pa.binary())], [(2, b"ab")], number=2)
+    columns = [{"name": "size", "expr": "coalesce(raw, X'00') = X'6162' AND at IS NULL"}]
+    lake.run_one(lake.config({"public.t": {"columns": columns, "drop": ["raw"]}}))
+    assert lake.rows("t", "id, size") == [(1, False), (2, True)]
+
+
+def test_all_that_spark_refuses_is_told_at_once(lake: Lake) -> None:
+    entry = {"columns": [{"name": "wrong", "expr": "nothing_there(v)", "type": "int"}], "filter": "explode_all(v)"}
+    error = _run(lake, entry, fails=True)
+    assert "columns[0].expr: Spark refuses it" in error
+    assert "filter: Spark refuses it" in error
