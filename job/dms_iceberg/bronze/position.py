@@ -1,12 +1,12 @@
-"""Positions: a change's place in the order of changes, as text that sorts in this order: ``epoch | clock | file time | counter``.
+"""Positions: a change's place in the order of changes, as text that sorts in this order: ``load | clock | file time | counter``.
 
 The file's close time is between the two halves of the sequence because neither half is an order by itself. The counter restarts when a DMS
 task is created again, and the commit time repeats within a transaction. A change that DMS writes again keeps its commit clock and comes in
 a later file; with the close time between clock and counter it sorts after everything that was written with its clock before
 (``docs/adr/0001-order-of-changes.md``).
 
-Encoding: the epoch has its length as a letter in front (``a9`` < ``b10``), the rest has fixed width. A LOAD row has clock zero, so
-it sorts below every change of its epoch; its file's order is in the place of the close time.
+Encoding: the number of the load has its length as a letter in front (``a9`` < ``b10``), the rest has fixed width. A LOAD row has clock
+zero, so it sorts below every change of its load; its file's order is in the place of the close time.
 """
 
 import re
@@ -24,33 +24,33 @@ _MONTH_AND_DAY = "((0[13578]|1[02])(0[1-9]|[12][0-9]|3[01])|(0[469]|11)(0[1-9]|[
 _SEQUENCE = f"^[0-9]{{4}}{_MONTH_AND_DAY}([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9][0-9]{{2}}[0-9]{{{COUNTER_DIGITS}}}"
 
 
-def epoch_prefix(epoch: int) -> str:
-    """Return the text with which all positions of an epoch begin; later epochs sort higher."""
-    digits = str(epoch)
+def load_prefix(load: int) -> str:
+    """Return the text with which all positions of a full load begin, by its number (`Progress.load`); later loads sort higher."""
+    digits = str(load)
     return chr(ord("a") - 1 + len(digits)) + digits
 
 
-def load_position(epoch: int, order: str) -> str:
+def load_position(load: int, order: str) -> str:
     """Return the position that all rows of a LOAD file have. ``order`` is `BronzeFile.order` (17 characters)."""
-    return f"{epoch_prefix(epoch)}{_NO_CLOCK}{order}"
+    return f"{load_prefix(load)}{_NO_CLOCK}{order}"
 
 
-def sequence_position(epoch: int, sequence: str, file_time: str) -> str:
+def sequence_position(load: int, sequence: str, file_time: str) -> str:
     """Return the position of a change with the 35-digit ``$AR_H_CHANGE_SEQ`` in a file closed at ``file_time`` (17 digits)."""
-    return f"{epoch_prefix(epoch)}{sequence[:CLOCK_DIGITS]}{file_time}{sequence[CLOCK_DIGITS:]}"
+    return f"{load_prefix(load)}{sequence[:CLOCK_DIGITS]}{file_time}{sequence[CLOCK_DIGITS:]}"
 
 
-def truncate_position(epoch: int, at: str) -> str:
-    """Return text that sorts below all changes committed at or after ``at`` (17 digits), and above all other positions of the epoch.
+def truncate_position(load: int, at: str) -> str:
+    """Return text that sorts below all changes committed at or after ``at`` (17 digits), and above all other positions of the load.
 
     A clock has hundredths of a second: changes of the same tick count as later, so that rows that the truncating transaction inserts stay.
     """
-    return f"{epoch_prefix(epoch)}{at[:CLOCK_DIGITS]}"
+    return f"{load_prefix(load)}{at[:CLOCK_DIGITS]}"
 
 
-def is_load_position(position: str, epoch: int) -> bool:
+def is_load_position(position: str, load: int) -> bool:
     """Whether ``position`` is that of a LOAD row, or "" (nothing applied yet)."""
-    return not position or position.startswith(epoch_prefix(epoch) + _NO_CLOCK)
+    return not position or position.startswith(load_prefix(load) + _NO_CLOCK)
 
 
 def clock_of(position: str) -> str:
@@ -59,14 +59,14 @@ def clock_of(position: str) -> str:
     return position[start : start + CLOCK_DIGITS] + "0"
 
 
-def clock_number_sql(position: str, epoch: int) -> str:
-    """SQL of the clock in a position of ``epoch`` as a number; ``position`` is an SQL expression."""
-    return f"CAST(substr({position}, {len(epoch_prefix(epoch)) + 1}, {CLOCK_DIGITS}) AS bigint)"
+def clock_number_sql(position: str, load: int) -> str:
+    """SQL of the clock in a position of ``load`` as a number; ``position`` is an SQL expression."""
+    return f"CAST(substr({position}, {len(load_prefix(load)) + 1}, {CLOCK_DIGITS}) AS bigint)"
 
 
-def is_load_sql(position: str, epoch: int) -> str:
-    """SQL that is true for the position of a LOAD row of ``epoch``; ``position`` is an SQL expression."""
-    return f"startswith({position}, '{epoch_prefix(epoch)}{_NO_CLOCK}')"
+def is_load_sql(position: str, load: int) -> str:
+    """SQL that is true for the position of a LOAD row of ``load``; ``position`` is an SQL expression."""
+    return f"startswith({position}, '{load_prefix(load)}{_NO_CLOCK}')"
 
 
 def is_behind(position: str) -> bool:
@@ -85,17 +85,17 @@ def is_behind_sql(position: str) -> str:
     return f"{clock} > {closed} AND {_time_sql(clock)} > {_time_sql(closed)} + INTERVAL '{ZONE_MINUTES}' MINUTE"
 
 
-def load_position_sql(epoch: int, order: str) -> str:
+def load_position_sql(load: int, order: str) -> str:
     """SQL for `load_position`; ``order`` is an SQL expression."""
-    return f"concat('{epoch_prefix(epoch)}{_NO_CLOCK}', {order})"
+    return f"concat('{load_prefix(load)}{_NO_CLOCK}', {order})"
 
 
-def sequence_position_sql(epoch: int, sequence: str, file_time: str) -> str:
+def sequence_position_sql(load: int, sequence: str, file_time: str) -> str:
     """SQL for `sequence_position`; NULL unless ``sequence`` is 35 digits that begin with a date. The arguments are SQL expressions."""
     whole = f"octet_length({sequence}) = {SEQUENCE_DIGITS} AND {sequence} RLIKE '{_SEQUENCE}'"
     clock, counter = bytes_sql(sequence, 1, CLOCK_DIGITS), bytes_sql(sequence, CLOCK_DIGITS + 1, COUNTER_DIGITS)
-    epoch_bytes = f"CAST('{epoch_prefix(epoch)}' AS binary)"
-    return f"CASE WHEN {whole} THEN CAST(concat({epoch_bytes}, {clock}, CAST({file_time} AS binary), {counter}) AS string) END"
+    load_bytes = f"CAST('{load_prefix(load)}' AS binary)"
+    return f"CASE WHEN {whole} THEN CAST(concat({load_bytes}, {clock}, CAST({file_time} AS binary), {counter}) AS string) END"
 
 
 def is_sequence(text: str) -> bool:
@@ -108,16 +108,16 @@ def is_sequence_sql(sequence: str) -> str:
     return f"{sequence} RLIKE '^[0-9]{{{SEQUENCE_DIGITS}}}$'"
 
 
-def timestamp_position_sql(epoch: int, committed_at: str, file_time: str, row: str) -> str:
+def timestamp_position_sql(load: int, committed_at: str, file_time: str, row: str) -> str:
     """SQL of the position for files without a sequence column: commit time (microseconds), file time, row number in the file."""
     clock = f"date_format({committed_at}, 'yyyyMMddHHmmssSSSSSS')"
-    return f"concat('{epoch_prefix(epoch)}', {clock}, {file_time}, lpad(CAST({row} AS string), {COUNTER_DIGITS}, '0'))"
+    return f"concat('{load_prefix(load)}', {clock}, {file_time}, lpad(CAST({row} AS string), {COUNTER_DIGITS}, '0'))"
 
 
-def file_position_sql(epoch: int, file_time: str, row: str) -> str:
+def file_position_sql(load: int, file_time: str, row: str) -> str:
     """SQL of the position for files with neither sequence nor commit time: the file's close time is the clock, then the row's place."""
     place = f"lpad(CAST({row} AS string), {COUNTER_DIGITS}, '0')"
-    return f"concat('{epoch_prefix(epoch)}', substr({file_time}, 1, {CLOCK_DIGITS}), {file_time}, {place})"
+    return f"concat('{load_prefix(load)}', substr({file_time}, 1, {CLOCK_DIGITS}), {file_time}, {place})"
 
 
 def file_time_sql(file_time: str) -> str:

@@ -9,7 +9,7 @@ is the n-th of each other file.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from dms_iceberg.bronze.position import CLOCK_DIGITS, COUNTER_DIGITS, FILE_DIGITS, epoch_prefix
+from dms_iceberg.bronze.position import CLOCK_DIGITS, COUNTER_DIGITS, FILE_DIGITS, load_prefix
 from dms_iceberg.config.model import Change, Mode, Table
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, OP, POSITION, STREAM
@@ -73,7 +73,7 @@ def file_sql(load: int) -> str:
 
 def clock_prefix(position: str, load: int) -> str:
     """Return the part of a position up to its clock; for "", that of loaded rows."""
-    prefix = epoch_prefix(load)
+    prefix = load_prefix(load)
     return position[: len(prefix) + CLOCK_DIGITS] if position else prefix + "0" * CLOCK_DIGITS
 
 

@@ -14,7 +14,7 @@ import structlog
 
 from dms_iceberg.bronze.keys import BronzeFile, Truncate, digits_of, earlier, shown_time, table_prefix
 from dms_iceberg.bronze.listing import list_bronze
-from dms_iceberg.bronze.position import epoch_prefix
+from dms_iceberg.bronze.position import load_prefix
 from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.context import BranchState, RunContext
 from dms_iceberg.errors import BronzeError, TargetError
@@ -146,7 +146,7 @@ def _refuse_earlier_loads(table: Table, target: TargetTable, main: Progress) -> 
     columns = [name for name in (POSITION, ROW_POSITION) if name in target.all_columns()]
     oldest = f"min(least({', '.join(columns)}))" if len(columns) > 1 else f"min({POSITION})"
     ((low,),) = target.rows().selectExpr(oldest).collect()
-    if low is not None and low < epoch_prefix(main.load):
+    if low is not None and low < load_prefix(main.load):
         raise TargetError(
             f"{table.source}: {table.target} (mode {table.mode.value}) holds rows of earlier full loads, which the files of epoch "
             f"{main.epoch} do not show: a rebuild would lose them. Give the table a new target, or leave its rows "

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr, lit
 
 from dms_iceberg.bronze.keys import REPAIR_FOLDER, ZONE_HOURS, BronzeFile, earlier
-from dms_iceberg.bronze.position import CLOCK_DIGITS, clock_of, epoch_prefix, is_load_position
+from dms_iceberg.bronze.position import CLOCK_DIGITS, clock_of, is_load_position, load_prefix
 from dms_iceberg.changes.clean import else_problem
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.merge.batch_context import BatchContext
@@ -173,7 +173,7 @@ def judge_late(batch: BatchContext, rows: DataFrame, older: OlderChanges, *, wit
         rows = _without_copies(rows, shape, older.unshared) if planned.is_replay else rows
     if older.is_cut:
         high, oldest = planned.progress.high_water, older.oldest
-        limit = f"{epoch_prefix(planned.progress.load)}{oldest[:CLOCK_DIGITS] or _FAR_FUTURE}"
+        limit = f"{load_prefix(planned.progress.load)}{oldest[:CLOCK_DIGITS] or _FAR_FUTURE}"
         expired = f"NOT {CONTEXT} AND {POSITION} <= {string_literal(high)} AND {POSITION} < {string_literal(limit)}"
         begins = f"bronze begins at {oldest}" if oldest else "bronze has no change file left"
         text = string_literal(f"older_than_bronze: {begins}, so a later delete of this key cannot be ruled out")

@@ -18,7 +18,7 @@ from dms_iceberg.bronze.position import (
 
 FIRST_DAY = datetime(2000, 1, 1)
 SECONDS = 50 * 366 * 24 * 3600
-EPOCHS = (0, 9, 10, 123)
+LOADS = (0, 9, 10, 123)
 
 
 def _rows(count: int) -> list[tuple[str, str]]:
@@ -32,15 +32,15 @@ def _rows(count: int) -> list[tuple[str, str]]:
     return [*rows, *((sequence, time * 17) for sequence in extremes for time in "09")]
 
 
-@pytest.mark.parametrize("epoch", EPOCHS)
-def test_sql_equals_python(spark: SparkSession, epoch: int) -> None:
+@pytest.mark.parametrize("load", LOADS)
+def test_sql_equals_python(spark: SparkSession, load: int) -> None:
     frame = spark.createDataFrame(_rows(500), "sequence string, file_time string")
     found = frame.selectExpr(
-        "*", f"{sequence_position_sql(epoch, 'sequence', 'file_time')} AS change", f"{load_position_sql(epoch, 'file_time')} AS load"
+        "*", f"{sequence_position_sql(load, 'sequence', 'file_time')} AS change", f"{load_position_sql(load, 'file_time')} AS loaded"
     ).collect()
     for row in found:
-        assert row.change == sequence_position(epoch, row.sequence, row.file_time)
-        assert row.load == load_position(epoch, row.file_time)
+        assert row.change == sequence_position(load, row.sequence, row.file_time)
+        assert row.loaded == load_position(load, row.file_time)
 
 
 def test_spark_sorts_positions_as_python_does(spark: SparkSession) -> None:
@@ -49,8 +49,8 @@ def test_spark_sorts_positions_as_python_does(spark: SparkSession) -> None:
     assert [row.p for row in ordered] == sorted(sequence_position(9, *row) for row in _rows(500))
 
 
-@pytest.mark.parametrize("epoch", EPOCHS)
-def test_names_behind_utc_are_known_by_the_position(spark: SparkSession, epoch: int) -> None:
+@pytest.mark.parametrize("load", LOADS)
+def test_names_behind_utc_are_known_by_the_position(spark: SparkSession, load: int) -> None:
     """Of files without a sequence as well, whose clock has microseconds; a source whose clock is some minutes fast is no other zone."""
     cases = {-8 * 60: True, -60: True, -31: True, -29: False, -5: False, 0: False, 1: False, 9 * 60: False}
     commit = datetime(2026, 3, 1, 10, 0, 0)
@@ -58,9 +58,9 @@ def test_names_behind_utc_are_known_by_the_position(spark: SparkSession, epoch: 
     sequence = f"{commit:%Y%m%d%H%M%S}00{61:019d}"
     frame = spark.createDataFrame([(name, sequence, commit) for name in names], "file string, sequence string, at timestamp_ntz")
     positions = {
-        "sequence": sequence_position_sql(epoch, "sequence", "file"),
-        "timestamp": timestamp_position_sql(epoch, "at", "file", "7"),
-        "load": load_position_sql(epoch, "file"),
+        "sequence": sequence_position_sql(load, "sequence", "file"),
+        "timestamp": timestamp_position_sql(load, "at", "file", "7"),
+        "load": load_position_sql(load, "file"),
     }
     for kind, position in positions.items():
         for row in frame.selectExpr("file", f"{position} AS p").selectExpr("file", "p", f"{is_behind_sql('p')} AS behind").collect():

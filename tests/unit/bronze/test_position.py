@@ -1,21 +1,21 @@
-"""A position is text that compares like the tuple (epoch, clock, file time, counter)."""
+"""A position is text that compares like the tuple (load, clock, file time, counter)."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dms_iceberg.bronze.position import CLOCK_DIGITS, clock_of, epoch_prefix, is_load_position, load_position, sequence_position
+from dms_iceberg.bronze.position import CLOCK_DIGITS, clock_of, is_load_position, load_position, load_prefix, sequence_position
 
-epochs = st.integers(0, 10**6) | st.integers(0, 12)
+numbers = st.integers(0, 10**6) | st.integers(0, 12)
 clocks = st.integers(1, 10**CLOCK_DIGITS - 1) | st.integers(1, 3)
 file_times = st.integers(0, 10**17 - 1) | st.integers(0, 3)
 counters = st.integers(0, 10**19 - 1) | st.integers(0, 1100)
-places = st.tuples(epochs, clocks, file_times, counters)
+places = st.tuples(numbers, clocks, file_times, counters)
 
 
 def encode(place: tuple[int, int, int, int]) -> str:
-    epoch, clock, file_time, counter = place
-    return sequence_position(epoch, f"{clock:016d}{counter:019d}", f"{file_time:017d}")
+    number, clock, file_time, counter = place
+    return sequence_position(number, f"{clock:016d}{counter:019d}", f"{file_time:017d}")
 
 
 @given(places, places)
@@ -30,20 +30,20 @@ def test_bytes_compare_like_the_text(left: tuple[int, int, int, int], right: tup
     assert (encode(left) < encode(right)) == (encode(left).encode() < encode(right).encode())
 
 
-@given(epochs, file_times, places)
-def test_load_rows_lie_below_every_change_of_their_epoch(epoch: int, order: int, place: tuple[int, int, int, int]) -> None:
-    load = load_position(epoch, f"{order:017d}")
+@given(numbers, file_times, places)
+def test_load_rows_lie_below_every_change_of_their_load(number: int, order: int, place: tuple[int, int, int, int]) -> None:
+    load = load_position(number, f"{order:017d}")
     _, clock, file_time, counter = place
-    assert load < encode((epoch, clock, file_time, counter))
-    assert load < epoch_prefix(epoch + 1)
-    assert encode((epoch, clock, file_time, counter)) < load_position(epoch + 1, f"{0:017d}")
-    assert is_load_position(load, epoch)
-    assert not is_load_position(encode((epoch, clock, file_time, counter)), epoch)
+    assert load < encode((number, clock, file_time, counter))
+    assert load < load_prefix(number + 1)
+    assert encode((number, clock, file_time, counter)) < load_position(number + 1, f"{0:017d}")
+    assert is_load_position(load, number)
+    assert not is_load_position(encode((number, clock, file_time, counter)), number)
 
 
-@given(epochs, st.integers(0, 10**17 - 1), st.integers(0, 10**17 - 1))
-def test_load_rows_compare_like_their_files(epoch: int, left: int, right: int) -> None:
-    assert (load_position(epoch, f"{left:017d}") < load_position(epoch, f"{right:017d}")) == (left < right)
+@given(numbers, st.integers(0, 10**17 - 1), st.integers(0, 10**17 - 1))
+def test_load_rows_compare_like_their_files(number: int, left: int, right: int) -> None:
+    assert (load_position(number, f"{left:017d}") < load_position(number, f"{right:017d}")) == (left < right)
 
 
 @given(places)
