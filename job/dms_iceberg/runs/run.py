@@ -12,6 +12,7 @@ import attrs
 import structlog
 from pyspark.sql import SparkSession
 
+from dms_iceberg.attempts import attempt, on_conflict, planned_again
 from dms_iceberg.bronze.corrupt_files import blame_corrupt_file
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.context import NO_REQUEST, PlanIsStaleError, RunContext, RunRequest
@@ -19,7 +20,6 @@ from dms_iceberg.errors import BronzeError, DmsIcebergError
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.gold.run import refresh_models
 from dms_iceberg.iceberg.commit_errors import is_unknown
-from dms_iceberg.iceberg.commit_retry import attempt, on_conflict, planned_again
 from dms_iceberg.maintenance.run import maintain_table
 from dms_iceberg.runs.actions import DropBranches, ReadFiles
 from dms_iceberg.runs.apply import Outcome, apply

@@ -7,9 +7,9 @@ from threading import Lock
 
 import structlog
 
+from dms_iceberg.attempts import attempt
 from dms_iceberg.config.model import Table
 from dms_iceberg.context import RunContext
-from dms_iceberg.iceberg.commit_retry import attempt
 from dms_iceberg.loads.epochs import branch_state
 from dms_iceberg.progress.pending import next_truncate, pending_files
 from dms_iceberg.progress.progress import Progress

@@ -22,6 +22,7 @@ LAYERS = (
     {"merge"},
     {"silver"},
     {"changes"},
+    {"attempts"},
     {"iceberg"},
     {"context"},
     {"progress"},
