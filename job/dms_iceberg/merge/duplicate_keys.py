@@ -19,7 +19,9 @@ from dms_iceberg.sql.cdc_columns import COMMITTED_AT, N_FILTERED, N_GOOD, POSITI
 from dms_iceberg.sql.json_text import json_sql
 from dms_iceberg.sql.quoting import quote, timestamp_literal
 
-_SURPLUS, _EXAMPLE, _FRESH, _BRIEF = "_cdc_surplus", "_cdc_example", "_cdc_fresh", "_cdc_brief"
+_SURPLUS, _EXAMPLE = "_cdc_surplus", "_cdc_example"
+_FRESH, _CAME_AND_WENT = "_cdc_fresh", "_cdc_came_and_went"
+"""How many keys got a row that stayed, and how many one that left within the batch again and was the first there: the table had none."""
 _FIRST_ARRIVED_AT, _BEGINS = "_cdc_first_arrived_at", "_cdc_begins"
 # Filtered rows count: of a row in silver and one outside the filter with the same key, the newer one decides whether silver has a row.
 _TWICE = f"{N_GOOD} > 0 AND {N_GOOD} + {N_FILTERED} > 1"
@@ -49,7 +51,7 @@ def duplicate_figures(planned: BatchPlan, shape: Shape, change: Change) -> dict[
         }
     return {
         _FRESH: f"count_if({_arrives(planned, change)})",
-        _BRIEF: f"count_if({_BEGINS} AND {LEFT_AT} IS NOT NULL)",
+        _CAME_AND_WENT: f"count_if({_BEGINS} AND {LEFT_AT} IS NOT NULL)",
         _SURPLUS: f"count_if({_AGAIN})",
         _EXAMPLE: f"max(CASE WHEN {_AGAIN} THEN {json_sql(shape.key)} END)",
     }
@@ -80,7 +82,7 @@ def duplicate_keys(batch: BatchContext, merge_input: MergeInput) -> tuple[str, .
     if _FRESH in merge_input.figures:
         fresh = int(merge_input.figures[_FRESH])
         # Every other key may have had a row, except those whose row came and went with the batch.
-        others = 0 if hides_rows(batch.table) else merge_input.row_counts.latest - fresh - int(merge_input.figures[_BRIEF])
+        others = 0 if hides_rows(batch.table) else merge_input.row_counts.latest - fresh - int(merge_input.figures[_CAME_AND_WENT])
         if is_plain and fresh > 0 and replaced > others:
             arrives = f"{_arrives(batch.planned, batch.context.config.bronze.change)} AND NOT ({_AGAIN})"
             more, other = _in_table(batch, merge_input, arrives)
