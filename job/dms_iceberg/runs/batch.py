@@ -18,11 +18,11 @@ from dms_iceberg.merge.ambiguous_keys import closed_by_repair
 from dms_iceberg.merge.append import changelog_batch
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.bulk_load import BulkLoad, bulk_load
+from dms_iceberg.merge.collapse_batch import collapse_batch
 from dms_iceberg.merge.direct import PATH_KEY
 from dms_iceberg.merge.duplicate_keys import duplicate_keys
 from dms_iceberg.merge.history import history_batch
 from dms_iceberg.merge.merge_input import MergeInput
-from dms_iceberg.merge.mirror import collapse_batch
 from dms_iceberg.merge.uploaded_again import rewritten_rows
 from dms_iceberg.merge.write import batch_transaction, named_view
 from dms_iceberg.progress.arrivals import NO_ARRIVALS
