@@ -1,12 +1,10 @@
 """Many tables in one Spark session: bounded parallelism, and a failure of one does not affect the others."""
 
 import contextlib
-import json
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 
 import attrs
 import structlog
@@ -16,8 +14,7 @@ from dms_iceberg.attempts import attempt, on_conflict, planned_again
 from dms_iceberg.bronze.corrupt_files import blame_corrupt_file
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.context import NO_REQUEST, PlanIsStaleError, RunContext, RunRequest
-from dms_iceberg.errors import BronzeError, DmsIcebergError
-from dms_iceberg.failpoints import failpoint
+from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.gold.run import refresh_models
 from dms_iceberg.iceberg.commit_errors import is_unknown
 from dms_iceberg.maintenance.run import maintain_table
@@ -30,16 +27,16 @@ from dms_iceberg.runs.read_state import open_batch, read_state
 from dms_iceberg.runs.report import BatchReport, RunReport, TableReport
 from dms_iceberg.runs.request import check_request, chosen_tables
 from dms_iceberg.runs.state import RunMemory
+from dms_iceberg.runs.state_file import clear_error, write_state_file
 from dms_iceberg.runs.wording import under_way
 from dms_iceberg.silver.open_count import count_open
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
-from dms_iceberg.spark.failures import FAILURES, describe
+from dms_iceberg.spark.failures import FAILURES
 from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.storage.store import ObjectStore
 
 _LOG = structlog.get_logger("dms_iceberg")
-_REQUESTED = "requested"
 Listener = Callable[[str, BatchReport], None]
 """Called with the table's name after each committed batch, from the table's own thread."""
 
@@ -108,7 +105,7 @@ def run_table(
         observer.doing(table.source, "maintain the table")
         maintain_after_run(context, table, report)
     if report.error or report.batches:
-        keep_state(state, table, context.run_id, report, requested=context.request != NO_REQUEST)
+        write_state_file(state, table, context.run_id, report, requested=context.request != NO_REQUEST)
     elif not report.stopped:
         clear_error(state, table, context.run_id, requested=context.request != NO_REQUEST)
     observer.done(table.source)
@@ -205,39 +202,3 @@ def describe_end(target: TargetTable, report: TableReport) -> None:
         head = target.head()
         report.snapshot_id = head.id if head else None
         report.frontier = target.progress().frontier
-
-
-def state_key(table: Table) -> str:
-    """Return the key, in the state folder, of the file with a table's last outcome."""
-    return f"runs/{table.source}.json"
-
-
-def clear_error(state: ObjectStore, table: Table, run_id: str, *, requested: bool = False) -> None:
-    """Take the error of an earlier run out of the table's state file: its cause is gone, although there was nothing to merge.
-
-    What an operator has requested, such as a rebuild, and what failed then, a run without a request does not do: such an error stays.
-    """
-    with contextlib.suppress(BronzeError, ValueError, *FAILURES):
-        document = json.loads(state.read(state_key(table)))
-        if isinstance(document, dict) and document.get("error") and (requested or not document.get(_REQUESTED)):
-            cleared = {**document, "run_id": run_id, "ended_at": _now(), "error": None, _REQUESTED: requested}
-            state.put(state_key(table), json.dumps(cleared, indent=1).encode())
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def keep_state(state: ObjectStore, table: Table, run_id: str, report: TableReport, *, requested: bool = False) -> None:
-    """Write the outcome of the last run that did something or failed. ``status`` and alarms read it. A failure to write is a warning.
-
-    ``requested``: the operator had requests (`RunRequest`).
-    """
-    failpoint("before-state", table.source)
-    document = {"run_id": run_id, "ended_at": _now(), **report.to_document(), _REQUESTED: requested}
-    try:
-        state.put(state_key(table), json.dumps(document, indent=1).encode())
-    except FAILURES as error:
-        # The batches are committed nevertheless.
-        report.warn(f"{table.source}: {state.root}/{state_key(table)} could not be written: {describe(error)}")
-        _LOG.error("state_not_written", table=table.source, run_id=run_id, error=describe(error))

@@ -3,7 +3,6 @@
 Where these are small, no Spark job is run: the first one of a session takes seconds.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -13,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.context import RunContext
-from dms_iceberg.errors import BronzeError, DmsIcebergError
+from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.iceberg.live_files import FileCache, live_files
 from dms_iceberg.iceberg.not_possible import NotPossibleError, reading_files
 from dms_iceberg.loads.epochs import branch_state, building
@@ -23,7 +22,7 @@ from dms_iceberg.maintenance.execute import needed
 from dms_iceberg.progress.pending import next_truncate, pending_files
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.runs.request import chosen_tables
-from dms_iceberg.runs.run import state_key
+from dms_iceberg.runs.state_file import read_state_file
 from dms_iceberg.silver.check_configuration import check, is_checked
 from dms_iceberg.silver.cleaning import refuse_other_key_values
 from dms_iceberg.silver.key import refuse_other_key
@@ -38,12 +37,10 @@ from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.spark.failures import FAILURES, describe
 from dms_iceberg.spark.threads import at_once
 from dms_iceberg.storage.open_store import open_store
-from dms_iceberg.storage.store import ObjectStore, join
+from dms_iceberg.storage.store import ObjectStore
 
 _MOST_DELETE_FILES = 100
 """So many are read one after the other; of more, Spark reads several at a time. A first Spark job takes some four seconds."""
-_STATE = {"ended_at": str | None, "error": str | None, "lag_seconds": int | float | None}
-"""Members of a state file that are shown, and their types."""
 
 
 @attrs.frozen(kw_only=True)
@@ -113,7 +110,7 @@ def _isolated(here: TableContext, state: ObjectStore) -> TableStatus:
 
 def _status(here: TableContext, state: ObjectStore) -> TableStatus:
     context, table, target = here.context, here.table, here.target
-    last, damage = _last_run(state, table)
+    last, damage = read_state_file(state, table)
     status = TableStatus(
         table=table.source,
         target=table.target,
@@ -206,27 +203,6 @@ def _live_rows(target: TargetTable, summary: Mapping[str, str]) -> int:
     there = f"SELECT file_path FROM {name}.data_files"
     sql = f"SELECT count(DISTINCT file_path, pos) AS deleted FROM {name}.position_deletes WHERE file_path IN ({there})"
     return records - int(target.spark.sql(sql).collect()[0].deleted)
-
-
-def _last_run(state: ObjectStore, table: Table) -> tuple[dict[str, Any], str | None]:
-    """Return the state file's document, and what is wrong with the file, if anything: the document is then empty."""
-    key = state_key(table)
-    try:
-        data = state.read(key)
-    except BronzeError:
-        return {}, None
-    try:
-        document = json.loads(data)
-    except ValueError as error:
-        reason = f"no JSON ({type(error).__name__})"
-    else:
-        if isinstance(document, dict) and all(isinstance(document.get(name), kinds) for name, kinds in _STATE.items()):
-            return document, None
-        reason = "not what a run writes"
-    return {}, (
-        f"{join(state.root, key)}: the state file is damaged ({reason}), so what became of the last run is not known. The table does not "
-        "depend on it; the next run that merges or fails writes it again."
-    )
 
 
 def _quarantined(here: TableContext, progress: Progress) -> tuple[int, int]:

@@ -14,8 +14,9 @@ from dms_iceberg.loads.epochs import branch_state
 from dms_iceberg.progress.pending import next_truncate, pending_files
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.runs.report import TableReport
-from dms_iceberg.runs.run import Listener, clear_error, describe_end, keep_state, maintain_after_run, open_rows_for_verdict, step
+from dms_iceberg.runs.run import Listener, describe_end, maintain_after_run, open_rows_for_verdict, step
 from dms_iceberg.runs.state import RunMemory
+from dms_iceberg.runs.state_file import clear_error, write_state_file
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.storage.store import ObjectStore
 
@@ -143,7 +144,7 @@ class WatchedTable:
 
     def _write_state(self) -> None:
         report = self._report
-        keep_state(self._state, self._table, self._context.run_id, report)
+        write_state_file(self._state, self._table, self._context.run_id, report)
         self._report = TableReport(
             table=report.table,
             target=report.target,

@@ -257,7 +257,7 @@ def test_a_defect_in_one_turn_does_not_end_the_watch(lake: Lake, monkeypatch: py
         if broken:
             raise LookupError(broken.pop())
 
-    monkeypatch.setattr("dms_iceberg.watch.table.keep_state", keep)
+    monkeypatch.setattr("dms_iceberg.watch.table.write_state_file", keep)
     monkeypatch.setattr("dms_iceberg.watch.table.STATE_SECONDS", 0.0)
     with watching(lake, config) as job:
         job.until(lambda: not broken)
