@@ -29,7 +29,7 @@ from dms_emulator.stop_request import StopRequest
 from dms_iceberg.config.load import load_config
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.iceberg.table import Snapshot
-from dms_iceberg.runs.request import chosen_tables
+from dms_iceberg.runs.request import tables_with_kept_positions
 from dms_iceberg.runs.run import run
 from dms_iceberg.silver.quarantine import quarantine_table
 from dms_iceberg.silver.table import TargetTable
@@ -167,7 +167,7 @@ class Examiner:
         outcomes, points, story = [], [], []
         files: list[AppliedFile] = []
         rejected: list[Rejected] = []
-        for table in chosen_tables(self._config, ()):
+        for table in tables_with_kept_positions(self._config, ()):
             target = TargetTable(self._spark, self._config.catalog.name, table.target)
             lineage = list(target.lineage())
             applied = applied_files(self._bronze, table.source, table.key[0], lineage)

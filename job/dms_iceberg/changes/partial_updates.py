@@ -31,7 +31,7 @@ def marker_of(bronze: Bronze) -> str | None:
     return bronze.csv.no_supplement if bronze.format is BronzeFormat.CSV else None
 
 
-def with_positions(config: Config, table: Table) -> Table:
+def with_kept_positions(config: Config, table: Table) -> Table:
     """Return the table with `KEPT_POSITIONS` declared if updates may leave columns out.
 
     As a declared column, it is created, added to an existing table and shown in a plan like any other column.

@@ -31,10 +31,10 @@ def maintain(
         loaded = prepared(config, table, words)
         started = starting_session(loaded, words)
         from dms_iceberg.maintenance.run import maintain
-        from dms_iceberg.runs.request import chosen_tables
+        from dms_iceberg.runs.request import tables_with_kept_positions
 
         spark = started()
-        chosen = chosen_tables(loaded, table)
+        chosen = tables_with_kept_positions(loaded, table)
         models = [] if table else list(loaded.gold)
         words.say(f"maintaining {counted(len(chosen) + len(models), 'table')}")
         report = maintain(spark, loaded, chosen, models, limit)

@@ -10,7 +10,7 @@ from pyspark.sql.functions import expr
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.replay.examples import Example, shown_key
-from dms_iceberg.runs.request import chosen_tables
+from dms_iceberg.runs.request import tables_with_kept_positions
 from dms_iceberg.silver.quarantine import open_rows, reason_is
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.withheld import Withheld
@@ -81,7 +81,7 @@ def list_quarantine(
         begins(table.source)
         return _isolated(spark, config, table, reasons, examples)
 
-    return at_once(spark, config.parallelism, chosen_tables(config, only), lambda table: table.source, look)
+    return at_once(spark, config.parallelism, tables_with_kept_positions(config, only), lambda table: table.source, look)
 
 
 def _isolated(spark: SparkSession, config: Config, table: Table, reasons: Sequence[str], examples: int) -> OpenRows:

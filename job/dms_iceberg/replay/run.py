@@ -13,7 +13,7 @@ from dms_iceberg.config.model import Config, Table
 from dms_iceberg.context import RunContext, RunRequest
 from dms_iceberg.runs.observer import NOBODY, RunObserver
 from dms_iceberg.runs.report import RunReport, TableReport
-from dms_iceberg.runs.request import chosen_tables
+from dms_iceberg.runs.request import tables_with_kept_positions
 from dms_iceberg.runs.run import describe_end, step
 from dms_iceberg.runs.state import RunMemory
 from dms_iceberg.silver.table_context import TableContext
@@ -36,7 +36,7 @@ def replay(
         ConfigError: ``only`` names a table that is not configured.
     """
     started = time.monotonic()
-    tables = chosen_tables(config, only)
+    tables = tables_with_kept_positions(config, only)
     context = RunContext(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12], RunRequest(replay=tuple(reasons)))
     with ThreadPoolExecutor(max(1, min(config.parallelism, len(tables)))) as pool:
         reports = list(pool.map(lambda table: _replay_table(context, table, observer), tables))

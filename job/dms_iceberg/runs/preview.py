@@ -36,7 +36,7 @@ from dms_iceberg.runs.actions import (
 from dms_iceberg.runs.plan import plan
 from dms_iceberg.runs.predict import TO_COME, after
 from dms_iceberg.runs.read_state import open_batch, read_state
-from dms_iceberg.runs.request import check_request, chosen_tables
+from dms_iceberg.runs.request import check_request, tables_with_kept_positions
 from dms_iceberg.runs.state import OpenedBatch, RunMemory, TableState
 from dms_iceberg.runs.wording import words
 from dms_iceberg.silver.analysis import check_expressions
@@ -99,7 +99,7 @@ def preview(
     check_request(config, only, request)
     context = RunContext(spark, config, open_store(config.bronze.uri), "plan", request)
     previews = []
-    for table in chosen_tables(config, only):
+    for table in tables_with_kept_positions(config, only):
         one = TablePreview(table=table.source)
         begins(table.source)
         try:

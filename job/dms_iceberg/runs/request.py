@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from dms_iceberg.changes.partial_updates import with_positions
+from dms_iceberg.changes.partial_updates import with_kept_positions
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.config.problems import suggestion
 from dms_iceberg.context import RunRequest
@@ -30,7 +30,7 @@ def check_request(config: Config, only: Iterable[str], request: RunRequest) -> N
 
 
 def chosen_tables(config: Config, only: Iterable[str], option: str = "--table") -> list[Table]:
-    """Return the tables named in ``only`` (by ``option``), or all.
+    """Return the tables named in ``only`` (by ``option``), or all, as the document declares them.
 
     Raises:
         ConfigError: a name is not configured.
@@ -42,5 +42,13 @@ def chosen_tables(config: Config, only: Iterable[str], option: str = "--table") 
         raise ConfigError(
             [f"{option} {name}: not among the configured tables; {suggestion(name, config.tables)}" for name in unknown], config.pipeline
         )
-    chosen = [config.tables[name] for name in names] if names else list(config.tables.values())
-    return [with_positions(config, table) for table in chosen]
+    return [config.tables[name] for name in names] if names else list(config.tables.values())
+
+
+def tables_with_kept_positions(config: Config, only: Iterable[str]) -> list[Table]:
+    """Return the chosen tables as every step takes them: with the column that the job itself declares, if any (`with_kept_positions`).
+
+    Raises:
+        ConfigError: see `chosen_tables`.
+    """
+    return [with_kept_positions(config, table) for table in chosen_tables(config, only)]

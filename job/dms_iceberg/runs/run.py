@@ -25,7 +25,7 @@ from dms_iceberg.runs.plan import plan
 from dms_iceberg.runs.predict import after
 from dms_iceberg.runs.read_state import open_batch, read_state
 from dms_iceberg.runs.report import BatchReport, RunReport, TableReport
-from dms_iceberg.runs.request import check_request, chosen_tables
+from dms_iceberg.runs.request import check_request, tables_with_kept_positions
 from dms_iceberg.runs.state import RunMemory
 from dms_iceberg.runs.state_file import clear_error, write_state_file
 from dms_iceberg.runs.wording import under_way
@@ -61,7 +61,7 @@ def run(
         ConfigError: ``only`` or ``request`` names a table that is not configured, or `check_request` refuses the request.
     """
     started = time.monotonic()
-    tables = chosen_tables(config, only)
+    tables = tables_with_kept_positions(config, only)
     check_request(config, only, request)
     context = RunContext(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12], request)
     state = open_store(config.state_uri)

@@ -21,7 +21,7 @@ from dms_iceberg.loads.rebuild import is_rebuilding
 from dms_iceberg.maintenance.execute import needed
 from dms_iceberg.progress.pending import next_truncate, pending_files
 from dms_iceberg.progress.progress import Progress
-from dms_iceberg.runs.request import chosen_tables
+from dms_iceberg.runs.request import tables_with_kept_positions
 from dms_iceberg.runs.state_file import read_state_file
 from dms_iceberg.silver.check_configuration import check, is_checked
 from dms_iceberg.silver.cleaning import refuse_other_key_values
@@ -95,7 +95,7 @@ def table_statuses(
         begins(table.source)
         return _isolated(TableContext.of(context, table), state)
 
-    return at_once(spark, config.parallelism, chosen_tables(config, only), lambda table: table.source, look)
+    return at_once(spark, config.parallelism, tables_with_kept_positions(config, only), lambda table: table.source, look)
 
 
 def _isolated(here: TableContext, state: ObjectStore) -> TableStatus:

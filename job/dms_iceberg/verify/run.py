@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from dms_iceberg.config.model import Config, Mode, Table
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import DmsIcebergError
-from dms_iceberg.runs.request import chosen_tables
+from dms_iceberg.runs.request import tables_with_kept_positions
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.spark.failures import FAILURES, describe
 from dms_iceberg.storage.open_store import open_store
@@ -43,7 +43,7 @@ def verify(
     """
     started = time.monotonic()
     options = options or Options()
-    tables = chosen_tables(config, only)
+    tables = tables_with_kept_positions(config, only)
     if options.repair:
         refuse_repair(config, options)
     context = RunContext(spark, config, open_store(config.bronze.uri), uuid.uuid4().hex[:12])

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from dms_iceberg.config.model import Config
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import DmsIcebergError
-from dms_iceberg.runs.request import chosen_tables
+from dms_iceberg.runs.request import tables_with_kept_positions
 from dms_iceberg.runs.run import Listener
 from dms_iceberg.spark.arrow_allocators import forget_readers
 from dms_iceberg.spark.failures import describe_defect
@@ -68,7 +68,7 @@ class Watch:
         listener: Listener | None = None,
     ) -> None:
         self._spark, self._queue = spark, queue
-        tables = chosen_tables(config, only)
+        tables = tables_with_kept_positions(config, only)
         self.run_id = uuid.uuid4().hex[:12]
         context = RunContext(spark, config, open_store(config.bronze.uri), self.run_id)
         state = open_store(config.state_uri)

@@ -7,7 +7,7 @@ import pytest
 from dms_iceberg.bronze.columns import split_columns
 from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.changes.mapping import silver_columns
-from dms_iceberg.changes.partial_updates import mark_select, with_positions
+from dms_iceberg.changes.partial_updates import mark_select, with_kept_positions
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.errors import ConfigError
@@ -49,14 +49,14 @@ def test_what_cannot_be_right_is_refused(table: dict[str, Any], says: str) -> No
 
 def test_only_tables_with_such_columns_are_changed() -> None:
     plain = config(columns=[{"name": "c", "from": "s"}])
-    assert with_positions(plain, plain.tables["public.t"]) is plain.tables["public.t"]
+    assert with_kept_positions(plain, plain.tables["public.t"]) is plain.tables["public.t"]
     for one in (config(columns=[KEEP]), config(marker="~")):
-        table = with_positions(one, one.tables["public.t"])
+        table = with_kept_positions(one, one.tables["public.t"])
         assert [column.name for column in table.columns][-1] == KEPT_POSITIONS
 
 
 def marks(one: Config) -> list[str]:
-    table = with_positions(one, one.tables["public.t"])
+    table = with_kept_positions(one, one.tables["public.t"])
     columns = split_columns(SchemaGroup(True, "", tuple(FILE), (), None), FILE, one.bronze.change, table)
     silver = silver_columns(table, columns.names)
     return mark_select([name for name, _ in FILE], columns, one.bronze, table, silver)
