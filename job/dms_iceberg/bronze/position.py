@@ -69,15 +69,15 @@ def is_load_sql(position: str, load: int) -> str:
     return f"startswith({position}, '{load_prefix(load)}{_NO_CLOCK}')"
 
 
-def is_behind(position: str) -> bool:
+def is_named_behind_utc(position: str) -> bool:
     """Whether a change was committed over `ZONE_MINUTES` after the close time in its file's name: the name is in a zone behind UTC."""
     closed = position[-FILE_DIGITS - COUNTER_DIGITS : -COUNTER_DIGITS]
     clock = clock_of(position)
     return clock > closed and earlier(clock, minutes=ZONE_MINUTES) > closed
 
 
-def is_behind_sql(position: str) -> str:
-    """SQL for `is_behind`, NULL for rows of a full load."""
+def is_named_behind_utc_sql(position: str) -> str:
+    """SQL for `is_named_behind_utc`, NULL for rows of a full load."""
     # The clock begins after the letter and the number of digits that it encodes.
     clock = f"substr({position}, ascii({position}) - {ord('a') - 3}, {CLOCK_DIGITS})"
     closed = f"substr({position}, {-FILE_DIGITS - COUNTER_DIGITS}, {FILE_DIGITS})"

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast, expr
 
-from dms_iceberg.bronze.position import is_behind
+from dms_iceberg.bronze.position import is_named_behind_utc
 from dms_iceberg.changes.identity import between_clocks, identity_sql, place_sql, repeated_clocks
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.failpoints import failpoint
@@ -141,5 +141,5 @@ def _row_counts(rows: Any, files: Sequence[Any]) -> BatchCounts:
         high=max((one.high for one in files if one.high), default=""),
         failed_rule=max((one.failed_rule for one in files if one.failed_rule), default=None),
         commit_micros=tuple(rows.commit_micros) if rows.commit_micros else None,
-        behind=any(is_behind(one.high) for one in files if one.high),
+        named_behind_utc=any(is_named_behind_utc(one.high) for one in files if one.high),
     )

@@ -6,7 +6,7 @@ partition before the shuffle. Counts are aggregates as well, not accumulators, w
 
 from collections.abc import Sequence
 
-from dms_iceberg.bronze.position import is_behind_sql
+from dms_iceberg.bronze.position import is_named_behind_utc_sql
 from dms_iceberg.sql.cdc_columns import (
     BATCH_POSITION,
     COMMITTED_AT,
@@ -125,7 +125,7 @@ def row_count_aggregates(key_columns: Sequence[str], stale: str = "false") -> li
         f"coalesce(max({HIGH}), '') AS high",
         f"count_if({DISORDER}) AS disordered_keys",
         f"max({FAILED_RULE}) AS failed_rule",
-        f"coalesce(bool_or({is_behind_sql(HIGH)}), false) AS behind",
+        f"coalesce(bool_or({is_named_behind_utc_sql(HIGH)}), false) AS named_behind_utc",
         f"percentile_approx(CASE WHEN {N_GOOD} > 0 THEN unix_micros({COMMITTED_AT}) END, array(0.05D, 0.5D, 1.0D), 1000) AS commit_micros",
         *ranges,
     ]

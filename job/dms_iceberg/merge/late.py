@@ -77,7 +77,7 @@ def context_since(low: str, progress: Progress) -> str:
     """Return the earliest close time (17 digits) of a file that can hold a change newer than position ``low``."""
     clock = clock_of(low)
     # A file cannot be closed before a commit that it holds, unless its name is not in UTC. The zone may have been changed since.
-    hours = SLACK_HOURS + (ZONE_HOURS if progress.behind or progress.frontier < progress.committed else 0.0)
+    hours = SLACK_HOURS + (ZONE_HOURS if progress.named_behind_utc or progress.frontier < progress.committed else 0.0)
     return earlier(clock, hours=hours) if clock.strip("0") else "0" * len(clock)
 
 

@@ -22,7 +22,7 @@ from dms_iceberg.sql.cdc_columns import CONTEXT, STALE
 
 _AS_THEY_ARE = (
     *("rows_read", "applied", "stale", "filtered", "quarantined"),
-    *("latest", "low", "high", "disordered_keys", "failed_rule", "behind"),
+    *("latest", "low", "high", "disordered_keys", "failed_rule", "named_behind_utc"),
 )
 Judge = Callable[[DataFrame], DataFrame]
 

@@ -58,7 +58,7 @@ class Progress:
         replay: id of the newest replay of quarantined rows in the content; "" for none.
         first_seen: by silver column with a backfill, in lower case: the first change that had it, "" for none yet (`silver.first_seen`).
         arrivals: when rows last arrived at keys.
-        behind: some files have names in a zone behind UTC, earlier than the commits that they hold.
+        named_behind_utc: some files have names in a zone behind UTC, earlier than the commits that they hold.
         waiting: 17 digits, when the oldest date folder begins of the files that were listed and left to later batches; "" for none.
         by_file: merged changes have neither commit time nor sequence, and are ordered by their files (`progress.change_order`).
     """
@@ -76,7 +76,7 @@ class Progress:
     replay: str = ""
     first_seen: Mapping[str, str] = attrs.field(factory=dict)
     arrivals: Arrivals = NO_ARRIVALS
-    behind: bool = False
+    named_behind_utc: bool = False
     by_file: bool = False
     waiting: str = ""
 
@@ -198,16 +198,19 @@ class Progress:
             waiting=waiting,
         )
 
-    def with_rows(self, high: str, *, behind: bool, arrivals: Arrivals = NO_ARRIVALS) -> Self:
+    def with_rows(self, high: str, *, named_behind_utc: bool, arrivals: Arrivals = NO_ARRIVALS) -> Self:
         """Return the progress once the rows of a batch are merged.
 
         Args:
             high: their highest position, "" for none.
-            behind: some of their files have names in a zone behind UTC.
+            named_behind_utc: some of their files have names in a zone behind UTC.
             arrivals: when rows last arrived at keys in them.
         """
         return attrs.evolve(
-            self, high_water=max(self.high_water, high), arrivals=self.arrivals.plus(arrivals), behind=self.behind or behind
+            self,
+            high_water=max(self.high_water, high),
+            arrivals=self.arrivals.plus(arrivals),
+            named_behind_utc=self.named_behind_utc or named_behind_utc,
         )
 
     def to_json(self) -> str:
@@ -226,7 +229,7 @@ class Progress:
             **({"replay": self.replay} if self.replay else {}),
             **({"first_seen": self.first_seen} if self.first_seen else {}),
             **({"arrivals": attrs.astuple(self.arrivals)} if self.arrivals != NO_ARRIVALS else {}),
-            **({"behind": True} if self.behind else {}),
+            **({"behind": True} if self.named_behind_utc else {}),
             **({"by_file": True} if self.by_file else {}),
             **({"waiting": self.waiting} if self.waiting else {}),
         }
@@ -262,7 +265,7 @@ class Progress:
             replay=document.get("replay", ""),
             first_seen=document.get("first_seen", {}),
             arrivals=Arrivals(*document.get("arrivals", ())),
-            behind=document.get("behind", False),
+            named_behind_utc=document.get("behind", False),
             by_file=document.get("by_file", False),
             waiting=document.get("waiting", ""),
         )

@@ -101,7 +101,9 @@ def _merged(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) -> Bat
 def _progress_after(batch: BatchContext, merge_input: MergeInput) -> Progress:
     planned, counts = batch.planned, merge_input.row_counts
     after = _with_files(batch.context, planned, is_cut=merge_input.is_cut)
-    after = after.with_rows(counts.high, behind=counts.behind, arrivals=NO_ARRIVALS if after.by_file else merge_input.arrivals)
+    after = after.with_rows(
+        counts.high, named_behind_utc=counts.named_behind_utc, arrivals=NO_ARRIVALS if after.by_file else merge_input.arrivals
+    )
     return attrs.evolve(after, first_seen=first_seen.remembered(planned.progress, batch.shape.first_seen))
 
 

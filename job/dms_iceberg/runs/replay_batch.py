@@ -55,7 +55,7 @@ def replay_batch(batch: BatchContext, opened: OpenedBatch) -> BatchReport:
                 resolve(context, table, merge_input.resolved, replay, progress.replay)
             failpoint("after-resolve", table.source)
             # The high water rises if a replayed row is the newest of all.
-            merged = progress.with_rows(counts.high, behind=counts.behind)
+            merged = progress.with_rows(counts.high, named_behind_utc=counts.named_behind_utc)
             seen = first_seen.remembered(progress, batch.shape.first_seen)
             progress = attrs.evolve(merged, replay=replay, first_seen=seen)
             properties = summary_properties(progress, counts, 0, context.run_id)

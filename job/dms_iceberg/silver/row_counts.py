@@ -53,7 +53,7 @@ class BatchCounts(RowCounts):
         disordered_keys: number of keys of which a later file has an older change than an earlier file.
         failed_rule: name of a broken rule with ``on_fail = fail``, if any.
         void: number of superseded rows that had no effect on a crowded key.
-        behind: some files are named in a zone behind UTC (`position.is_behind`).
+        named_behind_utc: some files are named in a zone behind UTC (`position.is_named_behind_utc`).
     """
 
     latest: int = 0
@@ -63,7 +63,7 @@ class BatchCounts(RowCounts):
     disordered_keys: int = 0
     failed_rule: str | None = None
     void: int = 0
-    behind: bool = False
+    named_behind_utc: bool = False
 
 
 def summary_properties(after: Progress, counts: RowCounts, files: int, run_id: str, **further: str) -> dict[str, str]:

@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg.bronze.position import (
-    is_behind,
-    is_behind_sql,
+    is_named_behind_utc,
+    is_named_behind_utc_sql,
     load_position,
     load_position_sql,
     sequence_position,
@@ -63,9 +63,11 @@ def test_names_behind_utc_are_known_by_the_position(spark: SparkSession, load: i
         "load": load_position_sql(load, "file"),
     }
     for kind, position in positions.items():
-        for row in frame.selectExpr("file", f"{position} AS p").selectExpr("file", "p", f"{is_behind_sql('p')} AS behind").collect():
+        for row in (
+            frame.selectExpr("file", f"{position} AS p").selectExpr("file", "p", f"{is_named_behind_utc_sql('p')} AS is_behind").collect()
+        ):
             expected = names[row.file] and kind != "load"
-            assert (bool(row.behind), is_behind(row.p)) == (expected, expected), (kind, row)
+            assert (bool(row.is_behind), is_named_behind_utc(row.p)) == (expected, expected), (kind, row)
 
 
 NO_DATES = ["9" * 35, "0" * 35, "20261301" + "0" * 27, "20260230" + "0" * 27]

@@ -108,7 +108,7 @@ def test_delete_in_a_file_from_before_a_change_of_the_zone_is_found(lake: Lake, 
         lake.run_one(config)
     write(lake, at(minutes=-5), (3, "in UTC from now on"), committed=at(minutes=-6))
     lake.run_one(config)
-    assert lake.target("t").progress().behind
+    assert lake.target("t").progress().named_behind_utc
     lake.changes("public.t", cdc(at(minutes=-4)), ID_V, [("U", changed, 65, 1, "late")])
     lake.run_one(config)
     if mode == "mirror":

@@ -23,7 +23,7 @@ def test_files_closed_before_the_commit_cannot_hold_something_newer(frontier: st
 
 
 def test_files_from_before_a_change_of_the_zone_may_be_named_hours_before_their_commits() -> None:
-    assert context_since(LOW, Progress(frontier="20260301150100000", high_water=HIGH, behind=True)) == "20260228230000000"
+    assert context_since(LOW, Progress(frontier="20260301150100000", high_water=HIGH, named_behind_utc=True)) == "20260228230000000"
 
 
 def test_everything_is_newer_than_a_row_of_the_full_load() -> None:

@@ -54,7 +54,7 @@ def test_round_trip_through_the_summary(groups: list[list[BronzeFile]], high: st
     loads: dict[str, BronzeFile] = {}
     for files in groups:
         loads |= {file.key: file for file in files if not file.is_cdc}
-        progress = progress.after(sorted(files), LookBack(hours, NOW), list(loads.values())).with_rows(high, behind=False)
+        progress = progress.after(sorted(files), LookBack(hours, NOW), list(loads.values())).with_rows(high, named_behind_utc=False)
         assert Progress.from_json(progress.to_json()) == progress
 
 
@@ -85,9 +85,9 @@ def test_look_back_is_bounded_and_the_summary_stays_small() -> None:
     known: list[BronzeFile] = []
     for number in range(LOOK_BACK_FILES):
         known.append(load(number))
-        progress = progress.after([known[-1]], DAY, known).with_rows("a0" + "9" * 52, behind=False)
+        progress = progress.after([known[-1]], DAY, known).with_rows("a0" + "9" * 52, named_behind_utc=False)
     for file in minutes(3 * LOOK_BACK_FILES):
-        progress = progress.after([file], DAY, known).with_rows("a0" + "9" * 52, behind=False)
+        progress = progress.after([file], DAY, known).with_rows("a0" + "9" * 52, named_behind_utc=False)
         assert len(progress.recent) <= LOOK_BACK_FILES
         assert len(progress.to_json()) < SUMMARY_LIMIT
     assert len(progress.recent) == LOOK_BACK_FILES
@@ -127,10 +127,10 @@ def test_no_file_within_the_look_back_is_passed_over_whatever_is_named_ahead(min
 
 
 def test_names_behind_the_commits_in_them_are_remembered() -> None:
-    behind = Progress().after([cdc(FIRST)], DAY, []).with_rows("", behind=True)
-    assert behind.after([cdc("20260301180100000")], DAY, []).behind
-    assert Progress.from_json(behind.to_json()) == behind
-    assert not Progress().after([cdc(FIRST)], DAY, []).behind
+    progress = Progress().after([cdc(FIRST)], DAY, []).with_rows("", named_behind_utc=True)
+    assert progress.after([cdc("20260301180100000")], DAY, []).named_behind_utc
+    assert Progress.from_json(progress.to_json()) == progress
+    assert not Progress().after([cdc(FIRST)], DAY, []).named_behind_utc
 
 
 def test_rewritten_change_file_is_a_new_file() -> None:
@@ -155,8 +155,8 @@ def test_files_of_one_millisecond_in_two_folders_are_two_files() -> None:
 
 
 def test_high_water_mark_never_sinks() -> None:
-    progress = Progress().after([cdc(FIRST)], DAY, []).with_rows("b61", behind=False)
-    progress = progress.after([cdc(FIRST, "again")], DAY, []).with_rows("a9", behind=False)
+    progress = Progress().after([cdc(FIRST)], DAY, []).with_rows("b61", named_behind_utc=False)
+    progress = progress.after([cdc(FIRST, "again")], DAY, []).with_rows("a9", named_behind_utc=False)
     assert progress.high_water == "b61"
 
 
@@ -285,7 +285,7 @@ def test_segments_of_a_parallel_load_grow_side_by_side(one: str, other: str) -> 
 def test_date_folders_are_listed_as_far_back_as_the_look_back_says(count: int) -> None:
     """Also where the list of merged files, which is bounded, covers hours only."""
     look_back = LookBack(120, NOW)
-    progress = Progress().after(minutes(count), look_back, []).with_rows("a0" + FIRST[:16], behind=False)
+    progress = Progress().after(minutes(count), look_back, []).with_rows("a0" + FIRST[:16], named_behind_utc=False)
     assert progress.committed == FIRST
     assert progress.to_come(look_back) == earlier(FIRST, hours=120)
     assert progress.to_come(LookBack(120, time_of("20260220100000000"))) == "20260215100000000"
@@ -295,7 +295,7 @@ def test_date_folders_of_files_that_are_still_to_be_merged_are_listed() -> None:
     first, old, last = cdc(FIRST, folder="2026/03/01/"), cdc("20260301110000000", folder="2026/02/03/"), cdc("20260301120000000")
     (taken,), progress = (batch := next_batch([first, old, last], Batch(max_files=1))).files, Progress()
     assert taken == first
-    progress = progress.after(batch.files, DAY, [], waiting=batch.waiting).with_rows("a0" + FIRST[:16], behind=False)
+    progress = progress.after(batch.files, DAY, [], waiting=batch.waiting).with_rows("a0" + FIRST[:16], named_behind_utc=False)
     assert progress.to_come(DAY) == "20260203000000000"
     assert Progress.from_json(progress.to_json()) == progress
     progress = progress.after([old], DAY, [], waiting=next_batch([old, last], Batch(max_files=1)).waiting)
