@@ -54,7 +54,7 @@ class JobSide:
         return {name: table.error for name, table in self._watch.tables.items() if table.error}
 
     @property
-    def is_behind(self) -> bool:
+    def has_unmerged_files(self) -> bool:
         """Whether there are files that are not merged; of a table with an error none is expected."""
         watched = self._batches.keys() - self.errors.keys()
         return any(sum(batch.files for batch in self._batches[name]) < self._files(name) for name in watched)

@@ -145,7 +145,7 @@ def _finish(source: SourceSide, job: JobSide, screen: Screen, stop: StopRequest)
 
 
 def _catch_up(job: JobSide, stop: StopRequest) -> None:
-    while job.is_behind:
+    while job.has_unmerged_files:
         stop.check()
         job.check()
         time.sleep(_PAUSE_SECONDS)

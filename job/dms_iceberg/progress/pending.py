@@ -177,7 +177,7 @@ def new_loads(loads: list[BronzeFile], progress: Progress, table: str) -> list[B
     return [file for file in loads if not progress.loads.has(file)]
 
 
-def next_batch(pending: list[BronzeFile], bounds: Batch, behind: Iterable[BronzeFile] = ()) -> FileBatch | None:
+def next_batch(pending: list[BronzeFile], bounds: Batch, blocked: Iterable[BronzeFile] = ()) -> FileBatch | None:
     """Return the first files of ``pending`` that fit the bounds (at least one), or None when there is nothing to do.
 
     LOAD and CDC files never share a batch: a first load is appended, changes are merged.
@@ -185,7 +185,7 @@ def next_batch(pending: list[BronzeFile], bounds: Batch, behind: Iterable[Bronze
     Args:
         pending: the files that may be merged now.
         bounds: limits of the batch.
-        behind: listed files that have to wait for a truncate, or for the time in their names.
+        blocked: listed files that are not merged before a truncate, or before the time in their names.
     """
     if not pending:
         return None
@@ -198,4 +198,4 @@ def next_batch(pending: list[BronzeFile], bounds: Batch, behind: Iterable[Bronze
         chosen.append(file)
         size += file.size
     left = pending[len(chosen) :]
-    return FileBatch(tuple(chosen), len(left), min(filter(None, map(folder_time, [*left, *behind])), default=""))
+    return FileBatch(tuple(chosen), len(left), min(filter(None, map(folder_time, [*left, *blocked])), default=""))

@@ -66,7 +66,7 @@ def plan(state: TableState, request: RunRequest) -> Action:
     refuse_later_loads(state.table, state.branch.progress, state.pending)
     if state.truncate is not None and not state.files:
         return SwitchMode(state.switch) if state.switch and not state.is_rebuilding else ApplyTruncate(state.branch, state.truncate)
-    batch = next_batch(state.files, state.bounds, state.behind)
+    batch = next_batch(state.files, state.bounds, state.blocked_files)
     if state.branch.branch is not None and not state.is_rebuilding:
         return _load(state, request, batch)
     if batch is not None:

@@ -154,8 +154,8 @@ class TableState:
         return until(files, self.truncate)
 
     @property
-    def behind(self) -> list[BronzeFile]:
-        """The files that are listed and do not come next: they wait for a truncate, or until the time in their names has come."""
+    def blocked_files(self) -> list[BronzeFile]:
+        """The files that are listed and not merged now: a truncate comes first, or the time in their names has not come."""
         following, listed = self.files, self.pending.files
-        waiting = [] if len(following) == len(listed) else sorted({*listed} - {*following})
-        return waiting + [file for file in self.pending.incredible if is_time(file.order)]
+        not_next = [] if len(following) == len(listed) else sorted({*listed} - {*following})
+        return not_next + [file for file in self.pending.incredible if is_time(file.order)]

@@ -23,13 +23,13 @@ def test_it_follows_the_files_and_sums_up_what_the_watch_reports(lake: Lake) -> 
     for table in config.tables:
         lake.load(table, ID_V, [(1, "a"), (2, "b")])
     with JobSide(lake.spark, config) as job:
-        until(lambda: not job.is_behind)
+        until(lambda: not job.has_unmerged_files)
         assert (job.loaded, job.applied, job.lag_text) == (4, 0, "-")
         change(lake, "public.t", 1, 1, "c")
         wider = [*ID_V, ("extra", pa.int64())]
         lake.changes("public.u", "2026/03/01/10/20260301-100130000.parquet", wider, [("U", "20260301100100", 1, 1, "c", 5)])
-        assert job.is_behind
-        until(lambda: not job.is_behind)
+        assert job.has_unmerged_files
+        until(lambda: not job.has_unmerged_files)
         job.check()
         job.end()
     assert (job.books("public.t").applied, job.applied, job.batches) == (1, 2, 4)
@@ -46,7 +46,7 @@ def test_nobody_waits_for_a_table_with_an_error(lake: Lake) -> None:
     lake.load("public.t", ID_V, [(1, "a")]).write_bytes(b"PAR1 no footer PAR1")
     lake.load("public.u", ID_V, [(1, "a")])
     with JobSide(lake.spark, config) as job:
-        until(lambda: not job.is_behind and job.errors)
+        until(lambda: not job.has_unmerged_files and job.errors)
         assert job.loads("public.u") == 1
         job.end()
     assert list(job.errors) == ["public.t"]
