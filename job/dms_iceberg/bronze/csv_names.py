@@ -90,8 +90,8 @@ def _refuse_header(file: BronzeFile, columns: Sequence[FileColumn], first: Recor
 
 def _what_is_wrong(width: int, columns: Sequence[FileColumn], wrong: Sequence[str], table: Table) -> str:
     before = [column.name for column in columns if column.role in (Role.OPERATION, Role.TIME)]
-    behind = [column.name for column in columns[len(before) + len(table.source_columns) :]]
-    named = ", ".join([*before, f"the {len(table.source_columns)} source_columns", *behind])
+    after = [column.name for column in columns[len(before) + len(table.source_columns) :]]
+    named = ", ".join([*before, f"the {len(table.source_columns)} source_columns", *after])
     if wrong:
         return f"{', '.join(wrong)} of {table.source} cannot be what stands there. The document names, in this order: {named}."
     return f"{width} columns, but the document names {len(columns)} for {table.source}: {named}."

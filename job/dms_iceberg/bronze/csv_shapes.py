@@ -217,16 +217,16 @@ def _row_ends(begins: str, end: str, fields: int) -> list[str]:
     """Return the forms of a further row of which a value holds less than three fields.
 
     A quote that opens in a column and closes in the same column of a later row leaves a row of the right width. Its value has all fields
-    of the opening row behind this column, and the closing row's fields up to it: together as many as a row has in other columns.
+    of the opening row after this column, and the closing row's fields up to it: together as many as a row has in other columns.
 
     Args:
         begins: a regular expression of the operation and its delimiter.
         end: that of the delimiter.
-        fields: how many fields a row has behind the operation.
+        fields: how many fields a row has after the operation.
     """
     further = rf"(?:{end}[^{end}\n]*)"
     # The first field of the closing row has no delimiter of its own.
-    return [rf"{further}{{{fields - 1 - behind}}}\n{begins}[^{end}\n]*{further}{{{behind}}}(?![^\n])" for behind in range(min(fields, 2))]
+    return [rf"{further}{{{fields - 1 - after}}}\n{begins}[^{end}\n]*{further}{{{after}}}(?![^\n])" for after in range(min(fields, 2))]
 
 
 def _literal(text: str) -> str:

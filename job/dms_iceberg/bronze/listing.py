@@ -64,12 +64,12 @@ def list_bronze(
     Raises:
         BronzeError: a change file has another format than the configuration says.
     """
-    behind = prefix + start if start else ""
+    after = prefix + start if start else ""
     while True:
-        for found in store.list(prefix, behind):
+        for found in store.list(prefix, after):
             target = resume_after(found.key.removeprefix(prefix), since, committed)
             if target is not None and prefix + target > found.key:
-                behind = prefix + target
+                after = prefix + target
                 break
             if (truncate := parse_truncate(prefix, found.key)) is not None:
                 yield truncate

@@ -77,7 +77,7 @@ def _entry(entry: Entry, target: str) -> Iterator[str]:
 
 
 def _suggested(entry: Entry) -> Iterator[str]:
-    """Yield entries of ``columns`` as comments: without the number sign and the space behind it they are part of the document."""
+    """Yield entries of ``columns`` as comments: without the number sign and the space after it they are part of the document."""
     if entry.suggested and not entry.declared:
         yield "# columns:"
     for reason, same in groupby(entry.suggested, key=lambda column: column.why):

@@ -104,8 +104,8 @@ def _fits(files: Sequence[tuple[Sample, Records]], table: Table, before: tuple[s
     if found != tuple(name if there else None for name, there in expected):
         return False
     images = [name for name in after if name.startswith("BI_")]
-    behind = list(after) if not changed else images
-    if any(value for sample in load for name in behind for value in sample.values(name)):
+    empty_in_loads = list(after) if not changed else images
+    if any(value for sample in load for name in empty_in_loads for value in sample.values(name)):
         return False
     return _have_integers(samples, table) and _have_whole_keys(samples.changes, [name for name in images if name[3:] in table.key])
 

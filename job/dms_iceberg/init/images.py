@@ -35,7 +35,7 @@ class FoundImages:
 def find_images(samples: Samples, roles: Roles, own: Collection[str] = (), *, complete: bool = False) -> FoundImages:
     """Return the before-images: the last columns, named after others in their order, that are empty in every insert and loaded row.
 
-    A source has columns like that as well: ``replaced_by_id`` beside ``id``. So they must stand behind the sequence and the stream position
+    A source has columns like that as well: ``replaced_by_id`` beside ``id``. So they must stand after the sequence and the stream position
     where these are, and where they do not begin with DMS's own prefix, updates must show that they are what a row was before.
 
     Args:
@@ -56,8 +56,8 @@ def find_images(samples: Samples, roles: Roles, own: Collection[str] = (), *, co
             contradicted = tuple(images) if of_dms else contradicted
             continue
         in_place = _are_last(samples, roles, pairs, of_dms=of_dms)
-        behind = in_place and any(_added(sample, roles) for sample in samples.changes)
-        if in_place and (of_dms or (filled and are_earlier_values(samples, roles, pairs, sure=behind or complete))):
+        after_added = in_place and any(_added(sample, roles) for sample in samples.changes)
+        if in_place and (of_dms or (filled and are_earlier_values(samples, roles, pairs, sure=after_added or complete))):
             against = filled and of_dms and contradict_earlier_values(samples, roles, pairs)
             how = "updates have values there" if filled else "no sampled update has one, so the name and the place alone say so"
             return FoundImages(
@@ -113,7 +113,7 @@ def _pairs(names: Sequence[str], affix: Affix) -> Iterator[tuple[str, str]]:
 
 
 def _added(sample: Sample, roles: Roles) -> list[str]:
-    """Return the columns of mapping rules that a file has. DMS writes them behind the source's columns and before the images."""
+    """Return the columns of mapping rules that a file has. DMS writes them after the source's columns and before the images."""
     return [name for name in (roles.sequence.name, roles.stream.name) if name in sample.names]
 
 

@@ -27,15 +27,15 @@ def find_stream(samples: Samples, taken: set[str | None], sequence: str | None) 
         there = filled(values)
         if name in taken or not there or len(there) < len(values) or filled(all_values(samples.load, name)):
             continue
-        behind = all(_follows(sample, name, sequence) for sample in samples.changes)
+        follows = all(_follows(sample, name, sequence) for sample in samples.changes)
         in_log = all(map(_LOG_POSITION.fullmatch, there))
         rises = _rises(samples, name)
-        if behind and in_log:
+        if follows and in_log:
             why = "a place in the source's log in every change, behind the sequence, and nothing in loaded rows"
             return Role(name=name, sure=Sure.CERTAIN if samples.load else Sure.LIKELY, why=why), []
         if not in_log and (not samples.load or not all(map(_POSITION.fullmatch, there)) or any(map(is_sequence, there))):
             continue
-        if behind and not in_log and samples.load and rises and not _is_named_after(name, all_names(samples.changes)):
+        if follows and not in_log and samples.load and rises and not _is_named_after(name, all_names(samples.changes)):
             # The source's own columns stand before those that rules add.
             why = "a value in every change and in no loaded row that rises with them, in the column behind the sequence"
             found = found or Role(name=name, sure=Sure.LIKELY, why=why)
@@ -44,7 +44,7 @@ def find_stream(samples: Samples, taken: set[str | None], sequence: str | None) 
             found = found or Role(name=name, sure=Sure.LIKELY, why=why)
         else:
             form = "" if in_log else ", but not in a form that is known of a source's log"
-            where = "" if behind else ", and not behind a sequence, where DMS writes it"
+            where = "" if follows else ", and not behind a sequence, where DMS writes it"
             doubts.append(
                 f"{name} has a value in every change and in no loaded row{form}{where}: taken for a column of the source. If a "
                 "mapping rule writes $AR_H_STREAM_POSITION there, name it in bronze.change.stream_position_column"

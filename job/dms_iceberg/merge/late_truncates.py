@@ -48,13 +48,13 @@ def apply_truncates(looked: DataFrame, shape: Shape, truncates: Sequence[str], l
     ended = f"{before} AND NOT {DELETE} AND ({written}coalesce({STORED_POSITION} < {POSITION}, true))"
     changed = {
         DELETE: f"{DELETE} OR {ended}",
-        POSITION: f"CASE WHEN {ended} THEN {_first_behind(truncates, load, position=True)} ELSE {POSITION} END",
-        COMMITTED_AT: f"CASE WHEN {ended} THEN {_first_behind(truncates, load, position=False)} ELSE {COMMITTED_AT} END",
+        POSITION: f"CASE WHEN {ended} THEN {_first_after(truncates, load, position=True)} ELSE {POSITION} END",
+        COMMITTED_AT: f"CASE WHEN {ended} THEN {_first_after(truncates, load, position=False)} ELSE {COMMITTED_AT} END",
     }
     return looked.withColumns({name: expr(text) for name, text in changed.items()})
 
 
-def _first_behind(truncates: Sequence[str], load: int, *, position: bool) -> str:
+def _first_after(truncates: Sequence[str], load: int, *, position: bool) -> str:
     """SQL of the position of the first truncate after `POSITION`, or of its time."""
     cases = []
     for at in truncates:

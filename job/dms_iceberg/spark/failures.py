@@ -22,7 +22,7 @@ _FILE = r"(?P<path>\S.*?\.(?:parquet|csv|jsonl?)(?:\.gz)?)"
 _UNREADABLE = re.compile(rf"Encountered error while reading file {_FILE}\.(?: |$)", re.MULTILINE)
 _GONE = re.compile(rf"(?:Path does not exist: |[Ee]rror while reading file |File ){_FILE}(?: does not exist|\.?$|\. )", re.MULTILINE)
 _GONE_WORDS = ("PATH_NOT_FOUND", "FILE_NOT_EXIST", "FileNotFoundException")
-# SAXParseException has a semicolon behind its name.
+# SAXParseException has a semicolon after its name.
 _CAUSE = re.compile(r"^(?:Caused by|): (?P<name>[\w.$]+)(?:[:;] (?P<message>.*))?$", re.MULTILINE)
 _IN_TASK = re.compile(r"Job aborted due to stage failure: .* executor [^)]*\): (?P<name>[\w$]+\.[\w.$]+)(?:[:;] (?P<message>.*))?")
 _OF_VALUES = re.compile(

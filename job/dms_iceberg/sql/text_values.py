@@ -98,8 +98,8 @@ def _decimal_sql(text: str, type_: str, scale: int) -> str:
     fraction = f"regexp_extract({text}, {string_literal('[.]([0-9]*)')}, 1)"
     digits = f"regexp_replace(regexp_extract({text}, {string_literal('([0-9.]+)[eE]')}, 1), '[.]', '')"
     exponent = f"CAST(regexp_extract({text}, {string_literal('[eE]([+-]?[0-9]+)')}, 1) AS int)"
-    behind = f"length({fraction}) - {exponent} - length({digits}) + length(trim(TRAILING '0' FROM {digits}))"
+    scale_needed = f"length({fraction}) - {exponent} - length({digits}) + length(trim(TRAILING '0' FROM {digits}))"
     return (
         f"CASE WHEN {_is(text, plain)} THEN {value} WHEN NOT {_is(text, _WITH_EXPONENT)} THEN NULL "
-        f"WHEN NOT {digits} RLIKE '[1-9]' THEN CAST(0 AS {type_}) WHEN {behind} <= {scale} THEN {value} END"
+        f"WHEN NOT {digits} RLIKE '[1-9]' THEN CAST(0 AS {type_}) WHEN {scale_needed} <= {scale} THEN {value} END"
     )

@@ -8,7 +8,7 @@ MOST_PAGES = 100
 """Requests for the folders of one place: a hundred thousand entries."""
 _PATIENCE = 10
 _LAST_ASCII = "~"
-_BEHIND_SLASH = chr(ord("/") + 1)
+_AFTER_SLASH = chr(ord("/") + 1)
 
 
 @attrs.frozen
@@ -42,7 +42,7 @@ def find_folders(page: Callable[[str], FolderPage]) -> Folders:
     """Return the folders of a place.
 
     A listing cannot leave objects out. Where page after page has objects only, what begins with the same character as the last of them is
-    passed over: objects of one writer begin alike, as change files with the year, and a folder behind a million of them is still found.
+    passed over: objects of one writer begin alike, as change files with the year, and a folder after a million of them is still found.
 
     Args:
         page: returns the entries that sort after a name.
@@ -55,10 +55,10 @@ def find_folders(page: Callable[[str], FolderPage]) -> Folders:
             return Folders(tuple(sorted(found)), tuple(unseen))
         last = one.last
         # Keys in a folder sort after its name with the slash, and would show it again.
-        start = last[:-1] + _BEHIND_SLASH if last.endswith("/") else last
+        start = last[:-1] + _AFTER_SLASH if last.endswith("/") else last
         bare = 0 if one.names else bare + 1
         if bare >= _PATIENCE and start < _LAST_ASCII:
-            behind = chr(ord(start[0]) + 1)
-            unseen.append(f"between {last} and {behind}")
-            start = behind
+            following = chr(ord(start[0]) + 1)
+            unseen.append(f"between {last} and {following}")
+            start = following
     return Folders(tuple(sorted(found)), (*unseen, f"after {last}"))

@@ -63,7 +63,7 @@ class LocalStore:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        # Not percent-encoded: Hadoop takes the text behind the scheme as it is.
+        # Not percent-encoded: Hadoop takes the text after the scheme as it is.
         self.root = f"file://{directory}"
 
     def list(self, prefix: str, start_after: str = "") -> Iterator[StoredObject]:
