@@ -22,12 +22,12 @@ class FileBatch:
 
     Attributes:
         remaining: the number of new files after it.
-        waiting: 17 digits, when the oldest date folder begins of all that was listed and is left to later batches; "" for none.
+        pending_since: 17 digits, when the oldest date folder begins of all that was listed and is left to later batches; "" for none.
     """
 
     files: tuple[BronzeFile, ...]
     remaining: int
-    waiting: str = ""
+    pending_since: str = ""
 
     @property
     def is_load(self) -> bool:
@@ -48,7 +48,7 @@ class RecordBatch:
     files: tuple[BronzeFile, ...] = ()
     remaining: int = 0
     is_load: bool = False
-    waiting: str = ""
+    pending_since: str = ""
 
 
 @attrs.frozen

@@ -59,7 +59,7 @@ class Progress:
         first_seen: by silver column with a backfill, in lower case: the first change that had it, "" for none yet (`silver.first_seen`).
         arrivals: when rows last arrived at keys.
         named_behind_utc: some files have names in a zone behind UTC, earlier than the commits that they hold.
-        waiting: 17 digits, when the oldest date folder begins of the files that were listed and left to later batches; "" for none.
+        pending_since: 17 digits, when the oldest date folder begins of the files that were listed and left to later batches; "" for none.
         by_file: merged changes have neither commit time nor sequence, and are ordered by their files (`progress.change_order`).
     """
 
@@ -78,7 +78,7 @@ class Progress:
     arrivals: Arrivals = NO_ARRIVALS
     named_behind_utc: bool = False
     by_file: bool = False
-    waiting: str = ""
+    pending_since: str = ""
 
     @property
     def load(self) -> int:
@@ -107,7 +107,7 @@ class Progress:
         files that are closed now into folders of earlier days. The list of recent files says nothing about these folders: it is bounded
         by number. Files that one listing has found must be found by the next, however many batches they are merged in.
         """
-        return min(filter(None, [look_back.begin(self.committed), self.waiting])) if self.committed else ""
+        return min(filter(None, [look_back.begin(self.committed), self.pending_since])) if self.committed else ""
 
     @property
     def start(self) -> Self:
@@ -167,7 +167,13 @@ class Progress:
         return self.has_merged(file) if file.is_cdc else self.loads.has(file)
 
     def after(
-        self, files: Sequence[BronzeFile], look_back: LookBack, loads: Sequence[BronzeFile], *, is_cut: bool = False, waiting: str = ""
+        self,
+        files: Sequence[BronzeFile],
+        look_back: LookBack,
+        loads: Sequence[BronzeFile],
+        *,
+        is_cut: bool = False,
+        pending_since: str = "",
     ) -> Self:
         """Return the progress once ``files`` are merged; `with_rows` adds what their rows show.
 
@@ -176,7 +182,7 @@ class Progress:
             look_back: bounds the list of recently merged files.
             loads: all full-load files as listed.
             is_cut: bronze has lost some of the files that were merged before.
-            waiting: `FileBatch.waiting`, of the files that come after the batch.
+            pending_since: `FileBatch.pending_since`, of the files that come after the batch.
         """
         cdc = [file for file in files if file.is_cdc]
         frontier = max([self.frontier, *(file.order for file in cdc)])
@@ -195,7 +201,7 @@ class Progress:
             since=since,
             recent=tuple(recent),
             loads=merged,
-            waiting=waiting,
+            pending_since=pending_since,
         )
 
     def with_rows(self, high: str, *, named_behind_utc: bool, arrivals: Arrivals = NO_ARRIVALS) -> Self:
@@ -231,7 +237,7 @@ class Progress:
             **({"arrivals": attrs.astuple(self.arrivals)} if self.arrivals != NO_ARRIVALS else {}),
             **({"behind": True} if self.named_behind_utc else {}),
             **({"by_file": True} if self.by_file else {}),
-            **({"waiting": self.waiting} if self.waiting else {}),
+            **({"waiting": self.pending_since} if self.pending_since else {}),
         }
         return json.dumps(document, separators=(",", ":"))
 
@@ -267,5 +273,5 @@ class Progress:
             arrivals=Arrivals(*document.get("arrivals", ())),
             named_behind_utc=document.get("behind", False),
             by_file=document.get("by_file", False),
-            waiting=document.get("waiting", ""),
+            pending_since=document.get("waiting", ""),
         )

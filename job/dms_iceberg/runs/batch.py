@@ -116,7 +116,7 @@ def _added_columns(batch: BatchContext, merge_input: MergeInput) -> dict[str, st
 
 def _with_files(context: RunContext, planned: BatchPlan, *, is_cut: bool = False) -> Progress:
     batch = planned.batch
-    after = planned.progress.after(batch.files, context.look_back(), planned.loads, is_cut=is_cut, waiting=batch.waiting)
+    after = planned.progress.after(batch.files, context.look_back(), planned.loads, is_cut=is_cut, pending_since=batch.pending_since)
     return attrs.evolve(after, by_file=bool(after.frontier) and context.config.bronze.change.orders_by_file)
 
 

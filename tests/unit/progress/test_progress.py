@@ -295,10 +295,10 @@ def test_date_folders_of_files_that_are_still_to_be_merged_are_listed() -> None:
     first, old, last = cdc(FIRST, folder="2026/03/01/"), cdc("20260301110000000", folder="2026/02/03/"), cdc("20260301120000000")
     (taken,), progress = (batch := next_batch([first, old, last], Batch(max_files=1))).files, Progress()
     assert taken == first
-    progress = progress.after(batch.files, DAY, [], waiting=batch.waiting).with_rows("a0" + FIRST[:16], named_behind_utc=False)
+    progress = progress.after(batch.files, DAY, [], pending_since=batch.pending_since).with_rows("a0" + FIRST[:16], named_behind_utc=False)
     assert progress.to_come(DAY) == "20260203000000000"
     assert Progress.from_json(progress.to_json()) == progress
-    progress = progress.after([old], DAY, [], waiting=next_batch([old, last], Batch(max_files=1)).waiting)
+    progress = progress.after([old], DAY, [], pending_since=next_batch([old, last], Batch(max_files=1)).pending_since)
     assert progress.to_come(DAY) == earlier(FIRST, hours=24)
 
 
