@@ -93,7 +93,7 @@ class BatchPlan:
         loads: all LOAD files as listed.
         truncates: 17 digits each: truncates in bronze that are applied.
         following: truncates in bronze that are still to be applied. The batch may have changes from after them.
-        waiting: open rows of the quarantine that a replay does not try; None where there are none, and for a batch of files.
+        untried: open rows of the quarantine that a replay does not try; None where there are none, and for a batch of files.
     """
 
     batch: FileBatch | RecordBatch
@@ -102,7 +102,7 @@ class BatchPlan:
     loads: Sequence[BronzeFile]
     truncates: Sequence[str] = ()
     following: Sequence[str] = ()
-    waiting: "DataFrame | None" = None
+    untried: "DataFrame | None" = None
 
     @property
     def is_replay(self) -> bool:

@@ -36,6 +36,7 @@ from dms_iceberg.sql.cdc_columns import (
     DELETED,
     DELETED_AT,
     FILTERED,
+    IN_QUARANTINE,
     IS_CURRENT,
     OLD_KEY,
     OP,
@@ -43,7 +44,6 @@ from dms_iceberg.sql.cdc_columns import (
     ROW,
     ROW_POSITION,
     STREAM,
-    WAITING,
 )
 from dms_iceberg.sql.json_text import json_sql
 from dms_iceberg.sql.quoting import quote, string_literal
@@ -193,7 +193,7 @@ def _registers(difference: Difference) -> DataFrame:
 def _versions(difference: Difference, stored: DataFrame) -> DataFrame:
     """Return the input of `history_sql`: the versions of the keys that differ, computed again from all that is known of them."""
     key, values = difference.key, difference.values
-    constants = {OLD_KEY: "0", ROW: "0L", FILTERED: "false", CONTEXT: "false", WAITING: "false"}
+    constants = {OLD_KEY: "0", ROW: "0L", FILTERED: "false", CONTEXT: "false", IN_QUARANTINE: "false"}
     same = [f"{text} AS {name}" for name, text in constants.items()]
     changes = difference.written.selectExpr(*map(quote, (*key, *values)), OP, POSITION, COMMITTED_AT, STREAM, *same)
     ended = difference.vanished.selectExpr(

@@ -17,7 +17,7 @@ from dms_iceberg.merge.collapse_frames import collapse
 from dms_iceberg.merge.crowded import Verdict, bronze_past, play, stored_past
 from dms_iceberg.merge.direct import DIRECT, is_brief, measured_path, merge_path, planned_path, rows_figures, rows_in_files
 from dms_iceberg.merge.duplicate_keys import duplicate_counts, duplicate_figures
-from dms_iceberg.merge.late_context import OlderFiles, SecondLook, older_files, second_look, waiting_rows
+from dms_iceberg.merge.late_context import OlderFiles, SecondLook, older_files, rows_in_quarantine, second_look
 from dms_iceberg.merge.late_truncates import apply_truncates
 from dms_iceberg.merge.merge_input import Judge, MergeInput, as_it_is, measure, of_the_batch
 from dms_iceberg.merge.present_rows import present
@@ -65,8 +65,8 @@ def collapse_batch(batch: BatchContext) -> MergeInput:
             # The rows of a direct batch come with its counts. To keep them for Spark as well costs a seventh of the batch.
             latest.persist()
         if not is_single:
-            waiting = waiting_rows(batch)
-            second = _SecondPass(batch, cleaned, first, kept, waiting, is_late, lacks, spans, leaves, path)
+            in_quarantine = rows_in_quarantine(batch)
+            second = _SecondPass(batch, cleaned, first, kept, in_quarantine, is_late, lacks, spans, leaves, path)
             result = attrs.evolve(second.collapsed(), arrivals=first.arrivals)
         else:
             result = attrs.evolve(first, path=written)
@@ -83,7 +83,7 @@ class _SecondPass:
     Attributes:
         first: the latest changes by its own changes alone.
         kept: silver columns that updates may leave out.
-        waiting: see `waiting_rows`.
+        in_quarantine: see `rows_in_quarantine`.
         is_late: it has changes older than the table's newest, or files out of order.
         lacks: updates leave columns out.
         spans: see `suspicion.spans`.
@@ -95,7 +95,7 @@ class _SecondPass:
     cleaned: DataFrame
     first: MergeInput
     kept: tuple[str, ...]
-    waiting: DataFrame | None
+    in_quarantine: DataFrame | None
     is_late: bool
     lacks: bool
     spans: bool
@@ -116,7 +116,7 @@ class _SecondPass:
     def _others(self) -> DataFrame | None:
         """Return keys that must be played although the batch's changes do not make them suspects; None without any."""
         found = [self._spanning() if self.spans else None, self._left_by_others() if self.leaves else None]
-        if self.is_late and self.waiting is not None:
+        if self.is_late and self.in_quarantine is not None:
             found.append(touched_by(self.batch, self.first.latest))
         there = [one for one in found if one is not None]
         return reduce(DataFrame.union, there) if there else None
@@ -155,21 +155,21 @@ class _SecondPass:
         suspects = broadcast_if_small(suspects, suspects.count())
         past = None
         if not self.is_late and others is None:
-            past = stored_past(batch, suspects, found.ranges, self.waiting)
+            past = stored_past(batch, suspects, found.ranges, self.in_quarantine)
         if past is not None:
-            return self._collapsed_in_order(play(batch, suspects, past, self.waiting))
+            return self._collapsed_in_order(play(batch, suspects, past, self.in_quarantine))
         low = self.first.row_counts.low
-        older = older_files(batch, low, self.waiting, completes=bool(self.kept), whole=True)
+        older = older_files(batch, low, self.in_quarantine, completes=bool(self.kept), whole=True)
         past = bronze_past(attrs.evolve(batch, groups=older.groups), suspects, is_whole=older.is_whole)
-        verdict = play(batch, suspects, past, self.waiting)
+        verdict = play(batch, suspects, past, self.in_quarantine)
         # An update that is quarantined as a whole does not bring its row to the new key either.
-        cleared = verdict.cleared(self.waiting)
+        cleared = verdict.cleared(self.in_quarantine)
         unclear = verdict.of_unclear(self.cleaned).select(*keys)
         doubtful = late.suspect_sql(planned.progress.reached, self.first.latest.columns)
         every = suspects.union(unclear).union(self.first.latest.where(doubtful).select(*keys))
         of_cleared = None if cleared is None else keys_of_rows(batch.context, batch.table, planned.progress, shape, cleared)
         every = every if of_cleared is None else every.union(of_cleared)
-        second = self if cleared is None else attrs.evolve(self, waiting=_without(self.waiting, cleared))
+        second = self if cleared is None else attrs.evolve(self, in_quarantine=_without(self.in_quarantine, cleared))
         return attrs.evolve(second._collapsed_late(verdict, older, materialised(every.distinct()), of_cleared), resolved=cleared)
 
     def _collapsed_in_order(self, verdict: Verdict | None) -> MergeInput:
@@ -187,12 +187,12 @@ class _SecondPass:
         """Collapse the changes of suspects again (all changes, with a filler), with what bronze and the table have of their keys."""
         batch, planned, shape, first = self.batch, self.batch.planned, self.batch.shape, self.first
         reached, completes = planned.progress.reached, bool(self.kept)
-        older = older or older_files(batch, first.row_counts.low, self.waiting, completes=completes)
+        older = older or older_files(batch, first.row_counts.low, self.in_quarantine, completes=completes)
         suspects = keys if keys is not None else late.suspects(first.latest, shape, reached, first.row_counts.latest)
         moves = first.figures.get(suspicion.MOVED_AT) is not None
         # A late change may complete one in quarantine, which is then merged after all (`fill_forward.resolve`).
-        waiting = self.waiting if planned.is_replay or not completes else None
-        look = second_look(batch, older, suspects, waiting, moves=moves)
+        in_quarantine = self.in_quarantine if planned.is_replay or not completes else None
+        look = second_look(batch, older, suspects, in_quarantine, moves=moves)
         verdict = verdict and verdict.of_judged(look.judge(look.of_suspects(self.cleaned)))
         stored = batch.stored()
         # Keys that were played are not checked for crowding again.
@@ -249,7 +249,7 @@ class _SecondPass:
         first, shape = self.first, self.batch.shape
         keys = first.latest.where(f"{POSITION} IS NOT NULL").select(*(quote(name) for name in shape.key))
         stored = fill.stored_rows(self.batch.stored(), keys, shape, self.kept, self._ranges())
-        rejected = fill.rejected_rows(self.waiting, keys, shape) if self.waiting is not None else None
+        rejected = fill.rejected_rows(self.in_quarantine, keys, shape) if self.in_quarantine is not None else None
         return fill.Filler(self.kept, shape, stored, rejected, late=is_late, moves=first.figures[N_MOVED] > 0)
 
     def _ranges(self) -> list[str]:
@@ -261,5 +261,5 @@ def _with_superseded(result: MergeInput, verdict: Verdict | None) -> MergeInput:
     return result if verdict is None else attrs.evolve(result, row_counts=verdict.with_superseded(result.row_counts))
 
 
-def _without(waiting: DataFrame | None, cleared: DataFrame) -> DataFrame | None:
-    return waiting.join(cleared.select("id"), "id", "left_anti") if waiting is not None else None
+def _without(in_quarantine: DataFrame | None, cleared: DataFrame) -> DataFrame | None:
+    return in_quarantine.join(cleared.select("id"), "id", "left_anti") if in_quarantine is not None else None

@@ -117,11 +117,11 @@ class Verdict:
         """Leave out the ends of versions (`versions.end_events`) that come from changes without an effect."""
         return ends.join(self.voids.select(*map(quote, self.key), POSITION).distinct(), [*self.key, POSITION], "left_anti")
 
-    def cleared(self, waiting: DataFrame | None) -> DataFrame | None:
+    def cleared(self, in_quarantine: DataFrame | None) -> DataFrame | None:
         """Return the rows of the quarantine that are no longer unclear, because older changes have arrived since; None without any."""
-        if waiting is None:
+        if in_quarantine is None:
             return None
-        rows = waiting.where(f"reason = {string_literal(AMBIGUOUS)}")
+        rows = in_quarantine.where(f"reason = {string_literal(AMBIGUOUS)}")
         clear = _named(rows).join(self.judged, [POSITION, FILE_NAME], "left_semi").join(self.unclear, [POSITION, FILE_NAME], "left_anti")
         clear = materialised(clear.drop(POSITION, FILE_NAME))
         return None if clear.isEmpty() else clear
@@ -146,14 +146,14 @@ class Verdict:
         return marked.withColumns({name: expr(sql) for name, sql in columns.items()}).drop(_TOUCHED)
 
 
-def play(batch: BatchContext, keys: DataFrame, past: "Past", waiting: DataFrame | None) -> Verdict:
+def play(batch: BatchContext, keys: DataFrame, past: "Past", in_quarantine: DataFrame | None) -> Verdict:
     """Play the changes of ``keys`` one after the other.
 
     Args:
         batch: the batch with the changes.
         keys: the silver keys.
         past: their rows or changes before the batch.
-        waiting: open rows of the quarantine that the batch leaves alone.
+        in_quarantine: open rows of the quarantine that the batch leaves alone.
     """
     rows = _changes(batch, keys, with_context=False)
     rows = rows.unionByName(past.rows) if past.rows is not None else rows
@@ -169,9 +169,9 @@ def play(batch: BatchContext, keys: DataFrame, past: "Past", waiting: DataFrame 
     played = _played(events, batch.shape)
     unclear = events.join(played.where(_UNCLEAR).select(EVENT), EVENT, "left_semi").select(POSITION, FILE_NAME).distinct()
     judged = events.where(f"{KIND} <> '{ARRIVES}'").select(POSITION, FILE_NAME).distinct()
-    if waiting is not None:
+    if in_quarantine is not None:
         # A row that could not leave a key which is not asked for now has not come to any of ``keys``.
-        held = _named(waiting.where(f"reason = {string_literal(AMBIGUOUS)}")).select(POSITION, FILE_NAME)
+        held = _named(in_quarantine.where(f"reason = {string_literal(AMBIGUOUS)}")).select(POSITION, FILE_NAME)
         unclear = unclear.union(held.join(judged, [POSITION, FILE_NAME], "left_anti")).distinct()
     unclear = materialised(unclear.withColumn(_UNCLEAR, lit(True)))
     voids = materialised(_voids(events, played, unclear, batch.shape))
@@ -264,7 +264,7 @@ def stored_past(
     batch: BatchContext,
     keys: DataFrame,
     ranges: Sequence[KeyRange],
-    waiting: DataFrame | None,
+    in_quarantine: DataFrame | None,
 ) -> Past | None:
     """Return the table's rows of ``keys``; None where the source may have had rows that the table does not show.
 
@@ -272,13 +272,13 @@ def stored_past(
 
     Args:
         ranges: ranges of the key columns, to prune the table's files.
-        waiting: open rows of the quarantine.
+        in_quarantine: open rows of the quarantine.
     """
     if batch.planned.branch_state.head is None:
         return Past(None)
-    if waiting is not None:
+    if in_quarantine is not None:
         listed = keys.selectExpr(f"{json_sql(batch.shape.key)} AS _cdc_text").join(
-            waiting.selectExpr("key AS _cdc_text"), "_cdc_text", "left_semi"
+            in_quarantine.selectExpr("key AS _cdc_text"), "_cdc_text", "left_semi"
         )
         if not listed.isEmpty():
             return None

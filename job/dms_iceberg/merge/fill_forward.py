@@ -112,10 +112,10 @@ def stored_rows(target: DataFrame, keys: DataFrame, shape: Shape, kept: Sequence
     return found.join(keys, on=shape.key, how="left_semi").selectExpr(*fill_sql.stored_select(shape.key, kept))
 
 
-def rejected_rows(quarantined: DataFrame, keys: DataFrame, shape: Shape) -> DataFrame:
-    """Return the rows of ``keys`` among ``quarantined``, rows of merged files, as events."""
+def rejected_rows(in_quarantine: DataFrame, keys: DataFrame, shape: Shape) -> DataFrame:
+    """Return the rows of ``keys`` among ``in_quarantine``, rows of merged files, as events."""
     listed = keys.selectExpr("*", f"{json_sql(shape.key)} AS {fill_sql.Q_KEY}").distinct()
-    others = quarantined.where("position IS NOT NULL")
+    others = in_quarantine.where("position IS NOT NULL")
     # Only the columns used: silver keys may have the names of quarantine columns.
     others = others.selectExpr(
         f"op AS {fill_sql.Q_OP}", f"position AS {fill_sql.Q_POSITION}", f"key AS {fill_sql.Q_KEY}", f"reason AS {fill_sql.Q_REASON}"

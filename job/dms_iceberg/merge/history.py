@@ -22,13 +22,13 @@ from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse import USABLE
 from dms_iceberg.merge.collapse_frames import collapse
 from dms_iceberg.merge.crowded import Verdict, bronze_past, play, stored_past
-from dms_iceberg.merge.late_context import older_files, second_look, waiting_rows
+from dms_iceberg.merge.late_context import older_files, rows_in_quarantine, second_look
 from dms_iceberg.merge.late_truncates import truncate_events, truncates_within
 from dms_iceberg.merge.merge_input import Judge, MergeInput, as_it_is, measure, of_the_batch
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.row_counts import BatchCounts
 from dms_iceberg.spark.broadcast import broadcast_if_small, materialised
-from dms_iceberg.sql.cdc_columns import COMMITTED_AT, CONTEXT, DELETE_POSITION, IS_CURRENT, POSITION, WAITING
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT, CONTEXT, DELETE_POSITION, IN_QUARANTINE, IS_CURRENT, POSITION
 from dms_iceberg.sql.quoting import quote
 
 _FIRST_CLOCK = "_cdc_first_clock"
@@ -60,7 +60,7 @@ def history_batch(batch: BatchContext) -> MergeInput:
         found = _Events(batch, only_keys, cleaned, first).judged()
         whole = found.is_late or _goes_back(first.figures[_FIRST_CLOCK], batch.planned.progress)
         events = _with_truncates(batch, found.events, only_keys, first)
-        events = events.withColumn(WAITING, expr(f"coalesce({WAITING}, false)" if WAITING in events.columns else "false"))
+        events = events.withColumn(IN_QUARANTINE, expr(f"coalesce({IN_QUARANTINE}, false)" if IN_QUARANTINE in events.columns else "false"))
         events = events.where(USABLE).selectExpr(*versions.change_events(batch.shape.key, batch.shape.values))
         if batch.planned.branch_state.head is not None:
             events = _with_stored(events, batch.target.rows(batch.planned.branch_state.branch), first, batch.shape, found, whole=whole)
@@ -85,7 +85,7 @@ class _Judged:
     """The changes of a batch, and of older files, that count.
 
     Attributes:
-        events: cleaned changes with `CONTEXT`, and with `WAITING` where some may be in quarantine.
+        events: cleaned changes with `CONTEXT`, and with `IN_QUARANTINE` where some may be in quarantine.
         row_counts: of the batch.
         judge: see `MergeInput`.
         verdict: the verdict on keys that may be crowded, if any.
@@ -116,24 +116,24 @@ class _Events:
         row_counts, planned = self.first.row_counts, self.batch.planned
         bound = repeated_up_to(planned.progress)
         if row_counts.low and (row_counts.low <= bound or row_counts.disordered_keys):
-            return self._judged_late(bound, waiting_rows(self.batch))
+            return self._judged_late(bound, rows_in_quarantine(self.batch))
         if not self.first.suspects:
             return _Judged(self.cleaned.withColumn(CONTEXT, lit(False)), row_counts, as_it_is)
-        waiting = waiting_rows(self.batch)
+        in_quarantine = rows_in_quarantine(self.batch)
         keys = self._suspects(self.first)
-        past = stored_past(self.batch, keys, self.first.ranges, waiting)
+        past = stored_past(self.batch, keys, self.first.ranges, in_quarantine)
         if past is None:
-            older = older_files(self.batch, row_counts.low, waiting, whole=True)
+            older = older_files(self.batch, row_counts.low, in_quarantine, whole=True)
             past = bronze_past(attrs.evolve(self.batch, groups=older.groups), keys, is_whole=older.is_whole)
-        verdict = play(self.batch, keys, past, waiting)
+        verdict = play(self.batch, keys, past, in_quarantine)
         return self._with_verdict(_Judged(self.cleaned.withColumn(CONTEXT, lit(False)), row_counts, as_it_is), verdict)
 
-    def _judged_late(self, bound: str, waiting: DataFrame | None) -> _Judged:
+    def _judged_late(self, bound: str, in_quarantine: DataFrame | None) -> _Judged:
         planned, shape, first = self.batch.planned, self.batch.shape, self.first
-        older = older_files(self.batch, first.row_counts.low, waiting)
+        older = older_files(self.batch, first.row_counts.low, in_quarantine)
         suspects = late.suspects(first.latest, shape, bound, first.row_counts.latest)
         moves = first.figures[suspicion.MOVED_AT] is not None
-        look = second_look(self.batch, older, suspects, waiting, with_waiting=True, moves=moves)
+        look = second_look(self.batch, older, suspects, in_quarantine, with_quarantined=True, moves=moves)
         events = look.judge(self.cleaned)
         counts = suspicion.aggregates(planned.progress.load)
         found = self._measured(events, counts)
@@ -141,23 +141,23 @@ class _Events:
             truncated = truncate_events(first.latest, self.only_keys, planned.effective_truncates, planned.progress.load)
             every = events.unionByName(truncated, allowMissingColumns=True) if truncated is not None else events
             judged = _Judged(every, found.row_counts, of_the_batch(look.judge), is_late=True, is_cut=look.is_cut)
-            touched = None if waiting is None else touched_by(self.batch, first.latest)
+            touched = None if in_quarantine is None else touched_by(self.batch, first.latest)
             if not found.suspects and touched is None:
                 return judged
             keys = self._suspects(found)
             keys = keys if touched is None else materialised(keys.union(touched).distinct())
         finally:
             found.latest.unpersist()
-        older = older_files(self.batch, first.row_counts.low, waiting, whole=True)
+        older = older_files(self.batch, first.row_counts.low, in_quarantine, whole=True)
         past = bronze_past(attrs.evolve(self.batch, groups=older.groups), keys, is_whole=older.is_whole)
-        verdict = play(self.batch, keys, past, waiting)
-        cleared = verdict.cleared(waiting)
-        if cleared is not None and waiting is not None:
+        verdict = play(self.batch, keys, past, in_quarantine)
+        cleared = verdict.cleared(in_quarantine)
+        if cleared is not None and in_quarantine is not None:
             # With the whole past of their keys, because these rows come into the table only now.
             of_cleared = keys_of_rows(self.batch.context, self.batch.table, planned.progress, shape, cleared)
             suspects = materialised(suspects.union(of_cleared).distinct())
-            left = waiting.join(cleared.select("id"), "id", "left_anti")
-            look = second_look(self.batch, older, suspects, left, with_waiting=True, moves=moves)
+            left = in_quarantine.join(cleared.select("id"), "id", "left_anti")
+            look = second_look(self.batch, older, suspects, left, with_quarantined=True, moves=moves)
             events = look.judge(self.cleaned)
             every = events.unionByName(truncated, allowMissingColumns=True) if truncated is not None else events
             judged = attrs.evolve(judged, events=every, judge=of_the_batch(look.judge), resolved=cleared, resolved_keys=of_cleared)
@@ -168,7 +168,7 @@ class _Events:
         return broadcast_if_small(materialised(keys), found.suspects)
 
     def _measured(self, events: DataFrame, counts: Mapping[str, str] | None = None) -> MergeInput:
-        events = events.where(f"NOT coalesce({WAITING}, false)") if WAITING in events.columns else events
+        events = events.where(f"NOT coalesce({IN_QUARANTINE}, false)") if IN_QUARANTINE in events.columns else events
         latest = collapse(events, self.only_keys, with_context=True, counts=counts).persist()
         return measure(latest, self.only_keys, as_it_is, figures=suspicion.figures() if counts else None)
 

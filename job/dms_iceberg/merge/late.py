@@ -36,6 +36,7 @@ from dms_iceberg.sql.cdc_columns import (
     FILE_TIME,
     FILTERED,
     HIGH,
+    IN_QUARANTINE,
     LOW,
     MOVED,
     OLD_KEY,
@@ -47,7 +48,6 @@ from dms_iceberg.sql.cdc_columns import (
     STALE,
     STORED_POSITION,
     STORED_ROW_POSITION,
-    WAITING,
 )
 from dms_iceberg.sql.quoting import quote, string_literal
 from dms_iceberg.sql.value_text import comparable
@@ -130,7 +130,7 @@ class OlderChanges:
     """What late changes are compared with.
 
     Attributes:
-        changes: cleaned changes of older files, with `WAITING` where some may be in quarantine; None when there are none.
+        changes: cleaned changes of older files, with `IN_QUARANTINE` where some may be in quarantine; None when there are none.
         keys: the keys to look up in them (`suspects`).
         frontier: 17 digits; files closed later are new.
         oldest: close time of the oldest merged file that bronze still has.
@@ -146,7 +146,9 @@ class OlderChanges:
     unshared: Collection[str] = ()
 
 
-def judge_late(batch: BatchContext, rows: DataFrame, older: OlderChanges, *, with_waiting: bool = False, moves: bool = True) -> DataFrame:
+def judge_late(
+    batch: BatchContext, rows: DataFrame, older: OlderChanges, *, with_quarantined: bool = False, moves: bool = True
+) -> DataFrame:
     """Return the batch's rows and, with `CONTEXT`, those of older files that share a late key; `PROBLEM` has two more reasons.
 
     * ``older_than_bronze``: the change is late, and files that might hold a newer delete of its key are no longer in bronze.
@@ -162,7 +164,7 @@ def judge_late(batch: BatchContext, rows: DataFrame, older: OlderChanges, *, wit
         batch: the batch.
         rows: its cleaned changes.
         older: what they are compared with.
-        with_waiting: the result has open rows of the quarantine as well, with `WAITING`: another writing of such a change may be merged.
+        with_quarantined: the result has the rows with `IN_QUARANTINE` as well: another writing of such a change may be merged.
         moves: the batch may have rows from other keys.
     """
     shape, planned = batch.shape, batch.planned
@@ -179,12 +181,12 @@ def judge_late(batch: BatchContext, rows: DataFrame, older: OlderChanges, *, wit
         text = string_literal(f"older_than_bronze: {begins}, so a later delete of this key cannot be ruled out")
         rows = rows.withColumn(PROBLEM, expr(else_problem([f"WHEN {expired} THEN {text}"])))
     frontier = "" if planned.is_replay else older.frontier
-    if WAITING not in rows.columns:
+    if IN_QUARANTINE not in rows.columns:
         return _mark_older_clock(rows, shape, frontier, older.unshared, moves=moves)
-    rows = rows.withColumn(WAITING, expr(f"coalesce({WAITING}, false)"))
-    merged = f"NOT {WAITING}"
+    rows = rows.withColumn(IN_QUARANTINE, expr(f"coalesce({IN_QUARANTINE}, false)"))
+    merged = f"NOT {IN_QUARANTINE}"
     marked = _mark_older_clock(rows, shape, frontier, older.unshared, merged, moves=moves)
-    return marked if with_waiting else marked.where(merged).drop(WAITING)
+    return marked if with_quarantined else marked.where(merged).drop(IN_QUARANTINE)
 
 
 def _identity_sql(shape: Shape, unshared: Collection[str]) -> str:

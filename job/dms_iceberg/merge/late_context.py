@@ -19,7 +19,7 @@ from dms_iceberg.context import BatchPlan
 from dms_iceberg.merge import late
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.silver.quarantine import late_files, open_rows, rejected_since
-from dms_iceberg.sql.cdc_columns import CONTEXT, FILE, FILE_NAME, OLD_KEY, POSITION, WAITING
+from dms_iceberg.sql.cdc_columns import CONTEXT, FILE, FILE_NAME, IN_QUARANTINE, OLD_KEY, POSITION
 from dms_iceberg.sql.json_text import json_sql
 from dms_iceberg.sql.quoting import string_literal
 
@@ -73,23 +73,23 @@ class SecondLook:
         return self.judge(self.of_suspects(rows)).unionByName(others, allowMissingColumns=True)
 
 
-def waiting_rows(batch: BatchContext) -> DataFrame | None:
+def rows_in_quarantine(batch: BatchContext) -> DataFrame | None:
     """Return the open rows of the quarantine that are not in the batch: their files are merged, they are not."""
-    waiting = (
-        batch.planned.waiting
+    in_quarantine = (
+        batch.planned.untried
         if batch.planned.is_replay
         else open_rows(batch.context.spark, batch.context.config, batch.table, batch.planned.progress)
     )
-    if waiting is not None and batch.planned.branch_state.rebuild:
+    if in_quarantine is not None and batch.planned.branch_state.rebuild:
         # Rows that the old configuration rejected may be in the rebuilt content.
-        return waiting.where(rejected_since(batch.planned.branch_state.rebuild))
-    return waiting
+        return in_quarantine.where(rejected_since(batch.planned.branch_state.rebuild))
+    return in_quarantine
 
 
 def older_files(
     batch: BatchContext,
     low: str,
-    waiting: DataFrame | None,
+    in_quarantine: DataFrame | None,
     *,
     completes: bool = False,
     whole: bool = False,
@@ -97,7 +97,7 @@ def older_files(
     """Return the merged files that a batch whose lowest position is ``low`` must be compared with.
 
     Args:
-        waiting: see `waiting_rows`.
+        in_quarantine: see `rows_in_quarantine`.
         completes: a late change may complete another one, whose updates leave columns out.
         whole: return all files of the load, not only those that can hold something newer than the oldest late change.
     """
@@ -119,7 +119,9 @@ def older_files(
         files.sort()
         is_whole = progress.lost([*loads, *changes], again=again) is None
     own = {file.key for file in batch.planned.batch.files}
-    own |= late_files(open_rows(batch.context.spark, batch.context.config, batch.table, progress) if batch.planned.is_replay else waiting)
+    own |= late_files(
+        open_rows(batch.context.spark, batch.context.config, batch.table, progress) if batch.planned.is_replay else in_quarantine
+    )
 
     def is_merged(file: BronzeFile) -> bool:
         # A file from before the first one came when bronze had lost older files.
@@ -152,17 +154,17 @@ def second_look(
     batch: BatchContext,
     files: OlderFiles,
     keys: DataFrame,
-    waiting: DataFrame | None,
+    in_quarantine: DataFrame | None,
     *,
-    with_waiting: bool = False,
+    with_quarantined: bool = False,
     moves: bool = True,
 ) -> SecondLook:
     """Return the comparison of the changes of ``keys``, the suspects, with older files.
 
     Args:
         files: the older files.
-        waiting: those of `waiting_rows` that are marked among the rows of these files, None for none of them.
-        with_waiting: see `late.judge_late`.
+        in_quarantine: those of `rows_in_quarantine` that are marked among the rows of these files, None for none of them.
+        with_quarantined: see `late.judge_late`.
         moves: see `late.judge_late`.
     """
     progress = batch.planned.progress
@@ -170,8 +172,8 @@ def second_look(
     plain, older = attrs.evolve(batch.shape, refused={}), None
     if files.groups:
         older = attrs.evolve(batch, groups=committed_since(files.groups, files.since), shape=plain).clean()
-        if waiting is not None:
-            older = _with_waiting(older, waiting, batch.shape.key, progress.load)
+        if in_quarantine is not None:
+            older = _mark_quarantined(older, in_quarantine, batch.shape.key, progress.load)
 
     # In comparison with a file named ahead of now, other files only look late: a clock that went back must still be noticed.
     frontier = progress.frontier_until(digits_of(datetime.now(UTC)))
@@ -179,13 +181,13 @@ def second_look(
     compared = late.OlderChanges(older, keys, frontier, files.oldest, files.is_cut, unshared)
 
     def look(rows: DataFrame) -> DataFrame:
-        return late.judge_late(batch, rows, compared, with_waiting=with_waiting, moves=moves)
+        return late.judge_late(batch, rows, compared, with_quarantined=with_quarantined, moves=moves)
 
     return SecondLook(look, keys, files.is_cut)
 
 
-def _with_waiting(older: DataFrame, waiting: DataFrame, key: Sequence[str], load: int) -> DataFrame:
-    """Mark, among rows of merged files, those that are in quarantine (`WAITING`).
+def _mark_quarantined(older: DataFrame, in_quarantine: DataFrame, key: Sequence[str], load: int) -> DataFrame:
+    """Mark, among rows of merged files, those that are in quarantine (`IN_QUARANTINE`).
 
     The delete of such a row's old key is merged, unless the row does not identify the row it changes, or that key had something newer.
     Two date folders may have files of one name with the same changes: a row that is quarantined from one may be merged from the other.
@@ -198,18 +200,18 @@ def _with_waiting(older: DataFrame, waiting: DataFrame, key: Sequence[str], load
     stays = f"reason = {string_literal(late.OLDER_CLOCK)} AND detail = {string_literal(late.OLDER_THAN_ITS_OLD_KEY)}"
     whole = f"reason = {string_literal(AMBIGUOUS)} OR {stays}"
     columns = {
-        "_cdc_waiting_name": "substring_index(file, '/', -1)",
-        "_cdc_waiting_file": "concat('/', file)",
-        "_cdc_waiting_position": "position",
-        "_cdc_waiting_half": f"explode(CASE WHEN {whole} THEN array(0, 1) ELSE array(0) END)",
-        "_cdc_waiting_key": f"CASE WHEN {is_load_sql('position', load)} THEN key ELSE '' END",
+        "_cdc_quarantine_name": "substring_index(file, '/', -1)",
+        "_cdc_quarantine_file": "concat('/', file)",
+        "_cdc_quarantine_position": "position",
+        "_cdc_quarantine_half": f"explode(CASE WHEN {whole} THEN array(0, 1) ELSE array(0) END)",
+        "_cdc_quarantine_key": f"CASE WHEN {is_load_sql('position', load)} THEN key ELSE '' END",
     }
-    known = waiting.where("position IS NOT NULL").selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items())).distinct()
+    known = in_quarantine.where("position IS NOT NULL").selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items())).distinct()
     # Spark returns percent-encoded paths, in which a plus is not a space.
     path = f"url_decode(replace({FILE}, '+', '%2B'))"
     same = (
-        f"{FILE_NAME} = _cdc_waiting_name AND {POSITION} = _cdc_waiting_position AND {OLD_KEY} = _cdc_waiting_half "
-        f"AND CASE WHEN {is_load_sql(POSITION, load)} THEN {json_sql(key)} ELSE '' END = _cdc_waiting_key "
-        f"AND endswith({path}, _cdc_waiting_file)"
+        f"{FILE_NAME} = _cdc_quarantine_name AND {POSITION} = _cdc_quarantine_position AND {OLD_KEY} = _cdc_quarantine_half "
+        f"AND CASE WHEN {is_load_sql(POSITION, load)} THEN {json_sql(key)} ELSE '' END = _cdc_quarantine_key "
+        f"AND endswith({path}, _cdc_quarantine_file)"
     )
-    return older.join(known, expr(same), "left").withColumn(WAITING, col("_cdc_waiting_name").isNotNull()).drop(*columns)
+    return older.join(known, expr(same), "left").withColumn(IN_QUARANTINE, col("_cdc_quarantine_name").isNotNull()).drop(*columns)

@@ -22,10 +22,10 @@ def rewritten_rows(batch: BatchContext) -> DataFrame | None:
     # A branch is built from the present versions of files.
     files = batch.planned.progress.rewritten(batch.planned.batch.files) if batch.planned.branch_state.branch is None else []
     # Only rows of merged files are open, so these are rows of earlier versions.
-    waiting = open_rows(batch.context.spark, batch.context.config, batch.table, batch.planned.progress) if files else None
-    if waiting is None:
+    in_quarantine = open_rows(batch.context.spark, batch.context.config, batch.table, batch.planned.progress) if files else None
+    if in_quarantine is None:
         return None
-    earlier = waiting.where(waiting["file"].isin([file.key for file in files])).select("id", "position", "key")
+    earlier = in_quarantine.where(in_quarantine["file"].isin([file.key for file in files])).select("id", "position", "key")
     if earlier.isEmpty():
         return None
     cleaned = batch.clean()

@@ -20,6 +20,7 @@ from dms_iceberg.sql.cdc_columns import (
     DELETE_POSITION,
     FILTERED,
     IDENTITY,
+    IN_QUARANTINE,
     IS_CURRENT,
     OLD_KEY,
     OP,
@@ -29,7 +30,6 @@ from dms_iceberg.sql.cdc_columns import (
     STREAM,
     VALID_FROM,
     VALID_TO,
-    WAITING,
 )
 from dms_iceberg.sql.json_text import TIMES, options_sql
 from dms_iceberg.sql.quoting import quote
@@ -44,7 +44,7 @@ _SPAN_TYPE = f"struct<{VALID_FROM}: timestamp, {VALID_TO}: timestamp, {IS_CURREN
 
 
 def change_events(key: Sequence[str], values: Sequence[str]) -> list[str]:
-    """Select list over cleaned, usable changes with `CONTEXT` and `WAITING`: their events."""
+    """Select list over cleaned, usable changes with `CONTEXT` and `IN_QUARANTINE`: their events."""
     gone = deletes_sql()
     return [
         *map(quote, key),
@@ -57,8 +57,8 @@ def change_events(key: Sequence[str], values: Sequence[str]) -> list[str]:
         OLD_KEY,
         ROW,
         f"CASE WHEN NOT {CONTEXT} AND {OLD_KEY} = 0 AND NOT {FILTERED} THEN 1 ELSE 0 END AS {_COUNT}",
-        f"{CONTEXT} AND NOT {WAITING} AS {_KNOWN}",
-        WAITING,
+        f"{CONTEXT} AND NOT {IN_QUARANTINE} AS {_KNOWN}",
+        IN_QUARANTINE,
         f"false AS {_STORED}",
         f"CAST(NULL AS {_SPAN_TYPE}) AS {_SPAN}",
         f"false AS {VOID}",
@@ -97,7 +97,7 @@ def end_events(key: Sequence[str], values: Sequence[str]) -> list[str]:
 
 
 def _stored() -> list[str]:
-    return [f"0 AS {OLD_KEY}", f"0L AS {ROW}", f"0 AS {_COUNT}", f"true AS {_KNOWN}", f"false AS {WAITING}", f"true AS {_STORED}"]
+    return [f"0 AS {OLD_KEY}", f"0L AS {ROW}", f"0 AS {_COUNT}", f"true AS {_KNOWN}", f"false AS {IN_QUARANTINE}", f"true AS {_STORED}"]
 
 
 @attrs.frozen
@@ -137,14 +137,14 @@ def steps(
 def _one_for_each_position(keys: str) -> Step:
     """Keep one event per position: a version of the table before the change in a file, but for a delete the file, which has more."""
     same = f"PARTITION BY {keys}, {POSITION}"
-    preference = f"CASE WHEN {WAITING} THEN 1 WHEN NOT {_STORED} THEN 2 WHEN {_GONE} THEN 0 ELSE 3 END"
+    preference = f"CASE WHEN {IN_QUARANTINE} THEN 1 WHEN NOT {_STORED} THEN 2 WHEN {_GONE} THEN 0 ELSE 3 END"
     preferred = f"{preference} DESC, {OLD_KEY}, {ROW} DESC"
     columns = {
         _CHOICE: f"row_number() OVER ({same} ORDER BY {preferred})",
         STREAM: f"coalesce({STREAM}, max({STREAM}) OVER ({same}))",
         _COUNT: f"sum({_COUNT}) OVER ({same})",
         _KNOWN: f"max({_KNOWN}) OVER ({same})",
-        WAITING: f"min({WAITING}) OVER ({same})",
+        IN_QUARANTINE: f"min({IN_QUARANTINE}) OVER ({same})",
     }
     return Step(columns, f"{_CHOICE} = 1")
 
@@ -156,9 +156,9 @@ def _last_writing(keys: str) -> Step:
     that file may count by their last writings; without it, the change would be placed before them.
     """
     same = f"PARTITION BY {keys}, {IDENTITY}, {RANK}"
-    waits = f"min({WAITING} OR {VOID}) OVER ({same})"
+    no_effect = f"min({IN_QUARANTINE} OR {VOID}) OVER ({same})"
     columns = {
-        _KEPT: f"NOT {VOID} AND NOT {waits} AND {POSITION} = max(CASE WHEN NOT {VOID} THEN {POSITION} END) OVER ({same})",
+        _KEPT: f"NOT {VOID} AND NOT {no_effect} AND {POSITION} = max(CASE WHEN NOT {VOID} THEN {POSITION} END) OVER ({same})",
         _COUNT: f"sum({_COUNT}) OVER ({same})",
         _KNOWN: f"max({_KNOWN}) OVER ({same})",
     }

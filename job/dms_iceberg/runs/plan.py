@@ -127,7 +127,7 @@ def _batch_plan(state: TableState, opened: OpenedBatch) -> BatchPlan:
         applied_truncates(truncates, progress),
         # A table that this batch creates may have truncates after it, and within it.
         following=[at for at in truncates if at > progress.truncated],
-        waiting=state.records.waiting if state.records is not None else None,
+        untried=state.records.untried if state.records is not None else None,
     )
 
 

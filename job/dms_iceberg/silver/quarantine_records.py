@@ -39,14 +39,14 @@ class OpenRecords:
         rows: these rows.
         layouts: the layouts that they were read with (`bronze.layout`).
         batch: the size of these rows.
-        waiting: the open rows that the replay does not try; None where there are none.
+        untried: the open rows that the replay does not try; None where there are none.
         lost: how many rows have no layout, because an earlier version has quarantined them, and cannot be replayed.
     """
 
     rows: DataFrame
     layouts: tuple[str, ...]
     batch: RecordBatch
-    waiting: DataFrame | None = None
+    untried: DataFrame | None = None
     lost: int = 0
 
     def warnings(self, table: Table) -> list[str]:
@@ -69,9 +69,9 @@ def open_records(context: RunContext, table: Table, progress: Progress, reasons:
     counted = rows.where(chosen).groupBy("layout").agg(*sums).collect()
     lost = sum(row.n for row in counted if row.layout is None)
     known = [row for row in counted if row.layout is not None]
-    waiting = rows.where(f"layout IS NULL OR NOT coalesce({chosen}, false)") if reasons or lost else None
+    untried = rows.where(f"layout IS NULL OR NOT coalesce({chosen}, false)") if reasons or lost else None
     batch = RecordBatch(sum(row.bytes for row in known))
-    return OpenRecords(rows.where(chosen), tuple(row.layout for row in known), batch, waiting, lost)
+    return OpenRecords(rows.where(chosen), tuple(row.layout for row in known), batch, untried, lost)
 
 
 def record_groups(context: RunContext, table: Table, rows: DataFrame, layouts: Iterable[str], existing: Collection[str]) -> list[ReadGroup]:

@@ -53,7 +53,8 @@ LOW, HIGH = "_cdc_low", "_cdc_high"
 DISORDER = "_cdc_disorder"
 
 STALE = "_cdc_stale"
-WAITING = "_cdc_waiting"
+IN_QUARANTINE = "_cdc_in_quarantine"
+"""Whether a row of a merged file is not merged, because it is in quarantine: `merge.late_context` marks it."""
 STORED_POSITION, STORED_ROW_POSITION = "_cdc_stored_position", "_cdc_stored_row_position"
 
 ROW_WINNER = "_cdc_row_winner"

@@ -96,7 +96,7 @@ def test_rows_whose_keys_are_shifted_in_one_statement_stay(lake: Lake, mode: str
 @pytest.mark.long
 @pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
 def test_a_loaded_row_is_not_taken_for_another_one_of_its_file_that_waits_in_quarantine(lake: Lake, mode: str) -> None:
-    """All rows of a LOAD file have one position, by which alone the waiting ones were known: the row that another had covered was lost."""
+    """All rows of a LOAD file have one position, which does not tell those in quarantine: the row that another had covered was lost."""
     config = lake.config({"public.t": {"mode": mode, "rules": [{"name": "good", "expr": "v <> 'bad'"}]}})
     lake.load("public.t", COLUMNS, [(1, "a"), (2, "b"), (3, "bad")])
     write(lake, "public.t", 1, [("I", (2, "new"), None)])
@@ -148,10 +148,10 @@ def test_a_commit_that_is_cut_leaves_what_it_leaves_whole(lake: Lake, mode: str)
         write(lake, f"public.{name}", 2, story[cut:], first=61 + 4 * cut, images=False)
     assert lake.run(config).errors == {}
     for name in names:
-        _, _, expected, waiting = CUT[name.rpartition("_")[0]]
+        _, _, expected, unclear = CUT[name.rpartition("_")[0]]
         assert rows(lake, name, mode) == expected, name
         assert sorted(lake.open_quarantine(config, name, "reason, key")) == [
-            ("ambiguous_key_change", f'{{"id":{key}}}') for key in waiting
+            ("ambiguous_key_change", f'{{"id":{key}}}') for key in unclear
         ], name
 
 

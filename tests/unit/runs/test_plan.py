@@ -113,7 +113,7 @@ class _Evolution:
 class _Records:
     layouts: tuple[str, ...]
     batch: RecordBatch = attrs.field(factory=lambda: RecordBatch(10))
-    waiting: None = None
+    untried: None = None
 
 
 _FILES = FileBatch((EARLY,), 0)
