@@ -65,7 +65,7 @@ def verdict(report: "RunReport", config: str, *, is_stopping: bool = False) -> I
     merged = [one for one in tables if one.batches]
     late = [one.table for one in tables if one.lost_races and not one.batches and not one.error and not one.stopped]
     stopped = [one.table for one in tables if one.stopped and not one.error]
-    waiting = [one.table for one in tables if one.waits and not one.error]
+    incomplete = [one.table for one in tables if one.waits and not one.error]
     quarantined, document = sum(one.quarantined for one in tables), shlex.quote(config)
     if merged:
         files, rows = counted(sum(one.files for one in merged), "file"), counted(sum(one.rows_read for one in merged), "row")
@@ -74,8 +74,8 @@ def verdict(report: "RunReport", config: str, *, is_stopping: bool = False) -> I
         yield f"nothing new: {counted(len(tables), 'table')}, and no file that is not merged"
     if late:
         yield f"another run was first: it has merged what was new in {named(late)}, and left nothing to do"
-    if waiting:
-        yield f"waits until its load is complete, as status shows: {named(waiting)}"
+    if incomplete:
+        yield f"waits until its load is complete, as status shows: {named(incomplete)}"
     if stopped:
         yield f"stopped before the end of {named(stopped)}: what is merged is committed, and the next run goes on there"
     elif is_stopping and not report.failed:

@@ -211,7 +211,7 @@ def completed(table: Table, found: BranchState) -> str:
     return f"{table.source}: {name} would be complete and become the content of {table.target}"
 
 
-def waiting(table: Table, found: BranchState, doubt: str = "") -> str:
+def incomplete_warning(table: Table, found: BranchState, doubt: str = "") -> str:
     """Return the warning for an incomplete reload with nothing left to merge; ``doubt``: why DMS's marker does not complete it."""
     progress = found.progress
     known = "is built" if found.head is not None else "has no file yet"

@@ -5,7 +5,7 @@ A run executes the action, reads the state again and plans again, until nothing 
 
 from dms_iceberg.context import BatchPlan, RunRequest
 from dms_iceberg.errors import BronzeError, TargetError
-from dms_iceberg.loads.epochs import is_complete, waiting
+from dms_iceberg.loads.epochs import incomplete_warning, is_complete
 from dms_iceberg.loads.truncate import refuse_later_loads, refuse_truncate
 from dms_iceberg.progress.pending import FileBatch, RecordBatch, applied_truncates, next_batch
 from dms_iceberg.runs.actions import (
@@ -94,7 +94,7 @@ def _load(state: TableState, request: RunRequest, batch: FileBatch | None) -> Ac
     if batch is not None and batch.is_load:
         return _batch(state, batch)
     nothing = [state.no_files.text] if state.no_files is not None and state.branch.head is None else []
-    return Wait((waiting(state.table, state.branch, doubt), *nothing))
+    return Wait((incomplete_warning(state.table, state.branch, doubt), *nothing))
 
 
 def _batch(state: TableState, batch: FileBatch | RecordBatch) -> Action:

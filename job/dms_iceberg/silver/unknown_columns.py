@@ -146,8 +146,8 @@ def _refuse_alike(table: Table, unseen: Sequence[Named], seen: set[str]) -> None
         ConfigError: there is such a column.
     """
     left = sorted(seen - mentioned_sources(table) - {key.lower() for key in table.key})
-    waiting = [named for named in unseen if named.awaited is None]
-    if misspelt := [named for named in waiting if difflib.get_close_matches(named.column.casefold(), left, n=1, cutoff=_ALIKE)]:
+    without_backfill = [named for named in unseen if named.awaited is None]
+    if misspelt := [named for named in without_backfill if difflib.get_close_matches(named.column.casefold(), left, n=1, cutoff=_ALIKE)]:
         raise ConfigError([_error(named, left) for named in misspelt])
 
 

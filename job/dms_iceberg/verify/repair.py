@@ -121,9 +121,9 @@ def _refuse_state(comparison: Comparison, count: int) -> None:
     progress = found.progress
     prefix = table_prefix(table.schema_name, table.table_name)
     listing = list_files(context.store, prefix, progress.since, context.config.bronze.format, progress.to_come(context.look_back()))
-    waiting = sum(not (progress.has_merged(file) if file.is_cdc else _is_loaded(file, progress)) for file in listing)
-    if waiting:
-        raise TargetError(f"{table.source}: bronze has {waiting:,} files that are not merged yet. Run the job first, then verify again.")
+    unmerged = sum(not (progress.has_merged(file) if file.is_cdc else _is_loaded(file, progress)) for file in listing)
+    if unmerged:
+        raise TargetError(f"{table.source}: bronze has {unmerged:,} files that are not merged yet. Run the job first, then verify again.")
 
 
 def _refuse_ends(comparison: Comparison, keys: Sequence[Sequence[str]]) -> None:
