@@ -1,6 +1,6 @@
 """What every step of merging a batch receives."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import attrs
 from pyspark.sql import DataFrame
@@ -11,6 +11,9 @@ from dms_iceberg.changes.shape import Shape
 from dms_iceberg.changes.unshared import reached_without
 from dms_iceberg.context import BatchPlan
 from dms_iceberg.silver.table_context import TableContext
+
+Transform = Callable[[DataFrame], DataFrame]
+"""Takes cleaned changes, and returns them with columns changed or added, or with changes of older files."""
 
 
 @attrs.frozen(eq=False)

@@ -12,14 +12,14 @@ from dms_iceberg.failpoints import failpoint
 from dms_iceberg.merge import crowding, late, suspicion
 from dms_iceberg.merge import fill_forward as fill
 from dms_iceberg.merge.ambiguous_keys import keys_of_rows, touched_by
-from dms_iceberg.merge.batch_context import BatchContext
+from dms_iceberg.merge.batch_context import BatchContext, Transform
 from dms_iceberg.merge.collapse_frames import collapse
 from dms_iceberg.merge.crowded import Verdict, bronze_past, play, stored_past
 from dms_iceberg.merge.direct import DIRECT, is_brief, measured_path, merge_path, planned_path, rows_figures, rows_in_files
 from dms_iceberg.merge.duplicate_keys import duplicate_counts, duplicate_figures
 from dms_iceberg.merge.late_context import OlderFiles, SecondLook, older_files, rows_in_quarantine, second_look
 from dms_iceberg.merge.late_truncates import apply_truncates
-from dms_iceberg.merge.merge_input import Judge, MergeInput, as_it_is, measure, of_the_batch
+from dms_iceberg.merge.merge_input import MergeInput, as_it_is, measure, of_the_batch
 from dms_iceberg.merge.present_rows import present
 from dms_iceberg.spark.broadcast import broadcast_if_small, materialised
 from dms_iceberg.spark.kept_plans import as_planned_now
@@ -173,8 +173,8 @@ class _SecondPass:
         return attrs.evolve(second._collapsed_late(verdict, older, materialised(every.distinct()), of_cleared), resolved=cleared)
 
     def _collapsed_in_order(self, verdict: Verdict | None) -> MergeInput:
-        judge, effective = self._judges(as_it_is, verdict, self._filler(is_late=False) if self.lacks else None)
-        result = measure(collapse(effective(self.cleaned), self.batch.shape, with_context=False).persist(), self.batch.shape, judge)
+        mark_rejected, effective = self._transforms(as_it_is, verdict, self._filler(is_late=False) if self.lacks else None)
+        result = measure(collapse(effective(self.cleaned), self.batch.shape, with_context=False).persist(), self.batch.shape, mark_rejected)
         return _with_superseded(attrs.evolve(result, path=merge_path("late or crowded")), verdict)
 
     def _collapsed_late(
@@ -193,18 +193,18 @@ class _SecondPass:
         # A late change may complete one in quarantine, which is then merged after all (`fill_forward.resolve`).
         in_quarantine = self.in_quarantine if planned.is_replay or not completes else None
         look = second_look(batch, older, suspects, in_quarantine, moves=moves)
-        verdict = verdict and verdict.of_judged(look.judge(look.of_suspects(self.cleaned)))
+        verdict = verdict and verdict.after_comparison(look.compare(look.of_suspects(self.cleaned)))
         stored = batch.stored()
         # Keys that were played are not checked for crowding again.
         counts = None if verdict else suspicion.aggregates(planned.progress.load)
         filler = self._filler(is_late=True) if self.kept else None
         if filler is not None:
-            judge, effective = self._judges(look.judge, verdict, filler)
+            mark_rejected, effective = self._transforms(look.compare, verdict, filler)
             every = late.keys_of(first.latest, shape, first.row_counts.latest)
             looked = fill.resolve(late.collapse_late(effective(self.cleaned), stored, filler.collapse_shape, every, counts))
         else:
-            judge, _ = self._judges(look.judge_suspects, verdict, None)
-            _, effective = self._judges(look.judge, verdict, None)
+            mark_rejected, _ = self._transforms(look.compare_suspects, verdict, None)
+            _, effective = self._transforms(look.compare, verdict, None)
             # Keys that were played may be those of others.
             stored = reduce(DataFrame.where, self._ranges() if keys is None else [], stored)
             looked = late.collapse_late(effective(look.of_suspects(self.cleaned)), stored, shape, look.keys, counts)
@@ -218,7 +218,7 @@ class _SecondPass:
         # A MERGE compares the positions of rows that were played, and both of a row that is only marked, with those of the table.
         path = merge_path("late or crowded") if verdict is not None or batch.table.mode is not Mode.MIRROR else self.path
         figures |= rows_figures(batch, is_late=True) if path == DIRECT else {}
-        measured = measure(looked.persist(), shape, of_the_batch(judge), is_late=True, figures=figures)
+        measured = measure(looked.persist(), shape, of_the_batch(mark_rejected), is_late=True, figures=figures)
         path = measured_path(path, measured.figures, measured.rows)
         return _with_superseded(attrs.evolve(measured, rewrite=rewrite, is_cut=look.is_cut, path=path), verdict)
 
@@ -227,8 +227,8 @@ class _SecondPass:
             return late.latest_in_order(self.first.latest, self.batch.planned.progress.reached)
         return look.of_others(self.first.latest).withColumn(STALE, expr("false"))
 
-    def _judges(self, base: Judge, verdict: Verdict | None, filler: Judge | None) -> tuple[Judge, Judge]:
-        """Return a judge of all changes, for row counts and the quarantine, and one that keeps only changes with an effect."""
+    def _transforms(self, base: Transform, verdict: Verdict | None, filler: Transform | None) -> tuple[Transform, Transform]:
+        """Return `MergeInput.mark_rejected`, which keeps all changes, and what a collapse takes: only changes with an effect."""
 
         def every(rows: DataFrame) -> DataFrame:
             if verdict is None:
@@ -239,8 +239,8 @@ class _SecondPass:
             return filler(verdict.with_effect(marked)).unionByName(verdict.without_effect(marked), allowMissingColumns=True)
 
         def effective(rows: DataFrame) -> DataFrame:
-            judged = base(rows) if verdict is None else verdict.with_effect(verdict.mark(base(rows)))
-            return (filler or as_it_is)(judged)
+            marked = base(rows) if verdict is None else verdict.with_effect(verdict.mark(base(rows)))
+            return (filler or as_it_is)(marked)
 
         return every, effective
 

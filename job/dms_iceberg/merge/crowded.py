@@ -50,16 +50,16 @@ class Verdict:
     Attributes:
         key: silver key columns.
         unclear: position and file name of updates and deletes that do not identify the row they change.
-        judged: position and file name of all updates and deletes that were played.
+        played: position and file name of all updates and deletes that were played.
         voids: halves of changes without effect on their key, because the row that they brought or changed is gone, or because another one
             left: key columns, position, file name, side.
         keys: all keys that were played. A key that is not crowded now may have been crowded by what an earlier batch knew.
-        superseded: number of the batch's rows among ``voids``, without rejected ones (`of_judged`).
+        superseded: number of the batch's rows among ``voids``, without rejected ones (`after_comparison`).
     """
 
     key: Sequence[str]
     unclear: DataFrame
-    judged: DataFrame
+    played: DataFrame
     voids: DataFrame
     keys: DataFrame
     superseded: int
@@ -76,8 +76,8 @@ class Verdict:
             .drop(SIDE)
         )
 
-    def of_judged(self, rows: DataFrame) -> "Verdict":
-        """Return the verdict on changes that the comparison with older files has judged: those that it rejects do not count as superseded.
+    def after_comparison(self, rows: DataFrame) -> "Verdict":
+        """Return the verdict once the changes are compared with older files: those that this rejects do not count as superseded.
 
         Costs a Spark job where changes are without effect.
         """
@@ -122,7 +122,7 @@ class Verdict:
         if in_quarantine is None:
             return None
         rows = in_quarantine.where(f"reason = {string_literal(AMBIGUOUS)}")
-        clear = _named(rows).join(self.judged, [POSITION, FILE_NAME], "left_semi").join(self.unclear, [POSITION, FILE_NAME], "left_anti")
+        clear = _named(rows).join(self.played, [POSITION, FILE_NAME], "left_semi").join(self.unclear, [POSITION, FILE_NAME], "left_anti")
         clear = materialised(clear.drop(POSITION, FILE_NAME))
         return None if clear.isEmpty() else clear
 
@@ -166,18 +166,18 @@ def play(batch: BatchContext, keys: DataFrame, past: "Past", in_quarantine: Data
     for step in crowding.identity_steps(batch.shape.key):
         events = events.withColumns({name: expr(sql) for name, sql in step.items()})
     events = materialised(events)
-    played = _played(events, batch.shape)
-    unclear = events.join(played.where(_UNCLEAR).select(EVENT), EVENT, "left_semi").select(POSITION, FILE_NAME).distinct()
-    judged = events.where(f"{KIND} <> '{ARRIVES}'").select(POSITION, FILE_NAME).distinct()
+    crowded = _crowded_runs(events, batch.shape)
+    unclear = events.join(crowded.where(_UNCLEAR).select(EVENT), EVENT, "left_semi").select(POSITION, FILE_NAME).distinct()
+    played = events.where(f"{KIND} <> '{ARRIVES}'").select(POSITION, FILE_NAME).distinct()
     if in_quarantine is not None:
         # A row that could not leave a key which is not asked for now has not come to any of ``keys``.
         held = _named(in_quarantine.where(f"reason = {string_literal(AMBIGUOUS)}")).select(POSITION, FILE_NAME)
-        unclear = unclear.union(held.join(judged, [POSITION, FILE_NAME], "left_anti")).distinct()
+        unclear = unclear.union(held.join(played, [POSITION, FILE_NAME], "left_anti")).distinct()
     unclear = materialised(unclear.withColumn(_UNCLEAR, lit(True)))
-    voids = materialised(_voids(events, played, unclear, batch.shape))
+    voids = materialised(_voids(events, crowded, unclear, batch.shape))
     counted = int(voids.selectExpr(f"coalesce(sum({N_READ}), 0)").collect()[0][0])
     voids = voids.select(*key, POSITION, FILE_NAME, SIDE).withColumn(VOID, lit(True))
-    return Verdict(batch.shape.key, unclear, judged, broadcast_if_small(voids, voids.count()), keys, counted)
+    return Verdict(batch.shape.key, unclear, played, broadcast_if_small(voids, voids.count()), keys, counted)
 
 
 def _named(rows: DataFrame) -> DataFrame:
@@ -185,7 +185,7 @@ def _named(rows: DataFrame) -> DataFrame:
     return rows.withColumns({POSITION: col("position"), FILE_NAME: expr("substring_index(file, '/', -1)")})
 
 
-def _played(events: DataFrame, shape: Shape) -> DataFrame:
+def _crowded_runs(events: DataFrame, shape: Shape) -> DataFrame:
     """Return the events of runs in which their key was crowded: the run, whether the event is unclear, and whether its row remained."""
     key = [quote(name) for name in shape.key]
     outcomes = events.where(IS_LAST_WRITING).groupBy(*key).agg(expr(crowding.outcome_aggregate()).alias(OUTCOME))
@@ -201,14 +201,14 @@ def _played(events: DataFrame, shape: Shape) -> DataFrame:
     return materialised(members.selectExpr(*key, _RUN, EVENT, *columns))
 
 
-def _voids(events: DataFrame, played: DataFrame, unclear: DataFrame, shape: Shape) -> DataFrame:
+def _voids(events: DataFrame, crowded: DataFrame, unclear: DataFrame, shape: Shape) -> DataFrame:
     """Return the events of crowded runs without effect.
 
     One event of a run has an effect on its key: the one that wrote the row that remained; if no row remained, the last one that took a row
     away. If a row from before the run remained, no event has. Quarantined events do not count.
     """
     key = [quote(name) for name in shape.key]
-    known = events.join(played, [*shape.key, EVENT]).join(
+    known = events.join(crowded, [*shape.key, EVENT]).join(
         broadcast(unclear.withColumnRenamed(_UNCLEAR, _EFFECT)), [POSITION, FILE_NAME], "left"
     )
     good = f"{USABLE} AND {_EFFECT} IS NULL AND {IS_LAST_WRITING}"
@@ -221,9 +221,9 @@ def _voids(events: DataFrame, played: DataFrame, unclear: DataFrame, shape: Shap
     stays = f"max({_REST}) > count_if({_LEFT} AND {IS_LAST_WRITING})"
     effect = expr(f"coalesce({row}, CASE WHEN NOT ({stays}) THEN {leave} END)").alias(_REST)
     effects = known.groupBy(*key, _RUN).agg(effect)
-    judged = known.drop(_REST).join(effects, [*shape.key, _RUN])
+    known = known.drop(_REST).join(effects, [*shape.key, _RUN])
     # Unusable ones go to quarantine.
-    return judged.where(f"{USABLE} AND {_EFFECT} IS NULL AND NOT ({EVENT} <=> {_REST} AND {IS_LAST_WRITING})")
+    return known.where(f"{USABLE} AND {_EFFECT} IS NULL AND NOT ({EVENT} <=> {_REST} AND {IS_LAST_WRITING})")
 
 
 def texts(shape: Shape) -> list[str]:

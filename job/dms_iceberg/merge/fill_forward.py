@@ -44,7 +44,7 @@ class Filler:
         shape: the silver columns.
         stored: the table's rows of the batch's keys (`stored_rows`).
         rejected: quarantine rows of those keys (`rejected_rows`), None without any.
-        late: rows carry `CONTEXT`, and the batch was judged against older files.
+        late: rows carry `CONTEXT`, and the batch was compared with older files.
         moves: whether rows of the batch move to other keys.
     """
 

@@ -18,13 +18,13 @@ from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.merge import late, suspicion, versions
 from dms_iceberg.merge.ambiguous_keys import keys_of_rows, touched_by
-from dms_iceberg.merge.batch_context import BatchContext
+from dms_iceberg.merge.batch_context import BatchContext, Transform
 from dms_iceberg.merge.collapse import USABLE
 from dms_iceberg.merge.collapse_frames import collapse
 from dms_iceberg.merge.crowded import Verdict, bronze_past, play, stored_past
 from dms_iceberg.merge.late_context import older_files, rows_in_quarantine, second_look
 from dms_iceberg.merge.late_truncates import truncate_events, truncates_within
-from dms_iceberg.merge.merge_input import Judge, MergeInput, as_it_is, measure, of_the_batch
+from dms_iceberg.merge.merge_input import MergeInput, as_it_is, measure, of_the_batch
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.row_counts import BatchCounts
 from dms_iceberg.spark.broadcast import broadcast_if_small, materialised
@@ -57,7 +57,7 @@ def history_batch(batch: BatchContext) -> MergeInput:
     rows = None
     try:
         failpoint("after-collapse", batch.table.source)
-        found = _Events(batch, only_keys, cleaned, first).judged()
+        found = _Events(batch, only_keys, cleaned, first).compared()
         whole = found.is_late or _goes_back(first.figures[_FIRST_CLOCK], batch.planned.progress)
         events = _with_truncates(batch, found.events, only_keys, first)
         events = events.withColumn(IN_QUARANTINE, expr(f"coalesce({IN_QUARANTINE}, false)" if IN_QUARANTINE in events.columns else "false"))
@@ -70,7 +70,7 @@ def history_batch(batch: BatchContext) -> MergeInput:
         # Resolved rows may have keys that are not in the batch.
         ranges = first.ranges if found.resolved is None else ()
         row_counts = _with_versions(found.row_counts, rows)
-        return MergeInput(rows, row_counts, ranges, found.is_late, found.judge, is_cut=found.is_cut, resolved=found.resolved)
+        return MergeInput(rows, row_counts, ranges, found.is_late, found.mark_rejected, is_cut=found.is_cut, resolved=found.resolved)
     except BaseException:
         if rows is not None:
             rows.unpersist()
@@ -81,13 +81,13 @@ def history_batch(batch: BatchContext) -> MergeInput:
 
 
 @attrs.frozen(eq=False)
-class _Judged:
-    """The changes of a batch, and of older files, that count.
+class _Compared:
+    """The changes of a batch that count, with those of older files that they were compared with.
 
     Attributes:
         events: cleaned changes with `CONTEXT`, and with `IN_QUARANTINE` where some may be in quarantine.
         row_counts: of the batch.
-        judge: see `MergeInput`.
+        mark_rejected: see `MergeInput`.
         verdict: the verdict on keys that may be crowded, if any.
         resolved: see `MergeInput`.
         resolved_keys: the keys of ``resolved``, old and new.
@@ -95,7 +95,7 @@ class _Judged:
 
     events: DataFrame
     row_counts: BatchCounts
-    judge: Judge
+    mark_rejected: Transform
     is_late: bool = False
     is_cut: bool = False
     verdict: Verdict | None = None
@@ -112,13 +112,13 @@ class _Events:
     cleaned: DataFrame
     first: MergeInput
 
-    def judged(self) -> _Judged:
+    def compared(self) -> _Compared:
         row_counts, planned = self.first.row_counts, self.batch.planned
         bound = repeated_up_to(planned.progress)
         if row_counts.low and (row_counts.low <= bound or row_counts.disordered_keys):
-            return self._judged_late(bound, rows_in_quarantine(self.batch))
+            return self._compared_late(bound, rows_in_quarantine(self.batch))
         if not self.first.suspects:
-            return _Judged(self.cleaned.withColumn(CONTEXT, lit(False)), row_counts, as_it_is)
+            return _Compared(self.cleaned.withColumn(CONTEXT, lit(False)), row_counts, as_it_is)
         in_quarantine = rows_in_quarantine(self.batch)
         keys = self._suspects(self.first)
         past = stored_past(self.batch, keys, self.first.ranges, in_quarantine)
@@ -126,24 +126,24 @@ class _Events:
             older = older_files(self.batch, row_counts.low, in_quarantine, whole=True)
             past = bronze_past(attrs.evolve(self.batch, groups=older.groups), keys, is_whole=older.is_whole)
         verdict = play(self.batch, keys, past, in_quarantine)
-        return self._with_verdict(_Judged(self.cleaned.withColumn(CONTEXT, lit(False)), row_counts, as_it_is), verdict)
+        return self._with_verdict(_Compared(self.cleaned.withColumn(CONTEXT, lit(False)), row_counts, as_it_is), verdict)
 
-    def _judged_late(self, bound: str, in_quarantine: DataFrame | None) -> _Judged:
+    def _compared_late(self, bound: str, in_quarantine: DataFrame | None) -> _Compared:
         planned, shape, first = self.batch.planned, self.batch.shape, self.first
         older = older_files(self.batch, first.row_counts.low, in_quarantine)
         suspects = late.suspects(first.latest, shape, bound, first.row_counts.latest)
         moves = first.figures[suspicion.MOVED_AT] is not None
         look = second_look(self.batch, older, suspects, in_quarantine, with_quarantined=True, moves=moves)
-        events = look.judge(self.cleaned)
+        events = look.compare(self.cleaned)
         counts = suspicion.aggregates(planned.progress.load)
         found = self._measured(events, counts)
         try:
             truncated = truncate_events(first.latest, self.only_keys, planned.effective_truncates, planned.progress.load)
             every = events.unionByName(truncated, allowMissingColumns=True) if truncated is not None else events
-            judged = _Judged(every, found.row_counts, of_the_batch(look.judge), is_late=True, is_cut=look.is_cut)
+            compared = _Compared(every, found.row_counts, of_the_batch(look.compare), is_late=True, is_cut=look.is_cut)
             touched = None if in_quarantine is None else touched_by(self.batch, first.latest)
             if not found.suspects and touched is None:
-                return judged
+                return compared
             keys = self._suspects(found)
             keys = keys if touched is None else materialised(keys.union(touched).distinct())
         finally:
@@ -158,10 +158,12 @@ class _Events:
             suspects = materialised(suspects.union(of_cleared).distinct())
             left = in_quarantine.join(cleared.select("id"), "id", "left_anti")
             look = second_look(self.batch, older, suspects, left, with_quarantined=True, moves=moves)
-            events = look.judge(self.cleaned)
+            events = look.compare(self.cleaned)
             every = events.unionByName(truncated, allowMissingColumns=True) if truncated is not None else events
-            judged = attrs.evolve(judged, events=every, judge=of_the_batch(look.judge), resolved=cleared, resolved_keys=of_cleared)
-        return self._with_verdict(judged, verdict)
+            compared = attrs.evolve(
+                compared, events=every, mark_rejected=of_the_batch(look.compare), resolved=cleared, resolved_keys=of_cleared
+            )
+        return self._with_verdict(compared, verdict)
 
     def _suspects(self, found: MergeInput) -> DataFrame:
         keys = found.latest.where(suspicion.suspect_sql()).select(*map(quote, self.batch.shape.key))
@@ -172,16 +174,16 @@ class _Events:
         latest = collapse(events, self.only_keys, with_context=True, counts=counts).persist()
         return measure(latest, self.only_keys, as_it_is, figures=suspicion.figures() if counts else None)
 
-    def _with_verdict(self, judged: _Judged, verdict: Verdict) -> _Judged:
-        verdict = verdict.of_judged(judged.events) if judged.is_late else verdict
-        events = verdict.with_effect(verdict.mark(judged.events))
+    def _with_verdict(self, compared: _Compared, verdict: Verdict) -> _Compared:
+        verdict = verdict.after_comparison(compared.events) if compared.is_late else verdict
+        events = verdict.with_effect(verdict.mark(compared.events))
         found = self._measured(events)
         found.latest.unpersist()
         return attrs.evolve(
-            judged,
+            compared,
             events=events,
             row_counts=verdict.with_superseded(found.row_counts),
-            judge=lambda rows: verdict.mark(judged.judge(rows)).drop(versions.VOID),
+            mark_rejected=lambda rows: verdict.mark(compared.mark_rejected(rows)).drop(versions.VOID),
             verdict=verdict,
         )
 
@@ -233,7 +235,7 @@ def _goes_back(first_clock: str | None, progress: Progress) -> bool:
     return first_clock is not None and first_clock <= progress.committed
 
 
-def _with_stored(events: DataFrame, target: DataFrame, first: MergeInput, shape: Shape, found: _Judged, *, whole: bool) -> DataFrame:
+def _with_stored(events: DataFrame, target: DataFrame, first: MergeInput, shape: Shape, found: _Compared, *, whole: bool) -> DataFrame:
     stored = target if whole else target.where(IS_CURRENT)
     for one in first.ranges if found.resolved_keys is None else ():
         stored = stored.where(one.sql() or "true")

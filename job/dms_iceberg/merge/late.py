@@ -146,7 +146,7 @@ class OlderChanges:
     unshared: Collection[str] = ()
 
 
-def judge_late(
+def compare_with_older(
     batch: BatchContext, rows: DataFrame, older: OlderChanges, *, with_quarantined: bool = False, moves: bool = True
 ) -> DataFrame:
     """Return the batch's rows and, with `CONTEXT`, those of older files that share a late key; `PROBLEM` has two more reasons.
@@ -236,18 +236,18 @@ def _mark_older_clock(
 
 
 def collapse_late(
-    judged: DataFrame, target: DataFrame, shape: Shape, keys: DataFrame, counts: Mapping[str, str] | None = None
+    compared: DataFrame, target: DataFrame, shape: Shape, keys: DataFrame, counts: Mapping[str, str] | None = None
 ) -> DataFrame:
     """Return the latest change of each key of a late batch, with `STALE`: whether the table, or an older file, has something newer.
 
     Args:
-        judged: what `judge_late` returned.
+        compared: what `compare_with_older` returned.
         target: the table; key and position columns are read.
         shape: the silver columns.
-        keys: all keys of ``judged``, or more; they are an argument because to compute them from ``judged`` would take a second collapse.
+        keys: all keys of ``compared``, or more. They are an argument because to compute them here would take a second collapse.
         counts: further aggregates by name.
     """
-    latest = collapse(judged, shape, with_context=True, counts=counts)
+    latest = collapse(compared, shape, with_context=True, counts=counts)
     more = [f"{ROW_POSITION} AS {STORED_ROW_POSITION}"] if shape.registers else []
     stored = target.selectExpr(*(quote(name) for name in shape.key), f"{POSITION} AS {STORED_POSITION}", *more)
     looked_up = stored.join(keys, on=shape.key, how="left_semi")

@@ -1,6 +1,6 @@
-"""Reads older files of bronze for keys whose changes cannot be judged by their batch alone: late ones, and those of crowded keys."""
+"""Reads older files of bronze for keys of which the batch alone is not enough: those with late changes, and crowded ones."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import attrs
@@ -17,13 +17,11 @@ from dms_iceberg.changes.unshared import unshared_columns
 from dms_iceberg.config.model import Mode
 from dms_iceberg.context import BatchPlan
 from dms_iceberg.merge import late
-from dms_iceberg.merge.batch_context import BatchContext
+from dms_iceberg.merge.batch_context import BatchContext, Transform
 from dms_iceberg.silver.quarantine import late_files, open_rows, rejected_since
 from dms_iceberg.sql.cdc_columns import CONTEXT, FILE, FILE_NAME, IN_QUARANTINE, OLD_KEY, POSITION
 from dms_iceberg.sql.json_text import json_sql
 from dms_iceberg.sql.quoting import string_literal
-
-Judge = Callable[[DataFrame], DataFrame]
 
 
 @attrs.frozen(eq=False)
@@ -50,12 +48,12 @@ class SecondLook:
     """Compares the suspects of a batch with bronze.
 
     Attributes:
-        judge: adds changes of older files to those of the batch, and compares them (`late.judge_late`).
-        keys: the suspects: keys with changes that the batch alone cannot judge.
+        compare: adds changes of older files to those of the batch, and compares them (`late.compare_with_older`).
+        keys: the suspects: keys with changes for which the batch alone is not enough.
         is_cut: bronze has lost change files that were merged.
     """
 
-    judge: Judge
+    compare: Transform
     keys: DataFrame
     is_cut: bool
 
@@ -67,10 +65,10 @@ class SecondLook:
         """Return the rows of other keys."""
         return rows.join(self.keys, self.keys.columns, "left_anti")
 
-    def judge_suspects(self, rows: DataFrame) -> DataFrame:
-        """Judge the changes of suspects, and leave the others unchanged."""
+    def compare_suspects(self, rows: DataFrame) -> DataFrame:
+        """Compare the changes of suspects, and leave the others unchanged."""
         others = self.of_others(rows).withColumn(CONTEXT, lit(False))
-        return self.judge(self.of_suspects(rows)).unionByName(others, allowMissingColumns=True)
+        return self.compare(self.of_suspects(rows)).unionByName(others, allowMissingColumns=True)
 
 
 def rows_in_quarantine(batch: BatchContext) -> DataFrame | None:
@@ -164,8 +162,8 @@ def second_look(
     Args:
         files: the older files.
         in_quarantine: those of `rows_in_quarantine` that are marked among the rows of these files, None for none of them.
-        with_quarantined: see `late.judge_late`.
-        moves: see `late.judge_late`.
+        with_quarantined: see `late.compare_with_older`.
+        moves: see `late.compare_with_older`.
     """
     progress = batch.planned.progress
     # Files that are merged are not rejected now, whatever the schema policy says about those of the batch.
@@ -178,12 +176,12 @@ def second_look(
     # In comparison with a file named ahead of now, other files only look late: a clock that went back must still be noticed.
     frontier = progress.frontier_until(digits_of(datetime.now(UTC)))
     unshared = unshared_columns(plain, [*batch.groups, *files.groups], batch.context.config.bronze.format)
-    compared = late.OlderChanges(older, keys, frontier, files.oldest, files.is_cut, unshared)
+    changes = late.OlderChanges(older, keys, frontier, files.oldest, files.is_cut, unshared)
 
-    def look(rows: DataFrame) -> DataFrame:
-        return late.judge_late(batch, rows, compared, with_quarantined=with_quarantined, moves=moves)
+    def compare(rows: DataFrame) -> DataFrame:
+        return late.compare_with_older(batch, rows, changes, with_quarantined=with_quarantined, moves=moves)
 
-    return SecondLook(look, keys, files.is_cut)
+    return SecondLook(compare, keys, files.is_cut)
 
 
 def _mark_quarantined(older: DataFrame, in_quarantine: DataFrame, key: Sequence[str], load: int) -> DataFrame:

@@ -1,6 +1,6 @@
 """The latest changes and the row counts of one batch. One pass computes them; late changes and crowded keys need a second one."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.merge import suspicion
+from dms_iceberg.merge.batch_context import Transform
 from dms_iceberg.merge.collapse import row_count_aggregates
 from dms_iceberg.merge.direct import MERGE, ROWS
 from dms_iceberg.merge.statement import KeyRange
@@ -24,7 +25,6 @@ _AS_THEY_ARE = (
     *("rows_read", "applied", "stale", "filtered", "quarantined"),
     *("latest", "low", "high", "disordered_keys", "failed_rule", "named_behind_utc"),
 )
-Judge = Callable[[DataFrame], DataFrame]
 
 
 @attrs.frozen(eq=False)
@@ -37,7 +37,8 @@ class MergeInput:
         row_counts: what became of the batch's rows.
         ranges: lowest and highest value of each key column among ``latest``.
         late: the batch has changes older than the table's newest, so the MERGE must compare row by row.
-        judge: marks, among cleaned changes of this batch, those that only the comparison with older files, or of crowded keys, rejects.
+        mark_rejected: marks, among cleaned changes of this batch, those that are only rejected in comparison with others: with those of
+            older files, or of a crowded key.
         rewrite: column of ``latest`` that is true for rows to be written whatever position the table's row has, None without any.
         figures: results of the aggregates that `measure` was given.
         is_cut: the batch was compared with older files, and bronze has lost change files that were merged.
@@ -51,7 +52,7 @@ class MergeInput:
     row_counts: BatchCounts
     ranges: tuple[KeyRange, ...]
     late: bool
-    judge: Judge
+    mark_rejected: Transform
     rewrite: str | None = None
     figures: Mapping[str, Any] = attrs.field(factory=dict)
     is_cut: bool = False
@@ -66,20 +67,20 @@ class MergeInput:
         return int(self.figures.get(suspicion.SUSPECTS, 0))
 
 
-def of_the_batch(judge: Judge) -> Judge:
-    """Leave the changes of older files out of what ``judge`` returns."""
-    return lambda rows: judge(rows).where(f"NOT {CONTEXT}")
+def of_the_batch(compare: Transform) -> Transform:
+    """Leave the changes of older files out of what ``compare`` returns."""
+    return lambda rows: compare(rows).where(f"NOT {CONTEXT}")
 
 
 def as_it_is(rows: DataFrame) -> DataFrame:
-    """Return the rows unchanged, as a `Judge` that rejects nothing."""
+    """Return the rows unchanged, as a `Transform` that rejects nothing."""
     return rows
 
 
 def measure(
     latest: DataFrame,
     shape: Shape,
-    judge: Judge,
+    mark_rejected: Transform,
     *,
     is_late: bool = False,
     figures: Mapping[str, str] | None = None,
@@ -107,7 +108,7 @@ def measure(
         counts,
         key_ranges(shape, row),
         is_late,
-        judge,
+        mark_rejected,
         figures=values,
         arrivals=Arrivals(values.get(suspicion.INSERTED_AT), values.get(suspicion.MOVED_AT)),
         rows=rows,

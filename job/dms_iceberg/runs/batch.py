@@ -1,4 +1,4 @@
-"""Merge one batch of files whose columns are known: clean -> judge by mode -> quarantine -> merge -> report."""
+"""Merge one batch of files whose columns are known: clean -> merge input by mode -> quarantine -> merge -> report."""
 
 import time
 import uuid
@@ -40,7 +40,7 @@ from dms_iceberg.silver.row_counts import COUNTS, BatchCounts, summary_propertie
 from dms_iceberg.silver.table import ADDED_PROPERTY, TargetTable
 from dms_iceberg.silver.table_context import TableContext
 
-_JUDGES = {Mode.HISTORY: history_batch, Mode.APPEND: changelog_batch}
+_MERGE_INPUT_BY_MODE = {Mode.HISTORY: history_batch, Mode.APPEND: changelog_batch}
 
 
 def merge_batch(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) -> BatchReport:
@@ -73,7 +73,7 @@ def _merged(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) -> Bat
         failpoint("after-create", table.source)
     batch = seen_backfills(batch)
     bulk = _bulk_load(batch)
-    merge_input, batch = (bulk.merge_input, batch) if bulk is not None else judge_batch(batch)
+    merge_input, batch = (bulk.merge_input, batch) if bulk is not None else make_merge_input(batch)
     try:
         refuse_broken_rule(table, planned, merge_input.row_counts)
         if merge_input.row_counts.quarantined:
@@ -143,7 +143,7 @@ def backfill_warnings(batch: BatchContext) -> list[str]:
     ]
 
 
-def judge_batch(batch: BatchContext) -> tuple[MergeInput, BatchContext]:
+def make_merge_input(batch: BatchContext) -> tuple[MergeInput, BatchContext]:
     """Return the `MergeInput` that the table's mode computes from a batch, with its row counts; the caller unpersists ``latest``.
 
     Late files may change the batch's shape, so the batch is returned as well.
@@ -151,19 +151,19 @@ def judge_batch(batch: BatchContext) -> tuple[MergeInput, BatchContext]:
     Raises:
         ConfigError: Spark refuses an expression of the configuration.
     """
-    merge_input = _judged(batch)
+    merge_input = _merge_input(batch)
     bronze, progress, shape = batch.context.config.bronze, batch.planned.progress, batch.shape
     found = first_seen.seen_in_late(batch.table, batch.groups, bronze, progress, shape.first_seen, merge_input.row_counts.low)
     if found == shape.first_seen:
         return merge_input, batch
     merge_input.latest.unpersist()
     batch = attrs.evolve(batch, shape=attrs.evolve(shape, first_seen=found))
-    return _judged(batch), batch
+    return _merge_input(batch), batch
 
 
-def _judged(batch: BatchContext) -> MergeInput:
+def _merge_input(batch: BatchContext) -> MergeInput:
     try:
-        return _JUDGES.get(batch.table.mode, collapse_batch)(batch)
+        return _MERGE_INPUT_BY_MODE.get(batch.table.mode, collapse_batch)(batch)
     except AnalysisException:
         # If an expression of the configuration is the cause, report its key path.
         check_expressions(batch.context, batch.groups, batch.table, batch.shape)
@@ -189,7 +189,7 @@ def _quarantine(batch: BatchContext, merge_input: MergeInput) -> None:
     failpoint("before-quarantine", batch.table.source)
     prepare_quarantine(batch.context.spark, batch.context.config, batch.table)
     cleaned = batch.clean(with_record=True)
-    changes = rejected_changes(merge_input.judge(cleaned), batch.shape).persist()
+    changes = rejected_changes(merge_input.mark_rejected(cleaned), batch.shape).persist()
     try:
         rejected = rejected_rows(batch.context, batch.table, batch.planned, batch.shape, changes)
         with named_view(batch.context, rejected) as view:

@@ -13,7 +13,7 @@ from dms_iceberg.failpoints import failpoint
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.merge_input import MergeInput
 from dms_iceberg.merge.write import batch_transaction, named_view
-from dms_iceberg.runs.batch import backfill_warnings, judge_batch, refuse_broken_rule, report_batch, seen_backfills
+from dms_iceberg.runs.batch import backfill_warnings, make_merge_input, refuse_broken_rule, report_batch, seen_backfills
 from dms_iceberg.runs.report import BatchReport
 from dms_iceberg.runs.state import OpenedBatch
 from dms_iceberg.silver import first_seen
@@ -41,7 +41,7 @@ def replay_batch(batch: BatchContext, opened: OpenedBatch) -> BatchReport:
     context, table, target, planned = batch.context, batch.table, batch.target, batch.planned
     progress = planned.progress
     refuse_clock(batch.context, batch.groups, batch.table, batch.shape)
-    merge_input, batch = judge_batch(seen_backfills(batch))
+    merge_input, batch = make_merge_input(seen_backfills(batch))
     counts = merge_input.row_counts
     outcome = _outcome(batch, merge_input).persist()
     try:
@@ -85,7 +85,7 @@ def replay_batch(batch: BatchContext, opened: OpenedBatch) -> BatchReport:
 
 def _outcome(batch: BatchContext, merge_input: MergeInput) -> DataFrame:
     """Return the outcome of each row: its id, and why it stays in the quarantine (`JUDGEMENT`; a NULL reason for resolved rows)."""
-    cleaned = merge_input.judge(batch.clean())
+    cleaned = merge_input.mark_rejected(batch.clean())
     return cleaned.where(f"{OLD_KEY} = 0").selectExpr(
         f"{ROW_ID} AS id", *(f"{sql} AS {column}" for column, sql in JUDGEMENT.items()), f"{json_sql(batch.shape.key)} AS key", PROBLEM
     )
