@@ -43,7 +43,7 @@ def headerless_columns(file: BronzeFile, records: Sequence[Record], bronze: Bron
     """Return the columns of a file without a header: those that the configuration names, or refuse the file.
 
     Only its place identifies a column, so nothing may be missing: the file must have as many columns as the configuration names, and each
-    service column must have values of its kind. One odd row says nothing about its file; it is judged by itself later. Before-images of all
+    service column must have values of its kind. One odd row says nothing about its file; it is checked alone later. Before-images of all
     columns, where only those of the key are expected, are recognised by the number of columns; the place of the sequence shows that no
     source column was added.
 

@@ -139,20 +139,20 @@ def _examine(column: FileColumn, cells: Sequence[str], operations: Sequence[str]
         case Role.SOURCE:
             return Found(0, 0)
         case Role.OPERATION:
-            judged = [cell in words for cell in cells]
+            fits = [cell in words for cell in cells]
         case Role.IMAGE:
             # Inserts and loaded rows have no before-image. A value that does not fit the key may have been a bad key.
-            judged = [is_cdc and op != "I" for cell, op in zip(cells, operations, strict=True) if cell]
+            fits = [is_cdc and op != "I" for cell, op in zip(cells, operations, strict=True) if cell]
         case Role.STREAM:
-            judged = [_POSITION.fullmatch(cell) is not None and not is_sequence(cell) for cell in cells if cell]
-            if is_cdc and any(judged):
+            fits = [_POSITION.fullmatch(cell) is not None and not is_sequence(cell) for cell in cells if cell]
+            if is_cdc and any(fits):
                 # All changes have a stream position, or none has; before-images may be empty in some.
-                judged += [False] * cells.count("")
+                fits += [False] * cells.count("")
         case Role.SEQUENCE:
-            judged = [is_sequence(cell) for cell in cells if cell or is_cdc]
+            fits = [is_sequence(cell) for cell in cells if cell or is_cdc]
         case Role.TIME:
-            judged = [_TIME.fullmatch(cell) is not None for cell in cells if cell]
-    return Found(judged.count(True), judged.count(False))
+            fits = [_TIME.fullmatch(cell) is not None for cell in cells if cell]
+    return Found(fits.count(True), fits.count(False))
 
 
 def readings(columns: Sequence[FileColumn], records: Sequence[Record], bronze: Bronze, *, is_cdc: bool) -> list[tuple[str, ...]]:

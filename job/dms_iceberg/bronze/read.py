@@ -96,12 +96,12 @@ def _texts(columns: Columns, bronze: Bronze, table: Table, existing: Collection[
     Operation, time and sequence are not among them: their values are compared with known words, times and digits anyway.
     """
     change = bronze.change
-    judged = {name.lower() for name in (change.op_column, change.timestamp_column, change.sequence_column) if name}
+    compared = {name.lower() for name in (change.op_column, change.timestamp_column, change.sequence_column) if name}
     read = {*table.key, *(named.column for named in named_columns(table)), *(old for old, _ in former_names(table))}
     read = {name.lower() for one in read for name in (one, image_of(change, one)) if name is not None}
     left_out = find_images([name for name, _ in columns], change, table, existing=existing).left_out
     images = {name for name in left_out if name.lower() not in read}
-    texts = [name for name, type_ in columns if type_ == "string" and name not in images and name.lower() not in judged]
+    texts = [name for name, type_ in columns if type_ == "string" and name not in images and name.lower() not in compared]
     return [name for name in texts if name.lower() in read or is_used(name, table)]
 
 

@@ -180,20 +180,20 @@ def _outside_columns(table: Table) -> set[str]:
     return {name for condition in conditions if condition for name in referenced_columns(condition)}
 
 
-def judged_select(table: Table, columns: Sequence[SilverColumn], carried: Sequence[str] = ()) -> list[str]:
+def checked_select(table: Table, columns: Sequence[SilverColumn], carried: Sequence[str] = ()) -> list[str]:
     """Return the next select list: the same silver columns, `FILTERED`, `FAILED_RULE` and the final `PROBLEM`.
 
     A filter keeps rows for which it is true; a row breaks a rule that is false for it (NULL passes, as in an SQL CHECK).
     A row outside the filter leaves silver even when another of its values does not fit: silver is the source WHERE filter.
     """
-    judged = f"{OP} <> 'D' AND {PROBLEM} IS NULL"
+    checkable = f"{OP} <> 'D' AND {PROBLEM} IS NULL"
     quarantines = [rule for rule in table.rules if rule.on_fail is OnFail.QUARANTINE]
     drops = [f"NOT coalesce(({rule.expr}), true)" for rule in table.rules if rule.on_fail is OnFail.DROP]
     fails = [rule for rule in table.rules if rule.on_fail is OnFail.FAIL]
     outside = [*drops, *([f"NOT coalesce(({table.filter}), false)"] if table.filter else [])]
-    leaves = f"{judged} AND ({' OR '.join(outside)})" if outside else "false"
+    leaves = f"{checkable} AND ({' OR '.join(outside)})" if outside else "false"
     # A row outside the filter cannot break a rule: rules are for rows of silver.
-    inside = f"{judged} AND NOT ({' OR '.join(outside)})" if outside else judged
+    inside = f"{checkable} AND NOT ({' OR '.join(outside)})" if outside else checkable
     broken = " ".join(f"WHEN NOT coalesce(({rule.expr}), true) THEN {string_literal('rule: ' + rule.name)}" for rule in quarantines)
     unfit = f"coalesce({VALUE_PROBLEM}, CASE {broken} END)" if broken else VALUE_PROBLEM
     belongs = f"{OP} <> 'D' AND NOT ({' OR '.join(outside)})" if outside else f"{OP} <> 'D'"

@@ -12,7 +12,7 @@ from dms_iceberg.bronze.layout import layout_text
 from dms_iceberg.bronze.position import CLOCK_DIGITS
 from dms_iceberg.bronze.read import read_group
 from dms_iceberg.bronze.schema_groups import SchemaGroup
-from dms_iceberg.changes.clean import condition_columns, expression_columns, judged_select, masked_select, typed_steps, untyped_expressions
+from dms_iceberg.changes.clean import checked_select, condition_columns, expression_columns, masked_select, typed_steps, untyped_expressions
 from dms_iceberg.changes.identity import is_identified, stream_sql
 from dms_iceberg.changes.mapping import salt_names, sources_of
 from dms_iceberg.changes.normalise import half_sql, imaged_sql, moved_sql, normalise_sql
@@ -208,7 +208,7 @@ class Cleaner:
         types = dict(frame.selectExpr(*(f"{one.base_sql(VOID)} AS {quote(one.name)}" for one in untyped)).dtypes) if untyped else {}
         typed = typed_steps(table, shape, source, through, expressions=types, sparse=self._is_sparse)
         frame = reduce(lambda result, step: result.selectExpr(*step), typed, frame)
-        frame = frame.selectExpr(*judged_select(table, shape.columns, through))
+        frame = frame.selectExpr(*checked_select(table, shape.columns, through))
         # Spark analyses each select list, which takes long for a wide table; without masks and retired columns the last would be a copy.
         if not salts and not any(column.retired or column.declared.mask for column in shape.columns):
             return frame

@@ -11,7 +11,7 @@ from dms_iceberg.errors import ConfigError
 from dms_iceberg.sql.json_documents import document_sql, is_nested, quoted_type
 from dms_iceberg.sql.mask_text import text_sql
 from dms_iceberg.sql.quoting import quote, string_literal
-from dms_iceberg.sql.text_values import is_judged_text, is_text_sql, text_value_sql
+from dms_iceberg.sql.text_values import is_cast_lenient, is_text_sql, text_value_sql
 from dms_iceberg.sql.types import canonical, guesses_unit, is_castable, stored
 
 _NANOSECONDS = "S" * 7
@@ -130,7 +130,7 @@ def typed_sql(column: SilverColumn, source_type: str | None, type_: str, of: str
     if source_type is not None and (not is_castable(source_type, type_) or guesses_unit(source_type, type_)):
         return f"CAST(NULL AS {type_})"
     value = f"try_cast({base} AS {type_})"
-    if source_type is None and is_judged_text(type_):
+    if source_type is None and is_cast_lenient(type_):
         # Text from an expression must be a value as strictly as text from a file; Spark resolves `typeof` before it runs.
         return f"CASE WHEN typeof({base}) = 'string' THEN {text_value_sql(f'CAST({base} AS string)', type_)} ELSE {value} END"
     return value

@@ -1,7 +1,7 @@
 """Gives columns of files from before a declared rename at the source (``columns[].renamed_from``) their present names. Pure.
 
 A file of Parquet or CSV has one structure, so its columns tell whether it is from before the rename. JSON lines of all files are read
-together, and a line may omit what is NULL: there each row is judged by its values.
+together, and a line may omit what is NULL: there each row is known by its values.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

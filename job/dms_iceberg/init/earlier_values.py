@@ -59,7 +59,7 @@ def _answers(samples: Samples, roles: Roles, pairs: Sequence[tuple[str, str]]) -
             new = tuple(cells.get(base) for base in bases)
             old = tuple(cells.get(name) for name, _ in pairs)
             if operation == "U" and any(old):
-                yield seen.judge(old, new)
+                yield seen.evidence(old, new)
                 seen.remove(old)
             if operation == "D":
                 seen.remove(new)
@@ -81,7 +81,7 @@ class _Seen:
     rows: set[_Values] = attrs.field(factory=set)
     by: dict[tuple[int, str | None], _Values] = attrs.field(factory=dict)
 
-    def judge(self, old: _Values, new: _Values) -> bool | None:
+    def evidence(self, old: _Values, new: _Values) -> bool | None:
         """Return whether an update with these values proves (True) or contradicts (False) that a row was ``old`` before."""
         for place in self.unique:
             known = self.by.get((place, new[place]))

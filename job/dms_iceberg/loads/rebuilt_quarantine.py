@@ -1,4 +1,4 @@
-"""Which rejected rows a rebuild resolves: those that it has judged again, and not rejected.
+"""Which rejected rows a rebuild resolves: those that it has read again, and not rejected.
 
 A rebuild reads the files that the table has merged, as they are now. It says nothing of a row whose file is not among them: the batch that
 rejected it was killed or rolled back, and rejects it again under the same id. Nor of a row that is only in an earlier version of a file.
@@ -65,10 +65,10 @@ def _rejected_before(here: TableContext, found: BranchState) -> DataFrame | None
     listing = list_files(context.store, prefix, main.reloaded_at, format_) if wanted else ()
     read = [(one.key, one.etag) for one in listing if (one.key, one.etag) in wanted and main.holds(one)]
     of_read = broadcast(context.spark.createDataFrame(read, "file string, etag string"))
-    judged = rejected.join(of_read, ["file", "etag"], "left_semi").select("id")
+    read_again = rejected.join(of_read, ["file", "etag"], "left_semi").select("id")
     # The version that replaced a file has ended rows of earlier ones, in the content that the rebuild replaces.
     ended = resolved_ids(context.spark, context.config, table, main.replay)
     if ended is not None:
-        judged = judged.union(rejected.select("id").join(ended, "id", "left_semi")).distinct()
+        read_again = read_again.union(rejected.select("id").join(ended, "id", "left_semi")).distinct()
     resolved = resolved_ids(context.spark, context.config, table, found.progress.replay)
-    return judged if resolved is None else judged.join(resolved, "id", "left_anti")
+    return read_again if resolved is None else read_again.join(resolved, "id", "left_anti")

@@ -1,4 +1,4 @@
-"""What maintenance a table needs, judged by facts about it and thresholds. Pure."""
+"""What maintenance a table needs, by facts about it and thresholds. Pure."""
 
 from collections.abc import Mapping
 from enum import StrEnum

@@ -18,7 +18,7 @@ from dms_iceberg.runs.report import BatchReport
 from dms_iceberg.runs.state import OpenedBatch
 from dms_iceberg.silver import first_seen
 from dms_iceberg.silver.analysis import refuse_clock
-from dms_iceberg.silver.quarantine import JUDGEMENT, change_quarantine, judge_again_sql, resolve
+from dms_iceberg.silver.quarantine import REJECTION, change_quarantine, resolve, update_rejections_sql
 from dms_iceberg.silver.recorded_declarations import source_names
 from dms_iceberg.silver.row_counts import BatchCounts, summary_properties
 from dms_iceberg.sql.cdc_columns import OLD_KEY, PROBLEM, ROW_ID
@@ -84,16 +84,16 @@ def replay_batch(batch: BatchContext, opened: OpenedBatch) -> BatchReport:
 
 
 def _outcome(batch: BatchContext, merge_input: MergeInput) -> DataFrame:
-    """Return the outcome of each row: its id, and why it stays in the quarantine (`JUDGEMENT`; a NULL reason for resolved rows)."""
+    """Return the outcome of each row: its id, and why it stays in the quarantine (`REJECTION`; a NULL reason for resolved rows)."""
     cleaned = merge_input.mark_rejected(batch.clean())
     return cleaned.where(f"{OLD_KEY} = 0").selectExpr(
-        f"{ROW_ID} AS id", *(f"{sql} AS {column}" for column, sql in JUDGEMENT.items()), f"{json_sql(batch.shape.key)} AS key", PROBLEM
+        f"{ROW_ID} AS id", *(f"{sql} AS {column}" for column, sql in REJECTION.items()), f"{json_sql(batch.shape.key)} AS key", PROBLEM
     )
 
 
 def _update_reasons(context: RunContext, table: Table, outcome: DataFrame) -> None:
     with named_view(context, outcome.where(f"{PROBLEM} IS NOT NULL")) as view:
-        change_quarantine(context.spark, context.config, table, lambda name: judge_again_sql(name, view))
+        change_quarantine(context.spark, context.config, table, lambda name: update_rejections_sql(name, view))
 
 
 def _write_resolved(context: RunContext, table: Table, outcome: DataFrame, replay: str, parent: str, counts: BatchCounts) -> None:

@@ -48,14 +48,14 @@ _COLUMNS = {
 }
 _LATER_COLUMNS = ("load", "layout")
 """Columns that quarantine tables of earlier versions lack."""
-JUDGEMENT = {
+REJECTION = {
     "reason": f"substring_index({PROBLEM}, ': ', 1)",
     "detail": f"substr({PROBLEM}, instr({PROBLEM}, ': ') + 2)",
     "op": OP,
     "position": POSITION,
     "committed_at": COMMITTED_AT,
 }
-"""Columns with the judgement of a rejected change, as SQL: another configuration may judge it otherwise."""
+"""Columns that say what was rejected and why, as SQL: another configuration may say otherwise of the same row."""
 REPLAY_COLUMNS = {"id": "string", "replay": "string", "parent": "string", "run_id": "string"}
 
 
@@ -127,7 +127,7 @@ def resolve(context: RunContext, table: Table, ids: DataFrame, replay: str, pare
 def quarantine_sql(name: str, source: str) -> str:
     """Return the idempotent MERGE of quarantine rows. WHEN MATCHED makes two writers of one row conflict instead of duplicating it."""
     columns = ", ".join(_COLUMNS)
-    # A row that a rebuild rejects again gets the judgement of the present configuration, and the present time: see `rejected_since`.
+    # A row that a rebuild rejects again gets the reason of the present configuration, and the present time: see `rejected_since`.
     again = ", ".join(f"t.{column} = s.{column}" for column in _COLUMNS if column != "id")
     return (
         f"MERGE INTO {name} t USING {source} s ON t.id = s.id "
@@ -141,9 +141,9 @@ def rejected_since(digits: str) -> str:
     return f"quarantined_at >= TIMESTAMP {string_literal(time_of(digits).strftime('%Y-%m-%d %H:%M:%S.%f'))}"
 
 
-def judge_again_sql(name: str, source: str) -> str:
+def update_rejections_sql(name: str, source: str) -> str:
     """Return the MERGE that updates why rows are still in quarantine."""
-    columns = (*JUDGEMENT, "key")
+    columns = (*REJECTION, "key")
     other = " OR ".join(f"NOT (t.{column} <=> s.{column})" for column in columns)
     return (
         f"MERGE INTO {name} t USING {source} s ON t.id = s.id "
@@ -192,7 +192,7 @@ def rejected_rows(context: RunContext, table: Table, planned: BatchPlan, shape: 
         f"{key} AS file",
         f"{etag} AS etag",
         f"{ROW_NUMBER} AS row_number",
-        *(f"{sql} AS {column}" for column, sql in JUDGEMENT.items()),
+        *(f"{sql} AS {column}" for column, sql in REJECTION.items()),
         f"{json_sql(shape.key)} AS key",
         f"{RECORD} AS record",
         f"TIMESTAMP {string_literal(now)} AS quarantined_at",
@@ -291,6 +291,6 @@ def reason_is(wanted: Iterable[str]) -> str:
 
 
 def late_files(rows: DataFrame | None) -> set[str]:
-    """Return the files of open rows that came too late to be judged: their presence does not prove that bronze reaches back so far."""
+    """Return the files of open rows that came too late to be compared: their presence does not prove that bronze reaches back so far."""
     late = rows.where("reason = 'older_than_bronze'").select("file").distinct().collect() if rows is not None else []
     return {row.file for row in late}

@@ -60,7 +60,7 @@ def text_value_sql(text: str, type_: str) -> str:
     return value
 
 
-def is_judged_text(type_: str) -> bool:
+def is_cast_lenient(type_: str) -> bool:
     """Whether Spark's cast to ``type_`` accepts texts that are no value of it. Of binary it accepts any, and takes the digits for bytes."""
     return type_ in ("date", "timestamp", "timestamp_ntz", "binary", *_PLAIN_NUMBER) or decimal_of(type_) is not None
 

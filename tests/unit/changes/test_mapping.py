@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dms_iceberg.changes.clean import judged_select, masked_select, typed_steps
+from dms_iceberg.changes.clean import checked_select, masked_select, typed_steps
 from dms_iceberg.changes.mapping import SALT_PREFIX, SilverColumn, masked_sql, salt_names, silver_columns, typed_sql
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Column, Mask, OnFail, OtherColumns, Rule, Table
@@ -95,7 +95,7 @@ def test_one_salt_column_for_each_place_of_a_salt() -> None:
 def selects(one: Table, source: dict[str, str], target: dict[str, str]) -> tuple[list[str], list[str], list[str]]:
     columns = silver_columns(one, list(source))
     made, typed = typed_steps(one, Shape(tuple(columns), target), source)
-    return [*made, *typed], judged_select(one, columns), masked_select(columns)
+    return [*made, *typed], checked_select(one, columns), masked_select(columns)
 
 
 def test_first_select_casts_and_finds_problems_but_never_on_what_a_delete_carries() -> None:
@@ -163,17 +163,17 @@ def test_file_without_a_column_has_null_or_the_backfill_for_it() -> None:
     assert typed[1:3] == ["CAST(NULL AS int) AS `a`", "CAST('7' AS int) AS `b`"]
 
 
-def test_second_select_judges_rows_that_are_no_deletes_and_have_no_problem() -> None:
+def test_second_select_checks_rows_that_are_no_deletes_and_have_no_problem() -> None:
     rules = (
         Rule(name="r1", expr="n > 0"),
         Rule(name="r2", expr="n < 9", on_fail=OnFail.DROP),
         Rule(name="r3", expr="n <> 5", on_fail=OnFail.FAIL),
     )
-    _, judged, _ = selects(table(filter="n IS NOT NULL", rules=rules), {"id": "int", "n": "int"}, {"id": "int", "n": "int"})
+    _, checked, _ = selects(table(filter="n IS NOT NULL", rules=rules), {"id": "int", "n": "int"}, {"id": "int", "n": "int"})
     outside = "NOT coalesce((n < 9), true) OR NOT coalesce((n IS NOT NULL), false)"
     row = "_cdc_op <> 'D' AND _cdc_problem IS NULL"
     inside = f"{row} AND NOT ({outside})"
-    assert judged[-3:] == [
+    assert checked[-3:] == [
         f"{row} AND ({outside}) AS _cdc_filtered",
         f"coalesce(_cdc_problem, CASE WHEN _cdc_op <> 'D' AND NOT ({outside}) THEN "
         "coalesce(_cdc_value_problem, CASE WHEN NOT coalesce((n > 0), true) THEN 'rule: r1' END) END) AS _cdc_problem",

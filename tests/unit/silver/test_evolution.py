@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from dms_iceberg.bronze.columns import split_columns
 from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.bronze.schema_groups import SchemaGroup
-from dms_iceberg.changes.clean import judged_select, masked_select, typed_steps
+from dms_iceberg.changes.clean import checked_select, masked_select, typed_steps
 from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.config.model import Change, Column, Mask, OtherColumns, Table
 from dms_iceberg.errors import SchemaChangeError
@@ -37,15 +37,15 @@ def evolution(one: Table, existing: dict[str, str] | None, *files: dict[str, str
 def final_sql(one: Table, planned: Evolution, source: dict[str, str]) -> tuple[list[str], list[str], list[str]]:
     shape = planned.shape
     _, typed = typed_steps(one, shape, source)
-    return typed, judged_select(one, shape.columns), masked_select(shape.columns)
+    return typed, checked_select(one, shape.columns), masked_select(shape.columns)
 
 
 def test_a_column_that_the_configuration_leaves_out_later_gets_no_value_any_more() -> None:
     hashed = Column(name="email_hash", source="email", mask=Mask.SHA256, mask_salt="env:S")
     for one in (table(drop=("EMAIL",)), table(Column(name="n"), other_columns=OtherColumns.DROP), table(hashed)):
         planned = evolution(one, TABLE, TABLE)
-        typed, judged, masked = final_sql(one, planned, TABLE)
-        assert [sql for sql in (*typed, *judged) if sql.endswith("AS `email`") or sql == "`email`"] == []
+        typed, checked, masked = final_sql(one, planned, TABLE)
+        assert [sql for sql in (*typed, *checked) if sql.endswith("AS `email`") or sql == "`email`"] == []
         assert "CAST(NULL AS string) AS `email`" in masked
         (warning,) = planned.warnings
         assert "s.t has the column 'email'" in warning and "NULL in every row" in warning and "DROP COLUMN" in warning
@@ -61,9 +61,9 @@ def test_names_of_icebergs_own_columns_are_refused_before_there_is_a_table() -> 
 
 def test_a_filter_reads_a_dropped_column_from_the_files_although_the_table_still_has_it() -> None:
     one = table(drop=("n",), filter="n > 0")
-    typed, judged, masked = final_sql(one, evolution(one, TABLE, TABLE), TABLE)
+    typed, checked, masked = final_sql(one, evolution(one, TABLE, TABLE), TABLE)
     assert typed.count("`n`") == 1
-    assert "NOT coalesce((n > 0), false)" in judged[-3]
+    assert "NOT coalesce((n > 0), false)" in checked[-3]
     assert "CAST(NULL AS int) AS `n`" in masked
 
 
