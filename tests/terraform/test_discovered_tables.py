@@ -12,8 +12,8 @@ import pytest
 from dms_iceberg.discover.catalog import Catalog
 from dms_iceberg.discover.document import document
 from dms_iceberg.discover.hcl import for_terraform, print_hcl, print_tables
-from dms_iceberg.discover.judge import judge
 from dms_iceberg.discover.proposal import Declared, Entry, LeftOut, Proposal
+from dms_iceberg.discover.propose import propose
 from dms_iceberg.discover.targets import targets
 from support.catalogs import AWKWARD, plain_catalog
 from support.terraform.binary import quiet_environment, run
@@ -70,7 +70,7 @@ def names() -> tuple[str, ...]:
 @pytest.fixture(scope="module")
 def proposals() -> tuple[Proposal, ...]:
     catalog = plain_catalog(names())
-    return for_terraform(judge(catalog, catalog.tables))
+    return for_terraform(propose(catalog, catalog.tables))
 
 
 @pytest.fixture(scope="module")

@@ -44,9 +44,9 @@ def discover(
     address = source_address(source, source_secret)
     from dms_iceberg.discover.document import document, reasons
     from dms_iceberg.discover.hcl import for_terraform, print_hcl
-    from dms_iceberg.discover.judge import judge
     from dms_iceberg.discover.patterns import chosen
     from dms_iceberg.discover.proposal import Entry
+    from dms_iceberg.discover.propose import propose
     from dms_iceberg.discover.read import read_catalog
     from dms_iceberg.discover.targets import targets
     from dms_iceberg.discover.yaml_text import print_yaml
@@ -59,7 +59,7 @@ def discover(
             "source: there is no table, or the user may see none. Name the database that has them in the URL; with MySQL grant SELECT on "
             "them."
         )
-    proposals = judge(catalog, chosen(catalog.tables, schema, table))
+    proposals = propose(catalog, chosen(catalog.tables, schema, table))
     if not (yaml or json_):
         proposals = for_terraform(proposals)
     entries = [one for one in proposals if isinstance(one, Entry)]

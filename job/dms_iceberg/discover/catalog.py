@@ -1,4 +1,4 @@
-"""What a source's catalog says of its tables, as frozen values: the same for every engine, without any judgement."""
+"""What a source's catalog says of its tables, as frozen values: the same for every engine, without any conclusion."""
 
 from enum import StrEnum
 

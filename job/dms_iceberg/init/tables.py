@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from dms_iceberg.discover.catalog import Catalog, Table
-from dms_iceberg.discover.judge import judge
 from dms_iceberg.discover.proposal import Entry, shown, shown_names
+from dms_iceberg.discover.propose import propose
 from dms_iceberg.dms.types import INTEGER_KINDS, LOB_KINDS
 from dms_iceberg.init import headerless
 from dms_iceberg.init.csv_form import CsvForm, Records, has_header, named, records
@@ -35,7 +35,7 @@ def catalog_table(catalog: Catalog | None, name: str) -> Table | None:
 
 def entry_of(catalog: Catalog, table: Table) -> Entry | tuple[str, ...]:
     """Return what `discover` proposes for a table, or its reasons for nothing."""
-    (proposal,) = judge(catalog, [table])
+    (proposal,) = propose(catalog, [table])
     return proposal if isinstance(proposal, Entry) else proposal.reasons
 
 

@@ -11,8 +11,8 @@ from dms_iceberg.config.yaml_document import load_yaml
 from dms_iceberg.discover.catalog import Catalog
 from dms_iceberg.discover.document import document, reasons
 from dms_iceberg.discover.hcl import for_terraform, print_hcl
-from dms_iceberg.discover.judge import judge
 from dms_iceberg.discover.proposal import Entry, LeftOut
+from dms_iceberg.discover.propose import propose
 from dms_iceberg.discover.targets import targets
 from dms_iceberg.discover.yaml_text import print_yaml
 from support.catalogs import AWKWARD, catalogs, plain_catalog
@@ -22,7 +22,7 @@ OFTEN = settings(max_examples=400, deadline=None, suppress_health_check=[HealthC
 
 def printed(catalog: Catalog) -> tuple[dict[str, Any], Any]:
     """Return the document, and what the YAML text is read as."""
-    proposals = judge(catalog, catalog.tables)
+    proposals = propose(catalog, catalog.tables)
     entries = [one for one in proposals if isinstance(one, Entry)]
     made = document(catalog, entries, targets((entry.table for entry in entries), "silver"))
     return json.loads(json.dumps(made, ensure_ascii=False)), load_yaml(print_yaml(catalog, proposals, "silver"), "discover.yaml")
@@ -41,7 +41,7 @@ def test_the_document_is_valid_and_the_same_in_json_and_yaml(catalog: Catalog) -
 @OFTEN
 @given(catalogs())
 def test_every_table_has_an_entry_or_reasons(catalog: Catalog) -> None:
-    proposals = judge(catalog, catalog.tables)
+    proposals = propose(catalog, catalog.tables)
     assert [one.table for one in proposals] == [table.full_name for table in catalog.tables]
     assert all(one.reasons for one in proposals if isinstance(one, LeftOut))
     # Every column that must be declared, dropped or written as text has a reason.
@@ -57,7 +57,7 @@ def test_every_table_has_an_entry_or_reasons(catalog: Catalog) -> None:
 @OFTEN
 @given(catalogs())
 def test_comments_of_hcl_stay_comments(catalog: Catalog) -> None:
-    text = print_hcl(catalog, for_terraform(judge(catalog, catalog.tables)), None)
+    text = print_hcl(catalog, for_terraform(propose(catalog, catalog.tables)), None)
     for line in text.split("\n"):
         assert line.isprintable()
         assert re.match(r'\s*(#|"|\}|\]|\{ |tables = \{|target = "|key +=|columns = \[|drop = \[|load = \{|$)', line), line
@@ -69,7 +69,7 @@ def test_comments_of_hcl_stay_comments(catalog: Catalog) -> None:
 
 def test_the_awkward_names_are_not_all_left_out() -> None:
     """Or the properties above would say nothing of them."""
-    proposals = judge(catalog := plain_catalog(AWKWARD), catalog.tables)
+    proposals = propose(catalog := plain_catalog(AWKWARD), catalog.tables)
     kept = [one for one in proposals if isinstance(one, Entry)]
     assert len(kept) > 0.7 * len(proposals)
     made, read = printed(catalog)

@@ -6,8 +6,8 @@ import pytest
 
 from dms_iceberg.discover.catalog import Catalog, Column, Identity, Index, Table
 from dms_iceberg.discover.hcl import for_terraform
-from dms_iceberg.discover.judge import judge
 from dms_iceberg.discover.proposal import Declared, Entry, LeftOut
+from dms_iceberg.discover.propose import propose
 from dms_iceberg.dms.types import DmsType, Kind
 from dms_iceberg.source.address import Engine
 
@@ -22,12 +22,12 @@ def table(*columns: Column, name: str = "t", schema: str = "s", key: str = "id")
     return Table(schema=schema, name=name, columns=columns, unique=(primary,), identity=Identity.PRIMARY_KEY)
 
 
-def judged(*tables: Table) -> list[Entry | LeftOut]:
-    return list(judge(Catalog(engine=Engine.POSTGRESQL, database="shop", tables=tables), tables))
+def proposed(*tables: Table) -> list[Entry | LeftOut]:
+    return list(propose(Catalog(engine=Engine.POSTGRESQL, database="shop", tables=tables), tables))
 
 
 def entry(*columns: Column) -> Entry:
-    (found,) = judged(table(column("id"), *columns))
+    (found,) = proposed(table(column("id"), *columns))
     assert isinstance(found, Entry)
     return found
 
@@ -73,22 +73,22 @@ def test_names_that_spark_needs_to_read_files_are_dropped() -> None:
     ],
 )
 def test_what_cannot_be_named_leaves_the_table_out(one: Table, says: str) -> None:
-    (found,) = judged(one)
+    (found,) = proposed(one)
     assert isinstance(found, LeftOut)
     assert any(says in reason for reason in found.reasons), found.reasons
 
 
 def test_all_reasons_are_given_at_once() -> None:
-    (found,) = judged(table(column("id"), column("Op"), column("op"), name="a/b", schema="x.y"))
+    (found,) = proposed(table(column("id"), column("Op"), column("op"), name="a/b", schema="x.y"))
     assert isinstance(found, LeftOut)
     assert len(found.reasons) == 4
 
 
 def test_tables_of_one_name_but_for_case_are_left_out_together() -> None:
-    found = judged(table(column("id"), name="T"), table(column("id"), name="t"), table(column("id"), name="u"))
+    found = proposed(table(column("id"), name="T"), table(column("id"), name="t"), table(column("id"), name="u"))
     assert [type(one) for one in found] == [LeftOut, LeftOut, Entry]
 
 
 def test_terraform_does_not_get_what_it_would_change() -> None:
-    proposals = judged(table(column("id"), column("e\u0301"), name="plain"), table(column("id"), name="e\u0301"))
+    proposals = proposed(table(column("id"), column("e\u0301"), name="plain"), table(column("id"), name="e\u0301"))
     assert [type(one) for one in for_terraform(proposals)] == [Entry, LeftOut]

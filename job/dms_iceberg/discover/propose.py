@@ -38,13 +38,13 @@ _HIDDEN = "named like a before-image, and so not in silver; rename it, or choose
 _MANY = 5
 
 
-def judge(catalog: Catalog, tables: Sequence[Table]) -> tuple[Proposal, ...]:
+def propose(catalog: Catalog, tables: Sequence[Table]) -> tuple[Proposal, ...]:
     """Return a proposal for each of ``tables``, in their order."""
     folded = Counter(table.full_name.casefold() for table in tables)
-    return tuple(_judge(catalog.engine, table, alone=folded[table.full_name.casefold()] == 1) for table in tables)
+    return tuple(_propose(catalog.engine, table, alone=folded[table.full_name.casefold()] == 1) for table in tables)
 
 
-def _judge(engine: Engine, table: Table, *, alone: bool) -> Proposal:
+def _propose(engine: Engine, table: Table, *, alone: bool) -> Proposal:
     if (why := _why_no_changes(engine, table)) is not None:
         return LeftOut(table=table.full_name, reasons=(why,))
     problems = table_problems(table)
