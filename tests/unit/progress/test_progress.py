@@ -133,6 +133,11 @@ def test_names_behind_the_commits_in_them_are_remembered() -> None:
     assert not Progress().after([cdc(FIRST)], DAY, []).named_behind_utc
 
 
+def test_names_in_the_document_stay_where_those_in_the_code_changed() -> None:
+    document = json.loads(Progress(named_behind_utc=True, pending_since=FIRST).to_json())
+    assert (document["behind"], document["waiting"]) == (True, FIRST)
+
+
 def test_rewritten_change_file_is_a_new_file() -> None:
     progress = Progress().after([cdc(FIRST, "old")], DAY, [])
     assert progress.has_merged(cdc(FIRST, "old"))
