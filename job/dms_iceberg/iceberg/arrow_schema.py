@@ -6,8 +6,13 @@ from typing import Any
 import pyarrow as pa
 
 FIELD_ID = b"PARQUET:field_id"
+_SCHEMA = b"iceberg.schema"
 DELETE_PATH, DELETE_POSITION = 2147483546, 2147483545
 """Reserved field ids of position deletes: https://iceberg.apache.org/spec/#reserved-field-ids"""
+ROW_ID, LAST_UPDATED = "_row_id", "_last_updated_sequence_number"
+_LINEAGE = {ROW_ID: 2147483540, LAST_UPDATED: 2147483539}
+"""Columns of data files of format 3, with their reserved field ids: https://iceberg.apache.org/spec/#row-lineage"""
+ROW_ID_FIELD = _LINEAGE[ROW_ID]
 _TYPES = {
     "boolean": pa.bool_(),
     "int": pa.int32(),
@@ -51,7 +56,15 @@ def arrow_schema(text: str) -> pa.Schema | None:
         if type_ is None:
             return None
         fields.append(_field(field["name"], type_, field["id"], nullable=not field["required"]))
-    return pa.schema(fields, metadata={"iceberg.schema": text})
+    return pa.schema(fields, metadata={_SCHEMA: text})
+
+
+def with_lineage(schema: pa.Schema) -> pa.Schema:
+    """Return the schema of a data file with the columns of row lineage, from that of `arrow_schema`."""
+    document = json.loads(schema.metadata[_SCHEMA])
+    document["fields"] += [{"id": id_, "name": name, "required": False, "type": "long"} for name, id_ in _LINEAGE.items()]
+    fields = [_field(name, pa.int64(), id_, nullable=True) for name, id_ in _LINEAGE.items()]
+    return pa.schema([*schema, *fields], metadata={_SCHEMA: json.dumps(document, separators=(",", ":"))})
 
 
 def _arrow_type(type_: Any) -> pa.DataType | None:

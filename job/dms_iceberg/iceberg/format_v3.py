@@ -24,9 +24,8 @@ _LOCK = Lock()
 _UNDER_WAY: "WeakKeyDictionary[SparkSession, tuple[int, dict[str, str | None]]]" = WeakKeyDictionary()
 
 
-def has_row_lineage(spark: "SparkSession", table: "JavaObject") -> bool:
+def has_row_lineage(jvm: Any, table: "JavaObject") -> bool:
     """Whether an Iceberg table has row lineage (ids of its rows)."""
-    jvm: Any = spark._jvm
     return bool(jvm.org.apache.iceberg.TableUtil.supportsRowLineage(table))
 
 
@@ -37,7 +36,7 @@ def session_for(spark: "SparkSession", table: "JavaObject") -> Iterator[None]:
     Statements of other threads in the session have these settings meanwhile, too, which takes longer and does no harm. A separate session
     is no alternative: Iceberg's procedures never release it.
     """
-    if not has_row_lineage(spark, table):
+    if not has_row_lineage(spark._jvm, table):
         yield
         return
     with _LOCK:

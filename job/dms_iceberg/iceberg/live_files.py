@@ -16,7 +16,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dms_iceberg.iceberg.arrow_schema import DELETE_PATH, DELETE_POSITION, field_ids
+from dms_iceberg.iceberg.deletion_vectors import is_vector, read_vector
 from dms_iceberg.iceberg.file_io import FileReader
+from dms_iceberg.iceberg.format_v3 import has_row_lineage
 from dms_iceberg.iceberg.java_maps import to_dict
 from dms_iceberg.iceberg.not_possible import NotPossibleError
 from dms_iceberg.iceberg.partitions import Partition, PartitionValue, partition_of
@@ -44,6 +46,8 @@ class LiveFile:
         is_shared: delete files of several data files have some of the deletes.
         partition: where it is.
         bounds: the lowest and the highest value that a key column may have, by field id; of a column without an entry, any.
+        first_row_id: in format 3, the id of its first row, from which rows without an id of their own count; None in format 2, and before
+            the first commit after a table was upgraded.
     """
 
     location: str
@@ -53,6 +57,7 @@ class LiveFile:
     is_shared: bool = False
     partition: Partition = attrs.field(factory=Partition)
     bounds: Mapping[int, tuple[Any, Any]] = attrs.field(factory=dict)
+    first_row_id: int | None = None
 
 
 @attrs.frozen(eq=False)
@@ -133,7 +138,8 @@ def live_files(jvm: Any, table: Any, key: Sequence[str], cache: FileCache) -> Li
     """Return the files of an Iceberg table's current snapshot, large ones with the bounds of the ``key`` columns.
 
     Raises:
-        NotPossibleError: there are too many, or they have equality deletes, deletion vectors or another format than Parquet.
+        NotPossibleError: there are too many, or they have equality deletes, deletes of another format version than the table's, or another
+            format than Parquet.
     """
     state, snapshot = TableState.of(table), table.currentSnapshot()
     known = cache.files(state)
@@ -176,6 +182,7 @@ class _Reader:
     def __init__(self, jvm: Any, table: Any, key: Sequence[str]) -> None:
         self._jvm, self._io, self._fields = jvm, table.io(), int(table.spec().fields().size())
         self._is_own = jvm.org.apache.iceberg.util.ContentFileUtil.isFileScoped
+        self._has_ids = has_row_lineage(jvm, table)
         self._read: dict[str, pa.Table] = {}
         fields = [field for name in key if (field := table.schema().findField(name)) is not None]
         self._bounded = [(int(field.fieldId()), field.type()) for field in fields if str(field.type()) in _BOUNDED]
@@ -188,8 +195,12 @@ class _Reader:
         partition = partition_of(self._jvm, file, self._fields)
         own, positions, is_shared = [], list[pa.Array](), False
         for delete in deletes:
-            if str(delete.content()) != "POSITION_DELETES" or str(delete.format()) != "PARQUET":
-                raise NotPossibleError("equality deletes or deletion vectors")
+            if self._has_ids and is_vector(delete):
+                positions.append(read_vector(self._jvm, self._io, delete))
+                own.append(delete)
+                continue
+            if self._has_ids or str(delete.content()) != "POSITION_DELETES" or str(delete.format()) != "PARQUET":
+                raise NotPossibleError("equality deletes, or deletes of another format version")
             path = str(delete.location())
             positions.append(self._positions(path).filter(pc.field("path") == location)["pos"].combine_chunks())
             if self._is_own(delete):
@@ -198,7 +209,8 @@ class _Reader:
                 self.shared.setdefault(partition.values, {})[path] = delete
                 is_shared = is_shared or len(positions[-1]) > 0
         bounds = dict(self._bounds(file)) if rows > SMALL_ROWS else {}
-        return LiveFile(location, rows, ordered(positions), tuple(own), is_shared, partition, bounds)
+        first = file.firstRowId() if self._has_ids else None
+        return LiveFile(location, rows, ordered(positions), tuple(own), is_shared, partition, bounds, first)
 
     def _positions(self, location: str) -> pa.Table:
         if location not in self._read:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dms_iceberg.iceberg.arrow_schema import field_ids
+from dms_iceberg.iceberg.arrow_schema import ROW_ID, ROW_ID_FIELD, field_ids
 from dms_iceberg.iceberg.file_io import FileReader
 from dms_iceberg.iceberg.live_files import NO_POSITIONS, SMALL_ROWS, FileCache, LiveFile
 from dms_iceberg.iceberg.not_possible import NotPossibleError
@@ -26,11 +26,17 @@ _BOUNDED = (pa.int32(), pa.int64(), pa.string())
 
 @attrs.frozen(eq=False)
 class FoundRows:
-    """Rows of a data file: their positions in order, and their keys in the same order."""
+    """Rows of a data file: their positions in order, and their keys in the same order; in format 3 with the ids that the file has."""
 
     file: LiveFile
     positions: pa.Int64Array
     keys: pa.Table
+
+    @property
+    def row_ids(self) -> pa.Int64Array:
+        """The rows' ids in format 3; NULL of a file without ids, as after a table was upgraded."""
+        counted = pc.add(self.positions, pa.scalar(self.file.first_row_id, pa.int64()))
+        return pc.coalesce(self.keys[ROW_ID].combine_chunks(), counted)
 
     def with_keys(self, keys: pa.Table) -> "FoundRows":
         """Return those of the rows that have one of some keys."""
@@ -46,11 +52,13 @@ class Lookup:
         file_io: of the table.
         ids: field ids of the key columns.
         cache: what is known of files.
+        has_row_ids: the table has format 3, whose rows have ids.
     """
 
     file_io: Any
     ids: tuple[int, ...]
     cache: FileCache
+    has_row_ids: bool = False
 
     def find(self, files: Iterable[LiveFile], keys: pa.Table) -> list[FoundRows]:
         """Return the rows of data files that are not deleted and have one of some keys; files without any are left out.
@@ -82,7 +90,10 @@ class Lookup:
     def _kept(self, file: LiveFile, keys: pa.Table) -> pa.Table | None:
         """Return the keys of a file that are kept, None if there are none of the types that are looked for."""
         known = self.cache.keys(file.location, self.ids)
-        return known if known is not None and known.schema.types == keys.schema.types else None
+        return known if known is not None and known.schema.types == self._schema(keys).types else None
+
+    def _schema(self, keys: pa.Table) -> pa.Schema:
+        return keys.schema.append(pa.field(ROW_ID, pa.int64())) if self.has_row_ids else keys.schema
 
     def _read(self, file: LiveFile, keys: pa.Table) -> FoundRows:
         reader = FileReader(self.file_io, file.location)
@@ -91,12 +102,13 @@ class Lookup:
             places = field_ids(parquet.schema_arrow)
             if not set(self.ids) <= places.keys():
                 raise NotPossibleError("data files that lack a key column")
-            columns = [places[one] for one in self.ids]
+            columns = [*(places[one] for one in self.ids), *([places.get(ROW_ID_FIELD)] if self.has_row_ids else [])]
+            schema = self._schema(keys)
             is_small = parquet.metadata.num_rows <= SMALL_ROWS
-            positions, found, read, start = [NO_POSITIONS], [keys.slice(0, 0)], [keys.slice(0, 0)], 0
+            positions, found, read, start = [NO_POSITIONS], [schema.empty_table()], [schema.empty_table()], 0
             for number in range(parquet.num_row_groups):
-                if is_small or _group_may_hold(parquet, number, columns[0], keys.column(0)):
-                    part = _key_columns(parquet, number, columns, keys.schema)
+                if is_small or _group_may_hold(parquet, number, places[self.ids[0]], keys.column(0)):
+                    part = _key_columns(parquet, number, columns, schema)
                     if is_small:
                         read.append(part)
                     numbers = matching(part, keys)
@@ -110,10 +122,15 @@ class Lookup:
         return FoundRows(file, pa.concat_arrays(positions), pa.concat_tables(found))
 
 
-def _key_columns(parquet: pq.ParquetFile, group: int, columns: Sequence[int], schema: pa.Schema) -> pa.Table:
-    names = [parquet.schema_arrow.field(one).name for one in columns]
-    part = parquet.read_row_group(group, columns=names, use_threads=False)
-    return pa.Table.from_arrays([part[name].cast(field.type) for name, field in zip(names, schema, strict=True)], schema=schema)
+def _key_columns(parquet: pq.ParquetFile, group: int, columns: Sequence[int | None], schema: pa.Schema) -> pa.Table:
+    """Read a row group's columns by their numbers, and name them as in ``schema``; NULL for a column that the file lacks."""
+    names = [parquet.schema_arrow.field(one).name if one is not None else None for one in columns]
+    part = parquet.read_row_group(group, columns=[name for name in names if name is not None], use_threads=False)
+    values = [
+        part[name].cast(field.type) if name is not None else pa.nulls(part.num_rows, field.type)
+        for name, field in zip(names, schema, strict=True)
+    ]
+    return pa.Table.from_arrays(values, schema=schema)
 
 
 def _group_may_hold(parquet: pq.ParquetFile, group: int, column: int, wanted: pa.ChunkedArray) -> bool:
@@ -153,3 +170,19 @@ def _alive(found: FoundRows) -> FoundRows:
         return found
     is_there = pc.invert(pc.is_in(found.positions, value_set=found.file.deleted))
     return FoundRows(found.file, found.positions.filter(is_there), found.keys.filter(is_there))
+
+
+def row_ids_of(found: Sequence[FoundRows], keys: pa.Table) -> pa.Int64Array:
+    """Return the ids of the rows with some keys, in the order of these; NULL for a key without a row.
+
+    Raises:
+        NotPossibleError: several rows have one of the keys.
+    """
+    number = "_number"
+    known = [one.keys.select(keys.column_names).append_column(ROW_ID, one.row_ids) for one in found]
+    wanted = keys.append_column(number, pa.array(range(keys.num_rows), pa.int64()))
+    stored = pa.concat_tables([keys.slice(0, 0).append_column(ROW_ID, pa.array([], pa.int64())), *known])
+    joined = wanted.join(stored, keys.column_names, join_type="left outer", use_threads=False)
+    if joined.num_rows != keys.num_rows:
+        raise NotPossibleError("a key that the table has twice")
+    return joined.sort_by(number)[ROW_ID].combine_chunks()

@@ -58,7 +58,7 @@ class BulkLoad:
 
 def bulk_load(batch: BatchContext) -> BulkLoad | None:
     """Write the rows of a large full load in which every key comes once; return None for any other batch."""
-    if not _may_be_bulk(batch) or has_row_lineage(batch.context.spark, batch.target.iceberg):
+    if not _may_be_bulk(batch) or has_row_lineage(batch.context.spark._jvm, batch.target.iceberg):
         return None
     cleaned = batch.clean()
     keys = [quote(name) for name in batch.shape.key]

@@ -15,12 +15,13 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.changes.partial_updates import kept_columns
 from dms_iceberg.config.model import Mode
-from dms_iceberg.iceberg.arrow_schema import field_ids
+from dms_iceberg.iceberg.arrow_schema import ROW_ID, field_ids
+from dms_iceberg.iceberg.format_v3 import has_row_lineage
 from dms_iceberg.iceberg.live_files import FileCache, LiveFiles, live_files
 from dms_iceberg.iceberg.not_possible import NotPossibleError, reading_files
 from dms_iceberg.iceberg.partitions import PartitionField, new_partition, partition_fields, split
 from dms_iceberg.iceberg.row_delta import Delta, add_delta, columns_of, refusal
-from dms_iceberg.iceberg.row_lookup import Lookup
+from dms_iceberg.iceberg.row_lookup import Lookup, row_ids_of
 from dms_iceberg.iceberg.stored_rows import read_rows
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge.batch_context import BatchContext
@@ -184,7 +185,9 @@ def _delta(batch: BatchContext, table: Any, rows: pa.Table) -> Delta:
     if any(field.name not in rows.column_names for field in fields):
         raise NotPossibleError("partitions that are not those of before")
     ids = {columns.field(number).name: id_ for id_, number in field_ids(columns).items()}
-    lookup = Lookup(table.io(), tuple(ids[name] for name in shape.key), _cache(batch))
+    jvm: Any = batch.context.spark._jvm
+    has_row_ids = has_row_lineage(jvm, table)
+    lookup = Lookup(table.io(), tuple(ids[name] for name in shape.key), _cache(batch), has_row_ids)
 
     def keys(changes: pa.Table) -> pa.Table:
         return pa.table({str(number): changes[name].cast(columns.field(name).type) for number, name in enumerate(shape.key)})
@@ -206,11 +209,12 @@ def _delta(batch: BatchContext, table: Any, rows: pa.Table) -> Delta:
         partitions += [of_stored[number] for number in numbers.to_pylist()]
     if any(not field.nullable and new[field.name].null_count for field in columns):
         raise NotPossibleError("NULL in a required column")
+    if has_row_ids:
+        new = new.append_column(ROW_ID, row_ids_of(deleted, keys(new)))
     parts = split(new, partitions)
     if len(parts) > MOST_PARTITIONS or len({one.file.partition for one in deleted}) > MOST_PARTITIONS:
         raise NotPossibleError("many partitions")
     known = {file.partition.values: file.partition for file in files.data.values()}
-    jvm = batch.context.spark._jvm
     by_partition = {known.get(values) or new_partition(jvm, table, fields, values): part for values, part in parts.items()}
     return Delta(by_partition, deleted, files, lookup.ids)
 

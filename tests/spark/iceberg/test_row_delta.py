@@ -12,11 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
 from dms_iceberg.iceberg import row_delta, row_lookup
+from dms_iceberg.iceberg.arrow_schema import ROW_ID
+from dms_iceberg.iceberg.format_v3 import has_row_lineage
 from dms_iceberg.iceberg.live_files import SMALL_ROWS, FileCache, live_files
 from dms_iceberg.iceberg.not_possible import NotPossibleError
 from dms_iceberg.iceberg.partitions import new_partition, partition_fields, split
 from dms_iceberg.iceberg.row_delta import MOST_SHARED, Delta, add_delta, columns_of, refusal
-from dms_iceberg.iceberg.row_lookup import Lookup
+from dms_iceberg.iceberg.row_lookup import Lookup, row_ids_of
 from dms_iceberg.iceberg.table import IcebergTable
 from dms_iceberg.silver.ddl import MERGE_DISTRIBUTION, METADATA_SETTINGS
 from dms_iceberg.spark.arrow import to_arrow
@@ -50,10 +52,12 @@ ROWS: list[tuple[Any, ...]] = [
 class World:
     """A table, written without Spark."""
 
-    def __init__(self, spark: SparkSession, name: str, types: dict[str, str], key: tuple[str, ...], partitions: str = "") -> None:
+    def __init__(
+        self, spark: SparkSession, name: str, types: dict[str, str], key: tuple[str, ...], partitions: str = "", version: int = 2
+    ) -> None:
         self.spark, self.name, self.key = spark, f"lake.{name}", key
         columns = ", ".join(f"`{column.replace('`', '``')}` {type_}" for column, type_ in types.items())
-        settings = {"format-version": "2", "write.merge.mode": "merge-on-read", "write.delete.mode": "merge-on-read"}
+        settings = {"format-version": str(version), "write.merge.mode": "merge-on-read", "write.delete.mode": "merge-on-read"}
         settings |= {"write.parquet.compression-codec": "zstd", **METADATA_SETTINGS, **MERGE_DISTRIBUTION}
         listed = ", ".join(f"'{one}' = '{text}'" for one, text in settings.items())
         spark.sql(f"CREATE TABLE {self.name} ({columns}) USING iceberg {partitions} TBLPROPERTIES ({listed})")
@@ -74,8 +78,12 @@ class World:
         ids = tuple(int(schema.field(name).metadata[b"PARQUET:field_id"]) for name in self.key)
         wanted = pa.table({str(number): keys[name] for number, name in enumerate(self.key)})
         files = live_files(self.jvm, java, self.key, self.cache)
-        deleted = Lookup(java.io(), ids, self.cache).find(files.data.values(), wanted)
+        has_ids = has_row_lineage(self.jvm, java)
+        deleted = Lookup(java.io(), ids, self.cache, has_ids).find(files.data.values(), wanted)
         new = pa.Table.from_arrays([rows[name].cast(schema.field(name).type) for name in schema.names], schema=schema)
+        if has_ids:
+            keys = pa.table({str(number): new[name] for number, name in enumerate(self.key)})
+            new = new.append_column(ROW_ID, row_ids_of(deleted, keys))
         fields = partition_fields(self.jvm, java)
         values = list(zip(*(field.values(rows) for field in fields), strict=True)) if fields and len(rows) else [()] * len(rows)
         parts = {new_partition(self.jvm, java, fields, one): part for one, part in split(new, values).items()}
@@ -111,9 +119,16 @@ PARTITIONS = [
 ]
 
 
-@pytest.mark.parametrize("partitions", [*PARTITIONS[:2], *(pytest.param(one, marks=pytest.mark.long) for one in PARTITIONS[2:])])
-def test_files_are_those_of_icebergs_own_writer(spark: SparkSession, namespace: str, partitions: str) -> None:
-    ours, theirs = (World(spark, f"{namespace}.{name}", TYPES, ("id",), partitions) for name in ("ours", "theirs"))
+@pytest.mark.parametrize(
+    ("version", "partitions"),
+    [
+        *((2, one) for one in PARTITIONS[:2]),
+        *((3, one) for one in PARTITIONS[:2]),
+        *(pytest.param(version, one, marks=pytest.mark.long) for one in PARTITIONS[2:] for version in (2, 3)),
+    ],
+)
+def test_files_are_those_of_icebergs_own_writer(spark: SparkSession, namespace: str, version: int, partitions: str) -> None:
+    ours, theirs = (World(spark, f"{namespace}.{name}", TYPES, ("id",), partitions, version) for name in ("ours", "theirs"))
     frame = spark.createDataFrame(ROWS, spark.table(ours.name).schema).coalesce(1)
     for world in (ours, theirs):
         frame.limit(0).writeTo(world.name).append()
@@ -122,25 +137,32 @@ def test_files_are_those_of_icebergs_own_writer(spark: SparkSession, namespace: 
     frame.createOrReplaceTempView("delta_rows")
     spark.sql(f"MERGE INTO {theirs.name} t USING (SELECT * FROM delta_rows UNION ALL SELECT 99, {', '.join(['NULL'] * 13)}) s "
               "ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *")  # fmt: skip
-    found, expected = (sorted(map(repr, spark.table(world.name).collect())) for world in (ours, theirs))
+    more = ("_last_updated_sequence_number",) if version == 3 else ()
+    found, expected = (sorted(map(repr, spark.table(world.name).select("*", *more).collect())) for world in (ours, theirs))
     assert found == expected
+    if version == 3:
+        assert {row[0] for row in spark.table(ours.name).select("_row_id").collect()} == {1, 2, 3}
     columns = "content, file_format, spec_id, record_count, null_value_counts, value_counts, nan_value_counts, lower_bounds, upper_bounds, "
     columns += "sort_order_id, split_offsets, equality_ids" + (", partition" if partitions else "")
     of_ours, of_theirs = (sorted(repr(row) for row in world.metadata(columns) if row.content == 0) for world in (ours, theirs))
     assert of_ours == of_theirs
     deletes = "content, file_format, spec_id, record_count, value_counts, size(lower_bounds), sort_order_id, split_offsets"
+    deletes += ", referenced_data_file IS NULL, content_offset, content_size_in_bytes" if version == 3 else ""
     deletes += ", partition" if partitions else ""
     assert [tuple(row) for row in ours.metadata(deletes) if row.content] == [tuple(row) for row in theirs.metadata(deletes) if row.content]
     # What was kept of the new files is what another process reads from the metadata.
     ours.table.refresh()
     kept, read = (live_files(ours.jvm, ours.table.iceberg, ours.key, cache) for cache in (ours.cache, FileCache()))
-    assert {name: one.partition for name, one in kept.data.items()} == {name: one.partition for name, one in read.data.items()}
+    told = [{name: (one.partition, one.first_row_id) for name, one in of.data.items()} for of in (kept, read)]
+    assert told[0] == told[1]
 
 
 @pytest.mark.parametrize("partitions", ["", "PARTITIONED BY (truncate(3, a), bucket(2, v))"])
-def test_random_deltas_are_a_dictionary(spark: SparkSession, namespace: str, partitions: str) -> None:
+@pytest.mark.parametrize("version", [2, 3])
+def test_random_deltas_are_a_dictionary(spark: SparkSession, namespace: str, version: int, partitions: str) -> None:
     rng = random.Random(7)
-    world = World(spark, f"{namespace}.pairs", {"a": "int", "b": "string", "v": "bigint"}, ("a", "b"), partitions)
+    world = World(spark, f"{namespace}.pairs", {"a": "int", "b": "string", "v": "bigint"}, ("a", "b"), partitions, version)
+    ids = dict[tuple[int, str], int]()
     spark.sql(f"INSERT INTO {world.name} SELECT CAST(id % 7 AS int), CAST(id AS string), id FROM range(300)")
     expected = {(number % 7, str(number)): number for number in range(300)}
     for step in range(30):
@@ -158,17 +180,47 @@ def test_random_deltas_are_a_dictionary(spark: SparkSession, namespace: str, par
         world.change(table, pa.table({"a": pa.array([k[0] for k in keys], pa.int32()), "b": pa.array([k[1] for k in keys])}))
         for key in keys:
             expected.pop(key, None)
+        # A key that comes again after its row was deleted is another row.
+        ids = {key: id_ for key, id_ in ids.items() if key in expected or key in {row[:2] for row in rows}}
         expected |= {(a, b): v for a, b, v in rows}
         world.table.refresh()
         shared = live_files(world.jvm, world.table.iceberg, world.key, world.cache).shared
         assert all(len(of_partition) <= MOST_SHARED for of_partition in shared.values())
         if step % 5 == 4 or step in (10, 20):
-            assert {(row.a, row.b): row.v for row in spark.table(world.name).collect()} == expected
+            found = spark.table(world.name).select("*", *(["_row_id"] if version == 3 else [])).collect()
+            assert {(row.a, row.b): row.v for row in found} == expected
+            if version == 3:
+                with_ids = {(row.a, row.b): row._row_id for row in found}
+                assert len({*with_ids.values()} - {None}) == len(with_ids)
+                assert {key: with_ids.get(key) for key in ids} == ids
+                ids = with_ids
             # What is kept of the files is what the metadata says.
             kept, read = (live_files(world.jvm, world.table.iceberg, world.key, cache) for cache in (world.cache, FileCache()))
-            assert {name: one.deleted.to_pylist() for name, one in kept.data.items()} == {
-                name: one.deleted.to_pylist() for name, one in read.data.items()
+            assert {name: (one.deleted.to_pylist(), one.first_row_id) for name, one in kept.data.items()} == {
+                name: (one.deleted.to_pylist(), one.first_row_id) for name, one in read.data.items()
             }
+
+
+@pytest.mark.parametrize("has_deletes", [False, True])
+def test_a_table_that_was_upgraded_gets_ids_or_is_refused(spark: SparkSession, namespace: str, *, has_deletes: bool) -> None:
+    world = World(spark, f"{namespace}.upgraded", {"id": "bigint", "v": "bigint"}, ("id",))
+    spark.sql(f"INSERT INTO {world.name} SELECT /*+ COALESCE(1) */ id, 0 FROM range(9)")
+    world.change(pa.table({"id": pa.array([9], pa.int64()), "v": pa.array([0], pa.int64())}), pa.table({"id": pa.array([9], pa.int64())}))
+    if has_deletes:
+        spark.sql(f"DELETE FROM {world.name} WHERE id = 5")
+    spark.sql(f"ALTER TABLE {world.name} SET TBLPROPERTIES ('format-version' = '3')")
+    one = pa.array([1], pa.int64())
+    if has_deletes:
+        with pytest.raises(NotPossibleError, match="another format version"):
+            world.change(pa.table({"id": one, "v": one}), pa.table({"id": one}))
+        return
+    for step in range(1, 4):
+        ids = pa.array([1, 9, 10 + step], pa.int64())
+        world.change(pa.table({"id": ids, "v": pa.array([step] * 3, pa.int64())}), pa.table({"id": ids}))
+        rows = spark.table(world.name).select("*", "_row_id", "_last_updated_sequence_number").collect()
+        assert {row.id: row.v for row in rows} == dict.fromkeys(range(10), 0) | {1: step, 9: step} | {10 + s: s for s in range(1, step + 1)}
+        assert len({row._row_id for row in rows} - {None}) == len(rows)
+        assert {row._last_updated_sequence_number for row in rows if row.v == step} == {2 + step}
 
 
 def test_a_fold_writes_few_files_however_many_data_files_there_are(
@@ -198,7 +250,7 @@ def test_a_fold_writes_few_files_however_many_data_files_there_are(
 @pytest.mark.parametrize(
     ("statement", "reason"),
     [
-        ("SET TBLPROPERTIES ('format-version' = '3')", "format version"),
+        ("SET TBLPROPERTIES ('format-version' = '3')", None),
         ("SET TBLPROPERTIES ('write.merge.mode' = 'copy-on-write')", "copy-on-write"),
         ("SET TBLPROPERTIES ('write.format.default' = 'orc')", "file format"),
         ("SET TBLPROPERTIES ('write.delete.granularity' = 'partition')", "granularity of deletes"),
