@@ -63,6 +63,8 @@ _ENTRIES: dict[str, dict[str, Any]] = {
     "by_value": {"partition_by": ["truncate(1, name)", "bucket(2, amount)"]},
     "by_day": {"partition_by": ["days(seen)", "bucket(2, code)"]},
     "kept": {"mode": "soft_delete"},
+    "whole_v3": {"format_version": 3},
+    "kept_v3": {"mode": "soft_delete", "format_version": 3, "partition_by": ["bucket(2, code)"]},
     "kept_by_value": {"mode": "soft_delete", "partition_by": ["name", "months(seen)"]},
 }
 Row = tuple[Any, ...]
@@ -127,7 +129,8 @@ def _changes(rng: random.Random, rows: dict[Row, Row], deleted: dict[Row, Row], 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_both_paths_leave_the_same(spark: SparkSession, warehouse: Path, tmp_path: Path, number: int, mode: ModeOracle | None) -> None:
     kinds = _KINDS[number % len(_KINDS)]
-    kinds = tuple(kind.with_entry({"partition_by": _PARTITIONS.get(kind.name, [])}) for kind in kinds)
+    entries = ({"partition_by": _PARTITIONS.get(kind.name, []), "format_version": 2 + (at + number) % 2} for at, kind in enumerate(kinds))
+    kinds = tuple(kind.with_entry(entry) for kind, entry in zip(kinds, entries, strict=True))
     kinds = kinds if mode is None else tuple(mode.of(kind) for kind in kinds)
     world = seeded_world(SEED + 100 * number + 90, kinds, histories=4, per_table=30, runs=3, restarts=1, max_files=6)
     ours, reference = (Merging(spark, warehouse, tmp_path, world, FORMATS[0], epoch=1) for _ in range(2))

@@ -81,16 +81,19 @@ class TableState:
         table: its UUID.
         snapshot: its current snapshot.
         schema: its current schema: a column that is widened changes the type of partition values, and makes no snapshot.
+        has_row_ids: whether it has format 3: the upgrade makes no snapshot either.
     """
 
     table: str
     snapshot: int
     schema: int
+    has_row_ids: bool
 
     @classmethod
-    def of(cls, table: Any) -> "TableState":
+    def of(cls, jvm: Any, table: Any) -> "TableState":
         """Return the state of an Iceberg table that has a snapshot."""
-        return cls(str(table.uuid()), int(table.currentSnapshot().snapshotId()), int(table.schema().schemaId()))
+        snapshot, schema = int(table.currentSnapshot().snapshotId()), int(table.schema().schemaId())
+        return cls(str(table.uuid()), snapshot, schema, has_row_lineage(jvm, table))
 
 
 class FileCache:
@@ -141,7 +144,7 @@ def live_files(jvm: Any, table: Any, key: Sequence[str], cache: FileCache) -> Li
         NotPossibleError: there are too many, or they have equality deletes, deletes of another format version than the table's, or another
             format than Parquet.
     """
-    state, snapshot = TableState.of(table), table.currentSnapshot()
+    state, snapshot = TableState.of(jvm, table), table.currentSnapshot()
     known = cache.files(state)
     if known is not None:
         if len(known.data) > MOST_FILES:

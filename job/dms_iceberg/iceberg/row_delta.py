@@ -120,7 +120,7 @@ def add_delta(jvm: Any, table: Any, delta: Delta, cache: FileCache, properties: 
     # Only the commit says which ids the new rows have. Those of files of a table that was upgraded to format 3 are not looked for.
     if has_ids and not _add_row_ids(jvm, table, after):
         return
-    cache.put_files(TableState.of(table), LiveFiles(after, shared))
+    cache.put_files(TableState.of(jvm, table), LiveFiles(after, shared))
 
 
 def _keys_of(rows: pa.Table, ids: tuple[int, ...]) -> pa.Table:

@@ -43,6 +43,10 @@ class FoundRows:
         numbers = matching(self.keys, keys)
         return FoundRows(self.file, self.positions.take(numbers), self.keys.take(numbers))
 
+    def where(self, mask: pa.BooleanArray) -> "FoundRows":
+        """Return those of the rows for which ``mask`` is true."""
+        return FoundRows(self.file, self.positions.filter(mask), self.keys.filter(mask))
+
 
 @attrs.frozen(eq=False)
 class Lookup:
@@ -168,8 +172,7 @@ def _matching_rows(file: LiveFile, rows: pa.Table, keys: pa.Table) -> FoundRows:
 def _alive(found: FoundRows) -> FoundRows:
     if not len(found.file.deleted) or not len(found.positions):
         return found
-    is_there = pc.invert(pc.is_in(found.positions, value_set=found.file.deleted))
-    return FoundRows(found.file, found.positions.filter(is_there), found.keys.filter(is_there))
+    return found.where(pc.invert(pc.is_in(found.positions, value_set=found.file.deleted)))
 
 
 def row_ids_of(found: Sequence[FoundRows], keys: pa.Table) -> pa.Int64Array:

@@ -7,7 +7,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
 from dms_iceberg.changes.partial_updates import count_aggregates, kept_columns
-from dms_iceberg.config.model import Mode
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.merge import crowding, late, suspicion
 from dms_iceberg.merge import fill_forward as fill
@@ -215,8 +214,8 @@ class _SecondPass:
         rewrite = fill.REFILL if fill.REFILL in looked.columns else None
         by_file = batch.context.config.bronze.change.orders_by_file
         figures = suspicion.figures(by_file=by_file) if verdict is None else {}
-        # A MERGE compares the positions of rows that were played, and both of a row that is only marked, with those of the table.
-        path = merge_path("late or crowded") if verdict is not None or batch.table.mode is not Mode.MIRROR else self.path
+        # A MERGE compares the positions of rows that were played with those of the table.
+        path = merge_path("late or crowded") if verdict is not None else self.path
         figures |= rows_figures(batch, is_late=True) if path == DIRECT else {}
         measured = measure(looked.persist(), shape, of_the_batch(mark_rejected), is_late=True, figures=figures)
         path = measured_path(path, measured.figures, measured.rows)

@@ -10,25 +10,24 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from dms_iceberg.changes.partial_updates import kept_columns
 from dms_iceberg.config.model import Mode
-from dms_iceberg.iceberg.arrow_schema import ROW_ID, field_ids
+from dms_iceberg.iceberg.arrow_schema import field_ids
 from dms_iceberg.iceberg.format_v3 import has_row_lineage
 from dms_iceberg.iceberg.live_files import FileCache, LiveFiles, live_files
 from dms_iceberg.iceberg.not_possible import NotPossibleError, reading_files
 from dms_iceberg.iceberg.partitions import PartitionField, new_partition, partition_fields, split
 from dms_iceberg.iceberg.row_delta import Delta, add_delta, columns_of, refusal
-from dms_iceberg.iceberg.row_lookup import Lookup, row_ids_of
-from dms_iceberg.iceberg.stored_rows import read_rows
+from dms_iceberg.iceberg.row_lookup import Lookup
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge.batch_context import BatchContext
+from dms_iceberg.merge.direct_rows import DirectTable
 from dms_iceberg.merge.soft_delete import register_row_select
 from dms_iceberg.merge.statement import insert_columns, mergeable
 from dms_iceberg.silver.metadata_columns import metadata_columns
-from dms_iceberg.sql.cdc_columns import DELETE, DELETED, DELETED_AT, POSITION, ROW_POSITION, STORED_POSITION
+from dms_iceberg.sql.cdc_columns import DELETE, POSITION, STORED_POSITION
 from dms_iceberg.sql.quoting import quote
 
 DIRECT, MERGE = "direct", "merge"
@@ -56,8 +55,6 @@ _COLUMNS: Mapping[Mode, Callable[[Sequence[str]], list[str]]] = {
     Mode.MIRROR: lambda columns: [*insert_columns(columns), DELETE],
     Mode.SOFT_DELETE: register_row_select,
 }
-_EVENT = (POSITION, DELETED, DELETED_AT)
-"""What a delete changes of a row that stays in the table."""
 
 
 def planned_path(batch: BatchContext) -> str:
@@ -104,12 +101,14 @@ def rows_figures(batch: BatchContext, *, is_late: bool = False) -> dict[str, str
 
     Args:
         batch: the batch.
-        is_late: the latest changes are rows of `late.collapse_late`, and lose to newer rows of the table.
+        is_late: the latest changes are rows of `late.collapse_late`, and may lose to newer rows of the table.
     """
     shape = batch.shape
     lengths = [f"coalesce(octet_length({quote(name)}), 0)" for name in (*shape.key, *shape.values) if shape.types[name] in _LONG]
     is_long = f"{' + '.join(['0L', *lengths])} > {MOST_TEXT >> rows_in_files(batch).bit_length()}L"
-    is_written = f"{mergeable()} AND coalesce({STORED_POSITION} < {POSITION}, true)" if is_late else mergeable()
+    # A row that is only marked has two positions, and each is compared with the row that is read to mark it.
+    compares = is_late and batch.table.mode is Mode.MIRROR
+    is_written = f"{mergeable()} AND coalesce({STORED_POSITION} < {POSITION}, true)" if compares else mergeable()
     catalog = batch.context.config.catalog.name
     fields = partition_fields(batch.context.spark._jvm, batch.target.iceberg)
     partition = (f"{field.sql(catalog)} AS {quote(field.name)}" for field in fields)
@@ -129,7 +128,7 @@ def measured_path(path: str, figures: Mapping[str, Any], rows: pa.Table | None) 
     return next((merge_path(reason) for reason, applies in checks.items() if applies), DIRECT)
 
 
-def add_directly(batch: BatchContext, transaction: Transaction, rows: pa.Table, properties: Mapping[str, str]) -> None:
+def add_directly(batch: BatchContext, transaction: Transaction, rows: pa.Table, properties: Mapping[str, str], *, is_late: bool) -> None:
     """Write the latest changes of a batch into a transaction; its snapshot carries ``properties``.
 
     Args:
@@ -137,6 +136,7 @@ def add_directly(batch: BatchContext, transaction: Transaction, rows: pa.Table, 
         transaction: of the table, on the state that the batch was planned on.
         rows: those of `ROWS`.
         properties: for the snapshot's summary.
+        is_late: see `rows_figures`.
 
     Raises:
         NotPossibleError: the table, or its files, do not allow it; nothing was added to the transaction.
@@ -144,7 +144,7 @@ def add_directly(batch: BatchContext, transaction: Transaction, rows: pa.Table, 
     cache = _cache(batch)
     jvm: Any = batch.context.spark._jvm
     with reading_files():
-        delta = _delta(batch, transaction.table, rows)
+        delta = _delta(batch, transaction.table, rows, is_late=is_late)
     replaced = {REPLACED_KEY: str(sum(len(one.positions) for one in delta.deleted))}
     add_delta(jvm, transaction.table, delta, cache, {**properties, **replaced})
 
@@ -176,7 +176,7 @@ def _table_files(batch: BatchContext, table: Any) -> tuple[pa.Schema, tuple[Part
         return columns_of(jvm, table), fields, live_files(jvm, table, batch.shape.key, _cache(batch))
 
 
-def _delta(batch: BatchContext, table: Any, rows: pa.Table) -> Delta:
+def _delta(batch: BatchContext, table: Any, rows: pa.Table, *, is_late: bool) -> Delta:
     # The table within the transaction: another writer may have changed more than rows since the batch was planned.
     columns, fields, files = _table_files(batch, table)
     shape, mode = batch.shape, batch.table.mode
@@ -186,48 +186,16 @@ def _delta(batch: BatchContext, table: Any, rows: pa.Table) -> Delta:
         raise NotPossibleError("partitions that are not those of before")
     ids = {columns.field(number).name: id_ for id_, number in field_ids(columns).items()}
     jvm: Any = batch.context.spark._jvm
-    has_row_ids = has_row_lineage(jvm, table)
-    lookup = Lookup(table.io(), tuple(ids[name] for name in shape.key), _cache(batch), has_row_ids)
-
-    def keys(changes: pa.Table) -> pa.Table:
-        return pa.table({str(number): changes[name].cast(columns.field(name).type) for number, name in enumerate(shape.key)})
-
-    wanted = keys(rows)
+    lookup = Lookup(table.io(), tuple(ids[name] for name in shape.key), _cache(batch), has_row_lineage(jvm, table))
+    target = DirectTable(shape.key, columns, fields, lookup)
+    wanted = target.keys(rows)
     if wanted.group_by(wanted.column_names).aggregate([]).num_rows < wanted.num_rows:
         raise NotPossibleError("a key that the table has twice")
-    deleted = lookup.find(files.data.values(), wanted)
-    is_event = rows[ROW_POSITION].is_null() if mode is Mode.SOFT_DELETE else rows[DELETE]
-    written, events = rows.filter(pc.invert(is_event)), rows.filter(is_event)
-    new = pa.Table.from_arrays([written[field.name].cast(field.type) for field in columns], schema=columns)
-    partitions = list(zip(*(field.values(written) for field in fields), strict=True)) if fields else [()] * new.num_rows
-    if mode is Mode.SOFT_DELETE and events.num_rows:
-        stays = [one.with_keys(keys(events)) for one in deleted]
-        stored = read_rows(lookup.file_io, stays, columns)
-        marked, numbers = _marked(stored, events, shape.key)
-        new = pa.concat_tables([new, marked])
-        of_stored = [one.file.partition.values for one in stays for _ in range(len(one.positions))]
-        partitions += [of_stored[number] for number in numbers.to_pylist()]
-    if any(not field.nullable and new[field.name].null_count for field in columns):
-        raise NotPossibleError("NULL in a required column")
-    if has_row_ids:
-        new = new.append_column(ROW_ID, row_ids_of(deleted, keys(new)))
-    parts = split(new, partitions)
-    if len(parts) > MOST_PARTITIONS or len({one.file.partition for one in deleted}) > MOST_PARTITIONS:
+    found = lookup.find(files.data.values(), wanted)
+    written = target.soft_deleted(rows, found, compare=is_late) if mode is Mode.SOFT_DELETE else target.mirrored(rows, found)
+    parts = split(written.new, written.partitions)
+    if len(parts) > MOST_PARTITIONS or len({one.file.partition for one in written.deleted}) > MOST_PARTITIONS:
         raise NotPossibleError("many partitions")
     known = {file.partition.values: file.partition for file in files.data.values()}
     by_partition = {known.get(values) or new_partition(jvm, table, fields, values): part for values, part in parts.items()}
-    return Delta(by_partition, deleted, files, lookup.ids)
-
-
-def _marked(stored: pa.Table, events: pa.Table, key: Sequence[str]) -> tuple[pa.Table, pa.Int64Array]:
-    """Return rows of the table as they are after the deletes of their keys, and their numbers; each key has one of ``events``."""
-    row, event = "_row", "_event"
-    names = [str(number) for number in range(len(key))]
-    left = pa.table([*(stored[name] for name in key), pa.array(range(stored.num_rows), pa.int64())], [*names, row])
-    right = pa.table(
-        [*(events[name].cast(stored[name].type) for name in key), pa.array(range(events.num_rows), pa.int64())], [*names, event]
-    )
-    pairs = left.join(right, names, join_type="inner", use_threads=False)
-    marked, of_events = stored.take(pairs[row]), events.take(pairs[event])
-    columns = [(of_events[field.name].cast(field.type) if field.name in _EVENT else marked[field.name]) for field in stored.schema]
-    return pa.Table.from_arrays(columns, schema=stored.schema), pairs[row]
+    return Delta(by_partition, written.deleted, files, lookup.ids)

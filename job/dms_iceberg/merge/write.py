@@ -36,7 +36,7 @@ def batch_transaction(batch: BatchContext, merge_input: MergeInput, properties: 
         return transaction
     properties |= {PATH_KEY: merge_input.path}
     if merge_input.path == DIRECT and merge_input.rows is not None:
-        add_directly(batch, transaction, merge_input.rows, properties)
+        add_directly(batch, transaction, merge_input.rows, properties, is_late=merge_input.late)
     else:
         _WRITERS[batch.table.mode](batch, transaction, merge_input, properties)
     return transaction

@@ -171,6 +171,50 @@ def test_a_late_batch_is_written_directly_but_for_rows_that_the_table_has_newer(
     assert lake.rows("t", "id, v")[1:4] == [(1, "newer"), (3, "c"), (5, "e")]
 
 
+def test_a_late_batch_of_marked_rows_is_written_directly_and_each_half_of_a_row_is_compared(lake: Lake) -> None:
+    entry, columns = {"mode": "soft_delete", "partition_by": ["truncate(1, v)"]}, "id, v, _cdc_deleted"
+    loaded(lake, entry=entry)
+    assert merged(lake, 5, ("U", 1, "newer"), ("D", 2, None), ("I", 70, "newer"), ("D", 3, None), **entry).path == "direct"
+    # Older than both halves, values for a row that is only marked, a delete of a newer row, one of a key without a row, and other keys.
+    late = [("U", 1, "older"), ("U", 2, "last"), ("D", 70, None), ("D", 99, None), ("U", 4, "c"), ("D", 5, None), ("I", 71, "new")]
+    report = merged(lake, 4, *late, **entry)
+    assert (report.path, report.stale) == ("direct", 2)
+    assert lake.rows("t", columns)[1:6] == [(1, "newer", False), (2, "last", True), (3, "a3", True), (4, "c", False), (5, "a5", True)]
+    assert lake.rows("t", columns)[-2:] == [(70, "newer", False), (71, "new", False)]
+    deleted_at, row_position = ("date_format(_cdc_deleted_at, 'HH:mm')", "substr(_cdc_row_position, 3, 12)")
+    assert lake.rows("t", f"id, {deleted_at}, {row_position}")[2] == (2, "10:05", at(4)[:12])
+    # Older than the delete and than the values that came after it, and a row whose delete is known already.
+    assert merged(lake, 3, ("U", 2, "oldest"), ("U", 5, "e"), ("I", 99, "x"), **entry).path == "direct"
+    assert lake.rows("t", columns)[2:6] == [(2, "last", True), (3, "a3", True), (4, "c", False), (5, "e", True)]
+    assert lake.rows("t", columns)[-1] == (99, "x", True)
+
+
+@pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
+def test_rows_of_format_3_keep_their_ids_by_both_paths(lake: Lake, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+    entry = {"mode": mode, "format_version": 3}
+    loaded(lake, entry=entry)
+    ids = dict(lake.rows("t", "id, _row_id"))
+    assert sorted(ids.values()) == list(range(10))
+    for number in range(1, 7):
+        is_direct = number % 3 != 0
+        with monkeypatch.context() as patch:
+            if not is_direct:
+                patch.setattr(direct, "MOST_ROWS", 0)
+            rows = [("U", 0, f"b{number}"), ("U", number, "c"), ("I", 70 + number, "new"), ("D", 9, None)]
+            report = merged(lake, number, *rows, **entry)
+        assert report.path == ("direct" if is_direct else "merge (rows)")
+        found = lake.rows("t", "id, v, _row_id")
+        assert {id_ for id_, _, _ in found} == {*range(10 if mode == "soft_delete" else 9), *range(71, 71 + number)}
+        assert {id_: row for id_, _, row in found if id_ in ids} == {
+            id_: row for id_, row in ids.items() if id_ in {one[0] for one in found}
+        }
+        assert len({row for _, _, row in found}) == len(found)
+        assert (found[0][1], found[number][1]) == (f"b{number}", "c")
+        ids = there
+    files = lake.spark.sql(f"SELECT file_format, count(1) FROM lake.{lake.namespace}.t.delete_files GROUP BY 1").collect()
+    assert [one.file_format for one in files] == ["PUFFIN"]
+
+
 def test_a_key_that_another_writer_doubled_is_not_doubled_again(lake: Lake) -> None:
     loaded(lake)
     assert merged(lake, 5, ("U", 1, "b")).path == "direct"
