@@ -205,9 +205,8 @@ def test_rows_of_format_3_keep_their_ids_by_both_paths(lake: Lake, monkeypatch: 
         assert report.path == ("direct" if is_direct else "merge (rows)")
         found = lake.rows("t", "id, v, _row_id")
         assert {id_ for id_, _, _ in found} == {*range(10 if mode == "soft_delete" else 9), *range(71, 71 + number)}
-        assert {id_: row for id_, _, row in found if id_ in ids} == {
-            id_: row for id_, row in ids.items() if id_ in {one[0] for one in found}
-        }
+        there = {id_: row for id_, _, row in found}
+        assert {id_: row for id_, row in there.items() if id_ in ids} == {id_: row for id_, row in ids.items() if id_ in there}
         assert len({row for _, _, row in found}) == len(found)
         assert (found[0][1], found[number][1]) == (f"b{number}", "c")
         ids = there
