@@ -70,7 +70,7 @@ def _kinds(number: int, place: int, form: Format) -> tuple[TableKind, ...]:
 
 
 def _cases() -> list[ParameterSet]:
-    """Return the worlds, those of Parquet planned as on Glue; of these the main suite has the first, planned quickly."""
+    """Return the worlds, those of Parquet planned as on Glue; of these the main suite has half of the first, planned quickly."""
     found = []
     for number in range(WORLDS):
         for place, form in enumerate(FORMATS):
@@ -81,12 +81,12 @@ def _cases() -> list[ParameterSet]:
             kinds, shape = _kinds(number, place, form), _SHAPES[(number + place) % len(_SHAPES)]
             world, mark = (written, SEED + 100 * number + place, kinds, shape), pytest.mark.release if number else pytest.mark.long
             if not number and not place:
-                found.append(pytest.param(*world, False, id=f"{form.name}-{number}-quickly"))
-            found.append(pytest.param(*world, not place, id=f"{form.name}-{number}", marks=mark))
+                found.append(pytest.param(*world, False, HISTORIES // 2, id=f"{form.name}-{number}-half-and-quickly"))
+            found.append(pytest.param(*world, not place, HISTORIES, id=f"{form.name}-{number}", marks=mark))
     return found
 
 
-@pytest.mark.parametrize(("form", "seed", "kinds", "shape", "as_on_glue"), _cases())
+@pytest.mark.parametrize(("form", "seed", "kinds", "shape", "as_on_glue", "histories"), _cases())
 def test_silver_is_the_oracles_table(
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
@@ -98,6 +98,7 @@ def test_silver_is_the_oracles_table(
     kinds: tuple[TableKind, ...],
     shape: dict[str, int],
     as_on_glue: bool,
+    histories: int,
 ) -> None:
     if as_on_glue:
         request.getfixturevalue("planned_as_on_glue")
@@ -107,13 +108,13 @@ def test_silver_is_the_oracles_table(
     if form.name in ("json", "csv-headerless"):
         # Small batches take the MERGE as well.
         monkeypatch.setattr(direct, "MOST_ROWS", 0)
-    world = seeded_world(seed, kinds, histories=HISTORIES, per_table=140 // len(kinds), **shape)
+    world = seeded_world(seed, kinds, histories=histories, per_table=140 * histories // HISTORIES // len(kinds), **shape)
     merging = Merging(spark, warehouse, tmp_path, world, form)
     reports = merging.run_all()
     _resolve(merging)
     wrong = merging.differences()
     if wrong:
-        pytest.fail(_told(wrong, world, form, Merging(spark, warehouse, tmp_path, *_alone(wrong, world), form)))
+        pytest.fail(_told(wrong, world, histories, form, Merging(spark, warehouse, tmp_path, *_alone(wrong, world, histories), form)))
     for kind in world.kinds:
         _check_sums(merging, kind, [report.tables[kind.source] for report in reports], is_identified=form.tells_repetitions)
     before = merging.snapshots()
@@ -215,16 +216,16 @@ def _check_sums(merging: Merging, kind: TableKind, tables: list[TableReport], *,
     assert quarantined.total() == merging.world.bad_rows(kind, files), f"{kind.name}: {quarantined}"
 
 
-def _alone(wrong: list[Difference], world: World) -> tuple[World]:
+def _alone(wrong: list[Difference], world: World, histories: int) -> tuple[World]:
     first = wrong[0]
-    return (world.only(first.kind, world.owner(first.kind, HISTORIES)[first.key]),)
+    return (world.only(first.kind, world.owner(first.kind, histories)[first.key]),)
 
 
-def _told(wrong: list[Difference], world: World, form: Format, single: Merging) -> str:
+def _told(wrong: list[Difference], world: World, histories: int, form: Format, single: Merging) -> str:
     single.run_all()
     _resolve(single)
     again = single.differences()
-    owners = sorted({(each.kind.name, world.owner(each.kind, HISTORIES)[each.key]) for each in wrong})
+    owners = sorted({(each.kind.name, world.owner(each.kind, histories)[each.key]) for each in wrong})
     return "\n".join(
         [
             f"{len(wrong)} rows differ ({form.name}, seed {world.seed}, at most {world.max_files} files a batch)",

@@ -108,6 +108,7 @@ def namespace(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[s
     yield name
 
 
+_BY_PAIR = "PARTITIONED BY (truncate(3, a), bucket(2, v))"
 PARTITIONS = [
     "",
     "PARTITIONED BY (small, flag, bucket(7, id))",
@@ -157,8 +158,10 @@ def test_files_are_those_of_icebergs_own_writer(spark: SparkSession, namespace: 
     assert told[0] == told[1]
 
 
-@pytest.mark.parametrize("partitions", ["", "PARTITIONED BY (truncate(3, a), bucket(2, v))"])
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize(
+    ("version", "partitions"),
+    [(2, ""), (2, _BY_PAIR), (3, ""), pytest.param(3, _BY_PAIR, marks=pytest.mark.long)],
+)
 def test_random_deltas_are_a_dictionary(spark: SparkSession, namespace: str, version: int, partitions: str) -> None:
     rng = random.Random(7)
     world = World(spark, f"{namespace}.pairs", {"a": "int", "b": "string", "v": "bigint"}, ("a", "b"), partitions, version)

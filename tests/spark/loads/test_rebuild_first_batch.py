@@ -14,7 +14,7 @@ def cdc(minute: int) -> str:
     return f"2026/03/01/10/20260301-10{minute:02d}30000.parquet"
 
 
-@pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
+@pytest.mark.parametrize("mode", ["mirror", pytest.param("soft_delete", marks=pytest.mark.long)])
 def test_a_clock_that_went_back_within_it(lake: Lake, mode: str) -> None:
     config = lake.config({"public.t": {"mode": mode}})
     lake.load("public.t", ID_V, [(1, "a"), (2, "b")])

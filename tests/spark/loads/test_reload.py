@@ -285,7 +285,7 @@ def test_a_load_that_was_begun_with_another_configuration_is_built_anew(lake: La
     assert lake.rows("same", "id, part, v") == [(1, 2, "c"), (2, 1, "b"), (3, 1, "d"), (9, 1, "e")]
 
 
-@pytest.mark.parametrize("mode", ["soft_delete", "history"])
+@pytest.mark.parametrize("mode", ["soft_delete", pytest.param("history", marks=pytest.mark.long)])
 def test_a_load_that_was_begun_in_another_mode_is_built_anew(lake: Lake, mode: str) -> None:
     """The rows of a mirror have no marks: taken for the load's, every row of the table would have vanished."""
     names = ("change", "told", "second")

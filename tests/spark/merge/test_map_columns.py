@@ -17,7 +17,7 @@ ENTRIES = {
 }
 
 
-@pytest.mark.parametrize("entry", [pytest.param(one, marks=[] if one in ("mirror", "history") else pytest.mark.long) for one in ENTRIES])
+@pytest.mark.parametrize("entry", [pytest.param(one, marks=[] if one == "mirror" else pytest.mark.long) for one in ENTRIES])
 def test_late_changes_and_a_second_load(lake: Lake, entry: str) -> None:
     tables = {"public.t": {"columns": [MAP], **ENTRIES[entry]}}
     mode = str(ENTRIES[entry].get("mode", "mirror"))

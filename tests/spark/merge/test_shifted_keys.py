@@ -40,10 +40,18 @@ STORIES: dict[str, tuple[list[Change], list[tuple[int, Any]]]] = {
 }
 
 
-@pytest.mark.parametrize("mode", ["mirror", pytest.param("soft_delete", marks=pytest.mark.long)])
-def test_the_second_half_of_a_commit_may_come_with_a_late_change(lake: Lake, mode: str) -> None:
+_SPLIT = ("shift", "new_leaves", "moves_away", "put_aside", "pass")
+
+
+@pytest.mark.parametrize(
+    ("mode", "names"),
+    [
+        pytest.param("mirror", _SPLIT[:2], id="few"),
+        *(pytest.param(mode, _SPLIT, id=mode, marks=pytest.mark.long) for mode in ("mirror", "soft_delete")),
+    ],
+)
+def test_the_second_half_of_a_commit_may_come_with_a_late_change(lake: Lake, mode: str, names: tuple[str, ...]) -> None:
     """Also where it only leaves a key: the change that came there is the table's row."""
-    names = ("shift", "new_leaves", "moves_away", "put_aside", "pass")
     config = lake.config({f"public.{name}": {"mode": mode} for name in names})
     for name in names:
         os.utime(lake.load(f"public.{name}", COLUMNS, LOADED), (1_772_355_600, 1_772_355_600))
