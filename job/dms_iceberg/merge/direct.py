@@ -44,6 +44,8 @@ MOST_BYTES, MOST_COMPRESSED_BYTES = 4 << 20, 64 << 10
 """A batch of larger files takes the MERGE: compressed text files hide how many rows they have, Parquet files do not."""
 MOST_PARTITIONS = 32
 """With more, a MERGE writes their files in parallel and sooner."""
+MOST_VECTORS = 128
+"""In format 3 each data file with deletes gets a deletion vector anew, which takes some three milliseconds here."""
 BRIEF_ROWS, BRIEF_BYTES = 4_000, 512 << 10
 """A batch with at most so many rows (of a Parquet file) or bytes (of text files) is read with a plan that is not compiled."""
 _COUNT, _LONG_ROWS = "_cdc_direct_count", "_cdc_direct_long"
@@ -196,6 +198,8 @@ def _delta(batch: BatchContext, table: Any, rows: pa.Table, *, is_late: bool) ->
     parts = split(written.new, written.partitions)
     if len(parts) > MOST_PARTITIONS or len({one.file.partition for one in written.deleted}) > MOST_PARTITIONS:
         raise NotPossibleError("many partitions")
+    if lookup.has_row_ids and len(written.deleted) > MOST_VECTORS:
+        raise NotPossibleError("deletes in many files")
     known = {file.partition.values: file.partition for file in files.data.values()}
     by_partition = {known.get(values) or new_partition(jvm, table, fields, values): part for values, part in parts.items()}
     return Delta(by_partition, written.deleted, files, lookup.ids)

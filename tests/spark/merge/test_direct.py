@@ -212,6 +212,11 @@ def test_rows_of_format_3_keep_their_ids_by_both_paths(lake: Lake, monkeypatch: 
         ids = there
     files = lake.spark.sql(f"SELECT file_format, count(1) FROM lake.{lake.namespace}.t.delete_files GROUP BY 1").collect()
     assert [one.file_format for one in files] == ["PUFFIN"]
+    monkeypatch.setattr(direct, "MOST_VECTORS", 1)
+    assert merged(lake, 7, ("U", 0, "d"), **entry).path == "direct"
+    assert merged(lake, 8, ("U", 0, "e"), ("U", 7, "e"), **entry).path == "merge (deletes in many files)"
+    values = dict(lake.rows("t", "id, v"))
+    assert (values[0], values[7]) == ("e", "e")
 
 
 def test_a_key_that_another_writer_doubled_is_not_doubled_again(lake: Lake) -> None:
