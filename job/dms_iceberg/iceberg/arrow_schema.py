@@ -47,13 +47,13 @@ def arrow_schema(text: str) -> pa.Schema | None:
         text: an Iceberg schema as JSON (``SchemaParser``).
 
     Returns:
-        Columns with their field ids; None if a column has a type that Iceberg and Arrow do not write as the same Parquet values: nested
-        types, times, UUIDs, times of nanoseconds.
+        Columns with their field ids; None if a column has a type that Iceberg and Arrow do not write as the same Parquet values (nested
+        types, times, UUIDs, times of nanoseconds), or in format 3 a default, which stands for what older files lack.
     """
     fields = []
     for field in json.loads(text)["fields"]:
         type_ = _arrow_type(field["type"])
-        if type_ is None:
+        if type_ is None or field.get("initial-default") is not None:
             return None
         fields.append(_field(field["name"], type_, field["id"], nullable=not field["required"]))
     return pa.schema(fields, metadata={_SCHEMA: text})

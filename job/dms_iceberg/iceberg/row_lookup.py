@@ -176,16 +176,10 @@ def _alive(found: FoundRows) -> FoundRows:
 
 
 def row_ids_of(found: Sequence[FoundRows], keys: pa.Table) -> pa.Int64Array:
-    """Return the ids of the rows with some keys, in the order of these; NULL for a key without a row.
-
-    Raises:
-        NotPossibleError: several rows have one of the keys.
-    """
+    """Return the ids of the rows with some keys, in the order of these; NULL for a key without a row. No two rows have one key."""
     number = "_number"
     known = [one.keys.select(keys.column_names).append_column(ROW_ID, one.row_ids) for one in found]
     wanted = keys.append_column(number, pa.array(range(keys.num_rows), pa.int64()))
     stored = pa.concat_tables([keys.slice(0, 0).append_column(ROW_ID, pa.array([], pa.int64())), *known])
     joined = wanted.join(stored, keys.column_names, join_type="left outer", use_threads=False)
-    if joined.num_rows != keys.num_rows:
-        raise NotPossibleError("a key that the table has twice")
     return joined.sort_by(number)[ROW_ID].combine_chunks()

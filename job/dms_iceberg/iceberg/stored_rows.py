@@ -38,7 +38,7 @@ def read_rows(file_io: Any, found: Sequence[FoundRows], schema: pa.Schema) -> pa
     Args:
         file_io: of the table.
         found: the rows to read.
-        schema: the table's columns with their field ids. A column that a file lacks is NULL in its rows, as in every file of format 2.
+        schema: the table's columns with their field ids (`arrow_schema`). A column that a file lacks is NULL in its rows.
 
     Raises:
         NotPossibleError: a file lacks a required column or its field ids, or too much would have to be read.

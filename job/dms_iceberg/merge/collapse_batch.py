@@ -216,7 +216,7 @@ class _SecondPass:
         figures = suspicion.figures(by_file=by_file) if verdict is None else {}
         # A MERGE compares the positions of rows that were played with those of the table.
         path = merge_path("late or crowded") if verdict is not None else self.path
-        figures |= rows_figures(batch, is_late=True) if path == DIRECT else {}
+        figures |= rows_figures(batch, late_keys=first.row_counts.latest) if path == DIRECT else {}
         measured = measure(looked.persist(), shape, of_the_batch(mark_rejected), is_late=True, figures=figures)
         path = measured_path(path, measured.figures, measured.rows)
         return _with_superseded(attrs.evolve(measured, rewrite=rewrite, is_cut=look.is_cut, path=path), verdict)

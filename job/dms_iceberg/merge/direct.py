@@ -23,7 +23,7 @@ from dms_iceberg.iceberg.row_delta import Delta, add_delta, columns_of, refusal
 from dms_iceberg.iceberg.row_lookup import Lookup
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge.batch_context import BatchContext
-from dms_iceberg.merge.direct_rows import DirectTable
+from dms_iceberg.merge.direct_rows import DirectTable, has_a_key_twice
 from dms_iceberg.merge.soft_delete import register_row_select
 from dms_iceberg.merge.statement import insert_columns, mergeable
 from dms_iceberg.silver.metadata_columns import metadata_columns
@@ -95,21 +95,23 @@ def merge_path(reason: str) -> str:
     return f"{MERGE} ({reason})"
 
 
-def rows_figures(batch: BatchContext, *, is_late: bool = False) -> dict[str, str]:
+def rows_figures(batch: BatchContext, *, late_keys: int | None = None) -> dict[str, str]:
     """Aggregates over the latest changes: those that a MERGE would write, as one list, and what `measured_path` asks.
 
-    A Parquet file hides how much text it has, as text that repeats is stored once. So the list has no row with more than its share of
-    `MOST_TEXT`; the share is rounded to a power of two, because the generated code contains it.
+    A Parquet file hides how much text it has, as text that repeats is stored once; and in ``soft_delete`` a late delete comes with values
+    of older files. So the list has no row with more than its share of `MOST_TEXT`; the share is rounded to a power of two, because the
+    generated code contains it.
 
     Args:
         batch: the batch.
-        is_late: the latest changes are rows of `late.collapse_late`, and may lose to newer rows of the table.
+        late_keys: the latest changes are rows of `late.collapse_late`, of so many keys, and may lose to newer rows of the table.
     """
     shape = batch.shape
     lengths = [f"coalesce(octet_length({quote(name)}), 0)" for name in (*shape.key, *shape.values) if shape.types[name] in _LONG]
-    is_long = f"{' + '.join(['0L', *lengths])} > {MOST_TEXT >> rows_in_files(batch).bit_length()}L"
+    rows = max(rows_in_files(batch), late_keys or 0)
+    is_long = f"{' + '.join(['0L', *lengths])} > {MOST_TEXT >> rows.bit_length()}L"
     # A row that is only marked has two positions, and each is compared with the row that is read to mark it.
-    compares = is_late and batch.table.mode is Mode.MIRROR
+    compares = late_keys is not None and batch.table.mode is Mode.MIRROR
     is_written = f"{mergeable()} AND coalesce({STORED_POSITION} < {POSITION}, true)" if compares else mergeable()
     catalog = batch.context.config.catalog.name
     fields = partition_fields(batch.context.spark._jvm, batch.target.iceberg)
@@ -138,7 +140,7 @@ def add_directly(batch: BatchContext, transaction: Transaction, rows: pa.Table, 
         transaction: of the table, on the state that the batch was planned on.
         rows: those of `ROWS`.
         properties: for the snapshot's summary.
-        is_late: see `rows_figures`.
+        is_late: the rows may lose to newer rows of the table.
 
     Raises:
         NotPossibleError: the table, or its files, do not allow it; nothing was added to the transaction.
@@ -191,9 +193,11 @@ def _delta(batch: BatchContext, table: Any, rows: pa.Table, *, is_late: bool) ->
     lookup = Lookup(table.io(), tuple(ids[name] for name in shape.key), _cache(batch), has_row_lineage(jvm, table))
     target = DirectTable(shape.key, columns, fields, lookup)
     wanted = target.keys(rows)
-    if wanted.group_by(wanted.column_names).aggregate([]).num_rows < wanted.num_rows:
+    if has_a_key_twice([wanted]):
         raise NotPossibleError("a key that the table has twice")
     found = lookup.find(files.data.values(), wanted)
+    if has_a_key_twice([one.keys.select(wanted.column_names) for one in found]):
+        raise NotPossibleError("a key that the table has twice")
     written = target.soft_deleted(rows, found, compare=is_late) if mode is Mode.SOFT_DELETE else target.mirrored(rows, found)
     parts = split(written.new, written.partitions)
     if len(parts) > MOST_PARTITIONS or len({one.file.partition for one in written.deleted}) > MOST_PARTITIONS:

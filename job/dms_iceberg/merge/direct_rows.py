@@ -74,7 +74,8 @@ class DirectTable:
         """
         has_values = changes[ROW_POSITION].is_valid()
         compared = changes if compare else changes.filter(pc.invert(has_values))
-        meets = [one.with_keys(self.keys(compared)) for one in found]
+        of_keys = self.keys(compared)
+        meets = [one for one in (rows.with_keys(of_keys) for rows in found) if len(one.positions)]
         changed = changed_rows(read_rows(self.lookup.file_io, meets, self.columns), compared, self.key, compare=compare)
         if compare:
             numbers = pa.array(range(changes.num_rows), pa.int64())
@@ -102,6 +103,12 @@ class DirectTable:
         if not self.lookup.has_row_ids:
             return rows
         return attrs.evolve(rows, new=rows.new.append_column(ROW_ID, row_ids_of(rows.deleted, self.keys(rows.new))))
+
+
+def has_a_key_twice(parts: Sequence[pa.Table]) -> bool:
+    """Whether some rows with key columns alone have a key twice."""
+    keys = pa.concat_tables(parts) if parts else pa.table({})
+    return bool(keys.num_rows) and keys.group_by(keys.column_names).aggregate([]).num_rows < keys.num_rows
 
 
 def _without(found: Sequence[FoundRows], numbers: pa.Int64Array) -> list[FoundRows]:

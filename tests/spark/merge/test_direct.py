@@ -189,6 +189,58 @@ def test_a_late_batch_of_marked_rows_is_written_directly_and_each_half_of_a_row_
     assert lake.rows("t", columns)[-1] == (99, "x", True)
 
 
+def test_a_column_with_a_default_takes_the_merge(lake: Lake) -> None:
+    """Format 3: older files lack it, and a row of theirs that is marked keeps what it stands for."""
+    entry = {"mode": "soft_delete", "format_version": 3}
+    loaded(lake, 3, entry=entry)
+    iceberg: Any = lake.spark._jvm.org.apache.iceberg  # type: ignore[union-attr]
+    five = iceberg.expressions.Literal.of(5)
+    lake.target("t").iceberg.updateSchema().addColumn("x", iceberg.types.Types.IntegerType.get(), five).commit()
+    columns = [*ID_V, ("x", pa.int32())]
+    assert merged(lake, 1, ("D", 0, None, None), ("U", 1, "b", 7), columns=columns, **entry).path == "merge (a column's type)"
+    assert lake.rows("t", "id, v, x, _cdc_deleted") == [(0, "a0", 5, True), (1, "b", 7, False), (2, "a2", 5, False)]
+
+
+def test_long_values_of_older_files_take_the_merge(lake: Lake) -> None:
+    """A late delete has no values of its own, and comes with those that its row had."""
+    entry = {"mode": "soft_delete"}
+    config = lake.config({"public.t": entry}, bronze={"format": "csv"})
+
+    def changed(number: int, *rows: tuple[str, int, str]) -> str:
+        moment = f"2026-03-01 10:{number:02d}:00.000000"
+        lines = [f"{op},{moment},{id_},{v},{at(number)}{61 + 4 * n:019d}" for n, (op, id_, v) in enumerate(rows)]
+        lake.path("public.t", name(number).replace(".parquet", ".csv")).write_text(
+            "\n".join(["Op,dms_commit_ts,id,v,dms_change_seq", *lines, ""])
+        )
+        (report,) = lake.run_one(config).batches
+        return str(report.path)
+
+    changed(1, ("I", 99, "x"))
+    changed(2, *(("I", number, "y" * 300_000) for number in range(100)))
+    assert changed(5, ("U", 99, "z")) == "direct"
+    assert changed(3, *(("D", number, "") for number in range(100))) == "merge (long values)"
+    assert lake.rows("t", "count(1), count_if(_cdc_deleted), sum(length(v))", "1") == [(101, 100, 100 * 300_000 + 1)]
+
+
+def test_files_without_a_deleted_row_are_not_opened(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = {"mode": "soft_delete"}
+    loaded(lake, entry=entry)
+    for number in (1, 2, 3):
+        assert merged(lake, number, ("U", number, "b"), **entry).path == "direct"
+    opened = list[str]()
+
+    class Reader(stored_rows.FileReader):
+        def __init__(self, file_io: Any, location: str) -> None:
+            opened.append(location)
+            super().__init__(file_io, location)
+
+    monkeypatch.setattr(stored_rows, "FileReader", Reader)
+    assert merged(lake, 4, ("U", 1, "c"), ("U", 2, "c"), ("U", 3, "c"), **entry).path == "direct"
+    assert opened == []
+    assert merged(lake, 5, ("U", 1, "d"), ("D", 2, None), **entry).path == "direct"
+    assert len(opened) == 1
+
+
 @pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
 def test_rows_of_format_3_keep_their_ids_by_both_paths(lake: Lake, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     entry = {"mode": mode, "format_version": 3}
