@@ -215,9 +215,9 @@ def test_long_values_of_older_files_take_the_merge(lake: Lake) -> None:
         (report,) = lake.run_one(config).batches
         return str(report.path)
 
-    changed(1, ("I", 99, "x"))
+    changed(1, ("I", 999, "x"))
     changed(2, *(("I", number, "y" * 300_000) for number in range(100)))
-    assert changed(5, ("U", 99, "z")) == "direct"
+    assert changed(5, ("U", 999, "z")) == "direct"
     assert changed(3, *(("D", number, "") for number in range(100))) == "merge (long values)"
     assert lake.rows("t", "count(1), count_if(_cdc_deleted), sum(length(v))", "1") == [(101, 100, 100 * 300_000 + 1)]
 
