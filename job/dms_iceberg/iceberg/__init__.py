@@ -1,1 +1,1 @@
-"""Iceberg without anything of DMS: transactions, commit errors, staged files, retries after a commit conflict."""
+"""Iceberg without anything of DMS: transactions, commit errors, staged files, and a few rows read or written without Spark."""
