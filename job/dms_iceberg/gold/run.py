@@ -5,12 +5,12 @@ from collections.abc import Collection
 
 import structlog
 
-from dms_iceberg.attempts import attempt, on_conflict, planned_again
 from dms_iceberg.config.gold_checks import model_order
 from dms_iceberg.context import RunContext
 from dms_iceberg.gold.refresh import refresh_model, tables_of
 from dms_iceberg.gold.report import ModelReport
 from dms_iceberg.maintenance.run import maintain_model
+from dms_iceberg.retry import attempt, on_conflict, planned_again
 from dms_iceberg.silver.table import TargetTable
 
 _LOG = structlog.get_logger("dms_iceberg")

@@ -9,12 +9,12 @@ from contextlib import nullcontext
 import structlog
 from pyspark.sql import SparkSession
 
-from dms_iceberg.attempts import attempt, planned_again
 from dms_iceberg.config.model import Config, Maintenance, Table
 from dms_iceberg.context import PlanIsStaleError, RunContext
 from dms_iceberg.maintenance.execute import MaintainedTable, execute
 from dms_iceberg.maintenance.plan import Facts, Scope, Step
 from dms_iceberg.maintenance.report import MaintenanceReport, MaintenanceRun, Outcome, StepReport
+from dms_iceberg.retry import attempt, planned_again
 from dms_iceberg.silver.quarantine import quarantine_name, replays_name
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext

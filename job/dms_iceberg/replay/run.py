@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import structlog
 from pyspark.sql import SparkSession
 
-from dms_iceberg.attempts import attempt
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.context import RunContext, RunRequest
+from dms_iceberg.retry import attempt
 from dms_iceberg.runs.observer import NOBODY, RunObserver
 from dms_iceberg.runs.report import RunReport, TableReport
 from dms_iceberg.runs.request import tables_with_kept_positions

@@ -10,7 +10,6 @@ import attrs
 import structlog
 from pyspark.sql import SparkSession
 
-from dms_iceberg.attempts import attempt, on_conflict, planned_again
 from dms_iceberg.bronze.corrupt_files import blame_corrupt_file
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.context import NO_REQUEST, PlanIsStaleError, RunContext, RunRequest
@@ -18,6 +17,7 @@ from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.gold.run import refresh_models
 from dms_iceberg.iceberg.commit_errors import is_unknown
 from dms_iceberg.maintenance.run import maintain_table
+from dms_iceberg.retry import attempt, on_conflict, planned_again
 from dms_iceberg.runs.actions import DropBranches, ReadFiles
 from dms_iceberg.runs.apply import Outcome, apply
 from dms_iceberg.runs.observer import NOBODY, RunObserver

@@ -7,12 +7,12 @@ from threading import Lock
 
 import structlog
 
-from dms_iceberg.attempts import attempt
 from dms_iceberg.config.model import Table
 from dms_iceberg.context import RunContext
 from dms_iceberg.loads.epochs import branch_state
 from dms_iceberg.progress.pending import next_truncate, pending_files
 from dms_iceberg.progress.progress import Progress
+from dms_iceberg.retry import attempt
 from dms_iceberg.runs.report import TableReport
 from dms_iceberg.runs.run import Listener, describe_end, maintain_after_run, open_rows_for_verdict, step
 from dms_iceberg.runs.state import RunMemory

@@ -22,7 +22,7 @@ LAYERS = (
     {"merge"},
     {"silver"},
     {"changes"},
-    {"attempts"},
+    {"retry"},
     {"iceberg"},
     {"context"},
     {"progress"},
