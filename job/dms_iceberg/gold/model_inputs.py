@@ -37,7 +37,7 @@ class Input:
 
 
 @attrs.frozen
-class Made:
+class ModelInputs:
     """What a model was built from.
 
     Attributes:
@@ -48,7 +48,7 @@ class Made:
     definition: str
     inputs: Mapping[str, Input]
 
-    def is_of(self, other: "Made") -> bool:
+    def is_of(self, other: "ModelInputs") -> bool:
         """Whether both would give the same content."""
         if self.definition != other.definition or self.inputs.keys() != other.inputs.keys():
             return False
@@ -70,13 +70,13 @@ def definition_of(model: Model) -> str:
     return digest(text, 16).hex()
 
 
-def last_made(table: TargetTable) -> Made | None:
+def recorded_inputs(table: TargetTable) -> ModelInputs | None:
     """Return what a model's present content was built from; None if unknown, for example because another writer has written to it."""
     _, content = table.content()
     for snapshot in table.lineage():
         if text := snapshot.summary.get(GOLD_KEY):
             document = json.loads(text)
-            return Made(document["definition"], {name: Input(*ids) for name, ids in document["inputs"].items()})
+            return ModelInputs(document["definition"], {name: Input(*ids) for name, ids in document["inputs"].items()})
         if snapshot.id == content:
             return None
     return None

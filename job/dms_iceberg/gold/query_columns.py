@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from dms_iceberg.gold.model_inputs import Input, Made
+from dms_iceberg.gold.model_inputs import Input, ModelInputs
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.sql.types import stored
 
@@ -14,11 +14,13 @@ def query_columns(spark: SparkSession, sql: str) -> dict[str, str]:
     return {field.name: stored(field.dataType.simpleString()) for field in spark.sql(sql).schema.fields}
 
 
-def tables_with_other_columns(sql: str, target: TargetTable, tables: Mapping[str, TargetTable], last: Made, now: Made) -> list[str]:
+def tables_with_other_columns(
+    sql: str, target: TargetTable, tables: Mapping[str, TargetTable], last: ModelInputs, now: ModelInputs
+) -> list[str]:
     """Return the tables, by name in folded case, whose columns changed so that the query has other columns than the model; mostly none.
 
     Args:
-        sql: the model's query, as it reads the tables now (`Made.pinned`).
+        sql: the model's query, as it reads the tables now (`ModelInputs.pinned`).
         target: the table of the model.
         tables: the tables that it reads.
         last: what its present content was built from.

@@ -11,7 +11,7 @@ from dms_iceberg.config.model import Model, Refresh
 from dms_iceberg.config.model_sql import references, taken_columns
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import TargetError
-from dms_iceberg.gold.model_inputs import Input, Made, definition_of, last_made
+from dms_iceberg.gold.model_inputs import Input, ModelInputs, definition_of, recorded_inputs
 from dms_iceberg.gold.query_columns import query_columns, tables_with_other_columns
 from dms_iceberg.gold.replace_groups import Change, Replaced, replace_changed_groups
 from dms_iceberg.gold.report import ModelReport
@@ -47,16 +47,16 @@ def refresh_model(context: RunContext, name: str, model: Model, report: ModelRep
     if missing:
         report.waits_for = missing
         return
-    made = Made(definition_of(model), {one: Input.of(table) for one, table in tables.items()})
+    now = ModelInputs(definition_of(model), {one: Input.of(table) for one, table in tables.items()})
     target = TargetTable(context.spark, context.config.catalog.name, name)
     last = None
     if target.exists():
         target.refresh()
-        last = last_made(target)
-    sql = made.pinned(model.sql, context.config.catalog.name)
-    if last is not None and last.is_of(made) and not tables_with_other_columns(sql, target, tables, last, made):
+        last = recorded_inputs(target)
+    sql = now.pinned(model.sql, context.config.catalog.name)
+    if last is not None and last.is_of(now) and not tables_with_other_columns(sql, target, tables, last, now):
         return
-    due = _Refresh(context, model, target, made, sql)
+    due = _Refresh(context, model, target, now, sql)
     done = due.replace_groups(tables, last)
     if isinstance(done, str):
         due.replace_all()
@@ -76,14 +76,14 @@ class _Refresh:
         context: the context of the run.
         model: the model's configuration.
         target: the table of the model.
-        made: what the model will be built from.
+        now: what the model will be built from.
         sql: its query over exactly these snapshots.
     """
 
     context: RunContext
     model: Model
     target: TargetTable
-    made: Made
+    now: ModelInputs
     sql: str
 
     def replace_all(self) -> None:
@@ -106,10 +106,10 @@ class _Refresh:
             f"CREATE OR REPLACE TABLE {target.sql_name} USING iceberg{partition_sql(model.partition_by)} "
             f"TBLPROPERTIES ({properties}) AS {self.sql}"
         )
-        commit_with(spark, self.made.to_summary(), lambda: spark.sql(statement))
+        commit_with(spark, self.now.to_summary(), lambda: spark.sql(statement))
         target.refresh()
 
-    def replace_groups(self, tables: Mapping[str, TargetTable], last: Made | None) -> Replaced | str:
+    def replace_groups(self, tables: Mapping[str, TargetTable], last: ModelInputs | None) -> Replaced | str:
         """Replace the changed groups in one commit, or return why this refresh must be full, or better is.
 
         Args:
@@ -130,7 +130,7 @@ class _Refresh:
         if isinstance(change, str):
             return change
         try:
-            return replace_changed_groups(self.context, self.model, self.target, change, self.made.to_summary())
+            return replace_changed_groups(self.context, self.model, self.target, change, self.now.to_summary())
         except AnalysisException as error:
             return f"Spark refuses the refresh of groups: {describe(error, has_values=True)}"
         except FAILURES as error:
@@ -138,12 +138,12 @@ class _Refresh:
                 raise
             raise TargetError(f"{self.target.name}: {describe(error, has_values=True)}") from None
 
-    def _change(self, name: str, table: TargetTable, last: Made | None) -> Change | str:
+    def _change(self, name: str, table: TargetTable, last: ModelInputs | None) -> Change | str:
         if last is None or name not in last.inputs:
             return "nothing is known of its present content"
-        if last.definition != self.made.definition:
+        if last.definition != self.now.definition:
             return "the configuration has changed"
-        until, was = self.made.inputs[name].snapshot, last.inputs[name]
+        until, was = self.now.inputs[name].snapshot, last.inputs[name]
         since = next((one for one in (was.snapshot, was.content) if one is not None and table.has_snapshot(one)), None)
         if until is None or since is None:
             return "the snapshot that it was made of has expired"

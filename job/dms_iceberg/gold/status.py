@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config, Model
 from dms_iceberg.errors import DmsIcebergError
-from dms_iceberg.gold.model_inputs import Input, Made, definition_of, last_made
+from dms_iceberg.gold.model_inputs import Input, ModelInputs, definition_of, recorded_inputs
 from dms_iceberg.gold.query_columns import tables_with_other_columns
 from dms_iceberg.gold.refresh import tables_of
 from dms_iceberg.iceberg.commit_properties import GOLD_KEY
@@ -67,7 +67,7 @@ def _status(spark: SparkSession, config: Config, name: str, model: Model, *, wit
     if not target.exists():
         return status
     target.refresh()
-    head, last = target.head(), last_made(target)
+    head, last = target.head(), recorded_inputs(target)
     made_at = next((one.timestamp_ms for one in target.lineage() if GOLD_KEY in one.summary), None) if last is not None else None
     behind = ["content"]
     if last is not None:
@@ -83,10 +83,10 @@ def _status(spark: SparkSession, config: Config, name: str, model: Model, *, wit
     )
 
 
-def _changed(model: Model, target: TargetTable, tables: Mapping[str, TargetTable], last: Made) -> list[str]:
+def _changed(model: Model, target: TargetTable, tables: Mapping[str, TargetTable], last: ModelInputs) -> list[str]:
     """Return the names of tables whose rows changed since the model was built, or whose columns did in a way that it shows."""
     there = {name: table for name, table in tables.items() if table.exists()}
-    now = Made("", {name: Input.of(table) for name, table in there.items()})
+    now = ModelInputs("", {name: Input.of(table) for name, table in there.items()})
     changed = [name for name, one in now.inputs.items() if name not in last.inputs or not one.has_content_of(last.inputs[name])]
     if not changed and there.keys() == tables.keys():
         changed = tables_with_other_columns(now.pinned(model.sql, target.parts[0]), target, tables, last, now)
