@@ -8,7 +8,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from dms_iceberg.bronze.gzip_checks import blame_gzip
+from dms_iceberg.bronze.gzip_checks import find_corrupt_gzip
 from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.storage.store import ObjectStore, join
@@ -17,7 +17,7 @@ _FOOTER_WORDS = ("TProtocolException", "can not read class org.apache.parquet.fo
 
 
 @contextmanager
-def blame_corrupt_file(spark: SparkSession, store: ObjectStore, files: Sequence[BronzeFile]) -> Iterator[None]:
+def naming_corrupt_file(spark: SparkSession, store: ObjectStore, files: Sequence[BronzeFile]) -> Iterator[None]:
     """When Spark fails inside, find the file that caused it: a truncated gzip file, or a Parquet file whose footer Spark cannot read.
 
     Raises:
@@ -26,17 +26,17 @@ def blame_corrupt_file(spark: SparkSession, store: ObjectStore, files: Sequence[
     try:
         yield
     except (PySparkException, Py4JError) as failure:
-        blame(spark, store, files, failure)
+        find_corrupt_file(spark, store, files, failure)
         raise
 
 
-def blame(spark: SparkSession, store: ObjectStore, files: Sequence[BronzeFile], failure: BaseException) -> None:
-    """Find the file that caused a failure, as `blame_corrupt_file` does.
+def find_corrupt_file(spark: SparkSession, store: ObjectStore, files: Sequence[BronzeFile], failure: BaseException) -> None:
+    """Find the file that caused a failure, as `naming_corrupt_file` does.
 
     Raises:
         BronzeError: such a file is found.
     """
-    blame_gzip(store, files, failure)
+    find_corrupt_gzip(store, files, failure)
     if any(word in str(failure) for word in _FOOTER_WORDS):
         for file in files:
             if file.extension == "parquet":

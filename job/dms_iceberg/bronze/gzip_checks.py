@@ -59,7 +59,7 @@ def refuse_cut_off(store: ObjectStore, file: BronzeFile) -> None:
         raise _damaged(file, store.root)
 
 
-def blame_gzip(store: ObjectStore, files: Sequence[BronzeFile], failure: BaseException) -> None:
+def find_corrupt_gzip(store: ObjectStore, files: Sequence[BronzeFile], failure: BaseException) -> None:
     """Find the file that caused Spark's "unexpected end of input" by reading every gzip file of the batch, in chunks.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 from pyspark.sql import SparkSession
 
-from dms_iceberg.bronze.corrupt_files import blame_corrupt_file
+from dms_iceberg.bronze.corrupt_files import naming_corrupt_file
 from dms_iceberg.config.model import Config, Mode, Table
 from dms_iceberg.context import NO_REQUEST, BatchPlan, RunContext, RunRequest
 from dms_iceberg.errors import DmsIcebergError
@@ -126,7 +126,7 @@ def _preview_table(here: TableContext, one: TablePreview) -> None:
             break
         merges = merges or isinstance(action, MergeBatch | SkipFiles | ApplyTruncate | CompleteLoad | CreateTable)
         if isinstance(action, ReadFiles):
-            with blame_corrupt_file(context.spark, context.store, action.batch.files):
+            with naming_corrupt_file(context.spark, context.store, action.batch.files):
                 opened = open_batch(here, state, action.batch, predicted=bool(one.batches))
                 if opened.evolution is not None:
                     check_expressions(context, opened.groups, here.table, opened.evolution.shape)

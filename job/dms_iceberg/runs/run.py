@@ -10,7 +10,7 @@ import attrs
 import structlog
 from pyspark.sql import SparkSession
 
-from dms_iceberg.bronze.corrupt_files import blame_corrupt_file
+from dms_iceberg.bronze.corrupt_files import naming_corrupt_file
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.context import NO_REQUEST, PlanIsStaleError, RunContext, RunRequest
 from dms_iceberg.errors import DmsIcebergError
@@ -176,7 +176,7 @@ def _step(here: TableContext, memory: RunMemory, report: TableReport, observer: 
         observer.doing(here.table.source, under_way(action))
         if not isinstance(action, ReadFiles):
             return apply(here, state, action)
-        with blame_corrupt_file(context.spark, context.store, action.batch.files):
+        with naming_corrupt_file(context.spark, context.store, action.batch.files):
             state = attrs.evolve(state, opened=open_batch(here, state, action.batch))
             return apply(here, state, plan(state, context.request))
 

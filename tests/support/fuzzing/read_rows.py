@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 from pyspark.sql import DataFrame
 
-from dms_iceberg.bronze.corrupt_files import blame
+from dms_iceberg.bronze.corrupt_files import find_corrupt_file
 from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.changes.frames import Cleaner, ReadGroup
 from dms_iceberg.changes.open_files import open_files
@@ -59,9 +59,9 @@ class _Reader:
         keys = {file.relative for file in files}
         candidates = [file for file in self.table.files if file.relative in keys and file.relative not in self.table.refused]
         try:
-            blame(self.job.spark, self.job.store, files, error)
-        except DmsIcebergError as blamed:
-            error = blamed
+            find_corrupt_file(self.job.spark, self.job.store, files, error)
+        except DmsIcebergError as found:
+            error = found
         text = str(error) if isinstance(error, DmsIcebergError) else describe(error)
         refuse(self.lake, self.table, text, candidates)
         return [file for file in files if file.relative not in self.table.refused]

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dms_iceberg.bronze.gzip_checks import blame_gzip
+from dms_iceberg.bronze.gzip_checks import find_corrupt_gzip
 from dms_iceberg.bronze.schema_groups import FirstRecord, first_record, inspect, spark_type
 from dms_iceberg.config.model import Bronze, BronzeFormat, Csv
 from dms_iceberg.errors import BronzeError
@@ -58,14 +58,14 @@ def test_rows_in_a_second_gzip_member_are_not_taken_for_an_empty_file(tmp_path: 
     assert group.rows is None
 
 
-def test_damaged_gzip_is_blamed_by_name(tmp_path: Path) -> None:
+def test_damaged_gzip_is_found_and_named(tmp_path: Path) -> None:
     whole = gzip.compress(b"Op,id\n" * 1000)
     store, good = stored(tmp_path, whole + whole, "LOAD00000001.csv.gz")
     _, bad = stored(tmp_path, whole[:-5], "LOAD00000002.csv.gz")
-    blame_gzip(store, [good], EOFError("java.io.EOFException"))
-    blame_gzip(store, [good, bad], ValueError("something else"))
+    find_corrupt_gzip(store, [good], EOFError("java.io.EOFException"))
+    find_corrupt_gzip(store, [good, bad], ValueError("something else"))
     with pytest.raises(BronzeError, match=r"LOAD00000002\.csv\.gz.*cut off"):
-        blame_gzip(store, [good, bad], EOFError("java.io.EOFException: Unexpected end"))
+        find_corrupt_gzip(store, [good, bad], EOFError("java.io.EOFException: Unexpected end"))
 
 
 @pytest.mark.parametrize(
