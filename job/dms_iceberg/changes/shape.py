@@ -44,7 +44,7 @@ class Shape:
         exact: columns whose value must survive the cast unchanged (files and table disagree on the type).
         refused: by number of the group, files whose structure the schema policy rejects.
         first_seen: since when the source has the columns with a backfill (`silver.first_seen`); without an entry, no file has had them.
-        registers: deleted rows are kept, so a key has two registers (`merge.soft_delete_state`).
+        keeps_deleted: deleted rows are kept, so a key has a newest row beside its newest change (`merge.soft_delete_state`).
         texts: the type that defines the texts of masked columns and of keys that are text, by silver column (`sql.mask_text`).
         salts: salts by their references (``mask_salt``); others are read when they are needed.
     """
@@ -54,7 +54,7 @@ class Shape:
     exact: frozenset[str] = frozenset()
     refused: Mapping[int, Refused] = attrs.field(factory=dict)
     first_seen: Mapping[str, str | None] = attrs.field(factory=dict)
-    registers: bool = False
+    keeps_deleted: bool = False
     texts: Mapping[str, str] = attrs.field(factory=dict)
     salts: Mapping[str, str] = attrs.field(factory=dict, repr=False)
 

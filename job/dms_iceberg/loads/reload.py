@@ -109,7 +109,7 @@ def load_transaction(here: TableContext, found: BranchState, branch: str, planne
     mark, present = (DELETED, f"NOT {DELETED}") if table.mode is Mode.SOFT_DELETE else (IS_CURRENT, IS_CURRENT)
     _refuse_unmarked(table, loaded, mark, branch)
     made = _difference(here, loaded.where(present), target.rows().where(present), found)
-    rows = _registers(made) if table.mode is Mode.SOFT_DELETE else _versions(made, target.rows())
+    rows = _states(made) if table.mode is Mode.SOFT_DELETE else _versions(made, target.rows())
     with named_view(context, rows) as view:
         transaction.execute(lambda name: made.merge_sql(name, view, table.mode), properties)
     return transaction
@@ -175,7 +175,7 @@ def _rejected(context: RunContext, table: Table, load: int) -> DataFrame | None:
     return rows.where(of_load).selectExpr(f"key AS {_TEXT}")
 
 
-def _registers(difference: Difference) -> DataFrame:
+def _states(difference: Difference) -> DataFrame:
     """Return the input of `soft_delete_sql`: rows of the load, and deletes of keys that have no row in it."""
     columns = [quote(name) for name in (*difference.key, *difference.values)]
     written = difference.written.selectExpr(

@@ -7,7 +7,7 @@ from pyspark.sql.functions import expr
 
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.merge.collapse import latest_aggregates, latest_select
-from dms_iceberg.merge.soft_delete_state import register_aggregates, register_select
+from dms_iceberg.merge.soft_delete_state import state_aggregates, state_select
 from dms_iceberg.sql.quoting import quote
 
 SINGLE_TASK_BYTES = 1 << 20
@@ -24,7 +24,7 @@ def collapse(
         counts: further aggregates by name.
         size: bytes of the files, if ``cleaned`` has nothing but their rows; None otherwise.
     """
-    aggregate, select = (register_aggregates, register_select) if shape.registers else (latest_aggregates, latest_select)
+    aggregate, select = (state_aggregates, state_select) if shape.keeps_deleted else (latest_aggregates, latest_select)
     aggregates = [*aggregate(shape.values, with_context=with_context), *(f"{text} AS {name}" for name, text in (counts or {}).items())]
     keys = [quote(name) for name in shape.key]
     if size is not None and size <= SINGLE_TASK_BYTES:

@@ -138,7 +138,7 @@ class Verdict:
         keys = self.keys if cleared is None else self.keys.union(cleared).distinct()
         marked = looked.join(keys.withColumn(_TOUCHED, lit(True)), shape.key, "left")
         differs = f"NOT ({STORED_POSITION} <=> {POSITION})"
-        if shape.registers:
+        if shape.keeps_deleted:
             differs = f"({differs} OR NOT ({STORED_ROW_POSITION} <=> {ROW_POSITION})) AND {ROW_POSITION} IS NOT NULL"
         forced = f"coalesce({_TOUCHED} AND {POSITION} IS NOT NULL AND {differs}, false)"
         before = REFILL if REFILL in looked.columns else "false"

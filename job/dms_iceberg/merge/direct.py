@@ -24,7 +24,7 @@ from dms_iceberg.iceberg.row_lookup import Lookup
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.direct_rows import DirectTable, has_a_key_twice
-from dms_iceberg.merge.soft_delete import register_row_select
+from dms_iceberg.merge.soft_delete import state_row_select
 from dms_iceberg.merge.statement import insert_columns, mergeable
 from dms_iceberg.silver.metadata_columns import metadata_columns
 from dms_iceberg.sql.cdc_columns import DELETE, POSITION, STORED_POSITION
@@ -55,7 +55,7 @@ _LONG = ("string", "binary")
 _CACHES: "WeakKeyDictionary[SparkSession, FileCache]" = WeakKeyDictionary()
 _COLUMNS: Mapping[Mode, Callable[[Sequence[str]], list[str]]] = {
     Mode.MIRROR: lambda columns: [*insert_columns(columns), DELETE],
-    Mode.SOFT_DELETE: register_row_select,
+    Mode.SOFT_DELETE: state_row_select,
 }
 
 

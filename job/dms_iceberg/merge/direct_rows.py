@@ -68,7 +68,7 @@ class DirectTable:
         A change with values replaces its row; a delete marks it. A change that may be older than its row is compared with it.
 
         Args:
-            changes: the latest state of each key (`soft_delete.register_row_select`).
+            changes: the latest state of each key (`soft_delete.state_row_select`).
             found: the table's rows with these keys.
             compare: the batch may have positions below the table's high-water position.
         """

@@ -248,11 +248,11 @@ def collapse_late(
         counts: further aggregates by name.
     """
     latest = collapse(compared, shape, with_context=True, counts=counts)
-    more = [f"{ROW_POSITION} AS {STORED_ROW_POSITION}"] if shape.registers else []
+    more = [f"{ROW_POSITION} AS {STORED_ROW_POSITION}"] if shape.keeps_deleted else []
     stored = target.selectExpr(*(quote(name) for name in shape.key), f"{POSITION} AS {STORED_POSITION}", *more)
     looked_up = stored.join(keys, on=shape.key, how="left_semi")
     joined = latest.join(looked_up, on=shape.key, how="left")
-    if shape.registers:
+    if shape.keeps_deleted:
         return joined.withColumn(STALE, expr(f"coalesce({loses_sql(STORED_POSITION, STORED_ROW_POSITION)}, false)"))
     loses = f"{POSITION} IS NOT NULL AND ({CONTEXT} OR coalesce({STORED_POSITION} >= {POSITION}, false))"
     return joined.withColumn(STALE, expr(f"({loses}) AND {BATCH_POSITION} = {HIGH}"))

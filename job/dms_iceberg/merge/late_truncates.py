@@ -38,7 +38,7 @@ def apply_truncates(looked: DataFrame, shape: Shape, truncates: Sequence[str], l
     if not truncates:
         return looked
     before = f"coalesce({POSITION} < {string_literal(truncate_position(load, truncates[-1]))}, false)"
-    if not shape.registers:
+    if not shape.keeps_deleted:
         return looked.withColumns(
             {STALE: expr(f"{STALE} OR coalesce({before} AND {BATCH_POSITION} = {HIGH}, false)"), CONTEXT: expr(f"{CONTEXT} OR {before}")}
         )

@@ -1,4 +1,4 @@
-"""The MERGE of ``soft_delete``: each register of a row is replaced only by a newer one. Pure."""
+"""The MERGE of ``soft_delete``: the newest row of a key and its newest change are each replaced only by a newer one. Pure."""
 
 from collections.abc import Sequence
 
@@ -11,11 +11,11 @@ IN_TABLE = f"{ROW_POSITION} IS NOT NULL"
 
 
 def soft_delete_sql(target: str, source: MergeSource, key: Sequence[str], values: Sequence[str], *, compare: bool) -> str:
-    """Return the MERGE of a batch's registers (`register_row_select`).
+    """Return the MERGE of the states of a batch's keys (`state_row_select`).
 
     Args:
         target: quoted name of the table.
-        source: the registers.
+        source: the states.
         key: silver key columns.
         values: the other silver columns.
         compare: the batch may have positions below the table's high-water position, so rows must be compared one by one.
@@ -39,7 +39,7 @@ def soft_delete_sql(target: str, source: MergeSource, key: Sequence[str], values
     )
 
 
-def register_row_select(columns: Sequence[str]) -> list[str]:
+def state_row_select(columns: Sequence[str]) -> list[str]:
     """Select list over collapsed keys: the columns of the table's rows; ``columns`` are the silver columns."""
     return [
         *(quote(name) for name in columns),

@@ -13,7 +13,7 @@ from dms_iceberg.merge.append import NEW, changelog_columns
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.direct import DIRECT, PATH_KEY, add_directly
 from dms_iceberg.merge.merge_input import MergeInput
-from dms_iceberg.merge.soft_delete import IN_TABLE, register_row_select, soft_delete_sql
+from dms_iceberg.merge.soft_delete import IN_TABLE, soft_delete_sql, state_row_select
 from dms_iceberg.merge.statement import IN_LIST_KEYS, MergeSource, insert_columns, key_list_sql, merge_sql, mergeable
 from dms_iceberg.merge.versions import ACTION, history_sql, version_columns
 from dms_iceberg.sql.cdc_columns import DELETE
@@ -54,7 +54,7 @@ def _mirror(batch: BatchContext, transaction: Transaction, merge_input: MergeInp
 
 def _soft_delete(batch: BatchContext, transaction: Transaction, merge_input: MergeInput, properties: dict[str, str]) -> None:
     rows, key, values = merge_input.latest.where(mergeable()), batch.shape.key, batch.shape.values
-    rewrite, columns = merge_input.rewrite, register_row_select([*key, *values])
+    rewrite, columns = merge_input.rewrite, state_row_select([*key, *values])
     if batch.planned.branch_state.head is None:
         transaction.append(rows.where(IN_TABLE).selectExpr(*columns), properties)
         return

@@ -80,7 +80,7 @@ def plan_evolution(
         {renamed[name]: type_ for name, type_ in plan.target_types.items()},
         frozenset(_table_spelling(name, existing) for name in exact),
         refused,
-        registers=table.mode is Mode.SOFT_DELETE,
+        keeps_deleted=table.mode is Mode.SOFT_DELETE,
     )
     retired = [c.name for c in typed if c.retired and not c.name.startswith(RESERVED_PREFIX)]
     warnings = image_warnings(

@@ -92,7 +92,7 @@ def test_stale_first_load_does_not_bring_back_a_deleted_row(lake: Lake, other: S
 
 
 def test_stale_batch_of_rejected_rows_does_not_move_progress_back(lake: Lake, other: SparkSession, pause: Pause) -> None:
-    """A batch without winners is a commit without files, which nothing of Iceberg's own could conflict with."""
+    """A batch without rows to write is a commit without files, which nothing of Iceberg's own could conflict with."""
     config = lake.config({"public.t": {"rules": [{"name": "known", "expr": "v <> 'bad'"}]}})
     lake.load("public.t", ID_V, [(1, "a")])
     lake.run_one(config)

@@ -98,7 +98,7 @@ def test_soft_delete_in_order_does_not_compare() -> None:
     )
 
 
-def test_soft_delete_of_a_late_batch_compares_each_register() -> None:
+def test_soft_delete_of_a_late_batch_compares_row_and_change() -> None:
     sql = soft_delete_sql("lake.t", MergeSource("w"), ["id"], ["v"], compare=True)
     newer_row, newer_event = "s._cdc_row_position > t._cdc_row_position", "s._cdc_position > t._cdc_position"
     assert f"WHEN MATCHED AND {newer_row} AND {newer_event} THEN UPDATE SET {ROW}, {EVENT} " in sql
