@@ -11,7 +11,6 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
 from dms_iceberg.spark.java_errors import missing_metadata
-from dms_iceberg.spark.outages import explain, full_disk, no_answer
 from dms_iceberg.storage.store import vanished
 
 FAILURES = (PySparkException, Py4JError, OSError, BotoCoreError, ClientError)
@@ -43,6 +42,17 @@ _PYSPARK_WITHOUT_VALUES = ("PySparkException", "IllegalArgumentException", "Unsu
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _LEFT_OUT = "its message is left out, as it may quote a value; Spark's own log has it"
 _ERROR_CLASS = re.compile(r"\[(?P<name>[A-Z][A-Z_0-9.]+)\]")
+# Failures of S3, a catalog, the network or a disk. Their messages, from AWS's clients and the network, are quoted: these do not see rows.
+_CLIENTS = r"com\.amazonaws|software\.amazon\.awssdk|org\.apache\.hadoop\.fs\.s3a|org\.apache\.http|javax\.net\.ssl"
+_NETWORK = r"java\.net\.(?:Connect|NoRouteToHost|Socket|SocketTimeout|UnknownHost)Exception"
+# Not the methods and files of the same names in a stack trace.
+_END = r"(?![\w(.$])(?:: (?P<message>[^\n]*))?"
+_OF_CLIENT = re.compile(rf"\b(?P<name>(?:{_CLIENTS})\.[\w.$]*\b[A-Z]\w*(?:Exception|Error)|{_NETWORK}){_END}")
+_OF_CATALOG = re.compile(rf"\b(?P<name>org\.apache\.iceberg\.exceptions\.(?:Service\w+|RESTException)){_END}")
+_STATUS = re.compile(r"Status Code: (?P<status>\d+)")
+_THROTTLED = re.compile(r"SlowDown|Throttl|TooManyRequests|Rate exceeded|reduce your request rate")
+_FULL = re.compile(r"No space left on device|Disk quota exceeded|File too large")
+_MOST_CHARACTERS = 300
 
 
 def describe(error: BaseException, *, has_values: bool = False) -> str:
@@ -84,14 +94,14 @@ def describe(error: BaseException, *, has_values: bool = False) -> str:
             "quote a value; Spark's own log has it). Write it so that it is NULL there: with a try_ function, or CASE."
         )
     if origin is not None and (raised is not None or isinstance(error, Py4JJavaError)):
-        told = not has_values and _WITHOUT_VALUES.match(origin["name"]) is not None
-        return _of_cause(_short(origin["name"]), origin["message"] or "", told=told)
+        shown = not has_values and _WITHOUT_VALUES.match(origin["name"]) is not None
+        return _of_cause(_short(origin["name"]), origin["message"] or "", shown=shown)
     first = text.splitlines()[0] if text else ""
     if has_values:
-        return _of_cause(type(error).__name__, first, told=False)
+        return _of_cause(type(error).__name__, first, shown=False)
     if isinstance(error, AnalysisException) or not isinstance(error, PySparkException):
         return f"{type(error).__name__}: {first[:500]}" if first else type(error).__name__
-    return _of_cause(type(error).__name__, first, told=type(error).__name__ in _PYSPARK_WITHOUT_VALUES)
+    return _of_cause(type(error).__name__, first, shown=type(error).__name__ in _PYSPARK_WITHOUT_VALUES)
 
 
 def _short(name: str) -> str:
@@ -100,18 +110,60 @@ def _short(name: str) -> str:
 
 def _outage(error: BaseException, text: str) -> str | None:
     if isinstance(error, ClientError):
-        return no_answer(text) if _is_troubled(error) else None
+        return _no_answer(text) if _is_troubled(error) else None
     if isinstance(error, (HTTPClientError, NoConnectionError, ResponseStreamingError)):
-        return no_answer(f"{type(error).__name__}: {text.splitlines()[0][:300]}")
+        return _no_answer(f"{type(error).__name__}: {text.splitlines()[0][:300]}")
     if isinstance(error, OSError):
-        return full_disk(error.strerror or "", str(error.filename or "")) if error.errno in _NO_ROOM else None
-    return explain(text) if isinstance(error, (PySparkException, Py4JError)) else None
+        return _full_disk(error.strerror or "", str(error.filename or "")) if error.errno in _NO_ROOM else None
+    return _explained(text) if isinstance(error, (PySparkException, Py4JError)) else None
 
 
 def _is_troubled(error: ClientError) -> bool:
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     # Where all attempts were throttled, botocore sets this member.
     return status >= 500 or status == 429 or "MaxAttemptsReached" in error.response.get("ResponseMetadata", {})
+
+
+def _explained(text: str) -> str | None:
+    """Return what an error's text says about an outage, and what to do; None for any other error.
+
+    Args:
+        text: a Java stack trace.
+    """
+    if full := _FULL.search(text):
+        return _full_disk(full[0])
+    found = _OF_CLIENT.search(text) or _OF_CATALOG.search(text)
+    if found is None:
+        return None
+    name = found["name"].rpartition(".")[2]
+    what = f"{name}: {found['message'][:_MOST_CHARACTERS]}" if found["message"] else name
+    status = _STATUS.search(text)
+    if status is not None and int(status["status"]) < 500 and not _THROTTLED.search(text):
+        # The service works, and refuses the request.
+        return what
+    return _no_answer(what)
+
+
+def _no_answer(what: str) -> str:
+    """Return the message for a service that did not do its work within the job's retries."""
+    advice = (
+        "It is asked too much: see what else uses the bucket or catalog, or lower `parallelism`"
+        if _THROTTLED.search(what)
+        else "If it lasts, look at the service's health and at the way there (VPC endpoint, DNS, security groups)"
+    )
+    return (
+        f"S3 or the catalog failed for longer than the job tries again: {what}. "
+        f"Nothing is lost: the next run goes on where this one ended. {advice}."
+    )
+
+
+def _full_disk(what: str, path: str = "") -> str:
+    """Return the message for a full disk."""
+    where = f" at {path}" if path else ""
+    return (
+        f"no room on a disk{where} ({what}). It is the one of a local warehouse, of `runs/`, or of Spark's scratch files (spark.local.dir, "
+        "by default /tmp). Nothing of the batch is in the table; make room, and the next run goes on where this one ended."
+    )
 
 
 def describe_defect(error: BaseException) -> str:
@@ -121,10 +173,10 @@ def describe_defect(error: BaseException) -> str:
     return f"unexpected {type(error).__name__}{place}. This is a defect of dms-iceberg: please report it. Nothing of the batch is lost."
 
 
-def _of_cause(name: str, message: str, *, told: bool) -> str:
+def _of_cause(name: str, message: str, *, shown: bool) -> str:
     if found := _ERROR_CLASS.match(message):
         return f"{name}: {found['name']} ({_LEFT_OUT})"
     if not message:
         return name
     # Spark's own errors without an error class are about jobs and stages. Those of expressions have a class.
-    return f"{name}: {message[:500]}" if told else f"{name} ({_LEFT_OUT})"
+    return f"{name}: {message[:500]}" if shown else f"{name} ({_LEFT_OUT})"
