@@ -11,10 +11,10 @@ from dms_iceberg.config.model import Maintenance
 from dms_iceberg.context import RunContext
 from dms_iceberg.iceberg.format_v3 import session_for
 from dms_iceberg.maintenance.orphans import remove_orphans
-from dms_iceberg.maintenance.plan import Facts, Scope, Step, missing_settings, needs, reason, to_expire
+from dms_iceberg.maintenance.plan import Scope, Step, TableStats, missing_settings, needs, reason, to_expire
 from dms_iceberg.maintenance.procedures import compact_deletes_sql, compact_sql, expire_sql, manifests_sql
 from dms_iceberg.maintenance.resolved_rows import count_resolved, remove_resolved
-from dms_iceberg.maintenance.table_stats import read_facts, with_compactable
+from dms_iceberg.maintenance.table_stats import read_stats, with_compactable
 from dms_iceberg.silver.row_counts import BatchCounts, summary_properties
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
@@ -43,21 +43,21 @@ class MaintainedTable:
     deadline: float
     is_silver: bool = True
     resolved_by: TableContext | None = None
-    _read: dict[str, Facts] = attrs.field(factory=dict, init=False)
+    _read: dict[str, TableStats] = attrs.field(factory=dict, init=False)
 
     @property
     def has_time(self) -> bool:
         """Whether another step may begin."""
         return time.monotonic() < self.deadline
 
-    def facts(self, step: Step) -> Facts:
+    def stats(self, step: Step) -> TableStats:
         """Return the facts that decide whether a step is needed, as of now."""
         # The catalog's cached table may be as old as this process: files that were committed since then would look like orphans.
         self.target.refresh()
         # Most steps find the state that the previous step found.
         state = self.target.metadata_location()
         if state not in self._read:
-            self._read[state] = read_facts(self.context.spark, self.target.iceberg, is_silver=self.is_silver)
+            self._read[state] = read_stats(self.context.spark, self.target.iceberg, is_silver=self.is_silver)
         found = self._read[state]
         if step is Step.COMPACT:
             found = with_compactable(found, self.context.spark, self.target.iceberg, self.rules)
@@ -65,9 +65,9 @@ class MaintainedTable:
             found = attrs.evolve(found, resolved=count_resolved(self.resolved_by))
         return found
 
-    def reason(self, step: Step, facts: Facts) -> str:
+    def reason(self, step: Step, stats: TableStats) -> str:
         """Return why a step is needed, "" if it is not."""
-        return reason(step, facts, self.rules, self.scope, now_ms())
+        return reason(step, stats, self.rules, self.scope, now_ms())
 
 
 def now_ms() -> int:
@@ -77,12 +77,12 @@ def now_ms() -> int:
 
 def needed(spark: "SparkSession", rules: Maintenance, target: TargetTable, *, is_silver: bool = True) -> dict[str, str]:
     """Return what a (refreshed) silver table or model needs now, as reasons by step; orphan files are not looked for."""
-    facts = with_compactable(read_facts(spark, target.iceberg, is_silver=is_silver), spark, target.iceberg, rules)
-    found = needs(facts, rules, Scope.FULL, now_ms())
+    stats = with_compactable(read_stats(spark, target.iceberg, is_silver=is_silver), spark, target.iceberg, rules)
+    found = needs(stats, rules, Scope.FULL, now_ms())
     return {step.value: text for step, text in found.items() if step is not Step.ORPHANS}
 
 
-def execute(step: Step, table: MaintainedTable, facts: Facts, counts: Counts) -> None:
+def execute(step: Step, table: MaintainedTable, stats: TableStats, counts: Counts) -> None:
     """Execute a step that is needed.
 
     Args:
@@ -91,63 +91,63 @@ def execute(step: Step, table: MaintainedTable, facts: Facts, counts: Counts) ->
     Raises:
         PlanIsStaleError, or an error for which `commit_errors.is_conflict` is true: another writer committed first.
     """
-    _DO[step](table, facts, counts)
+    _DO[step](table, stats, counts)
 
 
-def _settings(table: MaintainedTable, facts: Facts, counts: Counts) -> None:
-    missing = missing_settings(facts)
-    transaction = table.target.transaction(facts.head.id if facts.head else None)
+def _settings(table: MaintainedTable, stats: TableStats, counts: Counts) -> None:
+    missing = missing_settings(stats)
+    transaction = table.target.transaction(stats.head.id if stats.head else None)
     transaction.set_properties(missing)
     table.target.commit(transaction)
     counts["properties"] = len(missing)
 
 
-def _resolved(table: MaintainedTable, facts: Facts, counts: Counts) -> None:
+def _resolved(table: MaintainedTable, stats: TableStats, counts: Counts) -> None:
     counts["rows"] = remove_resolved(table.resolved_by) if table.resolved_by is not None else 0
 
 
-def _compact(table: MaintainedTable, facts: Facts, counts: Counts) -> None:
+def _compact(table: MaintainedTable, stats: TableStats, counts: Counts) -> None:
     counts |= {"data_files_before": 0, "data_files_after": 0}
-    while table.reason(Step.COMPACT, facts):
+    while table.reason(Step.COMPACT, stats):
         with session_for(table.context.spark, table.target.iceberg):
             row = _call(table, compact_sql(table.target.parts, table.rules))
         counts["data_files_before"] += row.rewritten_data_files_count
         counts["data_files_after"] += row.added_data_files_count
         if not row.rewritten_data_files_count or not table.has_time:
             break
-        facts = table.facts(Step.COMPACT)
-    left = table.facts(Step.DELETE_FILES)
+        stats = table.stats(Step.COMPACT)
+    left = table.stats(Step.DELETE_FILES)
     if left.delete_files > left.data_files and left.format_version < 3 and counts["data_files_before"]:
         # There is more than one delete file for each data file: most of their deletes are for data files that no longer exist.
         _delete_files(table, left, counts)
 
 
-def _delete_files(table: MaintainedTable, facts: Facts, counts: Counts) -> None:
+def _delete_files(table: MaintainedTable, stats: TableStats, counts: Counts) -> None:
     row = _call(table, compact_deletes_sql(table.target.parts))
     counts |= {"delete_files_before": row.rewritten_delete_files_count, "delete_files_after": row.added_delete_files_count}
 
 
-def _manifests(table: MaintainedTable, facts: Facts, counts: Counts) -> None:
+def _manifests(table: MaintainedTable, stats: TableStats, counts: Counts) -> None:
     row = _call(table, manifests_sql(table.target.parts))
     counts |= {"manifests_before": row.rewritten_manifests_count, "manifests_after": row.added_manifests_count}
 
 
-def _progress(table: MaintainedTable, facts: Facts, counts: Counts) -> None:
+def _progress(table: MaintainedTable, stats: TableStats, counts: Counts) -> None:
     """Write the progress into the newest snapshot, so that no expiry, whoever runs it, can remove it."""
-    transaction = table.target.transaction(facts.head.id if facts.head else None)
+    transaction = table.target.transaction(stats.head.id if stats.head else None)
     transaction.touch(summary_properties(table.target.progress(), BatchCounts(), 0, table.context.run_id))
     table.target.commit(transaction)
     counts["snapshots"] = 1
 
 
-def _expire(table: MaintainedTable, facts: Facts, counts: Counts) -> None:
-    ids = to_expire(facts, table.rules, now_ms())
+def _expire(table: MaintainedTable, stats: TableStats, counts: Counts) -> None:
+    ids = to_expire(stats, table.rules, now_ms())
     row = _call(table, expire_sql(table.target.parts, ids))
     files = sum(count for name, count in row.asDict().items() if name.endswith(("_files_count", "_lists_count")))
     counts |= {"snapshots": len(ids), "files": files}
 
 
-def _orphans(table: MaintainedTable, facts: Facts, counts: Counts) -> None:
+def _orphans(table: MaintainedTable, stats: TableStats, counts: Counts) -> None:
     hours = table.rules.orphan_files_older_than_hours
     if hours is None:
         return
@@ -160,7 +160,7 @@ def _call(table: MaintainedTable, sql: str) -> "Row":
     return table.context.spark.sql(sql).collect()[0]
 
 
-_DO: Mapping[Step, Callable[[MaintainedTable, Facts, Counts], None]] = {
+_DO: Mapping[Step, Callable[[MaintainedTable, TableStats, Counts], None]] = {
     Step.SETTINGS: _settings,
     Step.RESOLVED: _resolved,
     Step.COMPACT: _compact,

@@ -70,7 +70,7 @@ class Compactable:
 
 
 @attrs.frozen(kw_only=True)
-class Facts:
+class TableStats:
     """A table as its metadata describes it.
 
     Attributes:
@@ -106,60 +106,60 @@ class Facts:
         return next((one for one in self.snapshots if one.id == self.refs.get(MAIN)), None)
 
 
-def needs(facts: Facts, rules: Maintenance, scope: Scope, now_ms: int) -> dict[Step, str]:
+def needs(stats: TableStats, rules: Maintenance, scope: Scope, now_ms: int) -> dict[Step, str]:
     """Return the steps that a table needs, in order, each with its reason."""
-    found = ((step, reason(step, facts, rules, scope, now_ms)) for step in scope.steps)
+    found = ((step, reason(step, stats, rules, scope, now_ms)) for step in scope.steps)
     return {step: text for step, text in found if text}
 
 
-def reason(step: Step, facts: Facts, rules: Maintenance, scope: Scope, now_ms: int) -> str:
+def reason(step: Step, stats: TableStats, rules: Maintenance, scope: Scope, now_ms: int) -> str:
     """Return why a table needs a step, "" if it does not."""
     if step is Step.SETTINGS:
-        missing = missing_settings(facts)
+        missing = missing_settings(stats)
         return f"{', '.join(missing)} to be set" if missing else ""
-    if step in (Step.EXPIRE, Step.ORPHANS) and facts.properties.get("gc.enabled", "true").lower() == "false":
+    if step in (Step.EXPIRE, Step.ORPHANS) and stats.properties.get("gc.enabled", "true").lower() == "false":
         # ``gc.enabled = false``: another table may use this table's files. Iceberg would refuse.
         return ""
     if step is Step.ORPHANS:
         hours = rules.orphan_files_older_than_hours
         return f"files that belong to no snapshot go after {hours:g} hours" if hours is not None else ""
-    if facts.head is None:
+    if stats.head is None:
         return ""
     if step is Step.PROGRESS:
-        lost = facts.is_silver and not facts.head.carries and any(one.carries for one in facts.snapshots)
+        lost = stats.is_silver and not stats.head.carries and any(one.carries for one in stats.snapshots)
         return "the newest snapshot does not carry the progress" if lost else ""
     if step is Step.EXPIRE:
-        count = len(to_expire(facts, rules, now_ms))
-        return f"{count} of {len(facts.snapshots)} snapshots may go" if count and (scope is Scope.FULL or is_worth_it(count, rules)) else ""
-    return _of_files(step, facts, rules)
+        count = len(to_expire(stats, rules, now_ms))
+        return f"{count} of {len(stats.snapshots)} snapshots may go" if count and (scope is Scope.FULL or is_worth_it(count, rules)) else ""
+    return _of_files(step, stats, rules)
 
 
-def _of_files(step: Step, facts: Facts, rules: Maintenance) -> str:
+def _of_files(step: Step, stats: TableStats, rules: Maintenance) -> str:
     if step is Step.RESOLVED:
-        return f"{facts.resolved:,} rows are resolved for good" if facts.resolved else ""
+        return f"{stats.resolved:,} rows are resolved for good" if stats.resolved else ""
     if step is Step.MANIFESTS:
-        return f"{facts.small_manifests} small manifests" if facts.small_manifests >= rules.manifests else ""
+        return f"{stats.small_manifests} small manifests" if stats.small_manifests >= rules.manifests else ""
     if step is Step.DELETE_FILES:
-        most = rules.delete_files_per_data_file * max(1, facts.data_files)
-        many = facts.format_version < 3 and facts.delete_files > most
-        return f"{facts.delete_files:,} delete files for {facts.data_files:,} data files" if many else ""
-    found = facts.compactable
+        most = rules.delete_files_per_data_file * max(1, stats.data_files)
+        many = stats.format_version < 3 and stats.delete_files > most
+        return f"{stats.delete_files:,} delete files for {stats.data_files:,} data files" if many else ""
+    found = stats.compactable
     if found.files >= rules.small_files:
         return f"{found.files:,} files are small or have many deletes"
-    return f"files of {found.heavy_bytes >> 20:,} MiB have many deletes" if found.heavy_bytes >= facts.target_bytes else ""
+    return f"files of {found.heavy_bytes >> 20:,} MiB have many deletes" if found.heavy_bytes >= stats.target_bytes else ""
 
 
-def missing_settings(facts: Facts) -> dict[str, str]:
+def missing_settings(stats: TableStats) -> dict[str, str]:
     """Return the properties that a table should have and lacks.
 
     Some bound its metadata files; a value that another writer set stays. One is the distribution of rows in a MERGE: it is the job's
     choice, and tables of earlier versions have another value.
     """
-    missing = {name: value for name, value in METADATA_SETTINGS.items() if name not in facts.properties}
-    other = {name: value for name, value in MERGE_DISTRIBUTION.items() if facts.properties.get(name, value) != value}
-    return missing | (other if facts.is_silver else {})
+    missing = {name: value for name, value in METADATA_SETTINGS.items() if name not in stats.properties}
+    other = {name: value for name, value in MERGE_DISTRIBUTION.items() if stats.properties.get(name, value) != value}
+    return missing | (other if stats.is_silver else {})
 
 
-def to_expire(facts: Facts, rules: Maintenance, now_ms: int) -> list[int]:
+def to_expire(stats: TableStats, rules: Maintenance, now_ms: int) -> list[int]:
     """Return the snapshots that may expire; see `expirable`."""
-    return expirable(facts.snapshots, facts.refs, facts.named, rules, now_ms)
+    return expirable(stats.snapshots, stats.refs, stats.named, rules, now_ms)

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from dms_iceberg.config.model import Config, Maintenance, Table
 from dms_iceberg.context import PlanIsStaleError, RunContext
 from dms_iceberg.maintenance.execute import MaintainedTable, execute
-from dms_iceberg.maintenance.plan import Facts, Scope, Step
+from dms_iceberg.maintenance.plan import Scope, Step, TableStats
 from dms_iceberg.maintenance.report import MaintenanceReport, MaintenanceRun, Outcome, StepReport
 from dms_iceberg.retry import attempt, planned_again
 from dms_iceberg.silver.quarantine import quarantine_name, replays_name
@@ -107,22 +107,22 @@ def _maintain_all(tables: Iterable[MaintainedTable], report: MaintenanceReport) 
         if not table.target.exists():
             continue
         for step in table.scope.steps:
-            facts = table.facts(step)
-            reason = table.reason(step, facts)
+            stats = table.stats(step)
+            reason = table.reason(step, stats)
             if reason:
-                done = _execute_step(step, table, facts, reason)
+                done = _execute_step(step, table, stats, reason)
                 report.steps.append(done)
                 _LOG.info("table_maintained", table=report.table, run_id=table.context.run_id, **done.to_document())
 
 
-def _execute_step(step: Step, table: MaintainedTable, facts: Facts, reason: str) -> StepReport:
+def _execute_step(step: Step, table: MaintainedTable, stats: TableStats, reason: str) -> StepReport:
     started = time.monotonic()
     outcome, counts = Outcome.NO_TIME, dict[str, int]()
     if table.has_time:
         try:
             # A listing cannot conflict with another commit: an exception from Iceberg is an error.
             with nullcontext() if step is Step.ORPHANS else planned_again():
-                execute(step, table, facts, counts)
+                execute(step, table, stats, counts)
             outcome = Outcome.DONE
         except PlanIsStaleError:
             outcome = Outcome.GAVE_WAY

@@ -11,7 +11,7 @@ from dms_iceberg.config.model import Maintenance
 from dms_iceberg.iceberg.commit_properties import GOLD_KEY
 from dms_iceberg.iceberg.transaction import MAIN
 from dms_iceberg.maintenance.expiry import SnapshotFact
-from dms_iceberg.maintenance.plan import Compactable, Facts
+from dms_iceberg.maintenance.plan import Compactable, TableStats
 from dms_iceberg.maintenance.procedures import heavy_only, weights
 from dms_iceberg.progress.progress import PROGRESS_KEY
 from dms_iceberg.silver.table import BEFORE_PROPERTY
@@ -28,7 +28,7 @@ _CARRIED = {PROGRESS_KEY, GOLD_KEY}
 _DEFAULT_TARGET, _DEFAULT_MANIFEST = 512 << 20, 8 << 20
 
 
-def facts_of_metadata(document: Mapping[str, Any], *, is_silver: bool = True) -> Facts:
+def stats_of_metadata(document: Mapping[str, Any], *, is_silver: bool = True) -> TableStats:
     """Return the facts that a table's metadata document (its parsed metadata.json) contains."""
     properties = document["properties"]
     snapshots = [
@@ -37,7 +37,7 @@ def facts_of_metadata(document: Mapping[str, Any], *, is_silver: bool = True) ->
     ]
     refs = {name: ref["snapshot-id"] for name, ref in document.get("refs", {}).items()}
     head: Mapping[str, str] = next((one["summary"] for one in document.get("snapshots", ()) if one["snapshot-id"] == refs.get(MAIN)), {})
-    return Facts(
+    return TableStats(
         snapshots=tuple(snapshots),
         refs=refs,
         named=frozenset(_named(properties)),
@@ -65,34 +65,34 @@ def _named(properties: Mapping[str, str]) -> Iterable[int]:
             yield int(value["snapshot"])
 
 
-def read_facts(spark: "SparkSession", table: "JavaObject", *, is_silver: bool = True) -> Facts:
+def read_stats(spark: "SparkSession", table: "JavaObject", *, is_silver: bool = True) -> TableStats:
     """Return the facts about a (refreshed) table that are cheap to read."""
     jvm: Any = spark._jvm
     document = json.loads(jvm.org.apache.iceberg.TableMetadataParser.toJson(table.operations().current()))
-    facts = facts_of_metadata(document, is_silver=is_silver)
+    stats = stats_of_metadata(document, is_silver=is_silver)
     current = table.currentSnapshot()
     if current is None:
-        return facts
-    small = int(facts.properties.get(_MANIFEST_SIZE, _DEFAULT_MANIFEST)) // 2
+        return stats
+    small = int(stats.properties.get(_MANIFEST_SIZE, _DEFAULT_MANIFEST)) // 2
     manifests = current.allManifests(table.io())
     # By index: a Py4J iteration ends with an exception, and PySpark spends ten milliseconds on it.
     every = [manifests.get(number) for number in range(manifests.size())]
     # Only manifests of the same kind and partition spec can be merged.
     kinds = Counter((str(one.content()), one.partitionSpecId()) for one in every if one.length() < small)
-    return attrs.evolve(facts, small_manifests=sum(count for count in kinds.values() if count > 1))
+    return attrs.evolve(stats, small_manifests=sum(count for count in kinds.values() if count > 1))
 
 
-def with_compactable(facts: Facts, spark: "SparkSession", table: "JavaObject", rules: Maintenance) -> Facts:
+def with_compactable(stats: TableStats, spark: "SparkSession", table: "JavaObject", rules: Maintenance) -> TableStats:
     """Add what Iceberg's own planner would compact; it reads manifests in this process.
 
     The same planner decides what is needed and what is done, so a table that was just compacted needs no other compaction.
     """
-    if not facts.delete_files and facts.data_files < rules.small_files:
-        return facts
+    if not stats.delete_files and stats.data_files < rules.small_files:
+        return stats
     files, _ = _planned(spark, table, weights(rules))
     if not files:
-        return facts
-    return attrs.evolve(facts, compactable=Compactable(files, _planned(spark, table, heavy_only(rules))[1]))
+        return stats
+    return attrs.evolve(stats, compactable=Compactable(files, _planned(spark, table, heavy_only(rules))[1]))
 
 
 def _planned(spark: "SparkSession", table: "JavaObject", options: Mapping[str, str]) -> tuple[int, int]:

@@ -7,7 +7,7 @@ import pytest
 
 from dms_iceberg.config.model import AfterRun, Maintenance
 from dms_iceberg.maintenance.expiry import SnapshotFact, expirable
-from dms_iceberg.maintenance.plan import METADATA_SETTINGS, Compactable, Facts, Scope, Step, needs
+from dms_iceberg.maintenance.plan import METADATA_SETTINGS, Compactable, Scope, Step, TableStats, needs
 
 NOW = 1_800_000_000_000
 HOUR = 3_600_000
@@ -112,20 +112,20 @@ def test_expiry_keeps_what_the_job_needs(seed: int) -> None:
 
 # --- what is needed ------------------------------------------------------------------------------------------------
 
-CALM = Facts(snapshots=tuple(line(3, 2, 1)), refs={"main": 3}, properties=METADATA_SETTINGS, data_files=9, delete_files=2)
+CALM = TableStats(snapshots=tuple(line(3, 2, 1)), refs={"main": 3}, properties=METADATA_SETTINGS, data_files=9, delete_files=2)
 
 
-def found(facts: Facts, scope: Scope = Scope.FULL, **rules: object) -> dict[Step, str]:
-    return needs(facts, attrs.evolve(RULES, **{"orphan_files_older_than_hours": None, **rules}), scope, NOW)
+def found(stats: TableStats, scope: Scope = Scope.FULL, **rules: object) -> dict[Step, str]:
+    return needs(stats, attrs.evolve(RULES, **{"orphan_files_older_than_hours": None, **rules}), scope, NOW)
 
 
 def test_a_table_in_order_needs_nothing() -> None:
     assert found(CALM) == {}
-    assert found(Facts(properties=METADATA_SETTINGS)) == {}, "nor does one without a snapshot"
+    assert found(TableStats(properties=METADATA_SETTINGS)) == {}, "nor does one without a snapshot"
 
 
 @pytest.mark.parametrize(
-    ("facts", "step", "reason"),
+    ("stats", "step", "reason"),
     [
         ({"compactable": Compactable(20)}, Step.COMPACT, "20 files are small or have many deletes"),
         ({"compactable": Compactable(2, 512 << 20)}, Step.COMPACT, "files of 512 MiB have many deletes"),
@@ -142,8 +142,8 @@ def test_a_table_in_order_needs_nothing() -> None:
         ({"snapshots": tuple(line(90, 80, 3, 2, 1)), "refs": {"main": 5}}, Step.EXPIRE, "1 of 5 snapshots may go"),
     ],
 )
-def test_each_need_has_its_reason(facts: dict[str, object], step: Step, reason: str) -> None:
-    assert found(attrs.evolve(CALM, **facts)) == {step: reason}
+def test_each_need_has_its_reason(stats: dict[str, object], step: Step, reason: str) -> None:
+    assert found(attrs.evolve(CALM, **stats)) == {step: reason}
 
 
 def test_files_that_somebody_keeps_for_another_table_stay() -> None:
@@ -159,30 +159,30 @@ def test_just_below_a_threshold_nothing_is_needed() -> None:
 
 
 def test_steps_come_in_an_order_in_which_the_later_sees_the_earlier() -> None:
-    facts = attrs.evolve(
+    stats = attrs.evolve(
         CALM, snapshots=tuple(line(90, 80, 3, 2, 1, carriers="ccccn")), refs={"main": 5}, properties={}, resolved=1, delete_files=99
     )
-    facts = attrs.evolve(facts, compactable=Compactable(99), small_manifests=99)
-    everything = needs(facts, RULES, Scope.FULL, NOW)
+    stats = attrs.evolve(stats, compactable=Compactable(99), small_manifests=99)
+    everything = needs(stats, RULES, Scope.FULL, NOW)
     assert list(everything) == list(Step)
     assert everything[Step.ORPHANS] == "files that belong to no snapshot go after 72 hours"
-    assert list(needs(facts, RULES, Scope.METADATA, NOW)) == [Step.SETTINGS, Step.MANIFESTS, Step.PROGRESS]
-    assert Step.ORPHANS not in needs(facts, RULES, Scope.ALL, NOW)
-    assert needs(facts, RULES, Scope.NOTHING, NOW) == {}
+    assert list(needs(stats, RULES, Scope.METADATA, NOW)) == [Step.SETTINGS, Step.MANIFESTS, Step.PROGRESS]
+    assert Step.ORPHANS not in needs(stats, RULES, Scope.ALL, NOW)
+    assert needs(stats, RULES, Scope.NOTHING, NOW) == {}
 
 
 def test_between_batches_snapshots_are_expired_many_at_a_time() -> None:
     many = tuple(line(*(200 - n for n in range(30))))
-    facts = attrs.evolve(CALM, snapshots=many, refs={"main": 30})
-    assert found(facts, Scope.ALL) == {Step.EXPIRE: "27 of 30 snapshots may go"}
-    few = attrs.evolve(facts, snapshots=many[10:])
+    stats = attrs.evolve(CALM, snapshots=many, refs={"main": 30})
+    assert found(stats, Scope.ALL) == {Step.EXPIRE: "27 of 30 snapshots may go"}
+    few = attrs.evolve(stats, snapshots=many[10:])
     assert found(few, Scope.ALL) == {}
     assert found(few, Scope.FULL) == {Step.EXPIRE: "17 of 20 snapshots may go"}
 
 
 def test_quarantine_tables_have_no_progress_to_lose() -> None:
-    facts = attrs.evolve(CALM, snapshots=tuple(line(99, 98, 97, 96, carriers="nnnn")), refs={"main": 4}, is_silver=False)
-    assert found(facts) == {Step.EXPIRE: "1 of 4 snapshots may go"}
+    stats = attrs.evolve(CALM, snapshots=tuple(line(99, 98, 97, 96, carriers="nnnn")), refs={"main": 4}, is_silver=False)
+    assert found(stats) == {Step.EXPIRE: "1 of 4 snapshots may go"}
 
 
 def test_every_word_of_after_run_is_a_scope() -> None:

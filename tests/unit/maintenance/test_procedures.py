@@ -8,7 +8,7 @@ from dms_iceberg.config.model import Maintenance
 from dms_iceberg.errors import TargetError
 from dms_iceberg.maintenance.expiry import SnapshotFact
 from dms_iceberg.maintenance.procedures import compact_sql, expire_sql, orphans_sql, removable
-from dms_iceberg.maintenance.table_stats import facts_of_metadata
+from dms_iceberg.maintenance.table_stats import stats_of_metadata
 
 PARTS = ("lake", "silver", "it's `odd`")
 
@@ -96,8 +96,8 @@ def test_facts_of_a_metadata_document() -> None:
         ],
         "refs": {"main": {"snapshot-id": 12, "type": "branch"}, "t": {"snapshot-id": 11, "type": "tag"}},
     }
-    found = facts_of_metadata(document)
+    found = stats_of_metadata(document)
     assert found.snapshots == (SnapshotFact(11, None, 1, True), SnapshotFact(12, 11, 2, False))
     assert (found.refs, found.named) == ({"main": 12, "t": 11}, {11, 12, 13})
     assert (found.data_files, found.delete_files, found.target_bytes) == (7, 3, 1 << 20)
-    assert facts_of_metadata({"format-version": 2, "properties": {}}).head is None
+    assert stats_of_metadata({"format-version": 2, "properties": {}}).head is None
