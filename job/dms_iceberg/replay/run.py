@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.context import RunContext, RunRequest
 from dms_iceberg.retry import attempt
-from dms_iceberg.runs.observer import NOBODY, RunObserver
+from dms_iceberg.runs.observer import NO_OBSERVER, RunObserver
 from dms_iceberg.runs.report import RunReport, TableReport
 from dms_iceberg.runs.request import tables_with_kept_positions
 from dms_iceberg.runs.run import describe_end, step
@@ -23,7 +23,7 @@ _LOG = structlog.get_logger("dms_iceberg")
 
 
 def replay(
-    spark: SparkSession, config: Config, only: Iterable[str] = (), reasons: Iterable[str] = (), observer: RunObserver = NOBODY
+    spark: SparkSession, config: Config, only: Iterable[str] = (), reasons: Iterable[str] = (), observer: RunObserver = NO_OBSERVER
 ) -> RunReport:
     """Merge the open rows of the quarantine into silver, in their place in the order of changes; rows that fail again stay open.
 

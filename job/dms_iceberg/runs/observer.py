@@ -19,4 +19,4 @@ class RunObserver:
         return False
 
 
-NOBODY = RunObserver()
+NO_OBSERVER = RunObserver()

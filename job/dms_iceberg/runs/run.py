@@ -20,7 +20,7 @@ from dms_iceberg.maintenance.run import maintain_table
 from dms_iceberg.retry import attempt, on_conflict, planned_again
 from dms_iceberg.runs.actions import DropBranches, ReadFiles
 from dms_iceberg.runs.apply import Outcome, apply
-from dms_iceberg.runs.observer import NOBODY, RunObserver
+from dms_iceberg.runs.observer import NO_OBSERVER, RunObserver
 from dms_iceberg.runs.plan import plan
 from dms_iceberg.runs.predict import after
 from dms_iceberg.runs.read_state import open_batch, read_state
@@ -47,7 +47,7 @@ def run(
     only: Iterable[str] = (),
     listener: Listener | None = None,
     request: RunRequest = NO_REQUEST,
-    observer: RunObserver = NOBODY,
+    observer: RunObserver = NO_OBSERVER,
 ) -> RunReport:
     """Merge everything there is into the configured tables, once; then refresh the models whose tables changed.
 
@@ -83,7 +83,7 @@ def run(
 
 
 def run_table(
-    context: RunContext, table: Table, state: ObjectStore, listener: Listener | None = None, observer: RunObserver = NOBODY
+    context: RunContext, table: Table, state: ObjectStore, listener: Listener | None = None, observer: RunObserver = NO_OBSERVER
 ) -> TableReport:
     """Merge all new files of one table. Report an error in the result and in ``runs/<table>.json`` instead of raising it."""
     started = time.monotonic()
@@ -138,7 +138,7 @@ def maintain_after_run(context: RunContext, table: Table, report: TableReport) -
 
 
 def step(
-    here: TableContext, memory: RunMemory, report: TableReport, listener: Listener | None = None, observer: RunObserver = NOBODY
+    here: TableContext, memory: RunMemory, report: TableReport, listener: Listener | None = None, observer: RunObserver = NO_OBSERVER
 ) -> bool:
     """Read the table's state, plan one action and execute it, again after a lost race for the commit; return False if nothing is left.
 
