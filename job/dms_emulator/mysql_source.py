@@ -109,8 +109,8 @@ class MySqlSource:
         try:
             yield
         except (pymysql.MySQLError, SourceError, OSError) as error:
-            told = str(error) if isinstance(error, SourceError) else f"source: {reason(error)}"
-            raise EmulatorError(f"{told}. The task can be begun again and goes on where it was") from error
+            text = str(error) if isinstance(error, SourceError) else f"source: {reason(error)}"
+            raise EmulatorError(f"{text}. The task can be begun again and goes on where it was") from error
 
     def check(self, names: Sequence[str]) -> None:
         """Raise `EmulatorError` if the server or some tables cannot be captured."""
@@ -126,7 +126,7 @@ class MySqlSource:
         if sizes.get(file, -1) < offset:
             raise EmulatorError(
                 f"source: its binary log has no {self._positions.text(position)}, the place of the state in {state_dir}:"
-                " the server has removed it, or begun its log anew, and changes are lost; keep the log longer, and ask for a reload"
+                " the server has removed it, or started a new log, and changes are lost; keep the log longer, and ask for a reload"
             )
 
     def table(self, name: str) -> SourceTable:

@@ -226,14 +226,14 @@ class MySqlStream:
             raw(column)
 
     def _described(self, name: str, event: Any) -> tuple[LogColumn, ...]:
-        told = event.optional_metadata
-        if len(told.column_name_list) != len(event.columns):
+        metadata = event.optional_metadata
+        if len(metadata.column_name_list) != len(event.columns):
             raise _unreadable(
                 f"changes of {name} without names of columns, from before binlog_row_metadata was FULL at the source; ask for a reload"
             )
-        sets = self._character_sets(event, _KEY_TYPES, told.charset_collation_list)
-        sets |= self._character_sets(event, _CHOICE_TYPES, told.enum_and_set_collation_list)
-        keys = {*told.simple_primary_key_list, *told.primary_keys_with_prefix}
+        sets = self._character_sets(event, _KEY_TYPES, metadata.charset_collation_list)
+        sets |= self._character_sets(event, _CHOICE_TYPES, metadata.enum_and_set_collation_list)
+        keys = {*metadata.simple_primary_key_list, *metadata.primary_keys_with_prefix}
         try:
             return tuple(described(column, key=place in keys, character_set=sets.get(place)) for place, column in enumerate(event.columns))
         except EmulatorError as error:

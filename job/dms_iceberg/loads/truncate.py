@@ -101,11 +101,11 @@ def refuse_later_loads(table: Table, progress: Progress, pending: Pending) -> No
     first = min([*filter(None, [progress.first]), *(file.order for file in pending.files if file.is_cdc)], default="~")
     if not progress.reload and first < earlier(at, hours=ZONE_HOURS):
         return
-    told = truncate_key(table_prefix(table.schema_name, table.table_name), at)
-    way_out = "" if is_applied else f" If the source table was not truncated at that time, remove {told} instead."
+    marker = truncate_key(table_prefix(table.schema_name, table.table_name), at)
+    way_out = "" if is_applied else f" If the source table was not truncated at that time, remove {marker} instead."
     raise BronzeError(
         f"{table.source}: full-load file {later[0].key} was written at {shown_time(later[0].modified)}, after the truncate of "
-        f"{shown_time(at)}, which is {f'applied to {table.target}' if is_applied else f'recorded in bronze ({told})'}. Its rows may "
+        f"{shown_time(at)}, which is {f'applied to {table.target}' if is_applied else f'recorded in bronze ({marker})'}. Its rows may "
         "be from after the truncate, and nothing tells which, so nothing is merged. A LOAD file must be older than the "
         f"truncate, or a change file of the table older than it by {ZONE_HOURS} hours. Let DMS load the table again into a new load "
         f"epoch, which shows what the source has now.{way_out}"
