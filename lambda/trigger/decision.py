@@ -13,7 +13,7 @@ _MERGES = frozenset({"STARTING", "RUNNING", "SUCCEEDED"})
 a run that Glue refused because another one was active is FAILED, and a queued run may become FAILED."""
 
 FAILURES = frozenset({"FAILED", "TIMEOUT", "ERROR"})
-"""States of runs that ended by themselves and badly. STOPPED is not one: somebody meant it."""
+"""States of runs that ended by themselves and badly. STOPPED is not one: a person stopped it."""
 _FIRST_PAUSE, _LONGEST_PAUSE = timedelta(minutes=5), timedelta(hours=6)
 
 _MERGING_COMMANDS = ("run", "watch")

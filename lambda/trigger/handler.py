@@ -248,7 +248,7 @@ class Trigger:
     def _wait(self, left: list[Message], why: Judgement, facts: Mapping[str, Any], seconds: int | None = None) -> Answer:
         """Keep the newest message and hide it for a while. A run that covers it covers the other messages, so they are deleted.
 
-        A message about a failed run gives way to those of files: it is deleted as soon as another run is active.
+        A message about a failed run is dropped in favour of those of files: it is deleted as soon as another run is active.
         """
         newest = max(left, key=lambda message: (not message.is_failure, message.newest, -message.receives))
         seconds = wait_seconds(newest.receives) if seconds is None else seconds

@@ -47,7 +47,7 @@ _NO_REPLICATION = (
 )
 _PART_MISSING = (
     "DMS misses something that the replication needs: its source or target endpoint, its subnet group, or the secret of an endpoint. The "
-    "error names it; apply Terraform again, or make it anew. The request is repeated, less and less often."
+    "error names it; apply Terraform again, or create it again. The request is repeated, less and less often."
 )
 _STOPPED_BY_HAND = "Nothing to do if that was meant. Somebody has stopped it since the apply. To resume it: output commands.resume."
 _RIGHTS = (
@@ -126,12 +126,12 @@ class Starter:
             self._do(step)
         except (ClientError, BotoCoreError) as error:
             seconds = AFTER_A_REFUSAL if code_of(error) == _NOT_A_FIRST_START else wait_seconds(receives)
-            level, advice = _judged(error, replication, receives)
+            level, advice = _level_of_error(error, replication, receives)
             self._log(level, replication, "waiting", advice, error=str(error), wait_seconds=seconds, receives=receives)
             return seconds
         seconds = pause(step, replication, receives)
         # By hand, or start was false in an apply minutes before, whose stop has only now come to its end.
-        level, advice = ("WARNING", _STOPPED_BY_HAND) if is_by_hand else _told(step, replication, receives)
+        level, advice = ("WARNING", _STOPPED_BY_HAND) if is_by_hand else _level_of_step(step, replication, receives)
         self._log(level, replication, step.does, advice, wait_seconds=seconds, receives=receives)
         return seconds
 
@@ -153,7 +153,7 @@ class Starter:
         except (ClientError, BotoCoreError) as error:
             # The clock does not count: what may pass with a message is reported here at once, once an hour; but a state that has just
             # changed only where the replication is old.
-            level, advice = _judged(error, replication, LONGEST_ABSENCE)
+            level, advice = _level_of_error(error, replication, LONGEST_ABSENCE)
             created_at = replication.created_at if replication is not None else None
             if code_of(error) == _NOT_YET and level == "INFO" and created_at and self._clock() - created_at > LONGEST_CHANGE:
                 level, advice = "ERROR", _TOO_LONG
@@ -222,7 +222,7 @@ class Starter:
         log(level, "replication", outcome=outcome, arn=self._arn, advice=advice, **said, **facts)
 
 
-def _told(step: Step, replication: Replication, receives: int) -> tuple[str, str]:
+def _level_of_step(step: Step, replication: Replication, receives: int) -> tuple[str, str]:
     """Return the level and the advice of a step that a message asked for."""
     if step.does == REFUSE:
         return "ERROR", step.advice
@@ -235,7 +235,7 @@ def _told(step: Step, replication: Replication, receives: int) -> tuple[str, str
     return "INFO", step.advice
 
 
-def _judged(error: ClientError | BotoCoreError, replication: Replication | None, receives: int) -> tuple[str, str]:
+def _level_of_error(error: ClientError | BotoCoreError, replication: Replication | None, receives: int) -> tuple[str, str]:
     """Return the level and the advice of an error of DMS or S3; the replication is None if DMS could not be asked for it."""
     code = code_of(error)
     is_away = replication is not None and replication.status == "deprovisioned"

@@ -135,7 +135,7 @@ def is_stuck(replication: Replication, now: datetime) -> bool:
 
 
 def is_stopped_by_hand(replication: Replication, wanted_at: datetime) -> bool:
-    """Whether somebody has stopped it since an apply wanted it to run. Terraform's own stop, for a change, comes before its message."""
+    """Whether a person has stopped it since an apply wanted it to run. Terraform's own stop, for a change, comes before its message."""
     if not rests(replication) or replication.stop_reason != "NORMAL" or replication.stopped_at is None:
         return False
     return replication.stopped_at - wanted_at > _AFTER_AN_APPLY

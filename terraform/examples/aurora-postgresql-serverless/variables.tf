@@ -1,5 +1,5 @@
 variable "alarm_emails" {
-  description = "Addresses that are told when something needs a person."
+  description = "Addresses that alarms notify."
   type        = set(string)
   default     = []
 }

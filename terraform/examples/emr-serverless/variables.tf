@@ -29,7 +29,7 @@ variable "ca_bundle" {
 }
 
 variable "alarm_emails" {
-  description = "Addresses that are told when something needs a person; each must confirm."
+  description = "Addresses that alarms notify; each must confirm."
   type        = set(string)
 }
 

@@ -33,7 +33,7 @@ locals {
   daily    = can(regex("^cron\\(\\S+ \\S+ ([*] [*] [?]|[?] [*] [*]) [*]\\)$", local.schedule))
   watches  = local.trigger_type == "continuous" ? try(coalesce(var.trigger.watch.hours, 3), 3) : 0
   # A watch on EMR Serverless hears of files by the queue where it reaches SQS: in a VPC only.
-  told            = local.emr && try(var.emr_serverless.network != null, false) && try(coalesce(var.trigger.watch.queue, true), true)
+  has_queue       = local.emr && try(var.emr_serverless.network != null, false) && try(coalesce(var.trigger.watch.queue, true), true)
   watch_alarms    = ["watch-not-running", "watch-failed", "watch-starter-errors"]
   disabled_alarms = toset(try(coalesce(var.alarms.disabled, []), []))
   no_run          = try(local.interval > 84 ? null : max(4, ceil(2 * local.interval), local.watches + 2), local.daily ? 26 : null)
@@ -187,7 +187,7 @@ module "emr_serverless" {
 
   job       = module.merge_job.run
   artifacts = { bucket = module.lake.buckets.artifacts.name, kms_key_arn = module.lake.kms_key_arn }
-  watch     = { queue_url = local.told ? module.trigger.news_queue.url : null, interval_seconds = try(coalesce(var.trigger.watch.interval_seconds, 10), 10) }
+  watch     = { queue_url = local.has_queue ? module.trigger.news_queue.url : null, interval_seconds = try(coalesce(var.trigger.watch.interval_seconds, 10), 10) }
 
   python                       = lookup(var.emr_serverless, "python", null)
   driver                       = lookup(var.emr_serverless, "driver", null)
@@ -217,7 +217,7 @@ module "trigger" {
   type                     = local.trigger_type
   schedule                 = lookup(var.trigger, "schedule", null) != null || !local.emr ? lookup(var.trigger, "schedule", null) : "rate(15 minutes)"
   notification             = lookup(var.trigger, "notification", null)
-  watch                    = merge({ for key, value in try(var.trigger.watch, null) == null ? {} : var.trigger.watch : key => value }, local.emr ? { queue = local.told } : {})
+  watch                    = merge({ for key, value in try(var.trigger.watch, null) == null ? {} : var.trigger.watch : key => value }, local.emr ? { queue = local.has_queue } : {})
   starts_runs              = !local.emr
   batching_window_seconds  = lookup(var.trigger, "batching_window_seconds", null)
   min_minutes_between_runs = lookup(var.trigger, "min_minutes_between_runs", null)
