@@ -69,7 +69,7 @@ def page(document: Mapping[str, Any], charts: set[str], note: str) -> Iterator[s
         yield f"\nNot measured in this run: {', '.join(missing)}."
     yield "\n| case | changes a batch | |\n|---|---|---|"
     yield from (f"| `{case['name']}` | {case['changes']:,} | {case['says']} |" for case in cases)
-    yield from ("", "| | |", "|---|---|", *(f"| `{name}` | {TITLES[name]} |" for name in _names(cases)))
+    yield from ("", "| | |", "|---|---|", *(f"| `{name}` | {_title(name)} |" for name in _names(cases)))
     yield "\n## Seconds per batch\n\nIn brackets: keys whose row in the table differs from the source after the last batch.\n"
     yield from _section(cases, "median_s", ["batch.svg", "sizes.svg"], charts)
     yield "Fastest and slowest of the batches that count:\n"
@@ -102,6 +102,10 @@ def _batches(count: int) -> str:
 
 def _names(cases: Sequence[Mapping[str, Any]]) -> list[str]:
     return [name for name in TITLES if any(result["contestant"] == name for case in cases for result in case["results"])]
+
+
+def _title(name: str) -> str:
+    return TITLES[name].replace("floor", "[floor](../glossary.md)", 1) if name == "floor" else TITLES[name]
 
 
 def _section(cases: Sequence[Mapping[str, Any]], figure: str, wanted: Sequence[str], charts: set[str]) -> Iterator[str]:
