@@ -211,8 +211,8 @@ class Examiner:
         captured = sum(len(file.commits) for file in applied)
         books = job.books(table.source)
         problem = job.errors.get(table.source)
-        if problem is None and books.booked != books.rows_read:
-            problem = f"the books do not balance: {books}"
+        if problem is None and books.accounted != books.rows_read:
+            problem = f"the row counts do not add up: {books}"
         elif problem is None and books.rows_read != captured:
             problem = f"the job read {books.rows_read:,} changes, the change files hold {captured:,}"
         elif problem is None and {row.key for row in refused} != _expected_rejects(table):

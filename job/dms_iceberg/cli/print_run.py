@@ -1,4 +1,4 @@
-"""What a run prints: the books of each table, what went wrong, and at the end a verdict in words with the next command."""
+"""What a run prints: the row counts of each table, what went wrong, and at the end a verdict in words with the next command."""
 
 import shlex
 from collections.abc import Iterator, Mapping

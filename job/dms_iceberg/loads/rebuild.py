@@ -192,8 +192,8 @@ def _check(here: TableContext, found: BranchState, planned_on: int | None) -> tu
     refused, same = counts.filtered + counts.quarantined, _same_keys(here, key)
     deletes = 0 if same else _rejected_deletes(here.context, table, found)
     problem = None
-    if counts.rows_read != counts.booked:
-        problem = f"{counts.rows_read} rows were read and {counts.booked} are accounted for. Report this defect"
+    if counts.rows_read != counts.accounted:
+        problem = f"{counts.rows_read} rows were read and {counts.accounted} are accounted for. Report this defect"
     elif doubled:
         problem = f"{doubled} keys have more than one row. Report this defect"
     elif same and lost > refused:

@@ -31,7 +31,7 @@ class RowCounts:
         return RowCounts(*(getattr(self, name) + getattr(other, name) for name in COUNTS))
 
     @property
-    def booked(self) -> int:
+    def accounted(self) -> int:
         """The sum of the five counts, which are all rows that were read."""
         return sum(getattr(self, name) for name in PARTS)
 

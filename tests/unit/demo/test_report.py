@@ -146,7 +146,7 @@ def test_the_page_escapes_what_comes_from_data() -> None:
     [
         ({}, 0, "equal: 5 changes"),
         ({"comparison": comparison(silver_md5="bb", differing=2, examples=("17",))}, 1, "first keys: 17"),
-        ({"problem": "the books do not balance"}, 1, "the books do not balance"),
+        ({"problem": "the row counts do not add up"}, 1, "the row counts do not add up"),
     ],
 )
 def test_the_exit_code_is_the_verdict(
