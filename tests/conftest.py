@@ -125,7 +125,7 @@ def spark(warehouse: Path) -> Iterator["SparkSession"]:
 
 @pytest.fixture
 def planned_as_on_glue(spark: "SparkSession") -> Iterator[None]:
-    """Plans are adapted and compiled, and told at length, as everywhere but in tests."""
+    """Plans are adapted and compiled, and described in full, as everywhere but in tests."""
     from support.session_settings import session_settings
 
     on_glue = {

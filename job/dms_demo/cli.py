@@ -53,7 +53,7 @@ def demo(
 
 
 def _run(source: DemoSource, directory: Path, seconds: float, screen: "Screen") -> "DemoReport":
-    """Run the demo; end the command where somebody interrupts it."""
+    """Run the demo; end the command on an interrupt."""
     # Spark and the database are imported only when the demo runs, and after the first word: the other commands start without them.
     from dms_demo.pipeline import run_demo
     from dms_emulator.stop_request import Stopped, StopRequest

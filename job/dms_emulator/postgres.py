@@ -208,7 +208,7 @@ class LocalPostgres:
         replacement = Path(tempfile.gettempdir()) / f"dms-iceberg-pg-{name}"
         replacement.mkdir(exist_ok=True)
         if replacement.is_symlink() or replacement.stat().st_uid not in (0, self._account.pw_uid):
-            raise PostgresError(f"{replacement} belongs to somebody else: remove it or choose another directory")
+            raise PostgresError(f"{replacement} belongs to another user: remove it or choose another directory")
         return replacement
 
     def _may_enter(self, folder: Path) -> bool:

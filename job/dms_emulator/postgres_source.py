@@ -106,7 +106,7 @@ class PostgresSource:
             )
 
     def begin(self, names: Sequence[str]) -> PostgresBeginning:
-        """Set the publication, and make the slot anew."""
+        """Set the publication, and create the slot again."""
         self.drop_slot()
         self.publish(names)
         return PostgresBeginning(self._dsn, self._settings.slot)

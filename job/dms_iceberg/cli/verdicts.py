@@ -1,4 +1,4 @@
-"""The last lines of `status`, `maintain` and `watch`: what it comes to, and the command that comes next. Pure."""
+"""The last lines of `status`, `maintain` and `watch`: the result, and the command that comes next. Pure."""
 
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a column's type asks of a configuration, and why. Pure: `needs_postgres` and `needs_mysql` know the types."""
+"""What a column's type requires in the configuration, and why. Pure: `needs_postgres` and `needs_mysql` know the types."""
 
 import attrs
 

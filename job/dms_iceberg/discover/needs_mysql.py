@@ -1,4 +1,4 @@
-"""What the types of MySQL and MariaDB ask of a configuration.
+"""What the types of MySQL and MariaDB require in the configuration.
 
 https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Source.MySQL.html
 """

@@ -1,4 +1,4 @@
-"""What PostgreSQL's types ask of a configuration.
+"""What PostgreSQL's types require in the configuration.
 
 https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Source.PostgreSQL.html
 """

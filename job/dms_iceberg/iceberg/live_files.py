@@ -1,4 +1,4 @@
-"""The data files of a snapshot with the positions that are deleted in them, without a Spark job; and what is kept of them.
+"""The data files of a snapshot with the positions that are deleted in them, without a Spark job, and a cache of them.
 
 A snapshot, and a file of a table, never change. So what is known of them is kept, for as long as the table's next snapshot is likely to
 be made from it, and needs no invalidation: a snapshot that never became the table's is never asked for.

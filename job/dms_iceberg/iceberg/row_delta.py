@@ -24,7 +24,7 @@ from dms_iceberg.iceberg.row_lookup import FoundRows
 
 _SIZES = ("write.target-file-size-bytes", "write.delete.target-file-size-bytes")
 _LARGE = 64 << 20
-"""Files that are written here are smaller: whoever makes a `Delta` bounds its rows and their text."""
+"""Written files are smaller: the caller bounds rows and text of a `Delta`."""
 MOST_SHARED = 8
 """So many delete files of several data files a partition has at most."""
 MANY_DELETES = 1_000
@@ -152,7 +152,7 @@ class _Deletes:
         self._change, self._writer, self._after = change, writer, after
 
     def add_vectors(self, deleted: Sequence[FoundRows]) -> None:
-        """Write the deletion vectors of data files anew."""
+        """Write new deletion vectors of data files, which replace those that they had."""
         files = [self._after[one.file.location] for one in deleted]
         vectors = self._writer.deletion_vectors([Vector(one.location, one.partition, one.deleted) for one in files])
         for file, vector in zip(files, vectors, strict=True):
@@ -177,7 +177,7 @@ class _Deletes:
         return (*shared, self._add_shared(partition, {one.file.location: one.positions for one in deleted}))
 
     def _fold(self, touched: Collection[str], partition: Partition, shared: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Write all deletes of files that share some, and of those that are ``touched``, anew; return the shared delete file, if any."""
+        """Write again all deletes of files that share some, and of those that are ``touched``; return the shared delete file, if any."""
         files = [one for one in self._after.values() if one.partition == partition and (one.is_shared or one.location in touched)]
         together = {one.location: one.deleted for one in files if len(one.deleted) < MANY_DELETES}
         together = together if len(together) > 1 else {}

@@ -1,4 +1,4 @@
-"""Whether columns have what rows were before, as the samples themselves show it. Pure."""
+"""Whether columns hold values from before a change, judged by the samples. Pure."""
 
 from collections.abc import Iterator, Sequence
 

@@ -29,11 +29,11 @@ class ListedStore:
         return self._store.read(key, start, length)
 
     def put(self, key: str, data: bytes) -> None:
-        """Refuse: whoever looks writes nothing."""
+        """Refuse: `init` writes nothing."""
         raise NotImplementedError(key)
 
     def delete(self, key: str) -> None:
-        """Refuse: whoever looks deletes nothing."""
+        """Refuse: `init` deletes nothing."""
         raise NotImplementedError(key)
 
     def warnings(self, but: Collection[str] = ()) -> Iterator[str]:

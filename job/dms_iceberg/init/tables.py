@@ -1,4 +1,4 @@
-"""From the samples of a table's files to what they are: which columns are whose, and what contradicts a use of them."""
+"""Classifies a table's columns from samples of its files, and finds contradictions."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence

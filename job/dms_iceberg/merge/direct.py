@@ -1,8 +1,8 @@
 """The direct path of a small batch: its latest changes come to the driver, which finds their rows and writes the delta. No MERGE.
 
-A MERGE plans, optimises and compiles a join each time, which costs more than everything else about a small batch. What a batch is, and
-which change of a key is the latest, Spark says in both cases; here only keys are looked up and rows written. Whatever is in doubt takes
-the MERGE, and the reason is reported.
+A MERGE plans, optimises and compiles a join each time, which costs more than everything else about a small batch. Spark
+reads and collapses the batch on both paths. This module only looks up keys and writes rows. In doubt the batch takes the MERGE, and the
+reason is reported.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +45,7 @@ MOST_BYTES, MOST_COMPRESSED_BYTES = 4 << 20, 64 << 10
 MOST_PARTITIONS = 32
 """With more, a MERGE writes their files in parallel and sooner."""
 MOST_VECTORS = 128
-"""In format 3 each data file with deletes gets a deletion vector anew, which takes some three milliseconds here."""
+"""In format 3 each data file with deletes gets a new deletion vector, which takes some three milliseconds here."""
 BRIEF_ROWS, BRIEF_BYTES = 4_000, 512 << 10
 """A batch with at most so many rows (of a Parquet file) or bytes (of text files) is read with a plan that is not compiled."""
 _COUNT, _LONG_ROWS = "_cdc_direct_count", "_cdc_direct_long"

@@ -126,7 +126,7 @@ def refuse_ties(table: Table, files: Sequence[BronzeFile], listing: Iterable[Bro
 
 
 def refuse_truncates(table: Table, truncates: Sequence[str], change: Change) -> None:
-    """Refuse truncates that somebody has recorded in bronze, where changes have no commit times.
+    """Refuse recorded truncates where changes have no commit times.
 
     Raises:
         BronzeError: there is one.

@@ -1,4 +1,4 @@
-"""Who looks on while tables are merged, and may ask for the end."""
+"""Callbacks of a run: progress per table, and a request to stop."""
 
 
 class RunObserver:

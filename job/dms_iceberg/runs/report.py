@@ -46,7 +46,7 @@ class TableReport:
         waits: the table waits for the end of a load, and nothing was left to merge into it. Not in the document, as are the next three.
         older: open rows of the quarantine from before this run; None if they were not counted, and the quarantine has rows from before.
         lost_races: how often another writer committed first, so that the table was planned again.
-        stopped: somebody asked for the end before nothing was left.
+        stopped: the run was interrupted before everything was merged.
     """
 
     table: str

@@ -30,6 +30,6 @@ class _View(_Remembering, JVMView):  # type: ignore[misc]
 
 
 def remember_names(jvm: Any) -> None:
-    """Let a view of the JVM remember packages and classes. Whatever it is asked for must be on the class path by now."""
+    """Cache the packages and classes of a JVM view; each must be on the class path already."""
     if type(jvm) is JVMView:
         jvm.__class__ = _View

@@ -58,7 +58,7 @@ class _Kept:
 def reading(spark: SparkSession, form: Hashable, read: Callable[[], DataFrame]) -> DataFrame:
     """Return the frame of ``read``, such that what Spark finds about the steps on it is kept.
 
-    Whoever uses it sees a `DataFrame` (but for ``isinstance`` and ``[]``).
+    The result behaves like a `DataFrame` (except for ``isinstance`` and ``[]``).
 
     Args:
         spark: the session.

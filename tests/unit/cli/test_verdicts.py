@@ -1,4 +1,4 @@
-"""The last lines of `status`, `maintain` and `watch`: what it comes to, what comes next, in 80 columns."""
+"""The last lines of `status`, `maintain` and `watch`: the result, what comes next, in 80 columns."""
 
 from typing import Any
 
