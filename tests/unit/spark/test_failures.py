@@ -158,7 +158,7 @@ def test_an_unforeseen_error_tells_its_place_and_no_value() -> None:
         int("secret")
     except ValueError as error:
         told = describe_defect(error)
-    assert "ValueError at test_errors.py:" in told
+    assert "ValueError at test_failures.py:" in told
     assert "secret" not in told
 
 
