@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 from py4j.protocol import Py4JJavaError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from dms_iceberg.iceberg.java_maps import names, to_dict
 from dms_iceberg.iceberg.transaction import MAIN, Transaction
@@ -17,7 +19,6 @@ from dms_iceberg.sql.quoting import quote_path
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
-    from pyspark.sql import DataFrame, SparkSession
 
 _FILE_COUNTS = frozenset({"added-data-files", "added-delete-files", "deleted-data-files", "removed-delete-files"})
 
@@ -39,7 +40,7 @@ class IcebergTable:
     through a `Transaction`, which commits only if that state is still the table's.
     """
 
-    def __init__(self, spark: "SparkSession", catalog: str, target: str) -> None:
+    def __init__(self, spark: SparkSession, catalog: str, target: str) -> None:
         self.spark = spark
         self.parts = (catalog, *target.split("."))
         self.name = target
@@ -73,8 +74,6 @@ class IcebergTable:
 
     def all_columns(self) -> dict[str, str]:
         """Return Spark types by column, metadata columns included."""
-        from pyspark.sql.types import StructType
-
         jvm: Any = self.spark._jvm
         schema = json.loads(jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(self._java.schema()).json())
         return {field.name: field.dataType.simpleString() for field in StructType.fromJson(schema).fields}
@@ -83,13 +82,13 @@ class IcebergTable:
         """Begin changes that were planned on snapshot ``planned_on`` of main or of a branch; see `Transaction` for the errors raised."""
         return Transaction(self.spark, self._java, self.parts[0], planned_on, branch)
 
-    def rows(self, branch: str | None = None) -> "DataFrame":
+    def rows(self, branch: str | None = None) -> DataFrame:
         """Return the rows of main or of a branch."""
         if branch is None:
             return self.spark.table(self.sql_name)
         return self.spark.read.option("branch", branch).table(self.sql_name)
 
-    def rows_at(self, snapshot: int) -> "DataFrame":
+    def rows_at(self, snapshot: int) -> DataFrame:
         """Return the rows of a snapshot, with the columns that the table had then."""
         return self.spark.sql(f"SELECT * FROM {self.sql_name} VERSION AS OF {snapshot}")
 

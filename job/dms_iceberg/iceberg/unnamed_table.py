@@ -7,11 +7,12 @@ Spark finds the target of a statement by its name. Here it is put into the parse
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import DataFrame, SparkSession
+
 from dms_iceberg.spark.versions import present
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
-    from pyspark.sql import DataFrame, SparkSession
 
 TARGET = "dms_iceberg_target"
 
@@ -19,7 +20,7 @@ TARGET = "dms_iceberg_target"
 class UnnamedTable:
     """An Iceberg table in the plans of Spark."""
 
-    def __init__(self, spark: "SparkSession", table: "JavaObject", catalog: str) -> None:
+    def __init__(self, spark: SparkSession, table: "JavaObject", catalog: str) -> None:
         """Take Iceberg's own table; ``catalog`` is any of Iceberg in the session, where Spark finds the functions of partitions."""
         self._spark = spark
         self._table = table
@@ -36,23 +37,21 @@ class UnnamedTable:
         children[0] = self._with_target(children[0], self._relation(present().target(self._jvm, self._table), {}))
         self._run(plan.withNewChildren(self._seq(children)))
 
-    def append(self, frame: "DataFrame", properties: Mapping[str, str]) -> None:
+    def append(self, frame: DataFrame, properties: Mapping[str, str]) -> None:
         """Append the rows of ``frame``; the snapshot carries ``properties``."""
         self._append(
             frame, present().target(self._jvm, self._table), {f"snapshot-property.{key}": value for key, value in properties.items()}
         )
 
-    def stage(self, frame: "DataFrame", name: str) -> None:
+    def stage(self, frame: DataFrame, name: str) -> None:
         """Write the rows of ``frame`` into data files that belong to no snapshot; `FileRewriteCoordinator` has them under ``name``."""
         self._append(frame, *present().rewriting(self._jvm, self._table, name))
 
-    def staged_rows(self, name: str) -> "DataFrame":
+    def staged_rows(self, name: str) -> DataFrame:
         """Return the rows of the files whose tasks `ScanTaskSetManager` has under ``name``, by the table's present schema."""
-        from pyspark.sql import DataFrame
-
         return DataFrame(self._run(self._relation(*present().rewriting(self._jvm, self._table, name))), self._spark)
 
-    def _append(self, frame: "DataFrame", target: "JavaObject", options: Mapping[str, str]) -> None:
+    def _append(self, frame: DataFrame, target: "JavaObject", options: Mapping[str, str]) -> None:
         of_scala = self._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(dict(options))
         relation, rows = self._relation(target, {}), frame._jdf.queryExecution().logical()
         self._run(self._jvm.org.apache.spark.sql.catalyst.plans.logical.AppendData.byName(relation, rows, of_scala))
