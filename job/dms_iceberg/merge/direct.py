@@ -1,8 +1,7 @@
 """The direct path of a small batch: its latest changes come to the driver, which finds their rows and writes the delta. No MERGE.
 
-A MERGE plans, optimises and compiles a join each time, which costs more than everything else about a small batch. Spark
-reads and collapses the batch on both paths. This module only looks up keys and writes rows. In doubt the batch takes the MERGE, and the
-reason is reported.
+A MERGE plans, optimises and compiles a join each time, which costs more than everything else about a small batch. Spark reads and collapses
+the batch on both paths. This module only looks up keys and writes rows. In doubt the batch takes the MERGE, and the reason is reported.
 """
 
 from collections.abc import Callable, Mapping, Sequence
