@@ -153,7 +153,7 @@ def test_awkward_keys_numbers_and_columns(spark: SparkSession, warehouse: Path, 
 @pytest.mark.parametrize(
     ("form", "kinds"),
     [
-        pytest.param(FORMATS[0], (DROPPED,), id="parquet"),
+        pytest.param(FORMATS[0], (DROPPED,), id="parquet", marks=pytest.mark.long),
         # Changes of crowded keys from a clock that went back, some of which have no effect.
         pytest.param(FORMATS[-1], (PLAIN, CODED, FILTERED), id="json", marks=pytest.mark.long),
     ],

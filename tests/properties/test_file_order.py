@@ -21,24 +21,17 @@ _KINDS: dict[str, tuple[TableKind, ...]] = {
     "csv-headerless": (CLOCK, FILTERED),
     "json": (CODED, JUDGED, MOVED),
 }
-HISTORIES = 6
-_FORMS = [form for form in FORMATS if form.name in _KINDS]
-_CASES = [
-    *(pytest.param(form, HISTORIES // 2, id=f"{form.name}-half") for form in _FORMS if form.name == "csv"),
-    *(pytest.param(form, HISTORIES, id=form.name, marks=pytest.mark.long) for form in _FORMS),
-]
+_FORMS = [pytest.param(form, id=form.name) for form in FORMATS if form.name in _KINDS]
 
 
+# What each rule of this order does, `tests/spark/progress/test_file_order_runs.py` shows in the main suite.
+@pytest.mark.long
 @pytest.mark.parametrize("number", NUMBERS)
-@pytest.mark.parametrize(("form", "histories"), _CASES)
-def test_silver_is_the_oracles_table(
-    spark: SparkSession, warehouse: Path, tmp_path: Path, form: Format, histories: int, number: int
-) -> None:
+@pytest.mark.parametrize("form", _FORMS)
+def test_silver_is_the_oracles_table(spark: SparkSession, warehouse: Path, tmp_path: Path, form: Format, number: int) -> None:
     kinds = _KINDS[form.name]
     seed = SEED + 100 * number + 70 + FORMATS.index(form)
-    world = seeded_world(
-        seed, kinds, histories=histories, per_table=40 * histories // HISTORIES, by_file=True, runs=3, restarts=2, max_files=20
-    )
+    world = seeded_world(seed, kinds, histories=6, per_table=40, by_file=True, runs=3, restarts=2, max_files=20)
     merging = Merging(spark, warehouse, tmp_path, world, form.by_file())
     reports = merging.run_all()
     wrong = merging.differences()

@@ -50,7 +50,7 @@ def refresh(lake: Lake, configured: Any) -> dict[str, ModelReport]:
 @pytest.mark.parametrize(
     ("table", "runs"),
     [
-        pytest.param({}, 3, id="v2"),
+        pytest.param({}, 3, id="v2", marks=pytest.mark.long),
         pytest.param({"format_version": 3}, 8, id="v3", marks=pytest.mark.release),
         pytest.param({"write_mode": "copy-on-write"}, 8, id="copy-on-write", marks=pytest.mark.release),
         pytest.param({"mode": "history"}, 8, id="history", marks=pytest.mark.release),

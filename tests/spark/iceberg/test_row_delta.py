@@ -160,7 +160,7 @@ def test_files_are_those_of_icebergs_own_writer(spark: SparkSession, namespace: 
 
 @pytest.mark.parametrize(
     ("version", "partitions"),
-    [(2, ""), (2, _BY_PAIR), (3, ""), pytest.param(3, _BY_PAIR, marks=pytest.mark.long)],
+    [(2, ""), (3, ""), *(pytest.param(version, _BY_PAIR, marks=pytest.mark.long) for version in (2, 3))],
 )
 def test_random_deltas_are_a_dictionary(spark: SparkSession, namespace: str, version: int, partitions: str) -> None:
     rng = random.Random(7)

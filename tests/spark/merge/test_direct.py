@@ -241,7 +241,7 @@ def test_files_without_a_deleted_row_are_not_opened(lake: Lake, monkeypatch: pyt
     assert len(opened) == 1
 
 
-@pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
+@pytest.mark.parametrize("mode", ["mirror", pytest.param("soft_delete", marks=pytest.mark.long)])
 def test_rows_of_format_3_keep_their_ids_by_both_paths(lake: Lake, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     entry = {"mode": mode, "format_version": 3}
     loaded(lake, entry=entry)

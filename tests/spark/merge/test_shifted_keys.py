@@ -66,7 +66,7 @@ def test_the_second_half_of_a_commit_may_come_with_a_late_change(lake: Lake, mod
 
 
 _MARKS: dict[tuple[str, int], Any] = {(mode, 0): pytest.mark.release for mode in MODES}
-_FEW = ["shift", "new_leaves", "changed_first", "there_and_back"]
+_FEW = ["shift", "changed_first"]
 KEYS_ALONE = [(2, "a"), (3, "c")]
 """After the shift with images of keys alone: the first update leaves a key that nobody else has; of the others neither half is done."""
 
