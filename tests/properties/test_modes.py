@@ -29,7 +29,8 @@ _SHAPES = {
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize(
     "oracle",
-    [pytest.param(oracle, id=oracle.mode, marks=[] if oracle is APPEND else pytest.mark.long) for oracle in _SHAPES],
+    # The main suite has the rules of each mode one by one, and random histories of mirrors.
+    [pytest.param(oracle, id=oracle.mode, marks=pytest.mark.long) for oracle in _SHAPES],
 )
 def test_silver_is_what_the_modes_oracle_tells(
     spark: SparkSession, warehouse: Path, tmp_path: Path, oracle: ModeOracle, number: int

@@ -20,7 +20,7 @@ from support.lake import Lake
 
 Columns = dict[str, tuple[str, str]]
 """By its name, each column as text in both worlds: the left is the source's SQL, the right is Spark's."""
-RUNS = 3
+RUNS = 2
 TRANSACTIONS = 100
 WORDS = ["plain", "comma, quote \" and 'single'", "line\nbreak", "back\\slash\\", "Grüße 中文 🙂", "", "NULL", "${spark.master}"]
 

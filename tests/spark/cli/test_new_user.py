@@ -95,6 +95,8 @@ def home(tmp_path: Path) -> Path:
     return folder
 
 
+# `.ci/run` and the README run the demo, which is processes as well.
+@pytest.mark.long
 def test_three_processes(home: Path) -> None:
     said = command(f"dms-iceberg init bucket --out {shlex.quote('my shop.yaml')}", home)
     # It says which keys to compare, and what to take out of which file.

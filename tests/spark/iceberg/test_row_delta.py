@@ -226,6 +226,7 @@ def test_a_table_that_was_upgraded_gets_ids_or_is_refused(spark: SparkSession, n
         assert {row._last_updated_sequence_number for row in rows if row.v == step} == {2 + step}
 
 
+@pytest.mark.long
 def test_a_fold_writes_few_files_however_many_data_files_there_are(
     spark: SparkSession, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -128,7 +128,7 @@ def test_deletes_of_rows_with_long_values_take_the_merge(lake: Lake, monkeypatch
     assert merged(lake, 3, ("D", 1, None), **SOFT_DELETE).path == "merge (deleted rows in large files)"
 
 
-@pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
+@pytest.mark.parametrize("mode", [pytest.param("mirror", marks=pytest.mark.long), "soft_delete"])
 def test_rows_of_partitions_are_written_directly(lake: Lake, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row may leave its partition, its column be NULL; a row that is only marked stays where it is."""
     entry = {"mode": mode, "partition_by": ["bucket(2, id)", "v"]}
