@@ -98,7 +98,7 @@ fmt: setup ## Format the code and apply automatic fixes
 	$(BIN)/python tools/terraform_root.py
 
 .PHONY: bench
-bench: setup ## Measure the job; BENCH=full, small, watch, late, maintain, models, verify, throughput or tables; BENCH_ARGS
+bench: setup ## Measure the job; BENCH=full, small, watch, late, maintain, models, verify, throughput, tables or quarantine; BENCH_ARGS
 	$(BIN)/python -m benchmarks $(BENCH) $(BENCH_ARGS)
 
 ##@ Deliver

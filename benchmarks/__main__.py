@@ -19,6 +19,7 @@ BENCHMARKS: Final = {
     "verify": "benchmarks.verified",
     "throughput": "benchmarks.throughput",
     "tables": "benchmarks.many_tables",
+    "quarantine": "benchmarks.rejected",
 }
 """The module with each benchmark's ``main``, by the name of the benchmark."""
 

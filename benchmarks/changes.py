@@ -45,6 +45,7 @@ class Mix:
 EVERYDAY: Final = Mix(updates=0.6, inserts=0.2)
 UPDATE_HEAVY: Final = Mix(updates=0.9, inserts=0.05)
 DELETE_HEAVY: Final = Mix(updates=0.2, inserts=0.1)
+DELETES: Final = Mix(updates=0, inserts=0)
 CHURN: Final = Mix(updates=0.6, inserts=0.1)
 """Updates and deletes, few inserts: work for the lookup of a MERGE."""
 

@@ -60,6 +60,13 @@ def seconds(spark: SparkSession, work: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
+def processor_seconds(spark: SparkSession) -> float:
+    """Return the processor seconds that this Python process and the JVM have taken so far, on Linux."""
+    jvm: Any = spark._jvm
+    text = Path(f"/proc/{jvm.java.lang.ProcessHandle.current().pid()}/stat").read_text("ascii").rsplit(")", 1)[1].split()
+    return (int(text[11]) + int(text[12])) / os.sysconf("SC_CLK_TCK") + time.process_time()
+
+
 def resident_mib() -> float:
     """Return the resident memory of this Python process, without the JVM."""
     return float(psutil.Process().memory_info().rss) / (1 << 20)

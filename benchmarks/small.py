@@ -3,7 +3,6 @@
 Processor time counts, of Python and JVM together: what one batch takes, the batches of other tables wait for.
 """
 
-import os
 import statistics
 import time
 from datetime import UTC, datetime, timedelta
@@ -16,7 +15,7 @@ import typer
 from pyspark.sql import SparkSession
 from rich.table import Table
 
-from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Work, emptied, session
+from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Work, emptied, processor_seconds, session
 from benchmarks.small_tables import Rows, columns, document, file_name, folder_of, sequence, write, write_load
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
@@ -71,20 +70,14 @@ def _write(work: Path, at: datetime, ids: Any, random: np.random.Generator, sour
 def _merged(spark: SparkSession, config: Config, name: str) -> tuple[float, float]:
     """Merge the table's next file; return wall and processor seconds."""
     with patch.object(direct, "MOST_ROWS", direct.MOST_ROWS if name == "direct" else 0):
-        wall, processor = time.perf_counter(), _processor(spark)
+        wall, processor = time.perf_counter(), processor_seconds(spark)
         report = run(spark, config, only=[f"shop.{name}"])
-        taken = time.perf_counter() - wall, _processor(spark) - processor
+        taken = time.perf_counter() - wall, processor_seconds(spark) - processor
     found = [batch.path for table in report.tables.values() for batch in table.batches]
     if len(found) != 1 or not found[0].startswith(name):
         CONSOLE.print(f"{name}: {report.errors} {found}", style="red")
         raise typer.Exit(1)
     return taken
-
-
-def _processor(spark: SparkSession) -> float:
-    jvm: Any = spark._jvm
-    text = Path(f"/proc/{jvm.java.lang.ProcessHandle.current().pid()}/stat").read_text("ascii").rsplit(")", 1)[1].split()
-    return (int(text[11]) + int(text[12])) / os.sysconf("SC_CLK_TCK") + time.process_time()
 
 
 def _print(took: dict[str, list[tuple[float, float]]]) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 import attrs
 import numpy as np
 
-from benchmarks.changes import DELETE_HEAVY, EVERYDAY, UPDATE_HEAVY, Mix, Pattern, Source
+from benchmarks.changes import DELETE_HEAVY, DELETES, EVERYDAY, UPDATE_HEAVY, Mix, Pattern, Source
 from benchmarks.dms_files import FILE_ROWS, write_batch
 from benchmarks.lake import Expectation
 from benchmarks.shapes import COMPOSITE, ORDERS, SHAPES, WIDE, Shape
@@ -59,6 +59,7 @@ CASES: Final = {
         Case("everyday-1m", "the same, large", 1_000_000),
         Case("update-heavy-100k", "90 % updates", 100_000, UPDATE_HEAVY),
         Case("delete-heavy-100k", "70 % deletes", 100_000, DELETE_HEAVY),
+        Case("deletes-100k", "only deletes", 100_000, DELETES),
         Case("skewed-100k", "a fifth of the updates are of one row", 100_000, UPDATE_HEAVY, Pattern.SKEWED),
         Case("out-of-order-100k", "the rows of each file in any order", 100_000, arrival=Arrival.SHUFFLED),
         Case("late-file-100k", "a file of each batch is seen a batch later", 100_000, arrival=Arrival.LATE_FILE),

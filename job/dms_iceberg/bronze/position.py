@@ -85,9 +85,9 @@ def is_named_behind_utc_sql(position: str) -> str:
     return f"{clock} > {closed} AND {_time_sql(clock)} > {_time_sql(closed)} + INTERVAL '{ZONE_MINUTES}' MINUTE"
 
 
-def load_position_sql(load: int, order: str) -> str:
-    """SQL for `load_position`; ``order`` is an SQL expression."""
-    return f"concat('{load_prefix(load)}{_NO_CLOCK}', {order})"
+def load_position_sql(load: int, segment: str, number: str) -> str:
+    """SQL for `load_position`; the file's order is the text ``segment``, then the bytes of ``number``, an SQL expression."""
+    return f"CAST(concat(CAST('{load_prefix(load)}{_NO_CLOCK}{segment}' AS binary), {number}) AS string)"
 
 
 def sequence_position_sql(load: int, sequence: str, file_time: str) -> str:
@@ -145,6 +145,6 @@ def _time_sql(digits: str) -> str:
     return f"try_to_timestamp(substr({digits}, 1, 14), 'yyyyMMddHHmmss')"
 
 
-def bytes_sql(text: str, start: int, length: int) -> str:
+def bytes_sql(text: str, start: int | str, length: int) -> str:
     """SQL for ``length`` bytes of ASCII text from ``start`` (1 is the first): a substr of a string would count characters each time."""
     return f"substr(CAST({text} AS binary), {start}, {length})"

@@ -150,7 +150,7 @@ def _committed_sql(columns: SourceColumns, *, is_cdc: bool) -> str:
         # Without any clock a change was committed before its file was closed, and nothing more is known.
         return file_time_sql(_file_time_sql()) if is_cdc and not columns.has_clock else "CAST(NULL AS timestamp)"
     # Spark adds today's date to a time without a date.
-    return f"CASE WHEN substr(CAST({quote(column)} AS string), 5, 1) = '-' THEN try_cast({quote(column)} AS timestamp) END"
+    return f"CASE WHEN instr(CAST({quote(column)} AS string), '-') = 5 THEN try_cast({quote(column)} AS timestamp) END"
 
 
 def _op_sql(columns: SourceColumns, change: Change) -> str:
@@ -167,8 +167,7 @@ def _file_time_sql() -> str:
 def _position_sql(group: SchemaGroup, columns: SourceColumns, load: int) -> str:
     if not group.is_cdc:
         # One constant per file, so that the column takes almost no space; the row number breaks ties in the collapse.
-        number = f"substr({FILE_NAME}, instr({FILE_NAME}, 'LOAD') + 4, 8)"
-        return load_position_sql(load, f"concat('{group.segment}', {number})")
+        return load_position_sql(load, group.segment, bytes_sql(FILE_NAME, f"instr({FILE_NAME}, 'LOAD') + 4", 8))
     if not columns.has_clock:
         return file_position_sql(load, FILE_TIME, ROW)
     if columns.sequence is None:

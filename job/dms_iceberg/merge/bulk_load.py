@@ -28,7 +28,7 @@ from dms_iceberg.sql.quoting import quote
 
 BULK_BYTES = 32 << 20
 """Smaller loads are merged the usual way: it sorts their rows by key, and takes no longer."""
-_ROWS = "_cdc_rows"
+_ROWS, _NUMBER = "_cdc_rows", "_cdc_number"
 _GOOD = f"{PROBLEM} IS NULL AND NOT {FILTERED}"
 
 
@@ -65,7 +65,9 @@ def bulk_load(batch: BatchContext) -> BulkLoad | None:
     once = _keys_once(batch, cleaned)
     if once is None or _are_some_in(batch, cleaned.select(*keys), once.ends):
         return None
-    rows = cleaned.where(f"{_GOOD} AND {OP} <> 'D' AND {FAILED_RULE} IS NULL").selectExpr(
+    # Spark moves a condition below the columns that it reads, and computes commit times twice; but not below one that is not deterministic.
+    numbered = cleaned.selectExpr("*", f"monotonically_increasing_id() AS {_NUMBER}")
+    rows = numbered.where(f"{_GOOD} AND {OP} <> 'D' AND {FAILED_RULE} IS NULL AND {_NUMBER} >= 0").selectExpr(
         *insert_columns([*batch.shape.key, *batch.shape.values])
     )
     transaction = batch.target.transaction(batch.planned.branch_state.head, batch.planned.branch_state.branch)

@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg.bronze.position import (
+    bytes_sql,
     is_named_behind_utc,
     is_named_behind_utc_sql,
     load_position,
@@ -36,11 +37,13 @@ def _rows(count: int) -> list[tuple[str, str]]:
 def test_sql_equals_python(spark: SparkSession, load: int) -> None:
     frame = spark.createDataFrame(_rows(500), "sequence string, file_time string")
     found = frame.selectExpr(
-        "*", f"{sequence_position_sql(load, 'sequence', 'file_time')} AS change", f"{load_position_sql(load, 'file_time')} AS loaded"
+        "*",
+        f"{sequence_position_sql(load, 'sequence', 'file_time')} AS change",
+        f"{load_position_sql(load, '012345678', bytes_sql('file_time', 10, 8))} AS loaded",
     ).collect()
     for row in found:
         assert row.change == sequence_position(load, row.sequence, row.file_time)
-        assert row.loaded == load_position(load, row.file_time)
+        assert row.loaded == load_position(load, f"012345678{row.file_time[9:]}")
 
 
 def test_spark_sorts_positions_as_python_does(spark: SparkSession) -> None:
@@ -60,7 +63,7 @@ def test_names_behind_utc_are_known_by_the_position(spark: SparkSession, load: i
     positions = {
         "sequence": sequence_position_sql(load, "sequence", "file"),
         "timestamp": timestamp_position_sql(load, "at", "file", "7"),
-        "load": load_position_sql(load, "file"),
+        "load": load_position_sql(load, "", "file"),
     }
     for kind, position in positions.items():
         for row in (
