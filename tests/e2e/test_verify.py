@@ -168,6 +168,7 @@ def test_a_change_that_is_only_late_is_no_difference(world: World) -> None:
         assert (one.equal, one.rechecked) == (True, keys)
 
 
+@pytest.mark.long
 def test_a_row_that_never_rests_is_not_called_different(world: World) -> None:
     def change(_: float) -> None:
         world.execute("update everything set i = i + 1 where id = 5")

@@ -168,7 +168,7 @@ def test_random_deltas_are_a_dictionary(spark: SparkSession, namespace: str, ver
     ids = dict[tuple[int, str], int]()
     spark.sql(f"INSERT INTO {world.name} SELECT CAST(id % 7 AS int), CAST(id AS string), id FROM range(300)")
     expected = {(number % 7, str(number)): number for number in range(300)}
-    for step in range(30):
+    for step in range(22):
         keys = list({(rng.randrange(7), str(rng.randrange(330))) for _ in range(rng.choice((1, 5, 40)))})
         rows = [(*key, rng.randrange(10**12)) for key in keys if rng.random() < 0.8]
         if step in (10, 20):

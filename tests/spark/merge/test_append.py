@@ -89,7 +89,7 @@ def test_a_change_is_one_change_before_and_after_a_column_with_a_backfill(lake: 
     assert lake.rows("t", f"{SHOWN}, extra", "_cdc_position") == [("I", 1, "a", 7), ("D", 1, None, None), ("I", 2, "b", 7)]
 
 
-@pytest.mark.parametrize("mode", ["append", "history"])
+@pytest.mark.parametrize("mode", ["append", pytest.param("history", marks=pytest.mark.long)])
 def test_a_change_is_one_change_before_and_after_a_column_that_is_declared_later(lake: Lake, mode: str) -> None:
     wide = [*ID_V, ("note", pa.string())]
     before = {"mode": mode, "other_columns": "drop", "columns": [{"name": "v"}]}

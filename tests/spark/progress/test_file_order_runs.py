@@ -39,7 +39,7 @@ def write(lake: Lake, name: str, *lines: str, header: str = "Op,id,v") -> Path:
     return path
 
 
-@pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
+@pytest.mark.parametrize("mode", [pytest.param("mirror", marks=pytest.mark.long), "soft_delete"])
 def test_files_and_places_in_them_are_the_order(lake: Lake, mode: str) -> None:
     config = by_file(lake, {**NEITHER, "load_without_op": True}, mode=mode)
     write(lake, "LOAD00000001.csv", "1,loaded", "2,loaded", "3,loaded", header="id,v")
