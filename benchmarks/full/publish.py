@@ -10,7 +10,7 @@ import typer
 
 from benchmarks.full.cases import CASES
 from benchmarks.full.charts import draw
-from benchmarks.full.report import TITLES, markdown
+from benchmarks.full.report import TITLES, markdown, shares
 
 _CAPTIONS = {
     "batch.svg": "Seconds per batch",
@@ -77,6 +77,12 @@ def page(document: Mapping[str, Any], charts: set[str], note: str) -> Iterator[s
     yield from _READ_WITH
     yield "## Processor seconds per batch\n\nThe sum over all cores: Python and JVM, its compiler and garbage collector included.\n"
     yield from _section(cases, "cpu_s", ["cpu.svg"], charts)
+    yield "## The job beside each of the others\n"
+    yield "The job's processor seconds divided by the other's: smaller is better, and below 1 the job takes less. A star: the"
+    yield "other's table was wrong.\n"
+    yield shares(cases, "cpu_s")
+    yield "The same for seconds:\n"
+    yield shares(cases, "median_s")
     yield "## Seconds to read the table afterwards\n"
     yield "A scan of the source's columns with a 64-bit hash over them and its sum, after the last batch. Nothing has compacted the"
     yield "table between batches. The figure is the faster of two scans, in a process that has read little before: a rough figure.\n"

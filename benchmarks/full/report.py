@@ -136,6 +136,22 @@ def markdown(cases: Sequence[Mapping[str, Any]], figure: str = "median_s") -> st
     return "\n".join(lines) + "\n"
 
 
+def shares(cases: Sequence[Mapping[str, Any]], figure: str) -> str:
+    """Return a Markdown table of the job's ``figure`` divided by that of each other contestant; a star where its table is wrong."""
+    names = [name for name in TITLES if name != "job" and any(result["contestant"] == name for case in cases for result in case["results"])]
+    lines = [f"| case | {' | '.join(names)} |", f"|---|{'---|' * len(names)}"]
+    for case in cases:
+        found = {result["contestant"]: result for result in case["results"]}
+        lines.append(f"| {case['name']} | {' | '.join(_share(found.get('job'), found.get(name), figure) for name in names)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _share(job: Mapping[str, Any] | None, other: Mapping[str, Any] | None, figure: str) -> str:
+    if job is None or other is None or not job[figure] or not other[figure]:
+        return ""
+    return f"{job[figure] / other[figure]:.2f}{'*' if other['correct'] is False else ''}"
+
+
 def _markdown_cell(result: Mapping[str, Any] | None, figure: str) -> str:
     if result is None:
         return ""
