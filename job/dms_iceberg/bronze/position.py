@@ -55,8 +55,17 @@ def is_load_position(position: str, load: int) -> bool:
 
 def clock_of(position: str) -> str:
     """Return the commit time in ``position`` as 17 digits (a file name's precision)."""
-    start = ord(position[0]) - ord("a") + 2
+    start = _clock_start(position)
     return position[start : start + CLOCK_DIGITS] + "0"
+
+
+def begin_before(position: str, **delta: float) -> str:
+    """Return text that sorts below all positions of a load but those committed earlier than ``position`` by more than a `timedelta`."""
+    return position[: _clock_start(position)] + earlier(clock_of(position), **delta)[:CLOCK_DIGITS] if position else ""
+
+
+def _clock_start(position: str) -> int:
+    return ord(position[0]) - ord("a") + 2
 
 
 def clock_number_sql(position: str, load: int) -> str:

@@ -6,7 +6,9 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
+from dms_iceberg.bronze.position import begin_before
 from dms_iceberg.changes.partial_updates import count_aggregates, kept_columns
+from dms_iceberg.config.model import Mode
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.merge import crowding, late, suspicion
 from dms_iceberg.merge import fill_forward as fill
@@ -23,7 +25,7 @@ from dms_iceberg.merge.present_rows import present
 from dms_iceberg.spark.broadcast import broadcast_if_small, materialised
 from dms_iceberg.spark.kept_plans import as_planned_now
 from dms_iceberg.sql.cdc_columns import N_LACKING, N_MOVED, OP, POSITION, STALE
-from dms_iceberg.sql.quoting import quote
+from dms_iceberg.sql.quoting import quote, string_literal
 
 
 def collapse_batch(batch: BatchContext) -> MergeInput:
@@ -140,8 +142,12 @@ class _SecondPass:
         if self.batch.planned.branch_state.head is None or progress.arrivals.inserted is None:
             return None
         times = crowding.time_select(shape.key, progress.load)
-        leaving = self.cleaned.where(f"{OP} = 'D'").selectExpr(*times).where(f"{crowding.AT} <= {progress.arrivals.inserted}L")
-        stored = present(self.batch, self.first.ranges).selectExpr(*times)
+        # The join reads it twice, and a number that differs from batch to batch is compiled into the code.
+        deleted = materialised(self.cleaned.where(f"{OP} = 'D'").selectExpr(*times))
+        leaving = deleted.where(f"{crowding.AT} <= {progress.arrivals.inserted}L")
+        # Rows of one commit have the same clock, so Iceberg need not read files that were not written lately.
+        since = begin_before(self.first.row_counts.low, hours=late.SLACK_HOURS)
+        stored = present(self.batch, self.first.ranges).where(f"{POSITION} >= {string_literal(since)}").selectExpr(*times)
         found = stored.join(broadcast_if_small(leaving, self.first.row_counts.rows_read), [*shape.key, crowding.AT], "left_semi")
         keys = materialised(found.select(*map(quote, shape.key)).distinct())
         return None if keys.isEmpty() else keys
@@ -205,7 +211,7 @@ class _SecondPass:
             mark_rejected, _ = self._transforms(look.compare_suspects, verdict, None)
             _, effective = self._transforms(look.compare, verdict, None)
             # Keys that were played may be those of others.
-            stored = reduce(DataFrame.where, self._ranges() if keys is None else [], stored)
+            stored = reduce(DataFrame.where, [*self._ranges(), *self._newer()] if keys is None else [], stored)
             looked = late.collapse_late(effective(look.of_suspects(self.cleaned)), stored, shape, look.keys, counts)
         looked = looked if verdict is None or not older.is_whole else verdict.restored(looked, shape, cleared)
         if filler is None:
@@ -250,6 +256,14 @@ class _SecondPass:
         stored = fill.stored_rows(self.batch.stored(), keys, shape, self.kept, self._ranges())
         rejected = fill.rejected_rows(self.in_quarantine, keys, shape) if self.in_quarantine is not None else None
         return fill.Filler(self.kept, shape, stored, rejected, late=is_late, moves=first.figures[N_MOVED] > 0)
+
+    def _newer(self) -> list[str]:
+        """Return conditions that leave out only rows of the table which are older than all changes of the batch.
+
+        To a mirror such a row is as good as none, and Iceberg does not read files that have no other. In `soft_delete` changes of older
+        files are compared with the table, too.
+        """
+        return [f"{POSITION} >= {string_literal(self.first.row_counts.low)}"] if self.batch.table.mode is Mode.MIRROR else []
 
     def _ranges(self) -> list[str]:
         """Return conditions on the table's rows that hold for all keys of usable changes of the batch."""

@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dms_iceberg.bronze.position import CLOCK_DIGITS, clock_of, is_load_position, load_position, load_prefix, sequence_position
+from dms_iceberg.bronze.position import (
+    CLOCK_DIGITS,
+    begin_before,
+    clock_of,
+    is_load_position,
+    load_position,
+    load_prefix,
+    sequence_position,
+)
 
 numbers = st.integers(0, 10**6) | st.integers(0, 12)
 clocks = st.integers(1, 10**CLOCK_DIGITS - 1) | st.integers(1, 3)
@@ -49,6 +57,25 @@ def test_load_rows_compare_like_their_files(number: int, left: int, right: int) 
 @given(places)
 def test_clock_is_found_again(place: tuple[int, int, int, int]) -> None:
     assert clock_of(encode(place)) == f"{place[1]:016d}0"
+
+
+@given(places, places)
+def test_the_begin_is_below_every_place_of_the_same_clock(place: tuple[int, int, int, int], other: tuple[int, int, int, int]) -> None:
+    number, clock, *_ = place
+    assert begin_before(encode(place), hours=1) <= encode((number, clock, *other[2:]))
+
+
+@pytest.mark.parametrize(
+    ("position", "begin"),
+    [
+        ("a02026030110000000202603011001300000000000000000000061", "a02026030109000000"),
+        ("b102026030100300099202603011001300000000000000000000061", "b102026022823300099"),
+        ("a0" + "0" * 33, "a0" + "0" * 16),
+        ("", ""),
+    ],
+)
+def test_the_begin_is_so_much_earlier(position: str, begin: str) -> None:
+    assert begin_before(position, hours=1) == begin
 
 
 def test_nothing_applied_yet_counts_as_load() -> None:
