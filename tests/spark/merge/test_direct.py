@@ -274,11 +274,14 @@ def test_rows_of_format_3_keep_their_ids_by_both_paths(lake: Lake, monkeypatch: 
 def test_a_key_that_another_writer_doubled_is_not_doubled_again(lake: Lake) -> None:
     loaded(lake)
     assert merged(lake, 5, ("U", 1, "b")).path == "direct"
-    lake.spark.sql(f"INSERT INTO lake.{lake.namespace}.t SELECT * FROM lake.{lake.namespace}.t WHERE id = 3")
-    late = [("U", at(3), 61, 3, "c", None)]
-    lake.changes("public.t", name(3), ID_V, late)
+    table = f"lake.{lake.namespace}.t"
+    lake.spark.sql(f"INSERT INTO {table} SELECT * FROM {table} WHERE id IN (1, 3)")
+    assert merged(lake, 3, ("U", 3, "c")).path == "merge (a key that the table has twice)"
+    assert lake.rows("t", "id, v")[3:6] == [(2, "a2"), (3, "c"), (3, "c")]
+    # Rows that are newer than a late change are compared with it.
+    lake.changes("public.t", name(4), ID_V, [("U", at(4), 61, 1, "late", None)])
     assert "MERGE_CARDINALITY_VIOLATION" in (lake.run_one(lake.config({"public.t": {}}), fails=True).error or "")
-    assert lake.rows("t", "count(1)", "1") == [(11,)]
+    assert lake.rows("t", "count(1)", "1") == [(12,)]
 
 
 @pytest.mark.parametrize("partition", ["v", "truncate(10, v)", "bucket(4, v)"])
