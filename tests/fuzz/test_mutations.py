@@ -28,7 +28,7 @@ _MOST_TOLD, _MOST_CHARACTERS = 40, 500
 
 
 def _cases() -> list[ParameterSet]:
-    few = [pytest.param(form, SEED - 1, 1, id=f"{form.name}-few") for form in FORMS]
+    few = [pytest.param(form, SEED - 1, 1, id=f"{form.name}-few", marks=() if form.name in _MERGED else pytest.mark.long) for form in FORMS]
     return [*few, *(pytest.param(form, SEED, _TIMES * _TABLES, id=form.name, marks=pytest.mark.long) for form in FORMS)]
 
 

@@ -56,7 +56,7 @@ def test_format() -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("name", examples())
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name == "minimal" else pytest.mark.long) for name in examples()])
 def test_examples_can_call_the_root(tree: Path, name: str) -> None:
     folder = tree / "terraform" / "examples" / name
     main = folder / "main.tf"

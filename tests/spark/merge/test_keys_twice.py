@@ -28,7 +28,7 @@ def warnings(lake: Lake, given: Config) -> list[str]:
     return [text for text in report.warnings if "Example of the key" in text]
 
 
-@pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
+@pytest.mark.parametrize("mode", ["mirror", pytest.param("soft_delete", marks=pytest.mark.long)])
 def test_a_key_twice_in_a_full_load_is_warned_of(lake: Lake, mode: str) -> None:
     lake.load(SOURCE, COLUMNS, [("1", "a"), ("1", "b"), ("2", "c"), ("1", "d")])
     (text,) = warnings(lake, config(lake, mode=mode))
@@ -36,7 +36,7 @@ def test_a_key_twice_in_a_full_load_is_warned_of(lake: Lake, mode: str) -> None:
     assert json.dumps({"id": "1"}, separators=(",", ":")) in text
 
 
-@pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
+@pytest.mark.parametrize("mode", ["mirror", pytest.param("soft_delete", marks=pytest.mark.long)])
 def test_a_key_twice_in_two_batches_of_a_full_load_is_warned_of(lake: Lake, mode: str) -> None:
     given = config(lake, batch={"max_files": 1}, mode=mode)
     lake.load(SOURCE, COLUMNS, [("1", "a"), ("2", "b")])
@@ -52,7 +52,7 @@ def test_the_key_is_shown_as_silver_has_it(lake: Lake, monkeypatch: pytest.Monke
     assert "secret" not in text
 
 
-@pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
+@pytest.mark.parametrize("mode", ["mirror", pytest.param("soft_delete", marks=pytest.mark.long)])
 def test_an_insert_of_a_key_that_is_live_is_warned_of(lake: Lake, mode: str) -> None:
     given = config(lake, mode=mode)
     before = time_of("20260301100000000").timestamp()
@@ -109,7 +109,7 @@ def test_a_row_that_comes_and_goes_hides_no_insert_of_a_live_key(lake: Lake) -> 
     assert "came to a key that another row has, 1 times" in text and '{"id":"1"}' in text
 
 
-@pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
+@pytest.mark.parametrize("mode", ["mirror", pytest.param("soft_delete", marks=pytest.mark.long)])
 def test_rows_without_a_usable_key_do_not_share_one(lake: Lake, mode: str) -> None:
     given = config(lake, mode=mode, columns=[{"name": "id", "type": "bigint"}])
     lake.load(SOURCE, COLUMNS, [("1", "a")])
