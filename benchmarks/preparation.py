@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 import psutil
 import structlog
@@ -21,6 +21,7 @@ from dms_iceberg.config.model import Config
 from dms_iceberg.spark.session import open_session
 
 CONSOLE: Final = Console()
+_T = TypeVar("_T")
 
 Heap = Annotated[str, typer.Option(help="Heap of the one Spark session.")]
 Cores = Annotated[int, typer.Option(min=1, help="Cores of the one Spark session.")]
@@ -60,11 +61,20 @@ def seconds(spark: SparkSession, work: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def processor_seconds(spark: SparkSession) -> float:
-    """Return the processor seconds that this Python process and the JVM have taken so far, on Linux."""
-    jvm: Any = spark._jvm
-    text = Path(f"/proc/{jvm.java.lang.ProcessHandle.current().pid()}/stat").read_text("ascii").rsplit(")", 1)[1].split()
-    return (int(text[11]) + int(text[12])) / os.sysconf("SC_CLK_TCK") + time.process_time()
+def timed(work: Callable[[], _T]) -> tuple[_T, tuple[float, float]]:
+    """Return what ``work`` returns, and the wall and processor seconds that it takes.
+
+    Processor time is that of this process and its JVM, compiler and garbage collector included, over all cores.
+    """
+    wall, processor = time.perf_counter(), _processor_seconds()
+    result = work()
+    return result, (time.perf_counter() - wall, _processor_seconds() - processor)
+
+
+def _processor_seconds() -> float:
+    this = psutil.Process()
+    times = [process.cpu_times() for process in (this, *this.children(recursive=True))]
+    return float(sum(one.user + one.system for one in times))
 
 
 def resident_mib() -> float:

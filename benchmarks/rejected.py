@@ -4,9 +4,9 @@ The quarantine is read where a batch is late, rejects rows itself, or reports wh
 """
 
 import statistics
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -15,8 +15,8 @@ import typer
 from pyspark.sql import SparkSession
 from rich.table import Table
 
-from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Work, emptied, processor_seconds, session
-from benchmarks.small_tables import Ids, columns, document, file_name, folder_of, now, sequence, write, write_load
+from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Work, emptied, session, timed
+from benchmarks.small_tables import Ids, are_equal, columns, document, file_name, folder_of, now, sequence, write, write_load
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.runs.run import run
@@ -58,7 +58,7 @@ def main(
                     late = timedelta(seconds=40) if step == LATE else timedelta()
                     _write(work, NAMES, at - late, ids, beyond=np.arange(0, changes, 100) if step == REJECTED else ())
                 for name in NAMES[:: 1 if number % 2 else -1]:
-                    taken[step, name].append(_timed(spark, lambda name=name: _run(spark, config, name)))
+                    taken[step, name].append(timed(partial(_run, spark, config, name))[1])
                 at += timedelta(seconds=5)
         _print(taken, rounds)
         _check(spark, config, rejected)
@@ -79,13 +79,6 @@ def _run(spark: SparkSession, config: Config, *names: str) -> None:
         raise typer.Exit(1)
 
 
-def _timed(spark: SparkSession, work: Callable[[], None]) -> tuple[float, float]:
-    """Return the wall and processor seconds that ``work`` takes."""
-    wall, processor = time.perf_counter(), processor_seconds(spark)
-    work()
-    return time.perf_counter() - wall, processor_seconds(spark) - processor
-
-
 def _print(taken: _Taken, rounds: int) -> None:
     table = Table("batch", *(f"{name}, {what}" for name in NAMES for what in ("wall time", "processor time")), "times")
     for step in STEPS:
@@ -97,8 +90,7 @@ def _print(taken: _Taken, rounds: int) -> None:
 
 def _check(spark: SparkSession, config: Config, rejected: int) -> None:
     """Both tables are equal, and their quarantines differ by the rows that one had from the start."""
-    clean, rejecting = (spark.table(f"lake.silver.{name}") for name in NAMES)
     counts = [spark.table(quarantine_table(config, config.tables[f"shop.{name}"])).count() for name in NAMES]
-    if counts[1] - counts[0] != rejected or not clean.exceptAll(rejecting).isEmpty() or not rejecting.exceptAll(clean).isEmpty():
+    if counts[1] - counts[0] != rejected or not are_equal(spark, *NAMES):
         CONSOLE.print(f"the two tables differ, or their quarantines by other rows than {rejected}: {counts}", style="red")
         raise typer.Exit(1)

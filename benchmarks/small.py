@@ -4,7 +4,6 @@ Processor time counts, of Python and JVM together: what one batch takes, the bat
 """
 
 import statistics
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -15,8 +14,8 @@ import typer
 from pyspark.sql import SparkSession
 from rich.table import Table
 
-from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Work, emptied, processor_seconds, session
-from benchmarks.small_tables import Rows, columns, document, file_name, folder_of, sequence, write, write_load
+from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Work, emptied, session, timed
+from benchmarks.small_tables import Rows, are_equal, columns, document, file_name, folder_of, sequence, write, write_load
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.merge import direct
@@ -52,7 +51,7 @@ def main(
             for name in PATHS:
                 took[name].append(_merged(spark, config, name))
         _print(took)
-        if not _are_equal(spark):
+        if not are_equal(spark, *PATHS):
             CONSOLE.print("the two tables differ", style="red")
             raise typer.Exit(1)
 
@@ -70,9 +69,7 @@ def _write(work: Path, at: datetime, ids: Any, random: np.random.Generator, sour
 def _merged(spark: SparkSession, config: Config, name: str) -> tuple[float, float]:
     """Merge the table's next file; return wall and processor seconds."""
     with patch.object(direct, "MOST_ROWS", direct.MOST_ROWS if name == "direct" else 0):
-        wall, processor = time.perf_counter(), processor_seconds(spark)
-        report = run(spark, config, only=[f"shop.{name}"])
-        taken = time.perf_counter() - wall, processor_seconds(spark) - processor
+        report, taken = timed(lambda: run(spark, config, only=[f"shop.{name}"]))
     found = [batch.path for table in report.tables.values() for batch in table.batches]
     if len(found) != 1 or not found[0].startswith(name):
         CONSOLE.print(f"{name}: {report.errors} {found}", style="red")
@@ -91,8 +88,3 @@ def _print(took: dict[str, list[tuple[float, float]]]) -> None:
         table.add_row(name, f"{wall:.2f} s", f"{processor:.2f} s", *(f"{one:.2f} s" for one in ends))
     CONSOLE.print(table)
     CONSOLE.print(f"direct / merge, processor time: {medians['direct'] / medians['merge']:.2f}")
-
-
-def _are_equal(spark: SparkSession) -> bool:
-    ours, others = (spark.table(f"lake.silver.{name}") for name in PATHS)
-    return ours.exceptAll(others).isEmpty() and others.exceptAll(ours).isEmpty()

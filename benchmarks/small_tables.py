@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
 
 Ids = npt.NDArray[np.int64]
 
@@ -93,6 +94,12 @@ def write_updates(folder: Path, closed: datetime, ids: Ids, number: int) -> None
     stamps, sequences = [f"{closed:%Y-%m-%d %H:%M:%S.%f}"] * len(ids), [sequence(closed, one) for one in range(len(ids))]
     data = columns(["U"] * len(ids), stamps, ids, sequences)
     write(folder, file_name(closed), {**data, "n": np.full(len(ids), number, dtype="int32")})
+
+
+def are_equal(spark: SparkSession, one: str, other: str) -> bool:
+    """Return whether the silver tables of two tables have the same rows."""
+    left, right = (spark.table(f"lake.silver.{name}") for name in (one, other))
+    return left.exceptAll(right).isEmpty() and right.exceptAll(left).isEmpty()
 
 
 def now() -> datetime:

@@ -1,7 +1,7 @@
 """The figures of the full benchmark: one `Outcome` for each contestant and case, and the document with all of them."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -127,22 +127,22 @@ def markdown(cases: Sequence[Mapping[str, Any]], figure: str = "median_s") -> st
     """Return the same as a Markdown table; ``figure`` is ``median_s``, ``spread``, ``cpu_s`` or ``read_s``."""
     results = [result for case in cases for result in case["results"]]
     there = {result["contestant"] for result in results if result["error"] or _figure(result, figure)}
-    names = [name for name in TITLES if name in there]
-    lines = [f"| case | {' | '.join(names)} |", f"|---|{'---|' * len(names)}"]
-    for case in cases:
-        found = {result["contestant"]: result for result in case["results"]}
-        cells = [_markdown_cell(found.get(name), figure) for name in names]
-        lines.append(f"| {case['name']} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    return _markdown_table(cases, there, lambda found, name: _markdown_cell(found.get(name), figure))
 
 
 def shares(cases: Sequence[Mapping[str, Any]], figure: str) -> str:
     """Return a Markdown table of the job's ``figure`` divided by that of each other contestant; a star where its table is wrong."""
-    names = [name for name in TITLES if name != "job" and any(result["contestant"] == name for case in cases for result in case["results"])]
+    others = {result["contestant"] for case in cases for result in case["results"]} - {"job"}
+    return _markdown_table(cases, others, lambda found, name: _share(found.get("job"), found.get(name), figure))
+
+
+def _markdown_table(cases: Sequence[Mapping[str, Any]], there: Collection[str], show: Callable[[Mapping[str, Any], str], str]) -> str:
+    """Return a row for each case and a column for each contestant that is ``there``; ``show`` gets a case's results by contestant."""
+    names = [name for name in TITLES if name in there]
     lines = [f"| case | {' | '.join(names)} |", f"|---|{'---|' * len(names)}"]
     for case in cases:
         found = {result["contestant"]: result for result in case["results"]}
-        lines.append(f"| {case['name']} | {' | '.join(_share(found.get('job'), found.get(name), figure) for name in names)} |")
+        lines.append(f"| {case['name']} | {' | '.join(show(found, name) for name in names)} |")
     return "\n".join(lines) + "\n"
 
 

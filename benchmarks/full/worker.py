@@ -6,11 +6,11 @@ import logging
 import os
 import time
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import attrs
-import psutil
 import pyarrow.parquet as pq
 import structlog
 import typer
@@ -21,6 +21,7 @@ from benchmarks.dms_files import table_folder
 from benchmarks.full.cases import Plan, load_plan
 from benchmarks.full.contestants import CONTESTANTS, Contestant, Place
 from benchmarks.lake import Digest, digest, row_hash
+from benchmarks.preparation import timed
 from benchmarks.shapes import SHAPES
 
 PLAN_FILE = "plan.npz"
@@ -74,10 +75,9 @@ def _run(program: Contestant, place: Place, plan: Plan, work: Path) -> dict[str,
         jvm: Any = program.spark._jvm
         jvm.System.gc()
         os.sync()
-        started, used = time.perf_counter(), _cpu_seconds()
-        program.apply(files)
-        seconds.append(time.perf_counter() - started)
-        cpu_seconds.append(_cpu_seconds() - used)
+        _, (wall, processor) = timed(partial(program.apply, files))
+        seconds.append(wall)
+        cpu_seconds.append(processor)
     delivered = sum(file.stat().st_size for batch in plan.batches for file in batch)
     found: dict[str, Any] = {
         "measured_at": datetime.now(UTC).isoformat(timespec="minutes"),
@@ -96,13 +96,6 @@ def _deliver(file: Path, bronze: Path, target: Path) -> Path:
     path.hardlink_to(file)
     os.utime(path)
     return path
-
-
-def _cpu_seconds() -> float:
-    """Return the processor time of this process and its JVM, compiler and garbage collector included, over all cores."""
-    this = psutil.Process()
-    times = [process.cpu_times() for process in (this, *this.children(recursive=True))]
-    return float(sum(one.user + one.system for one in times))
 
 
 def _bytes_below(folder: Path) -> int:
