@@ -206,10 +206,21 @@ class Merging:
 
     def open_reasons(self, kind: TableKind) -> Counter[str]:
         """Open rows in a table's quarantine by reason."""
+        return Counter(reason for reason, _ in self._open(kind))
+
+    def waits(self, difference: Difference) -> bool:
+        """Whether silver only has a row still, of the load, whose removal waits in quarantine: the limit "Keys that look crowded"."""
+        kind = difference.kind
+        stays = difference.expected is None and difference.found is not None and self.world.overlaps(kind)
+        key = json.dumps(dict(zip(kind.cleaning.silver_key, difference.key, strict=True)), separators=(",", ":"))
+        return stays and ("ambiguous_key_change", key) in self._open(kind)
+
+    def _open(self, kind: TableKind) -> list[tuple[str, str]]:
+        """Reason and key of the open rows in a table's quarantine."""
         target = TargetTable(self._spark, "lake", f"{self._namespace}.{kind.name}")
         target.refresh()
         rows = open_rows(self._spark, self.config, self.config.tables[kind.source], target.progress())
-        return Counter() if rows is None else Counter(row.reason for row in rows.select("reason").collect())
+        return [] if rows is None else [(row.reason, row.key) for row in rows.select("reason", "key").collect()]
 
     def replay(self, kind: TableKind) -> None:
         """Replay what a table's quarantine has; it may not fail."""

@@ -171,7 +171,8 @@ def test_commit_times_of_whole_seconds(
     for kind in world.kinds:
         _check_sums(merging, kind, [report.tables[kind.source] for report in reports], is_identified=form.tells_repetitions)
     _resolve(merging)
-    wrong = merging.differences()
+    # An insert and a delete of one second may be one commit, and so may look like another row beside the one that was loaded.
+    wrong = [one for one in merging.differences() if not merging.waits(one)]
     assert not wrong, f"{len(wrong)} rows differ ({form.name}, seed {world.seed})\n" + "\n".join([*map(str, wrong[:10]), world.story()])
 
 
