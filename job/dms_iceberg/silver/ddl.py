@@ -10,8 +10,16 @@ from dms_iceberg.silver.metadata_columns import metadata_columns
 from dms_iceberg.silver.source import source_property
 from dms_iceberg.sql.quoting import quote, string_literal
 
-METADATA_SETTINGS = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "50"}
-"""Table properties that bound the number of ``metadata.json`` files."""
+METADATA_SETTINGS = {
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "50",
+    "commit.manifest.min-count-to-merge": "20",
+}
+"""Table properties that bound the number of ``metadata.json`` files, and of small manifests.
+
+A commit that would leave so many manifests of a kind makes one of them, in some hundredths of a second (Iceberg's default: 100). Two are
+added by a batch, and ``rewrite_manifests``, which `plan` asks for at 50, is a Spark job of two seconds.
+"""
 MERGE_DISTRIBUTION = {"write.merge.distribution-mode": "hash"}
 """One task writes all deletes of a data file, and takes over those that the file had. Without this, each task writes all of them again, so
 a batch takes longer the more tasks and deletes there are; and two deletion vectors for a file make a table of format v3 unreadable.

@@ -19,6 +19,7 @@ from dms_iceberg.runs.run import Listener
 from dms_iceberg.spark.arrow_allocators import forget_readers
 from dms_iceberg.spark.failures import describe_defect
 from dms_iceberg.storage.open_store import open_store
+from dms_iceberg.watch.maintenance_turns import MaintenanceTurns
 from dms_iceberg.watch.models import WatchedModels
 from dms_iceberg.watch.table import LONGEST_BACK_OFF_SECONDS, WatchedTable
 
@@ -73,7 +74,8 @@ class Watch:
         context = RunContext(spark, config, open_store(config.bronze.uri), self.run_id)
         state = open_store(config.state_uri)
         pause = interval if queue is None else max(interval, IDLE_SECONDS_WITH_QUEUE)
-        self.tables = {table.source: WatchedTable(context, table, state, pause, listener) for table in tables}
+        turns = MaintenanceTurns()
+        self.tables = {table.source: WatchedTable(context, table, state, pause, listener, turns) for table in tables}
         self._models = WatchedModels(context) if config.gold else None
         self._workers = max(1, min(config.parallelism, len(tables)))
         self._free_workers = asyncio.Semaphore(self._workers)

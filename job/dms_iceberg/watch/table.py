@@ -19,12 +19,13 @@ from dms_iceberg.runs.state import RunMemory
 from dms_iceberg.runs.state_file import clear_error, write_state_file
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.storage.store import ObjectStore
+from dms_iceberg.watch.maintenance_turns import MaintenanceTurns
 
 _LOG = structlog.get_logger("dms_iceberg")
 FULL_LOOK_SECONDS = 60.0
 """A table is read this often even without new files: another writer may have rolled it back, or changed its properties."""
 STATE_SECONDS = 60.0
-"""How often a merged table is maintained and ``runs/<table>.json`` is written; errors and recoveries are reported at once."""
+"""How often a merged table is maintained, if its turn comes, and ``runs/<table>.json`` is written; errors are reported at once."""
 LONGEST_BACK_OFF_SECONDS = 60.0
 _SHORTEST_BACK_OFF_SECONDS = 1.0
 _RANDOM = random.SystemRandom()
@@ -36,13 +37,22 @@ class WatchedTable:
     Its report covers the time since the state was last written, so that nothing grows with the age of the watch.
     """
 
-    def __init__(self, context: RunContext, table: Table, state: ObjectStore, interval: float, listener: Listener | None) -> None:
+    def __init__(
+        self,
+        context: RunContext,
+        table: Table,
+        state: ObjectStore,
+        interval: float,
+        listener: Listener | None,
+        maintenance: MaintenanceTurns,
+    ) -> None:
         self._context, self._table, self._state, self._listener = context, table, state, listener
-        self._interval = interval
+        self._interval, self._maintenance = interval, maintenance
         self._taking = Lock()
         self._report = TableReport(table=table.source, target=table.target)
         self._memory = RunMemory()
-        self._began = time.monotonic()
+        self._began = self._maintained = time.monotonic()
+        self._merged = False
         self._reported_error: str | None = None
         self._is_first = True
         self._failures = 0
@@ -78,8 +88,9 @@ class WatchedTable:
             took = time.monotonic() - started
             report.seconds += took
             self._failures = self._failures + 1 if report.error else 0
-            if report.batches and not report.error and self._is_due:
-                maintain_after_run(self._context, self._table, report)
+            self._merged = self._merged or bool(report.batches)
+            if self._merged and not report.error:
+                self._maintain()
             self._report_turn()
             if report.error:
                 self._known = None
@@ -87,7 +98,7 @@ class WatchedTable:
                 self._afresh().target.forget()
                 return self._back_off()
             # Come back in time to report what was merged and to maintain the table, even if no file comes.
-            pause = min(self._interval, STATE_SECONDS) if self._report.batches else self._interval
+            pause = min(self._interval, STATE_SECONDS) if self._report.batches or self._merged else self._interval
             return 0.0 if self._more else max(0.0, pause - took)
 
     def end(self) -> None:
@@ -106,6 +117,15 @@ class WatchedTable:
     @property
     def _is_due(self) -> bool:
         return time.monotonic() - self._began >= STATE_SECONDS
+
+    def _maintain(self) -> None:
+        """Maintain the table, if it has not been lately and no other table is."""
+        if time.monotonic() - self._maintained < STATE_SECONDS:
+            return
+        with self._maintenance.turn() as is_mine:
+            if is_mine:
+                maintain_after_run(self._context, self._table, self._report)
+                self._maintained, self._merged = time.monotonic(), False
 
     def _look(self, *, woken: bool) -> None:
         if not (woken or time.monotonic() >= self._full_look_at or self._has_news()):
