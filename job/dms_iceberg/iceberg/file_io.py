@@ -1,8 +1,32 @@
 """A table's files, read and written through the table's own FileIO: its storage, credentials and settings, on any catalog."""
 
+from base64 import b64decode
+from functools import lru_cache
 from typing import Any
 
+import attrs
+from pyspark import SparkContext
+
 from dms_iceberg.storage.ranges import RangeReader
+
+_BRIEF = 8192
+"""More bytes come as text: of an array, Py4J decodes each byte by itself in Python, in a second for ten million (``decode_bytearray``)."""
+
+
+@attrs.frozen(eq=False)
+class _Classes:
+    """Java's and Parquet's classes, looked up once."""
+
+    read: Any
+    encoder: Any
+    charset: Any
+
+
+@lru_cache(maxsize=1)
+def _classes(jvm: Any) -> _Classes:
+    # A word of Python's.
+    read = getattr(jvm.org.apache.iceberg.shaded.org.apache.parquet.bytes.BytesInput, "from")
+    return _Classes(read, jvm.java.util.Base64.getEncoder(), jvm.java.nio.charset.StandardCharsets.ISO_8859_1)
 
 
 class FileReader(RangeReader):
@@ -19,7 +43,11 @@ class FileReader(RangeReader):
 
     def _bytes(self, start: int, length: int) -> bytes:
         self._stream.seek(start)
-        return bytes(self._stream.readNBytes(length))
+        if length <= _BRIEF:
+            return bytes(self._stream.readNBytes(length))
+        classes = _classes(SparkContext._jvm)
+        encoded = classes.encoder.encode(classes.read(self._stream, length).toByteBuffer())
+        return b64decode(classes.charset.decode(encoded).toString())
 
     def close(self) -> None:
         """Close the file's stream."""

@@ -20,6 +20,7 @@ from dms_iceberg.iceberg.deletion_vectors import is_vector, read_vector
 from dms_iceberg.iceberg.file_io import FileReader
 from dms_iceberg.iceberg.format_v3 import has_row_lineage
 from dms_iceberg.iceberg.java_maps import to_dict
+from dms_iceberg.iceberg.key_runs import KeyRuns
 from dms_iceberg.iceberg.not_possible import NotPossibleError
 from dms_iceberg.iceberg.partitions import Partition, PartitionValue, partition_of
 
@@ -27,7 +28,7 @@ MOST_FILES = 1024
 """With more data files, a table's files cost more to look at one by one than a MERGE."""
 MOST_DELETES = 1_000_000
 SMALL_ROWS = 50_000
-"""The keys of files of at most so many rows are kept: most files of a table that changes all the time are small."""
+"""The keys of files of at most so many rows are kept, those of others as `KeyRuns`: most files of a table that changes are small."""
 _KEPT_BYTES = 256 << 20
 _KEPT_TABLES = 64
 _BOUNDED = ("int", "long", "string")
@@ -102,7 +103,7 @@ class FileCache:
     def __init__(self, most_bytes: int = _KEPT_BYTES) -> None:
         self._lock = Lock()
         self._snapshots: OrderedDict[str, tuple[TableState, LiveFiles]] = OrderedDict()
-        self._keys: OrderedDict[tuple[str, tuple[int, ...]], pa.Table] = OrderedDict()
+        self._keys: OrderedDict[tuple[str, tuple[int, ...]], pa.Table | KeyRuns] = OrderedDict()
         self._bytes, self._most = 0, most_bytes
 
     def files(self, state: "TableState") -> LiveFiles | None:
@@ -119,7 +120,7 @@ class FileCache:
             while len(self._snapshots) > _KEPT_TABLES:
                 self._snapshots.popitem(last=False)
 
-    def keys(self, location: str, ids: tuple[int, ...]) -> pa.Table | None:
+    def keys(self, location: str, ids: tuple[int, ...]) -> pa.Table | KeyRuns | None:
         """Return the key columns of a file, None if they are not known; ``ids`` are their field ids."""
         with self._lock:
             found = self._keys.get((location, ids))
@@ -127,7 +128,7 @@ class FileCache:
                 self._keys.move_to_end((location, ids))
             return found
 
-    def put_keys(self, location: str, ids: tuple[int, ...], keys: pa.Table) -> None:
+    def put_keys(self, location: str, ids: tuple[int, ...], keys: pa.Table | KeyRuns) -> None:
         """Keep the key columns of a file."""
         with self._lock:
             before = self._keys.pop((location, ids), None)

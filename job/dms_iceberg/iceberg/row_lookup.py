@@ -11,12 +11,15 @@ import pyarrow.parquet as pq
 
 from dms_iceberg.iceberg.arrow_schema import ROW_ID, ROW_ID_FIELD, field_ids
 from dms_iceberg.iceberg.file_io import FileReader
+from dms_iceberg.iceberg.key_runs import KeyRuns, key_runs
 from dms_iceberg.iceberg.live_files import NO_POSITIONS, SMALL_ROWS, FileCache, LiveFile
 from dms_iceberg.iceberg.not_possible import NotPossibleError
 
 MOST_LARGE_FILES = 16
 MOST_LARGE_ROWS = 8_000_000
-"""Beyond these, a MERGE reads keys in parallel and sooner: the key columns of large files are read for each batch, one after the other."""
+"""Beyond these, a MERGE reads keys in parallel and sooner: the key columns of large files are read for each batch, one after the other.
+
+Files of which `KeyRuns` are kept do not count."""
 MOST_UNREAD = 256
 """So many files are opened for a lookup at most; of other small files the keys are kept."""
 _READERS = 8
@@ -74,27 +77,38 @@ class Lookup:
         Raises:
             NotPossibleError: a file lacks a key column, or its field ids; or too many rows would have to be read.
         """
-        wanted = [file for file in files if self._may_hold(file, keys)]
-        large = [file.rows for file in wanted if file.rows > SMALL_ROWS]
+        kept = [(file, self._kept(file, keys)) for file in files if self._may_hold(file, keys)]
+        unread = [file for file, known in kept if known is None]
+        large = [file.rows for file in unread if file.rows > SMALL_ROWS]
         if len(large) > MOST_LARGE_FILES or sum(large) > MOST_LARGE_ROWS:
             raise NotPossibleError("keys in many large files")
-        kept = [(file, self._kept(file, keys)) for file in wanted]
-        unread = [file for file, known in kept if known is None]
         if len(unread) > MOST_UNREAD:
             raise NotPossibleError("many files to read")
         with ThreadPoolExecutor(_READERS) as readers:
             read = readers.map(lambda file: self._read(file, keys), unread)
-            found = [_matching_rows(file, known, keys) for file, known in kept if known is not None]
+            found = [self._found(file, known, keys) for file, known in kept if known is not None]
             return [one for one in map(_alive, [*found, *read]) if len(one.positions)]
 
     def _may_hold(self, file: LiveFile, keys: pa.Table) -> bool:
         ends = ((keys.column(number), file.bounds.get(id_)) for number, id_ in enumerate(self.ids))
         return all(bounds is None or _any_within(wanted, *bounds) for wanted, bounds in ends)
 
-    def _kept(self, file: LiveFile, keys: pa.Table) -> pa.Table | None:
+    def _kept(self, file: LiveFile, keys: pa.Table) -> pa.Table | KeyRuns | None:
         """Return the keys of a file that are kept, None if there are none of the types that are looked for."""
         known = self.cache.keys(file.location, self.ids)
-        return known if known is not None and known.schema.types == self._schema(keys).types else None
+        # An integer stays the same where its column is widened.
+        is_usable = isinstance(known, KeyRuns) or (known is not None and known.schema.types == self._schema(keys).types)
+        return known if is_usable else None
+
+    def _found(self, file: LiveFile, known: pa.Table | KeyRuns, keys: pa.Table) -> FoundRows:
+        """Return the rows of a file whose keys are known."""
+        if not isinstance(known, KeyRuns):
+            numbers = matching(known, keys)
+            return FoundRows(file, numbers, known.take(numbers))
+        schema = self._schema(keys)
+        places = known.find(keys.column(0).to_pylist())
+        columns = [pa.array([key for _, key in places], schema.field(0).type), *(pa.nulls(len(places), one.type) for one in [*schema][1:])]
+        return FoundRows(file, pa.array([position for position, _ in places], pa.int64()), pa.Table.from_arrays(columns, schema=schema))
 
     def _schema(self, keys: pa.Table) -> pa.Schema:
         return keys.schema.append(pa.field(ROW_ID, pa.int64())) if self.has_row_ids else keys.schema
@@ -109,11 +123,12 @@ class Lookup:
             columns = [*(places[one] for one in self.ids), *([places.get(ROW_ID_FIELD)] if self.has_row_ids else [])]
             schema = self._schema(keys)
             is_small = parquet.metadata.num_rows <= SMALL_ROWS
+            may_be_kept = is_small or (len(self.ids) == 1 and pa.types.is_integer(schema.field(0).type) and ROW_ID_FIELD not in places)
             positions, found, read, start = [NO_POSITIONS], [schema.empty_table()], [schema.empty_table()], 0
             for number in range(parquet.num_row_groups):
                 if is_small or _group_may_hold(parquet, number, places[self.ids[0]], keys.column(0)):
                     part = _key_columns(parquet, number, columns, schema)
-                    if is_small:
+                    if may_be_kept:
                         read.append(part)
                     numbers = matching(part, keys)
                     positions.append(pc.add(numbers, start))
@@ -121,8 +136,10 @@ class Lookup:
                 start += parquet.metadata.row_group(number).num_rows
         finally:
             reader.close()
-        if is_small:
-            self.cache.put_keys(file.location, self.ids, pa.concat_tables(read))
+        every = pa.concat_tables(read)
+        kept = every if is_small else key_runs(every.column(0)) if every.num_rows == start else None
+        if kept is not None:
+            self.cache.put_keys(file.location, self.ids, kept)
         return FoundRows(file, pa.concat_arrays(positions), pa.concat_tables(found))
 
 
@@ -162,11 +179,6 @@ def matching(rows: pa.Table, keys: pa.Table) -> pa.Int64Array:
         candidates = rows.take(numbers).append_column("_number", numbers)
         numbers = candidates.join(keys, keys.column_names, join_type="left semi", use_threads=False)["_number"].combine_chunks().sort()
     return numbers
-
-
-def _matching_rows(file: LiveFile, rows: pa.Table, keys: pa.Table) -> FoundRows:
-    numbers = matching(rows, keys)
-    return FoundRows(file, numbers, rows.take(numbers))
 
 
 def _alive(found: FoundRows) -> FoundRows:

@@ -14,6 +14,7 @@ from pyspark.sql.functions import col
 from dms_iceberg.iceberg import row_delta, row_lookup
 from dms_iceberg.iceberg.arrow_schema import ROW_ID
 from dms_iceberg.iceberg.format_v3 import has_row_lineage
+from dms_iceberg.iceberg.key_runs import KeyRuns
 from dms_iceberg.iceberg.live_files import SMALL_ROWS, FileCache, live_files
 from dms_iceberg.iceberg.not_possible import NotPossibleError
 from dms_iceberg.iceberg.partitions import new_partition, partition_fields, split
@@ -204,6 +205,40 @@ def test_random_deltas_are_a_dictionary(spark: SparkSession, namespace: str, ver
             }
 
 
+@pytest.mark.parametrize("version", [2, 3])
+def test_rows_of_a_large_file_are_found_by_kept_runs_as_in_the_file(spark: SparkSession, namespace: str, version: int) -> None:
+    rng = random.Random(version)
+    world = World(spark, f"{namespace}.runs", {"id": "int", "v": "bigint"}, ("id",), version=version)
+    spark.sql(f"INSERT INTO {world.name} SELECT /*+ COALESCE(1) */ CAST(id + if(id > 900, 50, 0) AS int), 0 FROM range({SMALL_ROWS + 1})")
+    values, type_ = dict.fromkeys((one + 50 * (one > 900) for one in range(SMALL_ROWS + 1)), 0), pa.int32()
+
+    def found(cache: FileCache, wanted: pa.Table) -> tuple[set[str], set[type], list[tuple[Any, ...]]]:
+        java = world.table.iceberg
+        files = live_files(world.jvm, java, world.key, cache)
+        rows = Lookup(java.io(), (1,), cache, has_row_lineage(world.jvm, java)).find(files.data.values(), wanted)
+        listed = [(one.file.location, one.positions.to_pylist(), one.keys.to_pylist(), version == 3 and one.row_ids) for one in rows]
+        kinds = {type(cache.keys(one, (1,))) for one in files.data}
+        return {*files.data}, kinds, sorted(listed, key=lambda one: str(one[0]))
+
+    for step in range(1, 9):
+        if step == 4:
+            spark.sql(f"ALTER TABLE {world.name} ALTER COLUMN id TYPE bigint")
+            type_ = pa.int64()
+        if step == 7:
+            # Of format 3, the new file has the ids of its rows.
+            spark.sql(f"CALL lake.system.rewrite_data_files(table => '{world.name}', options => map('rewrite-all', 'true'))")
+        ids = pa.array([*{rng.choice((rng.randrange(890, 960), rng.randrange(SMALL_ROWS + 100))) for _ in range(30)}], type_)
+        world.change(pa.table({"id": ids, "v": pa.array([step] * len(ids), pa.int64())}), pa.table({"id": ids}))
+        values |= dict.fromkeys(ids.to_pylist(), step)
+        world.table.refresh()
+        wanted = pa.table({"0": pa.array([*range(895, 960), *range(0, SMALL_ROWS + 100, 999)], type_)})
+        (files, kinds, kept), (_, _, read) = found(world.cache, wanted), found(FileCache(), wanted)
+        assert kept == read
+        assert (KeyRuns in kinds) == (step < 7 or version == 2)
+        assert step != 7 or len(files) == 2
+    assert {row.id: row.v for row in spark.table(world.name).collect()} == values
+
+
 @pytest.mark.parametrize("has_deletes", [False, True])
 def test_a_table_that_was_upgraded_gets_ids_or_is_refused(spark: SparkSession, namespace: str, *, has_deletes: bool) -> None:
     world = World(spark, f"{namespace}.upgraded", {"id": "bigint", "v": "bigint"}, ("id",))
@@ -321,7 +356,7 @@ def test_only_files_that_may_hold_a_key_are_read(spark: SparkSession, namespace:
             super().__init__()
             self.asked = list[str]()
 
-        def keys(self, location: str, ids: tuple[int, ...]) -> pa.Table | None:
+        def keys(self, location: str, ids: tuple[int, ...]) -> pa.Table | KeyRuns | None:
             self.asked.append(location)
             return super().keys(location, ids)
 
