@@ -38,11 +38,8 @@ settings.load_profile("patient")
 # No result may depend on the zone of machine or JVM: whoever reads a wall clock by mistake is off by a quarter of an hour at least.
 os.environ["TZ"] = os.environ.get("TEST_TIME_ZONE", "Pacific/Chatham")
 time.tzset()
-# For the JVMs of processes that tests start: they plan much and compute little, and end before the optimising compiler has paid.
-_BRIEF_JVM = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m"
-# For the one JVM of the tests themselves, which plans for half an hour: a quarter less processor time after five minutes.
-_LASTING_JVM = "-XX:ReservedCodeCacheSize=512m"
-os.environ.setdefault("JDK_JAVA_OPTIONS", _BRIEF_JVM)
+# Tests plan much and compute little. Java's optimising compiler would take a fifth of the processor, and pay in none of the processes.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m")
 # And for every Spark. Not by SPARK_CONF_DIR: a folder on the class path would keep Java from its archive of classes.
 _QUICK_PLANS = Path(__file__).with_name("quick_plans") / "spark-defaults.conf"
 os.environ["PYSPARK_SUBMIT_ARGS"] = f"--properties-file {shlex.quote(str(_QUICK_PLANS))} pyspark-shell"
@@ -116,9 +113,7 @@ def spark(warehouse: Path) -> Iterator["SparkSession"]:
         "tables": {"public.none": {"target": "none.none", "key": ["id"]}},
     }
     os.environ.setdefault("DMS_ICEBERG_DRIVER_MEMORY", "2g")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JDK_JAVA_OPTIONS", _LASTING_JVM)
-        session = open_session(parse_config(document))
+    session = open_session(parse_config(document))
     yield session
     session.stop()
 
