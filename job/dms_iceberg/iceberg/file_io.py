@@ -11,6 +11,8 @@ from dms_iceberg.storage.ranges import RangeReader
 
 _BRIEF = 8192
 """More bytes come as text: of an array, Py4J decodes each byte by itself in Python, in a second for ten million (``decode_bytearray``)."""
+_PIECE = 8 << 20
+"""So many bytes, at most, are text at once: Java has three copies of it."""
 
 
 @attrs.frozen(eq=False)
@@ -29,6 +31,12 @@ def _classes(jvm: Any) -> _Classes:
     return _Classes(read, jvm.java.util.Base64.getEncoder(), jvm.java.nio.charset.StandardCharsets.ISO_8859_1)
 
 
+def _next_bytes(stream: Any, size: int) -> bytes:
+    classes = _classes(SparkContext._jvm)
+    encoded = classes.encoder.encode(classes.read(stream, size).toByteBuffer())
+    return b64decode(classes.charset.decode(encoded).toString())
+
+
 class FileReader(RangeReader):
     """A file of a table."""
 
@@ -45,9 +53,8 @@ class FileReader(RangeReader):
         self._stream.seek(start)
         if length <= _BRIEF:
             return bytes(self._stream.readNBytes(length))
-        classes = _classes(SparkContext._jvm)
-        encoded = classes.encoder.encode(classes.read(self._stream, length).toByteBuffer())
-        return b64decode(classes.charset.decode(encoded).toString())
+        sizes = (min(_PIECE, length - done) for done in range(0, length, _PIECE))
+        return b"".join(_next_bytes(self._stream, size) for size in sizes)
 
     def close(self) -> None:
         """Close the file's stream."""
