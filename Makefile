@@ -39,7 +39,7 @@ setup: ## Install Python, jars and PostgreSQL into .venv (RUNTIME=glue-6.0: .ven
 	@RUNTIME="$(RUNTIME)" PYTHON="$(PYTHON)" tools/setup.sh
 
 .PHONY: test
-test: setup ## Run the main test suite, a quarter of an hour; PYTEST_ARGS="-k position" chooses, RUNTIME=glue-6.0 takes Spark 4
+test: setup ## Run the main test suite, twelve minutes; PYTEST_ARGS="-k position" chooses, RUNTIME=glue-6.0 takes Spark 4
 	$(PYTEST) -m "$(TEST_MARKS)" $(PYTEST_ARGS)
 
 .PHONY: test-long
